@@ -443,7 +443,16 @@ class Parser {
     if (dims) put(int64_t{count}, field.offset, made);
   }
 
+  void real(Cursor& cursor, uint32_t offset, Node* made) {
+    const std::string_view text = cursor.until(",]}");
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) cursor.wrong(fmt::format("'{}' is no number", text));
+    put(value, offset, made);
+  }
+
   void number(Cursor& cursor, const AttributeField& field, uint32_t i, Node* made) {
+    if (field.type == AttributeType::f64) return real(cursor, field.offset + 8 * i, made);
     const SymDim wide = size_or_number(cursor, cursor.until(",]}"), field, i, made);
     if (field.type == AttributeType::i32 || field.type == AttributeType::u32) {
       if (!wide.is_number() || wide.number() < INT32_MIN || wide.number() > UINT32_MAX)

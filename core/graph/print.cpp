@@ -170,6 +170,7 @@ class Printer {
     switch (field.type) {
       case AttributeType::i32: return fmt::format("{}", get<int32_t>(node, field.offset + 4 * i));
       case AttributeType::u32: return fmt::format("{}", get<uint32_t>(node, field.offset + 4 * i));
+      case AttributeType::f64: return fmt::format("{:.17g}", get<double>(node, field.offset + 8 * i));
       case AttributeType::dtype: return std::string(dtype_name(get<DType>(node, field.offset)));
       case AttributeType::text: return in_quotes(get<TextAttribute>(node, field.offset).view());
       default: return number(node, field.offset + 8 * i);

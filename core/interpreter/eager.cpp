@@ -15,6 +15,7 @@
 #include "core/interpreter/tables.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
+#include "core/ops/ops.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/recording.h"
 #include "primitives/text/format.h"
@@ -138,6 +139,34 @@ void run_in(const OpCall& call, DeviceState* device) {
   }
 }
 
+void run(const OpCall& call);
+
+// Runs an element-wise call whose tensors are on several devices, if all on other devices than the first of some rank
+// are numbers, tensors of rank 0 on the host: these are moved. Else throws `why_not`.
+[[gnu::cold]] void run_with_moved_numbers(const OpCall& call, const Status& why_not) {
+  const auto is_number = [](const Tensor* tensor) {
+    return tensor->impl()->dims.rank() == 0 && tensor->impl()->device == Device::host().state();
+  };
+  DeviceState* device = nullptr;
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr && input->defined() && !is_number(input)) device = input->impl()->device;
+  }
+  std::vector<Tensor> moved(call.inputs.size());
+  std::vector<const Tensor*> inputs(call.inputs.begin(), call.inputs.end());
+  bool any = false;
+  for (size_t i = 0; call.op->form == OpForm::elementwise && device != nullptr && i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr || !inputs[i]->defined() || !is_number(inputs[i])) continue;
+    moved[i] = tenon::to(*inputs[i], Device(device));
+    inputs[i] = &moved[i];
+    any = true;
+  }
+  if (!any) throw_if_error(why_not);
+  OpCall on_device = call;
+  on_device.inputs = inputs;
+  throw_if_error(device_of(on_device).status());
+  run(on_device);
+}
+
 void run(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) & process::kForked) {
     throw Error(Code::internal,
@@ -154,7 +183,9 @@ void run(const OpCall& call) {
     throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
                                                     call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
   }
-  DeviceState* device = value_or_throw(device_of(call));
+  const Result<DeviceState*> found = device_of(call);
+  if (!found.ok()) return run_with_moved_numbers(call, found.status());
+  DeviceState* device = found.value();
   tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
 }
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "core/ops/call.h"
-#include "core/ops/int_list.h"
+#include "core/tensor/int_list.h"
 
 namespace tenon {
 

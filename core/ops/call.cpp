@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
+#include <optional>
 
 #include "core/ops/argument_list.h"
+#include "core/ops/conversions.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "primitives/infer/types.h"
@@ -46,6 +49,67 @@ bool bind(const Signature& signature, std::span<const Value> args, std::span<con
     (*bound)[i] = value;
   }
   return used == kwargs.size();
+}
+
+// Arguments that were converted, and others that took the place of several. Their addresses stay.
+using Held = std::deque<Value>;
+
+// The int arguments from position `i` on as one list, if parameter i takes one and no other parameter can take them:
+// permute(x, 1, 0). Null: it is not so.
+const Value* listed(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
+  const Parameter& parameter = signature.parameters[i];
+  const bool last = i + 1 == positional_count(signature);
+  const bool list_alone = (parameter.accepts & (kAcceptsInts | kAcceptsInt)) == kAcceptsInts;
+  if ((parameter.accepts & kAcceptsInts) == 0 || !(last || list_alone) || args.size() - i < (list_alone ? 1 : 2)) {
+    return nullptr;
+  }
+  Value::Ints list;
+  for (const Value& each : args.subspan(i)) {
+    const int64_t* number = each.get<int64_t>();
+    if (number == nullptr) return nullptr;
+    list.push_back(*number);
+  }
+  return &held->emplace_back(std::move(list));
+}
+
+// `value` as `parameter` takes it; null if it takes none. `left_out`: None stands for the default.
+const Value* fitting(const Parameter& parameter, const Value& value, Held* held, bool* left_out) {
+  if (accepts(parameter, value)) return &value;
+  *left_out =
+      value.kind() == kAcceptsNone && !parameter.required && (parameter.accepts & (kAcceptsDtype | kAcceptsDevice));
+  if (*left_out) return nullptr;
+  std::optional<Value> found = converted(parameter, value);
+  return found ? &held->emplace_back(std::move(*found)) : nullptr;
+}
+
+// As bind, with the conversions of conversions.h.
+bool bind_converted(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs,
+                    Bound* bound, Held* held) {
+  const std::span<const Parameter> parameters = signature.parameters;
+  size_t used = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const Value* given = nullptr;
+    if (i < args.size()) {
+      if (parameter.keyword_only) return false;
+      if (const Value* list = listed(signature, args, i, held)) {
+        (*bound)[i] = list;
+        args = args.first(i + 1);
+        continue;
+      }
+      given = &args[i];
+    } else {
+      for (const Keyword& keyword : kwargs) {
+        if (keyword.name == parameter.name) given = &keyword.value;
+      }
+      if (given != nullptr) ++used;
+    }
+    bool left_out = given == nullptr && !parameter.required;
+    const Value* value = given == nullptr ? nullptr : fitting(parameter, *given, held, &left_out);
+    if (value == nullptr && !left_out) return false;
+    (*bound)[i] = value;
+  }
+  return used == kwargs.size() && args.size() <= parameters.size();
 }
 
 // The first reason why `signature` does not take the arguments, as a sentence without its subject.
@@ -171,6 +235,11 @@ TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<cons
   Bound bound;
   for (const Signature& signature : op.signatures) {
     if (!bind(signature, args, kwargs, &bound)) continue;
+    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}));
+  }
+  for (const Signature& signature : op.signatures) {
+    Held held;
+    if (!bind_converted(signature, args, kwargs, &bound, &held)) continue;
     return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}));
   }
   refuse_call(op, args, kwargs);

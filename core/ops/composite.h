@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/ops/dims_attribute.h"
-#include "core/ops/int_list.h"
 #include "core/ops/op_call.h"
 #include "core/ops/text_attribute.h"
+#include "core/tensor/int_list.h"
 
 namespace tenon::composite {
 

@@ -1,12 +1,12 @@
 # The ops of tenon_core: the sources that core/ops/generate.py makes from ops.yaml.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# tenon_generate_ops(<out-variable> YAML <file> FOLDER <folder> NAMESPACE <namespace> INCLUDE <path>)
+# tenon_generate_ops(<out-variable> YAML <file> FOLDER <folder> [METHODS <folder>] NAMESPACE <namespace> INCLUDE <path>)
 #
-# Generates API and tables of an op list into <folder> and lists the generated sources in <out-variable>.  Fails at configure
-# time if the system's Python lacks a package.
+# Generates API and tables of an op list into <folder>, and methods.h into the folder METHODS, and lists the generated sources
+# in <out-variable>.  Fails at configure time if the system's Python lacks a package.
 function(tenon_generate_ops out)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;NAMESPACE;INCLUDE" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;METHODS;NAMESPACE;INCLUDE" "")
   set(generator "${PROJECT_SOURCE_DIR}/core/ops/generate.py")
   file(GLOB templates CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/ops/templates/*.j2"
        "${PROJECT_SOURCE_DIR}/core/autograd/templates/*.j2")
@@ -14,12 +14,19 @@ function(tenon_generate_ops out)
   foreach(template IN LISTS templates)
     cmake_path(GET template FILENAME name)
     string(REGEX REPLACE "\\.j2$" "" name "${name}")
+    if(name STREQUAL "methods.h")
+      continue()
+    endif()
     list(APPEND made "${arg_FOLDER}/${name}")
   endforeach()
+  if(arg_METHODS)
+    list(APPEND made "${arg_METHODS}/methods.h")
+    set(methods --methods "${arg_METHODS}")
+  endif()
   set(abi "${tenon_SOURCE_DIR}/ep_api")
   add_custom_command(
     OUTPUT ${made}
-    COMMAND "${Python3_EXECUTABLE}" "${generator}" "${arg_YAML}" --out "${arg_FOLDER}" --namespace "${arg_NAMESPACE}"
+    COMMAND "${Python3_EXECUTABLE}" "${generator}" "${arg_YAML}" --out "${arg_FOLDER}" ${methods} --namespace "${arg_NAMESPACE}"
             --include "${arg_INCLUDE}" --ep-api "${abi}"
     COMMAND "${CMAKE_COMMAND}" -E touch ${made}
     DEPENDS "${generator}" ${modules} "${arg_YAML}" ${templates} "${abi}/ep_api.h" "${abi}/dtypes.def" "${abi}/primitives.def"
@@ -38,6 +45,7 @@ set(TENON_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
 tenon_generate_ops(generated
   YAML "${PROJECT_SOURCE_DIR}/core/ops/ops.yaml"
   FOLDER "${TENON_GENERATED_DIR}/core/ops"
+  METHODS "${TENON_GENERATED_DIR}/core/tensor"
   NAMESPACE tenon
   INCLUDE core/ops)
 target_include_directories(tenon_core PUBLIC "${TENON_GENERATED_DIR}")

@@ -1,6 +1,6 @@
 """Makes the C++ API, op table, dynamic signatures and reference page from an op list (ops.yaml says how it is written).
 
-usage: generate.py OPS.yaml --out DIR [--namespace tenon] [--include core/ops] [--ep-api DIR]
+usage: generate.py OPS.yaml --out DIR [--methods DIR] [--namespace tenon] [--include core/ops] [--ep-api DIR]
 
 Refuses, with the row and the reason, whatever could not mean anything: an unknown scalar op or kind, a name used twice,
 a default of the wrong type, an overload that no call can reach, an attribute struct with padding.
@@ -24,6 +24,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ops", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--methods", type=pathlib.Path, help="the folder of methods.h, the methods of Tensor")
     parser.add_argument("--namespace", default="tenon")
     parser.add_argument("--include", default="core/ops", help="how the generated files include each other")
     parser.add_argument("--ep-api", type=pathlib.Path, default=HERE.parent.parent / "ep_api")
@@ -33,7 +34,7 @@ def main():
     except OpListError as error:
         sys.exit(f"{args.ops}: {error}")
     fields = flat_fields(structs, (args.ep_api / "ep_api.h").read_text())
-    render(ops, structs, args.out, fields_of=fields, namespace=args.namespace, include=args.include, source=args.ops.name)
+    render(ops, structs, args.out, args.methods, fields_of=fields, namespace=args.namespace, include=args.include, source=args.ops.name)
 
 
 if __name__ == "__main__":

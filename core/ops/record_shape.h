@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-enum class AttributeType : uint8_t { i32, u32, i64, dtype, dims, text };
+enum class AttributeType : uint8_t { i32, u32, i64, f64, dtype, dims, text };
 
 // A field of the attribute struct.
 struct AttributeField {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/ops/int_list.h"
 #include "core/symbolic/sym_dim.h"
+#include "core/tensor/int_list.h"
 
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {

@@ -3,6 +3,7 @@
 #include "core/device/device_state.h"
 #include "core/tensor/opened_devices.h"
 #include "core/vm/vm.h"
+#include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
@@ -41,6 +42,16 @@ bool Device::synchronous() const { return require_state(state_, "synchronous")->
 void Device::synchronize() const { throw_if_error(vm::synchronize(require_state(state_, "synchronize"))); }
 
 void Device::barrier() const { throw_if_error(vm::barrier(require_state(state_, "barrier"))); }
+void set_num_threads(int32_t count) {
+  if (count < 1) throw Error(Code::invalid_argument, fmt::format("set_num_threads: {} threads are none.", count));
+  if (!all_devices().empty()) {
+    throw Error(Code::busy, "set_num_threads: a device is open, which keeps the threads that it has.",
+                "Call it before the first op, or set TENON_THREADS.");
+  }
+  throw_if_error(loader::set_argument("threads", fmt::format("{}", count)));
+}
+int32_t get_num_threads() { return loader::thread_limit(); }
+
 void synchronize() { throw_if_error(vm::synchronize_all()); }
 
 void retire(std::string_view provider) {

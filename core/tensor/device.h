@@ -1,6 +1,7 @@
 // Device: a cheap handle to one open device. Devices open when first named and stay open until the process ends.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,11 @@ class TENON_API Device {
  private:
   DeviceState* state_ = nullptr;
 };
+
+// How many threads the ops of the process may use, on devices that open after the call: before the first op. Never more
+// than the process has CPUs. Errors: invalid_argument (count is below 1), busy (a device is open).
+TENON_API void set_num_threads(int32_t count);
+TENON_API int32_t get_num_threads();
 
 // Waits for all work of all devices. Of the errors that were not reported yet, throws that of the earliest call.
 TENON_API void synchronize();

@@ -239,5 +239,13 @@ std::string to_string(const Tensor& tensor) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << to_string(tensor); }
+std::ostream& operator<<(std::ostream& out, const Dims& dims) { return out << to_string(dims); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << dtype_name(dtype); }
+std::ostream& operator<<(std::ostream& out, Device device) { return out << device.spelling(); }
+std::ostream& operator<<(std::ostream& out, const Scalar& number) {
+  if (number.dtype() == DType::f64) return out << fmt::format("{}", number.to_double());
+  if (number.dtype() == DType::boolean) return out << (number.to<bool>() ? "true" : "false");
+  return number.dtype() == DType::u64 ? out << number.to<uint64_t>() : out << number.to_int();
+}
 
 }  // namespace tenon

@@ -22,4 +22,10 @@ namespace tenon {
 TENON_API std::string to_string(const Tensor& tensor);
 TENON_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
+// "[2, 3]", "f32", "cuda:0", and a number as it is written.
+TENON_API std::ostream& operator<<(std::ostream& out, const Dims& dims);
+TENON_API std::ostream& operator<<(std::ostream& out, DType dtype);
+TENON_API std::ostream& operator<<(std::ostream& out, Device device);
+TENON_API std::ostream& operator<<(std::ostream& out, const Scalar& number);
+
 }  // namespace tenon

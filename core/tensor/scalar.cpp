@@ -16,6 +16,15 @@ int64_t Scalar::to_int() const {
   return static_cast<int64_t>(value_.f64);
 }
 
+Scalar Scalar::with(const Scalar& other, char operation) const {
+  if (operation == '/' || dtype_ == DType::f64 || other.dtype_ == DType::f64) {
+    const double a = to_double(), b = other.to_double();
+    return operation == '+' ? a + b : operation == '-' ? a - b : operation == '*' ? a * b : a / b;
+  }
+  const auto a = static_cast<uint64_t>(to_int()), b = static_cast<uint64_t>(other.to_int());
+  return static_cast<int64_t>(operation == '+' ? a + b : operation == '-' ? a - b : a * b);
+}
+
 Scalar element_as_scalar(const void* bytes, DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   uint64_t bits = 0;

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/device/export.h"
 #include "ep_api/ep_api.h"
@@ -46,11 +47,33 @@ class Scalar {
     return out;
   }
 
+  // The value as T: floats to integers truncate and saturate, anything but 0 is true.
+  template <class T>
+  T to() const {
+    if constexpr (std::is_same_v<T, bool>)
+      return dtype_ == DType::f64 ? value_.f64 != 0 : value_.u64 != 0;
+    else if constexpr (std::is_integral_v<T>)
+      return dtype_ == DType::u64 ? static_cast<T>(value_.u64) : static_cast<T>(to_int());
+    else
+      return static_cast<T>(static_cast<decltype(T() + T())>(to_double()));
+  }
+
+  // The same number of the same kind.
   friend bool operator==(const Scalar& a, const Scalar& b) {
     return a.dtype_ == b.dtype_ && a.value_.u64 == b.value_.u64;
   }
 
+  // Arithmetic as that of int64_t where both are integers or bool, and as that of double else; `/` is that of double.
+  // Integers wrap.
+  friend Scalar operator+(const Scalar& a, const Scalar& b) { return a.with(b, '+'); }
+  friend Scalar operator-(const Scalar& a, const Scalar& b) { return a.with(b, '-'); }
+  friend Scalar operator*(const Scalar& a, const Scalar& b) { return a.with(b, '*'); }
+  friend Scalar operator/(const Scalar& a, const Scalar& b) { return a.with(b, '/'); }
+  friend Scalar operator-(const Scalar& a) { return a.with(Scalar(-1), '*'); }
+
  private:
+  TENON_API Scalar with(const Scalar& other, char operation) const;
+
   DType dtype_;
   union {
     double f64;

@@ -14,16 +14,24 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/device/export.h"
 #include "core/tensor/device.h"
+#include "core/tensor/int_list.h"
+#include "core/tensor/nested_list.h"
 #include "core/tensor/scalar.h"
 #include "core/vm/shared_storage.h"
 #include "primitives/dtype/dtype.h"
+#include "primitives/dtype/half.h"
 #include "primitives/shape/shape.h"
 #include "primitives/status/error.h"
 
@@ -63,19 +71,26 @@ constexpr Access operator|(Access a, Access b) {
   return static_cast<Access>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
 }
 
+class Tensor;
+class Index;  // core/ops/index.h
+using TensorList = std::vector<Tensor>;
+
 class TENON_API Tensor {
  public:
   // An undefined tensor. Every function but defined(), impl() and copying refuses it: invalid_argument.
-  Tensor() = default;
+  constexpr Tensor() : impl_(nullptr) {}
   explicit Tensor(TensorImpl* impl) : impl_(impl) {}  // takes over one count
   Tensor(const Tensor& other) : impl_(other.impl_) {
     if (impl_) impl_->count.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
-  Tensor& operator=(Tensor other) noexcept {
+  Tensor& operator=(Tensor other) & noexcept {
     std::swap(impl_, other.impl_);
     return *this;
   }
+  // Of a temporary view, such as x[0]: writes the elements, as copy_ and fill_ do.
+  Tensor operator=(const Tensor& other) &&;
+  Tensor operator=(Scalar value) &&;
   ~Tensor() {
     if (impl_) drop(impl_);
   }
@@ -87,6 +102,18 @@ class TENON_API Tensor {
   static Tensor copy_from_host(const void* data, const Dims& dims, DType dtype, Device device = {});
   template <class T>
   static Tensor from(std::span<const T> values, const Dims& dims, Device device = {});
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Dims& dims, Device device = {}) {
+    return from<T>(std::span<const T>(values), dims, device);
+  }
+  // A list as a tensor of rank 1.
+  template <class T>
+  static Tensor from(const std::vector<T>& values) {
+    return from<T>(std::span<const T>(values), Dims{values.size()});
+  }
+  // A number, a braced list of numbers, or lists of lists of one length: Tensor::from({{1, 2}, {3, 4}}). Without dtype
+  // it is f32, i64 or bool, as the numbers are. Errors: invalid_argument (lists of several lengths).
+  static Tensor from(const NestedList& list, DType dtype = DType::none, Device device = {});
   // A tensor on the host device over memory that the caller owns, without a copy. `deleter` runs once nothing uses the
   // memory any more, on any thread. `strides` (in elements) empty: row-major. On an error `deleter` does not run.
   // Errors: invalid_argument (no data though it has elements, strides that are negative, of another rank or not
@@ -103,6 +130,11 @@ class TENON_API Tensor {
   // The dim of `axis`, negative axes from the end. Errors: invalid_argument.
   int64_t dim(int64_t axis) const;
   int64_t elements() const { return read("elements", SizeRead::elements).elements; }
+  // As PyTorch calls dim() and elements(), and the dims as a list.
+  int64_t size(int64_t axis) const { return dim(axis); }
+  const Dims& size() const { return dims(); }
+  const Dims& shape() const { return dims(); }
+  int64_t numel() const { return elements(); }
   int64_t bytes() const;
   bool contiguous() const { return read("contiguous", SizeRead::contiguous).contiguous; }
   Device device() const { return Device(at("device").device); }
@@ -121,9 +153,29 @@ class TENON_API Tensor {
   void wait() const;
   // The one element of a tensor with one, as a number. Errors: invalid_argument when it has more or fewer.
   Scalar item() const;
+  template <class T>
+  T item() const {
+    return item().to<T>();
+  }
   // The host address of the first element, after waiting for pending writes; null if the device's memory is not mapped.
   // Valid while the tensor lives.
   void* data() const;
+  // The same of a tensor whose elements are T, as dtype_of<T>() says. Errors: invalid_argument (they are not).
+  template <class T>
+  T* data_ptr() const;
+
+  // Element or slice i along axis 0, as select(x, 0, i).
+  Tensor operator[](int64_t i) const;
+  // What core/ops/index.h tells: x.index({0, Slice(1, 5), Ellipsis, mask}), and writes to it.
+  Tensor index(std::initializer_list<Index> indices) const;
+  Tensor index(std::span<const Index> indices) const;
+  const Tensor& index_put_(std::initializer_list<Index> indices, const Tensor& values) const;
+  const Tensor& index_put_(std::initializer_list<Index> indices, Scalar value) const;
+
+  // The slices along axis 0: for (const Tensor& row : x). Errors: invalid_argument (the rank is 0).
+  class Slices;
+  Slices begin() const;
+  Slices end() const;
 
   // Runs `function` on the host with the address of the first element, in the order of this tensor's ops: ops called
   // before are done, and ops called later wait for the function. strides() says where the other elements are. With
@@ -138,6 +190,8 @@ class TENON_API Tensor {
 
   // This tensor on `device`; the tensor itself if it is there already.
   Tensor to(Device device) const;
+  // This tensor with elements of `dtype`; the tensor itself if it has them.
+  Tensor to(DType dtype) const;
 
   // Gradients (core/autograd/autograd.h says more). A tensor wants a gradient if it was asked to, or if an op made it
   // from one that does. A leaf is a tensor that no such op made.
@@ -161,6 +215,8 @@ class TENON_API Tensor {
   void backward(const Tensor& gradient) const;
 
   TensorImpl* impl() const { return impl_; }
+
+#include "core/tensor/methods.h"
 
  private:
   static void drop(TensorImpl* impl) {
@@ -187,16 +243,46 @@ class TENON_API Tensor {
   }
   [[gnu::cold]] static void read_open(TensorImpl& impl, SizeRead what, int64_t axis);
 
-  TensorImpl* impl_ = nullptr;
+  TensorImpl* impl_;
 };
 
-using TensorList = std::vector<Tensor>;
+// Where an iteration over a tensor is.
+class Tensor::Slices {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Tensor;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = Tensor;
+
+  Slices(const Tensor& tensor, int64_t i) : tensor_(&tensor), i_(i) {}
+  Tensor operator*() const { return (*tensor_)[i_]; }
+  Slices& operator++() {
+    ++i_;
+    return *this;
+  }
+  Slices operator++(int) { return {*tensor_, i_++}; }
+  friend bool operator==(const Slices& a, const Slices& b) { return a.i_ == b.i_; }
+
+ private:
+  const Tensor* tensor_;
+  int64_t i_;
+};
+inline Tensor::Slices Tensor::begin() const {
+  (void)dim(0);
+  return {*this, 0};
+}
+inline Tensor::Slices Tensor::end() const { return {*this, dim(0)}; }
 
 // The DType of a C++ type: float is f32, bool is bool.
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>)
     return DType::f32;
+  else if constexpr (std::is_same_v<T, float16>)
+    return DType::f16;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return DType::bf16;
   else if constexpr (std::is_same_v<T, double>)
     return DType::f64;
   else if constexpr (std::is_same_v<T, bool>)
@@ -217,6 +303,15 @@ Tensor Tensor::from(std::span<const T> values, const Dims& dims, Device device) 
                                             " values do not fill shape " + to_string(dims) + ".");
   }
   return copy_from_host(values.data(), dims, dtype_of<T>(), device);
+}
+
+template <class T>
+T* Tensor::data_ptr() const {
+  if (dtype_of<std::remove_const_t<T>>() != dtype()) {
+    throw Error(Code::invalid_argument, "data_ptr: the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
+                                            std::string(dtype_name(dtype_of<std::remove_const_t<T>>())) + ".");
+  }
+  return static_cast<T*>(data());
 }
 
 template <class T>

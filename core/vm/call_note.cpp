@@ -42,6 +42,8 @@ std::string fault_sentence(const ep_fault& fault, std::string_view argument) {
       return fmt::format("index {} is out of range for an axis of length {}{}.", value, fault.limit, where);
     case EP_FAULT_DIVISION_BY_ZERO: return fmt::format("integer division by zero{}.", where);
     case EP_FAULT_INTEGER_OVERFLOW: return fmt::format("the integer result for {} does not fit its type.", value);
+    case EP_FAULT_BAD_MATRIX:
+      return fmt::format("matrix {} of the batch{} is singular, not positive definite, or not finite.", value, where);
     default: return fmt::format("the kernel met bad data{}: fault code {}, value {}.", where, fault.code, value);
   }
 }

@@ -25,7 +25,13 @@ bool moves_elements(const ep_primitive_desc& desc) {
     case EP_PRIMITIVE_gather:
     case EP_PRIMITIVE_concat:
     case EP_PRIMITIVE_split:
-    case EP_PRIMITIVE_pad: return true;
+    case EP_PRIMITIVE_pad:
+    case EP_PRIMITIVE_sort:
+    case EP_PRIMITIVE_top_k:
+    case EP_PRIMITIVE_unique:
+    case EP_PRIMITIVE_nonzero:
+    case EP_PRIMITIVE_one_hot: return true;
+    case EP_PRIMITIVE_scan: return desc.attributes.scan.op == EP_SCAN_MAX || desc.attributes.scan.op == EP_SCAN_MIN;
     case EP_PRIMITIVE_scatter: return desc.attributes.scatter.op == EP_SCATTER_ASSIGN;
     case EP_PRIMITIVE_random: return desc.attributes.random.distribution == EP_RANDOM_UNIFORM;
     case EP_PRIMITIVE_copy: return desc.operands[0].dtype == desc.operands[1].dtype;
@@ -80,8 +86,12 @@ uint64_t least_normal(DType dtype) {
     case DType::f32: return uint64_t{1} << 23;
     case DType::f16: return uint64_t{1} << 10;
     case DType::bf16: return uint64_t{1} << 7;
-    case DType::f8e4m3fn: return uint64_t{1} << 3;
-    default: return uint64_t{1} << 2;  // f8e5m2
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f6e2m3: return uint64_t{1} << 3;
+    case DType::f4e2m1: return uint64_t{1} << 1;
+    case DType::f8e8m0: return 0;
+    default: return uint64_t{1} << 2;  // f8e5m2, f8e5m2fnuz, f6e3m2
   }
 }
 

@@ -1,6 +1,8 @@
 // What the checks of this folder share. Nobody else includes this file.
 #pragma once
 
+#include <initializer_list>
+
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
@@ -47,6 +49,23 @@ DType statistics_type(const Operand& src);
 // Ok if `taken` is what a gather from `src` with INDICES gives.
 Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken);
 
+// --- norms (norms.cpp) ---
+
+// `role`, if it is there, is a list of floats, one for each index of `axis` of `src`.
+Status is_list(const Desc& desc, int32_t role, const Operand& src, int32_t axis);
+// `role`, if it is there, is a tensor of floats with the dims of `src` from `axis` on.
+Status is_normalised(const Desc& desc, int32_t role, const Operand& src, int32_t axis);
+// SRC is of floats, and the operands of `roles` have its dtype and dims.
+Status are_like_source(const Desc& desc, int32_t axis, std::initializer_list<int32_t> roles);
+
+Status check_rms_norm(const Desc& desc);
+Status check_group_norm(const Desc& desc);
+
+// --- attention (attention.cpp) ---
+
+Status check_attention(const Desc& desc);
+Status check_rotary(const Desc& desc);
+
 // --- windows, of convolutions and poolings (windows.cpp) ---
 
 struct Windows {
@@ -73,6 +92,25 @@ Status check_pooling_backward(const Desc& desc);
 Status check_layer_norm_backward(const Desc& desc);
 Status check_batch_norm_training(const Desc& desc);
 Status check_batch_norm_backward(const Desc& desc);
+
+// --- kinds that put elements in order, or find them (order.cpp) ---
+
+Status check_scan(const Desc& desc);
+Status check_sort(const Desc& desc);
+Status check_top_k(const Desc& desc);
+Status check_unique(const Desc& desc);
+Status check_nonzero(const Desc& desc);
+Status check_one_hot(const Desc& desc);
+
+// --- kinds with a file of their own ---
+
+Status check_resize(const Desc& desc);
+Status check_recurrent(const Desc& desc);
+Status check_fft(const Desc& desc);
+Status check_linear_algebra(const Desc& desc);
+
+// Ok if `operand` has these dims; EP_ANY equals every dim.
+Status has_dims(const Desc& desc, const Operand& operand, const Dims& dims);
 
 // Ok if `operand`, a bias or an operand of an epilogue, has the dtype of the result: DST's, or f32 where DST is
 // quantised.

@@ -1,5 +1,6 @@
 #include "primitives/descriptor/fields.h"
 
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -15,6 +16,8 @@ namespace {
   { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::type, 1 }
 #define FIELDS(kind, member, count) \
   { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::I64, count }
+#define NUMBERS(kind, member, count) \
+  { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::F64, count }
 // How one operand is quantised.
 #define QUANTISATION(kind, member)                                                                       \
   FIELD(kind, member.axes, MASK), FIELD(kind, member.block_axis, I32), {                                 \
@@ -52,6 +55,7 @@ constexpr Field rows[] = {
     FIELDS(pooling, dilation, 3),
     FIELDS(pooling, pad_low, 3),
     FIELDS(pooling, pad_high, 3),
+    FIELD(pooling, p, F64),
     FIELD(layer_norm, axis, I32),
     FIELD(batch_norm, axis, I32),
     FIELD(gather, axis, I32),
@@ -74,6 +78,7 @@ constexpr Field rows[] = {
     FIELDS(pooling_backward, dilation, 3),
     FIELDS(pooling_backward, pad_low, 3),
     FIELDS(pooling_backward, pad_high, 3),
+    FIELD(pooling_backward, p, F64),
     FIELD(layer_norm_backward, axis, I32),
     FIELD(batch_norm_training, axis, I32),
     FIELD(batch_norm_backward, axis, I32),
@@ -81,11 +86,43 @@ constexpr Field rows[] = {
     FIELD(scatter, mode, GATHER),
     FIELD(scatter, op, SCATTER),
     FIELD(random, distribution, RANDOM),
+    FIELD(scan, axis, I32),
+    FIELD(scan, op, SCAN),
+    FIELD(scan, exclusive, I32),
+    FIELD(scan, reverse, I32),
+    FIELD(sort, axis, I32),
+    FIELD(sort, descending, I32),
+    FIELD(top_k, axis, I32),
+    FIELD(top_k, largest, I32),
+    FIELD(unique, axis, I32),
+    FIELD(unique, order, UNIQUE),
+    FIELD(one_hot, axis, I32),
+    FIELD(rms_norm, axis, I32),
+    FIELD(group_norm, groups, I64),
+    FIELD(attention, align, ATTENTION),
+    FIELD(attention, before, I64),
+    FIELD(attention, after, I64),
+    FIELD(rotary, mode, ROTARY),
+    FIELD(resize, mode, RESIZE),
+    FIELD(resize, round, I32),
+    FIELD(resize, flags, MASK),
+    FIELD(resize, cubic, F64),
+    NUMBERS(resize, scale, EP_MAX_RANK),
+    NUMBERS(resize, offset, EP_MAX_RANK),
+    FIELD(recurrent, cell, CELL),
+    FIELD(recurrent, flags, MASK),
+    FIELD(recurrent, clip, F64),
+    FIELD(fft, form, FFT),
+    FIELD(fft, axis, I32),
+    FIELD(fft, inverse, I32),
+    FIELD(linear_algebra, op, LINEAR),
+    FIELD(linear_algebra, flags, MASK),
     QUANTISATION(quantise, dst),
     QUANTISATION(dequantise, src),
 };
 #undef FIELD
 #undef FIELDS
+#undef NUMBERS
 #undef QUANTISATION
 
 struct Name {
@@ -98,8 +135,10 @@ constexpr Name names[] = {
     {FieldType::POOLING, EP_POOLING_MAX, "max"},
     {FieldType::POOLING, EP_POOLING_AVERAGE, "average"},
     {FieldType::POOLING, EP_POOLING_AVERAGE_INCLUDE_PAD, "average_include_pad"},
+    {FieldType::POOLING, EP_POOLING_LP, "lp"},
     {FieldType::GATHER, EP_GATHER_SLICES, "slices"},
     {FieldType::GATHER, EP_GATHER_ELEMENTS, "elements"},
+    {FieldType::GATHER, EP_GATHER_COORDINATES, "coordinates"},
     {FieldType::PAD, EP_PAD_CONSTANT, "constant"},
     {FieldType::PAD, EP_PAD_REFLECT, "reflect"},
     {FieldType::PAD, EP_PAD_EDGE, "edge"},
@@ -110,9 +149,45 @@ constexpr Name names[] = {
     {FieldType::SCATTER, EP_SCATTER_MAX, "max"},
     {FieldType::RANDOM, EP_RANDOM_UNIFORM, "uniform"},
     {FieldType::RANDOM, EP_RANDOM_NORMAL, "normal"},
+    {FieldType::SCAN, EP_SCAN_SUM, "sum"},
+    {FieldType::SCAN, EP_SCAN_PROD, "prod"},
+    {FieldType::SCAN, EP_SCAN_MAX, "max"},
+    {FieldType::SCAN, EP_SCAN_MIN, "min"},
+    {FieldType::SCAN, EP_SCAN_LOG_SUM_EXP, "log_sum_exp"},
+    {FieldType::UNIQUE, EP_UNIQUE_SORTED, "sorted"},
+    {FieldType::UNIQUE, EP_UNIQUE_FIRST, "first"},
+    {FieldType::UNIQUE, EP_UNIQUE_CONSECUTIVE, "consecutive"},
+    {FieldType::ATTENTION, EP_ATTENTION_START, "start"},
+    {FieldType::ATTENTION, EP_ATTENTION_END, "end"},
+    {FieldType::ROTARY, EP_ROTARY_HALVES, "halves"},
+    {FieldType::ROTARY, EP_ROTARY_INTERLEAVED, "interleaved"},
+    {FieldType::RANDOM, EP_RANDOM_BITS, "bits"},
+    {FieldType::RESIZE, EP_RESIZE_NEAREST, "nearest"},
+    {FieldType::RESIZE, EP_RESIZE_LINEAR, "linear"},
+    {FieldType::RESIZE, EP_RESIZE_CUBIC, "cubic"},
+    {FieldType::CELL, EP_CELL_TANH, "tanh"},
+    {FieldType::CELL, EP_CELL_RELU, "relu"},
+    {FieldType::CELL, EP_CELL_LSTM, "lstm"},
+    {FieldType::CELL, EP_CELL_GRU, "gru"},
+    {FieldType::FFT, EP_FFT_COMPLEX, "complex"},
+    {FieldType::FFT, EP_FFT_REAL_TO_HALF, "real_to_half"},
+    {FieldType::FFT, EP_FFT_HALF_TO_REAL, "half_to_real"},
+    {FieldType::LINEAR, EP_LINEAR_SOLVE, "solve"},
+    {FieldType::LINEAR, EP_LINEAR_TRIANGULAR_SOLVE, "triangular_solve"},
+    {FieldType::LINEAR, EP_LINEAR_LEAST_SQUARES, "least_squares"},
+    {FieldType::LINEAR, EP_LINEAR_CHOLESKY, "cholesky"},
+    {FieldType::LINEAR, EP_LINEAR_INVERSE, "inverse"},
+    {FieldType::LINEAR, EP_LINEAR_DETERMINANT, "determinant"},
+    {FieldType::LINEAR, EP_LINEAR_LOG_DETERMINANT, "log_determinant"},
+    {FieldType::LINEAR, EP_LINEAR_LU, "lu"},
+    {FieldType::LINEAR, EP_LINEAR_QR, "qr"},
+    {FieldType::LINEAR, EP_LINEAR_SVD, "svd"},
+    {FieldType::LINEAR, EP_LINEAR_EIGEN, "eigen"},
 };
 
-bool is_number(FieldType type) { return type == FieldType::I32 || type == FieldType::MASK || type == FieldType::I64; }
+bool is_number(FieldType type) {
+  return type == FieldType::I32 || type == FieldType::MASK || type == FieldType::I64 || type == FieldType::F64;
+}
 
 // The name of `value`, or nothing.
 std::string_view name_of(FieldType type, int64_t value) {
@@ -175,6 +250,7 @@ void set_field(ep_attributes& attributes, const Field& field, int32_t index, int
 }
 
 std::string value_text(FieldType type, int64_t value) {
+  if (type == FieldType::F64) return fmt::format("{:.17g}", std::bit_cast<double>(value));
   const std::string_view name = name_of(type, value);
   return name.empty() ? fmt::format("{}", value) : std::string(name);
 }
@@ -182,7 +258,11 @@ std::string value_text(FieldType type, int64_t value) {
 Result<int64_t> value_from_text(FieldType type, std::string_view text) {
   if (const int64_t id = value_of(type, text); id != 0) return id;
   int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  double real = 0;
+  const bool is_real = type == FieldType::F64;
+  const auto [end, error] = is_real ? std::from_chars(text.data(), text.data() + text.size(), real)
+                                    : std::from_chars(text.data(), text.data() + text.size(), number);
+  if (is_real) number = std::bit_cast<int64_t>(real);
   if (error == std::errc() && end == text.data() + text.size()) return number;
   return Status(Code::invalid_argument,
                 fmt::format("descriptor: '{}' is neither a number nor a name known here.", text));

@@ -26,7 +26,16 @@ enum class FieldType : uint8_t {
   GATHER,
   PAD,
   SCATTER,
-  RANDOM
+  RANDOM,
+  SCAN,
+  UNIQUE,
+  ATTENTION,
+  ROTARY,
+  RESIZE,
+  CELL,
+  FFT,
+  LINEAR,
+  F64  // a double; get_field and set_field give and take its bits
 };
 
 struct Field {
@@ -39,7 +48,9 @@ struct Field {
 
 std::span<const Field> fields();
 
-inline size_t field_size(const Field& field) { return field.type == FieldType::I64 ? 8 : 4; }
+inline size_t field_size(const Field& field) {
+  return field.type == FieldType::I64 || field.type == FieldType::F64 ? 8 : 4;
+}
 int64_t get_field(const ep_attributes& attributes, const Field& field, int32_t index);
 void set_field(ep_attributes& attributes, const Field& field, int32_t index, int64_t value);
 

@@ -1,47 +1,7 @@
 // The rules of the kinds that gradients need, which ep_api.h states above their attributes.
-#include <initializer_list>
-
 #include "primitives/descriptor/check.h"
 
 namespace tenon::descriptor {
-namespace {
-
-// `role`, if it is there, is a list of floats, one for each index of `axis` of `src`.
-Status is_list(const Desc& desc, int32_t role, const Operand& src, int32_t axis) {
-  const Operand* operand = find_operand(desc, role);
-  if (operand == nullptr) return {};
-  TENON_RETURN_IF_ERROR(is_float(desc, *operand));
-  if (operand->rank == 1 && agree(operand->dims[0], src.dims[axis])) return {};
-  return wrong(desc, "'{}' has shape {} but must have shape [{}].", table::role_name(role), dims_of(*operand),
-               src.dims[axis]);
-}
-
-// `role`, if it is there, is a tensor of floats with the dims of `src` from `axis` on.
-Status is_normalised(const Desc& desc, int32_t role, const Operand& src, int32_t axis) {
-  const Operand* operand = find_operand(desc, role);
-  if (operand == nullptr) return {};
-  TENON_RETURN_IF_ERROR(is_float(desc, *operand));
-  bool same = operand->rank == src.rank - axis;
-  for (int32_t i = 0; same && i < operand->rank; ++i) same = agree(operand->dims[i], src.dims[axis + i]);
-  if (same) return {};
-  return wrong(desc, "'{}' has shape {} but must have the dims of {} from axis {} on.", table::role_name(role),
-               dims_of(*operand), dims_of(src), axis);
-}
-
-// SRC is of floats, and the operands of `roles` have its dtype and dims.
-Status are_like_source(const Desc& desc, int32_t axis, std::initializer_list<int32_t> roles) {
-  const Operand& src = get(desc, EP_ROLE_SRC);
-  TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, src.rank));
-  TENON_RETURN_IF_ERROR(is_float(desc, src));
-  for (int32_t role : roles) {
-    TENON_RETURN_IF_ERROR(same_type(desc, get(desc, role), src));
-    TENON_RETURN_IF_ERROR(same_dims(desc, get(desc, role), src));
-  }
-  return {};
-}
-
-}  // namespace
-
 Status check_convolution_weight(const Desc& desc) {
   const ep_convolution_weight_attributes& at = desc.attributes.convolution_weight;
   const Operand& src = get(desc, EP_ROLE_SRC);
@@ -74,6 +34,8 @@ Status check_pooling_backward(const Desc& desc) {
   TENON_RETURN_IF_ERROR(check_pooling_windows(desc, at, dst, gradient));
   TENON_RETURN_IF_ERROR(is_float(desc, dst));
   TENON_RETURN_IF_ERROR(same_type(desc, gradient, dst));
+  if (at.op == EP_POOLING_LP) return unsupported(desc, "lp pooling has no backward kind.");
+  if (at.p != 0) return wrong(desc, "p is {}; it must be 0.", at.p);
   if ((at.op == EP_POOLING_MAX) != (indices != nullptr)) {
     return wrong(desc, "max pooling, and no other, has 'indices'.");
   }

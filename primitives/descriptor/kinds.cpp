@@ -1,4 +1,6 @@
 // check_kind: one function per kind checks what ep_api.h says above the attributes of the kind.
+#include <cmath>
+
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
 #include "primitives/descriptor/quantisation.h"
@@ -38,6 +40,13 @@ Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, u
                table::role_name(a.role), dims_of(a), table::role_name(b.role), dims_of(b));
 }
 
+Status has_dims(const Desc& desc, const Operand& operand, const Dims& dims) {
+  bool same = operand.rank == dims.rank();
+  for (int32_t axis = 0; same && axis < operand.rank; ++axis) same = agree(operand.dims[axis], dims[axis]);
+  if (same) return {};
+  return wrong(desc, "'{}' has shape {} but must have {}.", table::role_name(operand.role), dims_of(operand), dims);
+}
+
 Status is_type(const Desc& desc, const Operand& operand, DType type) {
   if (type_of(operand) == type) return {};
   return wrong(desc, "'{}' is {} but must be {}.", table::role_name(operand.role), dtype_name(type_of(operand)),
@@ -57,11 +66,27 @@ Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank) {
   return wrong(desc, "axis {} is not within rank {}.", axis, rank);
 }
 
+// check_taken of EP_GATHER_COORDINATES. The ranks tell how many coordinates there are.
+static Status check_taken_at_coordinates(const Desc& desc, int32_t batch, const Operand& src, const Operand& taken) {
+  const Operand& indices = get(desc, EP_ROLE_INDICES);
+  const int32_t places = indices.rank - 1;
+  const int32_t count = src.rank - batch + places - taken.rank;
+  bool fits = count >= 1 && batch + count <= src.rank && batch <= places && agree(indices.dims[places], count);
+  for (int32_t i = 0; fits && i < taken.rank; ++i) {
+    fits = agree(taken.dims[i], i < places ? indices.dims[i] : src.dims[i - places + batch + count]) &&
+           (i >= batch || agree(taken.dims[i], src.dims[i]));
+  }
+  if (fits) return {};
+  return wrong(desc, "'src' {} taken at coordinates 'indices' {} after {} batch axes does not give '{}' {}.",
+               dims_of(src), dims_of(indices), batch, table::role_name(taken.role), dims_of(taken));
+}
+
 Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken) {
   const Operand& indices = get(desc, EP_ROLE_INDICES);
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, src.rank));
   if (type_of(indices) != DType::i32 && type_of(indices) != DType::i64)
     return wrong(desc, "'indices' must be i32 or i64, not {}.", dtype_name(type_of(indices)));
+  if (mode == EP_GATHER_COORDINATES) return check_taken_at_coordinates(desc, axis, src, taken);
   const bool slices = mode == EP_GATHER_SLICES;
   const int32_t rank = slices ? src.rank - 1 + indices.rank : src.rank;
   bool fits = taken.rank == rank && (slices || indices.rank == rank);
@@ -281,6 +306,9 @@ Status check_pooling(const Desc& desc) {
   TENON_RETURN_IF_ERROR(check_pooling_windows(desc, at, src, dst));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
   if (at.op != EP_POOLING_MAX) TENON_RETURN_IF_ERROR(is_float(desc, src));
+  if (at.op == EP_POOLING_LP ? !(at.p > 0 && std::isfinite(at.p)) : at.p != 0) {
+    return wrong(desc, "p is {}; it must be above 0 and finite for lp pooling, and 0 for others.", at.p);
+  }
   if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
   if (indices == nullptr) return {};
   if (at.op != EP_POOLING_MAX) return wrong(desc, "'dst_indices' is for max pooling only.");
@@ -358,7 +386,11 @@ Status check_scatter(const Desc& desc) {
 Status check_random(const Desc& desc) {
   const Operand& dst = get(desc, EP_ROLE_DST);
   const bool normal = desc.attributes.random.distribution == EP_RANDOM_NORMAL;
-  if (!is_real(dst) && (normal || type_of(dst) != DType::f64)) {
+  const bool bits = desc.attributes.random.distribution == EP_RANDOM_BITS;
+  if (bits && !(is_integer(type_of(dst)) && dtype_size(type_of(dst)) >= 4)) {
+    return wrong(desc, "'dst' is {}, but random bits are i32, u32, i64 or u64.", dtype_name(type_of(dst)));
+  }
+  if (!bits && !is_real(dst) && (normal || type_of(dst) != DType::f64)) {
     return wrong(desc, "'dst' is {}, but {} numbers are f32, f16, bf16{}.", dtype_name(type_of(dst)),
                  normal ? "normal" : "uniform", normal ? "" : " or f64");
   }

@@ -20,8 +20,10 @@ constexpr Quantisable rows[] = {
 };
 #undef ROW
 
-constexpr DType quantised_types[] = {DType::i4,  DType::u4,  DType::i8,       DType::u8,    DType::i16,
-                                     DType::u16, DType::i32, DType::f8e4m3fn, DType::f8e5m2};
+constexpr DType quantised_types[] = {DType::i2,     DType::u2,       DType::i4,         DType::u4,
+                                     DType::i8,     DType::u8,       DType::i16,        DType::u16,
+                                     DType::i32,    DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2fnuz,
+                                     DType::f8e5m2, DType::f6e2m3,   DType::f6e3m2,     DType::f4e2m1};
 constexpr DType scale_types[] = {DType::f32, DType::f16, DType::bf16};
 
 template <size_t N>

@@ -7,42 +7,85 @@
 namespace tenon {
 namespace {
 
+// What a format keeps beside finite numbers.
+enum class Specials : uint8_t {
+  IEEE,    // the greatest exponent holds infinity and NaN
+  FN,      // the greatest exponent holds numbers too, and only all ones is NaN
+  FNUZ,    // NaN stands where -0 would, and the bias is one more
+  FINITE,  // nothing
+};
+
 // sign, exponent_bits, mantissa_bits; exponent 0 is denormal.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
-  bool has_infinity;  // false: the greatest exponent holds numbers too, and only all ones is NaN
+  Specials specials;
 
-  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  int bias() const { return (1 << (exponent_bits - 1)) - (specials == Specials::FNUZ ? 0 : 1); }
   uint64_t sign() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
   uint64_t exponent_mask() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
   uint64_t mantissa_mask() const { return (uint64_t{1} << mantissa_bits) - 1; }
-  uint64_t nan() const {
-    return has_infinity ? exponent_mask() | uint64_t{1} << (mantissa_bits - 1) : exponent_mask() | mantissa_mask();
+  uint64_t nan(uint64_t sign_bit) const {
+    if (specials == Specials::IEEE) return sign_bit | exponent_mask() | uint64_t{1} << (mantissa_bits - 1);
+    return specials == Specials::FN ? sign_bit | exponent_mask() | mantissa_mask() : sign();
+  }
+  // What is too great.
+  uint64_t overflow(uint64_t sign_bit) const {
+    if (specials == Specials::IEEE) return sign_bit | exponent_mask();
+    return specials == Specials::FINITE ? sign_bit | exponent_mask() | mantissa_mask() : nan(sign_bit);
   }
   // The least bit pattern, without the sign, that is not a finite number.
-  uint64_t finite_end() const { return has_infinity ? exponent_mask() : nan(); }
+  uint64_t finite_end() const {
+    if (specials == Specials::IEEE) return exponent_mask();
+    return (exponent_mask() | mantissa_mask()) + (specials == Specials::FN ? 0 : 1);
+  }
 };
 
 Format format_of(DType dtype) {
   switch (dtype) {
-    case DType::f16: return {5, 10, true};
-    case DType::bf16: return {8, 7, true};
-    case DType::f8e4m3fn: return {4, 3, false};
-    case DType::f8e5m2: return {5, 2, true};
-    case DType::f32: return {8, 23, true};
-    default: return {11, 52, true};
+    case DType::f16: return {5, 10, Specials::IEEE};
+    case DType::bf16: return {8, 7, Specials::IEEE};
+    case DType::f8e4m3fn: return {4, 3, Specials::FN};
+    case DType::f8e5m2: return {5, 2, Specials::IEEE};
+    case DType::f8e4m3fnuz: return {4, 3, Specials::FNUZ};
+    case DType::f8e5m2fnuz: return {5, 2, Specials::FNUZ};
+    case DType::f6e2m3: return {2, 3, Specials::FINITE};
+    case DType::f6e3m2: return {3, 2, Specials::FINITE};
+    case DType::f4e2m1: return {2, 1, Specials::FINITE};
+    case DType::f32: return {8, 23, Specials::IEEE};
+    default: return {11, 52, Specials::IEEE};
   }
+}
+
+constexpr uint64_t power_nan = 0xff;
+
+// f8e8m0: the power 2^(bits - 127).
+double decode_power(uint64_t bits) {
+  if ((bits & 0xff) == power_nan) return std::numeric_limits<double>::quiet_NaN();
+  return std::ldexp(1.0, static_cast<int>(bits & 0xff) - 127);
+}
+
+uint64_t encode_power(long double value) {
+  if (!(value > 0)) return power_nan;
+  if (std::isinf(value)) return power_nan;
+  int exponent = std::ilogb(value);
+  if (std::ldexp(value, -exponent) >= 1.5L) ++exponent;
+  if (exponent > 127) return power_nan;
+  return static_cast<uint64_t>(std::max(exponent, -127) + 127);
 }
 
 }  // namespace
 
 double decode_float(DType dtype, uint64_t bits) {
+  if (dtype == DType::f8e8m0) return decode_power(bits);
   const Format format = format_of(dtype);
+  if (format.specials == Specials::FNUZ && (bits & (2 * format.sign() - 1)) == format.sign()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   const uint64_t magnitude = bits & (format.exponent_mask() | format.mantissa_mask());
   const double sign = bits & format.sign() ? -1.0 : 1.0;
   if (magnitude >= format.finite_end()) {
-    const bool infinite = format.has_infinity && magnitude == format.exponent_mask();
+    const bool infinite = format.specials == Specials::IEEE && magnitude == format.exponent_mask();
     const double special =
         infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     return std::copysign(special, sign);
@@ -55,20 +98,21 @@ double decode_float(DType dtype, uint64_t bits) {
 }
 
 uint64_t encode_float(DType dtype, long double value) {
+  if (dtype == DType::f8e8m0) return encode_power(value);
   const Format format = format_of(dtype);
   const uint64_t sign = std::signbit(value) ? format.sign() : 0;
-  if (std::isnan(value)) return sign | format.nan();
-  const uint64_t overflow = format.has_infinity ? format.exponent_mask() : format.nan();
-  if (std::isinf(value)) return sign | overflow;
+  if (std::isnan(value)) return format.nan(sign);
+  if (std::isinf(value)) return format.overflow(sign);
   const long double magnitude = std::fabs(value);
   const int least = 1 - format.bias();
   const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
   // The number in units of the last place of this exponent. Rounding up to the next power of two carries by itself.
   const long double units = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
-  if (exponent > format.bias() + 1) return sign | overflow;
+  if (exponent > format.bias() + 1) return format.overflow(sign);
   const auto steps = static_cast<uint64_t>(units);
   const uint64_t bits = steps + (static_cast<uint64_t>(exponent - least) << format.mantissa_bits);
-  return sign | (bits >= format.finite_end() ? overflow : bits);
+  if (bits == 0 && format.specials == Specials::FNUZ) return 0;  // there is no -0
+  return bits >= format.finite_end() ? format.overflow(sign) : sign | bits;
 }
 
 uint16_t f32_to_bf16(float value) {

@@ -95,7 +95,21 @@ void run_batch_norm_training(Call& call);
 void run_batch_norm_backward(Call& call);
 void run_scatter(Call& call);
 void run_random(Call& call);
+void run_scan(Call& call);
+void run_sort(Call& call);
+void run_top_k(Call& call);
+void run_unique(Call& call);
+void run_nonzero(Call& call);
+void run_one_hot(Call& call);
+void run_resize(Call& call);
+void run_recurrent(Call& call);
+void run_fft(Call& call);
+void run_linear_algebra(Call& call);
 void run_quantise(Call& call);
 void run_dequantise(Call& call);
+void run_rms_norm(Call& call);
+void run_group_norm(Call& call);
+void run_attention(Call& call);
+void run_rotary(Call& call);
 
 }  // namespace tenon::reference

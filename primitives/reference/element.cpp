@@ -11,7 +11,13 @@ namespace {
 
 uint64_t read_bits(int32_t bits, const void* base, int64_t index) {
   const auto* bytes = static_cast<const unsigned char*>(base);
-  if (bits == 4) return bytes[index / 2] >> (index % 2 == 0 ? 0 : 4) & 0xf;
+  if (bits < 8) {
+    const int64_t first = index * bits;
+    const int shift = static_cast<int>(first % 8);
+    const unsigned low = bytes[first / 8];
+    const unsigned high = shift + bits > 8 ? bytes[first / 8 + 1] : 0;
+    return (high << 8 | low) >> shift & ((1U << bits) - 1);
+  }
   uint64_t value = 0;
   std::memcpy(&value, bytes + index * (bits / 8), static_cast<size_t>(bits / 8));
   return value;
@@ -19,9 +25,13 @@ uint64_t read_bits(int32_t bits, const void* base, int64_t index) {
 
 void write_bits(int32_t bits, void* base, int64_t index, uint64_t value) {
   auto* bytes = static_cast<unsigned char*>(base);
-  if (bits == 4) {
-    const int shift = index % 2 == 0 ? 0 : 4;
-    bytes[index / 2] = static_cast<unsigned char>((bytes[index / 2] & ~(0xf << shift)) | (value & 0xf) << shift);
+  if (bits < 8) {
+    for (int64_t i = 0; i < bits; ++i) {
+      const int64_t place = index * bits + i;
+      const unsigned bit = 1U << (place % 8);
+      const unsigned others = bytes[place / 8] & ~bit;
+      bytes[place / 8] = static_cast<unsigned char>((value >> i & 1) != 0 ? others | bit : others);
+    }
     return;
   }
   std::memcpy(bytes + index * (bits / 8), &value, static_cast<size_t>(bits / 8));

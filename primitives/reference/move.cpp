@@ -34,9 +34,33 @@ int64_t pad_source(int32_t mode, int64_t at, int64_t dim) {
   return -1;
 }
 
+// taken_from for EP_GATHER_COORDINATES: `batch` axes, then those of the places, then those of whole slices.
+bool taken_at_coordinates(Call& call, int32_t batch, const Operand& src, const int64_t* index, int64_t* from) {
+  const Operand indices = call[EP_ROLE_INDICES];
+  const int32_t places = indices.rank() - 1;
+  const int64_t count = indices.dim(places);
+  std::copy_n(index, batch, from);
+  int64_t at[EP_MAX_RANK];
+  std::copy_n(index, places, at);
+  for (int64_t i = 0; i < count; ++i) {
+    at[places] = i;
+    const auto given = indices.get<int64_t>(at);
+    const int64_t length = src.dim(batch + i);
+    const int64_t position = given < 0 ? given + length : given;
+    if (position < 0 || position >= length) {
+      call.report(EP_FAULT_INDEX_OUT_OF_RANGE, EP_ROLE_INDICES, given, length);
+      return false;
+    }
+    from[batch + i] = position;
+  }
+  std::copy_n(index + places, src.rank() - batch - count, from + batch + count);
+  return true;
+}
+
 // Where gather, or scatter the other way, finds element `index` of what is taken. False: a bad index, which is
 // reported.
 bool taken_from(Call& call, int32_t axis, int32_t mode, const Operand& src, const int64_t* index, int64_t* from) {
+  if (mode == EP_GATHER_COORDINATES) return taken_at_coordinates(call, axis, src, index, from);
   const Operand indices = call[EP_ROLE_INDICES];
   const bool slices = mode == EP_GATHER_SLICES;
   const int64_t length = src.dim(axis);

@@ -14,6 +14,8 @@ struct Window {
   double total = 0;
   int64_t inside = 0;
   int64_t padded = 0;  // inside the source and its padding
+  double powers = 0;   // of LP
+  double p = 0;
 
   void see(T x, int64_t at) {
     bool wins = inside == 0 || x > greatest;
@@ -23,6 +25,7 @@ struct Window {
       greatest_at = at;
     }
     total += static_cast<double>(x);
+    if (p != 0) powers += std::pow(std::abs(static_cast<double>(x)), p);
     ++inside;
   }
 };
@@ -30,6 +33,7 @@ struct Window {
 template <class T>
 Window<T> window_at(const ep_pooling_attributes& attributes, const Operand& src, const int64_t* out) {
   Window<T> window;
+  window.p = attributes.p;
   for_each_index({attributes.kernel, static_cast<size_t>(attributes.spatial_rank)}, [&](const int64_t* tap) {
     int64_t in[EP_MAX_RANK] = {out[0], out[1]};
     int64_t offset = 0;
@@ -64,6 +68,7 @@ void run_pooling(Call& call) {
         if (indices) indices.set<int64_t>(out, window.greatest_at);
         return;
       }
+      if (attributes.op == EP_POOLING_LP) return dst.set(out, std::pow(window.powers, 1 / attributes.p));
       const int64_t count = attributes.op == EP_POOLING_AVERAGE ? window.inside : window.padded;
       dst.set(out, window.total / static_cast<double>(count));
     });

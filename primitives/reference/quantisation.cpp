@@ -10,7 +10,16 @@
 namespace tenon::reference {
 namespace {
 
-double greatest_finite(DType dtype) { return dtype == DType::f8e4m3fn ? 448 : 57344; }
+double greatest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::f8e4m3fn: return 448;
+    case DType::f8e4m3fnuz: return 240;
+    case DType::f6e2m3: return 7.5;
+    case DType::f6e3m2: return 28;
+    case DType::f4e2m1: return 6;
+    default: return 57344;  // f8e5m2, f8e5m2fnuz
+  }
+}
 
 // The least and the greatest number of an integer dtype.
 struct Range {

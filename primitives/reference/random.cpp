@@ -69,12 +69,14 @@ void run_random(Call& call) {
   uint64_t i = 0;
   for_each_index(dst.dims(), [&](const int64_t* at) {
     const uint64_t element = i++;
-    if (dst.dtype() == DType::f64) {
+    if (dtype_size(dst.dtype()) == 8) {
       const Block block = philox(seed, offset + element / 2);
       const uint64_t bits = uint64_t{block[2 * (element % 2)]} << 32 | block[2 * (element % 2) + 1];
-      return dst.set(at, std::ldexp(static_cast<double>(bits >> 11), -53));
+      return is_integer(dst.dtype()) ? dst.set(at, bits)
+                                     : dst.set(at, std::ldexp(static_cast<double>(bits >> 11), -53));
     }
     const Block block = philox(seed, offset + element / 4);
+    if (is_integer(dst.dtype())) return dst.set(at, uint64_t{block[element % 4]});
     if (!normally) return dst.set(at, uniform(dst.dtype(), block[element % 4]));
     const size_t pair = element % 4 / 2 * 2;
     dst.set(at, static_cast<double>(normal(block[pair], block[pair + 1], static_cast<int>(element % 2))));

@@ -23,6 +23,7 @@ std::string_view fault_text(int32_t code) {
   switch (code) {
     case EP_FAULT_INDEX_OUT_OF_RANGE: return "an index is out of range";
     case EP_FAULT_DIVISION_BY_ZERO: return "an integer is divided by zero";
+    case EP_FAULT_BAD_MATRIX: return "a matrix is singular, not positive definite or not finite";
     default: return "an integer division overflows";
   }
 }

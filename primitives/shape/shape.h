@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "ep_api/ep_api.h"
 
@@ -40,6 +41,12 @@ class BasicDims {
   }
   // Errors, here and where values are added: invalid_argument for more than EP_MAX_RANK.
   explicit BasicDims(std::span<const T> values) : rank_(checked_rank(values.size())) {
+    std::copy(values.begin(), values.end(), values_);
+  }
+  // A list of any integers.
+  template <class U>
+  requires(std::is_integral_v<U>&& std::is_same_v<T, int64_t>) BasicDims(const std::vector<U>& values)
+      : rank_(checked_rank(values.size())) {
     std::copy(values.begin(), values.end(), values_);
   }
   static BasicDims filled(int32_t rank, T value) {

@@ -100,6 +100,9 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_INDICES, 1, "indices"},
     {EP_ROLE_DST_INDICES, 1, "dst_indices"},
     {EP_ROLE_GRADIENT, 1, "gradient"},
+    {EP_ROLE_DST_COUNT, 1, "dst_count"},
+    {EP_ROLE_DST_INVERSE, 1, "dst_inverse"},
+    {EP_ROLE_DST_COUNTS, 1, "dst_counts"},
     {EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES, "epilogue_"},
     {EP_ROLE_SRC_SCALE, 1, "src_scale"},
     {EP_ROLE_SRC_ZERO_POINT, 1, "src_zero_point"},
@@ -109,8 +112,22 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_DST_ZERO_POINT, 1, "dst_zero_point"},
     {EP_ROLE_SCALE_GRADIENT, 1, "scale_gradient"},
     {EP_ROLE_SHIFT_GRADIENT, 1, "shift_gradient"},
+    {EP_ROLE_LENGTHS, 1, "lengths"},
+    {EP_ROLE_LOG_SUM, 1, "log_sum"},
     {EP_ROLE_SRC_0, EP_MAX_OPERANDS, "src_"},
     {EP_ROLE_DST_0, EP_MAX_OPERANDS, "dst_"},
+    {EP_ROLE_RECURRENT_WEIGHT, 1, "recurrent_weight"},
+    {EP_ROLE_RECURRENT_BIAS, 1, "recurrent_bias"},
+    {EP_ROLE_PEEPHOLE, 1, "peephole"},
+    {EP_ROLE_HIDDEN, 1, "hidden"},
+    {EP_ROLE_CELL, 1, "cell"},
+    {EP_ROLE_DST_HIDDEN, 1, "dst_hidden"},
+    {EP_ROLE_DST_CELL, 1, "dst_cell"},
+    {EP_ROLE_DST_R, 1, "dst_r"},
+    {EP_ROLE_DST_VECTORS, 1, "dst_vectors"},
+    {EP_ROLE_DST_VECTORS_H, 1, "dst_vectors_h"},
+    {EP_ROLE_DST_PIVOTS, 1, "dst_pivots"},
+    {EP_ROLE_DST_LOG, 1, "dst_log"},
 };
 
 }  // namespace
@@ -189,10 +206,15 @@ std::optional<int32_t> role_from_name(std::string_view name) {
 }
 
 bool is_output(int32_t kind, int32_t role) {
-  const bool measures = kind == EP_PRIMITIVE_layer_norm || kind == EP_PRIMITIVE_batch_norm_training;
+  const bool measures = kind == EP_PRIMITIVE_layer_norm || kind == EP_PRIMITIVE_batch_norm_training ||
+                        kind == EP_PRIMITIVE_rms_norm || kind == EP_PRIMITIVE_group_norm;
   if (measures && (role == EP_ROLE_MEAN || role == EP_ROLE_INV_STD)) return true;
+  if (role == EP_ROLE_DST_COUNT || role == EP_ROLE_DST_INVERSE || role == EP_ROLE_DST_COUNTS) return true;
+  if (role == EP_ROLE_DST_HIDDEN || role == EP_ROLE_DST_CELL) return true;
+  if (role >= EP_ROLE_DST_R && role <= EP_ROLE_DST_LOG) return true;
   return role == EP_ROLE_DST || role == EP_ROLE_DST_INDICES || role == EP_ROLE_SCALE_GRADIENT ||
-         role == EP_ROLE_SHIFT_GRADIENT || (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
+         role == EP_ROLE_SHIFT_GRADIENT || role == EP_ROLE_LOG_SUM ||
+         (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
 }
 
 }  // namespace tenon::table

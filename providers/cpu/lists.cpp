@@ -1,25 +1,37 @@
 #include "providers/cpu/lists.h"
 
+#include "providers/cpu/attention/attention.h"
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
+#include "providers/cpu/elementwise/packed.h"
+#include "providers/cpu/f64_matmul/f64_matmul.h"
+#include "providers/cpu/fft/fft.h"
 #include "providers/cpu/gradients/gradients.h"
+#include "providers/cpu/linear_algebra/linear_algebra.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/order/order.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/random/random.h"
+#include "providers/cpu/recurrent/recurrent.h"
 #include "providers/cpu/reduction/reduction.h"
+#include "providers/cpu/resize/resize.h"
 #include "providers/cpu/small_matmul/small_matmul.h"
+#include "providers/cpu/vector_matmul/vector_matmul.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
 constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                           {"plain", Elementwise::why_not, Elementwise::make}};
-constexpr Implementation matmul[] = {{"simd", SmallMatmul::why_not, SmallMatmul::make},
-                                     {"packed", PackedMatmul::why_not, PackedMatmul::make},
-                                     {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
-                                     {"plain", PlainMatmul::why_not, PlainMatmul::make}};
+constexpr Implementation copy[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
+                                   {"plain", Elementwise::why_not, Elementwise::make},
+                                   {"packed", PackedCopy::why_not, PackedCopy::make}};
+constexpr Implementation matmul[] = {
+    {"vector", VectorMatmul::why_not, VectorMatmul::make}, {"simd", SmallMatmul::why_not, SmallMatmul::make},
+    {"packed", PackedMatmul::why_not, PackedMatmul::make}, {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
+    {"f64", F64Matmul::why_not, F64Matmul::make},          {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
@@ -47,11 +59,27 @@ constexpr Implementation convolution_weight[] = {
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
+constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, GroupNorm::make},
+                                         {"plain", GroupNorm::why_not, GroupNorm::make}};
+constexpr Implementation attention[] = {{"blocks", Attention::simd_why_not, Attention::simd_make},
+                                        {"plain", Attention::why_not, Attention::make}};
+constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
+constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};
+constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};
+constexpr Implementation top_k[] = {{"candidates", TopK::why_not, TopK::make}};
+constexpr Implementation unique[] = {{"sorted", Unique::why_not, Unique::make}};
+constexpr Implementation nonzero[] = {{"chunks", Nonzero::why_not, Nonzero::make}};
+constexpr Implementation one_hot[] = {{"lines", OneHot::why_not, OneHot::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
+constexpr Implementation resize[] = {{"axes", Resize::why_not, Resize::make}};
+constexpr Implementation recurrent[] = {{"simd", Recurrent::simd_why_not, Recurrent::make},
+                                        {"plain", Recurrent::why_not, Recurrent::make}};
+constexpr Implementation fft[] = {{"kissfft", Fft::why_not, Fft::make}};
+constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};
 
 constexpr ImplementationList lists[] = {
-    {EP_PRIMITIVE_fill, elementwise},
-    {EP_PRIMITIVE_copy, elementwise},
+    {EP_PRIMITIVE_fill, copy},
+    {EP_PRIMITIVE_copy, copy},
     {EP_PRIMITIVE_unary, elementwise},
     {EP_PRIMITIVE_binary, elementwise},
     {EP_PRIMITIVE_ternary, elementwise},
@@ -73,7 +101,21 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_layer_norm_backward, layer_norm_backward},
     {EP_PRIMITIVE_batch_norm_training, batch_norm_training},
     {EP_PRIMITIVE_batch_norm_backward, batch_norm_training},
+    {EP_PRIMITIVE_scan, scan},
+    {EP_PRIMITIVE_sort, sort},
+    {EP_PRIMITIVE_top_k, top_k},
+    {EP_PRIMITIVE_unique, unique},
+    {EP_PRIMITIVE_nonzero, nonzero},
+    {EP_PRIMITIVE_one_hot, one_hot},
     {EP_PRIMITIVE_random, random},
+    {EP_PRIMITIVE_rms_norm, layer_norm},
+    {EP_PRIMITIVE_group_norm, group_norm},
+    {EP_PRIMITIVE_attention, attention},
+    {EP_PRIMITIVE_rotary, rotary},
+    {EP_PRIMITIVE_resize, resize},
+    {EP_PRIMITIVE_recurrent, recurrent},
+    {EP_PRIMITIVE_fft, fft},
+    {EP_PRIMITIVE_linear_algebra, linear_algebra},
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(Code::not_found, fmt::format("'{}' cannot be read: {}.", path, std::strerror(errno)));
   std::stringbuf bytes;
-  file >> &bytes;
+  file >> std::noskipws >> &bytes;
   if (file.bad()) throw Error(Code::internal, fmt::format("Reading '{}' failed.", path));
   return std::move(bytes).str();
 }

@@ -8,12 +8,15 @@
 // function of this header throws tenon::Error and no other exception.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/device/export.h"
@@ -57,6 +60,42 @@ struct Options {
   Precision precision = current_precision();
 };
 
+// What models take, give and compute: a tensor of numbers, a tensor of strings, a sequence of values, or an optional
+// that holds nothing. (An optional that holds a value is that value.) A cheap handle; its strings and elements never
+// change.
+class TENON_API Value {
+ public:
+  enum class Kind : uint8_t { none, tensor, strings, sequence, optional };
+
+  Value() = default;
+  Value(Tensor tensor) : tensor_(std::move(tensor)) {}
+  // A tensor of strings: elements in row-major order. Errors: invalid_argument (another number of elements).
+  static Value strings(Dims dims, std::vector<std::string> elements);
+  static Value sequence(std::vector<Value> elements);
+  // An optional that holds nothing.
+  static Value nothing();
+
+  Kind kind() const;
+  bool defined() const { return kind() != Kind::none; }
+  bool is_tensor() const { return kind() == Kind::tensor; }
+  // Errors of the following: invalid_argument (the value is of another kind).
+  const Tensor& tensor() const;
+  const std::vector<std::string>& strings() const;
+  const std::vector<Value>& elements() const;
+  // Of tensors, of numbers and of strings.
+  const Dims& dims() const;
+
+ private:
+  struct Host;
+  Tensor tensor_;
+  std::shared_ptr<const Host> host_;
+};
+
+using ValueList = std::vector<Value>;
+
+// "f32[2, 3]", "string[2]", "a sequence of 3", "an optional without a value", "nothing"
+TENON_API std::string to_string(const Value& value);
+
 // One dim of an input or output.
 struct Dim {
   int64_t value = -1;  // -1: dynamic
@@ -65,12 +104,14 @@ struct Dim {
 
 struct ValueInfo {
   std::string name;
-  DType dtype = DType::none;
-  bool has_shape = false;  // false: any rank
+  Value::Kind kind = Value::Kind::tensor;  // of an optional: what it may hold
+  bool optional = false;                   // it may hold nothing
+  DType dtype = DType::none;               // of a tensor of numbers
+  bool has_shape = false;                  // false: any rank
   std::vector<Dim> dims;
 };
 
-// "f32[batch, 3, 224, 224]"
+// "f32[batch, 3, 224, 224]", "string[2]", "a sequence", "an optional tensor"
 TENON_API std::string to_string(const ValueInfo& info);
 
 // One launch of a run.
@@ -86,14 +127,17 @@ struct NodeExecution {
   uint64_t bytes = 0, flops = 0;
 };
 
-// Statistics of load(), for reports.
+// What a file says of itself, and statistics of load(), for reports.
 struct ModelInfo {
   std::string producer, domain;
-  int64_t ir_version = 0, opset = 0;
+  std::string graph, description;                  // the name of the graph; what the file says of itself
+  std::map<std::string, std::string> metadata;     // what its makers attached, such as the labels of classes
+  int64_t ir_version = 0, opset = 0, version = 0;  // version: of the model, as its makers count
   uint64_t nodes = 0, weights = 0, weight_bytes = 0;
 };
 
 using Inputs = std::map<std::string, Tensor>;
+using Values = std::map<std::string, Value>;
 
 // A loaded model; a cheap handle. Threads: any number may call run() on one model at once; equal inputs give equal
 // bits.
@@ -105,7 +149,10 @@ using Inputs = std::map<std::string, Tensor>;
 class TENON_API Model {
  public:
   struct Impl;
+  // No model: every function but this refuses it. For members and containers.
+  Model() = default;
   explicit Model(std::shared_ptr<Impl> impl);
+  explicit operator bool() const { return impl_ != nullptr; }
 
   const std::vector<ValueInfo>& inputs() const;  // without inputs that have an initialiser
   const std::vector<ValueInfo>& outputs() const;
@@ -125,6 +172,18 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // Runs, and says where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
+  // Runs a model whose inputs or outputs are strings, sequences or optionals; such a model runs node after node. A
+  // missing input that is an optional holds nothing. The forms above refuse outputs that are no tensors of numbers.
+  ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
+
+  // Runs with the inputs in the order of inputs(), also as model(x, y). Errors: as above, and another number of inputs.
+  TensorList run_in_order(const TensorList& inputs) const;
+  template <std::same_as<Tensor>... Inputs>
+  TensorList operator()(const Inputs&... inputs) const {
+    return run_in_order({inputs...});
+  }
+  // As run, with the outputs by their names: model.run_named({{"x", x}}).at("y").
+  Inputs run_named(const Inputs& inputs) const;
 
   // The graph (core/graph) that runs on inputs of these shapes are recorded as, before any pass; its inputs are those
   // of the model whose elements no shape depends on. `open`: dynamic dims are symbols, whose hints the inputs give;
@@ -135,6 +194,7 @@ class TENON_API Model {
 
  private:
   friend class Walk;
+  Impl& impl() const;
   std::shared_ptr<Impl> impl_;
 };
 
@@ -144,7 +204,7 @@ struct NodeResult {
   std::string name, op_type;
   bool known = false;               // it follows from weights alone, and load() computed it
   std::vector<std::string> values;  // names of `tensors`
-  TensorList tensors;               // its outputs, without those that nobody wants
+  TensorList tensors;               // its outputs, without those that nobody wants, and those that are no tensors
   std::vector<NodeExecution> executions;
 };
 
@@ -171,9 +231,14 @@ class TENON_API Walk {
 // that cannot run; the message has a line per node concerned).
 TENON_API Model load(const std::string& path, const Options& options = {});
 TENON_API Model load_bytes(std::string_view bytes, const Options& options = {});
+inline Model load_bytes(std::span<const uint8_t> bytes, const Options& options = {}) {
+  return load_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
+}
 
 // Reads one tensor in ONNX's format, such as the input_0.pb of a test case. `name` may be NULL.
 TENON_API Tensor tensor_from_bytes(std::string_view bytes, Device device = {}, std::string* name = nullptr);
+// The same for any value: a TensorProto, SequenceProto or OptionalProto, as `info` says.
+TENON_API Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device device = {});
 TENON_API std::string tensor_to_bytes(const Tensor& tensor, std::string_view name);
 
 // One line per operator that the importer translates: {domain, name, first and last opset version}.

@@ -101,9 +101,11 @@ inline bool is_quantisation_role(int32_t role) { return role >= EP_ROLE_SRC_SCAL
 
 inline bool is_known_role(int32_t role) {
   const auto within = [role](int32_t first, int32_t count) { return role >= first && role < first + count; };
-  return within(EP_ROLE_DST, EP_ROLE_GRADIENT) || within(EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES) ||
+  return within(EP_ROLE_DST, EP_ROLE_DST_COUNT) || within(EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES) ||
          within(EP_ROLE_SRC_0, EP_MAX_OPERANDS) || within(EP_ROLE_DST_0, EP_MAX_OPERANDS) ||
-         within(EP_ROLE_SCALE_GRADIENT, 2) || is_quantisation_role(role);
+         within(EP_ROLE_SCALE_GRADIENT, EP_ROLE_LOG_SUM - EP_ROLE_SCALE_GRADIENT + 1) ||
+         within(EP_ROLE_RECURRENT_WEIGHT, EP_ROLE_DST_CELL - EP_ROLE_RECURRENT_WEIGHT + 1) ||
+         within(EP_ROLE_DST_R, EP_ROLE_DST_LOG - EP_ROLE_DST_R + 1) || is_quantisation_role(role);
 }
 
 // Refuses bits, roles and extensions that our ep_api.h does not have. No provider may guess at them.

@@ -21,6 +21,9 @@ inline uint32_t narrow_bits(float value, int32_t dtype) {
     case EP_DTYPE_bf16: return bf16_from_f32(value);
     case EP_DTYPE_f8e4m3fn: return F8E4M3FN::from_f32(value);
     case EP_DTYPE_f8e5m2: return F8E5M2::from_f32(value);
+    case EP_DTYPE_f8e4m3fnuz: return F8E4M3FNUZ::from_f32(value);
+    case EP_DTYPE_f8e5m2fnuz: return F8E5M2FNUZ::from_f32(value);
+    case EP_DTYPE_f8e8m0: return F8E8M0::from_f32(value);
     default: return std::bit_cast<uint32_t>(value);
   }
 }
@@ -32,6 +35,9 @@ inline float wide_value(uint32_t bits, int32_t dtype) {
     case EP_DTYPE_bf16: return bf16_to_f32(static_cast<uint16_t>(bits));
     case EP_DTYPE_f8e4m3fn: return F8E4M3FN::to_f32(bits);
     case EP_DTYPE_f8e5m2: return F8E5M2::to_f32(bits);
+    case EP_DTYPE_f8e4m3fnuz: return F8E4M3FNUZ::to_f32(bits);
+    case EP_DTYPE_f8e5m2fnuz: return F8E5M2FNUZ::to_f32(bits);
+    case EP_DTYPE_f8e8m0: return F8E8M0::to_f32(bits);
     default: return std::bit_cast<float>(bits);
   }
 }

@@ -30,6 +30,7 @@ enum class Fill : uint8_t {
   LAST,       // `low` everywhere, but `high` at the last element
   PEAKS,      // RANDOM in [low, -low], but one element of each row of a matrix is `high`: in row 0 the last one, in
               // row 1 the one before it, and so on
+  DIAGONAL,   // RANDOM in [low, -low], but element i of the diagonal of each matrix is (i + 1) * `high`
 };
 
 struct Values {
@@ -118,8 +119,14 @@ void add_pooling_cases(std::vector<Case>* cases);
 void add_norm_cases(std::vector<Case>* cases);
 void add_move_cases(std::vector<Case>* cases);
 void add_gradient_cases(std::vector<Case>* cases);
+void add_order_cases(std::vector<Case>* cases);
 void add_scatter_cases(std::vector<Case>* cases);
 void add_random_cases(std::vector<Case>* cases);
+void add_attention_cases(std::vector<Case>* cases);
+void add_resize_cases(std::vector<Case>* cases);
+void add_recurrent_cases(std::vector<Case>* cases);
+void add_fft_cases(std::vector<Case>* cases);
+void add_linear_algebra_cases(std::vector<Case>* cases);
 void add_quantisation_cases(std::vector<Case>* cases);
 
 }  // namespace tenon::cases

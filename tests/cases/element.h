@@ -39,14 +39,22 @@ inline double greatest_finite(DType dtype) {
     case DType::f16: return 65504;
     case DType::bf16: return 3.3895313892515355e38;
     case DType::f8e4m3fn: return 448;
-    case DType::f8e5m2: return 57344;
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz: return 57344;
+    case DType::f8e4m3fnuz: return 240;
+    case DType::f8e8m0: return 0x1p127;
+    case DType::f6e2m3: return 7.5;
+    case DType::f6e3m2: return 28;
+    case DType::f4e2m1: return 6;
     case DType::f32: return std::numeric_limits<float>::max();
     default: return std::numeric_limits<double>::max();
   }
 }
 
 inline void put_bits(DType dtype, void* base, int64_t place, uint64_t bits) {
-  if (is_floating(dtype)) {
+  if (is_floating(dtype) && dtype_info(dtype).bits < 8) {  // every code is a number of its own
+    reference::store<double>(dtype, base, place, decode_float(dtype, bits));
+  } else if (is_floating(dtype)) {
     const int32_t bytes = dtype_info(dtype).bits / 8;
     std::memcpy(static_cast<char*>(base) + place * bytes, &bits, static_cast<size_t>(bytes));
   } else {
@@ -58,6 +66,7 @@ inline void put_bits(DType dtype, void* base, int64_t place, uint64_t bits) {
 inline uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
   const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1
   if (!whole) return reference::load<uint64_t>(dtype, base, place);
+  if (dtype_info(dtype).bits < 8) return encode_float(dtype, reference::load<double>(dtype, base, place));
   uint64_t bits = 0;
   const int32_t bytes = dtype_info(dtype).bits / 8;
   std::memcpy(&bits, static_cast<const char*>(base) + place * bytes, static_cast<size_t>(bytes));

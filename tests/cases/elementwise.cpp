@@ -44,6 +44,9 @@ constexpr UnaryRule unary_rules[] = {
     {"mish", -20, 20, {16, 0, 128}},    {"elu", -8, 8, {6, 0, 0}},
     {"celu", -8, 8, {8, 0, 0}},         {"selu", -8, 8, {8, 0, 0}},
     {"hard_sigmoid", -8, 8, {1, 4, 0}}, {"hard_swish", -8, 8, {2, 16, 0}},
+    {"exp2", -80, 80, {17, 0, 1}},      {"log_sigmoid", -20, 20, {10, 0, 1}},
+    {"sinc", -8, 8, {8, 4, 0}},         {"tanhshrink", -8, 8, {8, 8, 0}},
+    {"erfc", -4, 9, {24, 0, 1}},
 };
 
 UnaryRule unary_rule(std::string_view name) {
@@ -183,6 +186,11 @@ constexpr BinaryRule binary_rules[] = {
     {"mod", {Fill::GRID, -8, 8}, {Fill::GRID, -8, 8}, {}},
     {"fmod", {Fill::GRID, -8, 8}, {Fill::GRID, -8, 8}, {}},
     {"pow", {Fill::RANDOM, 0.1, 4}, {Fill::RANDOM, -3, 3}, {17, 0, 0}},
+    {"atan2", {Fill::RANDOM, -8, 8}, {Fill::RANDOM, -8, 8}, {8, 0, 1}},
+    {"hypot", {Fill::RANDOM, -8, 8}, {Fill::RANDOM, -8, 8}, {4, 0, 1}},
+    {"logaddexp", {Fill::RANDOM, -8, 8}, {Fill::RANDOM, -8, 8}, {10, 16, 1}},
+    {"logaddexp2", {Fill::RANDOM, -8, 8}, {Fill::RANDOM, -8, 8}, {10, 32, 1}},
+    {"xlogy", {Fill::RANDOM, -8, 8}, {Fill::RANDOM, 0.1, 8}, {6, 0, 1}},
     {"eq", {Fill::TIES, -2, 2}, {Fill::TIES, -2, 2}, {}},
     {"ne", {Fill::TIES, -2, 2}, {Fill::TIES, -2, 2}, {}},
     {"le", {Fill::TIES, -2, 2}, {Fill::TIES, -2, 2}, {}},
@@ -305,12 +313,12 @@ void add_ternary_cases(std::vector<Case>* cases) {
           } else {
             add_operand(made.desc, EP_ROLE_SRC + i, type, layout.dims, strides);
           }
-          const bool extremes = special && row.id != EP_TERNARY_fma;
+          const bool extremes = special && row.id != EP_TERNARY_fma && row.id != EP_TERNARY_lerp;
           const Fill fills[] = {Fill::SPECIAL_A, Fill::SPECIAL_B, Fill::RANDOM};
           made.values.push_back({extremes ? fills[i] : Fill::RANDOM, -2, 2});
           made.scalars.push_back(make_scalar(type, type == DType::boolean ? i % 2 : 1 + i));
         }
-        if (row.id == EP_TERNARY_fma) made.tolerance = on_type({1, 8, 0}, dtype);
+        if (row.id == EP_TERNARY_fma || row.id == EP_TERNARY_lerp) made.tolerance = on_type({1, 8, 0}, dtype);
         cases->push_back(made);
       }
     }

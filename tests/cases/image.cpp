@@ -97,6 +97,7 @@ double value_of(DType dtype, const Values& values, int64_t number, Random* rando
       if (number < 2) return number == 0 ? values.low : values.high;
       return std::floor(values.low + random->unit() * (values.high - values.low + 1));
     case Fill::LAST: return values.low;
+    case Fill::DIAGONAL:
     case Fill::PEAKS: return random_value(dtype, {Fill::RANDOM, values.low, -values.low}, random);
     case Fill::TIES: return values.low + static_cast<double>(random->bits() % 4) * (values.high - values.low) / 3;
     default: return random_value(dtype, values, random);
@@ -128,6 +129,10 @@ void fill_operand(const Values& values, const ep_operand_desc& operand, void* ba
   const std::vector<uint64_t> specials = is_floating(dtype) ? special_floats(dtype) : special_integers(dtype);
   for_each_element(operand, [&](int64_t number, int64_t place, const int64_t* index) {
     if (stands_out(values.fill, operand, index)) return reference::store<double>(dtype, base, place, values.high);
+    if (values.fill == Fill::DIAGONAL && index[operand.rank - 1] == index[operand.rank - 2]) {
+      const auto step = static_cast<double>(index[operand.rank - 1] + 1);
+      return reference::store<double>(dtype, base, place, step * values.high);
+    }
     const int64_t special = special_number(values.fill, number, static_cast<int64_t>(specials.size()));
     if (special >= 0) {
       const uint64_t bits = specials[static_cast<size_t>(special)];

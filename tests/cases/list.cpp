@@ -30,8 +30,14 @@ std::vector<Case> all_cases() {
   add_move_cases(&cases);
   add_quantisation_cases(&cases);
   add_gradient_cases(&cases);
+  add_order_cases(&cases);
   add_scatter_cases(&cases);
   add_random_cases(&cases);
+  add_attention_cases(&cases);
+  add_resize_cases(&cases);
+  add_recurrent_cases(&cases);
+  add_fft_cases(&cases);
+  add_linear_algebra_cases(&cases);
   return cases;
 }
 

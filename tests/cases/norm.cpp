@@ -1,4 +1,4 @@
-// Cases of layer_norm and batch_norm.
+// Cases of layer_norm, batch_norm, rms_norm and group_norm.
 #include <string_view>
 
 #include "primitives/text/format.h"
@@ -110,11 +110,102 @@ void add_batch_norms(std::vector<Case>* cases) {
   }
 }
 
+Case rms_norm_case(const Shape& shape, DType dtype, bool affine, bool statistics, const Dims& strides,
+                   std::string_view layout) {
+  const std::string_view what = statistics ? "statistics" : affine ? "affine" : "plain";
+  Case made = {path("rms_norm", what, dtype, layout), make_desc(EP_PRIMITIVE_rms_norm), {}, {}, {}, 0};
+  made.desc.attributes.rms_norm.axis = shape.axis;
+  Dims rows = shape.dims;
+  Dims normalised;
+  for (int32_t axis = shape.axis; axis < shape.dims.rank(); ++axis) {
+    rows[axis] = 1;
+    normalised.push_back(shape.dims[axis]);
+  }
+  add_operand(made.desc, EP_ROLE_DST, dtype, shape.dims, strides);
+  if (statistics) add_operand(made.desc, EP_ROLE_INV_STD, dtype == DType::f64 ? dtype : DType::f32, rows);
+  add_operand(made.desc, EP_ROLE_SRC, dtype, shape.dims, strides);
+  if (affine) add_operand(made.desc, EP_ROLE_SCALE, dtype, normalised);
+  made.values.assign(made.desc.operand_count, {Fill::RANDOM, -2, 2});
+  made.scalars = {make_scalar(dtype, 0.0009765625)};
+  set_norm_tolerance(&made, dtype);
+  return made;
+}
+
+void add_rms_norms(std::vector<Case>* cases) {
+  for (const Shape& shape : layer_shapes) {
+    const Dims strides = contiguous_strides(shape.dims);
+    for (bool affine : {false, true}) {
+      cases->push_back(rms_norm_case(shape, DType::f32, affine, false, strides, shape.name));
+    }
+    cases->push_back(rms_norm_case(shape, DType::f32, true, true, strides, shape.name));
+    cases->push_back(rms_norm_case(shape, DType::f32, true, false, gapped_strides(shape.dims, 3),
+                                   fmt::format("{}_gaps", shape.name)));
+    if (shape.name != "last") continue;
+    for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {
+      cases->push_back(rms_norm_case(shape, dtype, true, true, strides, shape.name));
+    }
+  }
+}
+
+struct GroupShape {
+  std::string_view name;
+  Dims dims;
+  int64_t groups;
+};
+
+Case group_norm_case(const GroupShape& shape, DType dtype, bool affine, bool statistics, const Dims& strides,
+                     std::string_view layout) {
+  const std::string_view what = statistics ? "statistics" : affine ? "affine" : "plain";
+  Case made = {path("group_norm", what, dtype, layout), make_desc(EP_PRIMITIVE_group_norm), {}, {}, {}, 0};
+  made.desc.attributes.group_norm.groups = shape.groups;
+  const DType measured = dtype == DType::f64 ? dtype : DType::f32;
+  add_operand(made.desc, EP_ROLE_DST, dtype, shape.dims, strides);
+  if (statistics) {
+    add_operand(made.desc, EP_ROLE_MEAN, measured, {shape.dims[0], shape.groups});
+    add_operand(made.desc, EP_ROLE_INV_STD, measured, {shape.dims[0], shape.groups});
+  }
+  add_operand(made.desc, EP_ROLE_SRC, dtype, shape.dims, strides);
+  if (affine) {
+    add_operand(made.desc, EP_ROLE_SCALE, dtype, {shape.dims[1]});
+    add_operand(made.desc, EP_ROLE_SHIFT, dtype, {shape.dims[1]});
+  }
+  made.values.assign(made.desc.operand_count, {Fill::RANDOM, -2, 2});
+  made.scalars = {make_scalar(dtype, 0.0009765625)};
+  set_norm_tolerance(&made, dtype);
+  return made;
+}
+
+void add_group_norms(std::vector<Case>* cases) {
+  const GroupShape shapes[] = {
+      {"images", {2, 6, 7, 9}, 3}, {"one_group", {3, 5, 33}, 1}, {"instance", {2, 4, 5, 3}, 4},
+      {"rows", {7, 32}, 4},        {"long", {2, 8, 30, 31}, 2},
+  };
+  for (const GroupShape& shape : shapes) {
+    const Dims strides = contiguous_strides(shape.dims);
+    for (bool affine : {false, true}) {
+      cases->push_back(group_norm_case(shape, DType::f32, affine, false, strides, shape.name));
+    }
+    cases->push_back(group_norm_case(shape, DType::f32, true, true, strides, shape.name));
+    cases->push_back(group_norm_case(shape, DType::f32, true, false, gapped_strides(shape.dims, 3),
+                                     fmt::format("{}_gaps", shape.name)));
+    if (shape.dims.rank() == 4) {
+      cases->push_back(group_norm_case(shape, DType::f32, true, true, permuted_strides(shape.dims, {0, 2, 3, 1}),
+                                       fmt::format("{}_nhwc", shape.name)));
+    }
+    if (shape.name != "images") continue;
+    for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {
+      cases->push_back(group_norm_case(shape, dtype, true, true, strides, shape.name));
+    }
+  }
+}
+
 }  // namespace
 
 void add_norm_cases(std::vector<Case>* cases) {
   add_layer_norms(cases);
   add_batch_norms(cases);
+  add_rms_norms(cases);
+  add_group_norms(cases);
 }
 
 }  // namespace tenon::cases

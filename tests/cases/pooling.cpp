@@ -51,11 +51,13 @@ struct Op {
   std::string_view name;
   int32_t op;
   bool indices;
+  double p = 0;
 };
-constexpr Op ops[] = {{"max", EP_POOLING_MAX, false},
-                      {"max_indices", EP_POOLING_MAX, true},
-                      {"average", EP_POOLING_AVERAGE, false},
-                      {"average_include_pad", EP_POOLING_AVERAGE_INCLUDE_PAD, false}};
+constexpr Op ops[] = {
+    {"max", EP_POOLING_MAX, false},         {"max_indices", EP_POOLING_MAX, true},
+    {"average", EP_POOLING_AVERAGE, false}, {"average_include_pad", EP_POOLING_AVERAGE_INCLUDE_PAD, false},
+    {"lp1", EP_POOLING_LP, false, 1},       {"lp2", EP_POOLING_LP, false, 2},
+    {"lp3.5", EP_POOLING_LP, false, 3.5}};
 
 Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_last, Fill fill,
                   std::string_view suffix) {
@@ -64,6 +66,7 @@ Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_l
   Case made = {name, make_desc(EP_PRIMITIVE_pooling), {}, {}, {}, 0};
   made.desc.attributes.pooling = shape.attributes;
   made.desc.attributes.pooling.op = op.op;
+  made.desc.attributes.pooling.p = op.p;
   const Dims dst = infer::pooling("pooling", shape.src, made.desc.attributes.pooling, shape.ceil_mode).value();
   const auto strides = [&](const Dims& dims) {
     return channels_last ? permuted_strides(dims, {0, 2, 3, 1}) : contiguous_strides(dims);
@@ -74,7 +77,9 @@ Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_l
   made.values.assign(made.desc.operand_count, {fill, -8, 8});
   if (op.op != EP_POOLING_MAX) {
     set_tolerances(&made, [&](Tier tier) -> Tolerance {
-      const double more = beyond_full("div", tier, dtype).ulps;
+      // The error of a power grows with its exponent's logarithm: 128 steps hold from 1/p on.
+      const double powers = op.p == 0 ? 0 : 128 + 2 * beyond_full("pow", tier, dtype, 8).ulps;
+      const double more = beyond_full("div", tier, dtype).ulps + powers;
       return {dtype_info(dtype).bits < 32 ? 1.0 : 2.0 + more, 64 + 8 * more, 0};
     });
   }

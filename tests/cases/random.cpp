@@ -7,9 +7,14 @@
 namespace tenon::cases {
 namespace {
 
+std::string_view name_of(int32_t distribution) {
+  if (distribution == EP_RANDOM_BITS) return "bits";
+  return distribution == EP_RANDOM_NORMAL ? "normal" : "uniform";
+}
+
 Case random_case(int32_t distribution, DType dtype, std::string_view layout, const Dims& dims, const Dims& strides) {
   const bool normal = distribution == EP_RANDOM_NORMAL;
-  Case made = {fmt::format("random/{}/{}/{}", normal ? "normal" : "uniform", dtype_name(dtype), layout),
+  Case made = {fmt::format("random/{}/{}/{}", name_of(distribution), dtype_name(dtype), layout),
                make_desc(EP_PRIMITIVE_random),
                {},
                {},
@@ -31,9 +36,11 @@ Case random_case(int32_t distribution, DType dtype, std::string_view layout, con
 }  // namespace
 
 void add_random_cases(std::vector<Case>* cases) {
-  for (int32_t distribution : {EP_RANDOM_UNIFORM, EP_RANDOM_NORMAL}) {
-    for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+  for (int32_t distribution : {EP_RANDOM_UNIFORM, EP_RANDOM_NORMAL, EP_RANDOM_BITS}) {
+    for (DType dtype :
+         {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::u32, DType::i64, DType::u64}) {
       if (dtype == DType::f64 && distribution == EP_RANDOM_NORMAL) continue;
+      if (is_integer(dtype) != (distribution == EP_RANDOM_BITS)) continue;
       const auto add = [&](std::string_view layout, const Dims& dims, const Dims& strides) {
         cases->push_back(random_case(distribution, dtype, layout, dims, strides));
       };

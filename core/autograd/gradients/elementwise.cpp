@@ -26,7 +26,21 @@ Tensor power_by_exponent(const Tensor& grad, const Tensor& result, const Tensor&
   return tenon::where(zero, 0, grad * (result * tenon::log(tenon::where(zero, 1, input))));
 }
 
+Tensor logarithm(const Tensor& x) { return tenon::log(x); }
+Scalar logarithm(const Scalar& x) { return std::log(x.to_double()); }
+
 }  // namespace
+
+void xlogy(const autograd::Backward& b) {
+  if (b.wants(0)) {
+    b.with(1, [&](const auto& other) {
+      b.give(0, tenon::where(tenon::eq(b.input(0), 0), 0, b.grad() * logarithm(other)));
+    });
+  }
+  if (b.wants(1)) {
+    b.with(0, [&](const auto& input) { b.give(1, b.grad() * input / b.input(1)); });
+  }
+}
 
 void pow(const autograd::Backward& b) {
   if (b.wants(0)) {

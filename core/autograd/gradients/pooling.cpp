@@ -1,6 +1,7 @@
 // Pooling, and what gives its gradients back, which is linear.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
+#include "core/ops/operators.h"
 #include "core/ops/ops.h"
 
 namespace tenon::gradients {
@@ -55,6 +56,27 @@ void max_pool_with_indices_backward(const autograd::Backward& b) {
   const Dims planes{dims[0], dims[1], -1};
   const Tensor grad = tenon::reshape(b.grad(), planes);
   b.give(0, tenon::reshape(tenon::gather(grad, 2, tenon::reshape(b.input(1), planes)), dims));
+}
+
+// The gradient of |x|^p is p sign(x) |x|^(p - 1); that of the root of a sum s = r^p is r^(1 - p) / p.
+void lp_pool(const autograd::Backward& b) {
+  const auto& attributes = b.attributes<PoolingAttributes>();
+  const Windows windows(attributes.window);
+  if (attributes.ceil_mode != 0) {
+    throw Error(Code::unsupported, "lp_pool: with ceil_mode it has no gradient.", "Pad the input instead.");
+  }
+  const double p = attributes.window.p;
+  const Tensor x = b.input(0);
+  const Tensor r = b.result(0);
+  const Tensor of_sums = tenon::where(tenon::eq(r, 0), tenon::zeros_like(r), b.grad() * tenon::pow(r, 1 - p));
+  int64_t count = 1;
+  for (const int64_t k : windows.kernel) count *= k;
+  b.give(0, b.general(0, [&](const IntList& dims) {
+    const Tensor spread = tenon::avg_pool_backward(of_sums, dims, windows.kernel, windows.stride, windows.padding,
+                                                   false, true, windows.dilation);
+    const Tensor power = tenon::where(tenon::eq(x, 0), tenon::zeros_like(x), tenon::pow(tenon::abs(x), p - 1));
+    return spread * tenon::sign(x) * power * static_cast<double>(count);
+  }));
 }
 
 void avg_pool(const autograd::Backward& b) {

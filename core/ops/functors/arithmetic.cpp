@@ -149,6 +149,11 @@ Tensor gelu(Tensor* out, const Tensor& input, std::string_view approximate) {
   return unary_to(OpId::gelu_tanh, out, input);
 }
 
+Tensor signbit(Tensor* out, const Tensor& input) {
+  if (input.defined() && !is_floating(input.dtype())) return binary_to(OpId::lt, out, input, Scalar(0));
+  return unary_to(OpId::signbit, out, input);
+}
+
 Tensor isfinite(const Tensor& input) {
   require_defined("isfinite", "input", input);
   if (!is_floating(input.dtype())) return tenon::eq(input, input);

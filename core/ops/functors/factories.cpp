@@ -152,6 +152,42 @@ Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
   return tenon::cast(tenon::eq(rows, tenon::arange(dims[1], DType::i64, rows.device())), dtype);
 }
 
+namespace {
+
+// Half of the numbers count from the start and half from the end, so that both are exact.
+Tensor spaced(std::string_view op, double start, double end, int64_t steps, DType made, Device device) {
+  if (steps < 0) refuse("{}: steps is {}; it must be at least 0.", op, steps);
+  if (steps < 2) return tenon::full(steps, Scalar(start), made, device);
+  const double step = in_default_state({start, end, static_cast<double>(steps)}, [](const volatile double* numbers) {
+    return (numbers[1] - numbers[0]) / (numbers[2] - 1);
+  });
+  const Tensor up = tenon::arange(Scalar(steps), made, device);
+  const Tensor down = tenon::sub(Scalar(static_cast<double>(steps - 1)), up);
+  return tenon::where(tenon::lt(up, Scalar(steps / 2)), tenon::add(tenon::mul(up, Scalar(step)), Scalar(start)),
+                      tenon::sub(Scalar(end), tenon::mul(down, Scalar(step))));
+}
+
+// As PyTorch, integers go from and to whole numbers.
+double bound_in(const Scalar& number, DType dtype) {
+  return is_integer(dtype) ? static_cast<double>(number.to_int()) : number.to_double();
+}
+
+DType made_in(DType dtype) { return dtype == DType::f64 || is_integer(dtype) ? DType::f64 : DType::f32; }
+
+}  // namespace
+
+Tensor linspace(Scalar start, Scalar end, int64_t steps, DType dtype, Device device) {
+  const DType wanted = dtype == DType::none ? DType::f32 : dtype;
+  return tenon::cast(spaced("linspace", bound_in(start, wanted), bound_in(end, wanted), steps, made_in(wanted), device),
+                     wanted);
+}
+
+Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, DType dtype, Device device) {
+  const DType wanted = dtype == DType::none ? DType::f32 : dtype;
+  const Tensor powers = spaced("logspace", start.to_double(), end.to_double(), steps, made_in(wanted), device);
+  return tenon::cast(tenon::pow(Scalar(base), powers), wanted);
+}
+
 Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
   require_defined("one_hot", "input", input);
   if (num_classes < 1) refuse("one_hot: num_classes is {}; it must be at least 1.", num_classes);

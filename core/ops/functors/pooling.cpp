@@ -1,4 +1,6 @@
 // Pooling over windows of one to three spatial axes.
+#include <cmath>
+
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/functors/window.h"
@@ -63,6 +65,18 @@ Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
       attributes_of("avg_pool", kind, input, {kernel_size, stride, padding, dilation, ceil_mode});
   const Tensor source = floating(input);
   return apply(OpId::avg_pool, {&source}, &attributes);
+}
+
+Tensor lp_pool(const Tensor& input, double norm_type, IntList kernel_size, IntList stride, bool ceil_mode,
+               IntList padding, IntList dilation) {
+  if (!(norm_type > 0) || !std::isfinite(norm_type)) {
+    refuse("lp_pool: norm_type is {}; it must be above 0 and finite.", norm_type);
+  }
+  PoolingAttributes attributes =
+      attributes_of("lp_pool", EP_POOLING_LP, input, {kernel_size, stride, padding, dilation, ceil_mode});
+  attributes.window.p = norm_type;
+  const Tensor source = floating(input);
+  return apply(OpId::lp_pool, {&source}, &attributes);
 }
 
 namespace {

@@ -1,4 +1,7 @@
 // Random numbers: of a seed and an offset, or the next ones of the default generator.
+#include <limits>
+#include <vector>
+
 #include "core/ops/functors/apply.h"
 #include "core/tensor/generator.h"
 #include "core/tensor/host_watch.h"
@@ -7,12 +10,20 @@
 namespace tenon::functors {
 namespace {
 
+bool holds_bits(DType dtype) {
+  return dtype == DType::i32 || dtype == DType::u32 || dtype == DType::i64 || dtype == DType::u64;
+}
+
 bool holds_normals(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device device) {
   const std::string_view op = op_row(id).name;
   const bool normal = id == OpId::philox_normal;
-  if (!holds_normals(dtype) && dtype != DType::f64) {
+  const bool bits = id == OpId::philox_bits;
+  if (bits && !holds_bits(dtype)) {
+    refuse("{}: random bits are i32, u32, i64 or u64, not {}.", op, dtype_name(dtype));
+  }
+  if (!bits && !holds_normals(dtype) && dtype != DType::f64) {
     refuse("{}: random numbers are f32, f64, f16 or bf16, not {}.", op, dtype_name(dtype));
   }
   if (normal && dtype == DType::f64) return tenon::cast(numbers(id, size, range, DType::f32, device), dtype);
@@ -20,7 +31,7 @@ Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device dev
   RandomAttributes attributes{};
   attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
   attributes.dtype = dtype;
-  attributes.distribution = normal ? EP_RANDOM_NORMAL : EP_RANDOM_UNIFORM;
+  attributes.distribution = bits ? EP_RANDOM_BITS : normal ? EP_RANDOM_NORMAL : EP_RANDOM_UNIFORM;
   const Scalar scalars[] = {Scalar(static_cast<int64_t>(range.seed)), Scalar(static_cast<int64_t>(range.offset))};
   Tensor result;
   OpCall call;
@@ -39,7 +50,7 @@ RandomRange given(int64_t seed, int64_t offset) { return {static_cast<uint64_t>(
 RandomRange next(std::string_view op, IntList size, DType dtype) {
   const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   const auto count = static_cast<uint64_t>(element_count(dims));
-  const uint64_t per_block = dtype == DType::f64 ? 2 : 4;
+  const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
   return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
 }
@@ -52,6 +63,63 @@ Tensor philox_uniform(IntList size, int64_t seed, int64_t offset, DType dtype, D
 
 Tensor philox_normal(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
   return numbers(OpId::philox_normal, size, given(seed, offset), dtype, device);
+}
+
+Tensor philox_bits(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
+  return numbers(OpId::philox_bits, size, given(seed, offset), dtype, device);
+}
+
+Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device device) {
+  if (high <= low) refuse("randint: high is {}; it must be above low ({}).", high, low);
+  const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const Tensor words = numbers(OpId::philox_bits, size, next("randint", size, DType::i64), DType::i64, device);
+  // The upper 63 bits are not negative, so the remainder is not either.
+  const Tensor upper = tenon::bitwise_and(words, Scalar(std::numeric_limits<int64_t>::max()));
+  const auto width = static_cast<int64_t>(std::min<uint64_t>(count, std::numeric_limits<int64_t>::max()));
+  return tenon::cast(tenon::add(tenon::remainder(upper, Scalar(width)), Scalar(low)), dtype);
+}
+
+Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype) {
+  require_defined("randint_like", "input", input);
+  return tenon::randint(low, high, input.dims(), dtype == DType::none ? input.dtype() : dtype, input.device());
+}
+
+Tensor normal(const Tensor& mean, const Tensor& std) {
+  require_defined("normal", "mean", mean);
+  require_defined("normal", "std", std);
+  const Tensor zeros = tenon::mul(tenon::add(mean, std), Scalar(0.0));
+  const DType dtype = is_floating(zeros.dtype()) ? zeros.dtype() : DType::f32;
+  return tenon::add(tenon::mul(tenon::randn(zeros.dims(), dtype, zeros.device()), std), mean);
+}
+
+Tensor exponential(const Tensor& input, double lambd) {
+  require_defined("exponential", "input", input);
+  if (!(lambd > 0)) refuse("exponential: lambd is {}; it must be above 0.", lambd);
+  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
+  // 1 - u is in (0, 1], so that its logarithm is finite.
+  const Tensor u = tenon::rand(input.dims(), dtype, input.device());
+  return tenon::mul(tenon::log1p(tenon::neg(u)), Scalar(-1 / lambd));
+}
+
+// Of exponential numbers divided by weights, the least is at each place as likely as its weight says.
+Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement) {
+  require_defined("multinomial", "input", input);
+  if (input.rank() < 1 || input.rank() > 2) refuse("multinomial: input {} must have rank 1 or 2.", input.dims());
+  if (num_samples < 1) refuse("multinomial: num_samples is {}; it must be at least 1.", num_samples);
+  const int64_t places = input.dims()[input.rank() - 1];
+  if (places == 0 || (!replacement && num_samples > places)) {
+    refuse("multinomial: {} samples cannot be drawn from {} places{}.", num_samples, places,
+           replacement ? "" : " without replacement");
+  }
+  const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
+  Tensor race;
+  std::vector<Tensor> drawn;
+  for (int64_t i = 0; i < num_samples; ++i) {
+    if (i == 0 || replacement) race = tenon::div(weights, tenon::exponential(weights));
+    drawn.push_back(tenon::argmax(race, -1, true));
+    if (!replacement) race = tenon::scatter(race, -1, drawn.back(), Scalar(-1.0));
+  }
+  return tenon::concat(drawn, -1);
 }
 
 Tensor rand(IntList size, DType dtype, Device device) {

@@ -115,6 +115,8 @@ Tensor log_sum_exp(const Tensor& input, IntList dim, bool keepdim) {
   return tenon::reshape(result, SizeList(infer::reduce<SymDim>(sizes(x), mask, false)));
 }
 
+Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim) { return tenon::log_sum_exp(input, dim, keepdim); }
+
 Tensor var(const Tensor& input, IntList dim, int64_t correction, bool keepdim) {
   const Tensor x = floating("var", input);
   const uint32_t mask = value_or_throw(infer::axis_mask("var", dim, x.rank()));

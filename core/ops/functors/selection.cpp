@@ -106,12 +106,53 @@ Tensor clamp(Tensor* out, const Tensor& input, const Tensor& min, const Tensor& 
   return ternary(OpId::clamp, out, input, min, max, dtype);
 }
 
+namespace {
+
+Tensor clamp_mixed(Tensor* out, const Tensor& input, const Operand& min, const Operand& max) {
+  require_defined("clamp", "input", input);
+  const Tensor& bound = min.tensor != nullptr ? *min.tensor : *max.tensor;
+  require_defined("clamp", min.tensor != nullptr ? "min" : "max", bound);
+  const Scalar& number = min.tensor != nullptr ? max.number : min.number;
+  return ternary(OpId::clamp, out, input, min, max,
+                 numeric("clamp", promote_with(promote_tensors(input, bound), number)));
+}
+
+}  // namespace
+
+Tensor clamp(Tensor* out, const Tensor& input, Scalar min, const Tensor& max) {
+  return clamp_mixed(out, input, min, max);
+}
+Tensor clamp(Tensor* out, const Tensor& input, const Tensor& min, Scalar max) {
+  return clamp_mixed(out, input, min, max);
+}
+
 Tensor fma(Tensor* out, const Tensor& input, const Tensor& other, const Tensor& addend) {
   require_defined("fma", "input", input);
   require_defined("fma", "other", other);
   require_defined("fma", "addend", addend);
   const DType dtype = numeric("fma", promote(promote_tensors(input, other), promote_tensors(input, addend)));
   return ternary(OpId::fma, out, input, other, addend, dtype);
+}
+
+namespace {
+
+Tensor interpolated(Tensor* out, const Tensor& input, const Tensor& end, const Operand& weight) {
+  require_defined("lerp", "input", input);
+  require_defined("lerp", "end", end);
+  DType dtype = promote_tensors(input, end);
+  dtype = weight.tensor == nullptr ? promote_with(dtype, weight.number) : promote(dtype, weight.tensor->dtype());
+  if (!is_floating(dtype)) dtype = DType::f32;
+  return ternary(OpId::lerp, out, input, end, weight, dtype);
+}
+
+}  // namespace
+
+Tensor lerp(Tensor* out, const Tensor& input, const Tensor& end, const Tensor& weight) {
+  require_defined("lerp", "weight", weight);
+  return interpolated(out, input, end, weight);
+}
+Tensor lerp(Tensor* out, const Tensor& input, const Tensor& end, Scalar weight) {
+  return interpolated(out, input, end, weight);
 }
 
 }  // namespace tenon::functors

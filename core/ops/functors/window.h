@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/ops/int_list.h"
+#include "core/tensor/int_list.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::window {

@@ -1,10 +1,12 @@
 // Converts blocks of elements between types and strides: from storage to the kernels and back.
 //
-// Every cast goes through a wide type that holds the source value exactly: f32 for narrow floats, i64 for bool and most
-// integers, and u64 and f64 for themselves. So each value is rounded once.
+// A cast without a conversion of its own goes through a wide type that holds the source value exactly: f32 for narrow
+// floats, i64 for bool and most integers, and u64 and f64 for themselves. So each value is rounded once.
 #pragma once
 
 #include <cstdint>
+
+#include "providers/cpu/simd/level.h"
 
 namespace tenon::provider::cpu {
 
@@ -41,9 +43,10 @@ ConvertFunction move_elements(int32_t size);
 
 // The wide type through which `dtype` is cast. 0 for packed and unknown types.
 int32_t wide_dtype(int32_t dtype);
-// widen converts from `dtype` to its wide type; narrow converts from a wide type (f32, f64, i64, u64) to any dtype.
-ConvertFunction widen(int32_t dtype);
-ConvertFunction narrow(int32_t wide, int32_t dtype);
+// widen converts from `dtype` to its wide type; narrow converts from a wide type (f32, f64, i64, u64) or from bool, i8,
+// u8 or i32 to any dtype, and is NULL for other types. The bits are the same on each level.
+ConvertFunction widen(int32_t dtype, SimdLevel level = SimdLevel::baseline);
+ConvertFunction narrow(int32_t from, int32_t dtype, SimdLevel level = SimdLevel::baseline);
 
 // The type in which scalar functions compute elements of `dtype`: f32 for narrow floats, else `dtype`.
 int32_t compute_dtype(int32_t dtype);

@@ -3,6 +3,7 @@
 
 #include "providers/cpu/elementwise/elementwise.h"
 #include "providers/cpu/elementwise/map.h"
+#include "providers/cpu/elementwise/vector_cast.h"
 #include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::cpu {
@@ -17,7 +18,8 @@ struct Planned {
 
 // An operand whose blocks have type `block_dtype`; `convert` converts between storage and block. Two types of one size
 // count as equal bits: no caller passes two different types of one size.
-MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, ConvertFunction convert) {
+MapOperand map_operand(const ep_device& device, const ep_operand_desc& desc, int32_t block_dtype,
+                       ConvertFunction convert) {
   MapOperand operand;
   operand.dtype = desc.dtype;
   operand.block_dtype = block_dtype;
@@ -26,35 +28,38 @@ MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, Convert
   operand.scalar = is_scalar(desc);
   operand.direct = operand.size == operand.block_size;
   operand.convert = operand.direct ? move_elements(operand.size) : convert;
+  operand.fill = operand.direct ? vector_fill(device.simd, operand.size) : nullptr;
   return operand;
 }
 
-// A cast goes through a wide type. A copy between equal types moves bits.
-Planned plan_copy(const ep_operand_desc& dst, const ep_operand_desc& src) {
+// A cast without a conversion of its own goes through a wide type. A copy between equal types moves bits.
+Planned plan_copy(const ep_device& device, const ep_operand_desc& dst, const ep_operand_desc& src) {
   Planned planned;
   MapPlan& plan = planned.plan;
   plan.count = 2;
   plan.picoseconds = 300;
-  const int32_t wide = dst.dtype == src.dtype ? src.dtype : wide_dtype(src.dtype);
-  plan.operands[1] = map_operand(src, wide, widen(src.dtype));
-  plan.operands[0] = map_operand(dst, wide, nullptr);
+  const bool one_step = dst.dtype == src.dtype || narrow(src.dtype, dst.dtype, device.simd) != nullptr;
+  const int32_t wide = one_step ? src.dtype : wide_dtype(src.dtype);
+  plan.operands[1] = map_operand(device, src, wide, widen(src.dtype, device.simd));
+  plan.operands[0] = map_operand(device, dst, wide, nullptr);
   if (dst.dtype != wide) {
     plan.operands[0].direct = false;
-    plan.operands[0].convert = narrow(wide, dst.dtype);
-    plan.picoseconds = 1000;
+    plan.operands[0].convert = narrow(wide, dst.dtype, device.simd);
+    plan.picoseconds = vector_cast(device.simd, wide, dst.dtype) != nullptr ? 300 : 1000;
   }
   return planned;
 }
 
-Planned plan_fill(const ep_primitive_desc& desc) {
+Planned plan_fill(const ep_device& device, const ep_primitive_desc& desc) {
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST})) return {{}, refusal};
   ep_operand_desc value = desc.operands[0];
   value.flags = EP_OPERAND_FLAG_SCALAR;
-  return plan_copy(desc.operands[0], value);
+  return plan_copy(device, desc.operands[0], value);
 }
 
 // The plan of `kernel`, which computes in `compute`. The first source has its own type, because it may be a condition.
-Planned plan_rows(const ep_primitive_desc& desc, const MapKernel& kernel, int32_t compute, int32_t first_compute) {
+Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const MapKernel& kernel, int32_t compute,
+                  int32_t first_compute) {
   Planned planned;
   MapPlan& plan = planned.plan;
   plan.function = kernel.function;
@@ -62,11 +67,12 @@ Planned plan_rows(const ep_primitive_desc& desc, const MapKernel& kernel, int32_
   plan.streams = kernel.streams;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);
-  plan.operands[0] = map_operand(desc.operands[0], kernel.dst_dtype, narrow(kernel.dst_dtype, desc.operands[0].dtype));
+  plan.operands[0] = map_operand(device, desc.operands[0], kernel.dst_dtype,
+                                 narrow(kernel.dst_dtype, desc.operands[0].dtype, device.simd));
   for (int32_t i = 1; i < plan.count; ++i) {
     const ep_operand_desc& src = desc.operands[i];
-    plan.operands[i] = map_operand(src, i == 1 ? first_compute : compute, widen(src.dtype));
-    plan.picoseconds += plan.operands[i].direct ? 0 : 500;
+    plan.operands[i] = map_operand(device, src, i == 1 ? first_compute : compute, widen(src.dtype, device.simd));
+    plan.picoseconds += plan.operands[i].direct ? 0 : 200;
   }
   return planned;
 }
@@ -79,7 +85,7 @@ Planned plan_unary(const ep_device& device, const ep_primitive_desc& desc) {
   const int32_t compute = compute_dtype(dtype);
   if (Refusal refusal = check_row(facts, "unary", op, unary_name(op), dtype)) return {{}, refusal};
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
-  Planned planned = plan_rows(desc, unary_kernel(device.simd, op, compute), compute, compute);
+  Planned planned = plan_rows(device, desc, unary_kernel(device.simd, op, compute), compute, compute);
   planned.plan.has_parameters = !planned.plan.operands[1].scalar;
   return planned;
 }
@@ -95,7 +101,7 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   }
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
   const int32_t compute = compute_dtype(dtype);
-  Planned planned = plan_rows(desc, binary_kernel(device.simd, op, compute), compute, compute);
+  Planned planned = plan_rows(device, desc, binary_kernel(device.simd, op, compute), compute, compute);
   planned.plan.fault_operand = 2;
   return planned;
 }
@@ -127,15 +133,16 @@ Planned plan_ternary(const ep_device& device, const ep_primitive_desc& desc) {
   }
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
   const int32_t compute = condition ? bits_dtype(dtype_size(dtype)) : compute_dtype(dtype);
-  return plan_rows(desc, ternary_kernel(device.simd, op, compute), compute, condition ? EP_DTYPE_bool : compute);
+  return plan_rows(device, desc, ternary_kernel(device.simd, op, compute), compute,
+                   condition ? EP_DTYPE_bool : compute);
 }
 
 Planned plan_any(const ep_device& device, const ep_primitive_desc& desc) {
   switch (desc.kind) {
-    case EP_PRIMITIVE_fill: return plan_fill(desc);
+    case EP_PRIMITIVE_fill: return plan_fill(device, desc);
     case EP_PRIMITIVE_copy: {
       if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return {{}, refusal};
-      return plan_copy(desc.operands[0], desc.operands[1]);
+      return plan_copy(device, desc.operands[0], desc.operands[1]);
     }
     case EP_PRIMITIVE_unary: return plan_unary(device, desc);
     case EP_PRIMITIVE_binary: return plan_binary(device, desc);

@@ -113,6 +113,10 @@ class Walk {
     const char* from = row[i] + start * inner_strides_[i] * operand.size;
     if (direct_[i]) return from;
     if (repeats_first_[i]) return blocks_[1];
+    if (operand.fill != nullptr && inner_strides_[i] == 0) {
+      operand.fill(blocks_[i], from, n);
+      return blocks_[i];
+    }
     operand.convert(blocks_[i], 1, from, inner_strides_[i], n);
     return blocks_[i];
   }
@@ -139,6 +143,8 @@ class Walk {
     const char* from = row[1] + start * inner_strides_[1] * src.size;
     if (stream_ != nullptr && direct_[1]) {
       stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
+    } else if (src.scalar && dst.fill != nullptr && inner_strides_[0] == 1) {
+      dst.fill(to, blocks_[1], n);
     } else if (src.scalar) {
       dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
     } else if (src.direct) {
@@ -349,7 +355,7 @@ void MapPrimitive::transpose(const ep_launch& launch, const MapShape& shape) con
     copy.dst_strides[axis] = shape.strides[0][axis];
     copy.src_strides[axis] = shape.strides[1][axis];
   }
-  strided_copy(copy, address_of(launch.operands[0]), address_of(launch.operands[1]), device->threads);
+  strided_copy(copy, address_of(launch.operands[0]), address_of(launch.operands[1]), device->simd, device->threads);
 }
 
 // True if the destination is also a source. Writing such a destination past the cache would be slower than through it.

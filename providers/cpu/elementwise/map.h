@@ -7,6 +7,7 @@
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/elementwise/kernel.h"
+#include "providers/cpu/elementwise/vector_cast.h"
 #include "providers/cpu/primitive.h"
 #include "providers/cpu/rows/kernel.h"
 
@@ -22,6 +23,7 @@ struct MapOperand {
   bool scalar = false;                // the value is launch scalar `index - 1`
   bool direct = false;                // block type and storage type have the same bits
   ConvertFunction convert = nullptr;  // converts between storage and block, any strides
+  FillFunction fill = nullptr;        // repeats one element of a direct operand; NULL: convert does
 };
 
 struct MapPlan {

@@ -17,11 +17,26 @@ void loop(void* dst, const void* const* src, int64_t n, MapContext&) {
   for (int64_t i = 0; i < n; ++i) out[i] = scalar::ternary_row(scalar::Op<op>(), x[i], y[i], z[i]);
 }
 
+// y where x, else z, without a branch, which random conditions would mislead.
+template <class T>
+void choose(void* dst, const void* const* src, int64_t n, MapContext&) {
+  const auto* x = static_cast<const uint8_t*>(src[0]);
+  const T* y = static_cast<const T*>(src[1]);
+  const T* z = static_cast<const T*>(src[2]);
+  T* out = static_cast<T*>(dst);
+  for (int64_t i = 0; i < n; ++i) {
+    const T mask = static_cast<T>(T{0} - static_cast<T>(x[i] != 0 ? 1 : 0));
+    out[i] = static_cast<T>((y[i] & mask) | (z[i] & static_cast<T>(~mask)));
+  }
+}
+
 template <int32_t op, class T>
 constexpr MapFunction function_if_defined() {
   constexpr scalar::Domain domain = scalar::ternary_facts(op).domain;
   if constexpr (domain == scalar::Domain::COND) {
-    if constexpr (std::is_unsigned_v<T>)
+    if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool> && op == EP_TERNARY_where)
+      return choose<T>;
+    else if constexpr (std::is_unsigned_v<T>)
       return loop<op, bool, T>;
     else
       return nullptr;

@@ -137,7 +137,7 @@ class ConvolutionWeightGemm final : public ep_primitive {
       copy.src_strides[axis] = gradient.strides[axis + 1];
       copy.dst_strides[axis] = step /= gradient.dims[axis + 1];
     }
-    strided_copy(copy, reinterpret_cast<char*>(room), from, device->threads);
+    strided_copy(copy, reinterpret_cast<char*>(room), from, device->simd, device->threads);
     return room;
   }
 
@@ -173,7 +173,7 @@ class ConvolutionWeightGemm final : public ep_primitive {
       copy.dst_strides[axis] = dst.strides[axis];
       copy.src_strides[axis] = step /= dst.dims[axis];
     }
-    strided_copy(copy, to, reinterpret_cast<const char*>(result), device->threads);
+    strided_copy(copy, to, reinterpret_cast<const char*>(result), device->simd, device->threads);
   }
 
   ep_primitive_desc desc_;

@@ -38,7 +38,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
         write_plane(launch, plane, i / dst.dims[1], i % dst.dims[1], sums.data());
       }
     });
-    return bad.answer(launch, indices_, elements, out_fault);
+    return bad.answer(launch, indices_, out_fault);
   }
 
  private:
@@ -96,7 +96,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
       if (index >= 0 && index < elements) {
         sums[index] += row[x];
       } else {
-        bad->note(index);
+        bad->note(index, elements);
       }
     }
   }

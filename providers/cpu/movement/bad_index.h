@@ -12,12 +12,15 @@ namespace tenon::provider::cpu {
 struct BadIndex {
   std::atomic<bool> met{false};
   std::atomic<int64_t> value{0};
+  std::atomic<int64_t> limit{0};  // the length of its axis
 
-  void note(int64_t index) {
-    if (!met.exchange(true)) value = index;
+  void note(int64_t index, int64_t length) {
+    if (met.exchange(true)) return;
+    value = index;
+    limit = length;
   }
   // Fills the fault of a launch whose operand `number` held the index.
-  ep_status answer(const ep_launch& launch, int32_t number, int64_t limit, ep_fault* out_fault) const {
+  ep_status answer(const ep_launch& launch, int32_t number, ep_fault* out_fault) const {
     if (!met) return EP_STATUS_OK;
     if (out_fault != nullptr) *out_fault = {launch.tag, EP_FAULT_INDEX_OUT_OF_RANGE, number, value, limit, 0};
     return EP_STATUS_FAULT;
@@ -28,7 +31,7 @@ struct BadIndex {
 inline int64_t resolve_index(int64_t index, int64_t length, BadIndex* bad) {
   const int64_t position = index < 0 ? index + length : index;
   if (position >= 0 && position < length) return position;
-  bad->note(index);
+  bad->note(index, length);
   return -1;
 }
 

@@ -1,15 +1,80 @@
-// gather of whole slices and of single elements. An index out of range is a fault, and its place in the result stays
-// unwritten.
+// gather of whole slices, of single elements, and by coordinates. An index out of range is a fault, and its place in
+// the result stays unwritten.
 #include <cstring>
+#include <vector>
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/movement/bad_index.h"
+#include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
+
+// dst[i] = src[i * step + index[i] * stride] for i < n. An index out of range leaves its element as it is.
+template <class T, class Index>
+void pick(char* dst, const char* src, const char* index, int64_t n, int64_t step, int64_t stride, int64_t length,
+          BadIndex* bad) {
+  T* out = reinterpret_cast<T*>(dst);
+  const T* from = reinterpret_cast<const T*>(src);
+  const auto* indices = reinterpret_cast<const Index*>(index);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto given = static_cast<int64_t>(indices[i]);
+    const int64_t position = given < 0 ? given + length : given;
+    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
+      out[i] = from[i * step + position * stride];
+    else
+      bad->note(given);
+  }
+}
+
+// dst[i] = src[positions[i]]
+template <class T>
+void pick_known(char* dst, const char* src, const int64_t* positions, int64_t n) {
+  T* __restrict out = reinterpret_cast<T*>(dst);
+  const T* __restrict from = reinterpret_cast<const T*>(src);
+  for (int64_t i = 0; i < n; ++i) out[i] = from[positions[i]];
+}
+
+// dst[i] = src[-i]
+template <class T>
+void reverse(char* dst, const char* src, int64_t n) {
+  T* __restrict out = reinterpret_cast<T*>(dst);
+  const T* __restrict from = reinterpret_cast<const T*>(src) - n + 1;
+  for (int64_t i = 0; i < n; ++i) out[i] = from[n - 1 - i];
+}
+
+using Pick = void (*)(char*, const char*, const char*, int64_t, int64_t, int64_t, int64_t, BadIndex*);
+
+template <class Index>
+Pick pick_of_size(int32_t size) {
+  switch (size) {
+    case 1: return pick<uint8_t, Index>;
+    case 2: return pick<uint16_t, Index>;
+    case 4: return pick<uint32_t, Index>;
+    case 8: return pick<uint64_t, Index>;
+    default: return nullptr;
+  }
+}
+
+using PickKnown = void (*)(char*, const char*, const int64_t*, int64_t);
+using Reverse = void (*)(char*, const char*, int64_t);
+
+struct RowKernels {
+  PickKnown pick;
+  Reverse reverse;
+};
+
+RowKernels row_kernels_of_size(int32_t size) {
+  switch (size) {
+    case 1: return {pick_known<uint8_t>, reverse<uint8_t>};
+    case 2: return {pick_known<uint16_t>, reverse<uint16_t>};
+    case 4: return {pick_known<uint32_t>, reverse<uint32_t>};
+    default: return {pick_known<uint64_t>, reverse<uint64_t>};
+  }
+}
 
 class GatherPrimitive final : public ep_primitive {
  public:
@@ -19,15 +84,17 @@ class GatherPrimitive final : public ep_primitive {
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_INDICES)),
         size_(dtype_size(desc.operands[0].dtype)),
-        wide_indices_(desc.operands[indices_].dtype == EP_DTYPE_i64) {}
+        wide_indices_(desc.operands[indices_].dtype == EP_DTYPE_i64),
+        pick_(wide_indices_ ? pick_of_size<int64_t>(size_) : pick_of_size<int32_t>(size_)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
     BadIndex bad;
-    if (desc_.attributes.gather.mode == EP_GATHER_SLICES)
-      slices(launch, &bad);
-    else
-      elements(launch, &bad);
-    return bad.answer(launch, indices_, shape(launch.shapes, src_).dims[axis_], out_fault);
+    switch (desc_.attributes.gather.mode) {
+      case EP_GATHER_SLICES: slices(launch, &bad); break;
+      case EP_GATHER_ELEMENTS: elements(launch, &bad); break;
+      default: coordinates(launch, &bad);
+    }
+    return bad.answer(launch, indices_, out_fault);
   }
 
  private:
@@ -62,6 +129,27 @@ class GatherPrimitive final : public ep_primitive {
     const char* index_base = address_of(launch.operands[indices_]);
     char* to = address_of(launch.operands[0]);
     const ConvertFunction move = move_elements(size_);
+    if (slice == 1 && pick_ != nullptr && index_axes.contiguous() && index_dst.contiguous()) {
+      const int64_t stride = src.strides[axis_];
+      const int64_t rows = outer_src.count();
+      const auto known = known_positions(rows, count, index_base, stride, src.dims[axis_]);
+      if (!known.empty()) {
+        const RowKernels kernels = row_kernels_of_size(size_);
+        const bool reversed = is_reversed(known);
+        return pick_rows(rows, count, [&](int64_t row, int64_t begin, int64_t n) {
+          char* target = to + (outer_dst.offset(row) + begin) * size_;
+          const char* source = from + outer_src.offset(row) * size_;
+          if (reversed)
+            kernels.reverse(target, source + known[static_cast<size_t>(begin)] * size_, n);
+          else
+            kernels.pick(target, source, known.data() + begin, n);
+        });
+      }
+      return pick_rows(outer_src.count(), count, [&](int64_t row, int64_t begin, int64_t n) {
+        pick_(to + (outer_dst.offset(row) + begin) * size_, from + outer_src.offset(row) * size_,
+              index_base + begin * (wide_indices_ ? 8 : 4), n, 0, stride, src.dims[axis_], bad);
+      });
+    }
     parallel(device->threads, units * (10 + slice * size_ / 8), [&](int32_t part, int32_t parts) {
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t at = unit % count;
@@ -74,6 +162,42 @@ class GatherPrimitive final : public ep_primitive {
           std::memcpy(target, source, static_cast<size_t>(slice * size_));
         else
           move_slice(move, inner_dst, inner_src, target, source);
+      }
+    });
+  }
+
+  // The distance of each of `count` indices from the first element, if several rows share the indices and all of them
+  // are in range; else nothing.
+  std::vector<int64_t> known_positions(int64_t rows, int64_t count, const char* indices, int64_t stride,
+                                       int64_t length) const {
+    constexpr int64_t few_rows = 4;
+    if (rows < few_rows) return {};
+    std::vector<int64_t> positions(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t given = index_at(indices, i, wide_indices_);
+      const int64_t position = given < 0 ? given + length : given;
+      if (position < 0 || position >= length) return {};
+      positions[static_cast<size_t>(i)] = position * stride;
+    }
+    return positions;
+  }
+
+  static bool is_reversed(const std::vector<int64_t>& positions) {
+    for (size_t i = 1; i < positions.size(); ++i) {
+      if (positions[i] != positions[i - 1] - 1) return false;
+    }
+    return true;
+  }
+
+  // Calls row(number, begin, n) for pieces of `rows` rows of `length` elements.
+  template <class Row>
+  void pick_rows(int64_t rows, int64_t length, const Row& row) const {
+    constexpr int64_t longest = 16384;
+    const int64_t pieces = (length + longest - 1) / longest;
+    parallel(device->threads, rows * length, [&](int32_t part, int32_t parts) {
+      for (int64_t unit = rows * pieces * part / parts; unit < rows * pieces * (part + 1) / parts; ++unit) {
+        const int64_t begin = length * (unit % pieces) / pieces;
+        row(unit / pieces, begin, length * (unit % pieces + 1) / pieces - begin);
       }
     });
   }
@@ -99,6 +223,16 @@ class GatherPrimitive final : public ep_primitive {
     const char* index_base = address_of(launch.operands[indices_]);
     char* to = address_of(launch.operands[0]);
     const int64_t count = index_axes.count();
+    const int32_t last = index_axes.rank - 1;
+    if (pick_ != nullptr && index_axes.strides[last] == 1 && dst_axes.strides[last] == 1) {
+      const int64_t row_length = index_axes.dims[last];
+      return pick_rows(count / row_length, row_length, [&](int64_t row, int64_t begin, int64_t n) {
+        const int64_t first = row * row_length + begin;
+        pick_(to + dst_axes.offset(first) * size_, from + walk.offset(first) * size_,
+              index_base + index_axes.offset(first) * (wide_indices_ ? 8 : 4), n, walk.strides[last], stride, length,
+              bad);
+      });
+    }
     const ConvertFunction move = move_elements(size_);
     parallel(device->threads, count * 15, [&](int32_t part, int32_t parts) {
       for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
@@ -109,12 +243,45 @@ class GatherPrimitive final : public ep_primitive {
     });
   }
 
+  // One slice of SRC for each place.
+  void coordinates(const ep_launch& launch, BadIndex* bad) const {
+    const OperandShape src = shape(launch.shapes, src_);
+    const OperandShape dst = shape(launch.shapes, 0);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    const Coordinates named(src, indices, axis_);
+    const int32_t places = indices.rank - 1;
+    const Axes outer = axes_before(dst, places);
+    const Axes inner_dst = axes_from(dst, places);
+    const Axes inner_src = axes_from(src, src.rank - inner_dst.rank);
+    const int64_t slice = inner_src.count();
+    const bool run = inner_src.contiguous() && inner_dst.contiguous();
+    const char* from = address_of(launch.operands[src_]);
+    const char* index_base = address_of(launch.operands[indices_]);
+    char* to = address_of(launch.operands[0]);
+    const ConvertFunction move = move_elements(size_);
+    const int64_t count = named.places();
+    parallel(device->threads, count * (10 + slice * size_ / 8), [&](int32_t part, int32_t parts) {
+      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+        int64_t first = 0;
+        const int64_t offset = named.offset(index_base, wide_indices_, i, bad, &first);
+        if (offset < 0) continue;
+        const char* source = from + offset * size_;
+        char* target = to + outer.offset(i) * size_;
+        if (run)
+          std::memcpy(target, source, static_cast<size_t>(slice * size_));
+        else
+          move_slice(move, inner_dst, inner_src, target, source);
+      }
+    });
+  }
+
   ep_primitive_desc desc_;
   int32_t axis_;
   int32_t src_;
   int32_t indices_;
   int32_t size_;
   bool wide_indices_;
+  Pick pick_;
 };
 
 }  // namespace
@@ -132,6 +299,11 @@ Refusal Gather::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
     return Refusal::because("a source of %s", dtype_name(src->dtype));
   if (attributes.axis < 0 || attributes.axis >= src->rank)
     return Refusal::because("axis %d of rank %d", attributes.axis, src->rank);
+  if (attributes.mode == EP_GATHER_COORDINATES) {
+    if (Refusal refusal = why_no_coordinates(*src, *indices, desc.operands[0], attributes.axis)) return refusal;
+    info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+    return {};
+  }
   const bool slices = attributes.mode == EP_GATHER_SLICES;
   if (!slices && attributes.mode != EP_GATHER_ELEMENTS) return Refusal::because("mode %d", attributes.mode);
   const int32_t rank = slices ? src->rank - 1 + indices->rank : indices->rank;

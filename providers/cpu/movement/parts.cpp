@@ -30,7 +30,7 @@ class PartsPrimitive final : public ep_primitive {
       }
       char* inside = address_of(launch.operands[whole_]) + position * whole.strides[axis] * size;
       char* alone = address_of(launch.operands[i]);
-      strided_copy(copy, joins_ ? inside : alone, joins_ ? alone : inside, device->threads);
+      strided_copy(copy, joins_ ? inside : alone, joins_ ? alone : inside, device->simd, device->threads);
       position += part.dims[axis];
     }
     return EP_STATUS_OK;

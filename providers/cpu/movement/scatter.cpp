@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "providers/cpu/movement/bad_index.h"
+#include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
@@ -16,22 +17,54 @@
 namespace tenon::provider::cpu {
 namespace {
 
-template <class T>
-void combine_row(int32_t op, T* sums, const T* updates, int64_t n) {
+template <int32_t op, class T>
+T combined(T x, T update) {
   switch (op) {
-    case EP_SCATTER_ADD:
-      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_add(sums[i], updates[i]);
-      return;
-    case EP_SCATTER_MUL:
-      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_mul(sums[i], updates[i]);
-      return;
-    case EP_SCATTER_MIN:
-      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_min(sums[i], updates[i]);
-      return;
-    default:
-      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_max(sums[i], updates[i]);
+    case EP_SCATTER_ADD: return scalar::ep_add(x, update);
+    case EP_SCATTER_MUL: return scalar::ep_mul(x, update);
+    case EP_SCATTER_MIN: return scalar::ep_min(x, update);
+    default: return scalar::ep_max(x, update);
   }
 }
+
+// What happens to a place: one(place, update), or row(place, update, n) for n of both side by side.
+template <class U>
+struct Move {
+  void one(char* place, const char* update) const {
+    *reinterpret_cast<U*>(place) = *reinterpret_cast<const U*>(update);
+  }
+  void row(char* place, const char* update, int64_t n) const {
+    std::memcpy(place, update, static_cast<size_t>(n) * sizeof(U));
+  }
+};
+
+template <int32_t op, class T>
+struct Combine {
+  void one(char* place, const char* update) const {
+    T& x = *reinterpret_cast<T*>(place);
+    x = combined<op>(x, *reinterpret_cast<const T*>(update));
+  }
+  void row(char* place, const char* update, int64_t n) const {
+    T* const x = reinterpret_cast<T*>(place);
+    const T* const y = reinterpret_cast<const T*>(update);
+    for (int64_t i = 0; i < n; ++i) x[i] = combined<op>(x[i], y[i]);
+  }
+};
+
+// Updates of another type than the places have.
+template <int32_t op, class T>
+struct Convert {
+  const RowFormat& format;
+
+  void one(char* place, const char* update) const { row(place, update, 1); }
+  void row(char* place, const char* update, int64_t n) const {
+    for (int64_t i = 0; i < n; ++i) {
+      T value;
+      format.read(&value, 1, update + i * format.size, 1, 1);
+      Combine<op, T>().one(place + i * static_cast<int64_t>(sizeof(T)), reinterpret_cast<const char*>(&value));
+    }
+  }
+};
 
 // The updates as [outer, axis, inner], each with axes of its own; of elements, `axis` has the updates along it, and
 // outer and inner are the lanes along which an index stays.
@@ -76,19 +109,13 @@ class ScatterPrimitive final : public ep_primitive {
     }
     char* const to = staged_ ? address_of(launch.workspace) : address_of(launch.operands[0]);
     BadIndex bad;
-    const Walk walk = walk_of(launch, places);
     if (moves_) {
-      scatter(
-          launch, walk, &bad,
-          [&](char* place, const char* update, int64_t n) {
-            std::memcpy(place, update, static_cast<size_t>(n * size_));
-          },
-          to, size_);
+      move(launch, places, &bad, to);
     } else {
-      combine(launch, walk, &bad, to);
+      combine(launch, places, &bad, to);
     }
     if (staged_) convert(launch, dst, address_of(launch.operands[0]), false);
-    return bad.answer(launch, indices_, dst.dims[at_.axis], out_fault);
+    return bad.answer(launch, indices_, out_fault);
   }
 
  private:
@@ -106,7 +133,7 @@ class ScatterPrimitive final : public ep_primitive {
       copy.dst_strides[k] = dst.strides[k];
       copy.src_strides[k] = src.strides[k];
     }
-    strided_copy(copy, to, from, device->threads);
+    strided_copy(copy, to, from, device->simd, device->threads);
   }
 
   // Reads an operand into the workspace, in the compute type, or writes the workspace into it.
@@ -154,80 +181,159 @@ class ScatterPrimitive final : public ep_primitive {
     return walk;
   }
 
-  // Calls apply(place, update, n) for every n updates that go to n places side by side, those of one place in order.
-  // Elements of `to` have `place_size` bytes.
+  // Applies every update, those of one place in order. Elements of `to` have `place_size` bytes.
   template <class Apply>
-  void scatter(const ep_launch& launch, const Walk& walk, BadIndex* bad, const Apply& apply, char* to,
+  void scatter(const ep_launch& launch, const OperandShape& places, BadIndex* bad, const Apply& apply, char* to,
                int64_t place_size) const {
+    if (at_.mode == EP_GATHER_COORDINATES) return by_coordinates(launch, places, bad, apply, to, place_size);
+    const Walk walk = walk_of(launch, places);
     const int64_t outer = walk.outer_updates.count();
     const int64_t along = walk.along_updates.count();
     const int64_t inner = walk.inner_updates.count();
-    const char* const updates = address_of(launch.operands[updates_]);
-    const char* const indices = address_of(launch.operands[indices_]);
-    const bool slices = at_.mode == EP_GATHER_SLICES;
-    const bool rows = slices && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
-    // Lanes are the pieces where there are many; else ranges of places.
+    // Lanes are the pieces where there are many; else ranges of places, one for each thread.
     const int64_t lanes = outer * inner;
     const bool by_lane = lanes >= 64;
+    const int64_t pieces = by_lane ? lanes : device->threads;
     parallel(device->threads, lanes * along * 4, [&](int32_t part, int32_t parts) {
-      const int64_t first_lane = by_lane ? lanes * part / parts : 0;
-      const int64_t last_lane = by_lane ? lanes * (part + 1) / parts : lanes;
-      const int64_t low = by_lane ? 0 : walk.length * part / parts;
-      const int64_t high = by_lane ? walk.length : walk.length * (part + 1) / parts;
+      const int64_t first = pieces * part / parts;
+      const int64_t last = pieces * (part + 1) / parts;
+      if (first >= last) return;
+      const int64_t first_lane = by_lane ? first : 0;
+      const int64_t last_lane = by_lane ? last : lanes;
+      Range range;
+      range.low = by_lane ? 0 : walk.length * first / pieces;
+      range.high = by_lane ? walk.length : walk.length * last / pieces;
       for (int64_t o = first_lane / inner; o * inner < last_lane; ++o) {
-        const int64_t begin = std::max(first_lane - o * inner, int64_t{0});
-        const int64_t end = std::min(last_lane - o * inner, inner);
-        const char* const from = updates + walk.outer_updates.offset(o) * size_;
-        char* const base = to + walk.outer_dst.offset(o) * place_size;
-        for (int64_t a = 0; a < along; ++a) {
-          const int64_t index_offset = walk.outer_indices.offset(o) + walk.along_indices.offset(a);
-          const char* const line = from + walk.along_updates.offset(a) * size_;
-          int64_t position =
-              slices ? resolve_index(index_at(indices, index_offset, wide_indices_), walk.length, bad) : 0;
-          if (position < 0) continue;
-          if (rows) {
-            if (position < low || position >= high) continue;
-            apply(base + (position * walk.stride + begin) * place_size, line + begin * size_, end - begin);
-            continue;
-          }
-          for (int64_t i = begin; i < end; ++i) {
-            if (!slices) {
-              const int64_t at = index_offset + walk.inner_indices.offset(i);
-              position = resolve_index(index_at(indices, at, wide_indices_), walk.length, bad);
-              if (position < 0) continue;
-            }
-            if (position < low || position >= high) continue;
-            apply(base + (position * walk.stride + walk.inner_dst.offset(i)) * place_size,
-                  line + walk.inner_updates.offset(i) * size_, 1);
-          }
+        range.begin = std::max(first_lane - o * inner, int64_t{0});
+        range.end = std::min(last_lane - o * inner, inner);
+        const char* const from = address_of(launch.operands[updates_]) + walk.outer_updates.offset(o) * size_;
+        scatter_lanes(launch, walk, range, walk.outer_indices.offset(o), from, bad, apply,
+                      to + walk.outer_dst.offset(o) * place_size, place_size);
+      }
+    });
+  }
+
+  // Lanes begin to end of one outer index, and of their places those from low to high.
+  struct Range {
+    int64_t begin, end, low, high;
+  };
+  template <class Apply>
+  void scatter_lanes(const ep_launch& launch, const Walk& walk, const Range& range, int64_t first_index,
+                     const char* from, BadIndex* bad, const Apply& apply, char* base, int64_t place_size) const {
+    const char* const indices = address_of(launch.operands[indices_]);
+    const int64_t along = walk.along_updates.count();
+    const bool slices = at_.mode == EP_GATHER_SLICES;
+    const bool rows = slices && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
+    const bool lists = walk.along_updates.rank == 1;
+    const auto resolve = [&](int64_t at) {
+      return resolve_index(index_at(indices, at, wide_indices_), walk.length, bad);
+    };
+    const auto within = [&](int64_t position) { return position >= range.low && position < range.high; };
+    if (lists && range.end - range.begin == 1 && walk.inner_updates.count() == 1) {
+      const int64_t index_step = walk.along_indices.strides[0];
+      const int64_t update_step = walk.along_updates.strides[0] * size_;
+      const int64_t place_step = walk.stride * place_size;
+      for (int64_t a = 0; a < along; ++a) {
+        const int64_t position = resolve(first_index + a * index_step);
+        if (within(position)) apply.one(base + position * place_step, from + a * update_step);
+      }
+      return;
+    }
+    for (int64_t a = 0; a < along; ++a) {
+      const int64_t index_offset = first_index + walk.along_indices.offset(a);
+      const char* const line = from + walk.along_updates.offset(a) * size_;
+      int64_t position = slices ? resolve(index_offset) : 0;
+      if (slices && !within(position)) continue;
+      if (rows) {
+        apply.row(base + (position * walk.stride + range.begin) * place_size, line + range.begin * size_,
+                  range.end - range.begin);
+        continue;
+      }
+      const bool one_axis = walk.inner_updates.rank == 1;
+      for (int64_t i = range.begin; i < range.end; ++i) {
+        if (!slices) {
+          position =
+              resolve(index_offset + (one_axis ? i * walk.inner_indices.strides[0] : walk.inner_indices.offset(i)));
+          if (!within(position)) continue;
+        }
+        const int64_t place = one_axis ? i * walk.inner_dst.strides[0] : walk.inner_dst.offset(i);
+        const int64_t update = one_axis ? i * walk.inner_updates.strides[0] : walk.inner_updates.offset(i);
+        apply.one(base + (position * walk.stride + place) * place_size, line + update * size_);
+      }
+    }
+  }
+
+  // The same by coordinates. Lanes are cut among threads where there are many, else ranges of the first coordinate.
+  template <class Apply>
+  void by_coordinates(const ep_launch& launch, const OperandShape& whole, BadIndex* bad, const Apply& apply, char* to,
+                      int64_t place_size) const {
+    const OperandShape updates = shape(launch.shapes, updates_);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    const Coordinates named(whole, indices, at_.axis);
+    const Axes outer = axes_before(updates, indices.rank - 1);
+    const Axes inner_updates = axes_from(updates, indices.rank - 1);
+    const Axes inner_dst = axes_from(whole, whole.rank - inner_updates.rank);
+    const bool rows = inner_updates.contiguous() && inner_dst.contiguous();
+    const int64_t inner = inner_updates.count();
+    const bool by_lane = inner >= 64;
+    const char* const from = address_of(launch.operands[updates_]);
+    const char* const index_base = address_of(launch.operands[indices_]);
+    const int64_t count = named.places();
+    parallel(device->threads, count * (10 + inner), [&](int32_t part, int32_t parts) {
+      const int64_t begin = by_lane ? inner * part / parts : 0;
+      const int64_t end = by_lane ? inner * (part + 1) / parts : inner;
+      const int64_t pieces = device->threads;
+      const int64_t low = by_lane ? 0 : named.first_length() * (pieces * part / parts) / pieces;
+      const int64_t high =
+          by_lane ? named.first_length() : named.first_length() * (pieces * (part + 1) / parts) / pieces;
+      if (low >= high) return;
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t first = 0;
+        const int64_t offset = named.offset(index_base, wide_indices_, i, bad, &first);
+        if (offset < 0 || first < low || first >= high) continue;
+        char* const place = to + offset * place_size;
+        const char* const line = from + outer.offset(i) * size_;
+        if (rows) {
+          apply.row(place + begin * place_size, line + begin * size_, end - begin);
+          continue;
+        }
+        for (int64_t j = begin; j < end; ++j) {
+          apply.one(place + inner_dst.offset(j) * place_size, line + inner_updates.offset(j) * size_);
         }
       }
     });
   }
 
-  void combine(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
-    switch (format_.compute) {
-      case EP_DTYPE_f32: return combine_as<float>(launch, walk, bad, to);
-      case EP_DTYPE_f64: return combine_as<double>(launch, walk, bad, to);
-      case EP_DTYPE_u64: return combine_as<uint64_t>(launch, walk, bad, to);
-      default: return combine_as<int64_t>(launch, walk, bad, to);
+  void move(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    switch (size_) {
+      case 1: return scatter(launch, places, bad, Move<uint8_t>(), to, size_);
+      case 2: return scatter(launch, places, bad, Move<uint16_t>(), to, size_);
+      case 4: return scatter(launch, places, bad, Move<uint32_t>(), to, size_);
+      default: return scatter(launch, places, bad, Move<uint64_t>(), to, size_);
     }
   }
 
+  void combine(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    switch (format_.compute) {
+      case EP_DTYPE_f32: return combine_as<float>(launch, places, bad, to);
+      case EP_DTYPE_f64: return combine_as<double>(launch, places, bad, to);
+      case EP_DTYPE_u64: return combine_as<uint64_t>(launch, places, bad, to);
+      default: return combine_as<int64_t>(launch, places, bad, to);
+    }
+  }
   template <class T>
-  void combine_as(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
-    scatter(
-        launch, walk, bad,
-        [&](char* place, const char* update, int64_t n) {
-          T* const sums = reinterpret_cast<T*>(place);
-          if (format_.same) return combine_row(at_.op, sums, reinterpret_cast<const T*>(update), n);
-          for (int64_t i = 0; i < n; ++i) {
-            T value;
-            format_.read(&value, 1, update + i * size_, 1, 1);
-            combine_row(at_.op, sums + i, &value, 1);
-          }
-        },
-        to, sizeof(T));
+  void combine_as(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    switch (at_.op) {
+      case EP_SCATTER_ADD: return combine_by<EP_SCATTER_ADD, T>(launch, places, bad, to);
+      case EP_SCATTER_MUL: return combine_by<EP_SCATTER_MUL, T>(launch, places, bad, to);
+      case EP_SCATTER_MIN: return combine_by<EP_SCATTER_MIN, T>(launch, places, bad, to);
+      default: return combine_by<EP_SCATTER_MAX, T>(launch, places, bad, to);
+    }
+  }
+  template <int32_t op, class T>
+  void combine_by(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    if (format_.same) return scatter(launch, places, bad, Combine<op, T>(), to, sizeof(T));
+    scatter(launch, places, bad, Convert<op, T>{format_}, to, sizeof(T));
   }
 
   ep_primitive_desc desc_;
@@ -260,6 +366,12 @@ Refusal Scatter::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
   if (at.op != EP_SCATTER_ASSIGN && (dtype == EP_DTYPE_bool || wide_dtype(dtype) == 0))
     return Refusal::because("op %d on %s", at.op, dtype_name(dtype));
   if (at.axis < 0 || at.axis >= src->rank) return Refusal::because("axis %d of rank %d", at.axis, src->rank);
+  if (at.mode == EP_GATHER_COORDINATES) {
+    if (Refusal refusal = why_no_coordinates(*src, *indices, *updates, at.axis)) return refusal;
+    if (desc.operands[0].rank != src->rank) return Refusal::because("a result of rank %d", desc.operands[0].rank);
+    info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+    return {};
+  }
   if (at.mode != EP_GATHER_SLICES && at.mode != EP_GATHER_ELEMENTS) return Refusal::because("mode %d", at.mode);
   const int32_t rank = at.mode == EP_GATHER_SLICES ? src->rank - 1 + indices->rank : src->rank;
   if (updates->rank != rank || desc.operands[0].rank != src->rank ||

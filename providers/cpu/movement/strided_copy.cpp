@@ -1,8 +1,10 @@
 #include "providers/cpu/movement/strided_copy.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "providers/cpu/elementwise/convert.h"
+#include "providers/cpu/movement/tile.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -31,22 +33,24 @@ void fold(StridedCopy* copy) {
   copy->rank = kept;
 }
 
-constexpr int64_t tile = 32;
+constexpr int64_t tile = tile_side;
 
 // The shortest row of a destination that tiles are worth, such as the channels of a picture.
 constexpr int64_t shortest = 2;
 
 // Transposes one tile: a column of the source, contiguous along the unit axis, becomes a row of the destination. A
-// buffer holds the tile, so that each source line is read once. Without it, large power-of-two strides would map all
-// lines into one set of the cache.
+// buffer holds the tile, so that each line of source and destination is met once. Without it, large power-of-two
+// strides would map all lines into one set of the cache.
 template <class T>
-void move_tile(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows, int64_t columns) {
-  T buffer[tile][tile];
-  for (int64_t j = 0; j < columns; ++j) {
-    for (int64_t i = 0; i < rows; ++i) buffer[j][i] = src[j * src_stride + i];
-  }
+void move_tile(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows,
+               int64_t columns) {
+  alignas(64) T buffer[tile][tile];
+  fill(buffer, src, src_stride, rows, columns);
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) dst[i * dst_stride + j] = buffer[j][i];
+    if (columns == tile)
+      std::memcpy(dst + i * dst_stride, buffer[i], sizeof buffer[i]);
+    else
+      std::memcpy(dst + i * dst_stride, buffer[i], static_cast<size_t>(columns) * sizeof(T));
   }
 }
 
@@ -62,7 +66,8 @@ int32_t transposed_axis(const StridedCopy& copy) {
 }
 
 template <class T>
-void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, int32_t threads) {
+void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, SimdLevel level, int32_t threads) {
+  const TileFunction fill = tile_function(level, copy.size);
   const int32_t last = copy.rank - 1;
   const int64_t tall = (copy.dims[axis] + tile - 1) / tile;
   const int64_t wide = (copy.dims[last] + tile - 1) / tile;
@@ -72,7 +77,7 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
     if (k != axis) outer *= copy.dims[k];
   }
   const int64_t units = outer * tall * wide;
-  parallel(threads, outer * count * copy.size / 4, [&](int32_t part, int32_t parts) {
+  parallel(threads, outer * count * copy.size / 8, [&](int32_t part, int32_t parts) {
     for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
       const int64_t i = unit / wide % tall * tile;
       const int64_t j = unit % wide * tile;
@@ -85,26 +90,26 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
         from += rest % copy.dims[k] * copy.src_strides[k];
         rest /= copy.dims[k];
       }
-      move_tile(reinterpret_cast<T*>(dst) + to, copy.dst_strides[axis], reinterpret_cast<const T*>(src) + from,
+      move_tile(fill, reinterpret_cast<T*>(dst) + to, copy.dst_strides[axis], reinterpret_cast<const T*>(src) + from,
                 copy.src_strides[last], std::min(tile, copy.dims[axis] - i), std::min(tile, copy.dims[last] - j));
     }
   });
 }
 
-void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, int32_t threads) {
+void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, SimdLevel level, int32_t threads) {
   switch (copy.size) {
-    case 1: return copy_tiles<uint8_t>(copy, axis, dst, src, threads);
-    case 2: return copy_tiles<uint16_t>(copy, axis, dst, src, threads);
-    case 4: return copy_tiles<uint32_t>(copy, axis, dst, src, threads);
-    default: return copy_tiles<uint64_t>(copy, axis, dst, src, threads);
+    case 1: return copy_tiles<uint8_t>(copy, axis, dst, src, level, threads);
+    case 2: return copy_tiles<uint16_t>(copy, axis, dst, src, level, threads);
+    case 4: return copy_tiles<uint32_t>(copy, axis, dst, src, level, threads);
+    default: return copy_tiles<uint64_t>(copy, axis, dst, src, level, threads);
   }
 }
 
 }  // namespace
 
-void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads) {
+void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
   fold(&copy);
-  if (const int32_t axis = transposed_axis(copy); axis >= 0) return copy_tiles(copy, axis, dst, src, threads);
+  if (const int32_t axis = transposed_axis(copy); axis >= 0) return copy_tiles(copy, axis, dst, src, level, threads);
   const ConvertFunction move = move_elements(copy.size);
   const int32_t last = copy.rank - 1;
   const int64_t length = copy.dims[last];

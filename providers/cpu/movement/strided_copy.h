@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "providers/cpu/simd/level.h"
+
 namespace tenon::provider::cpu {
 
 struct StridedCopy {
@@ -15,6 +17,6 @@ struct StridedCopy {
 
 // Merges axes that source and destination walk alike, then copies: row by row, or tile by tile if source and
 // destination have unit stride along different axes (a transpose). Every dim is positive; the rank is 0 to 8.
-void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads);
+void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads);
 
 }  // namespace tenon::provider::cpu

@@ -1,4 +1,4 @@
-// layer_norm over the axes from `axis` to the last.
+// layer_norm and rms_norm over the axes from `axis` to the last.
 #include <cmath>
 
 #include "providers/cpu/normalization/normalization.h"
@@ -23,6 +23,17 @@ void layer_norm_f64(double* dst, const double* src, const double* scale, const d
   *out_inv_std = inv_std;
 }
 
+void rms_norm_f64(double* dst, const double* src, const double* scale, int64_t n, double eps, double* out_inv_std) {
+  double squares = 0;
+  for (int64_t i = 0; i < n; ++i) squares += src[i] * src[i];
+  *out_inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
+  for (int64_t i = 0; i < n; ++i) dst[i] = src[i] * *out_inv_std * (scale == nullptr ? 1.0 : scale[i]);
+}
+
+int32_t first_axis(const ep_primitive_desc& desc) {
+  return desc.kind == EP_PRIMITIVE_rms_norm ? desc.attributes.rms_norm.axis : desc.attributes.layer_norm.axis;
+}
+
 // Operand numbers of the optional roles; -1 if the descriptor has no such operand.
 struct Roles {
   int32_t src, scale, shift, mean, inv_std;
@@ -34,13 +45,15 @@ class LayerNormPrimitive final : public RowPrimitive {
       : RowPrimitive(on, desc, 3),
         format_(desc.operands[0].dtype),
         kernels_(row_kernels(on.simd)),
-        mask_(~0U << desc.attributes.layer_norm.axis),
+        axis_(first_axis(desc)),
+        mask_(~0U << axis_),
+        rms_(desc.kind == EP_PRIMITIVE_rms_norm),
         roles_{find_operand(desc, EP_ROLE_SRC), find_operand(desc, EP_ROLE_SCALE), find_operand(desc, EP_ROLE_SHIFT),
                find_operand(desc, EP_ROLE_MEAN), find_operand(desc, EP_ROLE_INV_STD)} {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     if (launch.scalar_count < 1)
-      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "layer_norm has no launch scalar 0 (eps).");
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "the norm has no launch scalar 0 (eps).");
     const OperandShape dst = shape(launch.shapes, 0);
     const OperandShape src = shape(launch.shapes, roles_.src);
     const Axes dst_row = axes_of(dst, mask_, true);
@@ -83,7 +96,7 @@ class LayerNormPrimitive final : public RowPrimitive {
   const void* parameters(const ep_launch& launch, int32_t index, char* buffer) const {
     if (index < 0) return nullptr;
     const OperandShape given = shape(launch.shapes, index);
-    const int32_t normalised = shape(launch.shapes, 0).rank - desc_.attributes.layer_norm.axis;
+    const int32_t normalised = shape(launch.shapes, 0).rank - axis_;
     const Axes row = axes_of(given, ~0U << (given.rank - normalised), true);
     const RowFormat parameter_format(desc_.operands[index].dtype);
     const char* base = address_of(launch.operands[index]);
@@ -110,6 +123,16 @@ class LayerNormPrimitive final : public RowPrimitive {
 
   void compute(char* to, const void* from, const void* scale, const void* shift, int64_t n, double eps, bool stream,
                double* mean, double* inv_std) const {
+    if (rms_ && format_.compute == EP_DTYPE_f64) {
+      return rms_norm_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from),
+                          static_cast<const double*>(scale), n, eps, inv_std);
+    }
+    if (rms_) {
+      const float result = kernels_.rms_norm(reinterpret_cast<float*>(to), static_cast<const float*>(from),
+                                             static_cast<const float*>(scale), n, eps, stream);
+      *inv_std = static_cast<double>(result);
+      return;
+    }
     if (format_.compute == EP_DTYPE_f64) {
       return layer_norm_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from),
                             static_cast<const double*>(scale), static_cast<const double*>(shift), n, eps, mean,
@@ -124,7 +147,9 @@ class LayerNormPrimitive final : public RowPrimitive {
 
   RowFormat format_;
   RowKernels kernels_;
+  int32_t axis_;
   uint32_t mask_;
+  bool rms_;
   Roles roles_;
 };
 
@@ -136,7 +161,7 @@ Refusal LayerNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   if (src == nullptr || desc.operands[0].role != EP_ROLE_DST)
     return Refusal::because("its operands are not DST and SRC");
   if (!is_row_float(dtype) || src->dtype != dtype) return Refusal::because("%s is not a float", dtype_name(dtype));
-  const int32_t axis = desc.attributes.layer_norm.axis;
+  const int32_t axis = first_axis(desc);
   if (axis < 0 || axis >= src->rank) return Refusal::because("axis %d of rank %d", axis, src->rank);
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];

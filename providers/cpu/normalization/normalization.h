@@ -1,4 +1,4 @@
-// softmax, layer_norm and batch_norm: each element of a row is scaled by the statistics of that row or of its channel.
+// softmax and the norms: each element of a row is scaled by the statistics of that row or of its channel.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -13,7 +13,14 @@ struct Softmax {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
+// layer_norm and rms_norm.
 struct LayerNorm {
+  static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct GroupNorm {
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

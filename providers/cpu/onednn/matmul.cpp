@@ -1,4 +1,5 @@
-// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops.
+// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops; and over bf16 where the processor has products
+// of bf16, which add in f32.
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/threads/lease.h"
@@ -18,7 +19,8 @@ dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) 
   for (size_t axis = dims.size(); axis-- > 0;) {  // an axis of length 1 gets the stride of a dense tensor
     if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
   }
-  return memory_desc(dims, strides);
+  return memory_desc(dims, strides,
+                     operand.dtype == EP_DTYPE_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32);
 }
 
 // Merges the batch axis with the rows, where SRC_B is the same for the whole batch and the rows of SRC and DST continue
@@ -52,6 +54,16 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work * operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
 }
 
+Refusal why_not_dtype(const ep_primitive_desc& desc) {
+  const int32_t dtype = desc.operands[0].dtype;
+  if (dtype == EP_DTYPE_f32) return {};
+  if (dtype != EP_DTYPE_bf16) return Refusal::because("%s, not f32 or bf16", dtype_name(dtype));
+  if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
+  if (desc.epilogue_count != 0) return Refusal::because("epilogues of bf16 are rounded once");
+  if (work_of(desc) < 8192) return Refusal::because("fewer than 4096 products of bf16");
+  return {};
+}
+
 }  // namespace
 
 Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
@@ -62,14 +74,17 @@ Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
-    if (operand.dtype != EP_DTYPE_f32)
-      return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
+    if (operand.dtype != desc.operands[0].dtype) {
+      return Refusal::because("operand %u is %s, not %s", i, dtype_name(operand.dtype),
+                              dtype_name(desc.operands[0].dtype));
+    }
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
     if (operand.rank != desc.operands[0].rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
   }
   if (operand(desc, EP_ROLE_SRC) == nullptr || operand(desc, EP_ROLE_SRC_B) == nullptr) {
     return Refusal::because("an input is missing");
   }
+  if (Refusal refusal = why_not_dtype(desc)) return refusal;
   for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B}) {
     const ep_operand_desc& matrix = *operand(desc, role);
     for (int32_t axis = matrix.rank - 2; axis < matrix.rank; ++axis) {

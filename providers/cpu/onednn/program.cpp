@@ -144,8 +144,9 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
-dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides) {
-  return dnnl::memory::desc(dims, dnnl::memory::data_type::f32, strides);
+dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
+                               dnnl::memory::data_type type) {
+  return dnnl::memory::desc(dims, type, strides);
 }
 
 }  // namespace tenon::provider::cpu

@@ -104,7 +104,8 @@ class OneDnnPrimitive : public ep_primitive {
 dnnl::primitive_attr user_scratchpad();
 
 // The memory descriptor of an f32 operand.
-dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
+dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
+                               dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 // True if an operand has more elements than 32 bits count. oneDNN 2.6 divides by products of dims that it keeps in 32
 // bits, and crashes on such operands.

@@ -1,10 +1,11 @@
-// pooling: maximum (with or without positions) and average, with 1 to 3 spatial dims.
+// pooling: maximum (with or without positions), average and norms, with 1 to 3 spatial dims.
 //
 // The loop pools one row of the result at a time: each tap of the window is added to, or compared with, all results of
 // the row that it reaches. So the inner loop runs over consecutive results. Where channels are innermost, it runs over
 // them: each tap is added to, or compared with, all channels of one result. Both take the taps in one order.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -58,6 +59,31 @@ constexpr T lowest() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
 
+// |x|^p of each element, and the root of that power; p 0: neither.
+template <class T>
+void to_powers(T* values, int64_t n, double p) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (p == 2) {
+      for (int64_t i = 0; i < n; ++i) values[i] *= values[i];
+    } else if (p == 1) {
+      for (int64_t i = 0; i < n; ++i) values[i] = std::abs(values[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) values[i] = std::pow(std::abs(values[i]), static_cast<T>(p));
+    }
+  }
+}
+
+template <class T>
+void to_roots(T* values, int64_t n, double p) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (p == 2) {
+      for (int64_t i = 0; i < n; ++i) values[i] = std::sqrt(values[i]);
+    } else if (p != 1) {
+      for (int64_t i = 0; i < n; ++i) values[i] = std::pow(values[i], static_cast<T>(1 / p));
+    }
+  }
+}
+
 using Position = std::array<int64_t, 3>;
 
 // By how many elements a sum over the window at `at` is divided.
@@ -101,7 +127,7 @@ void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T*
       }
     }
   }
-  if (op == EP_POOLING_MAX) return;
+  if (op == EP_POOLING_MAX || op == EP_POOLING_LP) return;
   for (int64_t x = 0; x < p.dst[2]; ++x)
     row[x] = static_cast<T>(row[x] / static_cast<T>(window_size(p, op, {z, y, x})));
 }
@@ -166,7 +192,8 @@ class PoolingPrimitive final : public ep_primitive {
     const int64_t planes = dst.dims[0] * dst.dims[1];
     const int64_t taps = plane.kernel[0] * plane.kernel[1] * plane.kernel[2];
     const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
-    if (has_channels_innermost(format_, dst, src, indices_ >= 0)) {
+    const bool powers = desc_.attributes.pooling.op == EP_POOLING_LP;
+    if (!powers && has_channels_innermost(format_, dst, src, indices_ >= 0)) {
       const int64_t images = dst.dims[0] * results;
       parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
         Window window;
@@ -239,13 +266,15 @@ class PoolingPrimitive final : public ep_primitive {
   void pool_plane(const ep_launch& launch, Plane p, const char* from, int64_t n, int64_t c, std::vector<T>* dense,
                   std::vector<T>* row, std::vector<int64_t>* where) const {
     const T* src = reinterpret_cast<const T*>(from);
-    if (!format_.same) {
+    const double power = desc_.attributes.pooling.p;
+    if (!format_.same || power != 0) {
       const int64_t count = p.src[0] * p.src[1] * p.src[2];
       dense->resize(static_cast<size_t>(count));
       for (int64_t line = 0; line < p.src[0] * p.src[1]; ++line) {
         const int64_t offset = line / p.src[1] * p.src_strides[0] + line % p.src[1] * p.src_strides[1];
         format_.read(dense->data() + line * p.src[2], 1, from + offset * format_.size, p.src_strides[2], p.src[2]);
       }
+      if (power != 0) to_powers(dense->data(), count, power);
       p.src_strides[0] = p.src[1] * p.src[2];
       p.src_strides[1] = p.src[2];
       p.src_strides[2] = 1;
@@ -256,6 +285,7 @@ class PoolingPrimitive final : public ep_primitive {
       const int64_t z = line / p.dst[1];
       const int64_t y = line % p.dst[1];
       pool_row(p, desc_.attributes.pooling.op, src, z, y, row->data(), indices_ < 0 ? nullptr : where->data());
+      if (power != 0) to_roots(row->data(), p.dst[2], power);
       const int64_t to = n * dst.strides[0] + c * dst.strides[1] + z * p.dst_strides[0] + y * p.dst_strides[1];
       format_.write(address_of(launch.operands[0]) + to * format_.size, p.dst_strides[2], row->data(), 1, p.dst[2]);
       if (indices_ < 0) continue;
@@ -303,8 +333,8 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
   if (attributes.spatial_rank < 1 || attributes.spatial_rank > 3 || src->rank != attributes.spatial_rank + 2) {
     return Refusal::because("%d spatial dims of rank %d", attributes.spatial_rank, src->rank);
   }
-  if (attributes.op < EP_POOLING_MAX || attributes.op > EP_POOLING_AVERAGE_INCLUDE_PAD)
-    return Refusal::because("op %d", attributes.op);
+  if (attributes.op < EP_POOLING_MAX || attributes.op > EP_POOLING_LP) return Refusal::because("op %d", attributes.op);
+  if ((attributes.op == EP_POOLING_LP) != (attributes.p > 0)) return Refusal::because("a power of %g", attributes.p);
   const bool max = attributes.op == EP_POOLING_MAX;
   if (wide_dtype(src->dtype) == 0 || src->dtype != desc.operands[0].dtype || (!max && !is_floating(src->dtype))) {
     return Refusal::because("pooling %d of %s", attributes.op, dtype_name(src->dtype));
@@ -320,6 +350,7 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 Refusal Pooling::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (desc.operands[0].dtype != EP_DTYPE_f32)
     return Refusal::because("%s is pooled by way of another type", dtype_name(desc.operands[0].dtype));
+  if (desc.attributes.pooling.op == EP_POOLING_LP) return Refusal::because("powers are asked for");
   if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are asked for");
   return why_not(device, desc, info);
 }

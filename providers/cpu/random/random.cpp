@@ -106,6 +106,7 @@ class RandomPrimitive final : public ep_primitive {
       : desc_(desc),
         dtype_(desc.operands[0].dtype),
         src_(find_operand(desc, EP_ROLE_SRC)),
+        bits_(desc.attributes.random.distribution == EP_RANDOM_BITS),
         normal_(desc.attributes.random.distribution == EP_RANDOM_NORMAL) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
@@ -122,7 +123,7 @@ class RandomPrimitive final : public ep_primitive {
     }
     const Axes dst = axes_of(shape_of(desc_.operands[0], launch.shapes, 0), ~0U, true);
     const int64_t count = dst.count();
-    const int64_t at_once = dtype_ == EP_DTYPE_f64 ? words_at_once / 2 : words_at_once;
+    const int64_t at_once = dtype_size(dtype_) == 8 ? words_at_once / 2 : words_at_once;
     const int64_t pieces = (count + at_once - 1) / at_once;
     char* const to = address_of(launch.operands[0]);
     parallel(device->threads, count * (normal_ ? 12 : 4), [&](int32_t part, int32_t parts) {
@@ -141,6 +142,7 @@ class RandomPrimitive final : public ep_primitive {
     alignas(64) char values[words_at_once * sizeof(float)];
     philox(seed, offset, &blocks);
     auto* const floats = reinterpret_cast<float*>(values);
+    if (bits_) return put_bits(blocks, dst, first, n, to);
     if (dtype_ == EP_DTYPE_f64) {
       uniform_f64(blocks, reinterpret_cast<double*>(values));
     } else if (normal_) {
@@ -155,9 +157,24 @@ class RandomPrimitive final : public ep_primitive {
     }
   }
 
+  // The words of the blocks as elements: one each, or two with the first one above.
+  void put_bits(const Blocks& blocks, const Axes& dst, int64_t first, int64_t n, char* to) const {
+    const bool contiguous = dst.contiguous();
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t offset = contiguous ? first + i : dst.offset(first + i);
+      if (dtype_size(dtype_) == 8) {
+        const uint64_t word = uint64_t{blocks.words[2 * (i % 2)][i / 2]} << 32 | blocks.words[2 * (i % 2) + 1][i / 2];
+        reinterpret_cast<uint64_t*>(to)[offset] = word;
+      } else {
+        reinterpret_cast<uint32_t*>(to)[offset] = blocks.words[i % 4][i / 4];
+      }
+    }
+  }
+
   ep_primitive_desc desc_;
   int32_t dtype_;
   int32_t src_;
+  bool bits_;
   bool normal_;
 };
 
@@ -167,10 +184,13 @@ Refusal Random::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
   const int32_t dtype = desc.operands[0].dtype;
   const int32_t distribution = desc.attributes.random.distribution;
   if (desc.operands[0].role != EP_ROLE_DST) return Refusal::because("it has no DST");
-  if (distribution != EP_RANDOM_UNIFORM && distribution != EP_RANDOM_NORMAL)
+  const bool bits = distribution == EP_RANDOM_BITS;
+  if (!bits && distribution != EP_RANDOM_UNIFORM && distribution != EP_RANDOM_NORMAL)
     return Refusal::because("distribution %d", distribution);
   const bool real = dtype == EP_DTYPE_f32 || dtype == EP_DTYPE_f16 || dtype == EP_DTYPE_bf16;
-  if (!real && (dtype != EP_DTYPE_f64 || distribution == EP_RANDOM_NORMAL))
+  const bool words = !is_floating(dtype) && dtype != EP_DTYPE_bool && dtype_size(dtype) >= 4;
+  if (bits && !words) return Refusal::because("bits of %s", dtype_name(dtype));
+  if (!bits && !real && (dtype != EP_DTYPE_f64 || distribution == EP_RANDOM_NORMAL))
     return Refusal::because("numbers of %s", dtype_name(dtype));
   if (desc.operand_count > 1 && desc.operands[1].dtype != EP_DTYPE_i64)
     return Refusal::because("seed and offset of %s", dtype_name(desc.operands[1].dtype));

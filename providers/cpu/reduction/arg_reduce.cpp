@@ -1,4 +1,7 @@
 // arg_reduce: the position of the greatest or least element along an axis.
+#include <limits>
+
+#include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/reduction/reduction.h"
 #include "providers/cpu/rows/row_primitive.h"
 #include "sdk/provider/prelude.h"
@@ -30,8 +33,6 @@ using PositionFunction = int64_t (*)(const void*, int64_t, bool);
 template <bool greatest>
 PositionFunction position_function(int32_t compute) {
   switch (compute) {
-    case EP_DTYPE_f32: return position<greatest, float>;
-    case EP_DTYPE_f64: return position<greatest, double>;
     case EP_DTYPE_u64: return position<greatest, uint64_t>;
     default: return position<greatest, int64_t>;
   }
@@ -41,11 +42,13 @@ class ArgReducePrimitive final : public RowPrimitive {
  public:
   ArgReducePrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 1),
-        format_(desc.operands[1].dtype),
+        format_(desc.operands[1].dtype, on.simd),
         mask_(1U << desc.attributes.arg_reduce.axis),
         last_(desc.attributes.arg_reduce.last != 0),
         position_(desc.attributes.arg_reduce.op == EP_REDUCE_max ? position_function<true>(format_.compute)
-                                                                 : position_function<false>(format_.compute)) {}
+                                                                 : position_function<false>(format_.compute)),
+        f32_(arg_reduce_kernels<float>(on.simd, desc.attributes.arg_reduce.op == EP_REDUCE_max)),
+        f64_(arg_reduce_kernels<double>(on.simd, desc.attributes.arg_reduce.op == EP_REDUCE_max)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape src = shape(launch.shapes, 1);
@@ -55,11 +58,22 @@ class ArgReducePrimitive final : public RowPrimitive {
     const int64_t rows = src_outer.count();
     const int64_t n = row.count();
     auto* dst = reinterpret_cast<int64_t*>(address_of(launch.operands[0]));
-    for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
+    const bool floats = format_.compute == EP_DTYPE_f32 || format_.compute == EP_DTYPE_f64;
+    if (floats && format_.same && has_columns(row, src_outer, dst_outer)) {
+      if (format_.compute == EP_DTYPE_f32)
+        columns(launch, f32_, row, src_outer, dst_outer, dst);
+      else
+        columns(launch, f64_, row, src_outer, dst_outer, dst);
+      return EP_STATUS_OK;
+    }
+    for_rows(launch, rows, floats ? rows * n / 8 : rows * n, [&](int64_t begin, int64_t end, char* buffer) {
       for (int64_t i = begin; i < end; ++i) {
         const void* values =
             format_.fetch(address_of(launch.operands[1]) + src_outer.offset(i) * format_.size, row, buffer);
-        dst[dst_outer.offset(i)] = position_(values, n, last_);
+        dst[dst_outer.offset(i)] =
+            format_.compute == EP_DTYPE_f32   ? f32_.row(static_cast<const float*>(values), n, last_)
+            : format_.compute == EP_DTYPE_f64 ? f64_.row(static_cast<const double*>(values), n, last_)
+                                              : position_(values, n, last_);
       }
     });
     return EP_STATUS_OK;
@@ -71,10 +85,38 @@ class ArgReducePrimitive final : public RowPrimitive {
   }
 
  private:
+  static constexpr int64_t width = 256;  // columns that a thread takes at a time
+
+  // True if neighbours in memory belong to different results, which are neighbours too.
+  static bool has_columns(const Axes& row, const Axes& src, const Axes& dst) {
+    const int32_t last = src.rank - 1;
+    return last >= 0 && src.strides[last] == 1 && dst.strides[last] == 1 && src.dims[last] > 1 && row.strides[0] > 1 &&
+           row.dims[0] <= std::numeric_limits<int32_t>::max();
+  }
+
+  template <class T>
+  void columns(const ep_launch& launch, const ArgReduceKernels<T>& kernels, const Axes& row, const Axes& src,
+               const Axes& dst, int64_t* to) const {
+    const auto* from = reinterpret_cast<const T*>(address_of(launch.operands[1]));
+    const int64_t length = src.dims[src.rank - 1];
+    const int64_t blocks = (length + width - 1) / width;
+    const int64_t units = src.count() / length * blocks;
+    parallel(device->threads, src.count() * row.dims[0] / 8, [&](int32_t part, int32_t parts) {
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+        const int64_t start = unit % blocks * width;
+        const int64_t first = unit / blocks * length + start;
+        kernels.columns(to + dst.offset(first), from + src.offset(first), row.strides[0], row.dims[0],
+                        std::min(width, length - start), last_);
+      }
+    });
+  }
+
   RowFormat format_;
   uint32_t mask_;
   bool last_;
   PositionFunction position_;
+  ArgReduceKernels<float> f32_;
+  ArgReduceKernels<double> f64_;
 };
 
 }  // namespace

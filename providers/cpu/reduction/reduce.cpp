@@ -3,19 +3,24 @@
 // If the innermost axis is reduced, each row becomes one value, and the values are combined (floats in double). If the
 // innermost axis is kept, rows are combined element by element. The shape alone decides how the work is cut, never the
 // number of threads, so the result has the same bits on any number of threads.
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/reduction/reduction.h"
-#include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/rows/row_primitive.h"
 #include "sdk/provider/scalar_rows.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t block = 1024;       // elements per call of a kernel
-constexpr int64_t merge_after = 256;  // rows that are added in f32 before the sum joins the total
+constexpr int64_t block = 1024;        // elements per call of a kernel
+constexpr int64_t merge_after = 256;   // rows that are added in f32 before the sum joins the total
+constexpr int64_t longest_row = 4096;  // elements that are added in f32
+constexpr int64_t few = 16;            // elements of a row that is too short for a loop of its own
+constexpr int64_t column_width = 256;  // columns that a thread takes at a time
 constexpr int64_t most_pieces = 64;
 
 // A reduction in one scalar type: f64 (also for f32, once blocks are reduced), i64 or u64.
@@ -25,22 +30,44 @@ struct ScalarReduce {
   T (*map)(T);
   T (*combine)(T, T);
   T (*finish)(T, T);
-  T (*block)(const T*, int64_t);              // maps and combines
-  void (*accumulate)(T*, const T*, int64_t);  // values = combine(values, map(src))
+  T (*block)(const T*, int64_t);  // maps and combines
+  // values = combine(values, map(row)) of each row
+  void (*columns)(T*, const T*, int64_t row_stride, int64_t rows, int64_t n);
+  void (*merge)(T*, const float*, int64_t);  // totals = combine(totals, sums)
+  void (*merge_wide)(T*, const T*, int64_t);
 };
 
+// Several values side by side, since each waits for the one before it.
 template <int32_t op, class T>
 T block_of(const T* src, int64_t n) {
+  constexpr int64_t width = 16;
   const scalar::Op<op> row;
-  T value = scalar::reduce_init<T>(row);
-  for (int64_t i = 0; i < n; ++i) value = scalar::reduce_combine(row, value, scalar::reduce_map(row, src[i]));
+  T values[width];
+  std::fill_n(values, width, scalar::reduce_init<T>(row));
+  int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    for (int64_t k = 0; k < width; ++k)
+      values[k] = scalar::reduce_combine(row, values[k], scalar::reduce_map(row, src[i + k]));
+  }
+  for (int64_t k = 0; i + k < n; ++k)
+    values[k] = scalar::reduce_combine(row, values[k], scalar::reduce_map(row, src[i + k]));
+  T value = values[0];
+  for (int64_t k = 1; k < width; ++k) value = scalar::reduce_combine(row, value, values[k]);
   return value;
 }
 
 template <int32_t op, class T>
-void accumulate_of(T* values, const T* src, int64_t n) {
+void columns_of(T* values, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
   const scalar::Op<op> row;
-  for (int64_t i = 0; i < n; ++i) values[i] = scalar::reduce_combine(row, values[i], scalar::reduce_map(row, src[i]));
+  for (int64_t r = 0; r < rows; ++r, src += row_stride) {
+    for (int64_t i = 0; i < n; ++i) values[i] = scalar::reduce_combine(row, values[i], scalar::reduce_map(row, src[i]));
+  }
+}
+
+template <int32_t op, class T, class B>
+void merge_of(T* totals, const B* sums, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    totals[i] = scalar::reduce_combine(scalar::Op<op>(), totals[i], static_cast<T>(sums[i]));
 }
 
 template <class T, int32_t op>
@@ -53,7 +80,9 @@ ScalarReduce<T> scalar_of() {
             [](T x, T y) { return scalar::reduce_combine(Row(), x, y); },
             [](T x, T n) { return scalar::reduce_finish(Row(), x, n); },
             block_of<op, T>,
-            accumulate_of<op, T>};
+            columns_of<op, T>,
+            merge_of<op, T, float>,
+            merge_of<op, T, T>};
   } else {
     return {};
   }
@@ -77,25 +106,56 @@ struct Kernels {
   using T = std::conditional_t<std::is_same_v<B, float>, double, B>;
   ScalarReduce<T> row;
   B (*block)(const B*, int64_t) = nullptr;
-  void (*accumulate)(B*, const B*, int64_t) = nullptr;
-  void (*merge)(B*, const B*, int64_t) = nullptr;  // NULL: accumulate without partial sums
+  void (*columns)(B*, const B*, int64_t, int64_t, int64_t) = nullptr;
+  void (*rows)(B*, const B*, int64_t, int64_t, int64_t) = nullptr;  // NULL: block does each row
+  void (*finish)(float*, int64_t, int64_t) = nullptr;               // of f32
 };
 
 template <class B>
 Kernels<B> kernels_of(const ep_device& on, int32_t op) {
   using T = typename Kernels<B>::T;
   const ScalarReduce<T> row = scalar_reduce<T>(op);
-  if constexpr (std::is_same_v<B, float>) {
-    const ReduceKernels vector = reduce_kernels(on.simd, op);
-    return {row, vector.block, vector.accumulate, vector.merge};
+  if constexpr (std::is_floating_point_v<B>) {
+    const ReduceKernels<B> vectors = reduce_kernels<B>(on.simd, op);
+    return {row, vectors.block, vectors.columns, vectors.rows,
+            std::is_same_v<B, float> ? reduce_finish(on.simd, op) : nullptr};
   } else {
-    return {row, row.block, row.accumulate, nullptr};
+    return {row, row.block, row.columns};
   }
 }
 
 // The axes of a launch: kept axes of both operands, and reduced axes of the source.
 struct Split {
   Axes kept_dst, kept_src, reduced;
+
+  // Joins axes that lie one after the other, as one walk through both operands.
+  void fold() {
+    Axes dst, src, less;
+    for (int32_t axis = 0; axis < kept_src.rank; ++axis) {
+      const int64_t dim = kept_src.dims[axis];
+      if (dim == 1) continue;
+      const bool joins = src.rank > 0 && src.strides[src.rank - 1] == dim * kept_src.strides[axis] &&
+                         dst.strides[dst.rank - 1] == dim * kept_dst.strides[axis];
+      join(&src, joins, dim, kept_src.strides[axis]);
+      join(&dst, joins, dim, kept_dst.strides[axis]);
+    }
+    for (int32_t axis = 0; axis < reduced.rank; ++axis) {
+      const int64_t dim = reduced.dims[axis];
+      if (dim == 1) continue;
+      join(&less, less.rank > 0 && less.strides[less.rank - 1] == dim * reduced.strides[axis], dim,
+           reduced.strides[axis]);
+    }
+    if (less.rank == 0) less.add(1, 1);
+    kept_dst = dst;
+    kept_src = src;
+    reduced = less;
+  }
+
+  static void join(Axes* axes, bool joins, int64_t dim, int64_t stride) {
+    if (!joins) return axes->add(dim, stride);
+    axes->dims[axes->rank - 1] *= dim;
+    axes->strides[axes->rank - 1] = stride;
+  }
 };
 
 template <class B>
@@ -105,19 +165,21 @@ class ReducePrimitive final : public RowPrimitive {
 
   ReducePrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 1),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         kernels_(kernels_of<B>(on, desc.attributes.reduce.op)),
         mask_(desc.attributes.reduce.axes) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape dst = shape(launch.shapes, 0);
     const OperandShape src = shape(launch.shapes, 1);
-    const Split split = {axes_of(dst, mask_, false), axes_of(src, mask_, false), axes_of(src, mask_, true)};
+    Split split = {axes_of(dst, mask_, false), axes_of(src, mask_, false), axes_of(src, mask_, true)};
+    split.fold();
     const char* from = address_of(launch.operands[1]);
     char* to = address_of(launch.operands[0]);
-    const bool kept_innermost = ((mask_ >> (src.rank - 1)) & 1U) == 0;
-    const int64_t cost = split.kept_src.count() * split.reduced.count() / 4;
-    if (kept_innermost && split.kept_src.rank > 0)
+    const int64_t cost = split.kept_src.count() * split.reduced.count() / 8;
+    if (has_rows(split))
+      rows(split, from, to, cost);
+    else if (has_columns(split))
       columns(split, from, to, cost);
     else
       values(split, from, to, cost);
@@ -186,48 +248,120 @@ class ReducePrimitive final : public RowPrimitive {
     }
   }
 
-  // Combines rows of the innermost kept axis, block by block.
-  void columns(const Split& split, const char* from, char* to, int64_t cost) const {
+  // True if the elements that lie nearest to each other belong to different results, or too few to the same one.
+  static bool has_columns(const Split& split) {
+    if (split.kept_src.rank == 0) return false;
+    const int64_t kept = split.kept_src.strides[split.kept_src.rank - 1];
+    if (kept >= 1 && kept < split.reduced.strides[split.reduced.rank - 1]) return true;
+    return split.reduced.count() <= few && split.kept_src.dims[split.kept_src.rank - 1] > few;
+  }
+
+  // True if each result is that of one row in place, which vectors reduce at once.
+  bool has_rows(const Split& split) const {
+    return std::is_floating_point_v<B> && format_.same && split.kept_src.rank > 0 && split.reduced.rank == 1 &&
+           split.reduced.strides[0] == 1 && split.reduced.dims[0] <= longest_row;
+  }
+
+  void rows(const Split& split, const char* from, char* to, int64_t cost) const {
     const int32_t last = split.kept_src.rank - 1;
-    const int64_t length = split.kept_src.dims[last];
-    const int64_t blocks = (length + block - 1) / block;
-    const int64_t units = split.kept_src.count() / length * blocks;
+    const int64_t line = split.kept_src.dims[last];
+    const int64_t dst_stride = split.kept_dst.strides[last];
+    const int64_t outputs = split.kept_src.count();
     parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
-      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-        const int64_t start = unit % blocks * block;
-        const int64_t first = unit / blocks * length + start;
-        column_block(split, from + split.kept_src.offset(first) * format_.size,
-                     to + split.kept_dst.offset(first) * format_.size, std::min(block, length - start));
+      alignas(64) B buffer[block];
+      const int64_t end = outputs * (part + 1) / parts;
+      for (int64_t i = outputs * part / parts; i < end;) {
+        const int64_t n = std::min({end - i, line - i % line, block});
+        const B* src = reinterpret_cast<const B*>(from) + split.kept_src.offset(i);
+        B* dst = reinterpret_cast<B*>(to) + split.kept_dst.offset(i);
+        B* values = dst_stride == 1 ? dst : buffer;
+        kernels_.rows(values, src, split.kept_src.strides[last], n, split.reduced.dims[0]);
+        finish_all(values, n, split.reduced.dims[0]);
+        if (dst_stride != 1) format_.write(dst, dst_stride, values, 1, n);
+        i += n;
       }
     });
   }
 
-  void column_block(const Split& split, const char* from, char* to, int64_t n) const {
-    alignas(64) B buffer[block];
-    alignas(64) B sums[block];
-    alignas(64) B totals[block];
-    const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
-    const int64_t dst_stride = split.kept_dst.strides[split.kept_dst.rank - 1];
-    const bool direct = format_.same && src_stride == 1;
+  // values[i] = finish(values[i], count)
+  void finish_all(B* values, int64_t n, int64_t count) const {
+    if constexpr (std::is_same_v<B, float>) {
+      kernels_.finish(values, n, count);
+    } else {
+      for (int64_t i = 0; i < n; ++i) values[i] = kernels_.row.finish(values[i], static_cast<B>(count));
+    }
+  }
+
+  // Combines rows of the innermost kept axis, a few columns at a time. If few threads would have work, the rows are cut
+  // into pieces too; the shape alone decides how.
+  void columns(const Split& split, const char* from, char* to, int64_t cost) const {
+    const int32_t last = split.kept_src.rank - 1;
+    const int64_t length = split.kept_src.dims[last];
+    const int64_t blocks = (length + column_width - 1) / column_width;
+    const int64_t units = split.kept_src.count() / length * blocks;
     const int64_t rows = split.reduced.count();
-    const B init = static_cast<B>(kernels_.row.init());
-    std::fill_n(sums, n, init);
-    std::fill_n(totals, n, init);
-    for (int64_t row = 0; row < rows; ++row) {
-      const char* at = from + split.reduced.offset(row) * format_.size;
-      if (!direct) format_.read(buffer, 1, at, src_stride, n);
-      kernels_.accumulate(sums, direct ? reinterpret_cast<const B*>(at) : buffer, n);
-      if (kernels_.merge != nullptr && (row + 1) % merge_after == 0) {
-        kernels_.merge(totals, sums, n);
-        std::fill_n(sums, n, init);
+    const int64_t pieces =
+        units >= 8 ? 1 : std::clamp<int64_t>(rows * std::min(length, column_width) / 65536, 1, most_pieces);
+    std::vector<T> totals(static_cast<size_t>(pieces == 1 ? 0 : units * pieces * column_width));
+    const auto place = [&](int64_t unit) {
+      const int64_t start = unit % blocks * column_width;
+      return std::pair(unit / blocks * length + start, std::min(column_width, length - start));
+    };
+    parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
+      alignas(64) T own[column_width];
+      for (int64_t i = units * pieces * part / parts; i < units * pieces * (part + 1) / parts; ++i) {
+        const auto [first, n] = place(i / pieces);
+        T* values = pieces == 1 ? own : totals.data() + i * column_width;
+        const int64_t piece = i % pieces;
+        combine_columns(split, from + split.kept_src.offset(first) * format_.size, rows * piece / pieces,
+                        rows * (piece + 1) / pieces, n, values);
+        if (pieces == 1) finish_columns(split, to + split.kept_dst.offset(first) * format_.size, rows, n, values);
       }
+    });
+    for (int64_t unit = 0; unit < (pieces == 1 ? 0 : units); ++unit) {
+      const auto [first, n] = place(unit);
+      T* values = totals.data() + unit * pieces * column_width;
+      for (int64_t piece = 1; piece < pieces; ++piece)
+        kernels_.row.merge_wide(values, values + piece * column_width, n);
+      finish_columns(split, to + split.kept_dst.offset(first) * format_.size, rows, n, values);
     }
-    for (int64_t i = 0; i < n; ++i) {
-      const T value = kernels_.merge == nullptr
-                          ? static_cast<T>(sums[i])
-                          : kernels_.row.combine(static_cast<T>(totals[i]), static_cast<T>(sums[i]));
-      store(to + i * dst_stride * format_.size, finished(value, rows));
+  }
+
+  // totals[j] = the combination of rows [begin, end) of column j.
+  void combine_columns(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
+    constexpr int64_t most_rows = 8;  // converted at once
+    alignas(64) B buffer[most_rows * column_width];
+    alignas(64) B sums[column_width];
+    const int32_t last = split.reduced.rank - 1;
+    const int64_t length = split.reduced.dims[last];
+    const int64_t row_stride = split.reduced.strides[last];
+    const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
+    const bool direct = format_.same && src_stride == 1;
+    std::fill_n(totals, n, kernels_.row.init());
+    for (int64_t row = begin; row < end;) {
+      const int64_t until = std::min(end, row + merge_after);
+      std::fill_n(sums, n, static_cast<B>(kernels_.row.init()));
+      while (row < until) {
+        const char* at = from + split.reduced.offset(row) * format_.size;
+        const int64_t count = std::min({until - row, length - row % length, direct ? merge_after : most_rows});
+        for (int64_t i = 0; i < (direct ? 0 : count); ++i)
+          format_.read(buffer + i * column_width, 1, at + i * row_stride * format_.size, src_stride, n);
+        kernels_.columns(sums, direct ? reinterpret_cast<const B*>(at) : buffer, direct ? row_stride : column_width,
+                         count, n);
+        row += count;
+      }
+      if constexpr (std::is_same_v<B, T>)
+        kernels_.row.merge_wide(totals, sums, n);
+      else
+        kernels_.row.merge(totals, sums, n);
     }
+  }
+
+  void finish_columns(const Split& split, char* to, int64_t rows, int64_t n, const T* totals) const {
+    alignas(64) B values[column_width];
+    for (int64_t i = 0; i < n; ++i) values[i] = static_cast<B>(totals[i]);
+    finish_all(values, n, rows);
+    format_.write(to, split.kept_dst.strides[split.kept_dst.rank - 1], values, 1, n);
   }
 
   RowFormat format_;
@@ -256,7 +390,7 @@ Refusal Reduce::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
 }
 
 Refusal Reduce::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operand_count > 1 && wide_dtype(desc.operands[1].dtype) != EP_DTYPE_f32) {
+  if (desc.operand_count > 1 && !is_floating(wide_dtype(desc.operands[1].dtype))) {
     return Refusal::because("%s is reduced element by element", dtype_name(desc.operands[1].dtype));
   }
   return why_not(device, desc, info);

@@ -176,30 +176,45 @@ HWY_INLINE double sum_of(const float* src, int64_t n, bool ahead, F f) {
   return total;
 }
 
-void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
-                bool stream, float* out_mean, float* out_inv_std) {
-  const D d;
+void moments(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std) {
   const auto count = static_cast<double>(n);
   const auto mean = static_cast<float>(sum_of(src, n, false, [](V x) HWY_ATTR { return x; }) / count);
-  const V center = hn::Set(d, mean);
+  const V center = hn::Set(D(), mean);
   const double squares = sum_of(src, n, true, [center](V x) HWY_ATTR {
     const V off = hn::Sub(x, center);
     return hn::Mul(off, off);
   });
-  const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
-  const V factor = hn::Set(d, inv_std);
-  const int64_t whole = n - lane_count();
-  // The elements at both ends read their scale and shift one by one.
-  const auto parameter = [whole, d](const float* from, int64_t i, float none) HWY_ATTR {
-    if (from == nullptr) return hn::Set(d, none);
-    return i <= whole ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
-  };
+  *out_mean = mean;
+  *out_inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
+}
+
+// Elements i and following of a row of n parameters, `none` where there are none. The elements at both ends of a row
+// are read one by one.
+HWY_INLINE V parameter(const float* from, int64_t i, int64_t n, float none) {
+  const D d;
+  if (from == nullptr) return hn::Set(d, none);
+  return i <= n - lane_count() ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
+}
+
+void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
+                bool stream, float* out_mean, float* out_inv_std) {
+  const D d;
+  moments(src, n, eps, out_mean, out_inv_std);
+  const V center = hn::Set(d, *out_mean);
+  const V factor = hn::Set(d, *out_inv_std);
   transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
     const V y = hn::Mul(hn::Sub(x, center), factor);
-    return hn::MulAdd(y, parameter(scale, i, 1), parameter(shift, i, 0));
+    return hn::MulAdd(y, parameter(scale, i, n, 1), parameter(shift, i, n, 0));
   });
-  *out_mean = mean;
-  *out_inv_std = inv_std;
+}
+
+float rms_norm(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream) {
+  const double squares = sum_of(src, n, true, [](V x) HWY_ATTR { return hn::Mul(x, x); });
+  const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
+  const V factor = hn::Set(D(), inv_std);
+  transform(dst, src, n, stream,
+            [&](V x, int64_t i) HWY_ATTR { return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1)); });
+  return inv_std;
 }
 
 void normalize(float* dst, const float* src, const float* mean, const float* factor, const float* shift, int64_t step,
@@ -225,91 +240,9 @@ void stream_copy(float* dst, const float* src, int64_t n) {
   transform(dst, src, n, true, [](V x, int64_t) HWY_ATTR { return x; });
 }
 
-template <int32_t id>
-using Op = std::integral_constant<int32_t, id>;
-
-// The reductions of scalar_ops.def over vectors. Reductions of bool have no vector form.
-#define EP_REDUCE(name, id, domain, init, map, combine, finish)                               \
-  HWY_INLINE float reduce_init(Op<id>) {                                                      \
-    [[maybe_unused]] auto ep_lit = [](double v) { return static_cast<float>(v); };            \
-    [[maybe_unused]] auto ep_lowest = [] { return -std::numeric_limits<float>::infinity(); }; \
-    [[maybe_unused]] auto ep_highest = [] { return std::numeric_limits<float>::infinity(); }; \
-    return init;                                                                              \
-  }                                                                                           \
-  HWY_INLINE V reduce_map(Op<id>, V x) { return map; }                                        \
-  HWY_INLINE V reduce_combine(Op<id>, V x, V y) { return TENON_COMBINE_##domain(combine); }
-#define TENON_COMBINE_NUMERIC(combine) combine
-#define TENON_COMBINE_FLOAT(combine) combine
-#define TENON_COMBINE_BOOL(combine) ep_max(x, y)
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-#undef TENON_COMBINE_NUMERIC
-#undef TENON_COMBINE_FLOAT
-#undef TENON_COMBINE_BOOL
-
-template <int32_t op>
-float reduce_block(const float* src, int64_t n) {
-  const D d;
-  const int64_t lanes = lane_count();
-  const Op<op> row;
-  V values = hn::Set(d, reduce_init(row));
-  V values_2 = values;
-  int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
-    values_2 = reduce_combine(row, values_2, reduce_map(row, hn::LoadU(d, src + i + lanes)));
-  }
-  values = reduce_combine(row, values, values_2);
-  HWY_ALIGN float parts[hn::MaxLanes(D())];
-  hn::Store(values, d, parts);
-  V result = hn::Set(d, parts[0]);
-  for (int64_t lane = 1; lane < lanes; ++lane) result = reduce_combine(row, result, hn::Set(d, parts[lane]));
-  for (; i < n; ++i) result = reduce_combine(row, result, reduce_map(row, hn::Set(d, src[i])));
-  return hn::GetLane(result);
-}
-
-template <int32_t op>
-void reduce_accumulate(float* values, const float* src, int64_t n) {
-  const D d;
-  const Op<op> row;
-  over(
-      0, n,
-      [&](int64_t i) HWY_ATTR {
-        hn::StoreU(reduce_combine(row, hn::LoadU(d, values + i), reduce_map(row, hn::LoadU(d, src + i))), d,
-                   values + i);
-      },
-      [&](int64_t i) HWY_ATTR {
-        values[i] = hn::GetLane(reduce_combine(row, hn::Set(d, values[i]), reduce_map(row, hn::Set(d, src[i]))));
-      });
-}
-
-template <int32_t op>
-void reduce_merge(float* values, const float* others, int64_t n) {
-  const D d;
-  const Op<op> row;
-  over(
-      0, n,
-      [&](int64_t i) HWY_ATTR {
-        hn::StoreU(reduce_combine(row, hn::LoadU(d, values + i), hn::LoadU(d, others + i)), d, values + i);
-      },
-      [&](int64_t i)
-          HWY_ATTR { values[i] = hn::GetLane(reduce_combine(row, hn::Set(d, values[i]), hn::Set(d, others[i]))); });
-}
-
 }  // namespace
 
-RowKernels row_table() { return {softmax, softmax_rows, layer_norm, normalize, stream_copy}; }
-
-ReduceKernels reduce_table(int32_t op) {
-  switch (op) {
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) \
-  case id:                                                      \
-    return {reduce_block<id>, reduce_accumulate<id>, reduce_merge<id>};
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-    default: return {};
-  }
-}
+RowKernels row_table() { return {softmax, softmax_rows, layer_norm, rms_norm, moments, normalize, stream_copy}; }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -327,8 +260,6 @@ const RowKernels& row_kernels(SimdLevel level) {
 }
 
 void store_fence() { hwy::FlushStream(); }
-
-ReduceKernels reduce_kernels(SimdLevel level, int32_t op) { return TENON_CPU_DISPATCH(level, reduce_table)(op); }
 
 }  // namespace tenon::provider::cpu
 #endif

@@ -1,4 +1,4 @@
-// Kernels over one contiguous row of f32, per dispatch target. softmax, the norms and the reductions use them.
+// Kernels over one contiguous row of f32, per dispatch target. softmax and the norms use them.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,10 @@ struct RowKernels {
   // dst = (src - mean) * inv_std * scale + shift. `scale` and `shift` may be NULL. Returns mean and inv_std.
   void (*layer_norm)(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
                      bool stream, float* out_mean, float* out_inv_std);
+  // dst = src * inv_std * scale, inv_std = 1 / sqrt(mean(src * src) + eps). `scale` may be NULL. Returns inv_std.
+  float (*rms_norm)(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream);
+  // The mean of a row, and 1 / sqrt(variance + eps).
+  void (*moments)(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std);
   // dst = (src - mean) * factor + shift. mean, factor and shift are vectors of n values (step 1) or single values (step
   // 0).
   void (*normalize)(float* dst, const float* src, const float* mean, const float* factor, const float* shift,
@@ -33,15 +37,5 @@ struct RowKernels {
 };
 
 const RowKernels& row_kernels(SimdLevel level);
-
-// Reduction `op` over f32. The values are mapped and combined but not finished. `block` reduces at most 4096 elements
-// to one value; `accumulate` and `merge` combine rows element by element.
-struct ReduceKernels {
-  float (*block)(const float* src, int64_t n) = nullptr;
-  void (*accumulate)(float* values, const float* src, int64_t n) = nullptr;  // values = combine(values, map(src))
-  void (*merge)(float* values, const float* others, int64_t n) = nullptr;    // values = combine(values, others)
-};
-
-ReduceKernels reduce_kernels(SimdLevel level, int32_t op);
 
 }  // namespace tenon::provider::cpu

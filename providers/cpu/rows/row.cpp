@@ -10,13 +10,13 @@ Axes axes_of(const OperandShape& shape, uint32_t mask, bool set) {
   return axes;
 }
 
-RowFormat::RowFormat(int32_t dtype_in)
+RowFormat::RowFormat(int32_t dtype_in, SimdLevel level)
     : dtype(dtype_in),
       size(dtype_size(dtype_in)),
       compute(wide_dtype(dtype_in)),
       compute_size(dtype_size(compute)),
-      read(widen(dtype_in)),
-      write(narrow(compute, dtype_in)),
+      read(widen(dtype_in, level)),
+      write(narrow(compute, dtype_in, level)),
       same(dtype_in == compute) {}
 
 namespace {

@@ -58,7 +58,8 @@ struct RowFormat {
   ConvertFunction write = nullptr;  // from compute type to storage
   bool same = false;
 
-  explicit RowFormat(int32_t dtype = EP_DTYPE_f32);
+  // `level` decides only how fast read and write are.
+  explicit RowFormat(int32_t dtype = EP_DTYPE_f32, SimdLevel level = SimdLevel::baseline);
 
   // The address of the row at `base`: the row in place if in_place(row), else a copy in `buffer`.
   const void* fetch(const char* base, const Axes& row, void* buffer) const;

@@ -3,8 +3,7 @@
 // prelude.
 //
 // A truth value is a mask. scalar_ops.def states the error bounds; tests compare the inexact functions with double over
-// dense samples on every target. A function without a vector form (pow, fmod and the rarer trigonometric ones) calls
-// the scalar dialect lane by lane.
+// dense samples on every target.
 #if defined(TENON_CPU_SIMD_PRELUDE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_PRELUDE_INL_H_
 #undef TENON_CPU_SIMD_PRELUDE_INL_H_
@@ -28,7 +27,7 @@ using MOf = hn::Mask<DOf<V>>;
 
 template <class V>
 HWY_INLINE V lit(double value) {
-  return hn::Set(DOf<V>(), static_cast<float>(value));
+  return hn::Set(DOf<V>(), static_cast<hn::TFromD<DOf<V>>>(value));
 }
 // x * y + z
 template <class V>
@@ -151,13 +150,22 @@ HWY_INLINE V ep_select(M condition, V x, V y) {
   return hn::IfThenElse(condition, x, y);
 }
 
+// The instruction of x86 gives y if one of them is NaN.
 template <class V>
 HWY_INLINE V ep_max(V x, V y) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Max(x, y));
+#else
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Gt(x, y), x, y));
+#endif
 }
 template <class V>
 HWY_INLINE V ep_min(V x, V y) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Min(x, y));
+#else
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(x, y), x, y));
+#endif
 }
 
 // Every float from 2^23 on is an integer. Below 2^23 a result of 0 takes the sign of the argument.
@@ -385,24 +393,19 @@ HWY_INLINE V ep_erf(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// These functions have no vector form.
-
 #define TENON_LANEWISE(name)                                                                     \
   template <class V>                                                                             \
-  HWY_INLINE V name(V x) {                                                                       \
+  HWY_INLINE V lanewise_##name(V x) {                                                            \
     return lanewise(x, [](float lane) HWY_ATTR { return tenon::provider::scalar::name(lane); }); \
   }
 #define TENON_LANEWISE_2(name)                                                                            \
   template <class V>                                                                                      \
-  HWY_INLINE V name(V x, V y) {                                                                           \
+  HWY_INLINE V lanewise_##name(V x, V y) {                                                                \
     return lanewise(x, y, [](float p, float q) HWY_ATTR { return tenon::provider::scalar::name(p, q); }); \
   }
 TENON_LANEWISE(ep_sin)
 TENON_LANEWISE(ep_cos)
 TENON_LANEWISE(ep_tan)
-TENON_LANEWISE(ep_asin)
-TENON_LANEWISE(ep_acos)
-TENON_LANEWISE(ep_atan)
 TENON_LANEWISE(ep_sinh)
 TENON_LANEWISE(ep_cosh)
 TENON_LANEWISE(ep_asinh)
@@ -410,10 +413,383 @@ TENON_LANEWISE(ep_acosh)
 TENON_LANEWISE(ep_atanh)
 TENON_LANEWISE_2(ep_pow)
 TENON_LANEWISE_2(ep_fmod)
-TENON_LANEWISE_2(ep_mod)
-TENON_LANEWISE_2(ep_floor_div)
 #undef TENON_LANEWISE
 #undef TENON_LANEWISE_2
+
+// asin for |x| <= 1/2 (Cephes, asinf).
+template <class V>
+HWY_INLINE V asin_of_small(V x) {
+  const V z = hn::Mul(x, x);
+  V p = lit<V>(4.2163199048e-2);
+  p = madd(p, z, 2.4181311049e-2);
+  p = madd(p, z, 4.5470025998e-2);
+  p = madd(p, z, 7.4953002686e-2);
+  p = madd(p, z, 1.6666752422e-1);
+  return madd(hn::Mul(p, z), x, x);
+}
+// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). Outside of [-1, 1] the square root gives NaN.
+template <class V>
+HWY_INLINE V ep_asin(V x) {
+  const V magnitude = hn::Abs(x);
+  const auto small = hn::Le(magnitude, lit<V>(0.5));
+  const V root = hn::Sqrt(hn::Mul(hn::Sub(lit<V>(1), magnitude), lit<V>(0.5)));
+  const V part = asin_of_small(hn::IfThenElse(small, magnitude, root));
+  const V result = hn::IfThenElse(small, part, hn::Sub(lit<V>(1.57079632679489662), hn::Add(part, part)));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
+}
+template <class V>
+HWY_INLINE V ep_acos(V x) {
+  const V magnitude = hn::Abs(x);
+  const auto small = hn::Le(magnitude, lit<V>(0.5));
+  const V root = hn::Sqrt(hn::Mul(hn::Sub(lit<V>(1), magnitude), lit<V>(0.5)));
+  const V part = asin_of_small(hn::IfThenElse(small, x, root));
+  const V twice = hn::Add(part, part);
+  const V large = hn::IfThenElse(hn::Lt(x, lit<V>(0)), hn::Sub(lit<V>(3.14159265358979324), twice), twice);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(small, hn::Sub(lit<V>(1.57079632679489662), part), large));
+}
+
+// atan is moved to [-tan(pi/8), tan(pi/8)] by pi/4 or pi/2 (Cephes, atanf).
+template <class V>
+HWY_INLINE V ep_atan(V x) {
+  const V magnitude = hn::Abs(x);
+  const auto far = hn::Gt(magnitude, lit<V>(2.414213562373095));
+  const auto middle = hn::Gt(magnitude, lit<V>(0.4142135623730950));
+  const V one = lit<V>(1);
+  const V over = hn::IfThenElse(far, hn::Neg(one), hn::IfThenElse(middle, hn::Sub(magnitude, one), magnitude));
+  const V under = hn::IfThenElse(far, magnitude, hn::IfThenElse(middle, hn::Add(magnitude, one), one));
+  const V moved =
+      hn::IfThenElse(far, lit<V>(1.57079632679489662), hn::IfThenElse(middle, lit<V>(0.785398163397448310), lit<V>(0)));
+  const V y = hn::Div(over, under);
+  const V z = hn::Mul(y, y);
+  V p = lit<V>(8.05374449538e-2);
+  p = madd(p, z, -1.38776856032e-1);
+  p = madd(p, z, 1.99777106478e-1);
+  p = madd(p, z, -3.33329491539e-1);
+  const V result = hn::Add(moved, madd(hn::Mul(p, z), y, y));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
+}
+
+// The functions below compute in double, half a vector at a time, so that their errors vanish in the rounding to float.
+// Vectors with an argument for which their formulas do not hold go lane by lane through the scalar dialect. So do all
+// vectors where there is no vector of doubles.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#define TENON_IN_DOUBLE 1
+#else
+#define TENON_IN_DOUBLE 0
+#endif
+
+#if TENON_IN_DOUBLE
+template <class V, class F>
+HWY_INLINE V in_double(V x, F function) {
+  const DOf<V> d;
+  const hn::Half<DOf<V>> half;
+  const hn::Repartition<double, DOf<V>> wide;
+  const auto low = function(hn::PromoteTo(wide, hn::LowerHalf(half, x)));
+  const auto high = function(hn::PromoteTo(wide, hn::UpperHalf(half, x)));
+  return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+}
+template <class V, class F>
+HWY_INLINE V in_double(V x, V y, F function) {
+  const DOf<V> d;
+  const hn::Half<DOf<V>> half;
+  const hn::Repartition<double, DOf<V>> wide;
+  const auto low = function(hn::PromoteTo(wide, hn::LowerHalf(half, x)), hn::PromoteTo(wide, hn::LowerHalf(half, y)));
+  const auto high = function(hn::PromoteTo(wide, hn::UpperHalf(half, x)), hn::PromoteTo(wide, hn::UpperHalf(half, y)));
+  return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+}
+
+// sin and cos of x - n pi/2, |that| <= pi/4, and n in the low bits of `quadrant`. Taylor series, below 2^-33 off.
+template <class W>
+struct Angle {
+  W sin, cos;
+  hn::Vec<hn::RebindToSigned<DOf<W>>> quadrant;
+};
+template <class W>
+HWY_INLINE Angle<W> angle_of(W x) {
+  const hn::RebindToSigned<DOf<W>> bits;
+  const W shifter = lit<W>(6755399441055744.0);  // 1.5 * 2^52
+  const W shifted = hn::MulAdd(x, lit<W>(0.636619772367581343), shifter);
+  const W n = hn::Sub(shifted, shifter);
+  const W r = hn::NegMulAdd(n, lit<W>(6.12323399573676604e-17), hn::NegMulAdd(n, lit<W>(1.57079632679489656), x));
+  const W z = hn::Mul(r, r);
+  W s = lit<W>(-2.50521083854417188e-8);
+  s = madd(s, z, 2.75573192239858907e-6);
+  s = madd(s, z, -1.98412698412698413e-4);
+  s = madd(s, z, 8.33333333333333333e-3);
+  s = madd(s, z, -1.66666666666666667e-1);
+  s = madd(s, z, 1.0);
+  W c = lit<W>(2.08767569878680990e-9);
+  c = madd(c, z, -2.75573192239858907e-7);
+  c = madd(c, z, 2.48015873015873016e-5);
+  c = madd(c, z, -1.38888888888888889e-3);
+  c = madd(c, z, 4.16666666666666667e-2);
+  c = madd(c, z, -0.5);
+  c = madd(c, z, 1.0);
+  return {hn::Mul(s, r), c, hn::BitCast(bits, shifted)};
+}
+template <class W>
+HWY_INLINE hn::Mask<DOf<W>> bit_of(const Angle<W>& angle, int64_t bit) {
+  const hn::RebindToSigned<DOf<W>> bits;
+  return hn::RebindMask(DOf<W>(), hn::TestBit(angle.quadrant, hn::Set(bits, bit)));
+}
+template <class V>
+HWY_INLINE bool is_near(V x) {
+  return hn::AllTrue(DOf<V>(), hn::Lt(hn::Abs(x), lit<V>(1048576.0)));
+}
+
+// 2 atanh(s) / s - 2 over s^2, as a function of s^2, for |s| <= 0.1716: the series of a logarithm. Below 2^-36 off.
+template <class W>
+HWY_INLINE W log_series(W z) {
+  W p = lit<W>(0.153846153846153846);
+  p = madd(p, z, 0.181818181818181818);
+  p = madd(p, z, 0.222222222222222222);
+  p = madd(p, z, 0.285714285714285714);
+  p = madd(p, z, 0.4);
+  p = madd(p, z, 0.666666666666666667);
+  return p;
+}
+// e, and log(m), where x = m 2^e is positive, finite and not denormal, and sqrt(1/2) <= m < sqrt(2).
+template <class W>
+struct WideLogarithm {
+  W e, log_m;
+};
+template <class W>
+HWY_INLINE WideLogarithm<W> wide_log(W x) {
+  const DOf<W> d;
+  const hn::RebindToSigned<DOf<W>> di;
+  constexpr int64_t root_half = 0x3fe6a09e667f3bcd;
+  const auto shifted = hn::Add(hn::BitCast(di, x), hn::Set(di, 0x3ff0000000000000 - root_half));
+  // The exponent as the low bits of a double near 2^52 + 2^51.
+  const auto exponent =
+      hn::Add(hn::BitCast(di, hn::ShiftRight<52>(hn::BitCast(hn::RebindToUnsigned<DOf<W>>(), shifted))),
+              hn::Set(di, 0x4338000000000000));
+  const W e = hn::Sub(hn::BitCast(d, exponent), lit<W>(6755399441055744.0 + 1023.0));
+  const auto mantissa = hn::Add(hn::And(shifted, hn::Set(di, 0x000fffffffffffff)), hn::Set(di, root_half));
+  const W m = hn::BitCast(d, mantissa);
+  const W s = hn::Div(hn::Sub(m, lit<W>(1)), hn::Add(m, lit<W>(1)));
+  const W z = hn::Mul(s, s);
+  return {e, hn::Mul(s, madd(log_series(z), z, 2.0))};
+}
+// e^x for |x| <= 700.
+template <class W>
+HWY_INLINE W wide_exp(W x) {
+  const DOf<W> d;
+  const hn::RebindToSigned<DOf<W>> di;
+  const W shifter = lit<W>(6755399441055744.0);
+  const W shifted = hn::MulAdd(x, lit<W>(1.44269504088896341), shifter);
+  const W n = hn::Sub(shifted, shifter);
+  const W r = hn::NegMulAdd(n, lit<W>(0.693147180559945309), x);
+  W p = lit<W>(2.48015873015873016e-5);
+  p = madd(p, r, 1.98412698412698413e-4);
+  p = madd(p, r, 1.38888888888888889e-3);
+  p = madd(p, r, 8.33333333333333333e-3);
+  p = madd(p, r, 4.16666666666666667e-2);
+  p = madd(p, r, 1.66666666666666667e-1);
+  p = madd(p, r, 0.5);
+  p = madd(p, r, 1.0);
+  p = madd(p, r, 1.0);
+  const auto power = hn::ShiftLeft<52>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 1023)));
+  return hn::Mul(p, hn::BitCast(d, power));
+}
+template <class W>
+HWY_INLINE W log_of(W x) {
+  const WideLogarithm<W> l = wide_log(x);
+  return hn::MulAdd(l.e, lit<W>(0.693147180559945309), l.log_m);
+}
+template <class V>
+HWY_INLINE bool all_below(V x, double limit) {
+  return hn::AllTrue(DOf<V>(), hn::Lt(x, lit<V>(limit)));
+}
+#endif
+
+template <class V>
+HWY_INLINE V ep_sin(V x) {
+#if TENON_IN_DOUBLE
+  if (HWY_LIKELY(is_near(x))) {
+    return in_double(x, [](auto w) HWY_ATTR {
+      const auto a = angle_of(w);
+      const auto value = hn::IfThenElse(bit_of(a, 1), a.cos, a.sin);
+      return hn::IfThenElse(bit_of(a, 2), hn::Neg(value), value);
+    });
+  }
+#endif
+  return lanewise_ep_sin(x);
+}
+template <class V>
+HWY_INLINE V ep_cos(V x) {
+#if TENON_IN_DOUBLE
+  if (HWY_LIKELY(is_near(x))) {
+    return in_double(x, [](auto w) HWY_ATTR {
+      auto a = angle_of(w);
+      const auto value = hn::IfThenElse(bit_of(a, 1), a.sin, a.cos);
+      a.quadrant = hn::Add(a.quadrant, hn::Set(hn::RebindToSigned<DOf<decltype(w)>>(), 1));
+      return hn::IfThenElse(bit_of(a, 2), hn::Neg(value), value);
+    });
+  }
+#endif
+  return lanewise_ep_cos(x);
+}
+template <class V>
+HWY_INLINE V ep_tan(V x) {
+#if TENON_IN_DOUBLE
+  if (HWY_LIKELY(is_near(x))) {
+    return in_double(x, [](auto w) HWY_ATTR {
+      const auto a = angle_of(w);
+      const auto odd = bit_of(a, 1);
+      return hn::Div(hn::IfThenElse(odd, hn::Neg(a.cos), a.sin), hn::IfThenElse(odd, a.sin, a.cos));
+    });
+  }
+#endif
+  return lanewise_ep_tan(x);
+}
+
+// Beyond 89 the results are infinite. Near 0 sinh is a series.
+template <class V>
+HWY_INLINE V ep_sinh(V x) {
+#if TENON_IN_DOUBLE
+  const V clamped = hn::Min(hn::Max(x, lit<V>(-200.0)), lit<V>(200.0));
+  const V result = in_double(clamped, [](auto w) HWY_ATTR {
+    using W = decltype(w);
+    const W z = hn::Mul(w, w);
+    W p = lit<W>(2.75573192239858907e-6);
+    p = madd(p, z, 1.98412698412698413e-4);
+    p = madd(p, z, 8.33333333333333333e-3);
+    p = madd(p, z, 1.66666666666666667e-1);
+    p = madd(p, z, 1.0);
+    const W e = wide_exp(w);
+    const W large = hn::Mul(hn::Sub(e, hn::Div(lit<W>(1), e)), lit<W>(0.5));
+    return hn::IfThenElse(hn::Lt(hn::Abs(w), lit<W>(0.5)), hn::Mul(p, w), large);
+  });
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+#else
+  return lanewise_ep_sinh(x);
+#endif
+}
+template <class V>
+HWY_INLINE V ep_cosh(V x) {
+#if TENON_IN_DOUBLE
+  const V result = in_double(hn::Min(hn::Abs(x), lit<V>(200.0)), [](auto w) HWY_ATTR {
+    using W = decltype(w);
+    const W e = wide_exp(w);
+    return hn::Mul(hn::Add(e, hn::Div(lit<W>(1), e)), lit<W>(0.5));
+  });
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+#else
+  return lanewise_ep_cosh(x);
+#endif
+}
+template <class V>
+HWY_INLINE V ep_asinh(V x) {
+#if TENON_IN_DOUBLE
+  const V magnitude = hn::Abs(x);
+  if (HWY_LIKELY(all_below(magnitude, 3.5e38))) {
+    const V result = in_double(magnitude, [](auto w) HWY_ATTR {
+      using W = decltype(w);
+      const W z = hn::Mul(w, w);
+      const W large = log_of(hn::Add(w, hn::Sqrt(madd(w, w, 1.0))));
+      const W small = hn::NegMulAdd(hn::Mul(z, lit<W>(0.166666666666666667)), w, w);
+      return hn::IfThenElse(hn::Lt(w, lit<W>(0.0009765625)), small, large);
+    });
+    return hn::CopySign(result, x);
+  }
+#endif
+  return lanewise_ep_asinh(x);
+}
+template <class V>
+HWY_INLINE V ep_acosh(V x) {
+#if TENON_IN_DOUBLE
+  if (HWY_LIKELY(hn::AllTrue(DOf<V>(), hn::And(hn::Ge(x, lit<V>(1)), hn::Lt(x, lit<V>(3.5e38)))))) {
+    return in_double(
+        x, [](auto w) HWY_ATTR { return log_of(hn::Add(w, hn::Sqrt(hn::MulSub(w, w, lit<decltype(w)>(1))))); });
+  }
+#endif
+  return lanewise_ep_acosh(x);
+}
+template <class V>
+HWY_INLINE V ep_atanh(V x) {
+#if TENON_IN_DOUBLE
+  if (HWY_LIKELY(all_below(hn::Abs(x), 1))) {
+    return in_double(x, [](auto w) HWY_ATTR {
+      using W = decltype(w);
+      const W z = hn::Mul(w, w);
+      const W large = hn::Mul(log_of(hn::Div(hn::Add(lit<W>(1), w), hn::Sub(lit<W>(1), w))), lit<W>(0.5));
+      const W small = hn::MulAdd(hn::Mul(z, lit<W>(0.333333333333333333)), w, w);
+      return hn::IfThenElse(hn::Lt(hn::Abs(w), lit<W>(0.0009765625)), small, large);
+    });
+  }
+#endif
+  return lanewise_ep_atanh(x);
+}
+
+// |x|^y = 2^(y log2 |x|). A negative x with a whole y has the sign of (-1)^y; with another y it has no power.
+template <class V>
+HWY_INLINE V ep_pow(V x, V y) {
+#if TENON_IN_DOUBLE
+  const DOf<V> d;
+  const V base = hn::Abs(x);
+  const auto ordinary =
+      hn::And(hn::And(hn::Gt(base, lit<V>(0)), hn::Lt(base, lit<V>(3.5e38))), hn::Lt(hn::Abs(y), lit<V>(1e9)));
+  if (HWY_LIKELY(hn::AllTrue(d, ordinary))) {
+    const V power = in_double(base, y, [](auto w, auto exponent) HWY_ATTR {
+      using W = decltype(w);
+      const WideLogarithm<W> l = wide_log(w);
+      const W log = hn::MulAdd(l.e, lit<W>(0.693147180559945309), l.log_m);
+      return wide_exp(hn::Min(hn::Max(hn::Mul(exponent, log), lit<W>(-200.0)), lit<W>(200.0)));
+    });
+    const auto negative = hn::Lt(x, lit<V>(0));
+    if (hn::AllFalse(d, negative)) return power;
+    const V half = hn::Mul(y, lit<V>(0.5));
+    const auto whole = hn::Eq(ep_trunc(y), y);
+    const auto even = hn::Eq(ep_trunc(half), half);
+    const V nan = lit<V>(std::numeric_limits<double>::quiet_NaN());
+    const V with_sign = hn::IfThenElse(even, power, hn::Neg(power));
+    return hn::IfThenElse(negative, hn::IfThenElse(whole, with_sign, nan), power);
+  }
+#endif
+  return lanewise_ep_pow(x, y);
+}
+
+// x - trunc(x / y) y, where double holds the product: its quotient is at most one off.
+template <class V>
+HWY_INLINE V ep_fmod(V x, V y) {
+#if TENON_IN_DOUBLE
+  const DOf<V> d;
+  const V span = hn::Mul(hn::Abs(y), lit<V>(134217728.0));  // 2^27
+  // Where the span is infinite or y is denormal, the lanes are left to the C library.
+  const auto ordinary = hn::And(hn::Lt(hn::Abs(x), span), hn::Lt(span, lit<V>(3e38)));
+  if (HWY_LIKELY(hn::AllTrue(d, ordinary))) {
+    const V rest = in_double(hn::Abs(x), hn::Abs(y), [](auto w, auto divisor) HWY_ATTR {
+      using W = decltype(w);
+      const W left = hn::NegMulAdd(hn::Trunc(hn::Div(w, divisor)), divisor, w);
+      return hn::IfThenElse(hn::Lt(left, lit<W>(0)), hn::Add(left, divisor), left);
+    });
+    return hn::CopySign(rest, x);
+  }
+#endif
+  return lanewise_ep_fmod(x, y);
+}
+// As the scalar dialect has them.
+template <class V>
+HWY_INLINE V ep_mod(V x, V y) {
+  const V rest = ep_fmod(x, y);
+  const auto differs = hn::Xor(hn::Lt(rest, lit<V>(0)), hn::Lt(y, lit<V>(0)));
+  const V moved = hn::IfThenElse(differs, hn::Add(rest, y), rest);
+  return hn::IfThenElse(hn::Eq(rest, lit<V>(0)), hn::CopySign(lit<V>(0), y), moved);
+}
+template <class V>
+HWY_INLINE V ep_floor_div(V x, V y) {
+  const V zero = lit<V>(0);
+  const V rest = ep_fmod(x, y);
+  const V ratio = hn::Div(x, y);
+  V quotient = hn::Div(hn::Sub(x, rest), y);
+  const auto differs = hn::And(ep_ne(rest, zero), hn::Xor(hn::Lt(rest, zero), hn::Lt(y, zero)));
+  quotient = hn::IfThenElse(differs, hn::Sub(quotient, lit<V>(1)), quotient);
+  V floored = ep_floor(quotient);
+  floored = hn::IfThenElse(hn::Gt(hn::Sub(quotient, floored), lit<V>(0.5)), hn::Add(floored, lit<V>(1)), floored);
+  const V result = hn::IfThenElse(hn::Eq(quotient, zero), hn::CopySign(zero, ratio), floored);
+  return hn::IfThenElse(hn::Eq(y, zero), ratio, result);
+}
+#undef TENON_IN_DOUBLE
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -67,13 +67,15 @@ using F32 = hn::ScalableTag<float>;
 using VecF32 = hn::Vec<F32>;
 inline constexpr bool masked_access_is_safe = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
-// The first `count` < Lanes floats at `from`; the other lanes are 0.
+// The first `count` < Lanes floats at `from`; the other lanes are 1, which is an ordinary argument of all functions.
 HWY_INLINE VecF32 load_some(const float* from, size_t count) {
   const F32 d;
   if constexpr (masked_access_is_safe) {
-    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+    const auto mask = hn::FirstN(d, count);
+    return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, 1.0f));
   } else {
-    HWY_ALIGN float lanes[hn::MaxLanes(F32())] = {};
+    HWY_ALIGN float lanes[hn::MaxLanes(F32())];
+    hn::Store(hn::Set(d, 1.0f), d, lanes);
     std::memcpy(lanes, from, count * sizeof(float));
     return hn::Load(d, lanes);
   }

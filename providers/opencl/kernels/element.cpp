@@ -23,6 +23,8 @@ Refusal why_not_stored(int32_t dtype) {
 }
 
 Refusal why_not_computed(const PhysicalDevice& device, int32_t dtype) {
+  if (dtype == EP_DTYPE_f8e4m3fnuz || dtype == EP_DTYPE_f8e5m2fnuz || dtype == EP_DTYPE_f8e8m0)
+    return Refusal::because("kernels do not read %s", dtype_name(dtype));
   if (dtype == EP_DTYPE_f64 && !device.f64) return Refusal::because("f64 needs cl_khr_fp64");
   return why_not_stored(dtype);
 }

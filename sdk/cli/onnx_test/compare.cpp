@@ -97,4 +97,22 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Toler
   return is_floating(actual.dtype()) ? compare_floats(actual, expected, tolerance) : compare_bytes(actual, expected);
 }
 
+std::string difference(const onnx::Value& actual, const onnx::Value& expected, const Tolerance& tolerance) {
+  if (actual.is_tensor() && expected.is_tensor()) return difference(actual.tensor(), expected.tensor(), tolerance);
+  if (onnx::to_string(actual) != onnx::to_string(expected))
+    return fmt::format("it is {} where {} is expected", onnx::to_string(actual), onnx::to_string(expected));
+  if (actual.kind() == onnx::Value::Kind::strings) {
+    for (size_t i = 0; i < actual.strings().size(); ++i) {
+      if (actual.strings()[i] == expected.strings()[i]) continue;
+      return fmt::format("element {} is '{}' where '{}' is expected", i, actual.strings()[i], expected.strings()[i]);
+    }
+  }
+  if (actual.kind() != onnx::Value::Kind::sequence) return {};
+  for (size_t i = 0; i < actual.elements().size(); ++i) {
+    const std::string text = difference(actual.elements()[i], expected.elements()[i], tolerance);
+    if (!text.empty()) return fmt::format("element {}: {}", i, text);
+  }
+  return {};
+}
+
 }  // namespace tenon::cli

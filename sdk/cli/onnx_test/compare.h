@@ -5,6 +5,7 @@
 
 #include "core/tensor/tensor.h"
 #include "sdk/cli/onnx_test/onnx_case.h"
+#include "sdk/onnx/onnx.h"
 
 namespace tenon::cli {
 
@@ -12,5 +13,8 @@ namespace tenon::cli {
 // atol + rtol * |expected| (NaN equals NaN, infinities are equal), bf16 is within two units in the last place.
 // Otherwise a sentence about the first difference.
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
+
+// The same for any values. Strings are equal; sequences have equal elements.
+std::string difference(const onnx::Value& actual, const onnx::Value& expected, const Tolerance& tolerance);
 
 }  // namespace tenon::cli

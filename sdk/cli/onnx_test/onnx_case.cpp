@@ -51,10 +51,12 @@ std::string numbered(const std::string& set, const char* kind, size_t i) {
   return fmt::format("{}/{}_{}.pb", set, kind, i);
 }
 
-// Reads a tensor of a data set. ONNX's own cases store bfloat16 as uint16, because NumPy has no such type.
-Tensor read_data(const std::string& path, DType wanted, Device device) {
-  const Tensor tensor = read_tensor_file(path, device);
-  if (wanted != DType::bf16 || tensor.dtype() != DType::u16) return tensor;
+// Reads a value of a data set. ONNX's own cases store bfloat16 as uint16, because NumPy has no such type.
+onnx::Value read_data(const std::string& path, const onnx::ValueInfo& info, Device device) {
+  const std::string bytes = read_bytes(path);
+  const onnx::Value value = onnx::value_from_bytes(bytes, info, device);
+  if (info.dtype != DType::bf16 || !value.is_tensor() || value.tensor().dtype() != DType::u16) return value;
+  const Tensor& tensor = value.tensor();
   std::vector<uint16_t> bits = tensor.to_host<uint16_t>();
   return Tensor::copy_from_host(bits.data(), tensor.dims(), DType::bf16, device);
 }
@@ -77,18 +79,18 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
        {std::pair("input", model.inputs().size()), std::pair("output", model.outputs().size())}) {
     if (std::string wrong = wrong_count(set, kind, count); !wrong.empty()) return wrong;
   }
-  onnx::Inputs inputs;
+  onnx::Values inputs;
   for (size_t i = 0; i < model.inputs().size(); ++i) {
     const onnx::ValueInfo& info = model.inputs()[i];
-    inputs[info.name] = read_data(numbered(set, "input", i), info.dtype, model.device());
+    inputs[info.name] = read_data(numbered(set, "input", i), info, model.device());
   }
   std::vector<onnx::NodeExecution> executions;
-  const TensorList outputs = model.run(inputs, &executions);
+  const onnx::ValueList outputs = model.run_values(inputs, &executions);
   for (const onnx::NodeExecution& one : executions) {
     for (size_t rung = 0; rung < launches->size(); ++rung) (*launches)[rung] += one.rung == kRungs[rung] ? 1 : 0;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor expected = read_data(numbered(set, "output", i), outputs[i].dtype(), Device::host());
+    const onnx::Value expected = read_data(numbered(set, "output", i), model.outputs()[i], Device::host());
     const std::string text = difference(outputs[i], expected, tolerance);
     if (!text.empty())
       return fmt::format("output '{}' of {}: {}", model.outputs()[i].name, fs::path(set).filename().string(), text);

@@ -47,10 +47,12 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
     return broken("P07", "fault {} of operand {} was reported instead of fault {} of operand {}", got.code, got.operand,
                   want.code, want.operand);
   }
-  // Indices count from the end, but for those of a pooling.
-  const int64_t least = test.desc.kind == EP_PRIMITIVE_pooling_backward ? 0 : -want.limit;
+  // Indices count from the end, but for those of a pooling. Lengths reach their limit.
+  const bool from_start = test.desc.kind == EP_PRIMITIVE_pooling_backward || test.desc.kind == EP_PRIMITIVE_recurrent;
+  const int64_t least = from_start ? 0 : -want.limit;
+  const int64_t end = test.desc.kind == EP_PRIMITIVE_recurrent ? want.limit + 1 : want.limit;
   const bool is_bad =
-      want.code == EP_FAULT_INDEX_OUT_OF_RANGE ? got.value >= want.limit || got.value < least : got.value == want.value;
+      want.code == EP_FAULT_INDEX_OUT_OF_RANGE ? got.value >= end || got.value < least : got.value == want.value;
   if (!is_bad) {
     return broken("P07", "fault {} of operand {} names the value {}, which is not a bad one (the first bad one is {})",
                   got.code, got.operand, got.value, want.value);

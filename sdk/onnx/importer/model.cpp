@@ -82,6 +82,25 @@ void check_named_dims(const std::vector<ValueInfo>& infos, const TensorList& inp
   }
 }
 
+TensorList tensors_of(const ValueList& values) {
+  TensorList tensors;
+  for (const Value& value : values) tensors.push_back(value.tensor());
+  return tensors;
+}
+
+// A value of another kind than a tensor of numbers.
+Value fitting_value(const Value& value, const ValueInfo& info) {
+  const bool fits = value.kind() == info.kind || (info.optional && value.kind() == Value::Kind::optional);
+  if (fits && info.kind == Value::Kind::strings && info.has_shape &&
+      value.dims().rank() != static_cast<int32_t>(info.dims.size())) {
+    throw Error(Code::invalid_argument,
+                fmt::format("Input {} must be {}, but {} was given.", quoted(info.name), info, to_string(value)));
+  }
+  if (fits) return value;
+  throw Error(Code::invalid_argument,
+              fmt::format("Input {} must be {}, but {} was given.", quoted(info.name), info, to_string(value)));
+}
+
 bool same_storage(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() && a.impl()->storage != nullptr && a.impl()->storage == b.impl()->storage;
 }
@@ -94,9 +113,30 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
   check_input_names(names, parsed.inputs);
   TensorList bound;
   for (const ValueInfo& info : parsed.inputs) {
+    if (info.kind != Value::Kind::tensor)
+      throw Error(Code::invalid_argument,
+                  fmt::format("Input {} is {}; such a model runs by run_values.", quoted(info.name), info));
     bound.push_back(fitting_input(inputs.at(info.name), info, parsed.device, options.shapes));
   }
   if (one_size_per_name()) check_named_dims(parsed.inputs, bound);
+  return bound;
+}
+
+ValueList Model::Impl::bind_values(const Values& inputs) const {
+  std::set<std::string> names;
+  for (const auto& [name, value] : inputs) names.insert(name);
+  for (const ValueInfo& info : parsed.inputs) {
+    if (info.optional) names.insert(info.name);
+  }
+  check_input_names(names, parsed.inputs);
+  ValueList bound;
+  for (const ValueInfo& info : parsed.inputs) {
+    const auto given = inputs.find(info.name);
+    const Value value = given != inputs.end() ? given->second : Value::nothing();
+    const bool tensor = info.kind == Value::Kind::tensor && value.is_tensor();
+    bound.push_back(tensor ? Value(fitting_input(value.tensor(), info, parsed.device, options.shapes))
+                           : fitting_value(value, info));
+  }
   return bound;
 }
 
@@ -115,6 +155,7 @@ std::vector<int64_t> Model::Impl::signature(std::span<const Tensor> inputs, cons
 
 // Marks inputs to be taken by value that may make `value` known. False if no further input helps.
 bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const {
+  if (value < 0) return false;  // no single value
   const uint64_t bits = dependences[static_cast<size_t>(value)];
   bool more = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -269,8 +310,8 @@ NodeExecution Model::Impl::execution(int32_t node, ExecutionEntry entry) const {
   return launch;
 }
 
-TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const {
-  std::vector<Tensor> values = initial_values(parsed, inputs);
+ValueList Model::Impl::run_nodes(std::span<const Value> inputs, std::vector<NodeExecution>* executions) const {
+  std::vector<Value> values = initial_values(parsed, inputs);
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {
     const Node& node = parsed.nodes[i];
     if (is_settled(parsed, node)) continue;
@@ -284,19 +325,20 @@ TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<No
     }
     const auto drop = [&](int32_t value) {
       if (value >= 0 && parsed.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i))
-        values[static_cast<size_t>(value)] = Tensor();
+        values[static_cast<size_t>(value)] = Value();
     };
     std::for_each(node.inputs.begin(), node.inputs.end(), drop);
+    std::for_each(node.captures.begin(), node.captures.end(), drop);
     std::for_each(node.outputs.begin(), node.outputs.end(), drop);
   }
-  TensorList outputs;
+  ValueList outputs;
   for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
   return outputs;
 }
 
 TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs,
                                      std::span<const Tensor> bound, std::vector<NodeExecution>* executions) const {
-  if (!recorded.graph) return run_nodes(inputs, executions);
+  if (!recorded.graph) return tensors_of(run_nodes(ValueList(inputs.begin(), inputs.end()), executions));
   TensorList taken;
   for (uint32_t i : recorded.graph_inputs) taken.push_back(inputs[i]);
   if (executions == nullptr) return graph::run(*recorded.graph, taken, bound);
@@ -316,13 +358,19 @@ TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<co
 Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const {
   const Tensor here = contiguous(result.to(parsed.device));
   const auto shared = [&](const Tensor& other) { return same_storage(here, other); };
-  const bool taken = std::any_of(inputs.begin(), inputs.end(), shared) ||
-                     std::any_of(before.begin(), before.end(), shared) ||
-                     std::any_of(parsed.constants.begin(), parsed.constants.end(), shared);
+  const bool taken =
+      std::any_of(inputs.begin(), inputs.end(), shared) || std::any_of(before.begin(), before.end(), shared) ||
+      std::any_of(parsed.constants.begin(), parsed.constants.end(),
+                  [&](const Value& constant) { return constant.is_tensor() && shared(constant.tensor()); });
   return taken ? clone(here) : here;
 }
 
 TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
+  for (const ValueInfo& info : parsed.outputs) {
+    if (info.kind == Value::Kind::tensor && !info.optional) continue;
+    throw Error(Code::invalid_argument,
+                fmt::format("Output {} is {}; such a model runs by run_values.", quoted(info.name), info));
+  }
   const TensorList given = bind(inputs);
   TensorList targets(parsed.outputs.size());
   for (const auto& [name, tensor] : bound) {
@@ -337,7 +385,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   std::shared_ptr<const RecordedModel> recorded;
   TensorList results;
   if (options.eager) {
-    results = run_nodes(given, executions);
+    results = tensors_of(run_nodes(ValueList(given.begin(), given.end()), executions));
   } else {
     recorded = recorded_for(given);
     results = run_recorded(*recorded, given, {}, executions);
@@ -362,6 +410,14 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   return outputs;
 }
 
+ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecution>* executions) {
+  if (!parsed.takes_and_gives_tensors()) return run_nodes(bind_values(inputs), executions);
+  Inputs tensors;
+  for (const auto& [name, value] : inputs) tensors[name] = value.tensor();
+  const TensorList outputs = run(tensors, {}, executions);
+  return {outputs.begin(), outputs.end()};
+}
+
 namespace {
 
 // `file`: what `bytes` are from, or null.
@@ -384,8 +440,8 @@ Model load_checked(std::string_view bytes, const ModelFile* file, const Options&
     throw Error(Code::unsupported, text);
   }
   // A weight whose copy failed is an error of load(), not of every run().
-  for (const Tensor& weight : impl->parsed.constants) {
-    if (weight.defined() && !is_unread(weight)) weight.wait();
+  for (const Value& weight : impl->parsed.constants) {
+    if (weight.is_tensor() && !is_unread(weight.tensor())) weight.tensor().wait();
   }
   impl->dependences = input_dependences(impl->parsed);
   impl->by_value.assign(impl->parsed.inputs.size(), false);
@@ -395,30 +451,53 @@ Model load_checked(std::string_view bytes, const ModelFile* file, const Options&
 }  // namespace
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-const std::vector<ValueInfo>& Model::inputs() const { return impl_->parsed.inputs; }
-const std::vector<ValueInfo>& Model::outputs() const { return impl_->parsed.outputs; }
-const ModelInfo& Model::info() const { return impl_->parsed.info; }
-Device Model::device() const { return impl_->parsed.device; }
+Model::Impl& Model::impl() const {
+  if (impl_ == nullptr) throw Error(Code::invalid_argument, "The model is none: load() gives one.");
+  return *impl_;
+}
+const std::vector<ValueInfo>& Model::inputs() const { return impl().parsed.inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return impl().parsed.outputs; }
+const ModelInfo& Model::info() const { return impl().parsed.info; }
+Device Model::device() const { return impl().parsed.device; }
 void Model::check_names(const std::set<std::string>& names) const {
-  at_border([&] { check_input_names(names, impl_->parsed.inputs); });
+  at_border([&] { check_input_names(names, impl().parsed.inputs); });
 }
 TensorList Model::run(const Inputs& inputs) const {
-  return at_border([&] { return impl_->run(inputs, {}, nullptr); });
+  return at_border([&] { return impl().run(inputs, {}, nullptr); });
 }
 TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
-  return at_border([&] { return impl_->run(inputs, bound, nullptr); });
+  return at_border([&] { return impl().run(inputs, bound, nullptr); });
 }
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
-  return at_border([&] { return impl_->run(inputs, {}, executions); });
+  return at_border([&] { return impl().run(inputs, {}, executions); });
+}
+TensorList Model::run_in_order(const TensorList& inputs) const {
+  const std::vector<ValueInfo>& infos = this->inputs();
+  if (inputs.size() != infos.size()) {
+    throw Error(Code::invalid_argument,
+                fmt::format("The model has {} inputs, but {} are given.", infos.size(), inputs.size()));
+  }
+  Inputs named;
+  for (size_t i = 0; i < inputs.size(); ++i) named[infos[i].name] = inputs[i];
+  return run(named);
+}
+Inputs Model::run_named(const Inputs& inputs) const {
+  TensorList results = run(inputs);
+  Inputs named;
+  for (size_t i = 0; i < results.size(); ++i) named[outputs()[i].name] = std::move(results[i]);
+  return named;
+}
+ValueList Model::run_values(const Values& inputs, std::vector<NodeExecution>* executions) const {
+  return at_border([&] { return impl().run_values(inputs, executions); });
 }
 graph::Graph Model::record(const Inputs& inputs, bool open) const {
   const DynamicDims dims = open ? DynamicDims::open : DynamicDims::numbers;
-  return at_border([&] { return impl_->record_for(impl_->bind(inputs), dims); });
+  return at_border([&] { return impl().record_for(impl().bind(inputs), dims); });
 }
 
 uint64_t Model::recorded() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->recorded;
+  const std::lock_guard lock(impl().mutex);
+  return impl().recorded;
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {
@@ -442,7 +521,13 @@ Model load(const std::string& path, const Options& options) {
 }
 
 std::string to_string(const ValueInfo& info) {
-  std::string text(dtype_name(info.dtype));
+  if (info.optional) {
+    ValueInfo held = info;
+    held.optional = false;
+    return fmt::format("an optional {}", to_string(held));
+  }
+  if (info.kind == Value::Kind::sequence) return "a sequence";
+  std::string text(info.kind == Value::Kind::strings ? "string" : dtype_name(info.dtype));
   if (!info.has_shape) return fmt::format("{}[...]", text);
   text += "[";
   for (size_t i = 0; i < info.dims.size(); ++i) {

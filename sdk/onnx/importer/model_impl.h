@@ -24,6 +24,7 @@ struct Model::Impl {
   graph::FoldedConstants folded;                                    // what all recorded models share
 
   TensorList bind(const Inputs& inputs) const;
+  ValueList bind_values(const Values& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
   std::shared_ptr<const RecordedModel> recorded_for(std::span<const Tensor> inputs);
   graph::Graph record_for(std::span<const Tensor> inputs, DynamicDims dims) const;
@@ -33,7 +34,8 @@ struct Model::Impl {
   std::shared_ptr<const RecordedModel> keep(RecordedModel recorded, std::span<const Tensor> inputs);
   bool one_size_per_name() const { return options.shapes == Shapes::exact; }
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
-  TensorList run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const;
+  ValueList run_nodes(std::span<const Value> inputs, std::vector<NodeExecution>* executions) const;
+  ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions);
   TensorList run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                           std::vector<NodeExecution>* executions) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);

@@ -1,10 +1,12 @@
 #include "sdk/onnx/importer/node_context.h"
 
+#include "core/graph/recorder.h"
 #include "core/ops/known_sizes.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
+#include "sdk/onnx/importer/trace.h"
 #include "sdk/onnx/schema/schema.h"
 
 namespace tenon::onnx {
@@ -14,23 +16,63 @@ constexpr int64_t kMostPositions = int64_t{1} << 24;
 
 }  // namespace
 
-NodeContext::NodeContext(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values)
-    : node_(node), values_(values), device_(parsed.device), moved_(node.inputs.size()) {
+NodeContext::NodeContext(const ParsedModel& parsed, const Node& node, std::vector<Value>* values)
+    : parsed_(parsed), node_(node), values_(*values), device_(parsed.device), moved_(node.inputs.size()) {
   bool on_host = false, elsewhere = false;
   for (int32_t value : node.inputs) {
     if (value < 0) continue;
-    const Tensor& tensor = values[static_cast<size_t>(value)];
-    if (!tensor.defined()) throw UnknownValue(value);
-    const bool small =
-        current_interpreter().host_value_known(tensor) && stays_on_host(tensor.dtype(), tensor.elements());
+    const Value& given = values_[static_cast<size_t>(value)];
+    if (!given.defined()) throw UnknownValue(value);
+    if (!given.is_tensor()) continue;
+    const Tensor& tensor = given.tensor();
+    const bool small = is_known(tensor) && stays_on_host(tensor.dtype(), tensor.elements());
     (small && tensor.device() == Device::host() ? on_host : elsewhere) = true;
   }
   if (on_host && !elsewhere) device_ = Device::host();
 }
 
-const Tensor& NodeContext::raw(size_t i) const {
+bool NodeContext::is_known(const Tensor& tensor) { return current_interpreter().host_value_known(tensor); }
+
+void NodeContext::require_eager() {
+  if (dynamic_cast<graph::Recorder*>(&current_interpreter()) != nullptr) throw UnknownValue(-1);
+}
+
+const Value& NodeContext::value(size_t i) const {
   if (!has(i)) invalid(fmt::format("input {} is missing", i));
   return values_[static_cast<size_t>(node_.inputs[i])];
+}
+
+const Tensor& NodeContext::raw(size_t i) const {
+  const Value& given = value(i);
+  if (!given.is_tensor()) invalid(fmt::format("input {} must be a tensor of numbers, not {}", i, to_string(given)));
+  return given.tensor();
+}
+
+const Subgraph& NodeContext::graph(std::string_view name) const { return *require(name, Attribute::Kind::graph).graph; }
+
+ValueList NodeContext::run(const Subgraph& graph, const ValueList& inputs) {
+  if (inputs.size() != graph.inputs.size())
+    invalid(fmt::format("its graph has {} inputs where {} are given", graph.inputs.size(), inputs.size()));
+  // What the graph made is gone when it ends, however it ends.
+  struct Reset {
+    const ParsedModel& parsed;
+    const Subgraph& graph;
+    std::vector<Value>& values;
+    ~Reset() {
+      for (int32_t value : graph.made)
+        values[static_cast<size_t>(value)] = parsed.constants[static_cast<size_t>(value)];
+    }
+  } const reset{parsed_, graph, values_};
+  for (size_t i = 0; i < inputs.size(); ++i) values_[static_cast<size_t>(graph.inputs[i])] = inputs[i];
+  for (const Node& inner : graph.nodes) {
+    if (!is_settled(parsed_, inner)) apply_node(parsed_, inner, &values_);
+  }
+  ValueList results;
+  for (int32_t value : graph.outputs) {
+    results.push_back(values_[static_cast<size_t>(value)]);
+    if (!results.back().defined()) throw UnknownValue(value);
+  }
+  return results;
 }
 
 const Tensor& NodeContext::input(size_t i) {
@@ -42,8 +84,8 @@ const Tensor& NodeContext::input(size_t i) {
 
 void NodeContext::check_types() const {
   if (node_.schema == nullptr) return;
-  std::vector<DType> types;
-  for (size_t i = 0; i < input_count(); ++i) types.push_back(has(i) ? dtype(i) : DType::none);
+  std::vector<int32_t> types;
+  for (size_t i = 0; i < input_count(); ++i) types.push_back(has(i) ? type_of(value(i)) : 0);
   const std::string broken = broken_types(*node_.schema, node_, types);
   if (!broken.empty()) invalid(broken);
 }
@@ -68,7 +110,7 @@ TensorList NodeContext::inputs(size_t first) {
 
 const Tensor& NodeContext::known(size_t i) const {
   const Tensor& tensor = raw(i);
-  if (!current_interpreter().host_value_known(tensor)) throw UnknownValue(node_.inputs[i]);
+  if (!is_known(tensor)) throw UnknownValue(node_.inputs[i]);
   return tensor;
 }
 
@@ -79,6 +121,14 @@ std::vector<double> NodeContext::numbers(size_t i) const {
   }
   return cast(tensor.to(Device::host()), DType::f64).to_host<double>();
 }
+
+template <class T>
+std::vector<T> NodeContext::elements(size_t i) const {
+  return cast(contiguous(known(i).to(Device::host())), dtype_of<T>()).template to_host<T>();
+}
+template std::vector<float> NodeContext::elements<float>(size_t i) const;
+template std::vector<double> NodeContext::elements<double>(size_t i) const;
+template std::vector<int64_t> NodeContext::elements<int64_t>(size_t i) const;
 
 std::vector<int64_t> NodeContext::ints(size_t i) const {
   const Tensor& tensor = known(i);

@@ -26,9 +26,10 @@ struct UnknownValue : std::exception {
 
 class NodeContext {
  public:
-  // `values` are the values of the parsed model, by number. If an input of the node is on the node's device, and is not
-  // a small integer tensor on the host, every input is moved there.
-  NodeContext(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values);
+  // `values` are the values of the parsed model, by number; those of the node's graphs change while a graph runs. If an
+  // input of the node is on the node's device, and is not a small integer tensor on the host, every input is moved
+  // there.
+  NodeContext(const ParsedModel& parsed, const Node& node, std::vector<Value>* values);
 
   const Node& node() const { return node_; }
   int64_t version() const { return node_.version; }
@@ -40,8 +41,10 @@ class NodeContext {
   bool has(size_t i) const { return i < node_.inputs.size() && node_.inputs[i] >= 0; }
   bool wants(size_t i) const { return i < node_.outputs.size() && node_.outputs[i] >= 0; }
 
-  // Input i on the node's device. Errors: the node has no input i.
+  // Input i on the node's device. Errors: the node has no input i; it is no tensor of numbers.
   const Tensor& input(size_t i);
+  // Input i, whatever it is and wherever.
+  const Value& value(size_t i) const;
   Tensor optional(size_t i) { return has(i) ? input(i) : Tensor(); }
   // All inputs from number `first` on.
   TensorList inputs(size_t first = 0);
@@ -51,6 +54,17 @@ class NodeContext {
   std::vector<SymDim> size_list(size_t i) const;
   int32_t rank(size_t i) const { return raw(i).rank(); }
   DType dtype(size_t i) const { return raw(i).dtype(); }
+  // Whether the elements of a tensor are known while the model is recorded.
+  static bool is_known(const Tensor& tensor);
+
+  // Throws UnknownValue while the model is recorded: the node computes on the host, when the model runs.
+  static void require_eager();
+
+  // Runs a graph of an attribute on `inputs`, one for each of its own. It reads values of the graphs around it.
+  ValueList run(const Subgraph& graph, const ValueList& inputs);
+  const Subgraph& graph(std::string_view name) const;
+  // A value by its number, such as one that a graph of the node reads.
+  const Value& captured(int32_t number) const { return values_[static_cast<size_t>(number)]; }
 
   // Errors: an input has an element type that ONNX forbids for the operator.
   void check_types() const;
@@ -64,6 +78,9 @@ class NodeContext {
   // The single element of an input.
   Scalar scalar(size_t i) const;
   std::vector<double> numbers(size_t i) const;
+  // All elements of input i as T, for operators that compute on the host. Throws UnknownValue if they are not known.
+  template <class T>
+  std::vector<T> elements(size_t i) const;
 
   // Attributes. Errors: the attribute has another kind.
   int64_t integer(std::string_view name, int64_t initial) const;
@@ -96,8 +113,9 @@ class NodeContext {
   const Tensor& known(size_t i) const;
   const Attribute* find(std::string_view name, Attribute::Kind kind) const;
 
+  const ParsedModel& parsed_;
   const Node& node_;
-  std::span<const Tensor> values_;
+  std::vector<Value>& values_;
   Device device_;
   std::vector<Tensor> moved_;
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,11 @@
 namespace tenon::onnx {
 
 struct Schema;
+struct Subgraph;
 struct Translator;
 
 struct Attribute {
-  enum class Kind : uint8_t { number, integer, text, numbers, integers, texts, tensor, other };
+  enum class Kind : uint8_t { number, integer, text, numbers, integers, texts, tensor, graph, other };
   Kind kind = Kind::other;
   float f = 0;
   int64_t i = 0;
@@ -27,21 +29,35 @@ struct Attribute {
   std::vector<float> floats;
   std::vector<int64_t> ints;
   std::vector<std::string> strings;
-  Tensor tensor;  // on the host
+  Tensor tensor;      // on the host
+  Value text_tensor;  // of kind tensor too: a tensor of strings, which `tensor` cannot hold
+  std::shared_ptr<Subgraph> graph;
 };
 
 // "a float" or "a list of ints", for messages.
 std::string_view attribute_kind_name(Attribute::Kind kind);
 
 struct Node {
-  int32_t position = 0;  // in the file
+  int32_t position = 0;  // in the graph; of a node of a function, the position of the node that calls it
+  std::string inside;    // "the body of node 4 (Loop)"; empty: in no graph of an attribute
   std::string name, op_type, domain;
-  int64_t version = 0;           // opset version of the node's domain
-  std::vector<int32_t> inputs;   // value numbers; -1: absent
-  std::vector<int32_t> outputs;  // value numbers; -1: nobody wants the output
+  int64_t version = 0;            // opset version of the node's domain
+  std::vector<int32_t> inputs;    // value numbers; -1: absent
+  std::vector<int32_t> outputs;   // value numbers; -1: nobody wants the output
+  std::vector<int32_t> captures;  // values of the graphs around it that its own graphs read
+  size_t label = 0;               // in ParsedModel::labels
   std::map<std::string, Attribute, std::less<>> attributes;
   const Schema* schema = nullptr;          // NULL: unknown operator
   const Translator* translator = nullptr;  // NULL: not translated
+};
+
+// The graph of an attribute: a branch, or the body of a loop. Values of all graphs of a model are numbered together, so
+// its nodes read values of the graphs around it by their numbers.
+struct Subgraph {
+  std::vector<Node> nodes;
+  std::vector<int32_t> inputs, outputs;
+  std::vector<int32_t> made;  // its inputs, and the results of its nodes
+  std::vector<ValueInfo> input_infos, output_infos;
 };
 
 // "node 14 (/encoder/MatMul)"
@@ -51,10 +67,10 @@ std::string label_with_operator(const Node& node);
 
 struct ParsedModel {
   std::vector<std::string> names;   // by value
-  std::vector<Tensor> constants;    // by value: weights, and results of weights alone; else undefined
+  std::vector<Value> constants;     // by value: weights, and results of weights alone; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: never dropped
   std::vector<Node> nodes;          // in an order in which they can run
-  Labels labels;                    // by node, from name_nodes
+  Labels labels;                    // from name_nodes: of `nodes` in their order, then of nodes of their graphs
   std::vector<int32_t> input_values, output_values;
   std::vector<ValueInfo> inputs, outputs;
   std::map<int32_t, ValueInfo> declared;  // by value: declared inputs and outputs of the file
@@ -63,7 +79,28 @@ struct ParsedModel {
   Precision precision = Precision::stated;
 
   bool is_constant(int32_t value) const { return constants[static_cast<size_t>(value)].defined(); }
+  // All inputs and outputs are tensors of numbers.
+  bool takes_and_gives_tensors() const;
 };
+
+// Calls `visit(graph)` for the graphs of a node, not for those inside of them.
+template <class Visit>
+void for_each_graph(const Node& node, Visit visit) {
+  for (const auto& [name, attribute] : node.attributes) {
+    if (attribute.graph != nullptr) visit(*attribute.graph);
+  }
+}
+
+// Calls `visit(node)` for `nodes` and for the nodes of their graphs, outer ones first.
+template <class Nodes, class Visit>
+void for_each_node(Nodes& nodes, Visit visit) {
+  for (auto& node : nodes) {
+    visit(node);
+    for (auto& [name, attribute] : node.attributes) {
+      if (attribute.graph != nullptr) for_each_node(attribute.graph->nodes, visit);
+    }
+  }
+}
 
 // Integer tensors of up to so many elements stay on the host, because they are usually shapes, axes or indices.
 constexpr int64_t kHostElements = 1024;
@@ -81,8 +118,10 @@ ParsedModel parse_model(std::string_view bytes, TensorFiles files, Device device
 // for the operator, outputs against their declared types. Errors: invalid_argument.
 void check_types(const ParsedModel& parsed);
 
-// Checks that output i of the parsed model has the declared type. `made` is its type; none: not known.
-void check_output_type(const ParsedModel& parsed, size_t i, DType made);
+// What the value is, as a TypeId of schema/; 0: not known.
+int32_t type_of(const Value& value);
+// Checks that output i of the parsed model has the declared type. `made` is its type as a TypeId; 0: not known.
+void check_output_type(const ParsedModel& parsed, size_t i, int32_t made);
 
 // Fills labels for the present nodes.
 void name_nodes(ParsedModel* parsed);

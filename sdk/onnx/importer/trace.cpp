@@ -7,6 +7,7 @@
 #include "core/graph/signature.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
+#include "sdk/onnx/importer/text_nodes.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -16,14 +17,14 @@ namespace {
 // message without either number holds for any number.
 constexpr int64_t kProbeDims[] = {64, 32};
 
-std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values) {
+std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Value> values) {
   std::string text;
   for (int32_t value : node.inputs) {
     text += text.empty() ? "" : ", ";
     if (value < 0) {
       text += "-";
-    } else if (const Tensor& tensor = values[static_cast<size_t>(value)]; tensor.defined()) {
-      text += fmt::format("{}{}", dtype_name(tensor.dtype()), tensor.dims());
+    } else if (const Value& known = values[static_cast<size_t>(value)]; known.defined()) {
+      text += to_string(known);
     } else if (const auto found = parsed.declared.find(value); found != parsed.declared.end()) {
       text += to_string(found->second);
     } else {
@@ -59,6 +60,19 @@ bool all_constant(const ParsedModel& parsed, const std::vector<int32_t>& values)
                      [&](int32_t value) { return value < 0 || parsed.is_constant(value); });
 }
 
+// Whether every tensor of `value` has elements that the recorder knows.
+bool all_known(graph::Recorder& recorder, const Value& value) {
+  if (value.is_tensor()) return recorder.host_value_known(value.tensor());
+  if (value.kind() != Value::Kind::sequence) return true;
+  return std::all_of(value.elements().begin(), value.elements().end(),
+                     [&](const Value& element) { return all_known(recorder, element); });
+}
+
+bool has_graph(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(),
+                     [](const auto& attribute) { return attribute.second.graph != nullptr; });
+}
+
 void settle_node(ParsedModel* parsed, const Node& node) {
   graph::Recorder recorder(parsed->device);
   InterpreterScope scope(recorder);
@@ -70,11 +84,11 @@ void settle_node(ParsedModel* parsed, const Node& node) {
     return;
   }
   const bool known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](int32_t value) {
-    return value < 0 || recorder.host_value_known(parsed->constants[static_cast<size_t>(value)]);
+    return value < 0 || all_known(recorder, parsed->constants[static_cast<size_t>(value)]);
   });
   if (known) return;
   for (int32_t value : node.outputs) {
-    if (value >= 0) parsed->constants[static_cast<size_t>(value)] = Tensor();
+    if (value >= 0) parsed->constants[static_cast<size_t>(value)] = Value();
   }
 }
 
@@ -82,9 +96,9 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
   Probe result;
   graph::Recorder recorder(parsed.device, {.check_support = true});
   InterpreterScope scope(recorder);
-  std::vector<Tensor> values = parsed.constants;
+  std::vector<Value> values = parsed.constants;
   for (size_t i = 0; i < parsed.inputs.size(); ++i) {
-    if (parsed.inputs[i].dtype == DType::none || !parsed.inputs[i].has_shape) continue;
+    if (parsed.inputs[i].dtype == DType::none || !parsed.inputs[i].has_shape || parsed.inputs[i].optional) continue;
     values[static_cast<size_t>(parsed.input_values[i])] =
         probe_input(&recorder, parsed.inputs[i], dynamic, &result.exact);
   }
@@ -102,22 +116,35 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
     }
   }
   for (size_t i = 0; i < parsed.outputs.size(); ++i) {
-    const Tensor& made = values[static_cast<size_t>(parsed.output_values[i])];
-    check_output_type(parsed, i, made.defined() ? made.dtype() : DType::none);
+    check_output_type(parsed, i, type_of(values[static_cast<size_t>(parsed.output_values[i])]));
   }
   return result;
 }
 
+ValueList translated(const ParsedModel& parsed, NodeContext& context, const std::vector<Value>& values) {
+  const Node& node = context.node();
+  if (has_text(node, values)) {
+    const Translator* of_text = find_text_translator(node);
+    if (of_text != nullptr) return of_text->translate_values(context);
+    if (node.translator->translate_values == nullptr) return move_text(parsed, node, values);
+  }
+  if (node.translator->translate_values != nullptr) return node.translator->translate_values(context);
+  TensorList tensors = node.translator->translate(context);
+  return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
+}
+
 }  // namespace
 
-void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values) {
-  const std::string& name = parsed.labels[static_cast<size_t>(&node - parsed.nodes.data())];
+void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>* values) {
+  // Only a check of the model applies nodes beside refused ones.
+  if (node.translator == nullptr) throw UnknownValue(node.outputs.empty() ? -1 : node.outputs[0]);
+  const std::string& name = parsed.labels[node.label];
   const LabelScope scope(name);
   const PrecisionScope precision(parsed.precision);
   try {
-    NodeContext context(parsed, node, *values);
+    NodeContext context(parsed, node, values);
     context.check_types();
-    TensorList results = node.translator->translate(context);
+    ValueList results = translated(parsed, context, *values);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;
       if (i >= results.size() || !results[i].defined())
@@ -129,8 +156,8 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>
   }
 }
 
-std::vector<Tensor> initial_values(const ParsedModel& parsed, std::span<const Tensor> inputs) {
-  std::vector<Tensor> values = parsed.constants;
+std::vector<Value> initial_values(const ParsedModel& parsed, std::span<const Value> inputs) {
+  std::vector<Value> values = parsed.constants;
   for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(parsed.input_values[i])] = inputs[i];
   return values;
 }
@@ -138,25 +165,24 @@ std::vector<Tensor> initial_values(const ParsedModel& parsed, std::span<const Te
 bool is_settled(const ParsedModel& parsed, const Node& node) { return all_constant(parsed, node.outputs); }
 
 void settle_constants(ParsedModel* parsed) {
-  for (const Node& node : parsed->nodes) {
-    if (node.translator != nullptr && all_constant(*parsed, node.inputs)) settle_node(parsed, node);
-  }
+  // A loop may run for any time, so a node with graphs waits for the run.
+  for_each_node(parsed->nodes, [&](const Node& node) {
+    if (node.translator != nullptr && !has_graph(node) && all_constant(*parsed, node.inputs)) settle_node(parsed, node);
+  });
   std::vector<bool> read(parsed->constants.size(), false);
-  for (const Node& node : parsed->nodes) {
-    if (is_settled(*parsed, node)) continue;
-    for (int32_t value : node.inputs) {
+  const auto mark = [&](const std::vector<int32_t>& values) {
+    for (int32_t value : values) {
       if (value >= 0) read[static_cast<size_t>(value)] = true;
     }
-  }
-  for (int32_t value : parsed->output_values) read[static_cast<size_t>(value)] = true;
-  for (const Node& node : parsed->nodes) {
-    // Values of a settled node must stay, because the node would otherwise run again.
-    for (int32_t value : node.outputs) {
-      if (value >= 0) read[static_cast<size_t>(value)] = true;
-    }
-  }
+  };
+  for_each_node(parsed->nodes, [&](const Node& node) {
+    if (!is_settled(*parsed, node)) mark(node.inputs);
+    mark(node.outputs);  // values of a settled node must stay, because the node would otherwise run again
+    for_each_graph(node, [&](const Subgraph& graph) { mark(graph.outputs); });
+  });
+  mark(parsed->output_values);
   for (size_t value = 0; value < read.size(); ++value) {
-    if (!read[value]) parsed->constants[value] = Tensor();
+    if (!read[value]) parsed->constants[value] = Value();
   }
 }
 
@@ -189,7 +215,7 @@ RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> in
     given[i] = recorder.input(given[i].dtype(), given[i].dims(), symbols, parsed.inputs[i].name);
     graph_inputs.push_back(static_cast<uint32_t>(i));
   }
-  std::vector<Tensor> values = initial_values(parsed, given);
+  std::vector<Value> values = initial_values(parsed, ValueList(given.begin(), given.end()));
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {
     const Node& node = parsed.nodes[i];
     if (is_settled(parsed, node)) continue;
@@ -198,7 +224,7 @@ RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> in
     apply_node(parsed, node, &values);
   }
   TensorList outputs;
-  for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
+  for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)].tensor());
   std::vector<Tensor> constants(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (by_value[i]) constants[i] = inputs[i];
@@ -247,9 +273,14 @@ std::vector<uint64_t> input_dependences(const ParsedModel& parsed) {
     if (node.translator != nullptr && node.translator->reads_shapes_only) continue;
     uint64_t all = 0;
     for (int32_t value : node.inputs) all |= value < 0 ? 0 : bits[static_cast<size_t>(value)];
-    for (int32_t value : node.outputs) {
-      if (value >= 0) bits[static_cast<size_t>(value)] = all;
-    }
+    for (int32_t value : node.captures) all |= bits[static_cast<size_t>(value)];
+    const auto depend = [&](const std::vector<int32_t>& values) {
+      for (int32_t value : values) {
+        if (value >= 0) bits[static_cast<size_t>(value)] = all;
+      }
+    };
+    depend(node.outputs);
+    for_each_graph(node, [&](const Subgraph& graph) { depend(graph.made); });
   }
   return bits;
 }

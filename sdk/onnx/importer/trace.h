@@ -26,10 +26,10 @@ struct RecordedModel {
 
 // Applies the translator of `node` to `values` and stores the results there.
 // Errors: those of the ops with "  while running node 14 (...) on cpu:0"; UnknownValue.
-void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values);
+void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>* values);
 
 // The values before the first node: the weights, and `inputs` in the order of the parsed model.
-std::vector<Tensor> initial_values(const ParsedModel& parsed, std::span<const Tensor> inputs);
+std::vector<Value> initial_values(const ParsedModel& parsed, std::span<const Value> inputs);
 
 // True if the outputs of the node follow from weights alone and are known.
 bool is_settled(const ParsedModel& parsed, const Node& node);

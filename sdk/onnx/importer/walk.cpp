@@ -10,7 +10,7 @@ namespace tenon::onnx {
 
 struct Walk::State {
   std::shared_ptr<Model::Impl> model;
-  std::vector<Tensor> values;
+  std::vector<Value> values;
   size_t done = 0;            // number of nodes done
   std::vector<int32_t> last;  // value numbers of the tensors in the last result
 
@@ -36,9 +36,11 @@ void Walk::State::run(const Node& node, bool known, NodeResult* result) {
   last.clear();
   for (int32_t value : node.outputs) {
     if (value < 0) continue;
+    const Value& made = values[static_cast<size_t>(value)];
+    if (!made.is_tensor()) continue;
     last.push_back(value);
     result->values.push_back(parsed().names[static_cast<size_t>(value)]);
-    result->tensors.push_back(values[static_cast<size_t>(value)]);
+    result->tensors.push_back(made.tensor());
   }
 }
 
@@ -47,9 +49,10 @@ void Walk::State::drop_after_last() {
   const auto last_node = static_cast<int32_t>(done - 1);
   const auto drop = [&](int32_t value) {
     if (value >= 0 && parsed().drop_after[static_cast<size_t>(value)] == last_node)
-      values[static_cast<size_t>(value)] = Tensor();
+      values[static_cast<size_t>(value)] = Value();
   };
   const Node& node = parsed().nodes[done - 1];
+  std::for_each(node.captures.begin(), node.captures.end(), drop);
   std::for_each(node.inputs.begin(), node.inputs.end(), drop);
   std::for_each(node.outputs.begin(), node.outputs.end(), drop);
 }
@@ -57,7 +60,8 @@ void Walk::State::drop_after_last() {
 Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
   at_border([&] {
     state_->model = model.impl_;
-    state_->values = initial_values(model.impl_->parsed, model.impl_->bind(inputs));
+    const TensorList bound = model.impl().bind(inputs);
+    state_->values = initial_values(model.impl().parsed, ValueList(bound.begin(), bound.end()));
   });
 }
 
@@ -86,13 +90,13 @@ void Walk::State::replace(size_t i, const Tensor& tensor) {
     throw Error(Code::invalid_argument,
                 fmt::format("The node made {} values, but number {} was to be replaced.", last.size(), i));
   }
-  Tensor& value = values[static_cast<size_t>(last[i])];
+  const Tensor value = values[static_cast<size_t>(last[i])].tensor();
   if (tensor.dtype() != value.dtype() || tensor.dims() != value.dims()) {
     throw Error(Code::invalid_argument,
                 fmt::format("A value of type {}{} cannot be replaced by one of type {}{}.", dtype_name(value.dtype()),
                             value.dims(), dtype_name(tensor.dtype()), tensor.dims()));
   }
-  value = tensor.to(value.device());
+  values[static_cast<size_t>(last[i])] = tensor.to(value.device());
 }
 
 }  // namespace tenon::onnx

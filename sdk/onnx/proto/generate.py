@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the C++ structs, readers and writers of the messages in onnx.proto.
+"""Writes the C++ structs, readers and writers of the messages in onnx.proto and newer.proto.
 
-Usage: generate.py onnx.proto OUTPUT_DIRECTORY
+Usage: generate.py onnx.proto newer.proto OUTPUT_DIRECTORY
 
 The script understands the part of proto2 that onnx.proto uses: messages (nested ones too), enums, optional and repeated
 fields, oneof, packed. Strings and bytes become views into the buffer that a reader reads.
@@ -108,6 +108,18 @@ class Parser:
         return messages, enums
 
 
+def joined(messages, newer):
+    """`messages` with the messages of `newer`, and with the fields that only those have."""
+    by_name = {m.name: m for m in messages}
+    for message in newer:
+        known = by_name.get(message.name)
+        if known is None:
+            messages.append(message)
+            continue
+        known.fields += [f for f in message.fields if f.number not in {k.number for k in known.fields}]
+    return messages
+
+
 def flatten(messages):
     for message in messages:
         yield from flatten(message.nested)
@@ -208,9 +220,9 @@ namespace tenon::onnx_proto {
 
 
 def main():
-    source, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    source, newer, output = (pathlib.Path(path) for path in sys.argv[1:])
     messages, enums = Parser(source.read_text()).file()
-    messages = list(flatten(messages))
+    messages = list(flatten(joined(messages, Parser(newer.read_text()).file()[0])))
     names = {m.name for m in messages}
     for message in messages:
         assert all(0 < f.number < 32 for f in message.fields), f"onnx.proto: {message.name} has a field number above 31"

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Writes operators.def, ONNX's own rules for each operator: its inputs, outputs, element types and attributes.
 
-Usage: generate.py [OPERATOR...]     adds the named operators and writes the table; needs a Python onnx that knows
-                                     NEWEST_OPSET
-       generate.py --check           prints the rows in which the installed onnx differs, for opset versions it knows
+Usage: generate.py             writes the table, with every operator of DOMAINS; needs a Python onnx that knows NEWEST_OPSET
+       generate.py --check     prints the rows in which the installed onnx differs, for opset versions it knows
 
 The build reads operators.def only, so it needs no onnx. CHOICES below has what onnx says in prose only: the allowed
 values of an attribute.
@@ -14,18 +13,21 @@ import sys
 
 import onnx
 
-NEWEST_OPSET = 20  # kNewestOpset of translate/translator.h
+NEWEST_OPSET = 28  # kNewestOpset of translate/translator.h
+DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training")
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "operators.def")
-ROW = re.compile(r'^OPERATOR\((\w+), (\d+),\s+("[^)]*")\)', re.MULTILINE)
-TEXT = re.compile(r'"([^"]*)"')
+ROW = re.compile(r'^OPERATOR(?:_OF\("([\w.]+)", |\()(\w+), (\d+),\s+("[^)]*")\)', re.MULTILINE)
 
 TYPES = {"float16": "f16", "float": "f32", "double": "f64", "bfloat16": "bf16", "int8": "i8", "int16": "i16", "int32": "i32",
          "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool",
-         "float8e4m3fn": "f8e4m3fn", "float8e5m2": "f8e5m2"}  # the types that Tenon has
+         "float8e4m3fn": "f8e4m3fn", "float8e5m2": "f8e5m2", "float8e4m3fnuz": "f8e4m3fnuz",
+         "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float6e2m3": "f6e2m3", "float6e3m2": "f6e3m2",
+         "float4e2m1": "f4e2m1", "int4": "i4", "uint4": "u4", "int2": "i2", "uint2": "u2", "string": "string"}
+NO_TENSORS = ("seq", "optional", "map")  # of values that are no tensors, the rules know the kind alone
 GROUPS = {"floats": ["f16", "f32", "f64"], "ints": ["i8", "i16", "i32", "i64"], "uints": ["u8", "u16", "u32", "u64"],
           "f8": ["f8e4m3fn", "f8e5m2"]}
 KINDS = {"FLOAT": "float", "INT": "int", "STRING": "text", "FLOATS": "floats", "INTS": "ints", "STRINGS": "texts",
-         "TENSOR": "tensor"}
+         "TENSOR": "tensor", "GRAPH": "graph", "SPARSE_TENSOR": "sparse", "TYPE_PROTO": "type"}
 
 PADS = "NOTSET|SAME_UPPER|SAME_LOWER|VALID"
 REDUCTIONS = "none|sum|mean"
@@ -37,11 +39,16 @@ CHOICES = {
     ("ConvTranspose", "auto_pad"): {1: PADS},
     ("DepthToSpace", "mode"): {11: "DCR|CRD"},
     ("Gelu", "approximate"): {20: "none|tanh"},
+    ("GRU", "direction"): {1: "forward|reverse|bidirectional"},
+    ("GridSample", "mode"): {16: "bilinear|nearest|bicubic", 20: "linear|nearest|cubic"},
+    ("GridSample", "padding_mode"): {16: "zeros|border|reflection"},
+    ("LSTM", "direction"): {1: "forward|reverse|bidirectional"},
     ("LpNormalization", "p"): {1: "1|2"},
     ("MaxPool", "auto_pad"): {1: PADS},
     ("MaxPool", "storage_order"): {8: "0|1"},
     ("NegativeLogLikelihoodLoss", "reduction"): {12: REDUCTIONS},
     ("Pad", "mode"): {1: "constant|reflect|edge", 19: "constant|reflect|edge|wrap"},
+    ("RNN", "direction"): {1: "forward|reverse|bidirectional"},
     ("Resize", "coordinate_transformation_mode"): {
         11: "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_half_pixel_for_nn|tf_crop_and_resize",
         13: "half_pixel|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize",
@@ -49,39 +56,58 @@ CHOICES = {
     ("Resize", "keep_aspect_ratio_policy"): {18: "stretch|not_larger|not_smaller"},
     ("Resize", "mode"): {10: "nearest|linear", 11: "nearest|linear|cubic"},
     ("Resize", "nearest_mode"): {11: "round_prefer_floor|round_prefer_ceil|floor|ceil"},
+    ("RoiAlign", "mode"): {10: "avg|max"},
+    ("ScatterElements", "reduction"): {16: "none|add|mul", 18: "none|add|mul|max|min"},
+    ("ScatterND", "reduction"): {16: "none|add|mul", 18: "none|add|mul|max|min"},
     ("SoftmaxCrossEntropyLoss", "reduction"): {12: REDUCTIONS},
+    ("SpaceToDepth", "mode"): {28: "DCR|CRD"},
+    ("StringNormalizer", "case_change_action"): {10: "LOWER|UPPER|NONE"},
+    ("TensorScatter", "mode"): {24: "linear|circular"},
+    ("TfIdfVectorizer", "mode"): {9: "TF|IDF|TFIDF"},
     ("Upsample", "mode"): {1: "nearest|bilinear", 7: "nearest|linear"},
 }
 
-# A later release of onnx corrected these rows without a new version of the operator. The table has the correction.
-CORRECTED = {("Erf", 13)}  # releases before 1.16 let integers pass
+# Later releases of onnx corrected these rows without a new version of the operator, and releases before 1.15 do not say
+# which lists of inputs may be empty. The table has the correction.
+CORRECTED = {("", "Erf", 13), ("", "GridSample", 16), ("", "Loop", 11), ("", "Loop", 13), ("", "Loop", 16),
+             ("", "SequenceMap", 17)}
 
 HEAD = """\
-// ONNX's rules for the operators of translate/, one row per version. generate.py writes this file.
+// ONNX's rules for its operators, one row per version. generate.py writes this file.
 //   OPERATOR(name, first opset version, inputs, outputs, types, attributes)
+//   OPERATOR_OF(domain, name, ..)
 // An input or output is name:type. "?" after the name: it may be absent. "+": it is the last and may occur many times.
-// `types` lists the types of each letter, as far as Tenon has them. An attribute is name:kind. "!" after the kind: a
-// node must have the attribute. "=": its allowed values.
+// "*": so may it, or not at all. "~" after that: the many need not be of one type. `types` lists the types of each
+// letter. An attribute is name:kind. "!" after the kind: a node must have the attribute. "=": its allowed values.
 """
 
 
+def word_of(type_text):
+    """The word of the table for ONNX's name of one type; None if neither tensors nor the rules know it."""
+    own = re.fullmatch(r"tensor\((\w+)\)", type_text)
+    outer = type_text.split("(")[0]
+    return TYPES.get(own.group(1)) if own else outer if outer in NO_TENSORS else None
+
+
 def types_text(strings):
-    have = {TYPES[m.group(1)] for m in (re.fullmatch(r"tensor\((\w+)\)", s) for s in strings) if m and m.group(1) in TYPES}
+    have = {word_of(s) for s in strings} - {None}
     words = []
     for group, members in GROUPS.items():
         if have.issuperset(members):
             words.append(group)
             have -= set(members)
-    return "|".join(words + [t for t in TYPES.values() if t in have])
+    return "|".join(words + [t for t in (*TYPES.values(), *NO_TENSORS) if t in have])
 
 
 def parameter_text(parameter):
     option = str(parameter.option).split(".")[-1]
-    mark = {"Single": "", "Optional": "?", "Variadic": "+"}[option]
+    least = getattr(parameter, "min_arity", 1)
+    mark = {"Single": "", "Optional": "?", "Variadic": "+" if least == 1 else "*"}[option]
+    mixed = getattr(parameter, "is_homogeneous", getattr(parameter, "isHomogeneous", True))
+    if option == "Variadic" and not mixed:
+        mark += "~"
     type_text = parameter.type_str if hasattr(parameter, "type_str") else parameter.typeStr  # onnx before 1.15
-    own = re.fullmatch(r"tensor\((\w+)\)", type_text)
-    assert option != "Variadic" or getattr(parameter, "min_arity", 1) == 1, parameter.name
-    return f"{parameter.name}{mark}:{TYPES[own.group(1)] if own else type_text}"
+    return f"{parameter.name}{mark}:{word_of(type_text) or type_text}"
 
 
 def choices_of(operator, attribute, version):
@@ -104,17 +130,25 @@ def row(schema):
             " ".join(attribute_text(schema, a) for _, a in sorted(schema.attributes.items())))
 
 
-def rows_of_onnx(names):
-    newest = min(NEWEST_OPSET, onnx.defs.onnx_opset_version())
+def newest_of_onnx():
+    """{domain: the newest opset version that the installed onnx knows}, of the domains of the table"""
+    newest = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        newest[schema.domain] = max(newest.get(schema.domain, 0), schema.since_version)
+    newest[""] = min(NEWEST_OPSET, onnx.defs.onnx_opset_version())
+    return {domain: newest.get(domain, 0) for domain in DOMAINS}
+
+
+def rows_of_onnx():
+    newest = newest_of_onnx()
     schemas = [s for s in onnx.defs.get_all_schemas_with_history()
-               if s.domain == "" and s.name in names and s.since_version <= newest and not s.deprecated]
-    return {(s.name, s.since_version): row(s) for s in schemas}
+               if s.since_version <= newest.get(s.domain, 0) and not s.deprecated]
+    return {(s.domain, s.name, s.since_version): row(s) for s in schemas}
 
 
 def rows_of_table():
-    text = open(TABLE).read() if os.path.exists(TABLE) else ""
     rows = {}
-    for name, version, strings in ROW.findall(text):
+    for domain, name, version, strings in ROW.findall(open(TABLE).read()):
         columns, column = [], ""
         for piece in re.findall(r'"[^"]*"|,', strings):  # adjacent texts are one text
             if piece == ",":
@@ -122,7 +156,7 @@ def rows_of_table():
                 column = ""
             else:
                 column += piece[1:-1]
-        rows[name, int(version)] = tuple(columns + [column])
+        rows[domain, name, int(version)] = tuple(columns + [column])
     return rows
 
 
@@ -140,10 +174,11 @@ def wrapped(text, width):
 def write(rows):
     with open(TABLE, "w") as out:
         out.write(HEAD)
-        for (name, version), columns in sorted(rows.items()):
-            line = f"OPERATOR({name}, {version}, " + ", ".join(f'"{c}"' for c in columns) + ")"
+        for (domain, name, version), columns in sorted(rows.items()):
+            begin = f'OPERATOR_OF("{domain}", {name}, {version}' if domain else f"OPERATOR({name}, {version}"
+            line = f"{begin}, " + ", ".join(f'"{c}"' for c in columns) + ")"
             if len(line) > 120:
-                line = f"OPERATOR({name}, {version}"
+                line = begin
                 for column in columns:
                     literals = wrapped(column, 110)
                     line += ",\n         " + "\n         ".join(literals)
@@ -153,15 +188,16 @@ def write(rows):
 
 def check():
     table = rows_of_table()
-    known = rows_of_onnx({name for name, _ in table})
-    newest = min(NEWEST_OPSET, onnx.defs.onnx_opset_version())
+    known = rows_of_onnx()
+    newest = newest_of_onnx()
     differences = 0
-    for key in sorted(set(known) | {k for k in table if k[1] <= newest}):
-        if known.get(key) == table.get(key) or (key in CORRECTED and newest < NEWEST_OPSET):
+    for key in sorted(set(known) | {k for k in table if k[2] <= newest[k[0]]}):
+        domain, name, version = key
+        if known.get(key) == table.get(key) or (key in CORRECTED and newest[""] < NEWEST_OPSET):
             continue
         differences += 1
-        print(f"{key[0]} (version {key[1]}):\n  onnx:  {known.get(key)}\n  table: {table.get(key)}")
-    print(f"{len(known)} of {len(table)} rows compared with onnx {onnx.__version__}, which knows opset versions up to {newest}; "
+        print(f"{domain}{'.' if domain else ''}{name} (version {version}):\n  onnx:  {known.get(key)}\n  table: {table.get(key)}")
+    print(f"{len(known)} of {len(table)} rows compared with onnx {onnx.__version__}, which knows opset versions up to {newest['']}; "
           f"{differences} differ")
     return 1 if differences or not known else 0
 
@@ -171,7 +207,7 @@ def main():
         return check()
     if onnx.defs.onnx_opset_version() < NEWEST_OPSET:
         sys.exit(f"onnx {onnx.__version__} knows opset versions up to {onnx.defs.onnx_opset_version()}; {NEWEST_OPSET} are needed.")
-    write(rows_of_onnx({name for name, _ in rows_of_table()} | set(sys.argv[1:])))
+    write(rows_of_onnx())
     return 0
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 #include "primitives/text/format.h"
 #include "sdk/onnx/tensors/tensor_data.h"
@@ -10,16 +11,19 @@ namespace tenon::onnx {
 namespace {
 
 struct Row {
-  std::string_view op_type;
+  std::string_view domain, op_type;
   int64_t since;
   std::string_view inputs, outputs, types, attributes;
 };
 
 constexpr Row kRows[] = {
 #define OPERATOR(op_type, since, inputs, outputs, types, attributes) \
-  {#op_type, since, inputs, outputs, types, attributes},
+  {"", #op_type, since, inputs, outputs, types, attributes},
+#define OPERATOR_OF(domain, op_type, since, inputs, outputs, types, attributes) \
+  {domain, #op_type, since, inputs, outputs, types, attributes},
 #include "sdk/onnx/schema/operators.def"
 #undef OPERATOR
+#undef OPERATOR_OF
 };
 
 using Text = std::string_view;
@@ -48,37 +52,58 @@ bool take_mark(Text* text, char mark) {
   return true;
 }
 
+constexpr TypeSet set_of(TypeId type) { return TypeSet{1} << type; }
 template <class... Types>
-constexpr DTypeSet set_of(Types... types) {
-  return (... | (DTypeSet{1} << static_cast<int32_t>(types)));
+constexpr TypeSet set_of(DType first, Types... others) {
+  return (set_of(type_id(first)) | ... | set_of(type_id(others)));
 }
 
 // The groups of types in operators.def.
-constexpr std::pair<Text, DTypeSet> kGroups[] = {
+constexpr std::pair<Text, TypeSet> kGroups[] = {
     {"floats", set_of(DType::f16, DType::f32, DType::f64)},
     {"ints", set_of(DType::i8, DType::i16, DType::i32, DType::i64)},
     {"uints", set_of(DType::u8, DType::u16, DType::u32, DType::u64)},
     {"f8", set_of(DType::f8e4m3fn, DType::f8e5m2)},
 };
 
-// "floats|i32"
-DTypeSet read_types(Text text) {
-  DTypeSet set = 0;
-  for (Text word : split(text, '|')) {
-    const auto* group =
-        std::find_if(std::begin(kGroups), std::end(kGroups), [&](const auto& each) { return each.first == word; });
-    set |= group != std::end(kGroups) ? group->second : set_of(dtype_from_name(word).value_or(DType::none));
+// Types that are no dtypes: the word in operators.def, and the name in messages.
+struct KindRow {
+  Text word, name;
+  TypeId type;
+};
+constexpr KindRow kKinds[] = {{"string", "string", kStringType},
+                              {"seq", "a sequence", kSequenceType},
+                              {"optional", "an optional", kOptionalType},
+                              {"map", "a map", kMapType}};
+
+// The types of one word. A type of ONNX's that Tenon does not have is in no set.
+TypeSet types_of_word(Text word) {
+  for (const auto& [name, set] : kGroups) {
+    if (name == word) return set;
   }
+  for (const KindRow& kind : kKinds) {
+    if (kind.word == word) return set_of(kind.type);
+  }
+  const std::optional<DType> dtype = dtype_from_name(word);
+  return dtype ? set_of(*dtype) : 0;
+}
+
+// "floats|i32"
+TypeSet read_types(Text text) {
+  TypeSet set = 0;
+  for (Text word : split(text, '|')) set |= types_of_word(word);
   return set;
 }
 
-std::vector<ParameterRule> read_parameters(Text text, const std::vector<std::pair<Text, DTypeSet>>& letters) {
+std::vector<ParameterRule> read_parameters(Text text, const std::vector<std::pair<Text, TypeSet>>& letters) {
   std::vector<ParameterRule> rules;
   for (Text word : split(text, ' ')) {
     ParameterRule rule;
     rule.name = take_until(&word, ':');
-    rule.optional = take_mark(&rule.name, '?');
+    rule.mixed = take_mark(&rule.name, '~');
     rule.many = take_mark(&rule.name, '+');
+    if (take_mark(&rule.name, '*')) rule.many = rule.optional = true;
+    if (take_mark(&rule.name, '?')) rule.optional = true;
     const auto letter = std::find_if(letters.begin(), letters.end(), [&](const auto& l) { return l.first == word; });
     if (letter != letters.end()) rule.letter = word;
     rule.types = letter != letters.end() ? letter->second : read_types(word);
@@ -90,8 +115,8 @@ std::vector<ParameterRule> read_parameters(Text text, const std::vector<std::pai
 Attribute::Kind read_kind(Text text) {
   using Kind = Attribute::Kind;
   constexpr std::pair<Text, Kind> kKinds[] = {
-      {"float", Kind::number},  {"int", Kind::integer}, {"text", Kind::text},    {"floats", Kind::numbers},
-      {"ints", Kind::integers}, {"texts", Kind::texts}, {"tensor", Kind::tensor}};
+      {"float", Kind::number},  {"int", Kind::integer}, {"text", Kind::text},     {"floats", Kind::numbers},
+      {"ints", Kind::integers}, {"texts", Kind::texts}, {"tensor", Kind::tensor}, {"graph", Kind::graph}};
   const auto* found =
       std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return k.first == text; });
   return found != std::end(kKinds) ? found->second : Kind::other;
@@ -112,12 +137,16 @@ std::vector<AttributeRule> read_attributes(Text text) {
 }
 
 Schema read_row(const Row& row) {
-  std::vector<std::pair<Text, DTypeSet>> letters;
+  std::vector<std::pair<Text, TypeSet>> letters;
   for (Text word : split(row.types, ' ')) {
     const Text letter = take_until(&word, '=');
     letters.emplace_back(letter, read_types(word));
   }
-  return {row.op_type, row.since, read_parameters(row.inputs, letters), read_parameters(row.outputs, letters),
+  return {row.domain,
+          row.op_type,
+          row.since,
+          read_parameters(row.inputs, letters),
+          read_parameters(row.outputs, letters),
           read_attributes(row.attributes)};
 }
 
@@ -174,20 +203,30 @@ std::string broken_value(const AttributeRule& rule, const Attribute& attribute) 
   return fmt::format("its attribute {} is {}; it may be {}", quoted(rule.name), quoted(value), joined(words, " or "));
 }
 
-std::string type_list(DTypeSet types) {
+std::string type_list(TypeSet types) {
   std::vector<std::string> words;
-  for (; types != 0; types &= types - 1) words.emplace_back(dtype_name(static_cast<DType>(std::countr_zero(types))));
+  for (; types != 0; types &= types - 1) words.emplace_back(type_name(std::countr_zero(types)));
   return joined(words, " and ");
 }
 
 }  // namespace
 
-const Schema* find_schema(std::string_view op_type, int64_t version) {
-  const Schema* found = nullptr;
-  for (const Schema& schema : schemas()) {
-    if (schema.op_type == op_type && schema.since <= version) found = &schema;  // the rows are ordered by version
+std::string_view type_name(TypeId type) {
+  for (const KindRow& kind : kKinds) {
+    if (kind.type == type) return kind.name;
   }
-  return found;
+  return dtype_name(dtype_of_type(type));
+}
+
+const Schema* find_schema(std::string_view domain, std::string_view op_type, int64_t version) {
+  // The rows are ordered by domain, name and version.
+  const auto after = std::upper_bound(schemas().begin(), schemas().end(), std::tuple(domain, op_type, version),
+                                      [](const auto& key, const Schema& schema) {
+                                        return key < std::tuple(schema.domain, schema.op_type, schema.since);
+                                      });
+  if (after == schemas().begin()) return nullptr;
+  const Schema& found = *std::prev(after);
+  return found.domain == domain && found.op_type == op_type ? &found : nullptr;
 }
 
 std::string broken_form(const Schema& schema, const Node& node) {
@@ -210,37 +249,41 @@ std::string broken_form(const Schema& schema, const Node& node) {
   return broken_inputs(schema, node);
 }
 
-std::string broken_types(const Schema& schema, const Node& node, std::span<const DType> inputs) {
+std::string broken_types(const Schema& schema, const Node& node, std::span<const TypeId> inputs) {
+  if (schema.inputs.empty()) return {};
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == DType::none) continue;
+    if (inputs[i] == 0) continue;
     const ParameterRule& rule = schema.inputs[std::min(i, schema.inputs.size() - 1)];
-    const std::string given = fmt::format("its input {}, {}, is of {}", i, quoted(rule.name), dtype_name(inputs[i]));
+    const std::string given = fmt::format("its input {}, {}, is of {}", i, quoted(rule.name), type_name(inputs[i]));
+    if ((rule.types & set_of(kOptionalType)) != 0) continue;  // what an optional holds is the optional
     if ((rule.types & set_of(inputs[i])) == 0)
       return fmt::format("{}; {} takes {}{}", given, node.op_type, type_list(rule.types), in_version(schema));
-    for (size_t j = 0; j < i && !rule.letter.empty(); ++j) {
+    for (size_t j = 0; j < i && !rule.letter.empty() && !rule.mixed; ++j) {
       const ParameterRule& other = schema.inputs[std::min(j, schema.inputs.size() - 1)];
-      if (inputs[j] == DType::none || inputs[j] == inputs[i] || other.letter != rule.letter) continue;
+      if (inputs[j] == 0 || inputs[j] == inputs[i] || other.letter != rule.letter || other.mixed) continue;
       return fmt::format("{}, but its input {}, {}, is of {}; both must be of one type", given, j, quoted(other.name),
-                         dtype_name(inputs[j]));
+                         type_name(inputs[j]));
     }
   }
   return {};
 }
 
-DType output_type(const Schema& schema, const Node& node, std::span<const DType> inputs, size_t i) {
+TypeId output_type(const Schema& schema, const Node& node, std::span<const TypeId> inputs, size_t i) {
+  if (schema.outputs.empty()) return 0;
   const ParameterRule& rule = schema.outputs[std::min(i, schema.outputs.size() - 1)];
-  if (std::has_single_bit(rule.types)) return static_cast<DType>(std::countr_zero(rule.types));
+  if (rule.mixed) return 0;
+  if (std::has_single_bit(rule.types)) return std::countr_zero(rule.types);
   for (size_t j = 0; j < inputs.size() && !rule.letter.empty(); ++j) {
-    if (schema.inputs[std::min(j, schema.inputs.size() - 1)].letter == rule.letter && inputs[j] != DType::none)
-      return inputs[j];
+    const ParameterRule& other = schema.inputs[std::min(j, schema.inputs.size() - 1)];
+    if (other.letter == rule.letter && !other.mixed && inputs[j] != 0) return inputs[j];
   }
   // Then only an attribute can give the type: a type, or a tensor of that type.
-  for (const char* name : {"to", "dtype", "output_datatype"}) {
+  for (const char* name : {"to", "dtype", "output_datatype", "output_dtype"}) {
     const auto found = node.attributes.find(name);
-    if (found != node.attributes.end()) return dtype_of_onnx(static_cast<int32_t>(found->second.i));
+    if (found != node.attributes.end()) return type_id(dtype_of_onnx(static_cast<int32_t>(found->second.i)));
   }
   const auto value = node.attributes.find("value");
-  return value != node.attributes.end() && value->second.tensor.defined() ? value->second.tensor.dtype() : DType::none;
+  return value != node.attributes.end() && value->second.tensor.defined() ? type_id(value->second.tensor.dtype()) : 0;
 }
 
 }  // namespace tenon::onnx

@@ -13,14 +13,24 @@
 
 namespace tenon::onnx {
 
-// A set of element types: bit N stands for the dtype of id N.
-using DTypeSet = uint32_t;
+// What a value is, for the rules: the id of its dtype, or one of the kinds below. 0: not known.
+using TypeId = int32_t;
+constexpr TypeId kStringType = 48, kSequenceType = 49, kOptionalType = 50, kMapType = 51;
+constexpr TypeId type_id(DType dtype) { return static_cast<TypeId>(dtype); }
+// The dtype of a type; none if it is no type of numbers.
+constexpr DType dtype_of_type(TypeId type) { return type < kStringType ? static_cast<DType>(type) : DType::none; }
+// "f32", "string", "a sequence"
+std::string_view type_name(TypeId type);
+// A set of types: bit N stands for type N.
+using TypeSet = uint64_t;
 
 struct ParameterRule {
   std::string_view name;
   std::string_view letter;  // inputs and outputs of one letter share one type; empty: `types` alone counts
-  DTypeSet types = 0;
-  bool optional = false, many = false;
+  TypeSet types = 0;
+  bool optional = false;
+  bool many = false;   // it may occur any number of times
+  bool mixed = false;  // of which each has a type of its own
 };
 
 struct AttributeRule {
@@ -31,23 +41,24 @@ struct AttributeRule {
 };
 
 struct Schema {
-  std::string_view op_type;
+  std::string_view domain, op_type;
   int64_t since = 0;
   std::vector<ParameterRule> inputs, outputs;
   std::vector<AttributeRule> attributes;
 };
 
-// The schema for a version of ai.onnx: the newest one that is not newer than `version`. NULL if there is none.
-const Schema* find_schema(std::string_view op_type, int64_t version);
+// The schema for a version of a domain (empty: ai.onnx): the newest one that is not newer than `version`. NULL if there
+// is none.
+const Schema* find_schema(std::string_view domain, std::string_view op_type, int64_t version);
 
 // The rule about attributes or about the number of inputs and outputs that the node breaks, as a sentence without its
 // end. Empty if it breaks none.
 std::string broken_form(const Schema& schema, const Node& node);
 
-// The rule about element types of inputs that the node breaks. A type of `none` is not known yet.
-std::string broken_types(const Schema& schema, const Node& node, std::span<const DType> inputs);
+// The rule about element types of inputs that the node breaks. A type of 0 is not known yet.
+std::string broken_types(const Schema& schema, const Node& node, std::span<const TypeId> inputs);
 
-// The type of output i; none if it does not follow from the types of the inputs and the attributes.
-DType output_type(const Schema& schema, const Node& node, std::span<const DType> inputs, size_t i);
+// The type of output i; 0 if it does not follow from the types of the inputs and the attributes.
+TypeId output_type(const Schema& schema, const Node& node, std::span<const TypeId> inputs, size_t i);
 
 }  // namespace tenon::onnx

@@ -8,6 +8,7 @@
 #include "onnx_messages.h"
 #include "sdk/onnx/file/file.h"
 #include "sdk/onnx/file/model_file.h"
+#include "sdk/onnx/onnx.h"
 
 namespace tenon::onnx {
 
@@ -15,6 +16,8 @@ namespace tenon::onnx {
 DType dtype_of_onnx(int32_t data_type);
 // The TensorProto.DataType of a dtype; 0 if ONNX has none.
 int32_t onnx_type_of(DType dtype);
+// TensorProto.DataType of strings, which are no dtype.
+constexpr int32_t kOnnxString = 8;
 // "float", "string", "type 99"
 std::string onnx_type_name(int32_t data_type);
 
@@ -42,5 +45,14 @@ Status read_elements(const onnx_proto::TensorProto& proto, const TensorHeader& h
 
 // Reads header and elements into a tensor on `device`.
 Result<Tensor> read_tensor(const onnx_proto::TensorProto& proto, TensorFiles& files, Device device);
+
+// Whether the tensor holds strings, which a Value holds and a Tensor does not.
+bool is_text(const onnx_proto::TensorProto& proto);
+// A tensor of numbers on `device`, or a tensor of strings.
+Result<Value> read_value(const onnx_proto::TensorProto& proto, TensorFiles& files, Device device);
+// A sparse tensor with its zeros. Errors: as check_tensor; positions that are outside of the shape, not in order or
+// more than one for a place; a shape of more than kLargestSparse bytes.
+constexpr int64_t kLargestSparse = int64_t{1} << 30;
+Result<Value> read_sparse_tensor(const onnx_proto::SparseTensorProto& proto, TensorFiles& files, Device device);
 
 }  // namespace tenon::onnx

@@ -29,7 +29,6 @@ Tensor add2(const Tensor& a, const Tensor& b) { return add(a, b); }
 Tensor sub2(const Tensor& a, const Tensor& b) { return sub(a, b); }
 Tensor mul2(const Tensor& a, const Tensor& b) { return mul(a, b); }
 Tensor div2(const Tensor& a, const Tensor& b) { return is_floating(a.dtype()) ? div(a, b) : div(a, b, "trunc"); }
-Tensor identity(const Tensor& x) { return x; }
 
 // Takes any number of inputs, two at a time.
 template <Tensor (*op)(const Tensor&, const Tensor&)>
@@ -55,7 +54,7 @@ TensorList translate_pow(NodeContext& n) {
 
 TensorList translate_mod(NodeContext& n) {
   if (n.flag("fmod", false)) return {tenon::fmod(n.input(0), n.input(1))};
-  if (is_floating(n.dtype(0))) n.invalid("floats need the attribute fmod to be 1");
+  if (is_floating(n.dtype(0)) && n.version() < 28) n.invalid("floats need the attribute fmod to be 1");
   return {remainder(n.input(0), n.input(1))};
 }
 
@@ -217,7 +216,6 @@ constexpr Translator kRows[] = {
     {"GreaterOrEqual", 12, binary<ge>},
     {"HardSigmoid", 1, translate_hard_sigmoid},
     {"HardSwish", 14, unary<hard_swish>},
-    {"Identity", 1, unary<identity>},
     {"IsInf", 10, is_inf},
     {"IsNaN", 9, unary<isnan>},
     {"LeakyRelu", 1, leaky},

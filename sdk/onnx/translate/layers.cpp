@@ -7,6 +7,7 @@
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -117,11 +118,7 @@ bool rounds_up(NodeContext& n, const Window& w) { return w.auto_pad == "NOTSET" 
 
 Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, x.rank()), x.dims().end()); }
 
-TensorList translate_conv(NodeContext& n) {
-  Window w = read_window(n, spatial_dims(n.input(1)));
-  resolve_same(n, &w);
-  return {conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1))};
-}
+TensorList translate_conv(NodeContext& n) { return {conv_of_node(n, n.input(0), n.input(1), n.optional(2))}; }
 
 TensorList translate_conv_transpose(NodeContext& n) {
   Window w = read_window(n, spatial_dims(n.input(1)));
@@ -185,6 +182,14 @@ TensorList translate_max_pool(NodeContext& n) {
   if (!n.wants(1)) return {max_pool(x, w.kernel, w.strides, w.pads, w.dilations, ceil)};
   auto [values, positions] = max_pool_with_indices(x, w.kernel, w.strides, w.pads, w.dilations, ceil);
   return {values, whole_positions(n, positions, x, n.integer("storage_order", 0) == 1)};
+}
+
+TensorList translate_lp_pool(NodeContext& n) {
+  Window w = read_window(n, {});
+  resolve_same(n, &w);
+  const bool ceil = rounds_up(n, w);
+  const double p = n.version() < 2 ? n.number("p", 2) : static_cast<double>(n.integer("p", 2));
+  return {lp_pool(n.input(0), p, w.kernel, w.strides, ceil, w.pads, w.dilations)};
 }
 
 Ints spatial_axes(NodeContext& n) {
@@ -289,7 +294,8 @@ TensorList local_response_normalization(NodeContext& n) {
 TensorList lp_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(-1, x.rank());
-  return {div(x, n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true))};
+  const Tensor norm = n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true);
+  return {where(eq(norm, Scalar(0.0)), Scalar(0.0), div(x, norm))};  // a row of zeros stays one
 }
 
 constexpr Translator kRows[] = {
@@ -305,11 +311,18 @@ constexpr Translator kRows[] = {
     {"LRN", 1, local_response_normalization},
     {"LayerNormalization", 17, layer_normalization},
     {"LpNormalization", 1, lp_normalization},
+    {"LpPool", 2, translate_lp_pool},
     {"MatMul", 1, translate_matmul},
     {"MaxPool", 1, translate_max_pool},
 };
 
 }  // namespace
+
+Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Window w = read_window(n, spatial_dims(weight));
+  resolve_same(n, &w);
+  return conv(x, weight, bias, w.strides, w.pads, w.dilations, n.integer("group", 1));
+}
 
 std::span<const Translator> layer_translators() { return kRows; }
 

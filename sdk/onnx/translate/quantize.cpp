@@ -1,7 +1,8 @@
-// Quantisation, computed in floats: f32 holds integers up to 2^24 exactly.
+// Quantisation, computed in floats: f32 holds integers up to 2^24 exactly, f64 up to 2^53.
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -64,27 +65,85 @@ Tensor row_zero(const Tensor& zero) {
   return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero;
 }
 
-void check_exact(NodeContext& n, int64_t terms) {
-  // A product is below 2^16, so a sum of so many products is below 2^24.
-  if (terms > 256) n.unsupported(fmt::format("it sums {} products of integers; at most 256 are exact here", terms));
+// The float type whose sums of so many products of u8 are exact: a product is below 2^16.
+DType exact_type(NodeContext& n, int64_t terms) {
+  if (terms <= 1 << 8) return DType::f32;
+  if (terms > int64_t{1} << 37) n.unsupported(fmt::format("it sums {} products of integers", terms));
+  return DType::f64;
 }
 
+// x - zero point, in a type in which sums are exact.
+Tensor exact(const Tensor& x, const Tensor& zero, DType type) { return cast(centred(x, zero), type); }
+
+// Sums beyond 31 bits wrap around, as they do where integers are summed.
+Tensor as_i32(const Tensor& sums) { return cast(cast(sums, DType::i64), DType::i32); }
+
+int64_t terms_of_matmul(NodeContext& n) { return n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "MatMul"); }
+
 TensorList matmul_integer(NodeContext& n) {
-  check_exact(n, n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "MatMulInteger"));
-  return {cast(matmul(centred(n.input(0), row_zero(n.optional(2))), centred(n.input(1), n.optional(3))), DType::i32)};
+  const DType type = exact_type(n, terms_of_matmul(n));
+  return {as_i32(matmul(exact(n.input(0), row_zero(n.optional(2)), type), exact(n.input(1), n.optional(3), type)))};
+}
+
+// Sums of products, of which `scale` is the real step, in steps of y.
+Tensor requantized(NodeContext& n, const Tensor& sums, const Tensor& scale, size_t zero) {
+  const Tensor one = full({}, Scalar(1.0), DType::f32, n.device());
+  return quantize(mul(cast(sums, DType::f32), scale), one, n.input(zero), n.dtype(zero));
 }
 
 TensorList qlinear_matmul(NodeContext& n) {
-  check_exact(n, n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "QLinearMatMul"));
   check_quantized(n, n.dtype(7));
-  const Tensor product = matmul(centred(n.input(0), row_zero(n.input(2))), centred(n.input(3), n.input(5)));
-  const Tensor scale = div(mul(row_zero(n.input(1)), n.input(4)), n.input(6));
-  return {quantize(mul(product, scale), full({}, Scalar(1.0), DType::f32, n.device()), n.input(7), n.dtype(7))};
+  const DType type = exact_type(n, terms_of_matmul(n));
+  const Tensor product = matmul(exact(n.input(0), row_zero(n.input(2)), type), exact(n.input(3), n.input(5), type));
+  const auto real = [&](size_t i) { return cast(n.input(i), DType::f32); };
+  return {requantized(n, product, div(mul(row_zero(real(1)), real(4)), real(6)), 7)};
+}
+
+// A number per output channel, beside [n, channels, ..].
+Tensor by_channel(const Tensor& x, int32_t rank) {
+  if (x.elements() == 1) return reshape(x, Dims());
+  Dims shape = Dims::filled(rank, 1);
+  shape[1] = x.elements();
+  return reshape(x, shape);
+}
+
+// A number per output channel, beside weights [channels, ..].
+Tensor by_filter(const Tensor& x, int32_t rank) {
+  if (!x.defined() || x.elements() == 1) return x.defined() ? reshape(x, Dims()) : x;
+  Dims shape = Dims::filled(rank, 1);
+  shape[0] = x.elements();
+  return reshape(x, shape);
+}
+
+// The sums of a convolution of integers. The pads hold the zero point, so the centred input is padded with 0.
+Tensor integer_conv(NodeContext& n, size_t x, size_t weight, const Tensor& x_zero, const Tensor& weight_zero) {
+  const Dims& dims = n.dims(weight);
+  if (dims.rank() < 3 || dims[0] < 1) n.invalid(fmt::format("its weights have shape {}", dims));
+  const DType type = exact_type(n, element_count(dims) / dims[0]);
+  const Tensor filters = exact(n.input(weight), by_filter(weight_zero, dims.rank()), type);
+  return conv_of_node(n, exact(n.input(x), x_zero, type), filters, Tensor());
+}
+
+TensorList conv_integer(NodeContext& n) {
+  const Tensor zero = n.optional(2);
+  return {as_i32(integer_conv(n, 0, 1, zero.defined() ? reshape(zero, Dims()) : zero, n.optional(3)))};
+}
+
+TensorList qlinear_conv(NodeContext& n) {
+  check_quantized(n, n.dtype(7));
+  Tensor sums = integer_conv(n, 0, 3, reshape(n.input(2), Dims()), n.input(5));
+  if (n.has(8)) sums = add(sums, cast(by_channel(n.input(8), sums.rank()), sums.dtype()));
+  const Tensor scale = div(mul(n.input(1), by_channel(n.input(4), sums.rank())), n.input(6));
+  return {requantized(n, sums, scale, 7)};
 }
 
 constexpr Translator kRows[] = {
-    {"DequantizeLinear", 10, dequantize_linear}, {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
-    {"MatMulInteger", 10, matmul_integer},       {"QLinearMatMul", 10, qlinear_matmul},
+    {"ConvInteger", 10, conv_integer},
+    {"DequantizeLinear", 10, dequantize_linear},
+    {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
+    {"MatMulInteger", 10, matmul_integer},
+    {"QLinearConv", 10, qlinear_conv},
+    {"QLinearMatMul", 10, qlinear_matmul},
     {"QuantizeLinear", 10, quantize_linear},
 };
 

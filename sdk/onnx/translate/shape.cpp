@@ -391,7 +391,9 @@ TensorList space_to_depth(NodeContext& n) {
   }
   const SymDim batch = size_at(x, 0), c = size_at(x, 1);
   const SymDim h = floor_div(size_at(x, 2), b), w = floor_div(size_at(x, 3), b);
-  return {reshape(permute(reshape(x, SizeList{batch, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}),
+  const Tensor blocks = reshape(x, SizeList{batch, c, h, b, w, b});
+  const bool channels_first = n.text("mode", "DCR") == "CRD";
+  return {reshape(channels_first ? permute(blocks, {0, 1, 3, 5, 2, 4}) : permute(blocks, {0, 3, 5, 1, 2, 4}),
                   SizeList{batch, c * b * b, h, w})};
 }
 

@@ -16,7 +16,7 @@ namespace tenon::onnx {
 class NodeContext;
 
 // The newest version of ai.onnx whose changes the translators know.
-constexpr int32_t kNewestOpset = 20;
+constexpr int32_t kNewestOpset = 28;
 
 // One operator for a range of opset versions. load() refuses versions outside all ranges of the operator.
 struct Translator {
@@ -29,19 +29,49 @@ struct Translator {
   // The outputs depend on the shapes of the inputs, not on their elements.
   bool reads_shapes_only = false;
   int32_t until = kNewestOpset;
+  std::string_view domain = {};  // empty: ai.onnx
+  // Instead of `translate`, of an operator whose inputs or outputs are no tensors of numbers.
+  ValueList (*translate_values)(NodeContext& node) = nullptr;
 };
 
+// A row of an operator on values of any kind.
+constexpr Translator on_values(std::string_view name, int32_t since, ValueList (*translate)(NodeContext& node),
+                               std::string_view domain = {}) {
+  return {name, since, nullptr, nullptr, false, kNewestOpset, domain, translate};
+}
+// A row of an operator of another domain than ai.onnx.
+constexpr Translator of_domain(std::string_view domain, std::string_view name, int32_t since,
+                               TensorList (*translate)(NodeContext& node),
+                               std::string (*why_not)(const Node& node) = nullptr) {
+  return {name, since, translate, why_not, false, kNewestOpset, domain, nullptr};
+}
+
+std::span<const Translator> control_translators();
 std::span<const Translator> elementwise_translators();
 std::span<const Translator> reduce_translators();
+std::span<const Translator> sequence_model_translators();
+std::span<const Translator> sequence_translators();
 std::span<const Translator> shape_translators();
 std::span<const Translator> index_translators();
 std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
+std::span<const Translator> ml_translators();
 std::span<const Translator> resize_translators();
+std::span<const Translator> text_translators();
+std::span<const Translator> training_translators();
+std::span<const Translator> tree_translators();
+std::span<const Translator> vision_translators();
+std::span<const Translator> recurrent_translators();
+std::span<const Translator> signal_translators();
+std::span<const Translator> random_translators();
 std::span<const Translator> window_translators();
+// Operators that also have a row of another list, which takes numbers: the form for nodes with strings.
+std::span<const Translator> text_forms();
 
 // The translator for `node`, or NULL and a sentence about what is missing.
 const Translator* find_translator(const Node& node, std::string* reason);
+// The form of text_forms() for `node`; null: it has none.
+const Translator* find_text_translator(const Node& node);
 
 }  // namespace tenon::onnx

@@ -18,6 +18,9 @@ const std::vector<RowCase> kSelection = {
     {"clamp, numbers", {{2, 3}}, [](X x) { return clamp(x[0] * x[0], 0.4, 1.1); }},
     {"clamp, tensors", {{2, 3}, {3}, {2, 1}}, [](X x) { return clamp(x[0], x[1], x[2]); }},
     {"fma", {{2, 3}, {3}, {2, 1}}, [](X x) { return fma(x[0], x[1], x[2]); }},
+    {"threshold", {{2, 3}}, [](X x) { return threshold(x[0], 0.1, 3); }},
+    {"lerp", {{2, 3}, {3}, {2, 1}}, [](X x) { return lerp(x[0], x[1], x[2]); }},
+    {"lerp, number", {{2, 3}, {3}}, [](X x) { return lerp(x[0], x[1], 0.3); }},
     {"cast", {{2, 3}}, [](X x) { return cast(cast(x[0], DType::f64), DType::f64) * clone(x[0]); }},
     {"gelu, tanh", {{2, 3}}, [](X x) { return gelu(x[0], "tanh"); }},
     {"prelu", {{2, 3, 2}, {3, 1}}, [](X x) { return prelu(x[0], x[1]); }},
@@ -148,7 +151,65 @@ const std::vector<RowCase> kPooling = {
      [](X x) {
        return avg_pool_backward(x[0], {1, 2, 5}, 3, 2, 1);
      }},
+    {"lp_pool", {{1, 2, 5, 4}}, [](X x) { return lp_pool(x[0], 3, 2, 1); }},
+    {"lp_pool, padded", {{1, 2, 5}}, [](X x) { return lp_pool(x[0], 2, 3, 2, false, 1); }},
+    {"resize", {{2, 5}}, [](X x) { return square(resize(x[0], 1, 8, 1.6, -0.5, "linear", "floor", true)); }},
+    {"resize, antialias",
+     {{7, 2}},
+     [](X x) { return square(resize(x[0], 0, 3, 3.0 / 7, -0.5, "cubic", "floor", true, -0.5, true, true)); }},
+    {"resize, nearest", {{2, 5}}, [](X x) { return square(resize(x[0], -1, 7, 1.4, 0.0, "nearest")); }},
+    {"interpolate",
+     {{1, 2, 3, 4}},
+     [](X x) {
+       return square(interpolate(x[0], {5, 7}, std::nullopt, "bilinear"));
+     }},
     {"adaptive_avg_pool", {{1, 2, 4, 4}}, [](X x) { return adaptive_avg_pool(x[0], 2); }},
+};
+
+// A matrix far from singular, and a symmetric one whose eigenvalues are far apart.
+Tensor regular(const Tensor& x) { return x + eye(x.dim(-1), std::nullopt, x.dtype()) * 6; }
+Tensor symmetric(const Tensor& x) {
+  const Tensor steps = cast(arange(x.dim(-1)), x.dtype()) * 7 + 9;
+  return x + transpose(x, -2, -1) + eye(x.dim(-1), std::nullopt, x.dtype()) * steps;
+}
+
+const std::vector<RowCase> kMatrices = {
+    {"linalg_cholesky", {{2, 3, 3}}, [](X x) { return linalg_cholesky(symmetric(x[0])); }},
+    {"linalg_cholesky, upper", {{3, 3}}, [](X x) { return linalg_cholesky(symmetric(x[0]), true); }},
+    {"linalg_inv", {{2, 3, 3}}, [](X x) { return linalg_inv(regular(x[0])); }},
+    {"linalg_det", {{2, 3, 3}}, [](X x) { return linalg_det(regular(x[0])); }},
+    {"linalg_slogdet", {{3, 3}}, [](X x) { return std::get<1>(linalg_slogdet(regular(x[0]))); }},
+    {"linalg_solve", {{3, 3}, {2, 3, 2}}, [](X x) { return linalg_solve(regular(x[0]), x[1]); }},
+    {"linalg_solve, vector", {{3, 3}, {3}}, [](X x) { return linalg_solve(regular(x[0]), x[1]); }},
+    {"linalg_solve_triangular",
+     {{3, 3}, {3, 2}},
+     [](X x) { return linalg_solve_triangular(regular(x[0]), x[1], true); }},
+    {"linalg_solve_triangular, unit",
+     {{3, 3}, {3, 2}},
+     [](X x) { return linalg_solve_triangular(x[0], x[1], false, true); }},
+    {"linalg_svdvals", {{3, 3}}, [](X x) { return linalg_svdvals(symmetric(x[0])); }},
+    {"linalg_eigh, values", {{3, 3}}, [](X x) { return std::get<0>(linalg_eigh(symmetric(x[0]))); }},
+    {"linalg_eigh", {{3, 3}}, [](X x) { return std::get<1>(linalg_eigh(symmetric(x[0]))); }},
+    {"fft_c2c", {{3, 5, 2}}, [](X x) { return square(fft_c2c(x[0], 1, true, 0.5)); }},
+    {"fft_r2c", {{2, 5}}, [](X x) { return square(fft_r2c(x[0])); }},
+    {"fft_r2c, even", {{6, 2}}, [](X x) { return square(fft_r2c(x[0], 0)); }},
+    {"fft_c2r", {{2, 3, 2}}, [](X x) { return square(fft_c2r(x[0], 5)); }},
+    {"fft_c2r, even", {{2, 4, 2}}, [](X x) { return square(fft_c2r(x[0], 6, 1, false)); }},
+    {"lstm",
+     {{3, 2, 3}, {1, 2, 2}, {1, 2, 2}, {8, 3}, {8, 2}, {8}, {8}},
+     [](X x) {
+       return std::get<0>(lstm(x[0], x[1], x[2], {x[3], x[4], x[5], x[6]}));
+     }},
+    {"gru",
+     {{3, 2, 3}, {2, 2, 2}, {6, 3}, {6, 2}, {6, 3}, {6, 2}},
+     [](X x) {
+       return std::get<0>(gru(x[0], x[1], {x[2], x[3], x[4], x[5]}, false, 1, 0, false, true));
+     }},
+    {"rnn_tanh",
+     {{3, 2, 3}, {1, 2, 2}, {2, 3}, {2, 2}},
+     [](X x) {
+       return std::get<1>(rnn_tanh(x[0], x[1], {x[2], x[3]}, false));
+     }},
 };
 
 const std::vector<RowCase> kIndexing = {
@@ -309,7 +370,8 @@ const std::vector<RowCase> kViews = {
 const std::vector<RowCase>& row_cases() {
   static const std::vector<RowCase> all = [] {
     std::vector<RowCase> cases;
-    for (const auto* group : {&kSelection, &kReductions, &kNorms, &kProducts, &kPooling, &kIndexing, &kViews}) {
+    for (const auto* group :
+         {&kSelection, &kReductions, &kNorms, &kProducts, &kPooling, &kMatrices, &kIndexing, &kViews}) {
       cases.insert(cases.end(), group->begin(), group->end());
     }
     return cases;

@@ -76,6 +76,52 @@ TEST(Model, RecordedAndEagerRunsGiveTheSameBitsForEveryShape) {
   }
 }
 
+TEST(Model, RunsByPositionAndNamesItsOutputs) {
+  const std::string bytes = small_network();
+  const std::vector<uint8_t> data(bytes.begin(), bytes.end());
+  Model model;
+  EXPECT_FALSE(model);
+  EXPECT_THROW((void)model.run({}), Error);
+  EXPECT_THROW((void)model.inputs(), Error);
+  model = load_bytes(data);
+  EXPECT_TRUE(model);
+  const Tensor x = random_tensor({2, 5}, 3);
+  const std::vector<float> expected = model.run({{"x", x}})[0].to_host<float>();
+  EXPECT_EQ(model(x)[0].to_host<float>(), expected);
+  EXPECT_EQ(model.run_in_order({x})[0].to_host<float>(), expected);
+  EXPECT_EQ(model.run_named({{"x", x}}).at("y").to_host<float>(), expected);
+  try {
+    (void)model(x, x);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "The model has 1 inputs, but 2 are given.");
+  }
+}
+
+TEST(Model, TellsWhatItsFileSays) {
+  ModelBuilder builder(13);
+  builder.input("x", kFloat, {"2"});
+  builder.output("y", kFloat, {"2"});
+  builder.node("Relu", {"x"}, {"y"});
+  proto::ModelProto& file = builder.model();
+  file.doc_string = "cats and dogs";
+  file.model_version = 7;
+  builder.graph().name = "animals";
+  proto::StringStringEntryProto& entry = file.metadata_props.emplace_back();
+  entry.key = "labels";
+  entry.value = "cat,dog";
+  ModelBuilder::mark(file, proto::ModelProto::k_doc_string);
+  ModelBuilder::mark(file, proto::ModelProto::k_model_version);
+  ModelBuilder::mark(builder.graph(), proto::GraphProto::k_name);
+  ModelBuilder::mark(entry, proto::StringStringEntryProto::k_key);
+  ModelBuilder::mark(entry, proto::StringStringEntryProto::k_value);
+  const ModelInfo info = load_bytes(builder.bytes()).info();
+  EXPECT_EQ(info.description, "cats and dogs");
+  EXPECT_EQ(info.graph, "animals");
+  EXPECT_EQ(info.version, 7);
+  EXPECT_EQ(info.metadata.at("labels"), "cat,dog");
+}
+
 TEST(Model, ShapeArithmeticLeavesNoLaunch) {
   const Model model = load_bytes(small_network());
   std::vector<NodeExecution> executions;

@@ -86,7 +86,8 @@ class Generator(unittest.TestCase):
         one, two, three = '"(Tensor x)"', '"(Tensor x, Tensor y, *, int z = 1)"', '"(Tensor x, Tensor y, Tensor z)"'
         self.accepted(ROW.format(f'operator: "-", signature: {one}') +
                       ROW.replace("f,", "g,").format(f'operator: "-", signature: {two}'))
-        self.refused(ROW.format(f'operator: "%", signature: {two}'), "f: '%' is no operator; there are +, -, *, /.")
+        self.refused(ROW.format(f'operator: "@", signature: {two}'),
+                     "f: '@' is no operator; there are +, -, *, /, %, ==, !=, <, <=, >, >=, &, |, ^, ~, !.")
         self.refused(ROW.format(f'operator: "+", signature: {one}'),
                      "f: operator + cannot be 'f(Tensor x)', which takes 1 operands and gives Tensor.")
         self.refused(ROW.format(f'operator: "*", signature: {three}'),
@@ -96,6 +97,20 @@ class Generator(unittest.TestCase):
         self.refused(ROW.format(f'operator: "+", signature: {two}') +
                      ROW.replace("f,", "g,").format(f'operator: "+", signature: {two}'),
                      "operator + of (const Tensor&, const Tensor&) is made by two rows: f and g.")
+
+    def test_refuses_a_method_without_a_tensor_to_call_it_on(self):
+        self.accepted(ROW.format('method: true, signature: "(Tensor x, int y)"'))
+        self.accepted(ROW.format('method: true, signature: "(Tensor! x, int y)"'))
+        self.refused(ROW.format('method: true, signature: "(int y, Tensor x)"'),
+                     "f: it cannot be a method, since its first parameter is no Tensor.")
+
+    def test_another_name_has_the_signatures_of_its_row(self):
+        one = ROW.format('signature: "(Tensor x, int y = 1)"')
+        rows = loaded(one + '  - {op: g, same_as: f, doc: "d."}\n')
+        self.assertEqual([s.text for s in rows[1].signatures], ["g(Tensor x, int y = 1)"])
+        self.refused(one + '  - {op: g, same_as: h, doc: "d."}\n', "g: `same_as` is 'h', which is no row, or another name itself.")
+        self.refused(ROW.format('signature: "(Tensor x) -> Tensor[]"') + '  - {op: g, same_as: f, doc: "d."}\n',
+                     "g: 'f' gives a list of tensors, and has no other names.")
 
     def test_refuses_a_name_made_twice(self):
         row = ROW.format('signature: "(Tensor x)"')

@@ -9,45 +9,53 @@ NUMPY_TYPES = {
     "f16": np.float16, "f32": np.float32, "f64": np.float64,
 }
 
-# Floating types NumPy does not have: (bits, exponent bits, mantissa bits, has infinities).
-NARROW = {"bf16": (16, 8, 7, True), "f8e4m3fn": (8, 4, 3, False), "f8e5m2": (8, 5, 2, True)}
+# Floating types NumPy does not have: (bits, exponent bits, mantissa bits, what there is beside finite numbers). "ieee" has
+# infinities and NaN, "fn" one NaN of each sign, "fnuz" one NaN where -0 would be, "finite" neither.
+NARROW = {
+    "bf16": (16, 8, 7, "ieee"), "f8e4m3fn": (8, 4, 3, "fn"), "f8e5m2": (8, 5, 2, "ieee"), "f8e4m3fnuz": (8, 4, 3, "fnuz"),
+    "f8e5m2fnuz": (8, 5, 2, "fnuz"), "f6e2m3": (6, 2, 3, "finite"), "f6e3m2": (6, 3, 2, "finite"), "f4e2m1": (4, 2, 1, "finite"),
+}
+
+# Integers narrower than a byte: (bits, signed).
+SMALL_INTEGERS = {"i4": (4, True), "u4": (4, False), "i2": (2, True), "u2": (2, False)}
 
 
-def _decode_table(bits, exponent_bits, mantissa_bits, has_infinity):
+def _decode_table(bits, exponent_bits, mantissa_bits, specials):
     codes = np.arange(1 << bits, dtype=np.int64)
     sign = np.where(codes >> (bits - 1), -1.0, 1.0)
     exponent = (codes >> mantissa_bits) & ((1 << exponent_bits) - 1)
     mantissa = (codes & ((1 << mantissa_bits) - 1)).astype(np.float64)
-    bias = (1 << (exponent_bits - 1)) - 1
+    bias = (1 << (exponent_bits - 1)) - (0 if specials == "fnuz" else 1)
     scaled = mantissa / (1 << mantissa_bits)
     value = np.where(exponent == 0, np.ldexp(scaled, 1 - bias), np.ldexp(1 + scaled, exponent - bias))
     top = exponent == (1 << exponent_bits) - 1
-    if has_infinity:
+    if specials == "ieee":
         value = np.where(top, np.where(mantissa == 0, np.inf, np.nan), value)
-    else:
+    elif specials == "fn":
         value = np.where(top & (mantissa == (1 << mantissa_bits) - 1), np.nan, value)
+    elif specials == "fnuz":
+        value = np.where(codes == 1 << (bits - 1), np.nan, value)
     return sign * value
 
 
 class Narrow:
     """Encodes by looking for the nearest value in the table of all of them; ties go to the even code."""
 
-    def __init__(self, bits, exponent_bits, mantissa_bits, has_infinity):
-        self.code_type = np.uint16 if bits == 16 else np.uint8
-        self.table = _decode_table(bits, exponent_bits, mantissa_bits, has_infinity)
-        half = 1 << (bits - 1)
-        self.sign_bit = half
-        positive = self.table[:half]
-        finite = np.isfinite(positive)
-        self.count = int(finite.sum())
+    def __init__(self, bits, exponent_bits, mantissa_bits, specials):
+        self.bits = bits
+        self.step = 2.0 ** -mantissa_bits  # from one number to the next one, relative
+        self.table = _decode_table(bits, exponent_bits, mantissa_bits, specials)
+        self.sign_bit = 1 << (bits - 1)
+        positive = self.table[: self.sign_bit]
+        self.count = int(np.isfinite(positive).sum())
         self.values = positive[: self.count]
         self.greatest = self.values[-1]
         # The value after the last one, if there were one. Numbers from half way to it on overflow.
         self.limit = self.greatest + (self.greatest - self.values[-2]) / 2
-        self.overflow = self.count  # infinity, or NaN in a format without infinity
-        self.nan = int(np.flatnonzero(np.isnan(positive))[0])
-        if has_infinity:
-            self.nan = self.count | (1 << (mantissa_bits - 1))
+        self.signs_of_zero = specials != "fnuz"
+        # Without a NaN, or with one alone, its code has the sign bit and nothing else.
+        self.nan = {"ieee": self.count | (1 << (mantissa_bits - 1)), "fn": self.count}.get(specials, self.sign_bit)
+        self.overflow = {"ieee": self.count, "finite": self.count - 1}.get(specials, self.nan)
 
     def decode(self, codes):
         return self.table[codes]
@@ -65,46 +73,72 @@ class Narrow:
         beyond = (magnitude > self.limit) | ((magnitude == self.limit) & ((self.count - 1) % 2 == 1))
         code = np.where(beyond, self.overflow, code)
         code = np.where(np.isnan(values), self.nan, code)
-        return (code | np.where(np.signbit(values), self.sign_bit, 0)).astype(self.code_type)
+        has_sign = np.signbit(values) & (self.signs_of_zero | (code != 0))
+        return code | np.where(has_sign, self.sign_bit, 0)
+
+
+class Powers:
+    """f8e8m0: code c is 2^(c - 127), and 255 is NaN. Half way goes up; what is not above 0 is NaN."""
+
+    bits, step, greatest = 8, 1.0, 2.0 ** 127
+    values = np.ldexp(1.0, np.arange(-127, 128))
+
+    def decode(self, codes):
+        return np.append(self.values, np.nan)[codes]
+
+    def encode(self, values):
+        mantissa, exponent = np.frexp(values)
+        code = np.maximum(exponent - 1 + (mantissa >= 0.75), -127) + 127
+        return np.where((values > 0) & (code <= 254) & np.isfinite(values), code, 255)
 
 
 NARROW_TYPES = {name: Narrow(*spec) for name, spec in NARROW.items()}
+NARROW_TYPES["f8e8m0"] = Powers()
 
 
 def is_float(dtype):
     return dtype.startswith(("f", "bf"))
 
 
+def bits_of(dtype):
+    if dtype in SMALL_INTEGERS:
+        return SMALL_INTEGERS[dtype][0]
+    return NARROW_TYPES[dtype].bits if dtype in NARROW_TYPES else 8 * np.dtype(NUMPY_TYPES[dtype]).itemsize
+
+
+def pack(codes, bits):
+    """Codes of this many bits, one behind the other from the low bits up."""
+    flat = np.asarray(codes, np.int64).ravel()
+    return np.packbits((flat[:, None] >> np.arange(bits) & 1).astype(np.uint8).ravel(), bitorder="little").tobytes()
+
+
+def unpack(data, bits, count):
+    flat = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little")[: count * bits].reshape(count, bits)
+    return (flat.astype(np.int64) << np.arange(bits)).sum(1)
+
+
 def to_storage(dtype, values):
-    """The bytes of `values`: an array of NARROW_TYPES' doubles, of small integers for i4 and u4, or of its own type."""
+    """The bytes of `values`: an array of NARROW_TYPES' doubles, of SMALL_INTEGERS' integers, or of its own type."""
     if dtype in NARROW_TYPES:
-        return NARROW_TYPES[dtype].encode(np.asarray(values, np.float64)).tobytes()
-    if dtype in ("i4", "u4"):
-        nibbles = np.asarray(values, np.int64).ravel() & 15
-        if nibbles.size % 2:
-            nibbles = np.append(nibbles, 0)
-        return (nibbles[0::2] | nibbles[1::2] << 4).astype(np.uint8).tobytes()
+        return pack(NARROW_TYPES[dtype].encode(np.asarray(values, np.float64)), bits_of(dtype))
+    if dtype in SMALL_INTEGERS:
+        return pack(values, bits_of(dtype))
     return np.ascontiguousarray(values, NUMPY_TYPES[dtype]).tobytes()
 
 
 def from_storage(dtype, data, shape):
+    count = int(np.prod(shape))
     if dtype in NARROW_TYPES:
-        narrow = NARROW_TYPES[dtype]
-        return narrow.decode(np.frombuffer(data, narrow.code_type)).reshape(shape)
-    if dtype in ("i4", "u4"):
-        packed = np.frombuffer(data, np.uint8).astype(np.int64)
-        nibbles = np.stack([packed & 15, packed >> 4], 1).ravel()[: int(np.prod(shape))]
-        return (nibbles - 16 * (nibbles > 7) * (dtype == "i4")).reshape(shape)
+        return NARROW_TYPES[dtype].decode(unpack(data, bits_of(dtype), count)).reshape(shape)
+    if dtype in SMALL_INTEGERS:
+        bits, signed = SMALL_INTEGERS[dtype]
+        codes = unpack(data, bits, count)
+        return (codes - (codes >> (bits - 1) << bits if signed else 0)).reshape(shape)
     return np.frombuffer(data, NUMPY_TYPES[dtype]).reshape(shape)
 
 
 def storage_bytes(dtype, shape):
-    count = int(np.prod(shape))
-    if dtype in NARROW_TYPES:
-        return count * NARROW_TYPES[dtype].code_type().nbytes
-    if dtype in ("i4", "u4"):
-        return (count + 1) // 2
-    return count * np.dtype(NUMPY_TYPES[dtype]).itemsize
+    return (int(np.prod(shape)) * bits_of(dtype) + 7) // 8
 
 
 def operand_text(role, dtype, shape):

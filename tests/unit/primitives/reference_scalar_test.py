@@ -88,7 +88,9 @@ UNARY = {
     "thresholded_relu": lambda x: np.where(np.isnan(x) | (x > A), x, 0),
     "shrink": None,  # its parameters are integers on integers: tested by itself
     "logical_not": np.logical_not, "bitwise_not": np.invert,
-    "isnan": np.isnan, "isinf": np.isinf,
+    "isnan": np.isnan, "isinf": np.isinf, "exp2": np.exp2, "erfc": special.erfc, "frac": lambda x: x - np.trunc(x),
+    "log_sigmoid": lambda x: -softplus(-x), "signbit": lambda x: np.signbit(x) & ~np.isnan(x), "sinc": np.sinc,
+    "tanhshrink": lambda x: x - np.tanh(x), "threshold": lambda x: np.where(np.isnan(x) | (x > A), x, B),
 }
 
 BINARY = {
@@ -99,11 +101,14 @@ BINARY = {
     "gt": np.greater, "ge": np.greater_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
     "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor, "shift_left": shift(True), "shift_right": shift(False),
-    "prelu": lambda x, y: np.where(x >= 0, x, y * x),
+    "prelu": lambda x, y: np.where(x >= 0, x, y * x), "atan2": np.arctan2, "hypot": np.hypot, "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2, "xlogy": special.xlogy, "copysign": lambda x, y: np.where(np.isnan(y), np.abs(x), np.copysign(x, y)),
+    "heaviside": lambda x, y: np.where(x == 0, y, x > 0), "fmax": np.fmax, "fmin": np.fmin,
 }
 
 TERNARY = {
     "where": np.where, "clamp": lambda x, y, z: np.minimum(np.maximum(x, y), z), "fma": lambda x, y, z: x * y + z,
+    "lerp": lambda x, y, z: np.where(np.abs(z) < 0.5, x + z * (y - x), y - (y - x) * (1 - z)),
 }
 
 REDUCE = {
@@ -118,20 +123,29 @@ LOOSE = 1e-11
 # Where the parts cancel or overflow on the way, the row's result is what its expression gives, not the true value: not
 # compared beyond these magnitudes.
 REACH = {"gelu": 3, "gelu_tanh": 2, "sigmoid": 700, "silu": 700, "mish": 30, "softplus": 30, "sin": 1e5, "cos": 1e5, "tan": 1e5}
-STEP = {"f16": 2.0 ** -10, "f32": 2.0 ** -23, "bf16": 2.0 ** -7, "f8e4m3fn": 2.0 ** -3, "f8e5m2": 2.0 ** -2, "f64": 0}
+STEP = {"f16": 2.0 ** -10, "f32": 2.0 ** -23, "f64": 0} | {name: kind.step for name, kind in driver.NARROW_TYPES.items()}
+
+
+def range_of(dtype):
+    """The least integer of one of SMALL_INTEGERS, and the one after the greatest."""
+    bits, signed = driver.SMALL_INTEGERS[dtype]
+    return (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
 
 
 def special_values(dtype):
     if driver.is_float(dtype):
-        least = {"f16": 2.0 ** -24, "f32": 2.0 ** -149, "f64": 5e-324, "bf16": 2.0 ** -133, "f8e4m3fn": 2.0 ** -9, "f8e5m2": 2.0 ** -16}[dtype]
-        greatest = {"f16": 65504.0, "f32": float(np.finfo(np.float32).max), "f64": np.finfo(np.float64).max,
-                    "bf16": 3.3895313892515355e38, "f8e4m3fn": 448.0, "f8e5m2": 57344.0}[dtype]
+        if dtype in driver.NARROW_TYPES:
+            kind = driver.NARROW_TYPES[dtype]
+            least, greatest = kind.values[kind.values > 0][0], kind.greatest
+        else:
+            least = {"f16": 2.0 ** -24, "f32": 2.0 ** -149, "f64": 5e-324}[dtype]
+            greatest = float(np.finfo(driver.NUMPY_TYPES[dtype]).max)
         return np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.5, 3.5, 100.0, -100.0,
                          least, -least, greatest, -greatest])
     if dtype == "bool":
         return np.array([False, True])
-    if dtype in ("i4", "u4"):
-        return np.arange(-8, 8) if dtype == "i4" else np.arange(16)
+    if dtype in driver.SMALL_INTEGERS:
+        return np.arange(*range_of(dtype))
     info = np.iinfo(driver.NUMPY_TYPES[dtype])
     values = {info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 3, 7}
     if info.min < 0:
@@ -144,8 +158,8 @@ def random_values(dtype, rng, count, reach=8.0):
         return rng.uniform(-reach, reach, count)
     if dtype == "bool":
         return rng.integers(0, 2, count).astype(bool)
-    if dtype in ("i4", "u4"):
-        return rng.integers(-8, 8, count) if dtype == "i4" else rng.integers(0, 16, count)
+    if dtype in driver.SMALL_INTEGERS:
+        return rng.integers(*range_of(dtype), count)
     info = np.iinfo(driver.NUMPY_TYPES[dtype])
     return rng.integers(max(info.min, -100), min(info.max, 100), count, dtype=driver.NUMPY_TYPES[dtype])
 
@@ -156,7 +170,7 @@ def rounded(dtype, values):
 
 
 def compute_array(dtype, values):
-    """In the type the row is computed in: double, or the integer itself (i4 and u4 in 64 bits, wrapped when stored)."""
+    """In the type the row is computed in: double, or the integer itself (the small ones in 64 bits, wrapped when stored)."""
     values = rounded(dtype, values)
     return values.astype(np.float64) if driver.is_float(dtype) else values
 
@@ -168,7 +182,7 @@ class ScalarRows(unittest.TestCase):
         if name in REACH:
             within = (np.abs(inputs[0]) <= REACH[name]) | ~np.isfinite(inputs[0])
         if result == "bool" or not driver.is_float(dtype):
-            if dtype in ("i4", "u4") and result != "bool":
+            if dtype in driver.SMALL_INTEGERS and result != "bool":
                 want = rounded(dtype, want.astype(np.int64))
             bad = within & (got != want.astype(got.dtype))
         else:

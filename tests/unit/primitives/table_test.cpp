@@ -52,18 +52,23 @@ TEST(Table, DomainsHoldTheirTypes) {
 }
 
 TEST(Table, RolesReadBack) {
-  for (int32_t role :
-       {EP_ROLE_DST, EP_ROLE_SRC_B, EP_ROLE_INV_STD, EP_ROLE_DST_INDICES, EP_ROLE_EPILOGUE_0 + 3,
-        EP_ROLE_WEIGHT_ZERO_POINT, EP_ROLE_GRADIENT, EP_ROLE_SHIFT_GRADIENT, EP_ROLE_SRC_0 + 15, EP_ROLE_DST_0 + 7}) {
+  for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC_B, EP_ROLE_INV_STD, EP_ROLE_DST_INDICES, EP_ROLE_EPILOGUE_0 + 3,
+                       EP_ROLE_WEIGHT_ZERO_POINT, EP_ROLE_GRADIENT, EP_ROLE_SHIFT_GRADIENT, EP_ROLE_DST_COUNT,
+                       EP_ROLE_DST_COUNTS, EP_ROLE_SRC_0 + 15, EP_ROLE_DST_0 + 7, EP_ROLE_LENGTHS,
+                       EP_ROLE_RECURRENT_WEIGHT, EP_ROLE_DST_CELL, EP_ROLE_DST_LOG}) {
     EXPECT_EQ(role_from_name(role_name(role)), role);
   }
   EXPECT_EQ(role_name(EP_ROLE_EPILOGUE_0 + 3), "epilogue_3");
-  EXPECT_EQ(role_name(EP_ROLE_SHIFT_GRADIENT + 1), "");
+  EXPECT_EQ(role_name(EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES - 1 + 4096), "");
   EXPECT_EQ(role_name(0), "");
   EXPECT_TRUE(is_output(EP_PRIMITIVE_split, EP_ROLE_DST_0 + 2));
   EXPECT_TRUE(is_output(EP_PRIMITIVE_layer_norm, EP_ROLE_MEAN));
   EXPECT_TRUE(is_output(EP_PRIMITIVE_batch_norm_training, EP_ROLE_INV_STD));
   EXPECT_TRUE(is_output(EP_PRIMITIVE_layer_norm_backward, EP_ROLE_SCALE_GRADIENT));
+  EXPECT_TRUE(is_output(EP_PRIMITIVE_unique, EP_ROLE_DST_INVERSE));
+  EXPECT_TRUE(is_output(EP_PRIMITIVE_recurrent, EP_ROLE_DST_HIDDEN));
+  EXPECT_FALSE(is_output(EP_PRIMITIVE_recurrent, EP_ROLE_HIDDEN));
+  EXPECT_TRUE(is_output(EP_PRIMITIVE_linear_algebra, EP_ROLE_DST_VECTORS_H));
   EXPECT_FALSE(is_output(EP_PRIMITIVE_layer_norm_backward, EP_ROLE_MEAN));
   EXPECT_FALSE(is_output(EP_PRIMITIVE_batch_norm, EP_ROLE_MEAN));
 }

@@ -101,6 +101,29 @@ std::vector<RuleCase> poolings(size_t outputs) {
           {"ceil", {"S0, 3, S1, S2"}, words(ceil), {}, outputs}};
 }
 
+std::vector<RuleCase> transforms() {
+  FourierAttributes pairs{}, half{}, real{};
+  pairs.transform.form = EP_FFT_COMPLEX;
+  half.transform.form = EP_FFT_REAL_TO_HALF;
+  half.length = 5;
+  real.transform.form = EP_FFT_HALF_TO_REAL;
+  real.length = 8;
+  return {
+      {"pairs", {"S0, S1, 2"}, words(pairs)}, {"half", {"8, S1"}, words(half)}, {"real", {"5, S1, 2"}, words(real)}};
+}
+
+std::vector<RuleCase> matrices(const OpInfo& op) {
+  LinearAlgebraAttributes attributes{};
+  attributes.k = 4;
+  const auto of = [&](std::string name, int32_t kind, std::vector<std::string> inputs) {
+    attributes.how.op = kind;
+    return std::vector<RuleCase>{{std::move(name), std::move(inputs), words(attributes), {}, op.output_count}};
+  };
+  if (op.output_count == 3) return of("values", EP_LINEAR_SVD, {"S0, 6, 4"});
+  if (op.output_count == 2) return of("factors", EP_LINEAR_QR, {"S0, 6, 4"});
+  return of("solved", EP_LINEAR_SOLVE, {"S0, 4, 4", "S0, 4, S1"});
+}
+
 std::vector<RuleCase> assemblies(const OpInfo& op) {
   const auto first = words(AxisAttributes{.axis = 0, .reserved = 0}),
              second = words(AxisAttributes{.axis = 1, .reserved = 0});
@@ -308,6 +331,16 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
     random.dtype = DType::f32;
     random.distribution = EP_RANDOM_UNIFORM;
     return {sized("given", {}, {"S0", "3", "S0*S1"}, random)};
+  }
+  if (rule == ops::infer_resize<SymCall>) {
+    return {sized("given", {"S0, S1"}, {"S0", "S1*2"}, ResizeAttributes{})};
+  }
+  if (rule == ops::infer_fourier<SymCall>) return transforms();
+  if (rule == ops::infer_linear_algebra<SymCall>) return matrices(op);
+  if (rule == ops::infer_recurrent<SymCall>) {
+    RecurrentAttributes layer{};
+    layer.layer.cell = EP_CELL_LSTM;
+    return {{"layer", {"S0, S1, 8", "12, 8", "12, 3"}, words(layer), {}, op.output_count}};
   }
   if (rule == ops::infer_slice_scatter<SymCall>) {
     return written(slices(), {"S0, S1", "S0, S1 - 1", "S0, S3", "S0, 5", "S0, 5", "S0, S3 - S2"});

@@ -208,5 +208,14 @@ TEST_F(Print, StreamsTheSameText) {
   EXPECT_EQ(out.str(), fmt::format("x = {};", tensor));
 }
 
+TEST(Print, ShowsDimsDTypesDevicesAndNumbers) {
+  std::ostringstream out;
+  out << Dims{2, 3} << ' ' << DType::bf16 << ' ' << Scalar(2) << ' ' << Scalar(0.5) << ' ' << Scalar(true);
+  EXPECT_EQ(out.str(), "[2, 3] bf16 2 0.5 true");
+  out.str({});
+  out << Device::host();
+  EXPECT_EQ(out.str(), Device::host().spelling());
+}
+
 }  // namespace
 }  // namespace tenon::testing

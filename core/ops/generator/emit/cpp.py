@@ -34,6 +34,19 @@ def inplace_signatures(op):
     return chosen
 
 
+def method_signatures(signatures):
+    """Those that start with a tensor, on which a method is called."""
+    return [s for s in signatures if s.parameters[0].type in ("Tensor", "Tensor!") and not s.parameters[0].optional]
+
+
+def method_parameters(signature, defaults):
+    return cpp_parameters(Signature(signature.op, signature.parameters[1:], signature.result), defaults)
+
+
+def method_arguments(signature):
+    return call_arguments(Signature(signature.op, signature.parameters[1:], signature.result), "*this")
+
+
 def wrap_comment(text, width=117):
     lines, line = [], ""
     for word in text.split():

@@ -34,7 +34,8 @@ def make_structs(rows, abi_header):
     return structs
 
 
-WORDS = {"int32_t": "i32", "uint32_t": "u32", "int64_t": "i64", "DType": "dtype", "DimsAttribute": "dims", "TextAttribute": "text"}
+WORDS = {"int32_t": "i32", "uint32_t": "u32", "int64_t": "i64", "DType": "dtype", "DimsAttribute": "dims", "TextAttribute": "text",
+         "double": "f64"}
 
 
 def flat_fields(structs, abi_header):

@@ -12,8 +12,9 @@ from generator.model.signature import check_overloads, parse_signature
 ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite")
 ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "order", "outputs", "attributes", "scalars",
-            "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", "gradient", *FORMS}
-OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
+            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", *FORMS}
+OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
+             ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
 DEFAULT_SIGNATURES = {
     "unary": ["(Tensor input)"],
     "binary": ["(Tensor input, Tensor other)", "(Tensor input, Scalar other)", "(Scalar input, Tensor other)"],
@@ -46,6 +47,8 @@ class Op:
     inputs: int = 0
     decompose: bool = False
     operator: str = ""
+    method: bool = False
+    same_as: str = ""
     on_bool: str = ""
     refuses_bool: str = ""  # where one argument is bool
     refuses_bools: str = ""  # where both are
@@ -180,6 +183,10 @@ def make_op(row, structs, abi):
     op.operator = row.get("operator", "")
     if op.operator:
         check_operator(op)
+    op.same_as = row.get("same_as", "")
+    op.method = bool(row.get("method", False))
+    if op.method and not all(s.parameters and s.parameters[0].type in ("Tensor", "Tensor!") for s in signatures[:1]):
+        raise OpListError(f"{name}: it cannot be a method, since its first parameter is no Tensor.")
     op.inputs = row.get("inputs", 0)
     op.attributes = row.get("attributes", "")
     if op.attributes and form != "composite" and op.attributes not in structs:

@@ -6,13 +6,31 @@ from generator.model.abi import read_abi
 from generator.model.attributes import make_structs
 from generator.model.errors import OpListError
 from generator.model.gradient import read_gradient
-from generator.model.op import make_op, operands
+from generator.model.op import DEFAULT_SIGNATURES, make_op, operands
+
+
+def with_other_names(rows):
+    """The rows; one that is `same_as` another becomes a composite with the signatures of that one."""
+    named = {row.get("op"): row for row in rows}
+    for row in rows:
+        if "same_as" not in row:
+            yield row
+            continue
+        other = named.get(row["same_as"])
+        if other is None or "same_as" in other:
+            raise OpListError(f"{row.get('op')}: `same_as` is '{row['same_as']}', which is no row, or another name itself.")
+        form = next((form for form in DEFAULT_SIGNATURES if form in other), "")
+        texts = other.get("signatures") or ([other["signature"]] if "signature" in other else DEFAULT_SIGNATURES.get(form, []))
+        if any("Tensor[]" in text.partition("->")[2] for text in texts):
+            raise OpListError(f"{row.get('op')}: '{row['same_as']}' gives a list of tensors, and has no other names.")
+        yield {**row, "composite": True, "signatures": texts}
 
 
 def load(path, ep_api):
     data = yaml.safe_load(path.read_text())
     abi = read_abi(ep_api)
     structs = make_structs(data.get("attributes") or {}, (ep_api / "ep_api.h").read_text())
+    data["ops"] = list(with_other_names(data["ops"]))
     ops = [make_op(row, structs, abi) for row in data["ops"]]
     names = {}
     for op in ops:

@@ -22,6 +22,13 @@ class IntList {
     size_ = values.size();
   }
   IntList(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()) {}
+  // Numbers of another integer type are kept in `wide` for the call.
+  template <std::integral T>
+  requires(!std::same_as<T, int64_t>) IntList(const std::vector<T>& values, std::vector<int64_t>&& wide = {}) {
+    wide.assign(values.begin(), values.end());
+    data_ = wide.data();
+    size_ = wide.size();
+  }
   IntList(const Dims& dims) : data_(dims.data()), size_(dims.size()) {}
   IntList(std::span<const int64_t> values) : data_(values.data()), size_(values.size()) {}
   // Sizes of which some may be expressions (size_list.h). Who reads them as numbers binds the recording to them.

@@ -1,0 +1,188 @@
+// Element-wise functions that are written in others.
+#include <cmath>
+#include <limits>
+
+#include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/operators.h"
+
+namespace tenon::functors {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kDegrees = 57.295779513082320877;  // of a radian
+
+Tensor floating(std::string_view op, const Tensor& input) {
+  require_defined(op, "input", input);
+  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
+}
+
+// The greatest finite number of a floating dtype.
+double greatest(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return std::numeric_limits<double>::max();
+    case DType::f16: return 65504;
+    case DType::bf16: return 3.3895313892515355e38;
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
+template <class A, class B>
+Tensor quotient(const A& a, const B& b) {
+  return tenon::div(a, b);
+}
+
+Tensor wide(const Tensor& x) { return tenon::cast(x, DType::f64); }
+Scalar wide(const Scalar& x) { return Scalar(x.to_double()); }
+
+// c[0] + c[1] x + ...
+Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
+  Tensor result;
+  for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
+    result = result.defined() ? result * x + *c : tenon::full_like(x, Scalar(*c));
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor deg2rad(const Tensor& input) { return floating("deg2rad", input) * (1 / kDegrees); }
+Tensor rad2deg(const Tensor& input) { return floating("rad2deg", input) * kDegrees; }
+
+Tensor positive(const Tensor& input) {
+  require_defined("positive", "input", input);
+  if (input.dtype() == DType::boolean) refuse("positive: a bool tensor has no sign.");
+  return input;
+}
+
+Tensor true_divide(const Tensor& input, const Tensor& other) { return quotient(input, other); }
+Tensor true_divide(const Tensor& input, Scalar other) { return quotient(input, other); }
+Tensor true_divide(Scalar input, const Tensor& other) { return quotient(input, other); }
+
+Tensor rsub(const Tensor& input, const Tensor& other, Scalar alpha) { return tenon::sub(other, input, alpha); }
+Tensor rsub(const Tensor& input, Scalar other, Scalar alpha) { return tenon::sub(other, input, alpha); }
+
+Tensor float_power(const Tensor& input, const Tensor& exponent) {
+  require_defined("float_power", "input", input);
+  require_defined("float_power", "exponent", exponent);
+  return tenon::pow(wide(input), wide(exponent));
+}
+Tensor float_power(const Tensor& input, Scalar exponent) {
+  require_defined("float_power", "input", input);
+  return tenon::pow(wide(input), wide(exponent));
+}
+Tensor float_power(Scalar input, const Tensor& exponent) {
+  require_defined("float_power", "exponent", exponent);
+  return tenon::pow(wide(input), wide(exponent));
+}
+
+Tensor ldexp(const Tensor& input, const Tensor& other) {
+  return floating("ldexp", input) * tenon::exp2(floating("ldexp", other));
+}
+
+Tensor isposinf(const Tensor& input) {
+  require_defined("isposinf", "input", input);
+  return tenon::eq(input, Scalar(kInfinity));
+}
+Tensor isneginf(const Tensor& input) {
+  require_defined("isneginf", "input", input);
+  return tenon::eq(input, Scalar(-kInfinity));
+}
+Tensor isreal(const Tensor& input) {
+  require_defined("isreal", "input", input);
+  return tenon::full(ShapeOf(input).list(), Scalar(true), DType::boolean, input.device());
+}
+
+Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+  require_defined("nan_to_num", "input", input);
+  if (!is_floating(input.dtype())) return input;
+  const double most = greatest(input.dtype());
+  Tensor result = tenon::where(tenon::isnan(input), Scalar(nan), input);
+  if (!posinf && !neginf) return tenon::clamp(result, Scalar(-most), Scalar(most));
+  result = tenon::where(tenon::isposinf(input), Scalar(posinf.value_or(most)), result);
+  return tenon::where(tenon::isneginf(input), Scalar(neginf.value_or(-most)), result);
+}
+
+Tensor clamp_min(const Tensor& input, Scalar min) { return tenon::maximum(input, min); }
+Tensor clamp_min(const Tensor& input, const Tensor& min) { return tenon::maximum(input, min); }
+Tensor clamp_max(const Tensor& input, Scalar max) { return tenon::minimum(input, max); }
+Tensor clamp_max(const Tensor& input, const Tensor& max) { return tenon::minimum(input, max); }
+
+Tensor hardtanh(const Tensor& input, double min_val, double max_val) {
+  require_defined("hardtanh", "input", input);
+  if (!(min_val <= max_val)) refuse("hardtanh: min_val is {}, which is above max_val, {}.", min_val, max_val);
+  return tenon::clamp(input, Scalar(min_val), Scalar(max_val));
+}
+Tensor relu6(const Tensor& input) { return tenon::clamp(input, Scalar(0), Scalar(6)); }
+Tensor hardsigmoid(const Tensor& input) { return tenon::hard_sigmoid(input); }
+Tensor softshrink(const Tensor& input, double lambd) {
+  if (!(lambd >= 0)) refuse("softshrink: lambd is {}; it must be at least 0.", lambd);
+  return tenon::shrink(input, lambd, lambd);
+}
+Tensor hardshrink(const Tensor& input, double lambd) { return tenon::shrink(input, lambd, 0); }
+Tensor softmin(const Tensor& input, int64_t dim, DType dtype) {
+  require_defined("softmin", "input", input);
+  return tenon::softmax(tenon::neg(dtype == DType::none ? input : tenon::cast(input, dtype)), dim);
+}
+
+Tensor glu(const Tensor& input, int64_t dim) {
+  require_defined("glu", "input", input);
+  if (input.rank() == 0) refuse("glu: a tensor of rank 0 has no axis to halve.");
+  const int32_t axis = axis_of("glu", dim, input.rank());
+  const int64_t length = input.dim(axis);
+  if (length % 2 != 0) refuse("glu: axis {} has length {}, which has no half.", axis, length);
+  return tenon::narrow(input, axis, 0, length / 2) * tenon::sigmoid(tenon::narrow(input, axis, length / 2, length / 2));
+}
+
+Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  return tenon::add(input, tenon::mul(tensor1, tensor2), value);
+}
+Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
+  return tenon::add(input, tenon::div(tensor1, tensor2), value);
+}
+
+Tensor logit(const Tensor& input, std::optional<double> eps) {
+  Tensor x = floating("logit", input);
+  if (eps) x = tenon::clamp(x, Scalar(*eps), Scalar(1 - *eps));
+  return tenon::log(x / (1 - x));
+}
+
+Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  require_defined("isclose", "input", input);
+  require_defined("isclose", "other", other);
+  if (input.dtype() != other.dtype()) {
+    refuse("isclose: input is {} and other {}; they must be one.", dtype_name(input.dtype()),
+           dtype_name(other.dtype()));
+  }
+  Tensor same = tenon::eq(input, other);
+  if (!is_floating(input.dtype()) && rtol == 0 && atol == 0) return same;
+  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f64;
+  const Tensor a = tenon::cast(input, dtype), b = tenon::cast(other, dtype);
+  // An infinite bound allows nothing: of an infinite `other` only itself is close.
+  const Tensor near = tenon::le(tenon::abs(a - b), tenon::abs(b) * rtol + atol);
+  same = tenon::logical_or(same, tenon::logical_and(near, tenon::isfinite(b)));
+  return equal_nan ? tenon::logical_or(same, tenon::logical_and(tenon::isnan(a), tenon::isnan(b))) : same;
+}
+
+// M. Giles' approximation in float (GPU Computing Gems, 2012), made exact for f64 by two steps of Newton's method.
+Tensor erfinv(const Tensor& input) {
+  const Tensor x = floating("erfinv", input);
+  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor y = tenon::cast(x, dtype);
+  const Tensor w = -tenon::log((1 - y) * (1 + y));
+  const Tensor near = polynomial(w - 2.5, {1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087,
+                                           -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08});
+  const Tensor far = polynomial(tenon::sqrt(tenon::maximum(w, 5.0)) - 3.0,
+                                {2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844,
+                                 0.00134934322, 0.000100950558, -0.000200214257});
+  Tensor result = tenon::where(tenon::lt(w, 5.0), near, far) * y;
+  for (int step = 0; step < (dtype == DType::f64 ? 2 : 1); ++step) {
+    const Tensor error = tenon::where(tenon::ge(y, 0), (1 - y) - tenon::erfc(result), tenon::erfc(-result) - (1 + y));
+    const Tensor better = result + error * tenon::exp(tenon::square(result)) * 0.88622692545275801365;
+    result = tenon::where(tenon::lt(tenon::abs(y), 1), better, result);
+  }
+  const Tensor ends = tenon::where(tenon::eq(tenon::abs(y), 1), y * kInfinity, std::nan(""));
+  return tenon::cast(tenon::where(tenon::lt(tenon::abs(y), 1), result, ends), x.dtype());
+}
+
+}  // namespace tenon::functors

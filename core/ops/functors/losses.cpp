@@ -1,0 +1,273 @@
+// Losses: how far a prediction is from a target, as PyTorch's torch.nn.functional has them.
+#include <cmath>
+
+#include "core/ops/functors/apply.h"
+#include "core/ops/operators.h"
+
+namespace tenon::functors {
+namespace {
+
+enum class Reduction : uint8_t { none, mean, sum };
+
+Reduction reduction_of(std::string_view op, std::string_view word) {
+  if (word == "mean") return Reduction::mean;
+  if (word == "sum") return Reduction::sum;
+  if (word == "none") return Reduction::none;
+  refuse("{}: reduction is '{}'; it may be 'none', 'mean' or 'sum'.", op, word);
+}
+
+Tensor reduced(const Tensor& losses, Reduction reduction) {
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::mean ? tenon::mean(losses) : tenon::sum(losses);
+}
+
+void require_pair(std::string_view op, const Tensor& input, const Tensor& target) {
+  require_defined(op, "input", input);
+  require_defined(op, "target", target);
+}
+
+void require_one_shape(std::string_view op, const Tensor& input, const Tensor& target) {
+  require_pair(op, input, target);
+  if (!(input.dims() == target.dims())) {
+    refuse("{}: input has shape {} and target {}; they must be one.", op, input.dims(), target.dims());
+  }
+}
+
+Tensor weighted(const Tensor& losses, const Tensor& weight) { return weight.defined() ? losses * weight : losses; }
+
+// `target` as classes of `log_probabilities` [n, c, d..] or [c].
+struct Classes {
+  Tensor index;  // without the ignored ones, which are 0
+  Tensor kept;   // whether a target counts
+};
+
+Classes classes_of(std::string_view op, const Tensor& target, int64_t ignore_index) {
+  if (!is_integer(target.dtype())) {
+    refuse("{}: target must be classes, which are integers, not {}.", op, dtype_name(target.dtype()));
+  }
+  const Tensor index = tenon::cast(target, DType::i64);
+  const Tensor kept = tenon::ne(index, Scalar(ignore_index));
+  return {tenon::where(kept, index, Scalar(0)), kept};
+}
+
+// log_probabilities has its classes on `axis`; the result has the shape of target.
+Tensor of_classes(const Tensor& log_probabilities, int32_t axis, const Classes& classes) {
+  return tenon::squeeze(tenon::gather(log_probabilities, axis, tenon::unsqueeze(classes.index, axis)), axis);
+}
+
+int32_t class_axis(std::string_view op, const Tensor& input) {
+  require_defined(op, "input", input);
+  if (input.rank() == 0) refuse("{}: input of rank 0 has no axis of classes.", op);
+  return input.rank() == 1 ? 0 : 1;
+}
+
+void require_targets(std::string_view op, const Tensor& input, int32_t axis, const Tensor& target) {
+  Dims wanted = input.dims();
+  wanted.erase(axis);
+  if (!(target.dims() == wanted)) {
+    refuse("{}: target has shape {}; of input {} it must have shape {}.", op, target.dims(), input.dims(), wanted);
+  }
+}
+
+// The weight of each target.
+Tensor weights_of(const Tensor& weight, const Classes& classes, DType dtype) {
+  const Tensor kept = tenon::cast(classes.kept, dtype);
+  return weight.defined() ? tenon::gather_slices(weight, 0, classes.index) * kept : kept;
+}
+
+Tensor likelihood(std::string_view op, const Tensor& log_probabilities, const Tensor& target, const Tensor& weight,
+                  int64_t ignore_index, std::string_view word) {
+  const Reduction reduction = reduction_of(op, word);
+  const int32_t axis = class_axis(op, log_probabilities);
+  require_defined(op, "target", target);
+  require_targets(op, log_probabilities, axis, target);
+  const Classes classes = classes_of(op, target, ignore_index);
+  const Tensor weights = weights_of(weight, classes, log_probabilities.dtype());
+  const Tensor losses = -of_classes(log_probabilities, axis, classes) * weights;
+  return reduction == Reduction::mean ? tenon::sum(losses) / tenon::sum(weights) : reduced(losses, reduction);
+}
+
+// Shares of 1: each target spreads `smoothing` of itself over all classes.
+Tensor smoothed(const Tensor& logs, int32_t axis, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                Reduction reduction, double smoothing) {
+  const Classes classes = classes_of("cross_entropy", target, ignore_index);
+  const Tensor weights = weights_of(weight, classes, logs.dtype());
+  Tensor spread = logs;
+  if (weight.defined()) {
+    Dims along = Dims::filled(logs.rank(), 1);
+    along[axis] = logs.dim(axis);
+    spread = logs * tenon::reshape(weight, along);
+  }
+  const Tensor kept = tenon::cast(classes.kept, logs.dtype());
+  const Tensor plain = -of_classes(logs, axis, classes) * weights;
+  const Tensor even = -tenon::sum(spread, axis) * kept;
+  const double part = smoothing / static_cast<double>(logs.dim(axis));
+  if (reduction == Reduction::mean) {
+    const Tensor count = tenon::sum(weights);
+    return (tenon::sum(plain) * (1 - smoothing) + tenon::sum(even) * part) / count;
+  }
+  return reduced(plain * (1 - smoothing) + even * part, reduction);
+}
+
+}  // namespace
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  require_pair("mse_loss", input, target);
+  return reduced(tenon::square(input - target), reduction_of("mse_loss", reduction));
+}
+
+Tensor l1_loss(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  require_pair("l1_loss", input, target);
+  return reduced(tenon::abs(input - target), reduction_of("l1_loss", reduction));
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double beta) {
+  require_pair("smooth_l1_loss", input, target);
+  if (!(beta >= 0)) refuse("smooth_l1_loss: beta is {}; it must be at least 0.", beta);
+  if (beta == 0) return tenon::l1_loss(input, target, reduction);
+  const Tensor distance = tenon::abs(input - target);
+  const Tensor near = tenon::square(distance) * (0.5 / beta);
+  return reduced(tenon::where(tenon::lt(distance, beta), near, distance - 0.5 * beta),
+                 reduction_of("smooth_l1_loss", reduction));
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
+  require_pair("huber_loss", input, target);
+  if (!(delta > 0)) refuse("huber_loss: delta is {}; it must be above 0.", delta);
+  const Tensor distance = tenon::abs(input - target);
+  const Tensor near = tenon::square(distance) * 0.5;
+  return reduced(tenon::where(tenon::le(distance, delta), near, (distance - 0.5 * delta) * delta),
+                 reduction_of("huber_loss", reduction));
+}
+
+Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                std::string_view reduction) {
+  return likelihood("nll_loss", input, target, weight, ignore_index, reduction);
+}
+
+Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                     std::string_view reduction, double label_smoothing) {
+  constexpr std::string_view op = "cross_entropy";
+  const int32_t axis = class_axis(op, input);
+  require_defined(op, "target", target);
+  if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
+    refuse("{}: label_smoothing is {}; it must be within 0 and 1.", op, label_smoothing);
+  }
+  const Tensor logs = tenon::log_softmax(input, axis);
+  if (is_floating(target.dtype())) {
+    require_one_shape(op, input, target);
+    Tensor shares = target;
+    if (label_smoothing > 0) {
+      shares = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(input.dim(axis));
+    }
+    if (weight.defined()) {
+      Dims along = Dims::filled(input.rank(), 1);
+      along[axis] = input.dim(axis);
+      shares = shares * tenon::reshape(weight, along);
+    }
+    const Tensor losses = -tenon::sum(logs * shares, axis);
+    const Reduction how = reduction_of(op, reduction);
+    return how == Reduction::mean ? tenon::sum(losses) / static_cast<double>(std::max<int64_t>(losses.elements(), 1))
+                                  : reduced(losses, how);
+  }
+  if (label_smoothing == 0) return likelihood(op, logs, target, weight, ignore_index, reduction);
+  require_targets(op, input, axis, target);
+  return smoothed(logs, axis, target, weight, ignore_index, reduction_of(op, reduction), label_smoothing);
+}
+
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
+                            std::string_view reduction) {
+  require_one_shape("binary_cross_entropy", input, target);
+  // As PyTorch: logarithms end at -100, so that no loss is infinite.
+  const Tensor yes = tenon::maximum(tenon::log(input), -100.0);
+  const Tensor no = tenon::maximum(tenon::log(1 - input), -100.0);
+  return reduced(weighted((target - 1) * no - target * yes, weight), reduction_of("binary_cross_entropy", reduction));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target, const Tensor& weight,
+                                        std::string_view reduction, const Tensor& pos_weight) {
+  constexpr std::string_view op = "binary_cross_entropy_with_logits";
+  require_one_shape(op, input, target);
+  const Tensor yes = tenon::logsigmoid(input);
+  const Tensor no = tenon::logsigmoid(-input);
+  const Tensor share = pos_weight.defined() ? target * pos_weight : target;
+  return reduced(weighted((target - 1) * no - share * yes, weight), reduction_of(op, reduction));
+}
+
+Tensor kl_div(const Tensor& input, const Tensor& target, std::string_view reduction, bool log_target) {
+  require_pair("kl_div", input, target);
+  const Tensor losses =
+      log_target ? tenon::exp(target) * (target - input) : tenon::xlogy(target, target) - target * input;
+  if (reduction == "batchmean") {
+    if (losses.rank() == 0) refuse("kl_div: reduction 'batchmean' needs a batch axis.");
+    return tenon::sum(losses) / static_cast<double>(losses.dim(0));
+  }
+  return reduced(losses, reduction_of("kl_div", reduction));
+}
+
+Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full, double eps,
+                        std::string_view reduction) {
+  require_pair("poisson_nll_loss", input, target);
+  Tensor losses = log_input ? tenon::exp(input) - target * input : input - target * tenon::log(input + eps);
+  if (full) {
+    const Tensor safe = tenon::maximum(target, 1.0);
+    const Tensor stirling = safe * tenon::log(safe) - safe + tenon::log(safe * 6.283185307179586) * 0.5;
+    losses = losses + tenon::where(tenon::gt(target, 1.0), stirling, Scalar(0.0));
+  }
+  return reduced(losses, reduction_of("poisson_nll_loss", reduction));
+}
+
+Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
+                         std::string_view reduction) {
+  require_pair("gaussian_nll_loss", input, target);
+  require_defined("gaussian_nll_loss", "var", var);
+  const Tensor spread = tenon::maximum(var, eps);
+  Tensor losses = (tenon::log(spread) + tenon::square(input - target) / spread) * 0.5;
+  if (full) losses = losses + 0.9189385332046727;
+  return reduced(losses, reduction_of("gaussian_nll_loss", reduction));
+}
+
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, std::string_view reduction) {
+  require_pair("soft_margin_loss", input, target);
+  return reduced(tenon::softplus(-target * input), reduction_of("soft_margin_loss", reduction));
+}
+
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin, std::string_view reduction) {
+  require_pair("hinge_embedding_loss", input, target);
+  const Tensor apart = tenon::where(tenon::ne(target, 1), tenon::relu(margin - input), Scalar(0.0));
+  const Tensor alike = tenon::where(tenon::ne(target, -1), input, Scalar(0.0));
+  return reduced(apart + alike, reduction_of("hinge_embedding_loss", reduction));
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
+                           std::string_view reduction) {
+  require_defined("margin_ranking_loss", "input1", input1);
+  require_defined("margin_ranking_loss", "input2", input2);
+  require_defined("margin_ranking_loss", "target", target);
+  return reduced(tenon::relu(-target * (input1 - input2) + margin), reduction_of("margin_ranking_loss", reduction));
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,
+                             std::string_view reduction) {
+  require_defined("cosine_embedding_loss", "target", target);
+  const int64_t last = input1.rank() - 1;
+  const Tensor products = tenon::sum(input1 * input2, last);
+  constexpr double kLeast = 1e-12;
+  const Tensor lengths = tenon::sqrt((tenon::sum(tenon::square(input1), last) + kLeast) *
+                                     (tenon::sum(tenon::square(input2), last) + kLeast));
+  const Tensor cosine = products / lengths;
+  const Tensor zero = tenon::zeros_like(cosine);
+  const Tensor alike = tenon::where(tenon::eq(target, 1), 1 - cosine, zero);
+  const Tensor apart = tenon::where(tenon::eq(target, -1), tenon::relu(cosine - margin), zero);
+  return reduced(alike + apart, reduction_of("cosine_embedding_loss", reduction));
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin,
+                           double p, double eps, bool swap, std::string_view reduction) {
+  const Tensor near = tenon::pairwise_distance(anchor, positive, p, eps);
+  Tensor far = tenon::pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = tenon::minimum(far, tenon::pairwise_distance(positive, negative, p, eps));
+  return reduced(tenon::relu(near - far + margin), reduction_of("triplet_margin_loss", reduction));
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,118 @@
+// Parts of matrices, and matrices that are made of parts: triangles, diagonals, blocks.
+#include <algorithm>
+
+#include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/operators.h"
+#include "core/ops/sized_ops.h"
+
+namespace tenon::functors {
+namespace {
+
+void require_matrix(std::string_view op, const Tensor& input) {
+  require_defined(op, "input", input);
+  if (input.rank() < 2) refuse("{}: input has shape {}; it must have rank 2 at least.", op, input.dims());
+}
+
+// Column less row of each element of a matrix with the last two axes of `input`.
+Tensor offsets(const Tensor& input) {
+  const Tensor rows = sized::positions(size_at(input, input.rank() - 2), input.device());
+  const Tensor columns = sized::positions(size_at(input, input.rank() - 1), input.device());
+  return columns - tenon::unsqueeze(rows, 1);
+}
+
+int64_t diagonal_length(int64_t rows, int64_t columns, int64_t offset) {
+  return std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+}
+
+}  // namespace
+
+Tensor tril(const Tensor& input, int64_t diagonal) {
+  require_matrix("tril", input);
+  return tenon::where(tenon::le(offsets(input), Scalar(diagonal)), input, Scalar(0));
+}
+Tensor triu(const Tensor& input, int64_t diagonal) {
+  require_matrix("triu", input);
+  return tenon::where(tenon::ge(offsets(input), Scalar(diagonal)), input, Scalar(0));
+}
+
+// Rows and columns as one axis: the diagonal is every (columns + 1)-th element of it.
+Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  require_matrix("diagonal", input);
+  const int32_t first = axis_of("diagonal", dim1, input.rank());
+  const int32_t second = axis_of("diagonal", dim2, input.rank());
+  if (first == second) refuse("diagonal: dim1 and dim2 are both axis {}.", first);
+  const int64_t rows = input.dims()[first], columns = input.dims()[second];
+  const int64_t length = diagonal_length(rows, columns, offset);
+  const int64_t axes[] = {first, second}, last[] = {-2, -1};
+  const Tensor seen = tenon::movedim(input, IntList(axes), IntList(last));
+  if (length == 0) return tenon::narrow(tenon::select(seen, -2, 0), -1, 0, 0);
+  const Tensor line = tenon::flatten(seen, -2, -1);
+  const int64_t start = offset >= 0 ? offset : -offset * columns;
+  return tenon::slice(line, -1, start, start + (length - 1) * (columns + 1) + 1, columns + 1);
+}
+
+Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  require_defined("diag_embed", "input", input);
+  if (input.rank() == 0) refuse("diag_embed: a tensor of rank 0 has no axis.");
+  const int32_t rank = input.rank() + 1;
+  const int32_t first = axis_of("diag_embed", dim1, rank);
+  const int32_t second = axis_of("diag_embed", dim2, rank);
+  if (first == second) refuse("diag_embed: dim1 and dim2 are both axis {}.", first);
+  const int64_t length = input.dim(-1);
+  const int64_t side = length + std::abs(offset);
+  const Tensor rows = tenon::arange(side, DType::i64, input.device());
+  const Tensor mask = tenon::eq(rows - tenon::unsqueeze(rows, 1), Scalar(offset));
+  // Column j of the matrix holds element j - offset; elements that are not on the diagonal are masked.
+  const int64_t padding[] = {std::max<int64_t>(offset, 0), std::max<int64_t>(-offset, 0)};
+  const Tensor line = offset == 0 ? input : tenon::pad(input, IntList(padding));
+  const Tensor matrix = tenon::where(mask, tenon::unsqueeze(line, -2), Scalar(0));
+  const int64_t axes[] = {first, second}, last[] = {-2, -1};
+  return tenon::movedim(matrix, IntList(last), IntList(axes));
+}
+
+Tensor diag(const Tensor& input, int64_t diagonal) {
+  require_defined("diag", "input", input);
+  if (input.rank() == 1) return tenon::diag_embed(input, diagonal);
+  if (input.rank() != 2) refuse("diag: input has shape {}; it must have rank 1 or 2.", input.dims());
+  return tenon::diagonal(input, diagonal);
+}
+
+Tensor diagflat(const Tensor& input, int64_t offset) { return tenon::diag_embed(tenon::reshape(input, -1), offset); }
+
+Tensor trace(const Tensor& input) {
+  require_defined("trace", "input", input);
+  if (input.rank() != 2) refuse("trace: input has shape {}; it must be a matrix.", input.dims());
+  return tenon::sum(tenon::diagonal(input));
+}
+
+Tensor block_diag(const TensorList& tensors) {
+  if (tensors.empty()) refuse("block_diag: the list of tensors is empty.");
+  int64_t columns = 0;
+  TensorList blocks;
+  for (const Tensor& tensor : tensors) {
+    require_defined("block_diag", "tensors", tensor);
+    if (tensor.rank() > 2) refuse("block_diag: a tensor of shape {} is no matrix.", tensor.dims());
+    blocks.push_back(tensor.rank() == 2 ? tensor : tenon::reshape(tensor, {1, tensor.elements()}));
+    columns += blocks.back().dim(1);
+  }
+  int64_t before = 0;
+  for (Tensor& block : blocks) {
+    const int64_t width = block.dim(1);
+    block = tenon::pad(block, {before, columns - before - width});
+    before += width;
+  }
+  return tenon::concat(blocks, 0);
+}
+
+Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
+  require_defined("vander", "x", x);
+  if (x.rank() != 1) refuse("vander: x has shape {}; it must be a list.", x.dims());
+  const int64_t count = n.value_or(x.dim(0));
+  if (count < 0) refuse("vander: N is {}; it must be at least 0.", count);
+  const Tensor powers = increasing ? tenon::arange(count, DType::none, x.device())
+                                   : tenon::arange(count - 1, -1, -1, DType::none, x.device());
+  return tenon::pow(tenon::unsqueeze(x, 1), tenon::cast(powers, x.dtype()));
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,179 @@
+// Casts between f32 and the other types, f64 and the integers, and i64 and narrower integers, compiled once per
+// dispatch target. Most are plain loops without branches, which the compiler turns into vectors of the target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_cast.cpp"
+#include "hwy/foreach_target.h"
+//
+#include <limits>
+#include <type_traits>
+
+#include "ep_api/ep_api.h"
+#include "hwy/highway.h"
+#include "providers/cpu/elementwise/cast.h"
+#include "providers/cpu/elementwise/vector_cast.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+namespace hn = hwy::HWY_NAMESPACE;
+
+// As cast() truncates and saturates, without a branch.
+template <class I, class F>
+HWY_INLINE I saturate(F value) {
+  using Wide =
+      std::conditional_t<(sizeof(I) < 4), int32_t, std::conditional_t<std::is_same_v<I, uint32_t>, int64_t, I>>;
+  constexpr F least = static_cast<F>(std::numeric_limits<I>::min());
+  constexpr F limit = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * F{2};  // the greatest value plus one
+  constexpr F greatest = limit * (F{1} - std::numeric_limits<F>::epsilon() / F{2});
+  F kept = value >= least ? value : least;
+  kept = kept < limit ? kept : greatest;
+  I result = static_cast<I>(static_cast<Wide>(kept));
+  result = value >= limit ? std::numeric_limits<I>::max() : result;
+  return value == value ? result : I{0};
+}
+
+template <class To, class From>
+HWY_INLINE To cast_one(From value) {
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
+    return saturate<To>(value);
+  else if constexpr (is_narrow_float<From>)
+    return to_f32(value);
+  else
+    return cast<To>(value);
+}
+
+template <class To, class From>
+HWY_INLINE void row(To* HWY_RESTRICT out, const From* HWY_RESTRICT in, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = cast_one<To>(in[i]);
+}
+
+HWY_INLINE void row(float* HWY_RESTRICT out, const F16Bits* HWY_RESTRICT in, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, hn::ScalableTag<float>> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(in + i))), d, out + i);
+  for (; i < n; ++i) out[i] = to_f32(in[i]);
+}
+
+// The processor keeps bits of NaN; cast() gives one NaN per sign.
+HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<hn::ScalableTag<float>> bits;
+  const hn::Rebind<hwy::float16_t, hn::ScalableTag<float>> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto x = hn::LoadU(d, in + i);
+    const auto nan =
+        hn::BitCast(d, hn::Or(hn::Set(bits, 0x7fc00000U), hn::And(hn::BitCast(bits, x), hn::Set(bits, 0x80000000U))));
+    hn::StoreU(hn::DemoteTo(half, hn::IfThenElse(hn::IsNaN(x), nan, x)), half,
+               reinterpret_cast<hwy::float16_t*>(out + i));
+  }
+  for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
+}
+
+HWY_INLINE void row(Bf16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
+  const auto* bits_in = reinterpret_cast<const uint32_t*>(in);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t bits = bits_in[i];
+    const uint32_t rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
+    const uint32_t quiet = (bits >> 16) | 0x40U;
+    out[i] = {static_cast<uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? quiet : rounded)};
+  }
+}
+
+template <class To, class From>
+void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n) {
+  To* out = static_cast<To*>(dst);
+  const From* in = static_cast<const From*>(src);
+  if (dst_stride == 1 && src_stride == 1) return row(out, in, n);
+  for (int64_t i = 0; i < n; ++i) out[i * dst_stride] = cast_one<To>(in[i * src_stride]);
+}
+
+template <class From>
+ConvertFunction from_number(int32_t to) {
+  switch (to) {
+    case EP_DTYPE_f32: return convert<float, From>;
+    case EP_DTYPE_f64: return convert<double, From>;
+    case EP_DTYPE_i64: return convert<int64_t, From>;
+    case EP_DTYPE_i32: return convert<int32_t, From>;
+    case EP_DTYPE_i8: return convert<int8_t, From>;
+    case EP_DTYPE_u8: return convert<uint8_t, From>;
+    case EP_DTYPE_bool: return convert<bool, From>;
+    default: return nullptr;
+  }
+}
+
+ConvertFunction chosen(int32_t from, int32_t to) {
+  if (from == to) return nullptr;
+  switch (from) {
+    case EP_DTYPE_f32:
+      if (to == EP_DTYPE_f16) return convert<F16Bits, float>;
+      if (to == EP_DTYPE_bf16) return convert<Bf16Bits, float>;
+      if (to == EP_DTYPE_i16) return convert<int16_t, float>;
+      if (to == EP_DTYPE_u16) return convert<uint16_t, float>;
+      if (to == EP_DTYPE_u32) return convert<uint32_t, float>;
+      return from_number<float>(to);
+    case EP_DTYPE_f64: return from_number<double>(to);
+    case EP_DTYPE_i64: return from_number<int64_t>(to);
+    case EP_DTYPE_i32: return from_number<int32_t>(to);
+    case EP_DTYPE_i8: return from_number<int8_t>(to);
+    case EP_DTYPE_bool:
+    case EP_DTYPE_u8: return from_number<uint8_t>(to);
+    case EP_DTYPE_f16: return to == EP_DTYPE_f32 ? convert<float, F16Bits> : nullptr;
+    case EP_DTYPE_bf16: return to == EP_DTYPE_f32 ? convert<float, Bf16Bits> : nullptr;
+    default: return nullptr;
+  }
+}
+
+template <class T>
+void fill(void* dst, const void* value, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* out = static_cast<T*>(dst);
+  const T one = *static_cast<const T*>(value);
+  const auto all = hn::Set(d, one);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(all, d, out + i);
+  for (; i < n; ++i) out[i] = one;
+}
+
+FillFunction fill_of(int32_t size) {
+  switch (size) {
+    case 1: return fill<uint8_t>;
+    case 2: return fill<uint16_t>;
+    case 4: return fill<uint32_t>;
+    case 8: return fill<uint64_t>;
+    default: return nullptr;
+  }
+}
+#else
+ConvertFunction chosen(int32_t, int32_t) { return nullptr; }
+FillFunction fill_of(int32_t) { return nullptr; }
+#endif
+
+}  // namespace
+
+ConvertFunction chosen_cast(int32_t from, int32_t to) { return chosen(from, to); }
+FillFunction chosen_fill(int32_t size) { return fill_of(size); }
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+ConvertFunction vector_cast(SimdLevel level, int32_t from, int32_t to) {
+  return TENON_CPU_DISPATCH(level, chosen_cast)(from, to);
+}
+
+FillFunction vector_fill(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_fill)(size); }
+
+}  // namespace tenon::provider::cpu
+#endif

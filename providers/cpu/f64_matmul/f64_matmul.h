@@ -1,0 +1,13 @@
+// matmul over f64.
+#pragma once
+
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+struct F64Matmul {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,125 @@
+// matmul over f64: blocks of the result, shared among threads.
+#include <algorithm>
+
+#include "providers/cpu/elementwise/tail.h"
+#include "providers/cpu/f64_matmul/f64_matmul.h"
+#include "providers/cpu/f64_matmul/kernel.h"
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// The matrices of one operand.
+struct Matrix {
+  int32_t index = -1;  // number of the operand; -1: there is none
+  int64_t row = 0;
+  int64_t column = 0;
+  Axes batch;
+
+  Matrix(const ep_primitive_desc& desc, int32_t role) : index(find_operand(desc, role)) {
+    if (index < 0) return;
+    const ep_operand_desc& operand = desc.operands[index];
+    row = operand.strides[operand.rank - 2];
+    column = operand.strides[operand.rank - 1];
+    for (int32_t axis = 0; axis < operand.rank - 2; ++axis) batch.add(operand.dims[axis], operand.strides[axis]);
+  }
+  double* at(const ep_launch& launch, int64_t matrix) const {
+    return reinterpret_cast<double*>(address_of(launch.operands[index])) + batch.offset(matrix);
+  }
+};
+
+class F64MatmulPrimitive final : public ep_primitive {
+ public:
+  F64MatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : kernel_(f64_block_kernel(on.simd)),
+        c_(desc, EP_ROLE_DST),
+        a_(desc, EP_ROLE_SRC),
+        b_(desc, EP_ROLE_SRC_B),
+        bias_(desc, EP_ROLE_BIAS),
+        tail_(on, desc, 0) {
+    const ep_operand_desc& dst = desc.operands[c_.index];
+    m_ = dst.dims[dst.rank - 2];
+    n_ = dst.dims[dst.rank - 1];
+    k_ = desc.operands[a_.index].dims[dst.rank - 1];
+    room_ = f64_room(std::min(m_, f64_block_rows), std::min(n_, f64_block_columns), k_);
+    room_bytes_ = static_cast<uint64_t>(on.threads * room_) * sizeof(double);
+  }
+
+  uint64_t workspace(const ep_shape*) const override { return room_bytes_; }
+  bool has_workspace() const override { return true; }
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
+    const int64_t tall = (m_ + f64_block_rows - 1) / f64_block_rows;
+    const int64_t wide = (n_ + f64_block_columns - 1) / f64_block_columns;
+    const int64_t units = c_.batch.count() * tall * wide;
+    // A thread does about 16 multiplications and additions per nanosecond.
+    parallel(device->threads, c_.batch.count() * m_ * n_ * k_ / 16, [&](int32_t part, int32_t parts) {
+      auto* room = reinterpret_cast<double*>(address_of(launch.workspace)) + runner() * room_;
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+        const int64_t i = unit / wide % tall * f64_block_rows;
+        const int64_t j = unit % wide * f64_block_columns;
+        run_block(launch, unit / wide / tall, i, j, room);
+      }
+    });
+    if (!tail_.empty()) tail_.run(launch, device->threads);
+    return EP_STATUS_OK;
+  }
+
+ private:
+  void run_block(const ep_launch& launch, int64_t matrix, int64_t i, int64_t j, double* room) const {
+    const F64Block block = {a_.at(launch, matrix) + i * a_.row,
+                            b_.at(launch, matrix) + j * b_.column,
+                            c_.at(launch, matrix) + i * c_.row + j * c_.column,
+                            std::min(f64_block_rows, m_ - i),
+                            std::min(f64_block_columns, n_ - j),
+                            k_,
+                            a_.row,
+                            a_.column,
+                            b_.row,
+                            b_.column,
+                            c_.row,
+                            c_.column};
+    kernel_(block, room);
+    if (bias_.index < 0) return;
+    const double* bias = bias_.at(launch, matrix) + i * bias_.row + j * bias_.column;
+    for (int64_t p = 0; p < block.m; ++p) {
+      for (int64_t q = 0; q < block.n; ++q)
+        block.c[p * c_.row + q * c_.column] += bias[p * bias_.row + q * bias_.column];
+    }
+  }
+
+  F64BlockKernel kernel_;
+  Matrix c_, a_, b_, bias_;
+  int64_t m_ = 0, n_ = 0, k_ = 0;
+  int64_t room_ = 0;  // doubles of each thread
+  uint64_t room_bytes_ = 0;
+  Tail tail_;
+};
+
+}  // namespace
+
+Refusal F64Matmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (is_dynamic(desc)) return Refusal::because("blocks are made for static dims");
+  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f64) {
+    return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
+  }
+  const ep_operand_desc& dst = desc.operands[0];
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (operand.dtype != EP_DTYPE_f64) return Refusal::because("operand %u is %s", i, dtype_name(operand.dtype));
+    if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
+    if (operand.rank != dst.rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
+  }
+  if (dst.role != EP_ROLE_DST || operand(desc, EP_ROLE_SRC) == nullptr || operand(desc, EP_ROLE_SRC_B) == nullptr) {
+    return Refusal::because("an operand is missing");
+  }
+  return why_no_tail(device, desc, 0);
+}
+
+Refusal F64Matmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<F64MatmulPrimitive>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,63 @@
+// The functions of LAPACK that this folder calls, declared as its Fortran interface has them, for f32 and f64 by one
+// name each. Matrices lie column after column. The hidden lengths of texts stand last.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+#define TENON_LAPACK(T, p)                                                                                             \
+  void p##getrf_(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);                            \
+  void p##getrs_(const char* trans, const int* n, const int* columns, const T* a, const int* lda, const int* pivots,   \
+                 T* b, const int* ldb, int* info, size_t trans_length);                                                \
+  void p##potrf_(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t uplo_length);                 \
+  void p##trtrs_(const char* uplo, const char* trans, const char* diagonal, const int* n, const int* columns,          \
+                 const T* a, const int* lda, T* b, const int* ldb, int* info, size_t uplo_length, size_t trans_length, \
+                 size_t diagonal_length);                                                                              \
+  void p##gelsd_(const int* m, const int* n, const int* columns, T* a, const int* lda, T* b, const int* ldb, T* s,     \
+                 const T* least, int* rank, T* work, const int* work_length, int* integers, int* info);                \
+  void p##geqrf_(const int* m, const int* n, T* a, const int* lda, T* tau, T* work, const int* work_length,            \
+                 int* info);                                                                                           \
+  void p##orgqr_(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work,                \
+                 const int* work_length, int* info);                                                                   \
+  void p##gesdd_(const char* job, const int* m, const int* n, T* a, const int* lda, T* s, T* u, const int* ldu, T* vh, \
+                 const int* ldvh, T* work, const int* work_length, int* integers, int* info, size_t job_length);       \
+  void p##syevd_(const char* job, const char* uplo, const int* n, T* a, const int* lda, T* values, T* work,            \
+                 const int* work_length, int* integers, const int* integers_length, int* info, size_t job_length,      \
+                 size_t uplo_length);
+TENON_LAPACK(float, s)
+TENON_LAPACK(double, d)
+#undef TENON_LAPACK
+}
+
+namespace tenon::provider::cpu {
+
+template <class T>
+struct Lapack;
+
+template <>
+struct Lapack<float> {
+  static constexpr auto getrf = sgetrf_;
+  static constexpr auto getrs = sgetrs_;
+  static constexpr auto potrf = spotrf_;
+  static constexpr auto trtrs = strtrs_;
+  static constexpr auto gelsd = sgelsd_;
+  static constexpr auto geqrf = sgeqrf_;
+  static constexpr auto orgqr = sorgqr_;
+  static constexpr auto gesdd = sgesdd_;
+  static constexpr auto syevd = ssyevd_;
+};
+
+template <>
+struct Lapack<double> {
+  static constexpr auto getrf = dgetrf_;
+  static constexpr auto getrs = dgetrs_;
+  static constexpr auto potrf = dpotrf_;
+  static constexpr auto trtrs = dtrtrs_;
+  static constexpr auto gelsd = dgelsd_;
+  static constexpr auto geqrf = dgeqrf_;
+  static constexpr auto orgqr = dorgqr_;
+  static constexpr auto gesdd = dgesdd_;
+  static constexpr auto syevd = dsyevd_;
+};
+
+}  // namespace tenon::provider::cpu

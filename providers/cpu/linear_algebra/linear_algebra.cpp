@@ -1,0 +1,398 @@
+// Each matrix of the batch is copied into columns, computed there and copied back. Threads share the batch.
+#include "providers/cpu/linear_algebra/linear_algebra.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// A matrix in columns.
+template <class T>
+struct Matrix {
+  int rows = 0;
+  int columns = 0;
+  std::vector<T> elements;
+
+  Matrix() = default;
+  Matrix(int m, int n) : rows(m), columns(n), elements(static_cast<size_t>(m) * static_cast<size_t>(n)) {}
+  T* data() { return elements.data(); }
+  T* column(int j) { return elements.data() + static_cast<ptrdiff_t>(j) * rows; }
+  T& at(int i, int j) { return column(j)[i]; }
+  int stride() const { return std::max(rows, 1); }
+  bool is_finite() const {
+    return std::all_of(elements.begin(), elements.end(), [](T x) { return std::isfinite(x); });
+  }
+};
+
+// Calls `function` twice: with a length of -1, which asks for the length of the work, and with that much.
+template <class T, class Function>
+int with_work(const Function& function) {
+  T length = 0;
+  int info = function(&length, -1);
+  if (info != 0) return info;
+  std::vector<T> work(static_cast<size_t>(length) + 1);
+  return function(work.data(), static_cast<int>(work.size()));
+}
+
+// The signs that ep_api.h states: in each column of `u` the first element above half of the greatest is positive.
+template <class T>
+void set_signs(Matrix<T>* u, Matrix<T>* vh) {
+  for (int j = 0; j < u->columns; ++j) {
+    T greatest = 0;
+    for (int i = 0; i < u->rows; ++i) greatest = std::max(greatest, std::abs(u->at(i, j)));
+    int first = 0;
+    while (first + 1 < u->rows && std::abs(u->at(first, j)) <= greatest / 2) ++first;
+    if (u->at(first, j) >= 0) continue;
+    for (int i = 0; i < u->rows; ++i) u->at(i, j) = -u->at(i, j);
+    for (int i = 0; vh != nullptr && i < vh->columns; ++i) vh->at(j, i) = -vh->at(j, i);
+  }
+}
+
+// One operand: where the matrices of its batch lie.
+class Batch {
+ public:
+  // `sides`: how many of the last axes are those of one matrix, 0 to 2.
+  Batch(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, int32_t batch_rank) {
+    number_ = find_operand(desc, role);
+    if (number_ < 0) return;
+    const ep_operand_desc& given = desc.operands[number_];
+    format_ = RowFormat(given.dtype);
+    base_ = address_of(launch.operands[number_]);
+    const OperandShape shape = shape_of(given, launch.shapes, static_cast<uint32_t>(number_));
+    for (int32_t axis = 0; axis < shape.rank; ++axis) {
+      (axis < batch_rank ? batch_ : sides_).add(shape.dims[axis], shape.strides[axis]);
+    }
+  }
+  explicit operator bool() const { return number_ >= 0; }
+  int32_t number() const { return number_; }
+  int64_t count() const { return batch_.count(); }
+  int rows() const { return static_cast<int>(sides_.dims[0]); }
+  int columns() const { return static_cast<int>(sides_.dims[1]); }
+
+  template <class T>
+  Matrix<T> read(int64_t item) const {
+    Matrix<T> matrix(rows(), columns());
+    const char* from = base_ + batch_.offset(item) * format_.size;
+    for (int j = 0; j < matrix.columns; ++j) {
+      format_.read(matrix.column(j), 1, from + j * sides_.strides[1] * format_.size, sides_.strides[0], matrix.rows);
+    }
+    return matrix;
+  }
+  // Writes the first columns of `matrix`.
+  template <class T>
+  void write(int64_t item, Matrix<T>* matrix) const {
+    if (number_ < 0) return;
+    char* to = base_ + batch_.offset(item) * format_.size;
+    for (int j = 0; j < columns(); ++j) {
+      format_.write(to + j * sides_.strides[1] * format_.size, sides_.strides[0], matrix->column(j), 1, rows());
+    }
+  }
+  // Writes one number, or a list.
+  template <class T>
+  void write_list(int64_t item, const T* values) const {
+    if (number_ < 0) return;
+    const int64_t count = sides_.rank == 0 ? 1 : sides_.dims[0];
+    const int64_t stride = sides_.rank == 0 ? 1 : sides_.strides[0];
+    format_.write(base_ + batch_.offset(item) * format_.size, stride, values, 1, count);
+  }
+  // Writes 0 to a result, which is floating.
+  void clear(int64_t item) const {
+    if (number_ < 0) return;
+    const double zero = 0;
+    const ConvertFunction write = narrow(EP_DTYPE_f64, format_.dtype);
+    for (int64_t i = 0; i < sides_.count(); ++i) {
+      write(base_ + (batch_.offset(item) + sides_.offset(i)) * format_.size, 1, &zero, 1, 1);
+    }
+  }
+  void write_pivots(int64_t item, const std::vector<int>& pivots) const {
+    auto* const to = reinterpret_cast<int32_t*>(base_) + batch_.offset(item);
+    for (size_t i = 0; i < pivots.size(); ++i) to[static_cast<int64_t>(i) * sides_.strides[0]] = pivots[i];
+  }
+
+ private:
+  int32_t number_ = -1;
+  RowFormat format_;
+  char* base_ = nullptr;
+  Axes batch_;
+  Axes sides_;
+};
+
+struct Operands {
+  Batch src, right, dst, r, vectors, vectors_h, pivots, log;
+};
+
+template <class T>
+std::vector<int> factor(Matrix<T>* a, int* info) {
+  std::vector<int> pivots(static_cast<size_t>(std::min(a->rows, a->columns)));
+  const int lda = a->stride();
+  Lapack<T>::getrf(&a->rows, &a->columns, a->data(), &lda, pivots.data(), info);
+  return pivots;
+}
+
+template <class T>
+bool solve(Matrix<T>* a, Matrix<T>* b) {
+  int info = 0;
+  const std::vector<int> pivots = factor(a, &info);
+  if (info != 0) return false;
+  const int lda = a->stride();
+  Lapack<T>::getrs("N", &a->rows, &b->columns, a->data(), &lda, pivots.data(), b->data(), &lda, &info, 1);
+  return info == 0;
+}
+
+template <class T>
+bool least_squares(Matrix<T>* a, Matrix<T>* b, Matrix<T>* x) {
+  if (!a->is_finite() || !b->is_finite()) return false;
+  const int longer = std::max(a->rows, a->columns);
+  *x = Matrix<T>(longer, b->columns);
+  for (int j = 0; j < b->columns; ++j) std::copy_n(b->column(j), b->rows, x->column(j));
+  std::vector<T> s(static_cast<size_t>(std::min(a->rows, a->columns)));
+  const T least = std::numeric_limits<T>::epsilon() * static_cast<T>(longer);
+  int rank = 0;
+  int integers_length = 0;
+  int info = 0;
+  std::vector<int> integers;
+  const auto run = [&](T* work, int length) {
+    const int lda = a->stride();
+    int* const room = length < 0 ? &integers_length : integers.data();
+    Lapack<T>::gelsd(&a->rows, &a->columns, &b->columns, a->data(), &lda, x->data(), &longer, s.data(), &least, &rank,
+                     work, &length, room, &info);
+    if (length < 0) integers.resize(static_cast<size_t>(integers_length) + 1);
+    return info;
+  };
+  return with_work<T>(run) == 0;
+}
+
+template <class T>
+bool cholesky(Matrix<T>* a, bool upper) {
+  int info = 0;
+  const int lda = a->stride();
+  Lapack<T>::potrf(upper ? "U" : "L", &a->rows, a->data(), &lda, &info, 1);
+  for (int j = 0; j < a->columns; ++j) {
+    for (int i = upper ? j + 1 : 0; i < (upper ? a->rows : j); ++i) a->at(i, j) = 0;
+  }
+  return info == 0;
+}
+
+template <class T>
+void write_determinant(const Operands& to, int64_t item, Matrix<T>* a) {
+  int info = 0;
+  const std::vector<int> pivots = factor(a, &info);
+  T sign = 1;
+  T product = 1;
+  T sum = 0;
+  for (int i = 0; i < a->rows; ++i) {
+    const T x = a->at(i, i);
+    const T turn = pivots[static_cast<size_t>(i)] != i + 1 ? -1 : 1;
+    sign *= turn * (x == 0 ? T{0} : std::copysign(T{1}, x));
+    product *= turn * x;
+    sum += std::log(std::abs(x));
+  }
+  to.dst.write_list(item, to.log ? &sign : &product);
+  to.log.write_list(item, &sum);
+}
+
+template <class T>
+bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
+  const int side = to.dst.columns();  // min(m, n), or m
+  std::vector<T> tau(static_cast<size_t>(std::min(a.rows, a.columns)) + 1);
+  const int lda = a.stride();
+  int info = 0;
+  with_work<T>([&](T* work, int length) {
+    Lapack<T>::geqrf(&a.rows, &a.columns, a.data(), &lda, tau.data(), work, &length, &info);
+    return info;
+  });
+  Matrix<T> r(side, a.columns);
+  for (int j = 0; j < a.columns; ++j) std::copy_n(a.column(j), std::min(j + 1, side), r.column(j));
+  to.r.write(item, &r);
+  Matrix<T> q(a.rows, side);
+  const int k = std::min(a.rows, a.columns);
+  for (int j = 0; j < k; ++j) std::copy_n(a.column(j), a.rows, q.column(j));
+  with_work<T>([&](T* work, int length) {
+    Lapack<T>::orgqr(&q.rows, &q.columns, &k, q.data(), &lda, tau.data(), work, &length, &info);
+    return info;
+  });
+  to.dst.write(item, &q);
+  return info == 0;
+}
+
+template <class T>
+bool write_svd(const Operands& to, int64_t item, Matrix<T>* a) {
+  if (!a->is_finite()) return false;
+  const int k = std::min(a->rows, a->columns);
+  std::vector<T> s(static_cast<size_t>(k));
+  const bool vectors = static_cast<bool>(to.vectors);
+  Matrix<T> u(vectors ? a->rows : 0, vectors ? k : 0);
+  Matrix<T> vh(vectors ? k : 0, vectors ? a->columns : 0);
+  std::vector<int> integers(static_cast<size_t>(8 * k));
+  int info = 0;
+  with_work<T>([&](T* work, int length) {
+    const int lda = a->stride();
+    const int ldu = u.stride();
+    const int ldvh = vh.stride();
+    Lapack<T>::gesdd(vectors ? "S" : "N", &a->rows, &a->columns, a->data(), &lda, s.data(), u.data(), &ldu, vh.data(),
+                     &ldvh, work, &length, integers.data(), &info, 1);
+    return info;
+  });
+  if (info != 0) return false;
+  set_signs(&u, &vh);
+  to.dst.write_list(item, s.data());
+  to.vectors.write(item, &u);
+  to.vectors_h.write(item, &vh);
+  return true;
+}
+
+template <class T>
+bool write_eigen(const Operands& to, int64_t item, Matrix<T>* a, bool upper) {
+  for (int j = 0; j < a->columns; ++j) {  // the other triangle is not read
+    for (int i = upper ? j + 1 : 0; i < (upper ? a->rows : j); ++i) a->at(i, j) = 0;
+  }
+  if (!a->is_finite()) return false;
+  std::vector<T> values(static_cast<size_t>(a->rows));
+  std::vector<int> integers(static_cast<size_t>(5 * a->rows + 3));
+  const auto integers_length = static_cast<int>(integers.size());
+  int info = 0;
+  with_work<T>([&](T* work, int length) {
+    const int lda = a->stride();
+    const int asked = length < 0 ? -1 : integers_length;
+    Lapack<T>::syevd(to.vectors ? "V" : "N", upper ? "U" : "L", &a->rows, a->data(), &lda, values.data(), work, &length,
+                     integers.data(), &asked, &info, 1, 1);
+    return info;
+  });
+  if (info != 0) return false;
+  to.dst.write_list(item, values.data());
+  if (to.vectors) set_signs<T>(a, nullptr);
+  to.vectors.write(item, a);
+  return true;
+}
+
+template <class T>
+class LinearAlgebraPrimitive final : public ep_primitive {
+ public:
+  explicit LinearAlgebraPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
+    const int32_t rank = operand(desc_, EP_ROLE_SRC)->rank - 2;
+    const auto batch = [&](int32_t role) { return Batch(launch, desc_, role, rank); };
+    const Operands operands = {batch(EP_ROLE_SRC),        batch(EP_ROLE_SRC_B),       batch(EP_ROLE_DST),
+                               batch(EP_ROLE_DST_R),      batch(EP_ROLE_DST_VECTORS), batch(EP_ROLE_DST_VECTORS_H),
+                               batch(EP_ROLE_DST_PIVOTS), batch(EP_ROLE_DST_LOG)};
+    const int64_t count = operands.src.count();
+    const auto m = static_cast<int64_t>(operands.src.rows());
+    const auto n = static_cast<int64_t>(operands.src.columns());
+    std::atomic<int64_t> bad{count};
+    const auto work =
+        static_cast<int64_t>(std::min(static_cast<double>(count * m * n) * static_cast<double>(m + n), 1e15));
+    const auto run_part = [&](int32_t part, int32_t parts) {
+      for (int64_t item = count * part / parts; item < count * (part + 1) / parts; ++item) {
+        if (run(operands, item)) continue;
+        for (const Batch* each : {&operands.dst, &operands.vectors, &operands.vectors_h}) each->clear(item);
+        int64_t before = bad;
+        while (item < before && !bad.compare_exchange_weak(before, item)) {
+        }
+      }
+    };
+    if (count == 1) {
+      run_part(0, 1);
+    } else {
+      parallel(device->threads, work, run_part);
+    }
+    if (bad == count) return EP_STATUS_OK;
+    if (out_fault != nullptr) *out_fault = {launch.tag, EP_FAULT_BAD_MATRIX, operands.src.number(), bad, 0, 0};
+    return EP_STATUS_FAULT;
+  }
+
+ private:
+  // False: the matrix is bad.
+  bool run(const Operands& to, int64_t item) const {
+    const ep_linear_algebra_attributes& attributes = desc_.attributes.linear_algebra;
+    const bool upper = (attributes.flags & EP_LINEAR_FLAG_UPPER) != 0;
+    Matrix<T> a = to.src.read<T>(item);
+    Matrix<T> b;
+    Matrix<T> result;
+    if (to.right) b = to.right.read<T>(item);
+    bool good = true;
+    switch (attributes.op) {
+      case EP_LINEAR_INVERSE:
+        b = Matrix<T>(a.rows, a.rows);
+        for (int i = 0; i < a.rows; ++i) b.at(i, i) = 1;
+        [[fallthrough]];
+      case EP_LINEAR_SOLVE:
+        good = solve(&a, &b);
+        to.dst.write(item, &b);
+        return good;
+      case EP_LINEAR_TRIANGULAR_SOLVE: {
+        int info = 0;
+        const int lda = a.stride();
+        Lapack<T>::trtrs(upper ? "U" : "L", "N", (attributes.flags & EP_LINEAR_FLAG_UNIT) != 0 ? "U" : "N", &a.rows,
+                         &b.columns, a.data(), &lda, b.data(), &lda, &info, 1, 1, 1);
+        to.dst.write(item, &b);
+        return info == 0;
+      }
+      case EP_LINEAR_LEAST_SQUARES:
+        good = least_squares(&a, &b, &result);
+        if (good) to.dst.write(item, &result);
+        return good;
+      case EP_LINEAR_CHOLESKY:
+        good = cholesky(&a, upper);
+        to.dst.write(item, &a);
+        return good;
+      case EP_LINEAR_DETERMINANT:
+      case EP_LINEAR_LOG_DETERMINANT: write_determinant(to, item, &a); return true;
+      case EP_LINEAR_LU: {
+        int info = 0;
+        const std::vector<int> pivots = factor(&a, &info);
+        to.dst.write(item, &a);
+        to.pivots.write_pivots(item, pivots);
+        return true;
+      }
+      case EP_LINEAR_QR: return write_qr(to, item, std::move(a));
+      case EP_LINEAR_SVD: return write_svd(to, item, &a);
+      default: return write_eigen(to, item, &a, upper);
+    }
+  }
+
+  ep_primitive_desc desc_;
+};
+
+}  // namespace
+
+Refusal LinearAlgebra::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_linear_algebra_attributes& attributes = desc.attributes.linear_algebra;
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  if (attributes.op < EP_LINEAR_SOLVE || attributes.op > EP_LINEAR_EIGEN)
+    return Refusal::because("op %d", attributes.op);
+  if ((attributes.flags & ~(EP_LINEAR_FLAG_UPPER | EP_LINEAR_FLAG_UNIT)) != 0)
+    return Refusal::because("flags %d", attributes.flags);
+  if (src == nullptr || src->rank < 2) return Refusal::because("it has no matrices");
+  for (int32_t axis = src->rank - 2; axis < src->rank; ++axis) {
+    if (src->dims[axis] > 30000)
+      return Refusal::because("matrices with a side of %lld", static_cast<long long>(src->dims[axis]));
+  }
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const bool pivots = desc.operands[i].role == EP_ROLE_DST_PIVOTS;
+    const int32_t dtype = desc.operands[i].dtype;
+    if (pivots ? dtype != EP_DTYPE_i32 : dtype != src->dtype || !is_row_float(dtype))
+      return Refusal::because("operand %u of %s", i, dtype_name(dtype));
+  }
+  info.flags = EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal LinearAlgebra::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  if (operand(desc, EP_ROLE_SRC)->dtype == EP_DTYPE_f64) {
+    *out = make_primitive<LinearAlgebraPrimitive<double>>(device, desc);
+  } else {
+    *out = make_primitive<LinearAlgebraPrimitive<float>>(device, desc);
+  }
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

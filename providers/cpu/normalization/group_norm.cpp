@@ -1,0 +1,181 @@
+// group_norm: a row is a group of channels of one image.
+#include <cmath>
+
+#include "providers/cpu/normalization/normalization.h"
+#include "providers/cpu/rows/kernel.h"
+#include "providers/cpu/rows/row_primitive.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// The two axes of `shape` that groups are counted by, and those within a group.
+Axes outer_axes(const OperandShape& shape, int64_t groups) {
+  Axes axes;
+  axes.add(shape.dims[0], shape.strides[0]);
+  axes.add(groups, shape.strides[1] * (shape.dims[1] / groups));
+  return axes;
+}
+Axes inner_axes(const OperandShape& shape, int64_t groups) {
+  Axes axes;
+  axes.add(shape.dims[1] / groups, shape.strides[1]);
+  for (int32_t axis = 2; axis < shape.rank; ++axis) axes.add(shape.dims[axis], shape.strides[axis]);
+  return axes;
+}
+
+void moments_f64(const double* src, int64_t n, double eps, double* out_mean, double* out_inv_std) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += src[i];
+  *out_mean = sum / static_cast<double>(n);
+  double squares = 0;
+  for (int64_t i = 0; i < n; ++i) squares += (src[i] - *out_mean) * (src[i] - *out_mean);
+  *out_inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
+}
+
+class GroupNormPrimitive final : public RowPrimitive {
+ public:
+  GroupNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : RowPrimitive(on, desc, 1),
+        format_(desc.operands[0].dtype),
+        kernels_(row_kernels(on.simd)),
+        groups_(desc.attributes.group_norm.groups),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        scale_(find_operand(desc, EP_ROLE_SCALE)),
+        shift_(find_operand(desc, EP_ROLE_SHIFT)) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
+    if (launch.scalar_count < 1)
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "group_norm has no launch scalar 0 (eps).");
+    const OperandShape dst = shape(launch.shapes, 0);
+    const OperandShape src = shape(launch.shapes, src_);
+    const Axes dst_row = inner_axes(dst, groups_);
+    const Axes src_row = inner_axes(src, groups_);
+    const Axes dst_outer = outer_axes(dst, groups_);
+    const Axes src_outer = outer_axes(src, groups_);
+    const bool direct = format_.in_place(dst_row);
+    const int64_t channels = dst_row.dims[0];
+    const int64_t n = dst_row.count();
+    const double eps = launch.scalars[0].value.f64;
+    for_rows(launch, dst_outer.count(), dst_outer.count() * n / 2, [&](int64_t begin, int64_t end, char* buffer) {
+      for (int64_t row = begin; row < end; ++row) {
+        const void* from =
+            format_.fetch(address_of(launch.operands[src_]) + src_outer.offset(row) * format_.size, src_row, buffer);
+        char* const to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
+        char* const result = direct ? to : buffer;
+        const Affine affine = {launch, *this, row % groups_ * channels};
+        if (format_.compute == EP_DTYPE_f64) {
+          compute(affine, reinterpret_cast<double*>(result), static_cast<const double*>(from), channels, n / channels,
+                  eps, row);
+        } else {
+          compute(affine, reinterpret_cast<float*>(result), static_cast<const float*>(from), channels, n / channels,
+                  eps, row);
+        }
+        if (!direct) format_.put(to, dst_row, result);
+      }
+    });
+    return EP_STATUS_OK;
+  }
+
+ protected:
+  int64_t row_length(const ep_shape* shapes) const override { return inner_axes(shape(shapes, 0), groups_).count(); }
+
+ private:
+  // SCALE and SHIFT of the channels from `first` on.
+  struct Affine {
+    const ep_launch& launch;
+    const GroupNormPrimitive& of;
+    int64_t first;
+
+    double at(int32_t index, int64_t channel, double none) const {
+      if (index < 0) return none;
+      const RowFormat format(of.desc_.operands[index].dtype);
+      const int64_t offset = (first + channel) * of.shape(launch.shapes, index).strides[0];
+      const char* from = address_of(launch.operands[index]) + offset * format.size;
+      double wide = 0;
+      float single = 0;
+      format.read(format.compute == EP_DTYPE_f64 ? static_cast<void*>(&wide) : &single, 1, from, 1, 1);
+      return format.compute == EP_DTYPE_f64 ? wide : static_cast<double>(single);
+    }
+    double scale(int64_t channel) const { return at(of.scale_, channel, 1); }
+    double shift(int64_t channel) const { return at(of.shift_, channel, 0); }
+  };
+
+  void compute(const Affine& affine, float* dst, const float* src, int64_t channels, int64_t length, double eps,
+               int64_t row) const {
+    float mean = 0;
+    float inv_std = 0;
+    kernels_.moments(src, channels * length, eps, &mean, &inv_std);
+    store(affine.launch, row, static_cast<double>(mean), static_cast<double>(inv_std));
+    for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
+      const auto factor = static_cast<float>(affine.scale(c) * static_cast<double>(inv_std));
+      const auto shift = static_cast<float>(affine.shift(c));
+      kernels_.normalize(dst, src, &mean, &factor, &shift, 0, length);
+    }
+  }
+  void compute(const Affine& affine, double* dst, const double* src, int64_t channels, int64_t length, double eps,
+               int64_t row) const {
+    double mean = 0;
+    double inv_std = 0;
+    moments_f64(src, channels * length, eps, &mean, &inv_std);
+    store(affine.launch, row, mean, inv_std);
+    for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
+      const double factor = affine.scale(c) * inv_std;
+      const double shift = affine.shift(c);
+      for (int64_t i = 0; i < length; ++i) dst[i] = (src[i] - mean) * factor + shift;
+    }
+  }
+
+  void store(const ep_launch& launch, int64_t row, double mean, double inv_std) const {
+    for (const auto& [role, value] : {std::pair{EP_ROLE_MEAN, mean}, {EP_ROLE_INV_STD, inv_std}}) {
+      const int32_t index = find_operand(desc_, role);
+      if (index < 0) continue;
+      const OperandShape given = shape(launch.shapes, index);
+      const int64_t offset = row / groups_ * given.strides[0] + row % groups_ * given.strides[1];
+      char* const to = address_of(launch.operands[index]);
+      if (desc_.operands[index].dtype == EP_DTYPE_f64) {
+        reinterpret_cast<double*>(to)[offset] = value;
+      } else {
+        reinterpret_cast<float*>(to)[offset] = static_cast<float>(value);
+      }
+    }
+  }
+
+  RowFormat format_;
+  RowKernels kernels_;
+  int64_t groups_;
+  int32_t src_, scale_, shift_;
+};
+
+}  // namespace
+
+Refusal GroupNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const int32_t dtype = desc.operands[0].dtype;
+  if (src == nullptr || desc.operands[0].role != EP_ROLE_DST)
+    return Refusal::because("its operands are not DST and SRC");
+  if (!is_row_float(dtype) || src->dtype != dtype) return Refusal::because("%s is not a float", dtype_name(dtype));
+  if (src->rank < 2 || desc.attributes.group_norm.groups < 1)
+    return Refusal::because("rank %d, %lld groups", src->rank,
+                            static_cast<long long>(desc.attributes.group_norm.groups));
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (is_scalar(operand) || !is_row_float(operand.dtype))
+      return Refusal::because("operand %u is not a tensor of floats", i);
+    const bool result = operand.role == EP_ROLE_MEAN || operand.role == EP_ROLE_INV_STD;
+    if (result && operand.dtype != (dtype == EP_DTYPE_f64 ? EP_DTYPE_f64 : EP_DTYPE_f32))
+      return Refusal::because("mean or 1/std of %s", dtype_name(operand.dtype));
+  }
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal GroupNorm::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed element by element");
+  return why_not(device, desc, info);
+}
+
+Refusal GroupNorm::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<GroupNormPrimitive>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,33 @@
+// Lines: the elements of an operand along one axis, for every index of the other axes.
+#pragma once
+
+#include "providers/cpu/rows/row.h"
+
+namespace tenon::provider::cpu {
+
+// The lines of one operand. An operand that is absent has no base.
+struct Lines {
+  char* base = nullptr;
+  Axes outer;  // the other axes
+  int64_t length = 0;
+  int64_t stride = 0;  // in elements, as the strides of `outer`
+  int64_t size = 0;    // bytes of an element
+
+  Lines() = default;
+  Lines(const ep_primitive_desc& desc, const ep_launch& launch, int32_t number, int32_t axis) {
+    if (number < 0) return;
+    const OperandShape shape = shape_of(desc.operands[number], launch.shapes, static_cast<uint32_t>(number));
+    base = address_of(launch.operands[number]);
+    outer = axes_of(shape, 1U << axis, false);
+    length = shape.dims[axis];
+    stride = shape.strides[axis];
+    size = dtype_size(desc.operands[number].dtype);
+  }
+  explicit operator bool() const { return base != nullptr; }
+  char* line(int64_t number) const { return base + outer.offset(number) * size; }
+};
+
+// Why a sort along `axis` is not taken: SRC, and DST or DST_INDICES or both.
+Refusal why_not_ordered(const ep_primitive_desc& desc, int32_t axis, ep_support_info& info);
+
+}  // namespace tenon::provider::cpu

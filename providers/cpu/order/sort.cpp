@@ -1,0 +1,199 @@
+// sort: each line becomes keys with positions, which are sorted by their digits. Lines that are in order already, or in
+// the opposite order, are only copied.
+#include <algorithm>
+#include <atomic>
+
+#include "providers/cpu/order/keys.h"
+#include "providers/cpu/order/lines.h"
+#include "providers/cpu/order/order.h"
+#include "providers/cpu/order/radix.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// The room of one line: two lists of entries, and the counts of their digits.
+struct Room {
+  char* entries;
+  char* others;
+  int64_t* counts;
+
+  static int64_t bytes(int64_t length, int64_t entry) { return 2 * length * entry + radix_counts(length) * 8; }
+  Room(char* base, int64_t length, int64_t entry)
+      : entries(base), others(base + length * entry), counts(reinterpret_cast<int64_t*>(base + 2 * length * entry)) {}
+};
+
+class SortPrimitive final : public ep_primitive {
+ public:
+  SortPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : desc_(desc),
+        axis_(desc.attributes.sort.axis),
+        descending_(desc.attributes.sort.descending != 0),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        values_(find_operand(desc, EP_ROLE_DST)),
+        positions_(find_operand(desc, EP_ROLE_DST_INDICES)),
+        dtype_(desc.operands[src_].dtype),
+        entry_(dtype_size(dtype_) == 8 ? 16 : 8),
+        threads_(on.threads) {}
+
+  uint64_t workspace(const ep_shape* shapes) const override {
+    const OperandShape src = shape_of(desc_.operands[src_], shapes, static_cast<uint32_t>(src_));
+    const int64_t length = src.dims[axis_];
+    const int64_t lines = axes_of(src, 1U << axis_, false).count();
+    const int64_t rooms = by_lines(lines) ? threads_ : 1;
+    return static_cast<uint64_t>(rooms * room_bytes(length));
+  }
+  bool has_workspace() const override { return true; }
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
+    const Lines src(desc_, launch, src_, axis_);
+    const Lines values(desc_, launch, values_, axis_);
+    const Lines positions(desc_, launch, positions_, axis_);
+    if (src.length > INT64_C(0xffffffff) && entry_ == 8) {
+      return fail_text(host, error, EP_STATUS_UNSUPPORTED, "sort: a line has more than 4294967295 elements.");
+    }
+    char* const workspace = address_of(launch.workspace);
+    with_key_type(dtype_, [&](auto type) {
+      const int64_t lines = src.outer.count();
+      if (!by_lines(lines)) {
+        for (int64_t line = 0; line < lines; ++line) sort_line(type, src, values, positions, line, workspace, threads_);
+        return;
+      }
+      parallel(threads_, lines * src.length * 10, [&](int32_t part, int32_t parts) {
+        char* const room = workspace + runner() * room_bytes(src.length);
+        for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
+          sort_line(type, src, values, positions, line, room, 1);
+        }
+      });
+    });
+    return EP_STATUS_OK;
+  }
+
+ private:
+  // Whether each thread sorts lines of its own.
+  bool by_lines(int64_t lines) const { return lines >= threads_; }
+  int64_t room_bytes(int64_t length) const { return (Room::bytes(length, entry_) + 63) / 64 * 64; }
+
+  template <class Type>
+  void sort_line(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t number,
+                 char* workspace, int32_t threads) const {
+    using U = typename Type::Bits;
+    using Make = EntryOf<U>;
+    using Entry = typename Make::Type;
+    const int64_t n = src.length;
+    const U* const from = reinterpret_cast<const U*>(src.line(number));
+    const Room room(workspace, n, entry_);
+    const U flip = descending_ ? static_cast<U>(~U{0}) : U{0};
+    bool shares = false;
+    if (!positions && sizeof(U) <= 4) {
+      auto* const keys = reinterpret_cast<uint32_t*>(room.entries);
+      for (int64_t i = 0; i < n; ++i) {
+        const U bits = from[i * src.stride];
+        keys[i] = static_cast<U>(type.key(bits) ^ flip);
+        shares |= type.shares_key(bits);
+      }
+      if (!shares) {
+        const uint32_t* const sorted =
+            radix_sort(keys, reinterpret_cast<uint32_t*>(room.others), n, 8 * sizeof(U), threads, room.counts);
+        U* const to = reinterpret_cast<U*>(values.line(number));
+        for (int64_t i = 0; i < n; ++i) to[i * values.stride] = type.bits(static_cast<U>(sorted[i] ^ flip));
+        return;
+      }
+    }
+    auto* const entries = reinterpret_cast<Entry*>(room.entries);
+    const int64_t cut = threads > 1 ? threads : 1;
+    std::atomic<bool> any_shares{false};
+    for_parts(threads, n, cut, [&](int64_t begin, int64_t end) {
+      bool here = false;
+      for (int64_t i = begin; i < end; ++i) {
+        const U bits = from[i * src.stride];
+        entries[i] = Make::make(static_cast<U>(type.key(bits) ^ flip), i);
+        here |= type.shares_key(bits);
+      }
+      if (here) any_shares = true;
+    });
+    Entry* sorted = entries;
+    if (!in_order<Make>(entries, n)) {
+      if (opposite<Make>(entries, n)) {
+        std::reverse(entries, entries + n);
+      } else {
+        sorted = radix_sort(entries, reinterpret_cast<Entry*>(room.others), n, 8 * sizeof(U), threads, room.counts);
+      }
+    }
+    for_parts(threads, n, cut, [&](int64_t begin, int64_t end) {
+      if (positions) {
+        auto* const to = reinterpret_cast<int64_t*>(positions.line(number));
+        for (int64_t i = begin; i < end; ++i) to[i * positions.stride] = Make::position(sorted[i]);
+      }
+      if (!values) return;
+      U* const to = reinterpret_cast<U*>(values.line(number));
+      if (any_shares) {
+        for (int64_t i = begin; i < end; ++i) to[i * values.stride] = from[Make::position(sorted[i]) * src.stride];
+      } else {
+        for (int64_t i = begin; i < end; ++i) {
+          to[i * values.stride] = type.bits(static_cast<U>(Make::key(sorted[i]) ^ flip));
+        }
+      }
+    });
+  }
+
+  // Calls body(begin, end) for parts of [0, n).
+  template <class Body>
+  static void for_parts(int32_t threads, int64_t n, int64_t cut, const Body& body) {
+    if (cut == 1) return body(int64_t{0}, n);
+    parallel(threads, n * 2, [&](int32_t part, int32_t parts) { body(n * part / parts, n * (part + 1) / parts); });
+  }
+
+  template <class Make, class Entry>
+  static bool in_order(const Entry* entries, int64_t n) {
+    for (int64_t i = 1; i < n; ++i) {
+      if (Make::key(entries[i]) < Make::key(entries[i - 1])) return false;
+    }
+    return true;
+  }
+  // True if each key is less than the one before it.
+  template <class Make, class Entry>
+  static bool opposite(const Entry* entries, int64_t n) {
+    for (int64_t i = 1; i < n; ++i) {
+      if (Make::key(entries[i]) >= Make::key(entries[i - 1])) return false;
+    }
+    return true;
+  }
+
+  ep_primitive_desc desc_;
+  int32_t axis_;
+  bool descending_;
+  int32_t src_, values_, positions_;
+  int32_t dtype_;
+  int64_t entry_;  // bytes
+  int32_t threads_;
+};
+
+}  // namespace
+
+Refusal why_not_ordered(const ep_primitive_desc& desc, int32_t axis, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* values = operand(desc, EP_ROLE_DST);
+  const ep_operand_desc* positions = operand(desc, EP_ROLE_DST_INDICES);
+  const int32_t outputs = (values != nullptr ? 1 : 0) + (positions != nullptr ? 1 : 0);
+  if (src == nullptr || outputs == 0 || desc.operand_count != static_cast<uint32_t>(outputs) + 1)
+    return Refusal::because("its operands are not SRC and DST or DST_INDICES");
+  if (!has_keys(src->dtype) || (values != nullptr && values->dtype != src->dtype))
+    return Refusal::because("a source of %s", dtype_name(src->dtype));
+  if (positions != nullptr && positions->dtype != EP_DTYPE_i64)
+    return Refusal::because("positions of %s", dtype_name(positions->dtype));
+  if (axis < 0 || axis >= src->rank) return Refusal::because("axis %d of rank %d", axis, src->rank);
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Sort::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  return why_not_ordered(desc, desc.attributes.sort.axis, info);
+}
+
+Refusal Sort::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<SortPrimitive>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,241 @@
+// unique: the elements, or the slices along an axis, become keys with positions; sorted, equal ones are neighbours.
+#include <algorithm>
+#include <numeric>
+
+#include "providers/cpu/order/keys.h"
+#include "providers/cpu/order/lines.h"
+#include "providers/cpu/order/order.h"
+#include "providers/cpu/order/radix.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// One operand as a list of elements of 8 bytes; absent without a base.
+struct List {
+  int64_t* base = nullptr;
+  int64_t stride = 0;
+
+  explicit operator bool() const { return base != nullptr; }
+  int64_t& operator[](int64_t i) const { return base[i * stride]; }
+};
+
+class UniquePrimitive final : public ep_primitive {
+ public:
+  UniquePrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : desc_(desc),
+        axis_(desc.attributes.unique.axis),
+        order_(desc.attributes.unique.order),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        dtype_(desc.operands[0].dtype),
+        size_(dtype_size(dtype_)),
+        threads_(on.threads) {}
+
+  // Two lists of entries of at most 16 bytes, the counts of their digits, two lists of positions, and the keys of
+  // slices.
+  uint64_t workspace(const ep_shape* shapes) const override {
+    const OperandShape src = source(shapes);
+    const int64_t all = axes_of(src, ~0U, true).count();
+    const int64_t n = axis_ < 0 ? all : src.dims[axis_];
+    const int64_t keys = axis_ < 0 ? 0 : all * size_;
+    return static_cast<uint64_t>(2 * n * 16 + radix_counts(n) * 8 + 2 * n * 8 + keys + 64);
+  }
+  bool has_workspace() const override { return true; }
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
+    with_key_type(dtype_, [&](auto type) {
+      if (axis_ < 0) {
+        elements(type, launch);
+      } else {
+        slices(type, launch);
+      }
+    });
+    return EP_STATUS_OK;
+  }
+
+ private:
+  OperandShape source(const ep_shape* shapes) const {
+    return shape_of(desc_.operands[src_], shapes, static_cast<uint32_t>(src_));
+  }
+  List list(const ep_launch& launch, int32_t role) const {
+    const int32_t number = find_operand(desc_, role);
+    if (number < 0) return {};
+    const OperandShape shape = shape_of(desc_.operands[number], launch.shapes, static_cast<uint32_t>(number));
+    return {reinterpret_cast<int64_t*>(address_of(launch.operands[number])), shape.strides[0]};
+  }
+
+  template <class Type>
+  void elements(const Type& type, const ep_launch& launch) const {
+    using U = typename Type::Bits;
+    using Make = EntryOf<U>;
+    using Entry = typename Make::Type;
+    const Axes axes = axes_of(source(launch.shapes), ~0U, true);
+    const int64_t n = axes.count();
+    const U* const from = reinterpret_cast<const U*>(address_of(launch.operands[src_]));
+    char* const room = address_of(launch.workspace);
+    auto* const entries = reinterpret_cast<Entry*>(room);
+    auto* const others = entries + n;
+    auto* const counts = reinterpret_cast<int64_t*>(room + 2 * n * 16);
+    int64_t* const firsts = counts + radix_counts(n);
+    int64_t* const numbers = firsts + n;
+    const int64_t length = axes.dims[axes.rank - 1];
+    const int64_t stride = axes.strides[axes.rank - 1];
+    for (int64_t line = 0; line < n; line += length) {
+      const U* const row = from + axes.offset(line);
+      for (int64_t i = 0; i < length; ++i) entries[line + i] = Make::make(type.key(row[i * stride]), line + i);
+    }
+    const Entry* sorted = entries;
+    if (order_ != EP_UNIQUE_CONSECUTIVE) sorted = radix_sort(entries, others, n, 8 * size_, threads_, counts);
+    const List inverse = list(launch, EP_ROLE_DST_INVERSE);
+    const List sizes = list(launch, EP_ROLE_DST_COUNTS);
+    // Groups in sorted order: the first of each, and how many there are.
+    int64_t groups = 0;
+    const bool renumbers = order_ == EP_UNIQUE_FIRST;
+    List group_of = inverse;
+    for (int64_t i = 0; i < n; ++i) {
+      const U key = Make::key(sorted[i]);
+      const bool starts = i == 0 || key != Make::key(sorted[i - 1]) || type.is_nan_key(key);
+      if (starts) firsts[groups++] = Make::position(sorted[i]);
+      if (group_of) group_of[Make::position(sorted[i])] = groups - 1;
+      if (!sizes) continue;
+      if (starts) sizes[groups - 1] = 0;
+      ++sizes[groups - 1];
+    }
+    if (renumbers) renumber(firsts, groups, numbers, entries, n, inverse, sizes);
+    finish(launch, firsts, groups, n);
+    // The elements themselves, where they stand first.
+    const OperandShape dst = shape_of(desc_.operands[0], launch.shapes, 0);
+    U* const to = reinterpret_cast<U*>(address_of(launch.operands[0]));
+    for (int64_t i = 0; i < groups; ++i) to[i * dst.strides[0]] = from[axes.offset(firsts[i])];
+    for (int64_t i = groups; i < n; ++i) to[i * dst.strides[0]] = 0;
+  }
+
+  // Puts groups into the order of their firsts. `room` is free.
+  static void renumber(int64_t* firsts, int64_t groups, int64_t* numbers, void* room, int64_t n, const List& inverse,
+                       const List& sizes) {
+    std::fill_n(numbers, n, int64_t{-1});
+    for (int64_t g = 0; g < groups; ++g) numbers[firsts[g]] = g;  // by position
+    auto* const new_numbers = static_cast<int64_t*>(room);
+    auto* const old_sizes = new_numbers + groups;
+    if (sizes) {
+      for (int64_t g = 0; g < groups; ++g) old_sizes[g] = sizes[g];
+    }
+    int64_t next = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      if (numbers[i] < 0) continue;
+      if (sizes) sizes[next] = old_sizes[numbers[i]];
+      new_numbers[numbers[i]] = next;
+      firsts[next++] = i;
+    }
+    if (!inverse) return;
+    for (int64_t i = 0; i < n; ++i) inverse[i] = new_numbers[inverse[i]];
+  }
+
+  // DST_COUNT, DST_INDICES, and the zeros behind lists.
+  void finish(const ep_launch& launch, const int64_t* firsts, int64_t groups, int64_t n) const {
+    list(launch, EP_ROLE_DST_COUNT)[0] = groups;
+    const List indices = list(launch, EP_ROLE_DST_INDICES);
+    const List sizes = list(launch, EP_ROLE_DST_COUNTS);
+    if (indices) {
+      for (int64_t i = 0; i < n; ++i) indices[i] = i < groups ? firsts[i] : 0;
+    }
+    for (int64_t i = groups; sizes && i < n; ++i) sizes[i] = 0;
+  }
+
+  template <class Type>
+  void slices(const Type& type, const ep_launch& launch) const {
+    using U = typename Type::Bits;
+    const Lines src(desc_, launch, src_, axis_);
+    const Lines dst(desc_, launch, 0, axis_);
+    const int64_t n = src.length;
+    const int64_t width = src.outer.count();
+    char* const room = address_of(launch.workspace);
+    auto* const sorted = reinterpret_cast<int64_t*>(room);
+    auto* const counts = reinterpret_cast<int64_t*>(room + 2 * n * 16);
+    int64_t* const firsts = counts + radix_counts(n);
+    int64_t* const numbers = firsts + n;
+    U* const keys = reinterpret_cast<U*>(numbers + n);
+    for (int64_t j = 0; j < width; ++j) {
+      const U* const line = reinterpret_cast<const U*>(src.line(j));
+      for (int64_t i = 0; i < n; ++i) keys[i * width + j] = type.key(line[i * src.stride]);
+    }
+    std::iota(sorted, sorted + n, int64_t{0});
+    if (order_ != EP_UNIQUE_CONSECUTIVE) {
+      std::sort(sorted, sorted + n, [&](int64_t a, int64_t b) {
+        const U* const x = keys + a * width;
+        const U* const y = keys + b * width;
+        for (int64_t j = 0; j < width; ++j) {
+          if (x[j] != y[j]) return x[j] < y[j];
+        }
+        return a < b;
+      });
+    }
+    const auto equal = [&](int64_t a, int64_t b) {
+      const U* const x = keys + a * width;
+      for (int64_t j = 0; j < width; ++j) {
+        if (x[j] != keys[b * width + j] || type.is_nan_key(x[j])) return false;
+      }
+      return true;
+    };
+    const List inverse = list(launch, EP_ROLE_DST_INVERSE);
+    const List sizes = list(launch, EP_ROLE_DST_COUNTS);
+    int64_t groups = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const bool starts = i == 0 || !equal(sorted[i - 1], sorted[i]);
+      if (starts) firsts[groups++] = sorted[i];
+      if (inverse) inverse[sorted[i]] = groups - 1;
+      if (!sizes) continue;
+      if (starts) sizes[groups - 1] = 0;
+      ++sizes[groups - 1];
+    }
+    if (order_ == EP_UNIQUE_FIRST) renumber(firsts, groups, numbers, sorted + n, n, inverse, sizes);
+    finish(launch, firsts, groups, n);
+    for (int64_t j = 0; j < width; ++j) {
+      const U* const from = reinterpret_cast<const U*>(src.line(j));
+      U* const to = reinterpret_cast<U*>(dst.line(j));
+      for (int64_t i = 0; i < n; ++i) to[i * dst.stride] = i < groups ? from[firsts[i] * src.stride] : U{0};
+    }
+  }
+
+  ep_primitive_desc desc_;
+  int32_t axis_;
+  int32_t order_;
+  int32_t src_;
+  int32_t dtype_;
+  int32_t size_;
+  int32_t threads_;
+};
+
+}  // namespace
+
+Refusal Unique::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_unique_attributes& at = desc.attributes.unique;
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  if (src == nullptr || desc.operands[0].role != EP_ROLE_DST || operand(desc, EP_ROLE_DST_COUNT) == nullptr)
+    return Refusal::because("its operands are not SRC, DST, DST_COUNT and more");
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& one = desc.operands[i];
+    const bool is_list = one.role == EP_ROLE_DST_COUNT || one.role == EP_ROLE_DST_INDICES ||
+                         one.role == EP_ROLE_DST_INVERSE || one.role == EP_ROLE_DST_COUNTS;
+    if (!is_list && one.role != EP_ROLE_DST && one.role != EP_ROLE_SRC)
+      return Refusal::because("an operand of role %d", one.role);
+    if (is_list && (one.dtype != EP_DTYPE_i64 || one.rank != 1))
+      return Refusal::because("a list of %s of rank %d", dtype_name(one.dtype), one.rank);
+  }
+  if (!has_keys(src->dtype) || desc.operands[0].dtype != src->dtype)
+    return Refusal::because("a source of %s", dtype_name(src->dtype));
+  if (at.order < EP_UNIQUE_SORTED || at.order > EP_UNIQUE_CONSECUTIVE) return Refusal::because("order %d", at.order);
+  if (at.axis < -1 || at.axis >= src->rank) return Refusal::because("axis %d of rank %d", at.axis, src->rank);
+  if (desc.operands[0].rank != (at.axis < 0 ? 1 : src->rank))
+    return Refusal::because("a result of rank %d", desc.operands[0].rank);
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  // Positions of up to 32 bits share 64 bits with a key.
+  info.greatest_elements = UINT64_C(0xffffffff);
+  return {};
+}
+
+Refusal Unique::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<UniquePrimitive>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,96 @@
+// What a step does to the sums of its gates, over rows of T.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "ep_api/ep_api.h"
+#include "providers/cpu/elementwise/kernel.h"
+
+namespace tenon::provider::cpu {
+
+// The number of gates, and where gate number `gate` of ONNX's order stands among the rows of a weight.
+inline int64_t gate_count(int32_t cell) { return cell == EP_CELL_LSTM ? 4 : cell == EP_CELL_GRU ? 3 : 1; }
+inline int64_t gate_block(const ep_recurrent_attributes& at, int64_t gate) {
+  constexpr int64_t lstm[] = {0, 3, 1, 2};
+  constexpr int64_t gru[] = {1, 0, 2};
+  if ((at.flags & EP_RECURRENT_FLAG_TORCH) == 0) return gate;
+  return at.cell == EP_CELL_LSTM ? lstm[gate] : at.cell == EP_CELL_GRU ? gru[gate] : 0;
+}
+
+template <class T>
+class CellMath {
+ public:
+  CellMath(SimdLevel level, const ep_recurrent_attributes& at, int64_t width)
+      : at_(at), width_(width), logistic_(kernel(level, EP_UNARY_sigmoid)), tanh_(kernel(level, EP_UNARY_tanh)) {}
+
+  // H' from the sums a; `h` becomes it.
+  void simple(T* a, T* h) const {
+    limit(a, width_);
+    if (at_.cell == EP_CELL_TANH) return apply(tanh_, h, a, width_);
+    for (int64_t j = 0; j < width_; ++j) h[j] = a[j] < 0 ? T{0} : a[j];
+  }
+
+  // The gates i, o, f and c stand `step` apart. `peephole`, of i, o and f, may be NULL.
+  void lstm(T* gates, int64_t step, const T* peephole, T* h, T* c) const {
+    T *const i = gates, *const o = gates + step, *const f = gates + 2 * step, *const g = gates + 3 * step;
+    if (peephole != nullptr) {
+      for (int64_t j = 0; j < width_; ++j) i[j] += peephole[j] * c[j];
+      for (int64_t j = 0; j < width_; ++j) f[j] += peephole[2 * width_ + j] * c[j];
+    }
+    limit(gates, 4 * step);
+    if (peephole == nullptr) {
+      apply(logistic_, gates, gates, 3 * step);
+    } else {
+      apply(logistic_, i, i, width_);
+      apply(logistic_, f, f, width_);
+    }
+    if ((at_.flags & EP_RECURRENT_FLAG_COUPLED) != 0) {
+      for (int64_t j = 0; j < width_; ++j) f[j] = 1 - i[j];
+    }
+    apply(tanh_, g, g, width_);
+    for (int64_t j = 0; j < width_; ++j) c[j] = f[j] * c[j] + i[j] * g[j];
+    if (peephole != nullptr) {
+      for (int64_t j = 0; j < width_; ++j) o[j] += peephole[width_ + j] * c[j];
+      limit(o, width_);
+      apply(logistic_, o, o, width_);
+    }
+    apply(tanh_, g, c, width_);
+    for (int64_t j = 0; j < width_; ++j) h[j] = o[j] * g[j];
+  }
+
+  // The gates z and r become their values.
+  void gru_gates(T* gates, int64_t step) const {
+    limit(gates, 2 * step);
+    apply(logistic_, gates, gates, 2 * step);
+  }
+  // H' from z and the sum b.
+  void gru_state(const T* z, T* b, T* h) const {
+    limit(b, width_);
+    apply(tanh_, b, b, width_);
+    for (int64_t j = 0; j < width_; ++j) h[j] = (1 - z[j]) * b[j] + z[j] * h[j];
+  }
+
+ private:
+  static MapFunction kernel(SimdLevel level, int32_t op) {
+    return unary_kernel(level, op, sizeof(T) == 4 ? EP_DTYPE_f32 : EP_DTYPE_f64).function;
+  }
+  static void apply(MapFunction function, T* dst, const T* src, int64_t n) {
+    MapContext context;
+    const void* const from[] = {src};
+    function(dst, from, n, context);
+  }
+  void limit(T* a, int64_t n) const {
+    if (!(at_.clip > 0)) return;
+    const auto most = static_cast<T>(at_.clip);
+    for (int64_t j = 0; j < n; ++j) a[j] = a[j] > most ? most : a[j] < -most ? -most : a[j];
+  }
+
+  ep_recurrent_attributes at_;
+  int64_t width_;
+  MapFunction logistic_;
+  MapFunction tanh_;
+};
+
+}  // namespace tenon::provider::cpu

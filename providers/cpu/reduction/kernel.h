@@ -1,0 +1,47 @@
+// Kernels of reduce and arg_reduce over f32 and f64, per dispatch target.
+#pragma once
+
+#include <cstdint>
+
+#include "providers/cpu/simd/level.h"
+
+namespace tenon::provider::cpu {
+
+// A reduction of scalar_ops.def over T, float or double. The kernels map and combine, and do not finish. A reduction
+// that adds keeps the precision of f32 if no more than 4096 elements of a row (256 rows) go through one call.
+template <class T>
+struct ReduceKernels {
+  // The reduction of n elements.
+  T (*block)(const T* src, int64_t n) = nullptr;
+  // sums[j] = combine(sums[j], src[j], src[row_stride + j], ...) of `rows` rows, for every j < n.
+  void (*columns)(T* sums, const T* src, int64_t row_stride, int64_t rows, int64_t n) = nullptr;
+  // dst[i] = the reduction of the n elements at src + i * row_stride, for every i < rows.
+  void (*rows)(T* dst, const T* src, int64_t row_stride, int64_t rows, int64_t n) = nullptr;
+};
+
+template <class T>
+ReduceKernels<T> reduce_kernels(SimdLevel level, int32_t op);
+template <>
+ReduceKernels<float> reduce_kernels(SimdLevel level, int32_t op);
+template <>
+ReduceKernels<double> reduce_kernels(SimdLevel level, int32_t op);
+
+// The function of the reduction that sets values[j] = finish(values[j], count) for every j < n.
+void (*reduce_finish(SimdLevel level, int32_t op))(float* values, int64_t n, int64_t count);
+
+// Positions of the greatest (or least) element: of several the first, or the last if `last`; NaN is beyond all numbers.
+template <class T>
+struct ArgReduceKernels {
+  int64_t (*row)(const T* src, int64_t n, bool last) = nullptr;
+  // positions[j] of the `rows` elements src[j], src[row_stride + j], ...; rows is at most 2^31 - 1.
+  void (*columns)(int64_t* positions, const T* src, int64_t row_stride, int64_t rows, int64_t n, bool last) = nullptr;
+};
+
+template <class T>
+ArgReduceKernels<T> arg_reduce_kernels(SimdLevel level, bool greatest);
+template <>
+ArgReduceKernels<float> arg_reduce_kernels(SimdLevel level, bool greatest);
+template <>
+ArgReduceKernels<double> arg_reduce_kernels(SimdLevel level, bool greatest);
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,357 @@
+// The kernels of reduce and arg_reduce over f32 and f64, compiled once per dispatch target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/reduction/vector_reduce.cpp"
+#include "hwy/foreach_target.h"
+//
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ep_api/ep_api.h"
+#include "providers/cpu/reduction/kernel.h"
+#include "providers/cpu/simd/prelude-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T>
+using D = hn::ScalableTag<T>;
+template <class T>
+using V = hn::Vec<D<T>>;
+template <class T>
+using DI = hn::RebindToSigned<D<T>>;
+
+template <class T>
+HWY_INLINE int64_t lane_count() {
+  return static_cast<int64_t>(hn::Lanes(D<T>()));
+}
+
+template <int32_t id>
+using Op = std::integral_constant<int32_t, id>;
+
+// The reductions of scalar_ops.def over vectors. Reductions of bool have no vector form.
+#define EP_REDUCE(name, id, domain, init, map, combine, finish)                           \
+  template <class T>                                                                      \
+  HWY_INLINE T reduce_init(Op<id>) {                                                      \
+    [[maybe_unused]] auto ep_lit = [](double v) { return static_cast<T>(v); };            \
+    [[maybe_unused]] auto ep_lowest = [] { return -std::numeric_limits<T>::infinity(); }; \
+    [[maybe_unused]] auto ep_highest = [] { return std::numeric_limits<T>::infinity(); }; \
+    return init;                                                                          \
+  }                                                                                       \
+  template <class W>                                                                      \
+  HWY_INLINE W reduce_map(Op<id>, W x) {                                                  \
+    return map;                                                                           \
+  }                                                                                       \
+  template <class W>                                                                      \
+  HWY_INLINE W reduce_combine(Op<id>, W x, W y) {                                         \
+    return TENON_COMBINE_##domain(combine);                                               \
+  }                                                                                       \
+  template <class W>                                                                      \
+  HWY_INLINE W reduce_finish(Op<id>, W x, [[maybe_unused]] W n) {                         \
+    return finish;                                                                        \
+  }
+#define TENON_COMBINE_NUMERIC(combine) combine
+#define TENON_COMBINE_FLOAT(combine) combine
+#define TENON_COMBINE_BOOL(combine) ep_max(x, y)
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+#undef TENON_COMBINE_NUMERIC
+#undef TENON_COMBINE_FLOAT
+#undef TENON_COMBINE_BOOL
+
+// All lanes combined.
+template <int32_t op, class T>
+HWY_INLINE T fold(V<T> values) {
+  const D<T> d;
+  const Op<op> row;
+  size_t step = 1;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    values = reduce_combine(row, values, hn::Shuffle2301(values));
+    values = reduce_combine(row, values, hn::Shuffle1032(values));
+    step = 4;
+  } else {
+    values = reduce_combine(row, values, hn::Shuffle01(values));
+    step = 2;
+  }
+#endif
+  HWY_ALIGN T parts[hn::MaxLanes(D<T>())];
+  hn::Store(values, d, parts);
+  V<T> result = hn::Set(d, parts[0]);
+  for (size_t lane = step; lane < hn::Lanes(d); lane += step)
+    result = reduce_combine(row, result, hn::Set(d, parts[lane]));
+  return hn::GetLane(result);
+}
+
+template <int32_t op, class T>
+HWY_INLINE T reduce_row(const T* src, int64_t n) {
+  const D<T> d;
+  const int64_t lanes = lane_count<T>();
+  const Op<op> row;
+  V<T> values = hn::Set(d, reduce_init<T>(row));
+  int64_t i = 0;
+  if (n >= 4 * lanes) {
+    V<T> values_1 = values;
+    V<T> values_2 = values;
+    V<T> values_3 = values;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
+      values_1 = reduce_combine(row, values_1, reduce_map(row, hn::LoadU(d, src + i + lanes)));
+      values_2 = reduce_combine(row, values_2, reduce_map(row, hn::LoadU(d, src + i + 2 * lanes)));
+      values_3 = reduce_combine(row, values_3, reduce_map(row, hn::LoadU(d, src + i + 3 * lanes)));
+    }
+    values = reduce_combine(row, reduce_combine(row, values, values_1), reduce_combine(row, values_2, values_3));
+  }
+  for (; i + lanes <= n; i += lanes) values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
+  V<T> result = hn::Set(d, n < lanes ? reduce_init<T>(row) : fold<op, T>(values));
+  for (; i < n; ++i) result = reduce_combine(row, result, reduce_map(row, hn::Set(d, src[i])));
+  return hn::GetLane(result);
+}
+
+template <int32_t op, class T>
+T reduce_block(const T* src, int64_t n) {
+  return reduce_row<op, T>(src, n);
+}
+
+// Rows of few elements, as many at once as there are lanes.
+template <int32_t op, class T>
+HWY_INLINE void reduce_short_rows(T* dst, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
+  const D<T> d;
+  const DI<T> di;
+  const Op<op> row;
+  const int64_t lanes = lane_count<T>();
+  const auto places = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<hn::TFromD<DI<T>>>(row_stride)));
+  int64_t i = 0;
+  for (; i + lanes <= rows; i += lanes) {
+    V<T> values = hn::Set(d, reduce_init<T>(row));
+    for (int64_t k = 0; k < n; ++k) {
+      values = reduce_combine(row, values, reduce_map(row, hn::GatherIndex(d, src + i * row_stride + k, places)));
+    }
+    hn::StoreU(values, d, dst + i);
+  }
+  for (; i < rows; ++i) {
+    V<T> values = hn::Set(d, reduce_init<T>(row));
+    for (int64_t k = 0; k < n; ++k)
+      values = reduce_combine(row, values, reduce_map(row, hn::Set(d, src[i * row_stride + k])));
+    dst[i] = hn::GetLane(values);
+  }
+}
+
+template <int32_t op, class T>
+void reduce_finish_all(T* values, int64_t n, int64_t count) {
+  const D<T> d;
+  const Op<op> row;
+  const int64_t lanes = lane_count<T>();
+  const V<T> elements = hn::Set(d, static_cast<T>(count));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(reduce_finish(row, hn::LoadU(d, values + i), elements), d, values + i);
+  for (; i < n; ++i) values[i] = hn::GetLane(reduce_finish(row, hn::Set(d, values[i]), elements));
+}
+
+template <int32_t op, class T>
+void reduce_rows(T* dst, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
+  constexpr int64_t shortest = 16;
+  if (n < shortest && row_stride < (int64_t{1} << 20)) return reduce_short_rows<op, T>(dst, src, row_stride, rows, n);
+  for (int64_t i = 0; i < rows; ++i) dst[i] = reduce_row<op, T>(src + i * row_stride, n);
+}
+
+// `width` vectors of columns, whose values stay in registers.
+template <int32_t op, int width, class T>
+HWY_INLINE void reduce_column_vectors(T* sums, const T* src, int64_t row_stride, int64_t rows) {
+  const D<T> d;
+  const Op<op> row;
+  const int64_t lanes = lane_count<T>();
+  V<T> values[width];
+  for (int k = 0; k < width; ++k) values[k] = hn::LoadU(d, sums + k * lanes);
+  for (int64_t r = 0; r < rows; ++r, src += row_stride) {
+    for (int k = 0; k < width; ++k)
+      values[k] = reduce_combine(row, values[k], reduce_map(row, hn::LoadU(d, src + k * lanes)));
+  }
+  for (int k = 0; k < width; ++k) hn::StoreU(values[k], d, sums + k * lanes);
+}
+
+template <int32_t op, class T>
+void reduce_columns(T* sums, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
+  const D<T> d;
+  const Op<op> row;
+  const int64_t lanes = lane_count<T>();
+  int64_t j = 0;
+  for (; j + 4 * lanes <= n; j += 4 * lanes) reduce_column_vectors<op, 4, T>(sums + j, src + j, row_stride, rows);
+  for (; j + lanes <= n; j += lanes) reduce_column_vectors<op, 1, T>(sums + j, src + j, row_stride, rows);
+  for (; j < n; ++j) {
+    V<T> value = hn::Set(d, sums[j]);
+    for (int64_t r = 0; r < rows; ++r)
+      value = reduce_combine(row, value, reduce_map(row, hn::Set(d, src[r * row_stride + j])));
+    sums[j] = hn::GetLane(value);
+  }
+}
+
+// True where `x` is beyond `best`: a greater (lesser) number, or the first NaN; with `last` also an equal one.
+template <bool greatest, bool last, class W>
+HWY_INLINE hn::Mask<hn::DFromV<W>> beyond(W x, W best) {
+  const auto number =
+      last ? (greatest ? hn::Ge(x, best) : hn::Le(x, best)) : (greatest ? hn::Gt(x, best) : hn::Lt(x, best));
+  const auto nan = hn::IsNaN(x);
+  return hn::Or(number, last ? nan : hn::AndNot(hn::IsNaN(best), nan));
+}
+
+// The first (or last) element that passes the test; 0 if none does.
+template <class T, class Test>
+HWY_INLINE int64_t find(const T* src, int64_t n, bool last, const Test& test) {
+  const D<T> d;
+  const int64_t lanes = lane_count<T>();
+  const int64_t whole = n / lanes * lanes;
+  if (!last) {
+    for (int64_t i = 0; i < whole; i += lanes) {
+      const auto lane = hn::FindFirstTrue(d, test(hn::LoadU(d, src + i)));
+      if (lane >= 0) return i + lane;
+    }
+    for (int64_t i = whole; i < n; ++i) {
+      if (hn::FindFirstTrue(d, test(hn::Set(d, src[i]))) >= 0) return i;
+    }
+    return 0;
+  }
+  for (int64_t i = n - 1; i > 0; --i) {
+    if (hn::FindFirstTrue(d, test(hn::Set(d, src[i]))) >= 0) return i;
+  }
+  return 0;
+}
+
+template <bool greatest, class T>
+int64_t arg_row(const T* src, int64_t n, bool last) {
+  constexpr int32_t op = greatest ? EP_REDUCE_max : EP_REDUCE_min;
+  const D<T> d;
+  const V<T> best = hn::Set(d, reduce_row<op, T>(src, n));
+  if (hn::FindFirstTrue(d, hn::IsNaN(best)) >= 0)
+    return find<T>(src, n, last, [](V<T> x) HWY_ATTR { return hn::IsNaN(x); });
+  return find<T>(src, n, last, [best](V<T> x) HWY_ATTR { return hn::Eq(x, best); });
+}
+
+template <bool greatest, bool last, int width, class T>
+HWY_INLINE void arg_column_vectors(int64_t* positions, const T* src, int64_t row_stride, int64_t rows) {
+  const D<T> d;
+  const DI<T> di;
+  const int64_t lanes = lane_count<T>();
+  V<T> best[width];
+  hn::Vec<DI<T>> at[width];
+  for (int k = 0; k < width; ++k) {
+    best[k] = hn::LoadU(d, src + k * lanes);
+    at[k] = hn::Zero(di);
+  }
+  for (int64_t r = 1; r < rows; ++r) {
+    src += row_stride;
+    const auto here = hn::Set(di, static_cast<hn::TFromD<DI<T>>>(r));
+    for (int k = 0; k < width; ++k) {
+      const V<T> x = hn::LoadU(d, src + k * lanes);
+      const auto better = beyond<greatest, last>(x, best[k]);
+      // A number is no better than NaN.
+      const auto taken = last ? hn::AndNot(hn::AndNot(hn::IsNaN(x), hn::IsNaN(best[k])), better) : better;
+      best[k] = hn::IfThenElse(taken, x, best[k]);
+      at[k] = hn::IfThenElse(hn::RebindMask(di, taken), here, at[k]);
+    }
+  }
+  HWY_ALIGN hn::TFromD<DI<T>> numbers[hn::MaxLanes(D<T>())];
+  for (int k = 0; k < width; ++k) {
+    hn::Store(at[k], di, numbers);
+    for (int64_t lane = 0; lane < lanes; ++lane) positions[k * lanes + lane] = numbers[lane];
+  }
+}
+
+template <bool greatest, bool last, class T>
+HWY_INLINE void arg_columns_of(int64_t* positions, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
+  const int64_t lanes = lane_count<T>();
+  int64_t j = 0;
+  for (; j + 2 * lanes <= n; j += 2 * lanes)
+    arg_column_vectors<greatest, last, 2, T>(positions + j, src + j, row_stride, rows);
+  for (; j + lanes <= n; j += lanes) arg_column_vectors<greatest, last, 1, T>(positions + j, src + j, row_stride, rows);
+  for (; j < n; ++j) {
+    const D<T> d;
+    V<T> best = hn::Set(d, src[j]);
+    positions[j] = 0;
+    for (int64_t r = 1; r < rows; ++r) {
+      const V<T> x = hn::Set(d, src[r * row_stride + j]);
+      const bool stays = std::isnan(hn::GetLane(best)) && !std::isnan(hn::GetLane(x));
+      if (stays || hn::FindFirstTrue(d, beyond<greatest, last>(x, best)) < 0) continue;
+      best = x;
+      positions[j] = r;
+    }
+  }
+}
+
+template <bool greatest, class T>
+void arg_columns(int64_t* positions, const T* src, int64_t row_stride, int64_t rows, int64_t n, bool last) {
+  return last ? arg_columns_of<greatest, true, T>(positions, src, row_stride, rows, n)
+              : arg_columns_of<greatest, false, T>(positions, src, row_stride, rows, n);
+}
+
+}  // namespace
+
+template <class T>
+ReduceKernels<T> reduce_table_of(int32_t op) {
+  switch (op) {
+#define EP_REDUCE(name, id, domain, init, map, combine, finish) \
+  case id:                                                      \
+    return {reduce_block<id, T>, reduce_columns<id, T>, reduce_rows<id, T>};
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+    default: return {};
+  }
+}
+
+ReduceKernels<float> reduce_f32(int32_t op) { return reduce_table_of<float>(op); }
+ReduceKernels<double> reduce_f64(int32_t op) { return reduce_table_of<double>(op); }
+
+using Finish = void (*)(float*, int64_t, int64_t);
+Finish finish_f32(int32_t op) {
+  switch (op) {
+#define EP_REDUCE(name, id, domain, init, map, combine, finish) \
+  case id:                                                      \
+    return reduce_finish_all<id, float>;
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+    default: return nullptr;
+  }
+}
+
+template <class T>
+ArgReduceKernels<T> arg_table_of(bool greatest) {
+  if (greatest) return {arg_row<true, T>, arg_columns<true, T>};
+  return {arg_row<false, T>, arg_columns<false, T>};
+}
+
+ArgReduceKernels<float> arg_f32(bool greatest) { return arg_table_of<float>(greatest); }
+ArgReduceKernels<double> arg_f64(bool greatest) { return arg_table_of<double>(greatest); }
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+template <>
+ReduceKernels<float> reduce_kernels(SimdLevel level, int32_t op) {
+  return TENON_CPU_DISPATCH(level, reduce_f32)(op);
+}
+template <>
+ReduceKernels<double> reduce_kernels(SimdLevel level, int32_t op) {
+  return TENON_CPU_DISPATCH(level, reduce_f64)(op);
+}
+
+void (*reduce_finish(SimdLevel level, int32_t op))(float*, int64_t, int64_t) {
+  return TENON_CPU_DISPATCH(level, finish_f32)(op);
+}
+
+template <>
+ArgReduceKernels<float> arg_reduce_kernels(SimdLevel level, bool greatest) {
+  return TENON_CPU_DISPATCH(level, arg_f32)(greatest);
+}
+template <>
+ArgReduceKernels<double> arg_reduce_kernels(SimdLevel level, bool greatest) {
+  return TENON_CPU_DISPATCH(level, arg_f64)(greatest);
+}
+
+}  // namespace tenon::provider::cpu
+#endif

@@ -1,0 +1,122 @@
+// The kernels of a product of a matrix and a vector, compiled once per dispatch target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/vector_matmul/kernels.cpp"
+#include "hwy/foreach_target.h"
+//
+#include <algorithm>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "providers/cpu/vector_matmul/kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t longest_sum = 4096;  // products that are added in T before the sum joins the total
+constexpr int64_t widest = 2048;       // columns whose sums stay in the nearest cache
+
+template <class T>
+using D = hn::ScalableTag<T>;
+template <class T>
+using V = hn::Vec<D<T>>;
+
+// The products of `count` rows with x, `count` at a time, so that x is read once for all of them.
+template <int count, class T>
+HWY_INLINE void dot_rows(T* y, int64_t step, const T* a, int64_t row, const T* x, int64_t k) {
+  const D<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  double totals[count] = {};
+  for (int64_t begin = 0; begin < k; begin += longest_sum) {
+    const int64_t end = std::min(k, begin + longest_sum);
+    V<T> sums[count];
+    V<T> others[count];
+    for (int r = 0; r < count; ++r) sums[r] = others[r] = hn::Zero(d);
+    int64_t p = begin;
+    for (; p + 2 * lanes <= end; p += 2 * lanes) {
+      const V<T> x_0 = hn::LoadU(d, x + p);
+      const V<T> x_1 = hn::LoadU(d, x + p + lanes);
+      for (int r = 0; r < count; ++r) {
+        sums[r] = hn::MulAdd(hn::LoadU(d, a + r * row + p), x_0, sums[r]);
+        others[r] = hn::MulAdd(hn::LoadU(d, a + r * row + p + lanes), x_1, others[r]);
+      }
+    }
+    for (int r = 0; r < count; ++r) {
+      T rest{0};
+      for (int64_t q = p; q < end; ++q) rest += a[r * row + q] * x[q];
+      totals[r] +=
+          static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[r], others[r])))) + static_cast<double>(rest);
+    }
+  }
+  for (int r = 0; r < count; ++r) y[r * step] = static_cast<T>(totals[r]);
+}
+
+template <class T>
+void rows(T* y, int64_t step, const T* a, int64_t row, const T* x, int64_t m, int64_t k) {
+  int64_t i = 0;
+  for (; i + 4 <= m; i += 4) dot_rows<4>(y + i * step, step, a + i * row, row, x, k);
+  for (; i < m; ++i) dot_rows<1>(y + i * step, step, a + i * row, row, x, k);
+}
+
+// sums[j] += x[0] b[j] + x[1] b[row + j] + ... of `count` rows.
+template <int count, class T>
+HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const T* HWY_RESTRICT b, int64_t row, const T* x, int64_t n) {
+  const D<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V<T> factors[count];
+  for (int r = 0; r < count; ++r) factors[r] = hn::Set(d, x[r]);
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    V<T> sum = hn::LoadU(d, sums + j);
+    for (int r = 0; r < count; ++r) {
+      hwy::Prefetch(b + (r + count) * row + j);  // of the rows after these, which harms nobody at the end
+      sum = hn::MulAdd(factors[r], hn::LoadU(d, b + r * row + j), sum);
+    }
+    hn::StoreU(sum, d, sums + j);
+  }
+  for (; j < n; ++j) {
+    for (int r = 0; r < count; ++r) sums[j] += x[r] * b[r * row + j];
+  }
+}
+
+template <class T>
+void columns(T* y, const T* b, int64_t row, const T* x, int64_t n, int64_t k) {
+  HWY_ALIGN T sums[widest];
+  for (int64_t first = 0; first < n; first += widest) {
+    const int64_t wide = std::min(widest, n - first);
+    for (int64_t begin = 0; begin < k; begin += longest_sum / 8) {
+      const int64_t end = std::min(k, begin + longest_sum / 8);
+      std::fill_n(sums, wide, T{0});
+      int64_t p = begin;
+      for (; p + 4 <= end; p += 4) add_rows<4>(sums, b + p * row + first, row, x + p, wide);
+      for (; p < end; ++p) add_rows<1>(sums, b + p * row + first, row, x + p, wide);
+      for (int64_t j = 0; j < wide; ++j) y[first + j] = begin == 0 ? sums[j] : y[first + j] + sums[j];
+    }
+  }
+}
+
+}  // namespace
+
+VectorKernels<float> kernels_f32() { return {rows<float>, columns<float>}; }
+VectorKernels<double> kernels_f64() { return {rows<double>, columns<double>}; }
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+template <>
+VectorKernels<float> vector_kernels(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, kernels_f32)();
+}
+template <>
+VectorKernels<double> vector_kernels(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, kernels_f64)();
+}
+
+}  // namespace tenon::provider::cpu
+#endif

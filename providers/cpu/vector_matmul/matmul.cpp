@@ -1,0 +1,141 @@
+// matmul of a matrix and a vector: the memory of the matrix is read once, by as many threads as that needs.
+#include <vector>
+
+#include "providers/cpu/elementwise/tail.h"
+#include "providers/cpu/threads/lease.h"
+#include "providers/cpu/vector_matmul/kernel.h"
+#include "providers/cpu/vector_matmul/vector_matmul.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.
+struct Problem {
+  int32_t y = 0, matrix = 0, x = 0, bias = -1;  // numbers of operands
+  int64_t rows = 0, length = 0;
+  int64_t row = 0, column = 0;
+  int64_t x_step = 0, y_step = 0, bias_step = 0;
+};
+
+Problem problem_of(const ep_primitive_desc& desc) {
+  const int32_t src = find_operand(desc, EP_ROLE_SRC);
+  const int32_t weight = find_operand(desc, EP_ROLE_SRC_B);
+  const int32_t bias = find_operand(desc, EP_ROLE_BIAS);
+  const int32_t last = desc.operands[0].rank - 1;
+  const ep_operand_desc& a = desc.operands[src];
+  const ep_operand_desc& b = desc.operands[weight];
+  const ep_operand_desc& c = desc.operands[0];
+  const auto bias_stride = [&](int32_t axis) { return bias < 0 ? 0 : desc.operands[bias].strides[axis]; };
+  if (c.dims[last] == 1) {
+    return {0,
+            src,
+            weight,
+            bias,
+            a.dims[last - 1],
+            a.dims[last],
+            a.strides[last - 1],
+            a.strides[last],
+            b.strides[last - 1],
+            c.strides[last - 1],
+            bias_stride(last - 1)};
+  }
+  return {0,
+          weight,
+          src,
+          bias,
+          b.dims[last],
+          b.dims[last - 1],
+          b.strides[last],
+          b.strides[last - 1],
+          a.strides[last],
+          c.strides[last],
+          bias_stride(last)};
+}
+
+template <class T>
+class VectorMatmulPrimitive final : public ep_primitive {
+ public:
+  VectorMatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : kernels_(vector_kernels<T>(on.simd)), problem_(problem_of(desc)), tail_(on, desc, 0) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
+    const Problem& p = problem_;
+    const auto at = [&](int32_t i) { return reinterpret_cast<T*>(address_of(launch.operands[i])); };
+    const T* x = at(p.x);
+    std::vector<T> gathered;
+    if (p.x_step != 1 && p.length > 1) {
+      gathered.resize(static_cast<size_t>(p.length));
+      for (int64_t i = 0; i < p.length; ++i) gathered[static_cast<size_t>(i)] = x[i * p.x_step];
+      x = gathered.data();
+    }
+    const T* matrix = at(p.matrix);
+    T* y = at(p.y);
+    // A thread brings about 16 bytes per nanosecond.
+    parallel(device->threads, p.rows * p.length * static_cast<int64_t>(sizeof(T)) / 16,
+             [&](int32_t part, int32_t parts) {
+               constexpr int64_t unit = 64;  // rows; a part ends at a multiple of them
+               const int64_t units = (p.rows + unit - 1) / unit;
+               const int64_t begin = std::min(p.rows, units * part / parts * unit);
+               const int64_t end = std::min(p.rows, units * (part + 1) / parts * unit);
+               if (begin == end) return;
+               if (p.column == 1)
+                 kernels_.rows(y + begin * p.y_step, p.y_step, matrix + begin * p.row, p.row, x, end - begin, p.length);
+               else
+                 kernels_.columns(y + begin, matrix + begin, p.column, x, end - begin, p.length);
+               if (p.bias < 0) return;
+               const T* bias = at(p.bias);
+               for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias[i * p.bias_step];
+             });
+    if (!tail_.empty()) tail_.run(launch, device->threads);
+    return EP_STATUS_OK;
+  }
+
+ private:
+  VectorKernels<T> kernels_;
+  Problem problem_;
+  Tail tail_;
+};
+
+}  // namespace
+
+Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (is_dynamic(desc)) return Refusal::because("products with a vector are made for static dims");
+  const ep_operand_desc& dst = desc.operands[0];
+  if (dst.dtype != EP_DTYPE_f32 && dst.dtype != EP_DTYPE_f64) return Refusal::because("%s", dtype_name(dst.dtype));
+  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != dst.dtype) {
+    return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
+  }
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (operand.dtype != dst.dtype) return Refusal::because("operand %u is %s", i, dtype_name(operand.dtype));
+    if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
+    if (operand.rank != dst.rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
+    for (int32_t axis = 0; axis < operand.rank - 2; ++axis) {
+      if (operand.dims[axis] != 1) return Refusal::because("more than one product");
+    }
+  }
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
+  if (dst.role != EP_ROLE_DST || src == nullptr || weight == nullptr) return Refusal::because("an operand is missing");
+  if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1)
+    return Refusal::because("neither operand is a vector");
+  const Problem problem = problem_of(desc);
+  if ((desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && dst.dtype == EP_DTYPE_f32)
+    return Refusal::because("the matrix never changes");
+  if (problem.length < 2 || problem.rows < 2) return Refusal::because("the matrix is a vector too");
+  const bool by_rows = problem.column == 1;
+  const bool by_columns = problem.row == 1 && problem.column > 0 && problem.y_step == 1;
+  if (!by_rows && !by_columns) return Refusal::because("neither rows nor columns of the matrix are contiguous");
+  if (by_rows && problem.row == 0) return Refusal::because("a row repeated by stride 0");
+  return why_no_tail(device, desc, 0);
+}
+
+Refusal VectorMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  if (desc.operands[0].dtype == EP_DTYPE_f32)
+    *out = make_primitive<VectorMatmulPrimitive<float>>(device, device, desc);
+  else
+    *out = make_primitive<VectorMatmulPrimitive<double>>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,16 @@
+// What an AttributeProto holds, as an Attribute. Graphs are the reader's.
+#pragma once
+
+#include <string>
+
+#include "onnx_messages.h"
+#include "sdk/onnx/importer/parsed_model.h"
+
+namespace tenon::onnx {
+
+// The attribute without its graph. Throws invalid_argument if its tag and its content differ. Adds a line to `refusals`
+// if it holds a tensor of a type that Tenon does not have.
+Attribute read_attribute(const Node& node, const onnx_proto::AttributeProto& from, TensorFiles& files,
+                         std::vector<std::string>* refusals);
+
+}  // namespace tenon::onnx

@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "primitives/text/format.h"
+#include "sdk/onnx/importer/attributes.h"
+#include "sdk/onnx/importer/parsed_model.h"
+#include "sdk/onnx/importer/value_info.h"
+#include "sdk/onnx/proto/wire.h"
+#include "sdk/onnx/schema/schema.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+namespace proto = onnx_proto;
+using proto::AttributeProto;
+
+// The newest version of the file format whose changes the reader knows. Versions since 8 only add element types, which
+// the reader knows by name, and metadata.
+constexpr int64_t kNewestIrVersion = 14;
+// From this version on a file states the versions of its operators.
+constexpr int64_t kIrVersionWithOpsets = 3;
+// Functions inside of functions, and graphs inside of graphs.
+constexpr int kMostDepth = 32;
+// Nodes of all graphs, after functions are expanded. A few functions that call each other can make any number of nodes.
+constexpr size_t kMostNodes = size_t{1} << 18;
+
+std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
+
+std::string domain_of(std::string_view name) { return name == "ai.onnx" ? std::string() : std::string(name); }
+
+using Opsets = std::map<std::string, int64_t, std::less<>>;
+using AttributesOfCall = std::map<std::string_view, const AttributeProto*>;
+
+// The call that a function is expanded for.
+struct Call {
+  const proto::FunctionProto* function = nullptr;
+  Opsets opsets;
+  AttributesOfCall attributes;  // of the calling node, and the function's own defaults
+  const Call* caller = nullptr;
+  std::string prefix;  // "node 4 (Loop)/", before the names of values
+};
+
+// Names of values in one graph or function. A function sees no names of its caller.
+struct Scope {
+  const Scope* outer = nullptr;
+  const Call* call = nullptr;  // null: in no function
+  std::string inside;          // "the body of node 4 (Loop)"
+  int depth = 0;
+  std::map<std::string, int32_t, std::less<>> values;  // -1: an input of a function that the call leaves out
+};
+
+class Reader {
+ public:
+  Reader(const proto::ModelProto& model, TensorFiles files, Device device, std::vector<std::string>* refusals)
+      : model_(model), graph_(*model.graph), files_(std::move(files)), refusals_(*refusals) {
+    parsed_.device = device;
+  }
+
+  ParsedModel read() {
+    read_versions();
+    read_functions();
+    read_weights(graph_, &scope_);
+    read_inputs();
+    read_nodes(graph_.node, &scope_, &parsed_.nodes);
+    parsed_.info.nodes = graph_.node.size();
+    read_outputs();
+    for (Node& node : parsed_.nodes) find_captures(&node);
+    return std::move(parsed_);
+  }
+
+ private:
+  int32_t define(Scope* scope, std::string_view name, const std::string& by) {
+    const auto id = static_cast<int32_t>(parsed_.names.size());
+    bind(scope, name, id, by);
+    parsed_.names.push_back((scope->call != nullptr ? scope->call->prefix : std::string()) + std::string(name));
+    parsed_.constants.emplace_back();
+    return id;
+  }
+
+  static void bind(Scope* scope, std::string_view name, int32_t id, const std::string& by) {
+    if (!scope->values.emplace(std::string(name), id).second)
+      malformed(fmt::format("the value {} is made a second time, by {}", quoted(name), by));
+  }
+
+  static const int32_t* find(const Scope& scope, std::string_view name) {
+    for (const Scope* at = &scope; at != nullptr; at = at->outer) {
+      const auto found = at->values.find(name);
+      if (found != at->values.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  void refuse(std::string line) { refusals_.push_back(std::move(line)); }
+
+  static Opsets read_opsets(const std::vector<proto::OperatorSetIdProto>& imports) {
+    Opsets opsets;
+    for (const proto::OperatorSetIdProto& opset : imports) {
+      int64_t& version = opsets.emplace(domain_of(opset.domain), opset.version).first->second;
+      version = std::max(version, opset.version);  // of several versions the highest counts
+    }
+    return opsets;
+  }
+
+  void read_versions() {
+    parsed_.info.producer = std::string(model_.producer_name);
+    if (!model_.producer_version.empty()) parsed_.info.producer += fmt::format(" {}", model_.producer_version);
+    parsed_.info.domain = std::string(model_.domain);
+    parsed_.info.graph = std::string(graph_.name);
+    parsed_.info.description = std::string(model_.doc_string);
+    parsed_.info.version = model_.model_version;
+    for (const proto::StringStringEntryProto& entry : model_.metadata_props) {
+      parsed_.info.metadata.emplace(entry.key, entry.value);
+    }
+    parsed_.info.ir_version = model_.ir_version;
+    if (model_.ir_version < 1) malformed(fmt::format("its IR version is {}; the first is 1", model_.ir_version));
+    if (model_.ir_version > kNewestIrVersion) {
+      refuse(fmt::format("the file is of IR version {}; versions up to {} are known.", model_.ir_version,
+                         kNewestIrVersion));
+    }
+    opsets_ = read_opsets(model_.opset_import);
+    if (opsets_.empty() && model_.ir_version >= kIrVersionWithOpsets)
+      malformed("it does not say which versions of operators it wants (opset_import)");
+    if (opsets_.empty()) opsets_[""] = 1;
+    parsed_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
+    if (parsed_.info.opset > kNewestOpset) {
+      refuse(
+          fmt::format("the model wants version {} of the operators of ai.onnx; versions up to {} are known. Export it "
+                      "with opset_version={}, or convert it with onnx.version_converter.convert_version(model, {}).",
+                      parsed_.info.opset, kNewestOpset, kNewestOpset, kNewestOpset));
+    }
+  }
+
+  static std::string key_of(std::string_view domain, std::string_view name, std::string_view overload) {
+    return fmt::format("{}\n{}\n{}", domain_of(domain), name, overload);
+  }
+
+  void read_functions() {
+    for (const proto::FunctionProto& function : model_.functions) {
+      if (functions_.emplace(key_of(function.domain, function.name, function.overload), &function).second) continue;
+      malformed(
+          fmt::format("it defines the function {} of domain {} twice", quoted(function.name), quoted(function.domain)));
+    }
+  }
+
+  void read_weights(const proto::GraphProto& graph, Scope* scope) {
+    for (const proto::TensorProto& tensor : graph.initializer) {
+      const int32_t id = define(scope, tensor.name, "a weight");
+      keep_weight(id, read_weight(tensor));
+    }
+    for (const proto::SparseTensorProto& tensor : graph.sparse_initializer) {
+      if (!tensor.values) malformed("a sparse weight has no values");
+      const int32_t id = define(scope, tensor.values->name, "a sparse weight");
+      keep_weight(id, read_sparse_tensor(tensor, files_, parsed_.device));
+    }
+  }
+
+  Result<Value> read_weight(const proto::TensorProto& tensor) {
+    if (is_text(tensor)) return read_value(tensor, files_, parsed_.device);
+    TENON_ASSIGN_OR_RETURN(const TensorHeader header, check_tensor(tensor, files_));
+    const Device where = stays_on_host(header.dtype, header.elements) ? Device::host() : parsed_.device;
+    return read_value(tensor, files_, where);
+  }
+
+  void keep_weight(int32_t id, Result<Value> value) {
+    ++parsed_.info.weights;
+    if (!value.ok() && value.status().code() == Code::unsupported) return refuse(value.status().message());
+    throw_if_error(value.status());
+    if (value->is_tensor()) parsed_.info.weight_bytes += static_cast<uint64_t>(value->tensor().bytes());
+    parsed_.constants[static_cast<size_t>(id)] = std::move(value).value();
+  }
+
+  void read_inputs() {
+    std::set<std::string_view> names;
+    for (const proto::ValueInfoProto& input : graph_.input) {
+      if (input.name.empty()) malformed("it has an input without a name");
+      if (!names.insert(input.name).second)
+        malformed(fmt::format("it has two inputs with the name {}", quoted(input.name)));
+      if (scope_.values.count(std::string(input.name)) != 0) continue;  // before IR version 4, files list weights too
+      ValueInfo info;
+      const std::string refused = read_value_info(input, "input", &info);
+      if (!refused.empty()) refuse(refused);
+      const int32_t id = define(&scope_, input.name, "an input");
+      parsed_.input_values.push_back(id);
+      parsed_.inputs.push_back(info);
+      if (refused.empty()) parsed_.declared[id] = info;
+    }
+  }
+
+  static std::string describe_node(const Node& node) { return fmt::format("{}: {}: ", label(node), node.op_type); }
+
+  const Opsets& opsets_of(const Scope& scope) const {
+    return scope.call != nullptr && !scope.call->opsets.empty() ? scope.call->opsets : opsets_;
+  }
+
+  // The attribute itself, or what the call of the function gives for it; null: the call gives nothing.
+  static const AttributeProto* resolved(const Node& node, const AttributeProto& from, const Scope& scope) {
+    if (from.ref_attr_name.empty()) return &from;
+    if (scope.call == nullptr)
+      malformed(fmt::format("{} refers to an attribute of a function, but is in none", label(node)));
+    const auto found = scope.call->attributes.find(from.ref_attr_name);
+    return found == scope.call->attributes.end() ? nullptr : found->second;
+  }
+
+  void read_attributes(const proto::NodeProto& from, Scope* scope, Node* node) {
+    for (const AttributeProto& attribute : from.attribute) {
+      const AttributeProto* content = resolved(*node, attribute, *scope);
+      if (content == nullptr) continue;
+      const auto [to, fresh] = node->attributes.emplace(std::string(attribute.name), Attribute());
+      if (!fresh)
+        malformed(fmt::format("{} has two attributes with the name {}", label(*node), quoted(attribute.name)));
+      to->second = read_attribute(*node, *content, files_, &refusals_);
+      if (to->second.kind == Attribute::Kind::graph)
+        to->second.graph = read_subgraph(*content->g, *scope, fmt::format("{} of {}", attribute.name, label(*node)));
+    }
+  }
+
+  std::shared_ptr<Subgraph> read_subgraph(const proto::GraphProto& from, const Scope& outer, std::string inside) {
+    if (outer.depth + 1 > kMostDepth)
+      malformed(fmt::format("its graphs and functions lie inside of each other more than {} deep", kMostDepth));
+    Scope scope{&outer, outer.call, std::move(inside), outer.depth + 1, {}};
+    auto graph = std::make_shared<Subgraph>();
+    const auto first = static_cast<int32_t>(parsed_.names.size());
+    read_weights(from, &scope);
+    for (const proto::ValueInfoProto& input : from.input) {
+      ValueInfo info;
+      if (input.type) read_value_info(input, "input", &info);
+      graph->inputs.push_back(define(&scope, input.name, "an input of " + scope.inside));
+      graph->input_infos.push_back(info);
+    }
+    read_nodes(from.node, &scope, &graph->nodes);
+    for (const proto::ValueInfoProto& output : from.output) {
+      const int32_t* found = find(scope, output.name);
+      if (found == nullptr || *found < 0)
+        malformed(fmt::format("nothing makes the output {} of {}", quoted(output.name), scope.inside));
+      graph->outputs.push_back(*found);
+      ValueInfo info;
+      if (output.type) read_value_info(output, "output", &info);
+      graph->output_infos.push_back(info);
+    }
+    for (auto id = first; id < static_cast<int32_t>(parsed_.names.size()); ++id) graph->made.push_back(id);
+    return graph;
+  }
+
+  void read_names(const proto::NodeProto& from, const Scope& scope, Node* node) {
+    for (std::string_view name : from.input) {
+      const int32_t* found = name.empty() ? nullptr : find(scope, name);
+      if (!name.empty() && found == nullptr) {
+        malformed(
+            fmt::format("{} ({}) reads {}, which nothing before it makes", label(*node), node->op_type, quoted(name)));
+      }
+      node->inputs.push_back(found == nullptr ? -1 : *found);
+    }
+  }
+
+  // The node without its outputs.
+  Node read_node(const proto::NodeProto& from, size_t position, Scope* scope) {
+    Node node;
+    node.position = static_cast<int32_t>(position);
+    node.name = std::string(from.name);
+    node.inside = scope->inside;
+    node.op_type = std::string(from.op_type);
+    node.domain = domain_of(from.domain);
+    read_names(from, *scope, &node);
+    return node;
+  }
+
+  void expand(const proto::NodeProto& from, const proto::FunctionProto& function, const Node& node, Scope* outer,
+              std::vector<Node>* nodes) {
+    if (outer->depth + 1 > kMostDepth)
+      malformed(
+          fmt::format("its graphs and functions lie inside of each other more than {} deep, or the function {} "
+                      "calls itself",
+                      kMostDepth, quoted(function.name)));
+    if (from.input.size() > function.input.size() || from.output.size() > function.output.size())
+      malformed(fmt::format("{}: {}: it has {} inputs and {} outputs; its function has {} and {}", label(node),
+                            node.op_type, from.input.size(), from.output.size(), function.input.size(),
+                            function.output.size()));
+    Call call{&function, read_opsets(function.opset_import), {}, outer->call, fmt::format("{}/", label(node))};
+    for (const AttributeProto& initial : function.attribute_proto) call.attributes[initial.name] = &initial;
+    for (const AttributeProto& given : from.attribute) {
+      if (const AttributeProto* content = resolved(node, given, *outer)) {
+        if (content->g || !content->graphs.empty())
+          return refuse(describe_node(node) + "it gives a graph to a function of the model.");
+        call.attributes[given.name] = content;
+      }
+    }
+    Scope scope{nullptr, &call, fmt::format("the function {} of {}", function.name, label(node)), outer->depth + 1, {}};
+    for (size_t i = 0; i < function.input.size(); ++i)
+      bind(&scope, function.input[i], i < node.inputs.size() ? node.inputs[i] : -1, "an input of " + scope.inside);
+    read_nodes(function.node, &scope, nodes);
+    for (size_t i = 0; i < from.output.size(); ++i) {
+      if (from.output[i].empty()) continue;
+      const int32_t* made = find(scope, function.output[i]);
+      if (made == nullptr || *made < 0)
+        malformed(fmt::format("nothing makes the output {} of {}", quoted(function.output[i]), scope.inside));
+      bind(outer, from.output[i], *made, label(node));
+      parsed_.names[static_cast<size_t>(*made)] = std::string(from.output[i]);
+    }
+  }
+
+  // Finds the schema of the node and checks the node against it.
+  static void check_form(Node* node) {
+    node->schema = find_schema(node->domain, node->op_type, node->version);
+    if (node->schema == nullptr) return;
+    const std::string broken = broken_form(*node->schema, *node);
+    if (!broken.empty()) malformed(fmt::format("{}: {}: {}", label(*node), node->op_type, broken));
+  }
+
+  void read_nodes(const std::vector<proto::NodeProto>& from, Scope* scope, std::vector<Node>* nodes) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      Node node = read_node(from[i], i, scope);
+      if (++node_count_ > kMostNodes)
+        malformed(fmt::format("it has more than {} nodes, with those of its functions", kMostNodes));
+      const auto function = functions_.find(key_of(from[i].domain, from[i].op_type, from[i].overload));
+      if (function != functions_.end()) {
+        expand(from[i], *function->second, node, scope, nodes);
+        continue;
+      }
+      read_attributes(from[i], scope, &node);
+      for (std::string_view name : from[i].output)
+        node.outputs.push_back(name.empty() ? -1 : define(scope, name, label(node)));
+      const auto opset = opsets_of(*scope).find(node.domain);
+      if (opset == opsets_of(*scope).end())
+        malformed(
+            fmt::format("{} is of domain {}, of which the model imports no version", label(node), quoted(node.domain)));
+      node.version = opset->second;
+      check_form(&node);
+      std::string reason;
+      node.translator = find_translator(node, &reason);
+      if (node.translator == nullptr) refuse(describe_node(node) + reason);
+      nodes->push_back(std::move(node));
+    }
+  }
+
+  void read_outputs() {
+    for (const proto::ValueInfoProto& output : graph_.output) {
+      const int32_t* found = find(scope_, output.name);
+      if (found == nullptr) malformed(fmt::format("nothing makes the output {}", quoted(output.name)));
+      ValueInfo info;
+      const std::string refused = read_value_info(output, "output", &info);
+      if (refused.empty()) {
+        parsed_.declared.emplace(*found, info);
+      } else {
+        refuse(refused);
+      }
+      parsed_.output_values.push_back(*found);
+      parsed_.outputs.push_back(info);
+    }
+    if (parsed_.outputs.empty()) malformed("it has no outputs");
+  }
+
+  // What the graphs of a node read of the graphs around it.
+  static void find_captures(Node* node) {
+    std::set<int32_t> captures;
+    for (auto& [name, attribute] : node->attributes) {
+      if (attribute.graph == nullptr) continue;
+      Subgraph& graph = *attribute.graph;
+      const auto note = [&](int32_t value) {
+        if (value >= 0 && !std::binary_search(graph.made.begin(), graph.made.end(), value)) captures.insert(value);
+      };
+      for (Node& inner : graph.nodes) {
+        find_captures(&inner);
+        std::for_each(inner.inputs.begin(), inner.inputs.end(), note);
+        std::for_each(inner.captures.begin(), inner.captures.end(), note);
+      }
+      std::for_each(graph.outputs.begin(), graph.outputs.end(), note);
+    }
+    node->captures.assign(captures.begin(), captures.end());
+  }
+
+  const proto::ModelProto& model_;
+  const proto::GraphProto& graph_;
+  TensorFiles files_;
+  std::vector<std::string>& refusals_;
+  Opsets opsets_;
+  std::map<std::string, const proto::FunctionProto*> functions_;
+  Scope scope_;
+  size_t node_count_ = 0;
+  ParsedModel parsed_;
+};
+
+}  // namespace
+
+ParsedModel parse_model(std::string_view bytes, TensorFiles files, Device device, std::vector<std::string>* refusals) {
+  if (bytes.empty()) malformed("it is empty");
+  proto::ModelProto model;
+  if (const std::string error = proto::decode(bytes, &model); !error.empty()) {
+    throw Error(Code::invalid_argument, fmt::format("This is not an ONNX model, or it is damaged. {}", error));
+  }
+  if (!model.graph) throw Error(Code::invalid_argument, "This is not an ONNX model: it holds no graph.");
+  return Reader(model, std::move(files), device, refusals).read();
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,51 @@
+#include "sdk/onnx/importer/value_info.h"
+
+#include "primitives/text/format.h"
+#include "sdk/onnx/importer/parsed_model.h"
+#include "sdk/onnx/tensors/tensor_data.h"
+
+namespace tenon::onnx {
+namespace {
+
+namespace proto = onnx_proto;
+
+std::string read_tensor_type(const proto::TypeProto_Tensor& tensor, const std::string& of, ValueInfo* info) {
+  info->kind = tensor.elem_type == proto::TensorProto::DataType_STRING ? Value::Kind::strings : Value::Kind::tensor;
+  info->dtype = dtype_of_onnx(tensor.elem_type);
+  if (info->kind == Value::Kind::tensor && info->dtype == DType::none)
+    return fmt::format("{} holds {}, an element type that Tenon does not have.", of, onnx_type_name(tensor.elem_type));
+  if (!tensor.shape) return {};
+  info->has_shape = true;
+  if (tensor.shape->dim.size() > EP_MAX_RANK)
+    return fmt::format("{} has rank {}; at most {} is possible.", of, tensor.shape->dim.size(), EP_MAX_RANK);
+  for (const proto::TensorShapeProto_Dimension& dim : tensor.shape->dim) {
+    const bool fixed = dim.has(proto::TensorShapeProto_Dimension::k_dim_value);
+    if (fixed && dim.dim_value < 0) malformed(fmt::format("'{}' has the negative dim {}", info->name, dim.dim_value));
+    info->dims.push_back({fixed ? dim.dim_value : -1, std::string(dim.dim_param)});
+  }
+  return {};
+}
+
+std::string read_type(const proto::TypeProto& type, const std::string& of, ValueInfo* info) {
+  if (type.tensor_type) return read_tensor_type(*type.tensor_type, of, info);
+  if (type.sequence_type) {
+    info->kind = Value::Kind::sequence;
+    return {};
+  }
+  if (type.optional_type && type.optional_type->elem_type && !info->optional) {
+    info->optional = true;
+    return read_type(*type.optional_type->elem_type, of, info);
+  }
+  const char* is = type.map_type ? "map" : type.sparse_tensor_type ? "sparse tensor" : "value without a type";
+  return fmt::format("{} is a {}, which Tenon does not have.", of, is);
+}
+
+}  // namespace
+
+std::string read_value_info(const proto::ValueInfoProto& value, const char* what, ValueInfo* info) {
+  info->name = std::string(value.name);
+  const std::string of = fmt::format("{} '{}'", what, value.name);
+  return value.type ? read_type(*value.type, of, info) : fmt::format("{} has no type.", of);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,30 @@
+// What the classifiers and regressors of ai.onnx.ml share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+
+constexpr std::string_view kMlDomain = "ai.onnx.ml";
+
+// The scores [n, classes] after the transform of that name.
+Tensor post_transformed(NodeContext& n, const Tensor& scores, const std::string& name);
+
+// The labels of a classifier, strings or numbers.
+class ClassLabels {
+ public:
+  explicit ClassLabels(NodeContext& n);
+  int64_t count() const { return static_cast<int64_t>(words_.empty() ? numbers_.size() : words_.size()); }
+  // The labels at `places`, an i64 tensor.
+  Value of(NodeContext& n, const Tensor& places) const;
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<int64_t> numbers_;
+};
+
+}  // namespace tenon::onnx

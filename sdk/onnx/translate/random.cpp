@@ -1,0 +1,85 @@
+// Random numbers: with the attribute `seed` those of the seed, else the next ones of the default generator.
+#include <bit>
+#include <optional>
+
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/tensors/tensor_data.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::optional<int64_t> seed_of(NodeContext& n) {
+  if (n.find("seed") == nullptr) return std::nullopt;
+  return static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(n.number("seed", 0))));
+}
+
+Tensor uniform(NodeContext& n, const Dims& dims, DType dtype) {
+  const std::optional<int64_t> seed = seed_of(n);
+  return seed ? philox_uniform(dims, *seed, 0, dtype, n.device()) : rand(dims, dtype, n.device());
+}
+
+// The dtype that the node states, or `initial`.
+DType stated(NodeContext& n, DType initial) {
+  if (n.find("dtype") == nullptr) return initial;
+  const DType dtype = dtype_of_onnx(static_cast<int32_t>(n.integer("dtype", 1)));
+  if (dtype == DType::none) n.unsupported("its dtype is one that Tenon does not have");
+  return dtype;
+}
+
+Dims stated_dims(NodeContext& n) {
+  const auto shape = n.integers("shape");
+  if (!shape) n.invalid("it has no shape");
+  return Dims(std::span<const int64_t>(*shape));
+}
+
+DType floating(NodeContext& n, DType dtype) {
+  if (!is_floating(dtype)) n.invalid(fmt::format("its dtype is {}, which is not floating-point", dtype_name(dtype)));
+  return dtype;
+}
+
+TensorList normal_of(NodeContext& n, const Dims& dims, DType dtype) {
+  const std::optional<int64_t> seed = seed_of(n);
+  const Tensor numbers = seed ? philox_normal(dims, *seed, 0, dtype, n.device()) : randn(dims, dtype, n.device());
+  return {add(mul(numbers, Scalar(n.number("scale", 1))), Scalar(n.number("mean", 0)))};
+}
+
+TensorList uniform_of(NodeContext& n, const Dims& dims, DType dtype) {
+  const double low = n.number("low", 0), high = n.number("high", 1);
+  return {add(mul(uniform(n, dims, dtype), Scalar(high - low)), Scalar(low))};
+}
+
+TensorList normal(NodeContext& n) { return normal_of(n, stated_dims(n), floating(n, stated(n, DType::f32))); }
+TensorList uniform(NodeContext& n) { return uniform_of(n, stated_dims(n), floating(n, stated(n, DType::f32))); }
+TensorList normal_like(NodeContext& n) { return normal_of(n, n.dims(0), floating(n, stated(n, n.dtype(0)))); }
+TensorList uniform_like(NodeContext& n) { return uniform_of(n, n.dims(0), floating(n, stated(n, n.dtype(0)))); }
+
+TensorList bernoulli_of(NodeContext& n) {
+  const Tensor& p = n.input(0);
+  return {cast(lt(uniform(n, p.dims(), DType::f32), p), stated(n, p.dtype()))};
+}
+
+// Of exponential numbers divided by weights, the least is at each place as likely as its weight says.
+TensorList multinomial_of(NodeContext& n) {
+  const Tensor& logits = n.input(0);
+  const int64_t samples = n.integer("sample_size", 1);
+  if (logits.rank() != 2 || samples < 1 || samples > 1 << 20) {
+    n.invalid(fmt::format("{} samples of logits of shape {} are wanted", samples, logits.dims()));
+  }
+  const Dims dims = {logits.dims()[0], samples, logits.dims()[1]};
+  const Tensor race = log(neg(log1p(neg(uniform(n, dims, DType::f32)))));
+  return {cast(argmax(sub(unsqueeze(cast(logits, DType::f32), 1), race), 2), stated(n, DType::i32))};
+}
+
+constexpr Translator kRows[] = {
+    {"Bernoulli", 15, bernoulli_of},      {"Multinomial", 7, multinomial_of}, {"RandomNormal", 1, normal},
+    {"RandomNormalLike", 1, normal_like}, {"RandomUniform", 1, uniform},      {"RandomUniformLike", 1, uniform_like},
+};
+
+}  // namespace
+
+std::span<const Translator> random_translators() { return kRows; }
+
+}  // namespace tenon::onnx

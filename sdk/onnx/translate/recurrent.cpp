@@ -1,0 +1,147 @@
+// RNN, LSTM and GRU: one layer in one direction or in both, each on its op.
+#include <vector>
+
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+// The activations of a cell as ONNX has them where a node names none.
+std::vector<std::string> usual_activations(const std::string& op) {
+  if (op == "LSTM") return {"sigmoid", "tanh", "tanh"};
+  if (op == "GRU") return {"sigmoid", "tanh"};
+  return {"tanh"};
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+const std::vector<std::string>* given_activations(const Node& node) {
+  const auto found = node.attributes.find("activations");
+  return found == node.attributes.end() || found->second.strings.empty() ? nullptr : &found->second.strings;
+}
+
+std::string why_not(const Node& node) {
+  const std::vector<std::string> usual = usual_activations(node.op_type);
+  const std::vector<std::string>* given = given_activations(node);
+  for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
+    const std::string name = in_lower_case((*given)[i]);
+    if (name == usual[i % usual.size()] || (node.op_type == "RNN" && name == "relu")) continue;
+    return fmt::format("its activation '{}' is not the one that its gate usually has.", (*given)[i]);
+  }
+  return {};
+}
+
+struct Layer {
+  Tensor x, w, r, b, lengths, h, c, p;  // with the axis of directions where ONNX has it first
+  bool batch_first = false;
+  std::string direction;
+  int64_t directions = 1;
+};
+
+Layer read_layer(NodeContext& n) {
+  Layer layer;
+  layer.batch_first = n.flag("layout", false);
+  layer.direction = n.text("direction", "forward");
+  layer.directions = layer.direction == "bidirectional" ? 2 : 1;
+  if (n.rank(0) != 3) n.invalid(fmt::format("its input has shape {}; rank 3 is needed", n.dims(0)));
+  const auto states = [&](size_t i) {
+    const Tensor state = n.optional(i);
+    return state.defined() && layer.batch_first ? transpose(state, 0, 1) : state;
+  };
+  layer.x = layer.batch_first ? transpose(n.input(0), 0, 1) : n.input(0);
+  layer.w = n.input(1);
+  layer.r = n.input(2);
+  layer.b = n.optional(3);
+  layer.lengths = n.optional(4);
+  layer.h = states(5);
+  layer.c = states(6);
+  layer.p = n.optional(7);
+  for (const Tensor* tensor : {&layer.w, &layer.r}) {
+    if (tensor->rank() != 3 || tensor->dims()[0] != layer.directions) {
+      n.invalid(fmt::format("its weight of shape {} is not for {} directions", tensor->dims(), layer.directions));
+    }
+  }
+  return layer;
+}
+
+// The part of `tensor` for one direction.
+Tensor part(const Tensor& tensor, int64_t direction) {
+  return tensor.defined() ? select(tensor, 0, direction) : tensor;
+}
+
+// Input bias and recurrent bias of one direction.
+std::pair<Tensor, Tensor> biases(NodeContext& n, const Layer& layer, int64_t direction) {
+  if (!layer.b.defined()) return {};
+  const Tensor both = part(layer.b, direction);
+  const int64_t rows = layer.w.dims()[1];
+  if (both.rank() != 1 || both.dims()[0] != 2 * rows) {
+    n.invalid(fmt::format("its bias of shape {} does not fit weights of {} rows", layer.b.dims(), rows));
+  }
+  return {narrow(both, 0, 0, rows), narrow(both, 0, rows, rows)};
+}
+
+// Y and the last states, of all directions.
+TensorList results(const Layer& layer, const TensorList& outputs, const std::vector<TensorList>& states) {
+  TensorList results = {stack(outputs, layer.batch_first ? 2 : 1)};
+  if (layer.batch_first) results[0] = transpose(stack(outputs, 1), 0, 2);
+  if (layer.batch_first) results[0] = transpose(results[0], 1, 2);
+  for (const TensorList& each : states) results.push_back(stack(each, layer.batch_first ? 1 : 0));
+  return results;
+}
+
+bool is_reverse(const Layer& layer, int64_t direction) { return direction == 1 || layer.direction == "reverse"; }
+
+TensorList lstm(NodeContext& n) {
+  const Layer layer = read_layer(n);
+  TensorList outputs, hidden, cells;
+  for (int64_t d = 0; d < layer.directions; ++d) {
+    const auto [bias, recurrent_bias] = biases(n, layer, d);
+    const auto [y, h, c] = lstm_layer(layer.x, part(layer.w, d), part(layer.r, d), bias, recurrent_bias,
+                                      part(layer.h, d), part(layer.c, d), part(layer.p, d), layer.lengths,
+                                      is_reverse(layer, d), n.flag("input_forget", false), false, n.number("clip", 0));
+    outputs.push_back(y);
+    hidden.push_back(h);
+    cells.push_back(c);
+  }
+  return results(layer, outputs, {hidden, cells});
+}
+
+TensorList simple(NodeContext& n, bool gru) {
+  const Layer layer = read_layer(n);
+  TensorList outputs, hidden;
+  const std::vector<std::string>* activations = given_activations(n.node());
+  for (int64_t d = 0; d < layer.directions; ++d) {
+    const auto [bias, recurrent_bias] = biases(n, layer, d);
+    const size_t at = static_cast<size_t>(d);
+    const bool named = !gru && activations != nullptr && at < activations->size();
+    const std::string cell = gru ? "gru" : named ? in_lower_case((*activations)[at]) : "tanh";
+    const bool linear = gru && n.flag("linear_before_reset", false);
+    const auto [y, h] =
+        recurrent_layer(layer.x, part(layer.w, d), part(layer.r, d), bias, recurrent_bias, part(layer.h, d),
+                        layer.lengths, cell, is_reverse(layer, d), linear, false, n.number("clip", 0));
+    outputs.push_back(y);
+    hidden.push_back(h);
+  }
+  return results(layer, outputs, {hidden});
+}
+
+TensorList gru(NodeContext& n) { return simple(n, true); }
+TensorList rnn(NodeContext& n) { return simple(n, false); }
+
+constexpr Translator kRows[] = {
+    {"GRU", 7, gru, why_not},
+    {"LSTM", 7, lstm, why_not},
+    {"RNN", 7, rnn, why_not},
+};
+
+}  // namespace
+
+std::span<const Translator> recurrent_translators() { return kRows; }
+
+}  // namespace tenon::onnx
