@@ -12,18 +12,11 @@
 namespace tenon {
 namespace {
 
-struct Span {
-  std::string name, category, detail;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  uint32_t track = 0;
-};
-
 // One list under one lock. The lock is slow, but a trace shows its cost.
 struct Trace {
   std::mutex mutex;
   std::string path;
-  std::vector<Span> spans;
+  std::vector<TraceSpan> spans;
   std::map<std::string, uint32_t> tracks;
   uint32_t threads = 0;
 
@@ -48,7 +41,7 @@ std::string escaped(std::string_view text) {
 
 std::string microseconds(uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
-std::string line(const Span& span) {
+std::string line(const TraceSpan& span) {
   return fmt::format(
       R"({{"ph":"X","pid":1,"tid":{},"name":"{}","cat":"{}","ts":{},"dur":{},"args":{{"detail":"{}"}}}})", span.track,
       escaped(span.name), escaped(span.category), microseconds(span.begin),
@@ -110,11 +103,16 @@ Status trace_end() {
     std::fprintf(file, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
                  track, escaped(name).c_str());
   }
-  for (const Span& span : all.spans) std::fprintf(file, ",\n%s", line(span).c_str());
+  for (const TraceSpan& span : all.spans) std::fprintf(file, ",\n%s", line(span).c_str());
   std::fputs("\n]}\n", file);
   all.spans.clear();
   if (std::fclose(file) == 0) return Status();
   return Status(Code::internal, fmt::format("The trace cannot be written: writing {} failed.", path));
+}
+
+std::vector<TraceSpan> trace_spans() {
+  std::lock_guard lock(trace().mutex);
+  return trace().spans;
 }
 
 void TraceScope::begin(std::string_view name, std::string_view category, std::string_view where) {

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/device/device_state.h"
+#include "core/device/export.h"
 #include "core/device/process.h"
 #include "primitives/status/status.h"
 
@@ -33,10 +35,19 @@ void trace_stream_span(std::string_view name, const DeviceState* device, uint32_
 void trace_device_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number);
 
-// trace_begin begins a trace to `path`; trace_end ends it and writes the file. vm::attach and the exit hook call them,
-// and so do tests.
-void trace_begin(std::string path);
-Status trace_end();
+// One entry of a trace. Times are on the trace's clock.
+struct TraceSpan {
+  std::string name, category, detail;
+  uint64_t begin = 0, end = 0;
+  uint32_t track = 0;
+};
+
+// trace_begin begins a trace to `path`; trace_end ends it and writes the file, if there is a path. vm::attach and the
+// exit hook call them, and so do tools and tests. trace_spans gives what the trace holds so far, in the order in which
+// the spans ended.
+TENON_API void trace_begin(std::string path);
+TENON_API Status trace_end();
+TENON_API std::vector<TraceSpan> trace_spans();
 
 // A span on the calling thread's track for the life of the scope, if a trace is on.
 class TraceScope {

@@ -136,6 +136,14 @@ bool any_cancelled(std::span<const Cancellation> all) {
   return std::any_of(all.begin(), all.end(), [](const Cancellation& one) { return one.cancelled(); });
 }
 
+void trace_launch(const Segment& segment, uint32_t launch, uint64_t begin) {
+  const uint64_t end = trace_now();
+  const NodeName& name = segment.name(launch);
+  const std::string& where = segment.device()->opened->spelling;
+  trace_thread_span(name.op.op, "launch", begin, end,
+                    name.label.empty() ? where : fmt::format("{}, {}", where, name.label));
+}
+
 }  // namespace
 
 SegmentEnd launch_all(const Segment& segment, const SegmentCall& call) {
@@ -165,8 +173,7 @@ SegmentEnd launch_all(const Segment& segment, const SegmentCall& call) {
     const uint64_t begin = traced ? trace_now() : 0;
     end.code = launch_one(launch.kernel->primitive, call.stream, &request, &end.fault, &end.error);
     if (traced) [[unlikely]]
-      trace_thread_span(segment.name(end.launched).op.op, "launch", begin, trace_now(),
-                        segment.device()->opened->spelling);
+      trace_launch(segment, end.launched, begin);
     if (end.code != EP_STATUS_OK) [[unlikely]]
       break;
     ++end.launched;

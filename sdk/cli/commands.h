@@ -23,6 +23,19 @@ struct RunOptions {
 };
 int run_model(const RunOptions& options);
 
+struct ProfileOptions {
+  std::string model, device, external_data;
+  std::vector<std::string> inputs, dims;  // as in RunOptions; a missing input is random
+  std::string plot, trace;                // files to write
+  uint64_t seed = 1;
+  uint32_t warm_up = 3;
+  uint32_t repeat = 0;  // 0: as many as take two seconds
+  uint32_t top = 25;    // nodes in the table
+  bool json = false;
+  Precision precision = Precision::stated;
+};
+int profile_model(const ProfileOptions& options);
+
 struct CompareOptions {
   std::string model, external_data;
   std::vector<std::string> devices;       // two; the first one counts as right
@@ -64,7 +77,8 @@ int list_devices(const ReportOptions& options);
 int doctor(const ReportOptions& options);
 
 struct OpsOptions {
-  std::string name;  // one op; empty: all ops
+  std::string name;                  // one op; empty: all ops
+  std::vector<std::string> devices;  // to ask; empty: one of each provider
   bool json = false, onnx = false;
 };
 int list_ops(const OpsOptions& options);

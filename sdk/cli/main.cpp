@@ -10,6 +10,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/completion.h"
 #include "sdk/cli/refusal.h"
 
 namespace {
@@ -19,6 +20,7 @@ using namespace tenon::cli;
 struct CommandLine {
   CLI::App app{"Runs tensor programs on any device a plug-in describes.", "tenon"};
   RunOptions run;
+  ProfileOptions profile;
   CompareOptions compare;
   CheckOptions check;
   GraphOptions graph;
@@ -27,7 +29,7 @@ struct CommandLine {
   OnnxTestOptions onnx_test;
   ConformOptions conform;
   NewProviderOptions new_provider;
-  std::string topic;
+  std::string topic, shell;
   std::function<int()> chosen;
 
   CommandLine() {
@@ -37,6 +39,7 @@ struct CommandLine {
         "--version", [this] { chosen = [] { return std::fputs(version_text().c_str(), stdout) < 0 ? 1 : 0; }; },
         "Version, commit, libraries and providers");
     add_run();
+    add_profile();
     add_compare();
     add_check();
     add_graph();
@@ -44,6 +47,10 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
+    CLI::App* completion = app.add_subcommand("completion", "Print a script that completes commands and options");
+    completion->add_option("SHELL", shell, "The shell")->required()->check(CLI::IsMember(completion_shells()));
+    completion->callback(
+        [this] { chosen = [this] { return std::fputs(completion_script(app, shell).c_str(), stdout) < 0 ? 1 : 0; }; });
     app.failure_message([this](const CLI::App*, const CLI::Error& error) { return refusal(app, error); });
     CLI::App* help = app.add_subcommand("help", "Help on a command or a topic; without one, the topics");
     help->add_option("TOPIC", topic, "A command, or env: the TENON_* variables");
@@ -127,6 +134,27 @@ struct CommandLine {
     command->callback([this] { chosen = [this] { return check_model(check); }; });
   }
 
+  void add_profile() {
+    CLI::App* command = app.add_subcommand("profile", "Say where the time of an ONNX model goes");
+    command->add_option("MODEL", profile.model, "The model.onnx")->required();
+    command->add_option("--input,-i", profile.inputs, "As for run; inputs that are not given are random");
+    command->add_option("--dim", profile.dims, "As for run");
+    command->add_option("--device,-d", profile.device, "As for run");
+    command->add_option("--external-data", profile.external_data, "As for run")->check(is_folder());
+    command->add_option("--warm-up", profile.warm_up, "Runs before the timed ones")
+        ->check(CLI::Range(0u, 1000000u))
+        ->capture_default_str();
+    command->add_option("--repeat", profile.repeat, "Timed runs (as many as take two seconds)")
+        ->check(CLI::Range(1u, 1000000u));
+    command->add_option("--top", profile.top, "Nodes in the table, the slowest first")->capture_default_str();
+    command->add_option("--plot", profile.plot, "An SVG file to write: a picture of where the time goes");
+    command->add_option("--trace", profile.trace, "A file to write: one run as a trace for chrome://tracing, Perfetto");
+    command->add_option("--seed", profile.seed, "Seed of random inputs")->capture_default_str();
+    add_precision(command, profile.precision);
+    command->add_flag("--json", profile.json, "Print JSON");
+    command->callback([this] { chosen = [this] { return profile_model(profile); }; });
+  }
+
   void add_graph() {
     CLI::App* command = app.add_subcommand("graph", "Print the graph of an ONNX model, or run one that was printed");
     command->add_option("FILE", graph.file, "A model.onnx, or a graph.txt that --output has written")->required();
@@ -195,6 +223,7 @@ struct CommandLine {
     doc->callback([this] { chosen = [this] { return tenon::cli::doctor(doctor); }; });
     CLI::App* all = app.add_subcommand("ops", "List the ops, or tell of one");
     all->add_option("NAME", ops.name, "An op, or with --onnx an ONNX operator");
+    all->add_option("--device,-d", ops.devices, "A device to ask; more than once for several (one of each provider)");
     all->add_flag("--onnx", ops.onnx, "The ONNX operators that models may use instead");
     all->add_flag("--json", ops.json, "Print JSON");
     all->callback([this] { chosen = [this] { return list_ops(ops); }; });

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/interpreter/support.h"
 #include "core/ops/call.h"
 #include "core/ops/op_call.h"
+#include "loader/loader.h"
 #include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
 #include "sdk/cli/commands.h"
@@ -56,17 +59,117 @@ int list_onnx(const OpsOptions& options) {
   return print_list(options, "operators", list, rows);
 }
 
-// Shows how to call the op and what the op returns.
+// ---- who computes an op in which dtype ----
+
+std::vector<DType> all_dtypes() {
+  std::vector<DType> all;
+  for (int32_t id = 1; dtype_info(static_cast<DType>(id)).bits != 0; ++id) {
+    if (dtype_info(static_cast<DType>(id)).bits >= 8) all.push_back(static_cast<DType>(id));
+  }
+  return all;
+}
+
+// The devices to ask: those of --device, else the first usable one of each provider that opens.
+std::vector<Device> asked_devices(const OpsOptions& options) {
+  std::vector<Device> devices;
+  for (const std::string& spelling : options.devices) devices.emplace_back(spelling);
+  if (!devices.empty()) return devices;
+  std::string last;
+  for (const loader::ListedDevice& listed : loader::list_devices()) {
+    if (!listed.info.usable() || listed.provider == last) continue;
+    try {
+      devices.emplace_back(listed.spelling);
+      last = listed.provider;
+    } catch (const Error&) {
+      continue;  // `tenon doctor` says why it does not open
+    }
+  }
+  return devices;
+}
+
+char letter_of(Served served) { return "ndh."[static_cast<size_t>(served)]; }
+
+// "..........nnnn": a letter per dtype; "?" where no call of the op was found.
+std::string letters(const OpSupport& support) {
+  std::string text;
+  for (const DTypeSupport& one : support.dtypes) text += letter_of(one.served);
+  return support.call.empty() ? "?" : text;
+}
+
+nlohmann::json support_json(const OpSupport& support) {
+  nlohmann::json dtypes = nlohmann::json::object();
+  for (const DTypeSupport& one : support.dtypes) {
+    nlohmann::json& entry = dtypes[std::string(dtype_name(one.dtype))];
+    entry["served"] = served_name(one.served);
+    if (!one.reason.empty()) entry["reason"] = one.reason;
+  }
+  return {{"call", support.call}, {"dtypes", dtypes}};
+}
+
+void print_legend(const std::vector<DType>& dtypes) {
+  std::string names;
+  for (const DType dtype : dtypes) names += fmt::format(" {}", dtype_name(dtype));
+  std::printf(
+      "\nA letter per dtype:%s\n  n: native, d: decomposed into simpler primitives, h: on the host,"
+      " .: not defined, ?: no call was found to ask about\n",
+      names.c_str());
+}
+
+// Every op by every device.
+int list_support(const OpsOptions& options) {
+  const std::vector<Device> devices = asked_devices(options);
+  const std::vector<DType> dtypes = all_dtypes();
+  nlohmann::json list = nlohmann::json::array();
+  Rows rows = {{"op", "form"}};
+  for (const Device& device : devices) rows[0].push_back(device.spelling());
+  for (const OpInfo& op : op_table()) {
+    nlohmann::json one = {{"name", op.name}, {"form", form_name(op.form)}};
+    std::vector<std::string>& row = rows.emplace_back();
+    row = {std::string(op.name), form_name(op.form)};
+    for (const Device& device : devices) {
+      const OpSupport support = ask_support(find_op(op.name), device, dtypes);
+      if (options.json) one["devices"][device.spelling()] = support_json(support);
+      row.push_back(letters(support));
+    }
+    list.push_back(std::move(one));
+  }
+  print_list(options, "ops", list, rows);
+  if (!options.json) print_legend(dtypes);
+  return 0;
+}
+
+// The dtypes in which a device computes the op, and why not natively.
+void print_support(const OpSupport& support, const Device& device) {
+  if (support.call.empty()) {
+    std::printf("  %s: no call was found to ask about\n", device.spelling().c_str());
+    return;
+  }
+  std::printf("  %s, asked about %s:\n", device.spelling().c_str(), support.call.c_str());
+  Rows rows;
+  for (const DTypeSupport& one : support.dtypes) {
+    const std::string reason = one.reason.substr(0, one.reason.find('\n'));
+    rows.push_back({"   ", std::string(dtype_name(one.dtype)), std::string(served_name(one.served)), reason});
+  }
+  print_table(rows);
+}
+
+// Shows how to call the op, what the op returns, and who computes it.
 int show_op(const OpsOptions& options) {
   const DynamicOp& op = find_op(options.name);
+  std::vector<std::pair<Device, OpSupport>> supports;
+  for (const Device& device : asked_devices(options))
+    supports.emplace_back(device, ask_support(op, device, all_dtypes()));
   std::vector<std::string> signatures;
   for (const Signature& signature : op.signatures) signatures.emplace_back(signature.text);
   if (options.json) {
-    std::printf("%s\n", nlohmann::json{{"name", op.name}, {"doc", op.doc}, {"signatures", signatures}}.dump(2).c_str());
+    nlohmann::json one = {{"name", op.name}, {"doc", op.doc}, {"signatures", signatures}};
+    for (const auto& [device, support] : supports) one["devices"][device.spelling()] = support_json(support);
+    std::printf("%s\n", one.dump(2).c_str());
     return 0;
   }
   for (const std::string& signature : signatures) std::printf("%s\n", signature.c_str());
   std::printf("  %s\n", std::string(op.doc).c_str());
+  for (const auto& [device, support] : supports) print_support(support, device);
   return 0;
 }
 
@@ -75,13 +178,7 @@ int show_op(const OpsOptions& options) {
 int list_ops(const OpsOptions& options) {
   if (options.onnx) return list_onnx(options);
   if (!options.name.empty()) return show_op(options);
-  nlohmann::json list = nlohmann::json::array();
-  Rows rows = {{"op", "form"}};
-  for (const OpInfo& op : op_table()) {
-    list.push_back({{"name", op.name}, {"form", form_name(op.form)}});
-    rows.push_back({std::string(op.name), form_name(op.form)});
-  }
-  return print_list(options, "ops", list, rows);
+  return list_support(options);
 }
 
 }  // namespace tenon::cli

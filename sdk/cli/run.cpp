@@ -3,11 +3,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/interpreter/execution_report.h"
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
+#include "sdk/cli/progress.h"
 #include "sdk/cli/summary.h"
 #include "sdk/cli/table.h"
 #include "sdk/cli/tensor_file.h"
@@ -185,10 +187,13 @@ void print_host_launches(const Results& results) {
 }  // namespace
 
 int run_model(const RunOptions& options) {
+  std::optional<Progress> progress(std::in_place, fmt::format("loading {}", options.model));
   const Clock::time_point begin = Clock::now();
   Results results{load_model(options), {}, {}, {}, {}, {}};
   results.times.load = milliseconds(Clock::now() - begin);
+  progress->at(0, fmt::format("running {}", options.model));
   run_all(options, make_inputs(results.model, options.inputs, options.dims, options.seed), &results);
+  progress.reset();
   results.files = save(results.model, results.outputs, options);
 
   if (options.json) {

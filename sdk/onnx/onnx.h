@@ -122,6 +122,9 @@ struct NodeExecution {
   std::string device, provider, implementation, rung, reason;
   uint64_t bytes_copied = 0;
   std::string tier;  // of a native rung: the tier of accuracy of the results
+  // Of a launch that was prepared with a recorded model: the bytes of its operands, and its arithmetic (2 per
+  // multiplication of a product, else 1 per element); else 0.
+  uint64_t bytes = 0, flops = 0;
 };
 
 // What a file says of itself, and statistics of load(), for reports.

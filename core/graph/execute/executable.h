@@ -12,6 +12,7 @@
 #include "core/device/export.h"
 #include "core/graph/graph.h"
 #include "core/interpreter/execution_report.h"
+#include "core/interpreter/work.h"
 #include "core/ops/op_call.h"
 #include "core/symbolic/values.h"
 #include "core/tensor/labels.h"
@@ -127,6 +128,7 @@ TENON_API Executable prepare(const Graph& graph, const PrepareOptions& options =
 struct StepExecution {
   uint32_t label = 0;
   ExecutionEntry entry;
+  Work work = {};  // of a launch that was prepared with the program; else nothing
 };
 
 // Runs `executable` on `inputs`, which have the shapes it was prepared for; inputs that are not row-major are copied.

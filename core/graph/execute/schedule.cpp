@@ -372,10 +372,12 @@ class Scheduling {
     for (uint32_t i = piece->first; i < piece->first + piece->count; ++i) {
       const Step& step = program_.steps[i];
       if (step.part != nullptr && copies_first(step)) {
-        piece->executions.push_back({step.label, entry_of(step.part->whole)});
+        piece->executions.push_back({step.label, entry_of(step.part->whole), work_of(*step.part->whole.prepared)});
       }
-      if (step.prepared != nullptr) piece->executions.push_back({step.label, entry_of(step)});
-      for (const ExecutionEntry& entry : step.ends) piece->executions.push_back({step.label, entry});
+      if (step.prepared != nullptr) {
+        piece->executions.push_back({step.label, entry_of(step), work_of(*step.prepared)});
+      }
+      for (const ExecutionEntry& entry : step.ends) piece->executions.push_back({step.label, entry, {}});
     }
     for (const StepExecution& execution : piece->executions) entries.push_back(execution.entry);
     piece->counts = std::make_shared<LaunchCounts>(std::move(entries));

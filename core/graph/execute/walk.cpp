@@ -18,9 +18,9 @@ TensorList StepRunner::run(const Step& step, std::span<const Tensor* const> inpu
     TensorList results = apply(step, inputs);
     for (ExecutionEntry& entry : scope.take()) {
       if (!step.alone.empty()) entry.reason += fmt::format("{}alone: {}", entry.reason.empty() ? "" : "; ", step.alone);
-      executions_->push_back({step.label, std::move(entry)});
+      executions_->push_back({step.label, std::move(entry), {}});
     }
-    for (const ExecutionEntry& entry : step.ends) executions_->push_back({step.label, entry});
+    for (const ExecutionEntry& entry : step.ends) executions_->push_back({step.label, entry, {}});
     return results;
   } catch (const Error& error) {
     // A fault inside an island has the label of its node.

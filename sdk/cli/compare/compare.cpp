@@ -8,6 +8,7 @@
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
 #include "sdk/cli/model_inputs.h"
+#include "sdk/cli/progress.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
 
@@ -63,12 +64,16 @@ class Comparison {
       : options_(options),
         inputs_(make_inputs(a, random_where_missing(a, options.inputs), options.dims, options.seed)),
         a_(a, inputs_),
-        b_(b, inputs_) {}
+        b_(b, inputs_),
+        nodes_(a.info().nodes) {}
 
   std::vector<Row> run() {
     std::vector<Row> rows;
     onnx::NodeResult on_a, on_b;
+    Progress progress("comparing", nodes_);
+    uint64_t done = 0;
     while (a_.next(&on_a)) {
+      progress.at(++done, fmt::format("comparing {}", node_text(on_a)));
       if (!b_.next(&on_b) || on_b.values != on_a.values) {
         throw Error(Code::internal,
                     fmt::format("The two devices do not run the same nodes: {} has no counterpart.", node_text(on_a)));
@@ -103,6 +108,7 @@ class Comparison {
   const CompareOptions& options_;
   onnx::Inputs inputs_;
   onnx::Walk a_, b_;
+  uint64_t nodes_;
   Tier tier_ = Tier::full;
 };
 

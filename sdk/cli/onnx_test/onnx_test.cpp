@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "loader/settings/settings.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/onnx_test/onnx_case.h"
 #include "sdk/cli/onnx_test/workers.h"
+#include "sdk/cli/progress.h"
 
 namespace tenon::cli {
 namespace {
@@ -15,13 +17,14 @@ namespace {
 class Reporter {
  public:
   Reporter(const OnnxTestOptions& options, const std::vector<std::string>& cases)
-      : options_(options), cases_(cases), progress_(isatty(STDERR_FILENO) != 0) {}
+      : options_(options), cases_(cases), progress_("testing", cases.size()) {}
 
   void add(size_t index, const CaseResult& result) {
     ++counts_[static_cast<int>(result.verdict)];
     for (size_t rung = 0; rung < launches_.size(); ++rung) launches_[rung] += result.launches[rung];
     ++finished_;
-    if (progress_) std::fprintf(stderr, "\r\x1b[K");
+    const size_t failed = counts_[static_cast<int>(Verdict::failed)];
+    if (options_.json || !options_.quiet || result.verdict == Verdict::failed) progress_.clear();
     if (options_.json) {
       std::printf("%s\n", nlohmann::json{{"case", name(index)},
                                          {"folder", cases_[index]},
@@ -35,13 +38,11 @@ class Reporter {
       std::printf("%-7s %s%s%s\n", verdict_name(result.verdict), name(index).c_str(),
                   result.sentence.empty() ? "" : ": ", result.sentence.c_str());
     }
-    if (progress_ && finished_ < cases_.size()) {
-      std::fprintf(stderr, "%zu of %zu, %zu failed", finished_, cases_.size(),
-                   counts_[static_cast<int>(Verdict::failed)]);
-    }
+    progress_.at(finished_, fmt::format("{} of {} cases, {} failed", finished_, cases_.size(), failed));
   }
 
   int finish() {
+    progress_.clear();
     const size_t failed = counts_[static_cast<int>(Verdict::failed)];
     if (options_.json) {
       const nlohmann::json summary = {{"passed", counts_[static_cast<int>(Verdict::passed)]},
@@ -75,7 +76,7 @@ class Reporter {
 
   const OnnxTestOptions& options_;
   const std::vector<std::string>& cases_;
-  bool progress_;
+  Progress progress_;
   size_t counts_[3] = {}, finished_ = 0;
   RungCounts launches_{};
 };

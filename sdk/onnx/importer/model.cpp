@@ -346,6 +346,8 @@ TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<co
   TensorList outputs = graph::run(*recorded.graph, taken, bound, &steps);
   for (graph::StepExecution& step : steps) {
     NodeExecution& made = executions->emplace_back(execution(recorded.nodes[step.label], std::move(step.entry)));
+    made.bytes = step.work.bytes;
+    made.flops = step.work.flops;
     if (made.node < 0) made.node_name = (*recorded.graph->labels)[step.label];
   }
   return outputs;

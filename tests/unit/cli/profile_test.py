@@ -1,0 +1,119 @@
+"""`tenon profile`: its figures hold together, its files are what they say; `tenon ops` and what providers answer;
+completion names every command and option.
+
+Usage: profile_test.py TOOL
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from tool import Tool
+
+RANDOM = np.random.default_rng(20261123)
+
+
+def weight(name, *shape):
+    return numpy_helper.from_array(RANDOM.standard_normal(shape).astype(np.float32), name)
+
+
+def make_network(path):
+    """Launches whose work is known: sin of 1024, a convolution of 4 to 8 channels, a product of [1, 2048] by [2048, 100]."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 16, 16])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 100])
+    nodes = [helper.make_node("Sin", ["x"], ["s"], name="/sin"), helper.make_node("Conv", ["s", "w"], ["c"], name="/conv", pads=[1, 1, 1, 1]),
+             helper.make_node("Flatten", ["c"], ["f"], name="/flatten"), helper.make_node("MatMul", ["f", "m"], ["p"], name="/matmul"),
+             helper.make_node("Softmax", ["p"], ["y"], name="/soft<max>&")]
+    graph = helper.make_graph(nodes, "g", [x], [y], [weight("w", 8, 4, 3, 3), weight("m", 2048, 100)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
+def check_profile(tool, folder):
+    run, claim = tool.run, tool.claim
+    model = folder / "network.onnx"
+    make_network(model)
+    plot, trace = folder / "out.svg", folder / "trace.json"
+    report = json.loads(run("profile", model, "--repeat", 20, "--json", "--plot", plot, "--trace", trace).stdout)
+    runs = sorted(report["runs_ms"])
+    claim(len(runs) == 20 and runs[0] <= report["median_ms"] <= report["p90_ms"] <= report["p99_ms"] <= runs[-1], f"{report}")
+    nodes = {node["name"]: node for node in report["nodes"]}
+    claim({"/conv", "/sin", "/matmul", "/soft<max>&"} <= set(nodes), f"each node that launches is named: {list(nodes)}")
+    claim([n["ms"] for n in report["nodes"]] == sorted((n["ms"] for n in report["nodes"]), reverse=True), "the slowest stands first")
+    claim(nodes["/matmul"]["flops"] == 2 * 2048 * 100, f"{nodes['/matmul']}")
+    claim(nodes["/matmul"]["bytes"] == 4 * (2048 + 2048 * 100 + 100), f"{nodes['/matmul']}")
+    claim(nodes["/conv"]["flops"] == 2 * 8 * 256 * 4 * 9, f"{nodes['/conv']}")
+    claim(nodes["/sin"]["bytes"] == 2 * 4 * 1024, f"{nodes['/sin']}")
+    for node in report["nodes"]:
+        claim(node["ms"] > 0 and abs(node["bytes_per_second"] - node["bytes"] / node["ms"] * 1e3) <= 1, f"{node}")
+    claim(report["limits"]["bytes_per_second"] > 1e8 and report["limits"]["flops_per_second"] > 1e8, f"{report['limits']}")
+    claim(sum(node["ms"] for node in report["nodes"]) <= report["timed_run_ms"] * 1.5 + 0.1, "parts are no more than the whole")
+    claim(report["peak_bytes"] >= report["weight_bytes"] > 4 * 2048 * 100, f"{report['peak_bytes']} {report['weight_bytes']}")
+
+    drawn = ElementTree.parse(plot).getroot()
+    words = "".join(drawn.itertext())
+    claim(drawn.tag.endswith("svg") and "/soft<max>&" in words and "network.onnx" in words, words)
+    claim(len(drawn.findall(".//{*}circle")) == len(report["nodes"]), "each launch is a circle under the roof")
+    spans = [e for e in json.loads(trace.read_text())["traceEvents"] if e.get("cat") == "launch"]
+    claim(any("/matmul" in e["args"]["detail"] for e in spans), "the trace names nodes")
+
+    text = run("profile", model, "--repeat", 5, "--top", 2).stdout
+    claim("p99" in text and "GFLOP/s" in text and "2 more; --top" in text, text)
+    claim("cannot be written" in run("profile", model, "--plot", folder / "no" / "x.svg", code=1).stderr, "a file that cannot be written")
+    claim("no_such" in run("profile", folder / "no_such.onnx", code=1).stderr, "a model that is not there")
+
+
+def check_ops(tool):
+    run, claim = tool.run, tool.claim
+    ops = {op["name"]: op for op in json.loads(run("ops", "--json", "--device", "cpu").stdout)["ops"]}
+    served = lambda name, dtype: ops[name]["devices"]["cpu:0"]["dtypes"][dtype]["served"]
+    claim(all(served(name, "f32") == "native" for name in ("add", "exp", "softmax", "matmul", "conv", "sum", "layer_norm")), "the cpu computes these")
+    claim(served("bitwise_and", "f32") == "refused" and served("bitwise_and", "i32") == "native", "bits of floats are refused")
+    claim("bitwise_and" in ops["bitwise_and"]["devices"]["cpu:0"]["dtypes"]["f32"]["reason"], "and why is said")
+    unknown = [name for name, op in ops.items() if not op["devices"]["cpu:0"]["call"]]
+    claim(len(unknown) * 10 <= len(ops), f"no call was found of {unknown}")
+    text = run("ops", "matmul", "--device", "cpu").stdout
+    claim("asked about matmul(f32" in text and re.search(r"f32 +native", text), text)
+    claim(re.search(r"^exp +elementwise +[ndh.]{15}$", run("ops", "--device", "cpu").stdout, re.MULTILINE), "a letter per dtype")
+
+
+def check_completion(tool):
+    run, claim = tool.run, tool.claim
+    commands = re.findall(r"^  ([a-z-]+) {2,}", run("--help").stdout.partition("Subcommands:")[2], re.MULTILINE)
+    claim({"run", "profile", "completion"} <= set(commands), f"{commands}")
+    for shell in ("bash", "zsh", "fish"):
+        script = run("completion", shell).stdout
+        for command in commands:
+            claim(re.search(rf"\b{command}\b", script), f"{shell} completes {command}")
+            for option in set(re.findall(r"--([a-z][a-z-]+)", run(command, "--help").stdout if command != "conform" else "")) - {"help"}:
+                claim(re.search(rf"(--|-l ){option}\b", script), f"{shell} completes {command} --{option}")
+        if shutil.which(shell):
+            done = subprocess.run([shell, "-n", "/dev/stdin"], input=script, capture_output=True, text=True)
+            claim(done.returncode == 0, f"{shell} reads it: {done.stderr}")
+    claim("did you mean" in run("completion", "bsh", code=2).stderr or "bsh" in run("completion", "bsh", code=2).stderr, "a shell that is none")
+    program = run("completion", "bash").stdout + "COMP_WORDS=(tenon {}); COMP_CWORD={}; _tenon; echo ${{COMPREPLY[@]}}\n"
+    bash = lambda words, place: subprocess.run(["bash"], input=program.replace("{}", words, 1).replace("{}", str(place), 1).replace("{{", "{").replace("}}", "}"),
+                                               capture_output=True, text=True).stdout.split()
+    claim(bash("pro", 1) == ["profile"], f"{bash('pro', 1)}")
+    claim(bash("profile --pl", 2) == ["--plot"], f"{bash('profile --pl', 2)}")
+
+
+def main():
+    tool = Tool(sys.argv[1])
+    with tempfile.TemporaryDirectory() as name:
+        check_profile(tool, pathlib.Path(name))
+    check_ops(tool)
+    check_completion(tool)
+    return tool.verdict()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
