@@ -31,15 +31,16 @@ struct Candidates {
   int64_t k;
   int64_t room;
   int64_t count = 0;
+  bool keeps_all = false;  // k is so great that sorting all costs less than choosing
   bool is_full = false;
   U limit = static_cast<U>(~U{0});  // is_full: a key must be less than this one
 
   void add(Entry entry) {
     list[count++] = entry;
-    if (count == room) cut();
+    if (count == room && !keeps_all) cut();
   }
   void cut() {
-    if (count <= k) return;
+    if (count <= k || keeps_all) return;
     std::nth_element(list, list + k - 1, list + count, [](const Entry& x, const Entry& y) { return before(x, y); });
     count = k;
     is_full = true;
@@ -107,7 +108,10 @@ class TopKPrimitive final : public ep_primitive {
  private:
   // Several threads look at parts of one line.
   int64_t most_parts() const { return threads_; }
-  static int64_t room_of(int64_t k, int64_t length) { return std::min(2 * k + spare, length); }
+  static int64_t room_of(int64_t k, int64_t length) {
+    return sorts_all(k, length) ? length : std::min(2 * k + std::clamp<int64_t>(length / 8, 64, spare), length);
+  }
+  static bool sorts_all(int64_t k, int64_t length) { return 8 * k > length && length > 256; }
   // The list, and as much again with counts for sorting it.
   int64_t room_bytes(int64_t room) const { return (2 * room * entry_ + radix_counts(room) * 8 + 63) / 64 * 64; }
 
@@ -124,7 +128,8 @@ class TopKPrimitive final : public ep_primitive {
     char* const workspace = address_of(launch.workspace);
     const U flip = largest_ ? static_cast<U>(~U{0}) : U{0};
     const auto candidates = [&](int64_t number) {
-      return Candidates<Type>{reinterpret_cast<Entry*>(workspace + number * bytes), k, room};
+      return Candidates<Type>{reinterpret_cast<Entry*>(workspace + number * bytes), k, room, 0,
+                              sorts_all(k, src.length)};
     };
     const auto finish = [&](Candidates<Type>& found, int64_t line) {
       found.cut();
@@ -171,12 +176,13 @@ class TopKPrimitive final : public ep_primitive {
     using Entry = typename Make::Type;
     const int64_t k = found.k;
     Entry* sorted = found.list;
-    if (found.is_full || k <= 256) {
+    if (found.is_full || (k <= 256 && !found.keeps_all)) {
       std::sort(sorted, sorted + k, [](const Entry& x, const Entry& y) { return before(x, y); });
     } else {
       // Nothing was cut, so the candidates are still in the order of their positions, as a stable sort wants them.
       auto* const others = sorted + found.room;
-      sorted = radix_sort(sorted, others, k, 8 * sizeof(U), 1, reinterpret_cast<int64_t*>(others + found.room));
+      sorted =
+          radix_sort(sorted, others, found.count, 8 * sizeof(U), 1, reinterpret_cast<int64_t*>(others + found.room));
     }
     const U* const from = reinterpret_cast<const U*>(src.line(line));
     if (positions) {

@@ -1,5 +1,6 @@
 #include "sdk/onnx/translate/order.h"
 
+#include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
 #include "primitives/text/format.h"

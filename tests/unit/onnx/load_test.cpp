@@ -69,13 +69,17 @@ TEST(Load, SaysWhatToDoWithAModelOfANewerVersion) {
 
 TEST(Load, NamesVersionTypesAndReason) {
   ModelBuilder builder;
-  builder.input("x", kFloat, {"2", "5000"});
-  builder.input("k", kInt64, {"1"});
-  builder.output("y", kFloat, {"2", "3"});
-  builder.output("i", kInt64, {"2", "3"});
-  builder.integer(builder.node("TopK", {"x", "k"}, {"y", "i"}, "best"), "axis", 2);
+  builder.input("x", kFloat, {"2", "50"});
+  builder.input("i", kInt64, {"2", "5"});
+  builder.input("u", kFloat, {"2", "5"});
+  builder.output("y", kFloat, {"2", "50"});
+  builder.text(builder.node("ScatterElements", {"x", "i", "u"}, {"y"}, "sums"), "reduction", "xor");
   const Refusal refusal = refusal_of(builder.bytes());
-  EXPECT_TRUE(refusal.says("node 0 (best): TopK (version 17) of f32[2, 5000], i64[1]: ")) << refusal.text;
+  EXPECT_EQ(refusal.code, Code::unsupported);
+  EXPECT_TRUE(
+      refusal.says("node 0 (sums): ScatterElements (version 17) of f32[2, 50], i64[2, 5], f32[2, 5]: its "
+                   "reduction is 'xor'"))
+      << refusal.text;
 }
 
 TEST(Load, RefusesVersionsItDoesNotKnow) {
