@@ -113,12 +113,12 @@ TensorList translate_prelu(NodeContext& n) {
 // Version 9 takes integers too; they compute in floats.
 TensorList translate_erf(NodeContext& n) { return {cast(erf(n.input(0)), n.dtype(0))}; }
 
-Tensor clip(const Tensor& x, const Tensor& low, const Tensor& high) {
+Tensor kept_within(const Tensor& x, const Tensor& low, const Tensor& high) {
   if (!low.defined() && !high.defined()) return x;
   return clamp(x, low, high);
 }
 
-TensorList clip_inputs(NodeContext& n) { return {clip(n.input(0), n.optional(1), n.optional(2))}; }
+TensorList clip_inputs(NodeContext& n) { return {kept_within(n.input(0), n.optional(1), n.optional(2))}; }
 TensorList clip_attributes(NodeContext& n) {
   const Tensor& x = n.input(0);
   const Attribute* low = n.find("min");
