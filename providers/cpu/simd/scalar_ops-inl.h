@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ep_api/ep_api.h"
 #include "providers/cpu/elementwise/kernel.h"
 #include "providers/cpu/simd/prelude-inl.h"
 
@@ -67,15 +68,18 @@ using F32 = hn::ScalableTag<float>;
 using VecF32 = hn::Vec<F32>;
 inline constexpr bool masked_access_is_safe = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
-// The first `count` < Lanes floats at `from`; the other lanes are 1, which is an ordinary argument of all functions.
+// The first `count` < Lanes floats at `from`; the other lanes are 0, or with `ones` 1: functions that leave unusual
+// arguments to the C library shall not meet such in lanes that nobody reads.
+template <bool ones>
 HWY_INLINE VecF32 load_some(const float* from, size_t count) {
   const F32 d;
   if constexpr (masked_access_is_safe) {
     const auto mask = hn::FirstN(d, count);
-    return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, 1.0f));
+    const VecF32 some = hn::MaskedLoad(mask, d, from);
+    return ones ? hn::IfThenElse(mask, some, hn::Set(d, 1.0f)) : some;
   } else {
     HWY_ALIGN float lanes[hn::MaxLanes(F32())];
-    hn::Store(hn::Set(d, 1.0f), d, lanes);
+    hn::Store(hn::Set(d, ones ? 1.0f : 0.0f), d, lanes);
     std::memcpy(lanes, from, count * sizeof(float));
     return hn::Load(d, lanes);
   }
@@ -131,18 +135,19 @@ HWY_INLINE auto row_at(const float* const* from, int64_t i, const Row& row) {
   else
     return row(hn::LoadU(d, from[0] + i), hn::LoadU(d, from[1] + i), hn::LoadU(d, from[2] + i));
 }
-template <int arity, class Row>
+template <int arity, bool ones, class Row>
 HWY_INLINE auto row_of_some(const float* const* from, int64_t i, size_t count, const Row& row) {
   if constexpr (arity == 1)
-    return row(load_some(from[0] + i, count));
+    return row(load_some<ones>(from[0] + i, count));
   else if constexpr (arity == 2)
-    return row(load_some(from[0] + i, count), load_some(from[1] + i, count));
+    return row(load_some<ones>(from[0] + i, count), load_some<ones>(from[1] + i, count));
   else
-    return row(load_some(from[0] + i, count), load_some(from[1] + i, count), load_some(from[2] + i, count));
+    return row(load_some<ones>(from[0] + i, count), load_some<ones>(from[1] + i, count),
+               load_some<ones>(from[2] + i, count));
 }
 
 // dst[i] = f(src[0][i], ...) with `arity` sources. `row` is f on vectors. `stream` writes past the cache.
-template <int arity, class Row>
+template <int arity, bool ones = false, class Row>
 HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, bool stream, const Row& row) {
   constexpr F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -156,7 +161,7 @@ HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, bo
       const auto beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) / sizeof(float)) % lanes;
       const int64_t head = beyond == 0 ? 0 : lanes - beyond < n ? lanes - beyond : n;
       if (head != 0)
-        store_some(row_of_some<arity>(from, 0, static_cast<size_t>(head), row), to, static_cast<size_t>(head));
+        store_some(row_of_some<arity, ones>(from, 0, static_cast<size_t>(head), row), to, static_cast<size_t>(head));
       for (i = head; i + lanes <= n; i += lanes) hn::Stream(row_at<arity>(from, i, row), d, to + i);
     }
   }
@@ -164,7 +169,7 @@ HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, bo
   if constexpr (hn::MaxLanes(d) > 1) {
     if (i == n) return;
     const auto rest = static_cast<size_t>(n - i);
-    store_result(row_of_some<arity>(from, i, rest, row), dst, i, rest);
+    store_result(row_of_some<arity, ones>(from, i, rest, row), dst, i, rest);
   }
 }
 
@@ -174,20 +179,24 @@ void unary_loop(void* dst, const void* const* src, int64_t n, MapContext& contex
   const VecF32 b = broadcast_parameter(context.b);
   for_each_vector<1>(dst, src, n, context.stream, [a, b](VecF32 x) HWY_ATTR { return unary_row(Op<op>(), x, a, b); });
 }
+inline constexpr bool leaves_unusual(int32_t op) {
+  return op == EP_BINARY_pow || op == EP_BINARY_fmod || op == EP_BINARY_mod || op == EP_BINARY_floor_div;
+}
+
 template <int32_t op>
 void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
   if (context.single != 0) {
     const bool first = context.single == 1;
     const VecF32 one = hn::Set(F32(), *static_cast<const float*>(src[first ? 0 : 1]));
     if (first) {
-      return for_each_vector<1>(dst, src + 1, n, context.stream,
-                                [one](VecF32 y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
+      return for_each_vector<1, leaves_unusual(op)>(dst, src + 1, n, context.stream,
+                                                    [one](VecF32 y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
     }
-    return for_each_vector<1>(dst, src, n, context.stream,
-                              [one](VecF32 x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
+    return for_each_vector<1, leaves_unusual(op)>(dst, src, n, context.stream,
+                                                  [one](VecF32 x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
   }
-  for_each_vector<2>(dst, src, n, context.stream,
-                     [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
+  for_each_vector<2, leaves_unusual(op)>(dst, src, n, context.stream,
+                                         [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }
 template <int32_t op>
 void ternary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
