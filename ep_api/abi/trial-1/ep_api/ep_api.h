@@ -166,6 +166,7 @@ typedef struct ep_scalar {
 #define EP_FAULT_INDEX_OUT_OF_RANGE 1
 #define EP_FAULT_DIVISION_BY_ZERO 2
 #define EP_FAULT_INTEGER_OVERFLOW 3
+#define EP_FAULT_BAD_MATRIX 4  // singular, not positive definite, or not finite: see ep_linear_algebra_attributes
 
 // Bad data that a kernel met. The kernel dropped its write for that element (or wrote 0), and later work ran. A launch
 // that met bad data has at least one fault and may have one for each bad element; the host reports the first.
@@ -362,6 +363,7 @@ typedef struct ep_device_info {
 #define EP_ROLE_INDICES 12
 #define EP_ROLE_DST_INDICES 13
 #define EP_ROLE_GRADIENT 14    // an input: the gradient of the result of the forward kind
+#define EP_ROLE_DST_COUNT 15   // an output: how many results there are, where that depends on the values
 #define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
 #define EP_ROLE_SRC_SCALE 20   // these six: "Quantisation" below
 #define EP_ROLE_SRC_ZERO_POINT 21
@@ -371,8 +373,24 @@ typedef struct ep_device_info {
 #define EP_ROLE_DST_ZERO_POINT 25
 #define EP_ROLE_SCALE_GRADIENT 26  // an output, as the next one: the gradients of SCALE and SHIFT
 #define EP_ROLE_SHIFT_GRADIENT 27
-#define EP_ROLE_SRC_0 32  // + i, of concat
-#define EP_ROLE_DST_0 64  // + i, of split
+#define EP_ROLE_DST_INVERSE 28  // an output, as the next one: of `unique`
+#define EP_ROLE_DST_COUNTS 29
+#define EP_ROLE_LENGTHS 30
+#define EP_ROLE_LOG_SUM 31           // an output: the logarithm of the sum of exponentials
+#define EP_ROLE_SRC_0 32             // + i, of concat
+#define EP_ROLE_DST_0 64             // + i, of split
+#define EP_ROLE_RECURRENT_WEIGHT 80  // these seven: of `recurrent`
+#define EP_ROLE_RECURRENT_BIAS 81
+#define EP_ROLE_PEEPHOLE 82
+#define EP_ROLE_HIDDEN 83
+#define EP_ROLE_CELL 84
+#define EP_ROLE_DST_HIDDEN 85
+#define EP_ROLE_DST_CELL 86
+#define EP_ROLE_DST_R 100  // these five: of `linear_algebra`
+#define EP_ROLE_DST_VECTORS 101
+#define EP_ROLE_DST_VECTORS_H 102
+#define EP_ROLE_DST_PIVOTS 103
+#define EP_ROLE_DST_LOG 104
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
@@ -400,9 +418,9 @@ typedef struct ep_operand_desc {
 // The operands DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul` and `convolution` may be
 // quantised. An operand is quantised if the descriptor has its scale, its zero point or both, as operands with the
 // roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
-//   * Types. A quantised operand is an i4, u4, i8, u8, i16, u16, i32, f8e4m3fn or f8e5m2. Its scale is an f32, f16 or
-//     bf16, in whose place the same number in f32 is used. Its zero point has its dtype, and is there only with
-//     integers.
+//   * Types. A quantised operand is an i2, u2, i4, u4, i8, u8, i16, u16, i32, or one of the f8, f6 and f4 types that
+//     have a sign. Its scale is an f32, f16 or bf16, in whose place the same number in f32 is used. Its zero point has
+//     its dtype, and is there only with integers.
 //   * Dims. Scale and zero point have the rank of their operand, and the attributes say along which axes they differ
 //     (ep_quantisation). Along such an axis they have the operand's dim, or one element for each block of elements;
 //     along the others 1.
@@ -411,8 +429,9 @@ typedef struct ep_operand_desc {
 //   * Writing a number x to integers: round(x / scale) + zero point, saturated to the dtype. The quotient is rounded to
 //     f32, round() goes to the nearest integer and of two to the even one, the sum is exact. NaN gives the zero point.
 //     A scale that is 0, negative or not finite follows from the same arithmetic.
-//   * Writing a number x to an f8 type: x / scale in f32, then the nearest number of the dtype, of two the even one;
-//     beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays NaN.
+//   * Writing a number x to an f8, f6 or f4 type: x / scale in f32, then the nearest number of the dtype, of two the
+//     even one; beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays
+//     NaN, where the type has one.
 // The formulas are those of ONNX (QuantizeLinear and DequantizeLinear 23 with `saturate`, QLinearMatMul, QLinearConv,
 // MatMulInteger, ConvInteger); scales and blocks by axis are those of oneDNN's masks and groups.
 //
@@ -522,6 +541,7 @@ typedef struct ep_convolution_attributes {
 #define EP_POOLING_MAX 1
 #define EP_POOLING_AVERAGE 2              // divided by the number of elements inside SRC
 #define EP_POOLING_AVERAGE_INCLUDE_PAD 3  // divided by the number of elements inside SRC and its padding
+#define EP_POOLING_LP 4                   // (sum over the elements inside SRC of |x|^p)^(1/p)
 
 // SRC [n, c, d...], DST [n, c, e...], optional DST_INDICES i64 (max only): position of the maximum in its [d...] plane,
 // row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. Ceil mode shows in DST's dims alone.
@@ -533,6 +553,7 @@ typedef struct ep_pooling_attributes {
   int64_t dilation[3];
   int64_t pad_low[3];
   int64_t pad_high[3];
+  double p;  // of EP_POOLING_LP, > 0; of the others 0
 } ep_pooling_attributes;
 
 // pooling_backward, whose attributes are those of pooling: DST [n, c, d...] is the gradient of a pooling with respect
@@ -541,7 +562,7 @@ typedef struct ep_pooling_attributes {
 //     element of its [d...] plane that its index names. An index outside [0, product of d...) is
 //     EP_FAULT_INDEX_OUT_OF_RANGE and its element is left out. The windows may be used or not.
 //   * Average: each element of GRADIENT, divided as the pooling divides, is added to all elements of its window.
-// What no window holds is 0. f16 and bf16 accumulate in f32.
+// What no window holds is 0. f16 and bf16 accumulate in f32. EP_POOLING_LP has no backward kind.
 
 // Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps =
 // launch scalar 0. Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, dims of SRC with 1
@@ -560,6 +581,11 @@ typedef struct ep_batch_norm_attributes {
 
 #define EP_GATHER_SLICES 1    // DST dims: SRC's with `axis` replaced by all dims of INDICES; whole slices are taken
 #define EP_GATHER_ELEMENTS 2  // DST dims: INDICES'; DST[i..] = SRC[i.. with INDICES[i..] at `axis`]
+
+// The last axis of INDICES holds c >= 1 coordinates, of the c axes of SRC after the first b axes, which are the same in
+// SRC, INDICES and DST; here `axis` is b. DST dims: INDICES' but the last, then SRC's from b + c on. So
+// DST[i.., j.., k..] = SRC[i.., INDICES[i.., j.., 0], .., INDICES[i.., j.., c - 1], k..].
+#define EP_GATHER_COORDINATES 3
 
 // INDICES is i32 or i64; a negative index counts from the end; one outside [-n, n) is EP_FAULT_INDEX_OUT_OF_RANGE.
 typedef struct ep_gather_attributes {
@@ -644,6 +670,7 @@ typedef struct ep_batch_norm_backward_attributes {
 //   * EP_GATHER_SLICES: SRC_B has SRC's dims with `axis` replaced by all dims of INDICES.
 //   * EP_GATHER_ELEMENTS: SRC_B has the dims of INDICES, which along the other axes are at most SRC's. SRC_B[i..] goes
 //     to DST[i.. with INDICES[i..] at `axis`].
+//   * EP_GATHER_COORDINATES: SRC_B has the dims that gather would give DST.
 // SRC, SRC_B and DST have one dtype; all but EP_SCATTER_ASSIGN not bool. INDICES as in gather; the update of a bad
 // index is left out. Updates of one element may be summed or multiplied in any order; f16 and bf16 accumulate in f32.
 typedef struct ep_scatter_attributes {
@@ -655,6 +682,7 @@ typedef struct ep_scatter_attributes {
 
 #define EP_RANDOM_UNIFORM 1  // in [0, 1)
 #define EP_RANDOM_NORMAL 2   // mean 0, variance 1; not of f64
+#define EP_RANDOM_BITS 3     // the words themselves, of i32, u32, i64 and u64
 
 // DST = random numbers, a function of seed and offset: launch scalars 0 and 1 (u64), or, where there is a SRC (i64
 // [2]), its elements 0 and 1, taken as u64. The numbers come from Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel
@@ -676,12 +704,256 @@ typedef struct ep_scatter_attributes {
 //     where each fraction is the f32 nearest to it. v >> 30 = 0, 1, 2, 3 turns {cosine, sine} to {cosine, sine},
 //     {-sine, cosine}, {-cosine, -sine}, {sine, -cosine}; element 2j is the first times r, 2j + 1 the second. f16 and
 //     bf16: the same, rounded once.
+//   * bits: of 32 bits the word; of 64 bits, of words w and v read as for f64, w * 2^32 + v.
 // So the same seed and offset give the same bits on every device; but normal on a device that states less than tier
 // full for f32, where sums, products, quotients and the root are as far off as the tier allows.
 typedef struct ep_random_attributes {
   int32_t distribution;  // EP_RANDOM_*
   int32_t reserved;
 } ep_random_attributes;
+
+#define EP_SCAN_SUM 1
+#define EP_SCAN_PROD 2
+#define EP_SCAN_MAX 3          // NaN wins, as in EP_BINARY_maximum
+#define EP_SCAN_MIN 4          // NaN wins
+#define EP_SCAN_LOG_SUM_EXP 5  // log(sum of exp), without overflow; on floating-point types alone
+
+// Along `axis`, element i of DST is the combination by `op` of the elements 0 to i of SRC; if `exclusive`, of the
+// elements 0 to i - 1, and of no element the neutral one: 0, 1, the least value (-inf), the greatest (inf), -inf. If
+// `reverse`, the elements are i to n - 1, or i + 1 to n - 1. SRC and DST have one dtype and the same dims. On bool only
+// MAX (any) and MIN (all) are defined. Integers wrap. Sums and products may be made in any order; f16 and bf16
+// accumulate in f32.
+// Optional DST_INDICES (i64, dims of SRC), of MAX and MIN that are not exclusive: the position along `axis` of the
+// element of SRC that stands in DST. Of equal elements, and of several NaN, it is the one met last.
+typedef struct ep_scan_attributes {
+  int32_t axis;
+  int32_t op;         // EP_SCAN_*
+  int32_t exclusive;  // 0 or 1
+  int32_t reverse;    // 0 or 1
+} ep_scan_attributes;
+
+// The order of elements, for the next three kinds: -0 equals 0; NaN is greater than every number, and NaN equals NaN;
+// false is less than true. Elements keep their bits.
+//
+// The elements of SRC in order along `axis`: DST (dtype and dims of SRC) the elements, DST_INDICES (i64, dims of SRC)
+// their positions in SRC along `axis`; one of both may be absent. Equal elements keep the order of their positions,
+// also if `descending`.
+typedef struct ep_sort_attributes {
+  int32_t axis;
+  int32_t descending;  // 0 or 1
+} ep_sort_attributes;
+
+// The first k elements along `axis` of what a sort gives that is descending if `largest`. k, the length of DST and
+// DST_INDICES along `axis`, is at most SRC's; other dims are SRC's. Either output may be absent, as in sort.
+typedef struct ep_top_k_attributes {
+  int32_t axis;
+  int32_t largest;  // 0 or 1
+} ep_top_k_attributes;
+
+#define EP_UNIQUE_SORTED 1       // ascending; of two slices the first elements that differ decide, in row-major order
+#define EP_UNIQUE_FIRST 2        // as they first stand in SRC
+#define EP_UNIQUE_CONSECUTIVE 3  // as they stand in SRC; each is compared with the one before it alone
+
+// The different ones among the n elements of SRC in row-major order (axis -1), or among its n slices along `axis`. Here
+// NaN equals nothing, so each NaN is different, and a slice with a NaN. The first of equal ones stands for them. m, the
+// number of different ones, is known at run time alone: outputs are as long as if all were different, and what is left
+// of DST, DST_INDICES and DST_COUNTS is 0.
+//   * DST, of SRC's dtype: [n], or the dims of SRC: the m different ones.
+//   * DST_COUNT, i64 [1]: m.
+//   * DST_INDICES, optional, i64 [n]: the position in SRC of each of the m.
+//   * DST_INVERSE, optional, i64 [n]: for each element or slice of SRC the position of its like in DST.
+//   * DST_COUNTS, optional, i64 [n]: how often each of the m occurs.
+typedef struct ep_unique_attributes {
+  int32_t axis;   // -1: elements
+  int32_t order;  // EP_UNIQUE_*
+} ep_unique_attributes;
+
+// nonzero has no attributes. It gives the positions of the elements of SRC that are not 0 (NaN is not), in row-major
+// order. DST (i64, [m, rank of SRC], m any number): row i is the index of the i-th of them. If there are more than m,
+// the first m; if there are fewer, the rows that are left are 0. DST_COUNT (i64 [1]): how many there are, be it more
+// than m.
+
+// DST, of any dtype, has SRC's dims with one more axis, of any length n, put in at `axis`. It is launch scalar 1 where
+// the position along `axis` is the element of SRC (i32 or i64), else launch scalar 0. A negative element counts from
+// the end; where it is outside [-n, n), all n are launch scalar 0.
+typedef struct ep_one_hot_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_one_hot_attributes;
+
+// Over the dims from `axis` on: DST = SRC / sqrt(mean(SRC * SRC) + eps) * SCALE, eps = launch scalar 0. Optional SCALE
+// of the normalised dims; optional output INV_STD = 1 / sqrt(mean(SRC * SRC) + eps), dims of SRC with 1 from `axis` on,
+// f64 where SRC is f64, else f32.
+typedef struct ep_rms_norm_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_rms_norm_attributes;
+
+// SRC [n, c, d...]; c is a multiple of `groups`, and a group is c / groups consecutive channels. DST = (SRC - mean) /
+// sqrt(variance + eps) * SCALE + SHIFT, where mean and biased variance are those of each n over a group and all d, and
+// eps = launch scalar 0. Optional SCALE and SHIFT [c]; optional outputs MEAN and INV_STD [n, groups], f64 where SRC is
+// f64, else f32.
+typedef struct ep_group_norm_attributes {
+  int64_t groups;
+} ep_group_norm_attributes;
+
+// Where the queries stand among the keys. Query i has position i, or, aligned to the end, i + length - q, where q is
+// the number of queries and length that of the keys (LENGTHS, or the dim).
+#define EP_ATTENTION_START 1
+#define EP_ATTENTION_END 2
+
+// Scaled dot product attention. SRC holds the queries [b, h, q, w], SRC_B the keys [b, g, k, w], SRC_C the values [b,
+// g, k, v], DST [b, h, q, v]; all of one floating dtype. h is a multiple of g: head i reads the keys and values of head
+// i / (h / g). For each query:
+//   * Score of a key: s = scale * (sum over w of SRC * SRC_B), scale = launch scalar 0. Where the softcap, launch
+//     scalar 1, is above 0, s = softcap * tanh(s / softcap). Then s + BIAS, if BIAS is a float.
+//   * BIAS is optional, [b, h, q, k] (stride 0 where it broadcasts), of SRC's dtype, or bool: false leaves the key out.
+//   * A key at position j takes part in a query at position p if p - before <= j <= p + after; a `before` or `after` of
+//     -1 is no bound. So causal attention has after = 0, a sliding window of n keys before = n - 1.
+//   * LENGTHS is optional, i32 or i64 [b]: only keys below it take part. Below 0 it counts as 0, above k as k. Keys and
+//     values from there on are not read. What another key holds that is left out may reach DST if it is not finite.
+//   * DST = sum of exp(s - m) * SRC_C / sum of exp(s - m), m the greatest score, over the keys that take part. A key of
+//     score -inf takes no part. Where no key does, DST is 0.
+// Optional output LOG_SUM [b, h, q, 1] = m + log(sum of exp(s - m)), -inf where no key takes part; f64 where SRC is
+// f64, else f32. f16 and bf16 compute in f32.
+typedef struct ep_attention_attributes {
+  int32_t align;  // EP_ATTENTION_*
+  int32_t reserved;
+  int64_t before;
+  int64_t after;
+} ep_attention_attributes;
+
+#define EP_ROTARY_HALVES 1       // pair i of a row is elements i and i + r
+#define EP_ROTARY_INTERLEAVED 2  // pair i is elements 2i and 2i + 1
+
+// Rotary position embedding (Su et al., "RoFormer", 2021). SRC and DST [b, h, s, w]; SRC_B (cosines) and SRC_C (sines)
+// have r columns, 2r <= w. The first 2r elements of each row are r pairs (x, y); DST = (x * cos - y * sin, x * sin + y
+// * cos), column i for pair i. The other elements are SRC's. SRC_B and SRC_C are of one floating dtype, f32 or SRC's:
+//   * without INDICES [b, h, s, r] (stride 0 where they broadcast);
+//   * with INDICES (i32 or i64, [b, s]) tables [m, r], of which each position takes the row that INDICES says; negative
+//     and bad indices as in gather, the rows of DST of a bad index are 0.
+typedef struct ep_rotary_attributes {
+  int32_t mode;  // EP_ROTARY_*
+  int32_t reserved;
+} ep_rotary_attributes;
+
+#define EP_RESIZE_NEAREST 1
+#define EP_RESIZE_LINEAR 2
+#define EP_RESIZE_CUBIC 3
+
+#define EP_RESIZE_FLOOR 1  // how EP_RESIZE_NEAREST takes a position to an element
+#define EP_RESIZE_CEIL 2
+#define EP_RESIZE_PREFER_FLOOR 3  // to the nearest; halves down
+#define EP_RESIZE_PREFER_CEIL 4   // to the nearest; halves up
+
+#define EP_RESIZE_FLAG_HALF 1             // positions begin in the middle of an element: h below is 0.5, else 0
+#define EP_RESIZE_FLAG_ANTIALIAS 2        // of linear and cubic
+#define EP_RESIZE_FLAG_EXCLUDE_OUTSIDE 4  // of linear and cubic
+#define EP_RESIZE_FLAG_EXTRAPOLATE 8
+
+// DST = SRC sampled on another grid; same rank and dtype. Index i of DST along an axis lies at position
+// x = (i + h) / scale + offset of SRC, in f64; where the scale is 0, at x = offset. Axes are taken one by one:
+//   * nearest takes the element that `round` makes of x, or the one at the edge if there is none.
+//   * linear weighs the elements at floor(x) and after it by their distance t from x: w(t) = max(0, 1 - |t|).
+//   * cubic weighs the two elements before x and the two after it. With a = `cubic`, w(t) = (a+2)|t|^3 - (a+3)|t|^2 + 1
+//     up to |t| = 1, and a|t|^3 - 5a|t|^2 + 8a|t| - 4a from there up to 2.
+//   * ANTIALIAS where 0 < scale < 1: each element weighs w(t * scale), so more elements have a weight; the weights are
+//     divided by their sum.
+//   * A position outside SRC stands for the element at the edge. With EXCLUDE_OUTSIDE such positions weigh nothing, and
+//     the weights are divided by their sum.
+// EXTRAPOLATE: where x is outside [0, length - 1] along any axis, DST is launch scalar 0. linear and cubic take
+// floating dtypes, f16 and bf16 compute in f32.
+typedef struct ep_resize_attributes {
+  int32_t mode;   // EP_RESIZE_NEAREST, ...
+  int32_t round;  // EP_RESIZE_FLOOR, ..., of nearest; else 0
+  int32_t flags;  // EP_RESIZE_FLAG_*
+  int32_t reserved;
+  double cubic;  // of cubic; else 0
+  double scale[EP_MAX_RANK];
+  double offset[EP_MAX_RANK];
+} ep_resize_attributes;
+
+#define EP_CELL_TANH 1  // g = 1 gate
+#define EP_CELL_RELU 2  // g = 1
+#define EP_CELL_LSTM 3  // g = 4
+#define EP_CELL_GRU 4   // g = 3
+
+#define EP_RECURRENT_FLAG_REVERSE 1              // from the last step to the first
+#define EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET 2  // of GRU
+#define EP_RECURRENT_FLAG_COUPLED 4              // of LSTM: f = 1 - i
+#define EP_RECURRENT_FLAG_TORCH 8                // gates stand in the order of PyTorch; else in ONNX's
+
+// One layer of a recurrent network in one direction. SRC [t, n, k], WEIGHT [g * h, k], RECURRENT_WEIGHT [g * h, h],
+// optional BIAS and RECURRENT_BIAS [g * h], optional HIDDEN [n, h], and CELL [n, h] of LSTM (the state before the first
+// step; 0 where there is none), optional PEEPHOLE [3 * h] of LSTM (for i, o, f), optional LENGTHS [n], i32 or i64.
+// DST [t, n, h] is the hidden state after each step; optional DST_HIDDEN [n, h], and DST_CELL [n, h] of LSTM, the state
+// after the last one. Gate q of a step is a_q = WEIGHT_q x + BIAS_q + RECURRENT_WEIGHT_q H + RECURRENT_BIAS_q, where _q
+// is the q-th of g parts of h rows, s() is the logistic function, and C and H are the state before the step:
+//   * TANH and RELU: H' = tanh(a) or max(a, 0).
+//   * LSTM, gates i o f c (PyTorch: i f c o): i = s(a_i + P_i C), f = s(a_f + P_f C), C' = f C + i tanh(a_c),
+//     o = s(a_o + P_o C'), H' = o tanh(C').
+//   * GRU, gates z r h (PyTorch: r z h): z = s(a_z), r = s(a_r), H' = (1 - z) tanh(b) + z H with b = WEIGHT_h x +
+//     BIAS_h + RECURRENT_WEIGHT_h (r H) + RECURRENT_BIAS_h, or, with LINEAR_BEFORE_RESET, b = WEIGHT_h x + BIAS_h +
+//     r (RECURRENT_WEIGHT_h H + RECURRENT_BIAS_h).
+// With `clip` > 0 each argument of s, tanh and max, but not of tanh(C'), is limited to [-clip, clip] first.
+// An element of the batch has LENGTHS[n] steps (t where there are none): its steps from there on leave the state as it
+// is and give 0 in DST, and REVERSE begins at its last step. A length outside [0, t] is EP_FAULT_INDEX_OUT_OF_RANGE;
+// the nearest length inside counts. All but LENGTHS are of one floating dtype; f16 and bf16 compute in f32, the state
+// too.
+typedef struct ep_recurrent_attributes {
+  int32_t cell;   // EP_CELL_*
+  int32_t flags;  // EP_RECURRENT_FLAG_*
+  double clip;    // 0: none
+} ep_recurrent_attributes;
+
+#define EP_FFT_COMPLEX 1       // SRC and DST [..., 2], same dims
+#define EP_FFT_REAL_TO_HALF 2  // SRC real, n long along the axis; DST [..., 2], n / 2 + 1 long
+#define EP_FFT_HALF_TO_REAL 3  // SRC [..., 2], n / 2 + 1 long along the axis; DST real, n long
+
+// The discrete Fourier transform along `axis` (of the real operand, or of both): DST[k] = scalar 0 * sum over j of
+// SRC[j] * exp(-2 pi i j k / n), where n is DST's length (REAL_TO_HALF: SRC's); `inverse` has +2 pi i. Complex numbers
+// are pairs (real, imaginary) along a last axis of 2. HALF_TO_REAL takes the other half of SRC to be the conjugate of
+// the first, and the imaginary parts at 0 and n / 2 to be 0. SRC and DST are of one floating dtype; f16 and bf16
+// compute in f32. REAL_TO_HALF is forward, HALF_TO_REAL inverse or forward.
+typedef struct ep_fft_attributes {
+  int32_t form;  // EP_FFT_*
+  int32_t axis;
+  int32_t inverse;
+  int32_t reserved;
+} ep_fft_attributes;
+
+#define EP_LINEAR_SOLVE 1             // SRC [n, n], SRC_B [n, k]: DST [n, k] = X with SRC X = SRC_B
+#define EP_LINEAR_TRIANGULAR_SOLVE 2  // the same, of which one triangle of SRC is read
+#define EP_LINEAR_LEAST_SQUARES 3     // SRC [m, n], SRC_B [m, k]: DST [n, k], the least X with the least residual
+#define EP_LINEAR_CHOLESKY 4          // SRC [n, n], of which one triangle is read: DST = L with SRC = L L^T, 0 above
+#define EP_LINEAR_INVERSE 5           // SRC and DST [n, n]
+#define EP_LINEAR_DETERMINANT 6       // SRC [n, n]: DST []
+#define EP_LINEAR_LOG_DETERMINANT 7   // SRC [n, n]: DST [] the sign, or 0; DST_LOG [] the logarithm of its magnitude
+#define EP_LINEAR_LU 8                // SRC [m, n]: DST [m, n] L below the diagonal, U from it on; DST_PIVOTS [k] i32
+#define EP_LINEAR_QR 9                // SRC [m, n]: DST Q [m, k or m], DST_R [k or m, n]
+#define EP_LINEAR_SVD 10              // SRC [m, n]: DST [k]; both or none of DST_VECTORS [m, k], DST_VECTORS_H [k, n]
+#define EP_LINEAR_EIGEN 11  // SRC [n, n] symmetric, one triangle is read: DST [n]; optional DST_VECTORS [n, n]
+
+#define EP_LINEAR_FLAG_UPPER 1  // the upper triangle is read; CHOLESKY gives U with SRC = U^T U, 0 below
+#define EP_LINEAR_FLAG_UNIT 2   // of TRIANGULAR_SOLVE: the diagonal counts as 1
+
+// Matrices are the last two axes; the dims before them, the batch, are those of all operands. [] above is the batch
+// itself, or [1] where there is none; k = min(m, n). All but the pivots are of one floating dtype; f16 and bf16 compute
+// in f32.
+//   * LEAST_SQUARES takes singular values of at most max(m, n) * epsilon of the greatest for 0.
+//   * LU swaps rows for the greatest element of each column in turn: row i, from 1 on, with row DST_PIVOTS[i].
+//   * QR is by Householder's reflections: of each column, the diagonal of R has the opposite sign of the element that
+//     the reflection finds there (of 0: a negative one); where no element is left below, the element stays.
+//   * Singular values come from the greatest to the least, eigenvalues from the least to the greatest. The sign of each
+//     column of DST_VECTORS (with it that of the row of DST_VECTORS_H) is such that the first of its elements whose
+//     magnitude is above half of the greatest is positive.
+// A matrix that is singular (SOLVE, TRIANGULAR_SOLVE, INVERSE) or not positive definite (CHOLESKY), and one with NaN or
+// infinity (LEAST_SQUARES, SVD, EIGEN), is EP_FAULT_BAD_MATRIX: `value` is its number in the batch, row-major; its
+// results are 0.
+typedef struct ep_linear_algebra_attributes {
+  int32_t op;     // EP_LINEAR_*
+  int32_t flags;  // EP_LINEAR_FLAG_*
+} ep_linear_algebra_attributes;
 
 // The attributes of one kind, the rest zero. The member is named after the kind: attributes.softmax.axis.
 typedef union ep_attributes {
