@@ -92,10 +92,16 @@ struct ExtremeAt {
   static constexpr bool has_positions = true;
   static constexpr bool is_quick = false;
   static State start(const Ends& ends) { return {end_of<T>(!greatest, ends), -1}; }
+  // Value and position apart: a state that is copied whole waits for both of its stores.
+  static void advance(T y, int64_t at, T* value, int64_t* position) {
+    const bool replaces =
+        *position < 0 || scalar::ep_isnan(y) || (!scalar::ep_isnan(*value) && (greatest ? y >= *value : y <= *value));
+    *value = replaces ? y : *value;
+    *position = replaces ? at : *position;
+  }
   static State next(State state, T y, int64_t position) {
-    const bool replaces = state.position < 0 || scalar::ep_isnan(y) ||
-                          (!scalar::ep_isnan(state.value) && (greatest ? y >= state.value : y <= state.value));
-    return replaces ? State{y, position} : state;
+    advance(y, position, &state.value, &state.position);
+    return state;
   }
   static State join(State a, State b) { return b.position < 0 ? a : next(a, b.value, b.position); }
   static T value(State state) { return state.value; }
@@ -298,6 +304,16 @@ class ScanPrimitive final : public ep_primitive {
       }
       state = all;
       for (int64_t i = 4 * quarter; i < n; ++i) step<Op, writes>(x[i], y + i, places, i, 0, &state);
+    } else if constexpr (Op::has_positions) {
+      auto value = state.value;
+      int64_t place = state.position;
+      for (int64_t i = 0; i < n; ++i) {
+        Op::advance(x[i], at_.reverse != 0 ? low + n - 1 - i : low + i, &value, &place);
+        if constexpr (!writes) continue;
+        y[i] = value;
+        places[i] = place;
+      }
+      state = {value, place};
     } else {
       for (int64_t i = 0; i < n; ++i) {
         step<Op, writes>(x[i], y + i, places, i, at_.reverse != 0 ? low + n - 1 - i : low + i, &state);

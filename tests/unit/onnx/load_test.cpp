@@ -73,7 +73,10 @@ TEST(Load, NamesVersionTypesAndReason) {
   builder.input("i", kInt64, {"2", "5"});
   builder.input("u", kFloat, {"2", "5"});
   builder.output("y", kFloat, {"2", "50"});
-  builder.text(builder.node("ScatterElements", {"x", "i", "u"}, {"y"}, "sums"), "reduction", "xor");
+  proto::NodeProto& node = builder.node("ScatterElements", {"x", "i", "u"}, {"y"}, "sums");
+  proto::AttributeProto& how = builder.attribute(node, "reduction", proto::AttributeProto::AttributeType_STRING);
+  how.s = builder.keep("xor");
+  builder.mark(how, proto::AttributeProto::k_s);
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
   EXPECT_TRUE(
