@@ -67,9 +67,18 @@ void linalg_solve_triangular(const autograd::Backward& b) {
   if (b.wants(0)) b.give(0, triangle(-tenon::matmul(of_right, turned(b.result())), upper, unit));
 }
 
+// U diag(g) V^T. V has the eigenvectors of A^T A, whose gradients there are, and U is A V / s; in f64, since squares
+// lose half of the digits.
 void linalg_svdvals(const autograd::Backward& b) {
-  const auto [values, u, vh] = tenon::linalg_svd_reduced(b.input(0));
-  b.give(0, tenon::matmul(u * tenon::unsqueeze(b.grad(), -2), vh));
+  const Tensor given = b.input(0);
+  const bool wide = given.dim(-2) < given.dim(-1);
+  const Tensor a = tenon::cast(wide ? turned(given) : given, DType::f64);
+  const Tensor v = tenon::flip(std::get<1>(tenon::linalg_eigh(tenon::matmul(turned(a), a))), -1);
+  const Tensor values = tenon::cast(b.result(), DType::f64);
+  const Tensor none = tenon::eq(values, 0);
+  const Tensor factors = tenon::where(none, 0, tenon::cast(b.grad(), DType::f64) / tenon::where(none, 1, values));
+  const Tensor whole = tenon::matmul(tenon::matmul(a, v) * tenon::unsqueeze(factors, -2), turned(v));
+  b.give(0, tenon::cast(wide ? turned(whole) : whole, given.dtype()));
 }
 
 // V (diag(g) + (V^T G) / (w_j - w_i)) V^T, the quotient 0 on the diagonal, where w_j = w_i.
@@ -83,7 +92,10 @@ void linalg_eigh(const autograd::Backward& b) {
   }
   if (b.grad(1).defined()) {
     const Tensor gaps = tenon::unsqueeze(values, -2) - tenon::unsqueeze(values, -1);
-    const Tensor of_vectors = tenon::where(tenon::eq(gaps, 0), 0, tenon::matmul(turned(v), b.grad(1)) / gaps);
+    // Where there is no gap the quotient has a divisor all the same, so that its own gradient is finite.
+    const Tensor none = tenon::eq(gaps, 0);
+    const Tensor quotients = tenon::matmul(turned(v), b.grad(1)) / tenon::where(none, 1, gaps);
+    const Tensor of_vectors = tenon::where(none, 0, quotients);
     inner = inner.defined() ? inner + of_vectors : of_vectors;
   }
   const Tensor whole = tenon::matmul(v, tenon::matmul(inner, turned(v)));
