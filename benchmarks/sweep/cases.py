@@ -366,7 +366,7 @@ CASES = {
     **{op: matmul for op in ("matmul", "linear")},
     **{op: convolution for op in ("conv", "conv1d", "conv2d", "conv3d", "conv_transpose")},
     **{op: pooling for op in ("max_pool", "max_pool_with_indices", "avg_pool", "max_pool2d", "avg_pool2d")},
-    "adaptive_avg_pool": simple(lambda c, d: c.tensor([1, 4, d[0] // 2, d[1] // 2]), 1),
+    "adaptive_avg_pool": simple(lambda c, d: c.tensor([1, 4, d[0] // 2, d[1] // 2]), [1, 1]),
     **{op: indexed for op in ("gather", "index_select", "gather_slices", "take_along_dim")},
     **{op: scattered for op in ("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy")},
     "take": simple(X, lambda c, d: c.index(d, d[0] * d[1])),

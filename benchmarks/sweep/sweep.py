@@ -56,7 +56,7 @@ def bar(row):
 def text(row):
     times = [f"{row[key] / 1e3:12.2f}" if key in row else " " * 12 for key in ("ours_ns", "peer_ns")]
     ratio = f"{row['ratio']:8.3f}" if "ratio" in row else " " * 8
-    note = row.get("error") or row.get("why_not") or ("" if row["equal"] is True else f"differs: {row['equal']}")
+    note = row.get("error", "").split("\n")[0] or row.get("why_not") or ("" if row["equal"] is True else f"differs: {row['equal']}")
     return f"{ratio} {times[0]} {times[1]}  {row['mode']:5} {row['case']}  {note}".rstrip()
 
 

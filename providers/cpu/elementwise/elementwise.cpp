@@ -18,8 +18,7 @@ struct Planned {
 
 // An operand whose blocks have type `block_dtype`; `convert` converts between storage and block. Two types of one size
 // count as equal bits: no caller passes two different types of one size.
-MapOperand map_operand(const ep_device& device, const ep_operand_desc& desc, int32_t block_dtype,
-                       ConvertFunction convert) {
+MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, ConvertFunction convert) {
   MapOperand operand;
   operand.dtype = desc.dtype;
   operand.block_dtype = block_dtype;
@@ -28,7 +27,6 @@ MapOperand map_operand(const ep_device& device, const ep_operand_desc& desc, int
   operand.scalar = is_scalar(desc);
   operand.direct = operand.size == operand.block_size;
   operand.convert = operand.direct ? move_elements(operand.size) : convert;
-  operand.fill = operand.direct ? vector_fill(device.simd, operand.size) : nullptr;
   return operand;
 }
 
@@ -40,8 +38,8 @@ Planned plan_copy(const ep_device& device, const ep_operand_desc& dst, const ep_
   plan.picoseconds = 300;
   const bool one_step = dst.dtype == src.dtype || narrow(src.dtype, dst.dtype, device.simd) != nullptr;
   const int32_t wide = one_step ? src.dtype : wide_dtype(src.dtype);
-  plan.operands[1] = map_operand(device, src, wide, widen(src.dtype, device.simd));
-  plan.operands[0] = map_operand(device, dst, wide, nullptr);
+  plan.operands[1] = map_operand(src, wide, widen(src.dtype, device.simd));
+  plan.operands[0] = map_operand(dst, wide, nullptr);
   if (dst.dtype != wide) {
     plan.operands[0].direct = false;
     plan.operands[0].convert = narrow(wide, dst.dtype, device.simd);
@@ -68,11 +66,11 @@ Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const 
   plan.takes_single = kernel.takes_single;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);
-  plan.operands[0] = map_operand(device, desc.operands[0], kernel.dst_dtype,
-                                 narrow(kernel.dst_dtype, desc.operands[0].dtype, device.simd));
+  plan.operands[0] =
+      map_operand(desc.operands[0], kernel.dst_dtype, narrow(kernel.dst_dtype, desc.operands[0].dtype, device.simd));
   for (int32_t i = 1; i < plan.count; ++i) {
     const ep_operand_desc& src = desc.operands[i];
-    plan.operands[i] = map_operand(device, src, i == 1 ? first_compute : compute, widen(src.dtype, device.simd));
+    plan.operands[i] = map_operand(src, i == 1 ? first_compute : compute, widen(src.dtype, device.simd));
     plan.picoseconds += plan.operands[i].direct ? 0 : 200;
   }
   return planned;
@@ -138,7 +136,7 @@ Planned plan_ternary(const ep_device& device, const ep_primitive_desc& desc) {
                    condition ? EP_DTYPE_bool : compute);
 }
 
-Planned plan_any(const ep_device& device, const ep_primitive_desc& desc) {
+Planned plan_kind(const ep_device& device, const ep_primitive_desc& desc) {
   switch (desc.kind) {
     case EP_PRIMITIVE_fill: return plan_fill(device, desc);
     case EP_PRIMITIVE_copy: {
@@ -149,6 +147,15 @@ Planned plan_any(const ep_device& device, const ep_primitive_desc& desc) {
     case EP_PRIMITIVE_binary: return plan_binary(device, desc);
     default: return plan_ternary(device, desc);
   }
+}
+
+Planned plan_any(const ep_device& device, const ep_primitive_desc& desc) {
+  Planned planned = plan_kind(device, desc);
+  for (int32_t i = 0; i < planned.plan.count; ++i) {
+    const MapOperand& operand = planned.plan.operands[i];
+    planned.plan.fills[i] = operand.direct ? vector_fill(device.simd, operand.size) : nullptr;
+  }
+  return planned;
 }
 
 // Refuses where the plan's implementation is not `name`: some kernels are element-by-element loops, which are `plain`.

@@ -119,8 +119,8 @@ class Walk {
     const char* from = row[i] + start * inner_strides_[i] * operand.size;
     if (direct_[i]) return from;
     if (repeats_first_[i]) return blocks_[1];
-    if (operand.fill != nullptr && inner_strides_[i] == 0) {
-      operand.fill(blocks_[i], from, n);
+    if (plan_.fills[i] != nullptr && inner_strides_[i] == 0) {
+      plan_.fills[i](blocks_[i], from, n);
       return blocks_[i];
     }
     operand.convert(blocks_[i], 1, from, inner_strides_[i], n);
@@ -149,8 +149,8 @@ class Walk {
     const char* from = row[1] + start * inner_strides_[1] * src.size;
     if (stream_ != nullptr && direct_[1]) {
       stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
-    } else if (src.scalar && dst.fill != nullptr && inner_strides_[0] == 1) {
-      dst.fill(to, blocks_[1], n);
+    } else if (src.scalar && plan_.fills[0] != nullptr && inner_strides_[0] == 1) {
+      plan_.fills[0](to, blocks_[1], n);
     } else if (src.scalar) {
       dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
     } else if (src.direct) {

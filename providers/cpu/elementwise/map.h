@@ -23,7 +23,6 @@ struct MapOperand {
   bool scalar = false;                // the value is launch scalar `index - 1`
   bool direct = false;                // block type and storage type have the same bits
   ConvertFunction convert = nullptr;  // converts between storage and block, any strides
-  FillFunction fill = nullptr;        // repeats one element of a direct operand; NULL: convert does
 };
 
 struct MapPlan {
@@ -36,6 +35,7 @@ struct MapPlan {
   bool has_parameters = false;  // launch scalars 0 and 1 are the parameters a and b
   int32_t fault_operand = 0;
   MapOperand operands[map_max_operands];
+  FillFunction fills[map_max_operands] = {};  // repeat one element of a direct operand; NULL: convert does
 };
 
 // The shape of one launch.

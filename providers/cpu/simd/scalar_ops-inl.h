@@ -183,18 +183,23 @@ inline constexpr bool leaves_unusual(int32_t op) {
   return op == EP_BINARY_pow || op == EP_BINARY_fmod || op == EP_BINARY_mod || op == EP_BINARY_floor_div;
 }
 
+// One of the sources is a single element, which stays in a register.
+template <int32_t op>
+HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  const bool first = context.single == 1;
+  const VecF32 one = hn::Set(F32(), *static_cast<const float*>(src[first ? 0 : 1]));
+  if (first) {
+    return for_each_vector<1, leaves_unusual(op)>(dst, src + 1, n, context.stream,
+                                                  [one](VecF32 y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
+  }
+  for_each_vector<1, leaves_unusual(op)>(dst, src, n, context.stream,
+                                         [one](VecF32 x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
+}
+
 template <int32_t op>
 void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
-  if (context.single != 0) {
-    const bool first = context.single == 1;
-    const VecF32 one = hn::Set(F32(), *static_cast<const float*>(src[first ? 0 : 1]));
-    if (first) {
-      return for_each_vector<1, leaves_unusual(op)>(dst, src + 1, n, context.stream,
-                                                    [one](VecF32 y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
-    }
-    return for_each_vector<1, leaves_unusual(op)>(dst, src, n, context.stream,
-                                                  [one](VecF32 x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
-  }
+  if (context.single != 0) [[unlikely]]
+    return binary_loop_by_one<op>(dst, src, n, context);
   for_each_vector<2, leaves_unusual(op)>(dst, src, n, context.stream,
                                          [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }
