@@ -121,7 +121,7 @@ void add_unary_cases(std::vector<Case>* cases) {
   const Layout special = {"special", {347}, {1}, {1}};
   for (const ScalarRow& row : table::unary_rows()) {
     const UnaryRule rule = unary_rule(row.name);
-    const bool periodic = row.name == "sin" || row.name == "cos" || row.name == "tan";
+    const bool periodic = row.name == "sin" || row.name == "cos" || row.name == "tan" || row.name == "sinc";
     for (DType dtype : all_types) {
       if (!table::in_domain(row.domain, dtype)) continue;
       const Fill fill = periodic ? Fill::FINITE : Fill::SPECIAL;
