@@ -115,7 +115,8 @@ Status check_types(const Graph& graph, const Node& node) {
 // The lists of norms: as long as the axis of a batch norm, or as the axes from that of a layer norm on.
 Status check_lists(Graph& graph, const Node& node) {
   const bool batch = is(node, OpId::batch_norm) || is(node, OpId::batch_norm_with_statistics);
-  const bool layer = is(node, OpId::layer_norm) || is(node, OpId::layer_norm_with_statistics);
+  const bool layer =
+      is(node, OpId::layer_norm) || is(node, OpId::layer_norm_with_statistics) || is(node, OpId::rms_norm);
   if (!batch && !layer) return {};
   if (node.scalars.empty()) return wrong("its epsilon is missing");
   const SymDims& dims = graph[node.inputs[0]].dims;
@@ -142,6 +143,9 @@ Status check_op(const Node& node) {
   }
   if (is(node, OpId::copy_from)) return wrong("it writes a tensor, and a graph has values only");
   if (is(node, OpId::to) && node.device == nullptr) return wrong("its device is missing");
+  const bool attends = is(node, OpId::attention) || is(node, OpId::attention_with_log_sum);
+  if (attends && node.scalars.size() != 2) return wrong("it has {} of 2 scalars", node.scalars.size());
+  if (is(node, OpId::group_norm) && node.scalars.empty()) return wrong("its epsilon is missing");
   if (is(node, OpId::arange) && node.scalars.size() != 3) return wrong("it has {} of 3 scalars", node.scalars.size());
   return {};
 }

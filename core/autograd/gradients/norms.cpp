@@ -2,6 +2,8 @@
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
+#include "core/ops/size_list.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 
 namespace tenon::gradients {
@@ -70,6 +72,33 @@ void layer_norm(const autograd::Backward& b) {
   give_normalized(b, input, weight, axes);
   if (b.wants(1)) b.give(1, b.grad() * normalized(input, axes, b.scalar(0)).y);
   if (b.wants(2)) b.give(2, b.grad());
+}
+
+// With h = gradient * weight and y = input * r: r * (h - y * mean(h * y)).
+void rms_norm(const autograd::Backward& b) {
+  const Tensor input = b.input(0);
+  Dims axes;
+  for (int32_t axis = b.attributes<AxisAttributes>().axis; axis < input.rank(); ++axis) axes.push_back(axis);
+  const Tensor r = tenon::rsqrt(tenon::mean(tenon::square(input), axes, true) + b.scalar(0));
+  const Tensor y = input * r;
+  const Tensor h = b.has(1) ? b.grad() * b.input(1) : b.grad();
+  if (b.wants(0)) b.give(0, r * (h - y * tenon::mean(h * y, axes, true)));
+  if (b.wants(1)) b.give(1, b.grad() * y);
+}
+
+// The groups are rows of a tensor [n, groups, rest].
+void group_norm(const autograd::Backward& b) {
+  const Tensor input = b.input(0);
+  const SizeList dims(sizes(input));
+  const SizeList rows{size_at(input, 0), b.attributes<GroupNormAttributes>().groups, -1};
+  if (b.wants(2)) b.give(2, over_channel(b.grad()));
+  if (!b.wants(0) && !b.wants(1)) return;
+  const auto [y, r] = normalized(tenon::reshape(input, rows), {2}, b.scalar(0));
+  if (b.wants(1)) b.give(1, over_channel(b.grad() * tenon::reshape(y, dims)));
+  if (!b.wants(0)) return;
+  const Tensor h = tenon::reshape(b.has(1) ? b.grad() * per_channel(b.input(1), input.rank()) : b.grad(), rows);
+  const Tensor back = r * (h - tenon::mean(h, 2, true) - y * tenon::mean(h * y, 2, true));
+  b.give(0, tenon::reshape(back, dims));
 }
 
 void layer_norm_with_statistics(const autograd::Backward& b) {

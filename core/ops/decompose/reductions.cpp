@@ -1,4 +1,6 @@
 // Writes reductions and normalisations in sums, extremes and elementwise ops.
+#include <algorithm>
+
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 #include "primitives/infer/reduce.h"
@@ -78,6 +80,28 @@ void decompose_layer_norm(const OpCall& call) {
   const Tensor shift = optional(call, 2);
   if (scale.defined()) result = mul(result, scale);
   store(call, shift.defined() ? add(result, shift) : result);
+}
+
+void decompose_rms_norm(const OpCall& call) {
+  const Tensor& x = input(call, 0);
+  const Tensor scale = optional(call, 1);
+  const Tensor wide = is_floating(x.dtype()) && x.dtype() != DType::f64 ? cast(x, DType::f32) : x;
+  Dims axes;
+  for (int32_t axis = call.attributes_as<AxisAttributes>().axis; axis < x.rank(); ++axis) axes.push_back(axis);
+  const Tensor result = mul(wide, rsqrt(add(mean(square(wide), axes, true), call.scalars[0])));
+  store(call, cast(scale.defined() ? mul(result, cast(scale, wide.dtype())) : result, x.dtype()));
+}
+
+void decompose_group_norm(const OpCall& call) {
+  const Tensor& x = input(call, 0);
+  const int64_t groups = call.attributes_as<GroupNormAttributes>().groups;
+  const Tensor rows = reshape(x, Dims{x.dim(0), groups, x.elements() / std::max<int64_t>(x.dim(0) * groups, 1)});
+  Tensor result =
+      reshape(layer_norm(rows, Dims{rows.dim(2)}, Tensor(), Tensor(), call.scalars[0].to_double()), x.dims());
+  const Tensor scale = optional(call, 1);
+  const Tensor shift = optional(call, 2);
+  if (scale.defined()) result = mul(result, channels(scale, x, 1));
+  store(call, shift.defined() ? add(result, channels(shift, x, 1)) : result);
 }
 
 void decompose_batch_norm(const OpCall& call) {

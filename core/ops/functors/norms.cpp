@@ -58,13 +58,6 @@ double epsilon(DType dtype) {
   }
 }
 
-// `value`, one parameter per channel (axis 1) of `input`, as a tensor that broadcasts against `input`.
-Tensor per_channel(std::string_view op, std::string_view name, const Tensor& value, const Tensor& input) {
-  SymDims dims = SymDims::filled(input.rank() - 1, 1);
-  dims[0] = size_at(input, 1);
-  return tenon::reshape(parameter(op, name, value, input.dtype(), SymDims{dims[0]}), SizeList(dims));
-}
-
 // The gradients of a norm of no elements: nothing, and zeros for its parameters, which have the dims `parameters`.
 std::tuple<Tensor, Tensor, Tensor> gradients_of_nothing(const Tensor& source, const SymDims& parameters) {
   const Tensor zeros = tenon::zeros(SizeList(parameters), source.dtype(), source.device());
@@ -168,15 +161,12 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad_out, c
 
 Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
   const Tensor source = floating("rms_norm", input);
-  const int32_t first = first_normalized("rms_norm", input, normalized_shape);
-  Dims axes;
-  for (int32_t axis = first; axis < input.rank(); ++axis) axes.push_back(axis);
-  const Tensor power = tenon::mean(tenon::square(source), axes, true);
-  const Tensor result =
-      tenon::mul(source, tenon::rsqrt(tenon::add(power, Scalar(eps.value_or(epsilon(source.dtype()))))));
+  AxisAttributes attributes{};
+  attributes.axis = first_normalized("rms_norm", input, normalized_shape);
   const Tensor scale =
       parameter("rms_norm", "weight", weight, source.dtype(), sym_dims_of("rms_norm", normalized_shape));
-  return scale.defined() ? tenon::mul(result, scale) : result;
+  const Scalar scalars[] = {Scalar(eps.value_or(epsilon(source.dtype())))};
+  return apply(OpId::rms_norm, {&source, or_null(scale)}, &attributes, scalars);
 }
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
@@ -205,13 +195,13 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
   if (num_groups < 1 || !(modulo(size_at(input, 1), num_groups) == 0)) {
     refuse("group_norm: {} groups do not divide {} channels.", num_groups, size_at(input, 1));
   }
-  if (is_empty(input)) return source;
-  const Tensor groups = tenon::reshape(source, SizeList{size_at(input, 0), num_groups, -1});
-  Tensor result = tenon::reshape(tenon::layer_norm(groups, SizeList{size_at(groups, 2)}, Tensor(), Tensor(), eps),
-                                 ShapeOf(input).list());
-  if (weight.defined()) result = tenon::mul(result, per_channel("group_norm", "weight", weight, source));
-  if (bias.defined()) result = tenon::add(result, per_channel("group_norm", "bias", bias, source));
-  return result;
+  const SymDims channels{size_at(input, 1)};
+  const Tensor scale = parameter("group_norm", "weight", weight, source.dtype(), channels);
+  const Tensor shift = parameter("group_norm", "bias", bias, source.dtype(), channels);
+  GroupNormAttributes attributes{};
+  attributes.groups = num_groups;
+  const Scalar scalars[] = {Scalar(eps)};
+  return apply(OpId::group_norm, {&source, or_null(scale), or_null(shift)}, &attributes, scalars);
 }
 
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {

@@ -1,22 +1,12 @@
-// matmul, convolution and attention.
-#include <cmath>
-#include <limits>
-
-#include "core/ops/floating_point.h"
+// matmul and convolution.
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/functors/window.h"
-#include "core/ops/sized_ops.h"
 #include "primitives/infer/matmul-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
-
-double inverse_root(int64_t value) {
-  return in_default_state({static_cast<double>(value)},
-                          [](const volatile double* numbers) { return 1 / std::sqrt(numbers[0]); });
-}
 
 Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
@@ -163,29 +153,6 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
   const DType dtype = promote(input.dtype(), weight.dtype());
   return apply_convolution(OpId::conv_transpose, tenon::cast(input, dtype), tenon::cast(weight, dtype),
                            cast_if_defined(bias, dtype), attributes);
-}
-
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const Tensor& attn_mask, bool is_causal, std::optional<double> scale) {
-  constexpr std::string_view op = "scaled_dot_product_attention";
-  require_defined(op, "query", query);
-  require_defined(op, "key", key);
-  require_defined(op, "value", value);
-  if (query.rank() < 2 || key.rank() < 2) refuse("{}: query and key must have rank 2 at least.", op);
-  if (is_causal && attn_mask.defined()) refuse("{}: is_causal and attn_mask exclude each other.", op);
-  const double factor = scale.value_or(inverse_root(query.dim(-1)));
-  Tensor scores = tenon::matmul(tenon::mul(query, Scalar(factor)), tenon::transpose(key, -2, -1));
-  Tensor mask = attn_mask;
-  if (is_causal) {
-    const Tensor rows = tenon::unsqueeze(sized::positions(size_at(query, query.rank() - 2), query.device()), 1);
-    mask = tenon::ge(rows, sized::positions(size_at(key, key.rank() - 2), query.device()));
-  }
-  if (mask.defined() && mask.dtype() == DType::boolean) {
-    scores = tenon::where(mask, scores, Scalar(-std::numeric_limits<double>::infinity()));
-  } else if (mask.defined()) {
-    scores = tenon::add(scores, mask);
-  }
-  return tenon::matmul(tenon::softmax(scores, -1), value);
 }
 
 }  // namespace tenon::functors

@@ -1,8 +1,10 @@
-// softmax, layer norm and batch norm: results like their first input.
+// softmax and the norms: results like their first input.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
 #include "core/ops/sym_call.h"
+#include "primitives/infer/size.h"
+#include "primitives/infer/wrong.h"
 
 namespace tenon::ops {
 namespace {
@@ -57,14 +59,17 @@ Status infer_layer_norm(const Call& call, typename Call::Meta* outputs) {
   return like_input(call, outputs);
 }
 
-Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+namespace {
+
+// The descriptor of layer_norm and rms_norm but for their attribute. Returns the axis.
+int32_t lower_rows(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const Tensor& input = *call.inputs[0];
   int32_t axis = call.attributes_as<AxisAttributes>().axis;
   Folding folding(input.dims());
   folding.add(outputs[0].strides);
   folding.add(input.strides());
   size_t inputs = 2;
-  for (size_t i = 1; i < 3; ++i) {
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
     if (call.inputs[i] == nullptr) continue;
     folding.add(trailing_strides(*call.inputs[i], axis));
     ++inputs;
@@ -73,7 +78,6 @@ Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs,
   for (size_t i = 1; i < outputs.size(); ++i) folding.add(up_to(outputs[i].strides, axis, 0));
   const size_t statistics = inputs;
   folding.fold_halves(&axis);
-  lowering->desc.attributes.layer_norm.axis = axis;
   lowering->scalar_dtypes[0] = outputs[0].dtype;
   lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
   for (size_t i = 1; i < outputs.size(); ++i) {
@@ -82,10 +86,65 @@ Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs,
   }
   lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
   size_t operand = 2;
-  for (const int i : {1, 2}) {
-    if (call.inputs[static_cast<size_t>(i)] == nullptr) continue;
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
     const Dims strides = from(folding.strides(operand++), axis);
-    lowering->input(i == 1 ? EP_ROLE_SCALE : EP_ROLE_SHIFT, i, input.dtype(), from(folding.dims(), axis), strides);
+    lowering->input(i == 1 ? EP_ROLE_SCALE : EP_ROLE_SHIFT, static_cast<int>(i), input.dtype(),
+                    from(folding.dims(), axis), strides);
+  }
+  return axis;
+}
+
+}  // namespace
+
+Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  lowering->desc.attributes.layer_norm.axis = lower_rows(call, outputs, lowering);
+  return {};
+}
+
+template <class Call>
+Status infer_rms_norm(const Call& call, typename Call::Meta* outputs) {
+  return like_input(call, outputs);
+}
+
+Status lower_rms_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  lowering->desc.attributes.rms_norm.axis = lower_rows(call, outputs, lowering);
+  return {};
+}
+
+template <class Call>
+Status infer_group_norm(const Call& call, typename Call::Meta* outputs) {
+  const auto& dims = call.inputs[0]->dims();
+  const int64_t groups = call.template attributes_as<GroupNormAttributes>().groups;
+  if (dims.rank() < 2 || groups < 1 || !expect(modulo(dims[1], groups) == 0)) {
+    return infer::wrong(call.op->name, "{} groups do not divide the channels of shape {}.", groups, dims);
+  }
+  for (size_t i : {1, 2}) {
+    if (call.inputs[i] == nullptr) continue;
+    const auto& list = call.inputs[i]->dims();
+    if (list.rank() == 1 && expect(list[0] == dims[1])) continue;
+    return infer::wrong(call.op->name, "{} has shape {} but must have shape [{}].", i == 1 ? "weight" : "bias", list,
+                        dims[1]);
+  }
+  return like_input(call, outputs);
+}
+
+Status lower_group_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  const Tensor& input = *call.inputs[0];
+  Folding folding(input.dims());
+  folding.add(outputs[0].strides);
+  folding.add(input.strides());
+  uint32_t marked = 0b11;  // images and channels stay axes of their own
+  folding.fold_marked(&marked);
+  lowering->desc.attributes.group_norm.groups = call.attributes_as<GroupNormAttributes>().groups;
+  lowering->scalar_dtypes[0] = outputs[0].dtype;
+  lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
+  for (size_t i : {1, 2}) {
+    const Tensor* list = call.inputs[i];
+    if (list == nullptr) continue;
+    lowering->input(i == 1 ? EP_ROLE_SCALE : EP_ROLE_SHIFT, static_cast<int>(i), list->dtype(), list->dims(),
+                    list_strides(*list));
   }
   return {};
 }
@@ -117,6 +176,10 @@ template Status infer_batch_norm(const OpCall&, TensorMeta*);
 template Status infer_batch_norm(const SymCall&, SymMeta*);
 template Status infer_layer_norm(const OpCall&, TensorMeta*);
 template Status infer_layer_norm(const SymCall&, SymMeta*);
+template Status infer_rms_norm(const OpCall&, TensorMeta*);
+template Status infer_rms_norm(const SymCall&, SymMeta*);
+template Status infer_group_norm(const OpCall&, TensorMeta*);
+template Status infer_group_norm(const SymCall&, SymMeta*);
 template Status infer_softmax(const OpCall&, TensorMeta*);
 template Status infer_softmax(const SymCall&, SymMeta*);
 

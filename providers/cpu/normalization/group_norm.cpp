@@ -52,6 +52,8 @@ class GroupNormPrimitive final : public RowPrimitive {
     const Axes dst_outer = outer_axes(dst, groups_);
     const Axes src_outer = outer_axes(src, groups_);
     const bool direct = format_.in_place(dst_row);
+    const bool in_place = launch.operands[0].memory == launch.operands[src_].memory;
+    const bool stream = direct && !in_place && dst_outer.count() * dst_row.count() * format_.size > stream_bytes;
     const int64_t channels = dst_row.dims[0];
     const int64_t n = dst_row.count();
     const double eps = launch.scalars[0].value.f64;
@@ -61,7 +63,7 @@ class GroupNormPrimitive final : public RowPrimitive {
             format_.fetch(address_of(launch.operands[src_]) + src_outer.offset(row) * format_.size, src_row, buffer);
         char* const to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
         char* const result = direct ? to : buffer;
-        const Affine affine = {launch, *this, row % groups_ * channels};
+        const Affine affine = {launch, *this, row % groups_ * channels, stream};
         if (format_.compute == EP_DTYPE_f64) {
           compute(affine, reinterpret_cast<double*>(result), static_cast<const double*>(from), channels, n / channels,
                   eps, row);
@@ -71,6 +73,7 @@ class GroupNormPrimitive final : public RowPrimitive {
         }
         if (!direct) format_.put(to, dst_row, result);
       }
+      if (stream) store_fence();
     });
     return EP_STATUS_OK;
   }
@@ -84,6 +87,7 @@ class GroupNormPrimitive final : public RowPrimitive {
     const ep_launch& launch;
     const GroupNormPrimitive& of;
     int64_t first;
+    bool stream;  // results go past the cache
 
     double at(int32_t index, int64_t channel, double none) const {
       if (index < 0) return none;
@@ -108,7 +112,7 @@ class GroupNormPrimitive final : public RowPrimitive {
     for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
       const auto factor = static_cast<float>(affine.scale(c) * static_cast<double>(inv_std));
       const auto shift = static_cast<float>(affine.shift(c));
-      kernels_.normalize(dst, src, &mean, &factor, &shift, 0, length);
+      kernels_.affine(dst, src, mean, factor, shift, length, affine.stream);
     }
   }
   void compute(const Affine& affine, double* dst, const double* src, int64_t channels, int64_t length, double eps,

@@ -217,16 +217,18 @@ float rms_norm(float* dst, const float* src, const float* scale, int64_t n, doub
   return inv_std;
 }
 
+void affine(float* dst, const float* src, float mean, float factor, float shift, int64_t n, bool stream) {
+  const D d;
+  const V m = hn::Set(d, mean);
+  const V f = hn::Set(d, factor);
+  const V s = hn::Set(d, shift);
+  transform(dst, src, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::MulAdd(hn::Sub(x, m), f, s); });
+}
+
 void normalize(float* dst, const float* src, const float* mean, const float* factor, const float* shift, int64_t step,
                int64_t n) {
   const D d;
-  if (step == 0) {
-    const V m = hn::Set(d, *mean);
-    const V f = hn::Set(d, *factor);
-    const V s = hn::Set(d, *shift);
-    transform(dst, src, n, false, [&](V x, int64_t) HWY_ATTR { return hn::MulAdd(hn::Sub(x, m), f, s); });
-    return;
-  }
+  if (step == 0) return affine(dst, src, *mean, *factor, *shift, n, false);
   over(
       0, n,
       [&](int64_t i) HWY_ATTR {
@@ -242,7 +244,9 @@ void stream_copy(float* dst, const float* src, int64_t n) {
 
 }  // namespace
 
-RowKernels row_table() { return {softmax, softmax_rows, layer_norm, rms_norm, moments, normalize, stream_copy}; }
+RowKernels row_table() {
+  return {softmax, softmax_rows, layer_norm, rms_norm, moments, affine, normalize, stream_copy};
+}
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

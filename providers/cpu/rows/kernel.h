@@ -29,6 +29,8 @@ struct RowKernels {
   float (*rms_norm)(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream);
   // The mean of a row, and 1 / sqrt(variance + eps).
   void (*moments)(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std);
+  // dst = (src - mean) * factor + shift
+  void (*affine)(float* dst, const float* src, float mean, float factor, float shift, int64_t n, bool stream);
   // dst = (src - mean) * factor + shift. mean, factor and shift are vectors of n values (step 1) or single values (step
   // 0).
   void (*normalize)(float* dst, const float* src, const float* mean, const float* factor, const float* shift,

@@ -84,12 +84,18 @@ const std::vector<RowCase> kNorms = {
      {{3, 2, 2}, {2}, {2}},
      [](X x) { return std::get<0>(batch_norm_with_statistics(x[0], x[1], x[2])); }},
     {"rms_norm", {{3, 4}, {4}}, [](X x) { return rms_norm(x[0], 4, x[1], 1e-5); }},
+    {"rms_norm, several axes",
+     {{2, 3, 2}, {3, 2}},
+     [](X x) {
+       return rms_norm(x[0], {3, 2}, x[1]);
+     }},
     {"batch_norm",
      {{2, 3, 2}, {3}, {3}, {3}, {3}},
      [](X x) { return batch_norm(x[0], x[1], x[2], x[3], x[4]); },
      0.2,
      0.8},
     {"group_norm", {{2, 4, 3}, {4}, {4}}, [](X x) { return group_norm(x[0], 2, x[1], x[2]); }},
+    {"group_norm, bare", {{2, 4, 3}}, [](X x) { return group_norm(x[0], 4); }},
 };
 
 const std::vector<RowCase> kProducts = {
@@ -123,6 +129,28 @@ const std::vector<RowCase> kProducts = {
     {"attention, causal",
      {{3, 2}, {3, 2}, {3, 2}},
      [](X x) { return scaled_dot_product_attention(x[0], x[1], x[2], {}, true); }},
+    {"attention, groups and bias",
+     {{1, 4, 3, 2}, {1, 2, 4, 2}, {1, 2, 4, 3}, {1, 1, 3, 4}},
+     [](X x) { return attention(x[0], x[1], x[2], x[3], {}, 2, 1, true, 0.7, 1.5); }},
+    {"attention_with_log_sum",
+     {{1, 2, 3, 2}, {1, 1, 4, 2}, {1, 1, 4, 3}},
+     [](X x) {
+       const auto [y, log_sum] = attention_with_log_sum(x[0], x[1], x[2]);
+       return sum(square(y)) + sum(square(log_sum));
+     }},
+    {"rotary_embedding",
+     {{1, 2, 3, 5}},
+     [](X x) {
+       const Tensor angles = reshape(arange(0, 6, 1, DType::f64), {3, 2});
+       return square(rotary_embedding(x[0], cos(angles), sin(angles)));
+     }},
+    {"rotary_embedding, interleaved",
+     {{1, 2, 3, 4}},
+     [](X x) {
+       const Tensor angles = reshape(arange(0, 8, 1, DType::f64), {4, 2});
+       const Tensor places = Tensor::from<int64_t>(std::vector<int64_t>{3, 0, 1}, {1, 3});
+       return square(rotary_embedding(x[0], cos(angles), sin(angles), places, true));
+     }},
 };
 
 const std::vector<RowCase> kPooling = {

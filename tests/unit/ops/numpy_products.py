@@ -1,9 +1,11 @@
 """Matrix products, linear, convolutions and attention."""
 
+import itertools
+
 import numpy as np
 import scipy.special
 
-from numpy_runner import OpTest, Refused, run, some
+from numpy_runner import OPTIONS, OpTest, Refused, run, some
 from numpy_unary import UNARY
 
 
@@ -99,3 +101,58 @@ class Products(OpTest):
         self.check(expected, op, q, k, v, is_causal=True, **tolerance)
         self.check(expected, op, q, k, v, causal, **tolerance)
         self.refused(f"{op}: is_causal and attn_mask exclude each other.", op, q, k, v, mask, is_causal=True)
+        # a query without keys, batches that broadcast, heads that share keys, ranks 2 and 5
+        causal[2] = False
+        expected[:, :, 2] = 0
+        self.check(expected, op, q, k, v, causal, **tolerance)
+        self.check(self.product(scipy.special.softmax(self.product(q, k[:1].swapaxes(-1, -2)) / 2, -1), v), op, q, k[:1], v, **tolerance)
+        wide = some(2, 6, 5, 4)
+        heads = lambda x: np.repeat(x, 2, 1)
+        shared = self.product(scipy.special.softmax(self.product(wide, heads(k).swapaxes(-1, -2)) / 2, -1), heads(v))
+        self.check(shared, op, wide, k, v, enable_gqa=True, **tolerance)
+        flat = self.product(scipy.special.softmax(self.product(q[0, 0], k[0, 0].T) * 3, -1), v[0, 0])
+        self.check(flat, op, q[0, 0], k[0, 0], v[0, 0], scale=3.0, **tolerance)
+        self.check(self.product(scipy.special.softmax(scores, -1), v)[None], op, q[None], k[None], v[None], **tolerance)
+        if not OPTIONS:  # taken apart, another op refuses
+            self.refused(f"{op}: attention: 4 heads of query are not a multiple of 3 heads of key.", op, some(2, 4, 5, 4), k, v, enable_gqa=True)
+
+    def test_attention_with_windows_lengths_and_log_sum(self):
+        q, k, v, bias = some(2, 6, 5, 4), some(2, 3, 8, 4), some(2, 3, 8, 7), some(2, 1, 5, 8)
+        lengths = np.array([8, 3])
+        for before, after, align_end, softcap in itertools.product((-1, 2), (-1, 0), (False, True), (0.0, 1.5)):
+            scores = np.einsum("bhqw,bhkw->bhqk", q.astype(np.float64), np.repeat(k, 2, 1)) * 0.7
+            scores = (softcap * np.tanh(scores / softcap) if softcap else scores) + bias
+            row, column = np.arange(5)[:, None], np.arange(8)
+            for i in range(2):
+                at = row + (lengths[i] - 5 if align_end else 0)
+                out = (column >= lengths[i]) | ((before >= 0) & (column < at - before)) | ((after >= 0) & (column > at + after))
+                scores[i] = np.where(out, -np.inf, scores[i])
+            with np.errstate(divide="ignore"):
+                log_sum = np.log(np.exp(scores).sum(-1, keepdims=True))
+            weights = np.exp(scores - np.where(np.isinf(log_sum), 0, log_sum))
+            want = np.einsum("bhqk,bhkv->bhqv", weights, np.repeat(v, 2, 1))
+            how = dict(before=before, after=after, align_end=align_end, scale=0.7, softcap=softcap)
+            self.check(want, "attention", q, k, v, bias, lengths, dtype="f32", rtol=1e-4, atol=1e-5, **how)
+            got = run("attention_with_log_sum", q, k, v, bias, lengths, **how)
+            np.testing.assert_allclose(got[0], want, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(got[1], log_sum, rtol=1e-4, atol=1e-5)
+        if not OPTIONS:  # taken apart, another op refuses
+            self.refused("attention: lengths has shape [3] but must have shape [2].", "attention", q, k, v, None, np.array([1, 2, 3]))
+        self.refused("attention: before is -2 and after is -1; both must be at least -1.", "attention", q, k, v, before=-2)
+        if not OPTIONS:  # taken apart, another op refuses
+            self.refused("attention: bias has shape [4, 8], which does not broadcast to [2, 6, 5, 8].", "attention", q, k, v, some(4, 8))
+
+    def test_rotary_embedding(self):
+        for interleaved, pairs in itertools.product((False, True), (1, 3, 4)):
+            x, table = some(2, 3, 5, 8), some(9, pairs)
+            places = np.array([[0, 8, -1, 3, 3], [1, 2, 3, 4, -9]])
+            first = np.s_[..., 0:2 * pairs:2] if interleaved else np.s_[..., 0:pairs]
+            second = np.s_[..., 1:2 * pairs:2] if interleaved else np.s_[..., pairs:2 * pairs]
+            for cos, sin, positions in ((table[:5], table[4:], None), (table, table[::-1].copy(), places)):
+                angle = cos + 1j * sin if positions is None else (cos + 1j * sin)[positions][:, None]
+                turned = (x[first] + 1j * x[second]) * angle
+                want = x.copy()
+                want[first], want[second] = turned.real, turned.imag
+                self.check(want, "rotary_embedding", x, cos, sin, positions, interleaved=interleaved, dtype="f32", rtol=1e-5, atol=1e-6)
+        if not OPTIONS:  # taken apart, another op refuses
+            self.refused("rotary_embedding: 5 pairs do not fit in rows of 8 elements.", "rotary_embedding", some(2, 3, 5, 8), some(5, 5), some(5, 5))

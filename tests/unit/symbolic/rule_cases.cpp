@@ -354,6 +354,28 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_softmax<SymCall>) return {{"alone", {"S0, S1"}, words(SoftmaxAttributes{})}};
   if (rule == ops::infer_layer_norm<SymCall>)
     return {{"alone", {"S0, 8", "8", "8"}, words(AxisAttributes{.axis = 1, .reserved = 0})}};
+  if (rule == ops::infer_rms_norm<SymCall>)
+    return {{"alone", {"S0, 8", "8"}, words(AxisAttributes{.axis = 1, .reserved = 0})}};
+  if (rule == ops::infer_group_norm<SymCall>)
+    return {{"alone", {"S0, 8, S1", "8", "-"}, words(GroupNormAttributes{.groups = 4})}};
+  if (rule == ops::infer_attention<SymCall> || rule == ops::infer_attention_with_log_sum<SymCall>) {
+    AttentionAttributes attributes{};
+    attributes.attention.align = EP_ATTENTION_START;
+    const int results = rule == ops::infer_attention<SymCall> ? 1 : 2;
+    return {
+        {"groups", {"S0, 8, S1, 16", "S0, 2, S2, 16", "S0, 2, S2, 4", "S1, S2", "S0"}, words(attributes), {}, results},
+        {"other batches",
+         {"S0, 8, S1, 16", "S3, 8, S2, 16", "S3, 8, S2, 4", "-", "-"},
+         words(attributes),
+         {},
+         results}};
+  }
+  if (rule == ops::infer_rotary<SymCall>) {
+    RotaryAttributes attributes{};
+    attributes.rotary.mode = EP_ROTARY_HALVES;
+    return {{"rows", {"S0, 4, S1, 16", "S1, 8", "S1, 8", "-"}, words(attributes)},
+            {"table", {"S0, 4, S1, 16", "S2, 6", "S2, 6", "S0, S1"}, words(attributes)}};
+  }
   if (rule == ops::infer_batch_norm<SymCall>)
     return {{"alone", {"S0, 8, S1", "8", "8", "8", "8"}, words(AxisAttributes{.axis = 1, .reserved = 0})}};
   if (rule == ops::infer_matmul<SymCall>) return products();
