@@ -162,7 +162,7 @@ Tensor gathered(const Located& located) {
   return located.adjacent ? moved(found, 0, flat.positions.rank(), located.axes[0]) : found;
 }
 
-void put(const Located& located, const Tensor& values) {
+void put_at(const Located& located, const Tensor& values) {
   Tensor view = located.view;
   if (located.axes.empty()) {
     tenon::copy_(view, values);
@@ -200,7 +200,7 @@ Tensor Tensor::index(std::initializer_list<Index> indices) const {
 }
 
 const Tensor& Tensor::index_put_(std::initializer_list<Index> indices, const Tensor& values) const {
-  put(locate(*this, std::span(indices.begin(), indices.size())), values);
+  put_at(locate(*this, std::span(indices.begin(), indices.size())), values);
   return *this;
 }
 const Tensor& Tensor::index_put_(std::initializer_list<Index> indices, Scalar value) const {
