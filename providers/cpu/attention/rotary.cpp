@@ -46,7 +46,7 @@ class RotaryPrimitive final : public ep_primitive {
         }
       }
     });
-    return indices_ < 0 ? EP_STATUS_OK : bad.answer(launch, indices_, shape(launch, cosines_).dims[0], out_fault);
+    return indices_ < 0 ? EP_STATUS_OK : bad.answer(launch, indices_, out_fault);
   }
 
  private:

@@ -26,7 +26,7 @@ void pick(char* dst, const char* src, const char* index, int64_t n, int64_t step
     if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
       out[i] = from[i * step + position * stride];
     else
-      bad->note(given);
+      bad->note(given, length);
   }
 }
 

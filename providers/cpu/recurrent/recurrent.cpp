@@ -215,7 +215,7 @@ class RecurrentPrimitive final : public ep_primitive {
         if (begin < end) run.elements(begin, end, until);
       });
     }
-    return bad.answer(launch, find_operand(desc_, EP_ROLE_LENGTHS), sizes.steps, out_fault);
+    return bad.answer(launch, find_operand(desc_, EP_ROLE_LENGTHS), out_fault);
   }
 
  private:
@@ -228,7 +228,7 @@ class RecurrentPrimitive final : public ep_primitive {
     for (int64_t b = 0; b < sizes.batch; ++b) {
       const int64_t given = index_at(address_of(launch.operands[i]), b * stride, wide);
       lengths.push_back(std::clamp<int64_t>(given, 0, sizes.steps));
-      if (lengths.back() != given) bad->note(given);
+      if (lengths.back() != given) bad->note(given, sizes.steps);
     }
     return lengths;
   }

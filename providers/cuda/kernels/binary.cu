@@ -75,6 +75,7 @@ using tenon::provider::cuda::MapArguments;
 
 #define TENON_ROW_KERNEL(name, id) \
   TENON_KERNEL binary_##name##_f32(TENON_ARGUMENT(MapArguments) map) { tenon::provider::cuda::binary_row<id>(map); }
+#define TENON_ROW_FLOAT(name, id) TENON_ROW_KERNEL(name, id)
 #define TENON_ROW_SIGNED(name, id) TENON_ROW_KERNEL(name, id)
 #define TENON_ROW_NUMERIC(name, id) TENON_ROW_KERNEL(name, id)
 #define TENON_ROW_ANY(name, id) TENON_ROW_KERNEL(name, id)
