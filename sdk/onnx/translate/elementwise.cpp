@@ -177,14 +177,16 @@ Tensor to_powers_of_two(NodeContext& n, const Tensor& x, const std::string& roun
   return cast(wide, DType::f8e8m0);
 }
 
-// A cast to bool asks whether the element is not 0. A cast to f8 gives the greatest number for what is beyond it,
-// unless the node says otherwise.
+// A cast to bool asks whether the element is not 0. Integers of 4 and 2 bits are the low bits of larger ones. A cast to
+// f8 gives the greatest number for what is beyond it, unless the node says otherwise.
 Tensor convert(NodeContext& n, DType dtype) {
   const Tensor& x = n.input(0);
   if (x.dtype() == dtype) return x;
   if (dtype == DType::boolean) return ne(dtype_size(x.dtype()) == 0 ? cast(x, DType::f32) : x, Scalar(0));
   const bool saturates = n.flag("saturate", true);
   if (dtype == DType::f8e8m0) return to_powers_of_two(n, x, n.text("round_mode", "up"), saturates);
+  const bool small = is_integer(dtype) && dtype_size(dtype) == 0;
+  if (small && is_floating(x.dtype())) return cast(cast(x, DType::i32), dtype);
   const double most = greatest_of(dtype);
   if (most == 0 || !is_floating(x.dtype()) || !saturates) return cast(x, dtype);
   return cast(clamp(x.dtype() == DType::f64 ? x : cast(x, DType::f32), Scalar(-most), Scalar(most)), dtype);

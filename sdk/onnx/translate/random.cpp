@@ -17,6 +17,7 @@ std::optional<int64_t> seed_of(NodeContext& n) {
     NodeContext::require_eager();
     return std::nullopt;
   }
+  if (n.find("seed")->kind == Attribute::Kind::integer) return n.integer("seed", 0);  // of Dropout
   return static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(n.number("seed", 0))));
 }
 

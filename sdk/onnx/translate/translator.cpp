@@ -17,7 +17,8 @@ const std::vector<Rows>& families() {
       loss_translators(),      ml_translators(),          quantize_translators(), random_translators(),
       recurrent_translators(), reduce_translators(),      resize_translators(),   sequence_model_translators(),
       sequence_translators(),  shape_translators(),       signal_translators(),   text_translators(),
-      training_translators(),  tree_translators(),        vision_translators(),   window_translators(),
+      training_translators(),  transformer_translators(), tree_translators(),     vision_translators(),
+      window_translators(),
   };
   return all;
 }
