@@ -46,6 +46,8 @@ class NodeContext {
   // Input i, whatever it is and wherever.
   const Value& value(size_t i) const;
   Tensor optional(size_t i) { return has(i) ? input(i) : Tensor(); }
+  // Input i on the host. Throws UnknownValue if its elements are not known.
+  Tensor known_input(size_t i) const { return known(i).to(Device::host()); }
   // All inputs from number `first` on.
   TensorList inputs(size_t first = 0);
   const Dims& dims(size_t i) const { return raw(i).dims(); }

@@ -38,7 +38,17 @@ constexpr TypeRow kTypes[] = {
     {15, DType::none, "complex128"},
     {16, DType::bf16, "bfloat16"},
     {17, DType::f8e4m3fn, "float8e4m3fn"},
+    {18, DType::f8e4m3fnuz, "float8e4m3fnuz"},
     {19, DType::f8e5m2, "float8e5m2"},
+    {20, DType::f8e5m2fnuz, "float8e5m2fnuz"},
+    {21, DType::u4, "uint4"},
+    {22, DType::i4, "int4"},
+    {23, DType::f4e2m1, "float4e2m1"},
+    {24, DType::f8e8m0, "float8e8m0"},
+    {25, DType::u2, "uint2"},
+    {26, DType::i2, "int2"},
+    {27, DType::f6e2m3, "float6e2m3"},
+    {28, DType::f6e3m2, "float6e3m2"},
 };
 
 Status bad(const Proto& proto, const std::string& what) {
@@ -95,7 +105,25 @@ void narrow(const std::vector<Source>& source, void* out) {
   for (size_t i = 0; i < source.size(); ++i) to[i] = static_cast<T>(source[i]);
 }
 
+// How many numbers the typed field for `dtype` has for `elements`. One of them is a byte with several elements of 4 or
+// 2 bits, but one element of 6 bits.
+int64_t typed_numbers(DType dtype, int64_t elements) {
+  return dtype_info(dtype).bits < 6 ? dtype_bytes(dtype, elements) : elements;
+}
+
+// Elements of 6 bits, which are numbers of their own, one behind the other.
+void pack_sixes(const std::vector<int32_t>& source, void* out) {
+  auto* to = static_cast<uint8_t*>(out);
+  uint32_t bits = 0, held = 0;
+  for (const int32_t code : source) {
+    bits |= (static_cast<uint32_t>(code) & 63u) << held;
+    for (held += 6; held >= 8; held -= 8, bits >>= 8) *to++ = static_cast<uint8_t>(bits);
+  }
+  if (held != 0) *to = static_cast<uint8_t>(bits);
+}
+
 void read_typed(const Proto& proto, DType dtype, void* out) {
+  if (dtype_info(dtype).bits == 6) return pack_sixes(proto.int32_data, out);
   switch (dtype) {
     case DType::f32: return narrow<float>(proto.float_data, out);
     case DType::f64: return narrow<double>(proto.double_data, out);
@@ -133,6 +161,16 @@ DType dtype_of_onnx(int32_t data_type) {
   return DType::none;
 }
 
+double greatest_of(DType dtype) {
+  switch (dtype) {
+    case DType::f8e4m3fn: return 448.0;
+    case DType::f8e4m3fnuz: return 240.0;
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz: return 57344.0;
+    default: return 0.0;
+  }
+}
+
 int32_t onnx_type_of(DType dtype) {
   for (const TypeRow& row : kTypes) {
     if (row.dtype == dtype && dtype != DType::none) return row.id;
@@ -160,11 +198,11 @@ Result<TensorHeader> check_tensor(const Proto& proto, TensorFiles& files) {
     return bad(proto, fmt::format("has rank {}; at most {} is possible", proto.dims.size(), EP_MAX_RANK));
   }
   header.dims = Dims(proto.dims);
-  const int64_t size = dtype_size(header.dtype);
-  const std::optional<int64_t> count = checked_count(header.dims, size);
+  const int64_t size = dtype_size(header.dtype);  // 0: packed; of elements of 8 bytes, bits can be counted too
+  const std::optional<int64_t> count = checked_count(header.dims, size != 0 ? size : 8);
   if (!count) return bad(proto, fmt::format("has the impossible shape {}", header.dims));
   header.elements = *count;
-  header.bytes = *count * size;
+  header.bytes = dtype_bytes(header.dtype, *count);
   header.external = proto.data_location == Proto::DataLocation_EXTERNAL;
   if (header.external) {
     TENON_RETURN_IF_ERROR(check_external(proto, files, &header));
@@ -172,10 +210,15 @@ Result<TensorHeader> check_tensor(const Proto& proto, TensorFiles& files) {
   }
   const bool raw = proto.has(Proto::k_raw_data);
   const uint64_t have = raw ? proto.raw_data.size() : typed_count(proto, header.dtype);
-  const uint64_t want = static_cast<uint64_t>(raw ? header.bytes : header.elements);
+  const int64_t numbers = typed_numbers(header.dtype, header.elements);
+  const uint64_t want = static_cast<uint64_t>(raw ? header.bytes : numbers);
   if (have != want) {
     return bad(proto, fmt::format("of shape {} and type {} needs {}{}, but the file has {}", header.dims,
-                                  dtype_name(header.dtype), want, raw ? " bytes" : " elements", have));
+                                  dtype_name(header.dtype), want,
+                                  raw                          ? " bytes"
+                                  : numbers == header.elements ? " elements"
+                                                               : " numbers",
+                                  have));
   }
   return header;
 }

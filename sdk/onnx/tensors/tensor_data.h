@@ -14,6 +14,8 @@ namespace tenon::onnx {
 
 // The dtype of a TensorProto.DataType; none if Tenon has no such type.
 DType dtype_of_onnx(int32_t data_type);
+// The greatest number of a float of 8 bits that saturates where a node does not say otherwise; else 0.
+double greatest_of(DType dtype);
 // The TensorProto.DataType of a dtype; 0 if ONNX has none.
 int32_t onnx_type_of(DType dtype);
 // TensorProto.DataType of strings, which are no dtype.

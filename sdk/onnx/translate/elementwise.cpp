@@ -140,6 +140,20 @@ DType target_type(NodeContext& n) {
   return dtype;
 }
 
+// The same bytes, read as another type of that size.
+TensorList bit_cast(NodeContext& n) {
+  const DType dtype = target_type(n), from = n.dtype(0);
+  if (dtype_info(dtype).bits != dtype_info(from).bits)
+    n.invalid(fmt::format("{} does not have the bits of {}", dtype_name(dtype), dtype_name(from)));
+  const Tensor x = contiguous(n.known_input(0));
+  std::string bytes(static_cast<size_t>(x.bytes()), '\0');
+  x.copy_to_host(bytes.data());
+  if (dtype == DType::boolean) {
+    for (char& byte : bytes) byte = byte != 0;
+  }
+  return {Tensor::copy_from_host(bytes.data(), x.dims(), dtype, n.device())};
+}
+
 std::string cast_why_not(const Node& node) {
   const auto to = node.attributes.find("to");
   if (to == node.attributes.end() || to->second.kind != Attribute::Kind::integer)
@@ -149,46 +163,37 @@ std::string cast_why_not(const Node& node) {
   return fmt::format("it casts to {}, an element type that Tenon does not have.", onnx_type_name(type));
 }
 
-// A cast to bool asks whether the element is not 0. A cast to f8 gives the greatest number for what is beyond it,
-// unless the node says otherwise.
+// Powers of two. `round` is up, down or nearest (of two equally near ones the greater).
+Tensor to_powers_of_two(NodeContext& n, const Tensor& x, const std::string& round, bool saturates) {
+  constexpr double kLeast = 0x1p-127, kMost = 0x1p127;
+  if (round != "up" && round != "down" && round != "nearest")
+    n.invalid(fmt::format("its round_mode is '{}'; it must be up, down or nearest", round));
+  Tensor wide = cast(x, DType::f64);
+  if (round != "nearest") {
+    const Tensor power = exp2(round == "up" ? ceil(log2(wide)) : floor(log2(wide)));
+    wide = where(gt(wide, Scalar(0.0)), power, wide);
+  }
+  if (saturates) wide = clamp(wide, Scalar(kLeast), Scalar(kMost));
+  return cast(wide, DType::f8e8m0);
+}
+
+// A cast to bool asks whether the element is not 0. Integers of 4 and 2 bits are the low bits of larger ones. A cast to
+// f8 gives the greatest number for what is beyond it, unless the node says otherwise.
 Tensor convert(NodeContext& n, DType dtype) {
   const Tensor& x = n.input(0);
-  if (dtype == DType::boolean && x.dtype() != DType::boolean) return ne(x, Scalar(0));
-  const double most = dtype == DType::f8e4m3fn ? 448.0 : dtype == DType::f8e5m2 ? 57344.0 : 0.0;
-  const bool saturates = most != 0 && is_floating(x.dtype()) && x.dtype() != dtype && n.flag("saturate", true);
-  if (!saturates) return cast(x, dtype);
+  if (x.dtype() == dtype) return x;
+  if (dtype == DType::boolean) return ne(dtype_size(x.dtype()) == 0 ? cast(x, DType::f32) : x, Scalar(0));
+  const bool saturates = n.flag("saturate", true);
+  if (dtype == DType::f8e8m0) return to_powers_of_two(n, x, n.text("round_mode", "up"), saturates);
+  const bool small = is_integer(dtype) && dtype_size(dtype) == 0;
+  if (small && is_floating(x.dtype())) return cast(cast(x, DType::i32), dtype);
+  const double most = greatest_of(dtype);
+  if (most == 0 || !is_floating(x.dtype()) || !saturates) return cast(x, dtype);
   return cast(clamp(x.dtype() == DType::f64 ? x : cast(x, DType::f32), Scalar(-most), Scalar(most)), dtype);
 }
 
 TensorList translate_cast(NodeContext& n) { return {convert(n, target_type(n))}; }
 TensorList cast_like(NodeContext& n) { return {convert(n, n.dtype(1))}; }
-
-std::string dropout_why_not(const Node& node) {
-  if (node.version >= 12 || node.version >= 7) return {};
-  const auto test = node.attributes.find("is_test");
-  return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
-}
-
-// Whether the node drops elements: in training mode, with a ratio above 0.
-bool drops(NodeContext& n) {
-  if (n.version() < 12 || !n.has(2)) return false;
-  try {
-    if (n.scalar(2).to_int() == 0) return false;
-    return !n.has(1) || n.scalar(1).to_double() != 0;
-  } catch (const UnknownValue&) {
-    return true;
-  }
-}
-
-// Inference only: y = x, with a mask of ones.
-TensorList dropout(NodeContext& n) {
-  if (drops(n)) n.unsupported("it may drop at random (training mode), which Tenon does not do yet");
-  TensorList results = {n.input(0)};
-  if (n.wants(1))
-    results.push_back(full(n.dims(0), n.version() >= 10 ? Scalar(true) : Scalar(1),
-                           n.version() >= 10 ? DType::boolean : n.dtype(0), n.device()));
-  return results;
-}
 
 constexpr Translator kRows[] = {
     {"Abs", 1, unary<abs>},
@@ -200,6 +205,7 @@ constexpr Translator kRows[] = {
     {"Asinh", 9, unary<asinh>},
     {"Atan", 7, unary<atan>},
     {"Atanh", 9, unary<atanh>},
+    {"BitCast", 26, bit_cast, cast_why_not},
     {"BitShift", 11, bit_shift, bit_shift_why_not},
     {"BitwiseAnd", 18, binary<bitwise_and>},
     {"BitwiseNot", 18, unary<bitwise_not>},
@@ -214,7 +220,6 @@ constexpr Translator kRows[] = {
     {"Cos", 7, unary<cos>},
     {"Cosh", 9, unary<cosh>},
     {"Div", 7, binary<div2>},
-    {"Dropout", 1, dropout, dropout_why_not},
     {"Elu", 1, translate_elu},
     {"Equal", 7, binary<eq>},
     {"Erf", 9, translate_erf},

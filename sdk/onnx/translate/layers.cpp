@@ -17,6 +17,10 @@ using Ints = std::vector<int64_t>;
 
 TensorList translate_matmul(NodeContext& n) { return {matmul(n.input(0), n.input(1))}; }
 
+TensorList translate_einsum(NodeContext& n) {
+  return {einsum(n.require("equation", Attribute::Kind::text).s, n.inputs())};
+}
+
 TensorList gemm(NodeContext& n) {
   const Tensor& first = n.input(0);
   const Tensor& second = n.input(1);
@@ -303,6 +307,7 @@ constexpr Translator kRows[] = {
     {"BatchNormalization", 1, batch_normalization, batch_norm_why_not},
     {"Conv", 1, translate_conv},
     {"ConvTranspose", 1, translate_conv_transpose},
+    {"Einsum", 12, translate_einsum},
     {"Gemm", 7, gemm},
     {"GlobalAveragePool", 1, global_average_pool},
     {"GlobalLpPool", 2, global_lp_pool, lp_why_not},

@@ -37,8 +37,9 @@ struct Range {
   DType dtype;
   int64_t low, high;
 };
-constexpr Range kRanges[] = {
-    {DType::i8, -128, 127}, {DType::u8, 0, 255}, {DType::i16, -32768, 32767}, {DType::u16, 0, 65535}};
+constexpr Range kRanges[] = {{DType::i8, -128, 127}, {DType::u8, 0, 255}, {DType::i16, -32768, 32767},
+                             {DType::u16, 0, 65535}, {DType::i4, -8, 7},  {DType::u4, 0, 15},
+                             {DType::i2, -2, 1},     {DType::u2, 0, 3}};
 
 const Range* range_of(DType dtype) {
   for (const Range& range : kRanges) {
@@ -55,18 +56,28 @@ Tensor quantize(const Tensor& x, const Tensor& scale, const Tensor& zero, DType 
   return cast(clamp(moved, Scalar(range.low), Scalar(range.high)), dtype);
 }
 
+// Integers but those of 32 and 64 bits.
 void check_quantized(NodeContext& n, DType dtype) {
   if (range_of(dtype) == nullptr)
-    n.unsupported(fmt::format("it quantises to {}; i8, u8, i16 and u16 are translated", dtype_name(dtype)));
+    n.unsupported(fmt::format("it quantises to {}; integers of 2 to 16 bits are translated", dtype_name(dtype)));
+}
+
+// In a float type steps have no whole numbers; the cast rounds, and f8 saturates unless the node says otherwise.
+Tensor quantize_to_float(NodeContext& n, const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
+  const Tensor steps = div(x, scale);
+  const Tensor moved = zero.defined() ? add(steps, cast(zero, DType::f32)) : steps;
+  const double most = n.flag("saturate", true) ? greatest_of(dtype) : 0.0;
+  return cast(most == 0 ? moved : clamp(moved, Scalar(-most), Scalar(most)), dtype);
 }
 
 TensorList quantize_linear(NodeContext& n) {
   const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
   const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
   const DType dtype = n.has(2) ? n.dtype(2) : named != 0 ? dtype_of_onnx(named) : DType::u8;
+  const Tensor x = cast(n.input(0), DType::f32), scale = cast(along_axis(n, n.input(1)), DType::f32);
+  if (is_floating(dtype) && dtype_info(dtype).bits <= 8) return {quantize_to_float(n, x, scale, zero, dtype)};
   check_quantized(n, dtype);
-  const Tensor scale = cast(along_axis(n, n.input(1)), DType::f32);
-  return {quantize(cast(n.input(0), DType::f32), scale, zero, dtype)};
+  return {quantize(x, scale, zero, dtype)};
 }
 
 // x - zero point, in f32.

@@ -1,4 +1,5 @@
-// Random numbers: with the attribute `seed` those of the seed, else the next ones of the default generator.
+// Random numbers: with the attribute `seed` those of the seed, else the next ones of the default generator. A recorded
+// model would give the same ones in every run, so a model that draws without a seed runs node after node.
 #include <bit>
 #include <optional>
 
@@ -12,7 +13,11 @@ namespace tenon::onnx {
 namespace {
 
 std::optional<int64_t> seed_of(NodeContext& n) {
-  if (n.find("seed") == nullptr) return std::nullopt;
+  if (n.find("seed") == nullptr) {
+    NodeContext::require_eager();
+    return std::nullopt;
+  }
+  if (n.find("seed")->kind == Attribute::Kind::integer) return n.integer("seed", 0);  // of Dropout
   return static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(n.number("seed", 0))));
 }
 
@@ -73,9 +78,32 @@ TensorList multinomial_of(NodeContext& n) {
   return {cast(argmax(sub(unsqueeze(cast(logits, DType::f32), 1), race), 2), stated(n, DType::i32))};
 }
 
+// Without training mode y = x, with a mask of ones. Elements are dropped only where a ratio above 0 says so.
+TensorList dropout(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const bool flags = n.version() >= 10;  // the mask is of bools
+  const bool trains = n.version() >= 12 && n.has(2) && n.scalar(2).to_int() != 0;
+  const double ratio = !trains ? 0.0 : n.has(1) ? n.scalar(1).to_double() : 0.5;
+  if (!(ratio >= 0 && ratio < 1)) n.invalid(fmt::format("its ratio is {}; it must be in [0, 1)", ratio));
+  if (ratio == 0) {
+    if (!n.wants(1)) return {x};
+    return {x, full(n.dims(0), flags ? Scalar(true) : Scalar(1), flags ? DType::boolean : n.dtype(0), n.device())};
+  }
+  const Tensor mask = ge(uniform(n, x.dims(), DType::f32), Scalar(ratio));
+  return {where(mask, mul(x, Scalar(1 / (1 - ratio))), Scalar(0.0)), mask};
+}
+
+std::string dropout_why_not(const Node& node) {
+  if (node.version >= 7) return {};
+  const auto test = node.attributes.find("is_test");
+  return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
+}
+
 constexpr Translator kRows[] = {
-    {"Bernoulli", 15, bernoulli_of},      {"Multinomial", 7, multinomial_of}, {"RandomNormal", 1, normal},
-    {"RandomNormalLike", 1, normal_like}, {"RandomUniform", 1, uniform},      {"RandomUniformLike", 1, uniform_like},
+    {"Bernoulli", 15, bernoulli_of},        {"Dropout", 1, dropout, dropout_why_not},
+    {"Multinomial", 7, multinomial_of},     {"RandomNormal", 1, normal},
+    {"RandomNormalLike", 1, normal_like},   {"RandomUniform", 1, uniform},
+    {"RandomUniformLike", 1, uniform_like},
 };
 
 }  // namespace

@@ -311,9 +311,24 @@ std::string pad_why_not(const Node& node) {
   const auto mode = node.attributes.find("mode");
   if (mode == node.attributes.end()) return {};
   const std::string& text = mode->second.s;
-  return text == "constant" || text == "reflect" || text == "edge"
+  return text == "constant" || text == "reflect" || text == "edge" || text == "wrap"
              ? std::string()
-             : fmt::format("its mode is '{}'; constant, reflect and edge are known.", text);
+             : fmt::format("its mode is '{}'; constant, reflect, edge and wrap are known.", text);
+}
+
+// The elements go round along each axis.
+Tensor padded_around(NodeContext& n, Tensor x, const Ints& by_axis) {
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const auto at = 2 * static_cast<size_t>(x.rank() - 1 - axis);
+    const int64_t low = by_axis[at], high = by_axis[at + 1], length = x.dim(axis);
+    constexpr int64_t kMost = int64_t{1} << 31;
+    if (low == 0 && high == 0) continue;
+    if (length == 0 || low < -kMost || low > kMost || high < -kMost || high > kMost || low + length + high < 0)
+      n.invalid(fmt::format("an axis of length {} cannot go round with pads of {} and {}", length, low, high));
+    const Tensor places = sub(n.positions(low + length + high), Scalar(low));
+    x = index_select(x, axis, remainder(places, Scalar(length)));
+  }
+  return x;
 }
 
 TensorList translate_pad(NodeContext& n) {
@@ -331,6 +346,7 @@ TensorList translate_pad(NodeContext& n) {
     by_axis[2 * at + 1] = pads[axes.size() + i];
   }
   const std::string mode = n.text("mode", "constant");
+  if (mode == "wrap") return {padded_around(n, x, by_axis)};
   const Scalar value = n.version() < 11 ? Scalar(n.number("value", 0.0)) : n.has(2) ? n.scalar(2) : Scalar(0);
   return {pad(x, by_axis, mode == "edge" ? "replicate" : mode, value)};
 }

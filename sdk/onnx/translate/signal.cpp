@@ -95,10 +95,10 @@ TensorList mel_weights(NodeContext& n) {
     const auto at = [&](int64_t row) -> float& { return weights[static_cast<size_t>(row * bins + bin)]; };
     const int64_t first = places[static_cast<size_t>(bin)], top = places[static_cast<size_t>(bin + 1)];
     const int64_t end = places[static_cast<size_t>(bin + 2)];
-    if (top == first && top < rows) at(top) = 1;
     for (int64_t row = first; row < top; ++row) {
       at(row) = static_cast<float>(row - first) / static_cast<float>(top - first);
     }
+    if (top < rows) at(top) = 1;
     for (int64_t row = top; row < end; ++row) {
       at(row) = static_cast<float>(end - row) / static_cast<float>(end - top);
     }

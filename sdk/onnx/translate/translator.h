@@ -47,6 +47,7 @@ constexpr Translator of_domain(std::string_view domain, std::string_view name, i
 }
 
 std::span<const Translator> control_translators();
+std::span<const Translator> detection_translators();
 std::span<const Translator> elementwise_translators();
 std::span<const Translator> reduce_translators();
 std::span<const Translator> sequence_model_translators();
@@ -56,10 +57,12 @@ std::span<const Translator> index_translators();
 std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
+std::span<const Translator> microsoft_translators();
 std::span<const Translator> ml_translators();
 std::span<const Translator> resize_translators();
 std::span<const Translator> text_translators();
 std::span<const Translator> training_translators();
+std::span<const Translator> transformer_translators();
 std::span<const Translator> tree_translators();
 std::span<const Translator> vision_translators();
 std::span<const Translator> recurrent_translators();

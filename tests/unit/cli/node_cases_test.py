@@ -10,9 +10,16 @@ import pathlib
 import subprocess
 import sys
 
-PINNED = {"passed": 862, "failed": 1, "skipped": 69}
+PINNED = {"passed": 920, "failed": 11, "skipped": 1}
 # Cases that are wrong themselves: {case: why}. They fail, and no other does.
-WRONG = {"test_adam_multiple": "the expected values are of an epsilon that the model does not have"}
+WRONG = {"test_adam_multiple": "the expected values are of an epsilon that the model does not have",
+         "test_dft_inverse": "the expected zeros are errors of rounding beyond the tolerance",
+         "test_dft_inverse_opset19": "the expected zeros are errors of rounding beyond the tolerance"}
+# So are those whose expected values were drawn by NumPy's generator of random numbers.
+WRONG |= {f"test_{name}": "the expected values are another generator's random numbers" for name in (
+    "bernoulli", "bernoulli_double", "bernoulli_double_expanded", "bernoulli_expanded", "bernoulli_seed",
+    "bernoulli_seed_expanded", "training_dropout", "training_dropout_default", "training_dropout_default_mask",
+    "training_dropout_mask")}
 
 
 def differences(counts, pinned):

@@ -69,20 +69,15 @@ TEST(Load, SaysWhatToDoWithAModelOfANewerVersion) {
 
 TEST(Load, NamesVersionTypesAndReason) {
   ModelBuilder builder;
-  builder.input("x", kFloat, {"2", "50"});
-  builder.input("i", kInt64, {"2", "5"});
-  builder.input("u", kFloat, {"2", "5"});
-  builder.output("y", kFloat, {"2", "50"});
-  proto::NodeProto& node = builder.node("ScatterElements", {"x", "i", "u"}, {"y"}, "sums");
-  proto::AttributeProto& how = builder.attribute(node, "reduction", proto::AttributeProto::AttributeType_STRING);
-  how.s = builder.keep("xor");
-  builder.mark(how, proto::AttributeProto::k_s);
+  builder.input("x", kFloat, {"2", "5", "7"});
+  builder.output("y", kFloat, {"2", "5", "1"});
+  proto::NodeProto& node = builder.node("GlobalLpPool", {"x"}, {"y"}, "norms");
+  proto::AttributeProto& p = builder.attribute(node, "p", proto::AttributeProto::AttributeType_INT);
+  p.i = 3;
+  builder.mark(p, proto::AttributeProto::k_i);
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
-  EXPECT_TRUE(
-      refusal.says("node 0 (sums): ScatterElements (version 17) of f32[2, 50], i64[2, 5], f32[2, 5]: its "
-                   "reduction is 'xor'"))
-      << refusal.text;
+  EXPECT_TRUE(refusal.says("node 0 (norms): GlobalLpPool (version 17) of f32[2, 5, 7]: its p is 3")) << refusal.text;
 }
 
 TEST(Load, RefusesVersionsItDoesNotKnow) {
