@@ -361,7 +361,7 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_attention<SymCall> || rule == ops::infer_attention_with_log_sum<SymCall>) {
     AttentionAttributes attributes{};
     attributes.attention.align = EP_ATTENTION_START;
-    const int results = rule == ops::infer_attention<SymCall> ? 1 : 2;
+    const size_t results = rule == ops::infer_attention<SymCall> ? 1 : 2;
     return {
         {"groups", {"S0, 8, S1, 16", "S0, 2, S2, 16", "S0, 2, S2, 4", "S1, S2", "S0"}, words(attributes), {}, results},
         {"other batches",
