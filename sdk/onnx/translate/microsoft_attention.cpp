@@ -128,6 +128,76 @@ TensorList merged_attention(NodeContext& n) {
   return {without_heads(attended(s)), n.wants(1) ? stack({s.key, s.value}, 0) : Tensor()};
 }
 
+std::string group_query_why_not(const Node& node) {
+  if (is_given(node.inputs, 11)) return "it has a head_sink.";
+  if (is_given(node.outputs, 3)) return "its products of queries and keys are wanted.";
+  return set_to_other_than_zero(node, {"smooth_softmax", "qk_output"});
+}
+
+// `fresh` [b, g, s, w] behind the first `before` [b] rows of `past`; `total` rows in all, 0 behind those.
+Tensor appended(NodeContext& n, const Tensor& past, const Tensor& fresh, const Tensor& before, int64_t total) {
+  const int64_t held = past.defined() ? past.dim(2) : 0, more = fresh.dim(2), batches = fresh.dim(0);
+  const Tensor all = held == 0 ? fresh : concat({past, fresh}, 2);
+  const Tensor places = n.positions(total), from = reshape(before, {batches, 1});
+  const Tensor new_places = clamp(add(sub(places, from), Scalar(held)), Scalar(0), Scalar(held + more - 1));
+  const Tensor rows = where(lt(places, from), places, new_places);  // [b, total]
+  const Tensor index = reshape(rows, {batches, 1, total, 1});
+  const Tensor taken = gather(all, 2, contiguous(expand(index, {batches, fresh.dim(1), total, fresh.dim(3)})));
+  const Tensor there = lt(places, add(from, Scalar(more)));
+  return where(reshape(there, {batches, 1, total, 1}), taken, Scalar(0.0));
+}
+
+// Each batch has its own number of keys: seqlens_k + 1. Query i is at position i + keys - queries; in a first call,
+// which has no keys but those of its own queries, at i.
+TensorList group_query_attention(NodeContext& n) {
+  const int64_t heads = n.require("num_heads", Attribute::Kind::integer).i;
+  const int64_t groups = n.require("kv_num_heads", Attribute::Kind::integer).i;
+  if (heads < 1 || groups < 1 || n.rank(0) != 3) n.invalid("its query or its numbers of heads are malformed");
+  if (n.has(1) != n.has(2) || n.has(3) != n.has(4)) n.invalid("keys and values come together");
+  Tensor query = n.input(0), key = n.optional(1), value = n.optional(2);
+  if (!n.has(1)) {
+    const int64_t width = query.dim(2) / (heads + 2 * groups);
+    if (width < 1 || width * (heads + 2 * groups) != query.dim(2))
+      n.invalid(fmt::format("{} columns are not of {} heads", query.dim(2), heads + 2 * groups));
+    key = narrow(query, 2, heads * width, groups * width);
+    value = narrow(query, 2, (heads + groups) * width, groups * width);
+    query = narrow(query, 2, 0, heads * width);
+  }
+  Scores s;
+  s.query = with_heads(n, query, heads);
+  s.key = with_heads(n, key, groups);
+  s.value = with_heads(n, value, groups);
+  const int64_t batches = s.query.dim(0), queries = s.query.dim(2), total = n.scalar(6).to_int();
+  const int64_t held = n.has(3) ? n.dims(3)[2] : 0;
+  if (n.input(5).elements() != batches || total < queries || total > held + queries)
+    n.invalid(fmt::format("{} keys in all do not fit {} past and {} new ones", total, held, queries));
+  const Tensor keys = add(reshape(cast(n.input(5), DType::i64), {batches}), Scalar(1)).to(n.device());
+  const bool first = total == queries;
+  const Tensor before = first ? mul(keys, Scalar(0)) : sub(keys, Scalar(queries));
+  if (n.flag("do_rotary", false)) {
+    const Tensor positions = n.has(9) ? n.input(9) : add(n.positions(queries), reshape(before, {batches, 1}));
+    const bool interleaved = n.flag("rotary_interleaved", false);
+    s.query = rotary_embedding(s.query, n.input(7), n.input(8), contiguous(positions), interleaved);
+    s.key = rotary_embedding(s.key, n.input(7), n.input(8), contiguous(positions), interleaved);
+  }
+  const int64_t kept = std::max(held, total);
+  s.key = appended(n, n.optional(3), s.key, before, kept);
+  s.value = appended(n, n.optional(4), s.value, before, kept);
+  const Tensor present_key = s.key, present_value = s.value;
+  s.key = narrow(s.key, 2, 0, total);
+  s.value = narrow(s.value, 2, 0, total);
+  s.lengths = keys;
+  s.align_end = !first;
+  s.after = 0;
+  const int64_t window = n.integer("local_window_size", -1);
+  s.before = window < 0 ? -1 : std::max<int64_t>(0, window - 1);
+  const double scale = n.number("scale", 0.0);
+  s.scale = scale == 0.0 ? usual_scale(s.query) : scale;
+  s.softcap = n.number("softcap", 0.0);
+  s.bias = n.optional(10);
+  return {without_heads(attended(s)), present_key, present_value};
+}
+
 std::string rotary_why_not(const Node& node) { return set_to_other_than_zero(node, {"is_packed_batching"}); }
 
 // The positions are given, or one number says where the first is.
@@ -216,6 +286,7 @@ TensorList matmul_bits(NodeContext& n) {
 constexpr Translator kRows[] = {
     of_domain(kDomain, "Attention", 1, merged_attention, attention_why_not),
     of_domain(kDomain, "EmbedLayerNormalization", 1, embed_layer_normalization),
+    of_domain(kDomain, "GroupQueryAttention", 1, group_query_attention, group_query_why_not),
     of_domain(kDomain, "MatMulNBits", 1, matmul_bits, bits_why_not),
     of_domain(kDomain, "MultiHeadAttention", 1, multi_head_attention, multi_head_why_not),
     of_domain(kDomain, "RotaryEmbedding", 1, rotary, rotary_why_not),
