@@ -127,7 +127,7 @@ TensorList translate_conv(NodeContext& n) { return {conv_of_node(n, n.input(0), 
 TensorList translate_conv_transpose(NodeContext& n) {
   Window w = read_window(n, spatial_dims(n.input(1)));
   const size_t axes = w.kernel.size();
-  const Ints extra = n.integers("output_padding").value_or(Ints(axes, 0));
+  Ints extra = n.integers("output_padding").value_or(Ints(axes, 0));
   std::optional<Ints> shape = n.integers("output_shape");
   const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
   if (extra.size() != axes || (shape && shape->size() != axes))
@@ -137,8 +137,11 @@ TensorList translate_conv_transpose(NodeContext& n) {
   for (size_t i = 0; i < axes && (shape || same); ++i) {
     const int64_t length = bound(n.sizes(0)[static_cast<int64_t>(i) + 2], "auto_pad");
     const int64_t wanted = shape ? (*shape)[i] : length * w.strides[i];
-    const int64_t total = (length - 1) * w.strides[i] + extra[i] + reach(w, i) - wanted;
-    if (total < 0) n.unsupported("its output is larger than input and kernel make it");
+    int64_t total = (length - 1) * w.strides[i] + extra[i] + reach(w, i) - wanted;
+    if (total < 0) {  // the output is larger than input and kernel make it
+      extra[i] -= total;
+      total = 0;
+    }
     const int64_t low = w.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     w.pads[i] = low;
     w.pads[axes + i] = total - low;

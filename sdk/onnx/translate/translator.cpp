@@ -13,12 +13,14 @@ using Rows = std::span<const Translator>;
 
 const std::vector<Rows>& families() {
   static const std::vector<Rows> all = {
-      control_translators(),  detection_translators(),      microsoft_translators(), elementwise_translators(),
-      index_translators(),    layer_translators(),          loss_translators(),      ml_translators(),
-      quantize_translators(), random_translators(),         recurrent_translators(), reduce_translators(),
-      resize_translators(),   sequence_model_translators(), sequence_translators(),  shape_translators(),
-      signal_translators(),   text_translators(),           training_translators(),  transformer_translators(),
-      tree_translators(),     vision_translators(),         window_translators(),
+      control_translators(),   detection_translators(),   microsoft_attention_translators(),
+      microsoft_translators(), elementwise_translators(), index_translators(),
+      layer_translators(),     loss_translators(),        ml_translators(),
+      quantize_translators(),  random_translators(),      recurrent_translators(),
+      reduce_translators(),    resize_translators(),      sequence_model_translators(),
+      sequence_translators(),  shape_translators(),       signal_translators(),
+      text_translators(),      training_translators(),    transformer_translators(),
+      tree_translators(),      vision_translators(),      window_translators(),
   };
   return all;
 }

@@ -69,15 +69,15 @@ TEST(Load, SaysWhatToDoWithAModelOfANewerVersion) {
 
 TEST(Load, NamesVersionTypesAndReason) {
   ModelBuilder builder;
-  builder.input("x", kFloat, {"2", "5", "7"});
-  builder.output("y", kFloat, {"2", "5", "1"});
-  proto::NodeProto& node = builder.node("GlobalLpPool", {"x"}, {"y"}, "norms");
-  proto::AttributeProto& p = builder.attribute(node, "p", proto::AttributeProto::AttributeType_INT);
-  p.i = 3;
-  builder.mark(p, proto::AttributeProto::k_i);
+  builder.input("x", kFloat, {"2", "3", "4", "4", "4", "4"});
+  builder.output("y", kFloat, {"2", "3", "4", "4", "4", "4"});
+  proto::NodeProto& node = builder.node("MaxPool", {"x"}, {"y"}, "pools");
+  proto::AttributeProto& kernel = builder.attribute(node, "kernel_shape", proto::AttributeProto::AttributeType_INTS);
+  kernel.ints = {1, 1, 1, 1};
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
-  EXPECT_TRUE(refusal.says("node 0 (norms): GlobalLpPool (version 17) of f32[2, 5, 7]: its p is 3")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 0 (pools): MaxPool (version 17) of f32[2, 3, 4, 4, 4, 4]: it has 4 spatial axes"))
+      << refusal.text;
 }
 
 TEST(Load, RefusesVersionsItDoesNotKnow) {
