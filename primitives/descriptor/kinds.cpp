@@ -168,7 +168,8 @@ Status check_arg_reduce(const Desc& desc) {
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
   if (attributes.last != 0 && attributes.last != 1)
     return wrong(desc, "last is {}; it may be 0 or 1.", attributes.last);
-  if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
+  if (!table::in_domain(table::Domain::NUMERIC, type_of(src)))
+    return wrong(desc, "is not defined on {}.", dtype_name(type_of(src)));
   TENON_RETURN_IF_ERROR(same_dims_but_one(desc, dst, src, uint32_t{1} << attributes.axis));
   return is_type(desc, dst, DType::i64);
 }
@@ -253,7 +254,8 @@ Status check_matmul(const Desc& desc) {
   if (bias != nullptr) TENON_RETURN_IF_ERROR(same_dims(desc, *bias, dst));
   if (is_quantised(desc)) return check_quantised_types(desc, a, b);
   TENON_RETURN_IF_ERROR(same_type(desc, a, b));
-  if (!table::in_domain(table::Domain::NUMERIC, type_of(a))) return wrong(desc, "is not defined on bool.");
+  if (!table::in_domain(table::Domain::NUMERIC, type_of(a)))
+    return wrong(desc, "is not defined on {}.", dtype_name(type_of(a)));
   if (is_floating(type_of(a)) != is_floating(type_of(dst)) || type_of(dst) == DType::boolean) {
     return wrong(desc, "operands of {} cannot give {}.", dtype_name(type_of(a)), dtype_name(type_of(dst)));
   }
@@ -309,7 +311,8 @@ Status check_pooling(const Desc& desc) {
   if (at.op == EP_POOLING_LP ? !(at.p > 0 && std::isfinite(at.p)) : at.p != 0) {
     return wrong(desc, "p is {}; it must be above 0 and finite for lp pooling, and 0 for others.", at.p);
   }
-  if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
+  if (!table::in_domain(table::Domain::NUMERIC, type_of(src)))
+    return wrong(desc, "is not defined on {}.", dtype_name(type_of(src)));
   if (indices == nullptr) return {};
   if (at.op != EP_POOLING_MAX) return wrong(desc, "'dst_indices' is for max pooling only.");
   TENON_RETURN_IF_ERROR(is_type(desc, *indices, DType::i64));
@@ -378,7 +381,8 @@ Status check_scatter(const Desc& desc) {
   TENON_RETURN_IF_ERROR(same_type(desc, updates, src));
   TENON_RETURN_IF_ERROR(same_dims(desc, dst, src));
   if (attributes.op != EP_SCATTER_ASSIGN && !table::in_domain(table::Domain::NUMERIC, type_of(src))) {
-    return wrong(desc, "{} is not defined on bool.", value_text(FieldType::SCATTER, attributes.op));
+    return wrong(desc, "{} is not defined on {}.", value_text(FieldType::SCATTER, attributes.op),
+                 dtype_name(type_of(src)));
   }
   return check_taken(desc, attributes.axis, attributes.mode, src, updates);
 }

@@ -58,7 +58,7 @@ Status check_scan(const Desc& desc) {
   TENON_RETURN_IF_ERROR(same_dims(desc, dst, src));
   if (at.op == EP_SCAN_LOG_SUM_EXP) TENON_RETURN_IF_ERROR(is_float(desc, src));
   if (!selects && !table::in_domain(table::Domain::NUMERIC, type_of(src))) {
-    return wrong(desc, "{} is not defined on bool.", value_text(FieldType::SCAN, at.op));
+    return wrong(desc, "{} is not defined on {}.", value_text(FieldType::SCAN, at.op), dtype_name(type_of(src)));
   }
   if (positions == nullptr) return {};
   if (!selects || at.exclusive != 0) return wrong(desc, "'dst_indices' is for max and min that are not exclusive.");

@@ -15,7 +15,7 @@ import unittest_report
 np.seterr(all="ignore")
 REFERENCE = None
 ALL_TYPES = ["bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2",
-             "i4", "u4"]
+             *driver.SMALL_INTEGERS, *sorted(set(driver.NARROW_TYPES) - {"bf16", "f8e4m3fn", "f8e5m2"})]
 MOVED = ["f32", "f16", "i8", "i64", "bool", "u16", "f8e5m2", "i4"]
 
 
@@ -24,8 +24,9 @@ def text(values):
 
 
 def integer_range(dtype):
-    if dtype in ("i4", "u4"):
-        return (-8, 7) if dtype == "i4" else (0, 15)
+    if dtype in driver.SMALL_INTEGERS:
+        bits, signed = driver.SMALL_INTEGERS[dtype]
+        return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     info = np.iinfo(driver.NUMPY_TYPES[dtype])
     return int(info.min), int(info.max)
 
@@ -59,7 +60,7 @@ class Kinds(unittest.TestCase):
         for dtype in ALL_TYPES:
             value = 1.5 if driver.is_float(dtype) else 1
             got = REFERENCE.run("fill", "", [("dst", dtype, (3, 5))], [], [(dtype, value)])
-            self.assertTrue(np.all(np.asarray(got, np.float64) == value), dtype)
+            self.assertTrue(np.all(np.asarray(got, np.float64) == stored(dtype, np.array([value]))), dtype)
 
     def cast(self, values, from_type, to_type):
         """The result of a copy, in Python's exact numbers."""

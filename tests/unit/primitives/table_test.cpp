@@ -44,6 +44,8 @@ TEST(Table, DomainsHoldTheirTypes) {
   EXPECT_FALSE(in_domain(Domain::SIGNED, DType::u8));
   EXPECT_TRUE(in_domain(Domain::NUMERIC, DType::u4));
   EXPECT_FALSE(in_domain(Domain::NUMERIC, DType::boolean));
+  EXPECT_FALSE(in_domain(Domain::FLOAT, DType::f8e8m0));
+  EXPECT_FALSE(in_domain(Domain::ANY, DType::u2));
   EXPECT_TRUE(in_domain(Domain::BITS, DType::boolean));
   EXPECT_FALSE(in_domain(Domain::BITS, DType::f32));
   EXPECT_FALSE(in_domain(Domain::ANY, DType::none));
