@@ -175,7 +175,7 @@ void add_arg_reductions(std::vector<Case>* cases) {
   };
   for (int32_t op : {EP_REDUCE_max, EP_REDUCE_min}) {
     for (DType dtype : all_types) {
-      if (dtype == DType::boolean || dtype_info(dtype).bits < 8) continue;
+      if (!table::in_domain(table::Domain::NUMERIC, dtype) || dtype_info(dtype).bits < 8) continue;
       for (const Layout& layout : arg_layouts) {
         if (dtype != DType::f32 && dtype != DType::i32 && layout.name != "middle" && layout.name != "last") continue;
         for (Fill fill : {Fill::RANDOM, Fill::SPECIAL, Fill::TIES}) {
