@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/interpreter/inference.h"
+#include "core/interpreter/ladder.h"
 #include "core/interpreter/transfer.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
@@ -45,9 +46,14 @@ void run_arange(const OpCall& call) {
     case DType::f64: call.outputs[0] = stepped<double>(call, attributes); break;
     default: call.outputs[0] = stepped<int64_t>(call, attributes);
   }
+  if (call.device != value_or_throw(host_device_state())) count_moved(static_cast<uint64_t>(call.outputs[0].bytes()));
 }
 
-void run_to(const OpCall& call) { call.outputs[0] = transfer(*call.inputs[0], call.device); }
+void run_to(const OpCall& call) {
+  uint64_t moved = 0;
+  call.outputs[0] = transfer(*call.inputs[0], call.device, &moved);
+  count_moved(moved);
+}
 
 void run_copy_from(const OpCall& call) {
   const Tensor& src = *call.inputs[0];

@@ -1,5 +1,7 @@
 #include "core/interpreter/ladder.h"
 
+#include <utility>
+
 #include "core/device/device_state.h"
 #include "core/interpreter/eager.h"
 #include "core/interpreter/transfer.h"
@@ -7,8 +9,32 @@
 #include "core/tensor/opened_devices.h"
 
 namespace tenon {
+namespace {
 
-void run_decomposed(const OpCall& call) {
+thread_local constinit uint64_t* moved_by_builtins = nullptr;
+
+// While it lives, count_moved adds to `bytes`.
+class MovedBytes {
+ public:
+  MovedBytes() : previous_(std::exchange(moved_by_builtins, &bytes)) {}
+  ~MovedBytes() { moved_by_builtins = previous_; }
+  MovedBytes(const MovedBytes&) = delete;
+  MovedBytes& operator=(const MovedBytes&) = delete;
+
+  uint64_t bytes = 0;
+
+ private:
+  uint64_t* previous_;
+};
+
+}  // namespace
+
+void count_moved(uint64_t bytes) {
+  if (moved_by_builtins != nullptr) *moved_by_builtins += bytes;
+}
+
+uint64_t run_decomposed(const OpCall& call) {
+  MovedBytes moved;
   const InterpreterScope scope(eager_interpreter());
   const PrecisionScope precision(call.precision);
   Tensor made[EP_MAX_OPERANDS];
@@ -22,6 +48,7 @@ void run_decomposed(const OpCall& call) {
       call.outputs[i] = std::move(made[i]);
     }
   }
+  return moved.bytes;
 }
 
 uint64_t run_on_host(const OpCall& call, DeviceState* device) {

@@ -8,8 +8,11 @@
 
 namespace tenon {
 
-// Runs the op's decomposition and fills call.outputs.
-void run_decomposed(const OpCall& call);
+// Runs the op's decomposition and fills call.outputs; returns the bytes that builtin ops among its parts moved between
+// devices. These have no entries of their own in the report.
+uint64_t run_decomposed(const OpCall& call);
+// Adds bytes that a builtin op moved between devices to those of the innermost decomposition of this thread.
+void count_moved(uint64_t bytes);
 // Runs the op on the host device; returns the bytes moved between devices.
 uint64_t run_on_host(const OpCall& call, DeviceState* device);
 

@@ -276,7 +276,7 @@ Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   if (prepared.rung == Rung::native) {
     if (!run_native(owned, prepared)) return {0, true};
   } else if (prepared.rung == Rung::decomposed) {
-    run_decomposed(call);
+    moved = run_decomposed(call);
   } else {
     moved = run_on_host(call, prepared.device);
   }

@@ -3,7 +3,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # tenon_generate_ops(<out-variable> YAML <file> FOLDER <folder> [METHODS <folder>] NAMESPACE <namespace> INCLUDE <path>)
 #
-# Generates API and tables of an op list into <folder>, and methods.h into the folder METHODS, and lists the generated sources
+# Generates API and tables of an op list into <folder>, and methods.inc into the folder METHODS, and lists the generated sources
 # in <out-variable>.  Fails at configure time if the system's Python lacks a package.
 function(tenon_generate_ops out)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;METHODS;NAMESPACE;INCLUDE" "")
@@ -14,13 +14,13 @@ function(tenon_generate_ops out)
   foreach(template IN LISTS templates)
     cmake_path(GET template FILENAME name)
     string(REGEX REPLACE "\\.j2$" "" name "${name}")
-    if(name STREQUAL "methods.h")
+    if(name STREQUAL "methods.inc")
       continue()
     endif()
     list(APPEND made "${arg_FOLDER}/${name}")
   endforeach()
   if(arg_METHODS)
-    list(APPEND made "${arg_METHODS}/methods.h")
+    list(APPEND made "${arg_METHODS}/methods.inc")
     set(methods --methods "${arg_METHODS}")
   endif()
   set(abi "${tenon_SOURCE_DIR}/ep_api")

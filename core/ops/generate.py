@@ -24,7 +24,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ops", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--methods", type=pathlib.Path, help="the folder of methods.h, the methods of Tensor")
+    parser.add_argument("--methods", type=pathlib.Path, help="the folder of methods.inc, the methods of Tensor")
     parser.add_argument("--namespace", default="tenon")
     parser.add_argument("--include", default="core/ops", help="how the generated files include each other")
     parser.add_argument("--ep-api", type=pathlib.Path, default=HERE.parent.parent / "ep_api")

@@ -39,7 +39,9 @@ std::optional<DLDataType> dlpack_type(DType dtype) {
     case DTypeClass::UINT:
       if (bits >= 8) return DLDataType{kDLUInt, bits, 1};
       break;
-    case DTypeClass::FLOAT: return DLDataType{kDLFloat, bits, 1};
+    case DTypeClass::FLOAT:
+      if (bits >= 16) return DLDataType{kDLFloat, bits, 1};
+      break;
     case DTypeClass::NONE: break;
   }
   return std::nullopt;

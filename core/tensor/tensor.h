@@ -216,7 +216,7 @@ class TENON_API Tensor {
 
   TensorImpl* impl() const { return impl_; }
 
-#include "core/tensor/methods.h"
+#include "core/tensor/methods.inc"
 
  private:
   static void drop(TensorImpl* impl) {

@@ -62,8 +62,8 @@ const ReduceRow* reduce_row(std::string_view name);
 // "matmul", or "kind 47" for an id no row has.
 std::string kind_name(int32_t id);
 
-// Whether a function of `domain` is defined on `dtype` (for COND: on the chosen values; the condition is bool). None is on
-// the types from f8e4m3fnuz on, which only store.
+// Whether a function of `domain` is defined on `dtype` (for COND: on the chosen values; the condition is bool). None is
+// on the types from f8e4m3fnuz on, which only store.
 bool in_domain(Domain domain, DType dtype);
 // "floating-point types": for messages.
 std::string_view domain_text(Domain domain);

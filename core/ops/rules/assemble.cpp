@@ -4,6 +4,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/rules/guards.h"
 #include "core/ops/sym_call.h"
 #include "primitives/infer/assemble-inl.h"
 
@@ -79,14 +80,10 @@ Status infer_gather_nd(const Call& call, typename Call::Meta* outputs) {
   const auto [batch, count] = call.template attributes_as<CoordinatesAttributes>();
   const auto& input = call.inputs[0]->dims();
   const auto& indices = call.inputs[1]->dims();
-  for (int32_t axis = 0; axis < batch; ++axis) {
-    if (expect(input[axis] == indices[axis])) continue;
-    return infer::wrong(call.op->name, "axis {} of input and of indices is a batch axis, but they are {} and {} long.",
-                        axis, input[axis], indices[axis]);
-  }
+  TENON_RETURN_IF_ERROR(require_coordinates(call, batch, count));
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = infer::gather_coordinates<typename Call::Size>(input, indices, batch, count);
-  return {};
+  return checked_numbers(call, outputs->dims);
 }
 
 Status lower_gather(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {

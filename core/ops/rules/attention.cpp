@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/rules/guards.h"
 #include "core/ops/sym_call.h"
 #include "primitives/infer/broadcast-inl.h"
 #include "primitives/infer/broadcast.h"
@@ -22,13 +23,6 @@ Status check_broadcast(std::string_view op, std::string_view name, const BasicDi
 }
 
 template <class Call>
-Status check_index(const Call& call, size_t index, std::string_view name) {
-  const DType dtype = call.inputs[index]->dtype();
-  if (dtype == DType::i32 || dtype == DType::i64) return {};
-  return infer::wrong(call.op->name, "{} is {}; it must be i32 or i64.", name, dtype_name(dtype));
-}
-
-template <class Call>
 Status infer_result(const Call& call, typename Call::Meta* output) {
   const std::string_view op = call.op->name;
   const auto& query = call.inputs[0]->dims();
@@ -38,6 +32,12 @@ Status infer_result(const Call& call, typename Call::Meta* output) {
     return infer::wrong(op, "query, key and value have ranks {}, {} and {}; they must be 4.", query.rank(), key.rank(),
                         value.rank());
   }
+  const ep_attention_attributes& at = call.template attributes_as<AttentionAttributes>().attention;
+  TENON_RETURN_IF_ERROR(require_choice(call, "align", at.align, EP_ATTENTION_START, EP_ATTENTION_END));
+  if (at.before < -1 || at.after < -1) {
+    return infer::wrong(op, "before ({}) and after ({}) must be at least -1.", at.before, at.after);
+  }
+  TENON_RETURN_IF_ERROR(require_floating(call, 0, "query"));
   for (size_t i : {1, 2}) {
     if (call.inputs[i]->dtype() == call.inputs[0]->dtype()) continue;
     return infer::wrong(op, "query is {}, but {} is {}.", dtype_name(call.inputs[0]->dtype()), i == 1 ? "key" : "value",
@@ -69,7 +69,7 @@ Status infer_result(const Call& call, typename Call::Meta* output) {
   if (lengths.rank() != 1 || !expect(lengths[0] == query[0])) {
     return infer::wrong(op, "lengths has shape {} but must have shape [{}].", lengths, query[0]);
   }
-  return check_index(call, 4, "lengths");
+  return require_index(call, 4, "lengths");
 }
 
 // The strides of `tensor` spread over `dims`.
@@ -122,6 +122,9 @@ Status infer_rotary(const Call& call, typename Call::Meta* outputs) {
   const auto& input = call.inputs[0]->dims();
   const auto& cosines = call.inputs[1]->dims();
   const auto& sines = call.inputs[2]->dims();
+  const ep_rotary_attributes& at = call.template attributes_as<RotaryAttributes>().rotary;
+  TENON_RETURN_IF_ERROR(require_choice(call, "mode", at.mode, EP_ROTARY_HALVES, EP_ROTARY_INTERLEAVED));
+  TENON_RETURN_IF_ERROR(require_floating(call, 0, "input"));
   if (input.rank() != 4) return infer::wrong(op, "input has rank {}; it must be 4.", input.rank());
   if (cosines.rank() < 1 || cosines.rank() != sines.rank() ||
       !expect(cosines[cosines.rank() - 1] == sines[sines.rank() - 1])) {
@@ -154,7 +157,7 @@ Status infer_rotary(const Call& call, typename Call::Meta* outputs) {
   if (positions.rank() != 2 || !expect(positions[0] == input[0]) || !expect(positions[1] == input[2])) {
     return infer::wrong(op, "positions has shape {} but must have shape [{}, {}].", positions, input[0], input[2]);
   }
-  return check_index(call, 3, "positions");
+  return require_index(call, 3, "positions");
 }
 
 Status lower_rotary(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {

@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/rules/guards.h"
 #include "core/ops/sym_call.h"
 #include "primitives/infer/size.h"
 #include "primitives/infer/wrong.h"
@@ -13,6 +14,33 @@ template <class Call>
 Status like_input(const Call& call, typename Call::Meta* outputs) {
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = call.inputs[0]->dims();
+  return {};
+}
+
+// Ok if the input is floating-point and the lists that are given have its dtype.
+template <class Call>
+Status check_types(const Call& call) {
+  TENON_RETURN_IF_ERROR(require_floating(call, 0, "input"));
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    TENON_RETURN_IF_ERROR(require_dtype(call, i, i == 1 ? "weight" : "bias", call.inputs[0]->dtype()));
+  }
+  return {};
+}
+
+// Of a norm over the dims from its axis on, which are those of its lists.
+template <class Call>
+Status check_rows(const Call& call) {
+  const auto& dims = call.inputs[0]->dims();
+  const int32_t axis = call.template attributes_as<AxisAttributes>().axis;
+  TENON_RETURN_IF_ERROR(require_axis(call, axis, dims.rank()));
+  TENON_RETURN_IF_ERROR(check_types(call));
+  BasicDims<typename Call::Size> rows;
+  for (int32_t i = axis; i < dims.rank(); ++i) rows.push_back(dims[i]);
+  for (size_t i = 1; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    TENON_RETURN_IF_ERROR(require_shape(call, i, i == 1 ? "weight" : "bias", rows));
+  }
   return {};
 }
 
@@ -104,6 +132,7 @@ Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs,
 
 template <class Call>
 Status infer_rms_norm(const Call& call, typename Call::Meta* outputs) {
+  TENON_RETURN_IF_ERROR(check_rows(call));
   return like_input(call, outputs);
 }
 
@@ -119,6 +148,7 @@ Status infer_group_norm(const Call& call, typename Call::Meta* outputs) {
   if (dims.rank() < 2 || groups < 1 || !expect(modulo(dims[1], groups) == 0)) {
     return infer::wrong(call.op->name, "{} groups do not divide the channels of shape {}.", groups, dims);
   }
+  TENON_RETURN_IF_ERROR(check_types(call));
   for (size_t i : {1, 2}) {
     if (call.inputs[i] == nullptr) continue;
     const auto& list = call.inputs[i]->dims();

@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/rules/guards.h"
 #include "core/ops/sym_call.h"
 #include "primitives/infer/assemble-inl.h"
 
@@ -41,6 +42,49 @@ int32_t lower_along(const OpCall& call, std::span<const TensorMeta> outputs, std
   return folded;
 }
 
+template <class Call>
+Status check_scan(const Call& call, bool positions) {
+  const ep_scan_attributes& at = call.template attributes_as<ScanAttributes>().scan;
+  const DType dtype = call.inputs[0]->dtype();
+  const bool selects = at.op == EP_SCAN_MAX || at.op == EP_SCAN_MIN;
+  TENON_RETURN_IF_ERROR(require_axis(call, at.axis, call.inputs[0]->rank()));
+  TENON_RETURN_IF_ERROR(require_choice(call, "op", at.op, EP_SCAN_SUM, EP_SCAN_LOG_SUM_EXP));
+  TENON_RETURN_IF_ERROR(require_flag(call, "exclusive", at.exclusive));
+  TENON_RETURN_IF_ERROR(require_flag(call, "reverse", at.reverse));
+  if (at.op == EP_SCAN_LOG_SUM_EXP) TENON_RETURN_IF_ERROR(require_floating(call, 0, "input"));
+  if (!selects && dtype == DType::boolean) {
+    return infer::wrong(call.op->name, "input is bool, on which scan {} is not defined.", at.op);
+  }
+  if (!positions || (selects && at.exclusive == 0)) return {};
+  return infer::wrong(call.op->name, "scan {} with exclusive {} has no positions; those of max and min have.", at.op,
+                      at.exclusive);
+}
+
+template <class Call>
+Status check_sort(const Call& call) {
+  const ep_sort_attributes& at = call.template attributes_as<SortAttributes>().sort;
+  TENON_RETURN_IF_ERROR(require_axis(call, at.axis, call.inputs[0]->rank()));
+  return require_flag(call, "descending", at.descending);
+}
+
+// Ok if the input has an axis, as its primitive wants it.
+template <class Call>
+Status require_axes(const Call& call) {
+  if (call.inputs[0]->rank() > 0) return {};
+  return infer::wrong(call.op->name, "input has rank 0; it must have at least 1.");
+}
+
+// The same, and at least one element.
+template <class Call>
+Status require_some(const Call& call) {
+  const auto& dims = call.inputs[0]->dims();
+  TENON_RETURN_IF_ERROR(require_axes(call));
+  for (const auto& dim : dims) {
+    if (!expect(dim >= 1)) return infer::wrong(call.op->name, "input of shape {} has no elements.", dims);
+  }
+  return {};
+}
+
 constexpr int32_t kValuesAndPositions[] = {EP_ROLE_DST, EP_ROLE_DST_INDICES};
 constexpr int32_t kPositions[] = {EP_ROLE_DST_INDICES};
 
@@ -48,12 +92,14 @@ constexpr int32_t kPositions[] = {EP_ROLE_DST_INDICES};
 
 template <class Call>
 Status infer_scan(const Call& call, typename Call::Meta* outputs) {
+  TENON_RETURN_IF_ERROR(check_scan(call, false));
   like_input(call, outputs, call.inputs[0]->dtype());
   return {};
 }
 
 template <class Call>
 Status infer_scan_with_positions(const Call& call, typename Call::Meta* outputs) {
+  TENON_RETURN_IF_ERROR(check_scan(call, true));
   like_input(call, outputs, call.inputs[0]->dtype());
   like_input(call, outputs + 1, DType::i64);
   return {};
@@ -69,11 +115,15 @@ Status lower_scan(const OpCall& call, std::span<const TensorMeta> outputs, Lower
 
 template <class Call>
 Status infer_sort(const Call& call, typename Call::Meta* outputs) {
-  return infer_scan_with_positions(call, outputs);
+  TENON_RETURN_IF_ERROR(check_sort(call));
+  like_input(call, outputs, call.inputs[0]->dtype());
+  like_input(call, outputs + 1, DType::i64);
+  return {};
 }
 
 template <class Call>
 Status infer_argsort(const Call& call, typename Call::Meta* outputs) {
+  TENON_RETURN_IF_ERROR(check_sort(call));
   like_input(call, outputs, DType::i64);
   return {};
 }
@@ -92,7 +142,9 @@ Status infer_top_k(const Call& call, typename Call::Meta* outputs) {
   const auto& at = call.template attributes_as<TopKAttributes>();
   const auto k = size_of(call, at.k);
   const int32_t axis = at.top_k.axis;
-  if (!expect(k <= call.inputs[0]->dims()[axis])) {
+  TENON_RETURN_IF_ERROR(require_axis(call, axis, call.inputs[0]->rank()));
+  TENON_RETURN_IF_ERROR(require_flag(call, "largest", at.top_k.largest));
+  if (!expect(k >= 0) || !expect(k <= call.inputs[0]->dims()[axis])) {
     return infer::wrong(call.op->name, "k is {}, but axis {} has {} elements.", k, axis, call.inputs[0]->dims()[axis]);
   }
   like_input(call, outputs, call.inputs[0]->dtype());
@@ -113,6 +165,18 @@ Status infer_unique(const Call& call, typename Call::Meta* outputs) {
   const auto& at = call.template attributes_as<UniqueListsAttributes>();
   const auto& dims = call.inputs[0]->dims();
   const int32_t axis = at.unique.axis;
+  TENON_RETURN_IF_ERROR(require_some(call));
+  if (axis != -1) TENON_RETURN_IF_ERROR(require_axis(call, axis, dims.rank()));
+  TENON_RETURN_IF_ERROR(require_choice(call, "order", at.unique.order, EP_UNIQUE_SORTED, EP_UNIQUE_CONSECUTIVE));
+  for (const int32_t wanted : {at.index, at.inverse, at.counts}) {
+    TENON_RETURN_IF_ERROR(require_flag(call, "a list", wanted));
+  }
+  if constexpr (std::is_same_v<Call, SymCall>) {
+    const size_t results = 2 + static_cast<size_t>(at.index + at.inverse + at.counts);
+    if (call.output_count != results) {
+      return infer::wrong(call.op->name, "has {} results, but its lists make {}.", call.output_count, results);
+    }
+  }
   const auto n = axis < 0 ? element_count(dims) : dims[axis];
   like_input(call, outputs, call.inputs[0]->dtype());
   if (axis < 0) outputs[0].dims = DimsOf<Call>{n};
@@ -144,9 +208,12 @@ Status lower_unique(const OpCall& call, std::span<const TensorMeta> outputs, Low
 
 template <class Call>
 Status infer_nonzero(const Call& call, typename Call::Meta* outputs) {
+  const auto size = size_of(call, call.template attributes_as<RowCountAttributes>().size);
+  TENON_RETURN_IF_ERROR(require_some(call));
+  if (!expect(size >= 1)) return infer::wrong(call.op->name, "size is {}; it must be at least 1.", size);
   outputs[0].dtype = DType::i64;
-  outputs[0].dims = DimsOf<Call>{size_of(call, call.template attributes_as<RowCountAttributes>().size),
-                                 typename Call::Size(call.inputs[0]->rank())};
+  outputs[0].dims = DimsOf<Call>{size, typename Call::Size(call.inputs[0]->rank())};
+  TENON_RETURN_IF_ERROR(checked_numbers(call, outputs[0].dims));
   return list_of(call, outputs + 1, 1);
 }
 
@@ -161,9 +228,17 @@ Status lower_nonzero(const OpCall& call, std::span<const TensorMeta> outputs, Lo
 template <class Call>
 Status infer_one_hot(const Call& call, typename Call::Meta* outputs) {
   const auto& at = call.template attributes_as<DepthAttributes>();
+  const auto depth = size_of(call, at.depth);
+  const int32_t rank = call.inputs[0]->rank();
+  TENON_RETURN_IF_ERROR(require_axes(call));
+  TENON_RETURN_IF_ERROR(require_index(call, 0, "input"));
+  if (rank == EP_MAX_RANK) return infer::wrong(call.op->name, "input has rank {} and takes no more axes.", rank);
+  TENON_RETURN_IF_ERROR(require_axis(call, at.axis, rank + 1));
+  if (!expect(depth >= 0)) return infer::wrong(call.op->name, "depth is {}; it must be at least 0.", depth);
+  if (at.dtype == DType::none) return infer::wrong(call.op->name, "has no dtype for its result.");
   like_input(call, outputs, at.dtype);
-  outputs->dims.insert(at.axis, size_of(call, at.depth));
-  return {};
+  outputs->dims.insert(at.axis, depth);
+  return checked_numbers(call, outputs->dims);
 }
 
 Status lower_one_hot(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {

@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/rules/guards.h"
 #include "core/ops/sym_call.h"
 #include "primitives/infer/assemble-inl.h"
 #include "primitives/infer/view-inl.h"
@@ -43,8 +44,13 @@ Status infer_scatter(const Call& call, typename Call::Meta* outputs) {
   const auto& input = *call.inputs[0];
   const auto& index = call.inputs[1]->dims();
   const bool slices = at.mode == EP_GATHER_SLICES;
+  TENON_RETURN_IF_ERROR(require_axis(call, at.axis, input.rank()));
+  TENON_RETURN_IF_ERROR(require_choice(call, "mode", at.mode, EP_GATHER_SLICES, EP_GATHER_COORDINATES));
+  TENON_RETURN_IF_ERROR(require_choice(call, "op", at.op, EP_SCATTER_ASSIGN, EP_SCATTER_MAX));
+  TENON_RETURN_IF_ERROR(require_index(call, 1, "index"));
   if (at.mode == EP_GATHER_COORDINATES) {
     const int32_t count = input.rank() - at.axis + index.rank() - 1 - call.inputs[2]->rank();
+    TENON_RETURN_IF_ERROR(require_coordinates(call, at.axis, count));
     return give_whole(call, infer::gather_coordinates<Size>(input.dims(), index, at.axis, count), outputs, 2);
   }
   TENON_ASSIGN_OR_RETURN(const auto taken,

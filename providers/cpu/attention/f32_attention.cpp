@@ -262,19 +262,20 @@ void row_sum(const Row& row, const float* scores, float* dst, float factor) {
   }
 }
 
-AttentionKernels kernels_of_attention() {
-  return {static_cast<int32_t>(hn::Lanes(D())),
-          transpose,
-          cap,
-          add,
-          add_to_keys,
-          mask,
-          soften,
-          scale,
-          row_scores,
-          row_soften,
-          scale_row,
-          row_sum};
+const AttentionKernels& kernels_of_attention() {
+  static constexpr AttentionKernels table = {static_cast<int32_t>(hn::Lanes(D())),
+                                             transpose,
+                                             cap,
+                                             add,
+                                             add_to_keys,
+                                             mask,
+                                             soften,
+                                             scale,
+                                             row_scores,
+                                             row_soften,
+                                             scale_row,
+                                             row_sum};
+  return table;
 }
 
 }  // namespace
@@ -286,12 +287,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace tenon::provider::cpu {
 
-const AttentionKernels& attention_kernels(SimdLevel level) {
-  static const AttentionKernels tables[] = {TENON_CPU_DISPATCH(SimdLevel::baseline, kernels_of_attention)(),
-                                            TENON_CPU_DISPATCH(SimdLevel::avx2, kernels_of_attention)(),
-                                            TENON_CPU_DISPATCH(SimdLevel::avx3, kernels_of_attention)()};
-  return tables[static_cast<size_t>(level)];
-}
+const AttentionKernels& attention_kernels(SimdLevel level) { return TENON_CPU_DISPATCH(level, kernels_of_attention)(); }
 
 }  // namespace tenon::provider::cpu
 #endif

@@ -34,6 +34,9 @@ Refusal why_no_tail(const ep_device& device, const ep_primitive_desc& desc, uint
   if (first < desc.epilogue_count && gapless(desc.operands[0]) == 0) {
     return Refusal::because("epilogue %u over a result with gaps", first);
   }
+  if (first < desc.epilogue_count && desc.operands[0].dtype != EP_DTYPE_f32) {
+    return Refusal::because("epilogue %u over %s", first, dtype_name(desc.operands[0].dtype));
+  }
   for (uint32_t i = first; i < desc.epilogue_count; ++i) {
     const ep_epilogue& epilogue = desc.epilogues[i];
     const char* name = epilogue.arity == 1 ? unary_name(epilogue.op) : binary_name(epilogue.op);

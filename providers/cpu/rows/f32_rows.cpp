@@ -244,8 +244,10 @@ void stream_copy(float* dst, const float* src, int64_t n) {
 
 }  // namespace
 
-RowKernels row_table() {
-  return {softmax, softmax_rows, layer_norm, rms_norm, moments, affine, normalize, stream_copy};
+const RowKernels& row_table() {
+  static constexpr RowKernels table = {softmax, softmax_rows, layer_norm, rms_norm,
+                                       moments, affine,       normalize,  stream_copy};
+  return table;
 }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
@@ -256,12 +258,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace tenon::provider::cpu {
 
-const RowKernels& row_kernels(SimdLevel level) {
-  static const RowKernels tables[] = {TENON_CPU_DISPATCH(SimdLevel::baseline, row_table)(),
-                                      TENON_CPU_DISPATCH(SimdLevel::avx2, row_table)(),
-                                      TENON_CPU_DISPATCH(SimdLevel::avx3, row_table)()};
-  return tables[static_cast<size_t>(level)];
-}
+const RowKernels& row_kernels(SimdLevel level) { return TENON_CPU_DISPATCH(level, row_table)(); }
 
 void store_fence() { hwy::FlushStream(); }
 

@@ -1,5 +1,5 @@
 // Kernels that move elements: bits_<size> (fill, and copy between equal types), cast_<class of the source> (casts),
-// where_<size>, clamp_<class> and fma_<class>.
+// where_<size>, and the other ternary rows, <name>_<class>.
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -86,11 +86,10 @@ TENON_KERNEL cast_bool(TENON_ARGUMENT(MapArguments) map) { kernels::cast_element
 
 #define TENON_TERNARY(name, type, Class) \
   TENON_KERNEL name##_##type(TENON_ARGUMENT(MapArguments) map) { kernels::ternary_row<EP_TERNARY_##name, Class>(map); }
-TENON_TERNARY(clamp, f32, float)
-TENON_TERNARY(clamp, f64, double)
-TENON_TERNARY(clamp, i64, int64_t)
-TENON_TERNARY(clamp, u64, uint64_t)
-TENON_TERNARY(fma, f32, float)
-TENON_TERNARY(fma, f64, double)
-TENON_TERNARY(fma, i64, int64_t)
-TENON_TERNARY(fma, u64, uint64_t)
+#define TENON_ROW_FLOAT(name) TENON_TERNARY(name, f32, float) TENON_TERNARY(name, f64, double)
+#define TENON_ROW_NUMERIC(name) \
+  TENON_ROW_FLOAT(name) TENON_TERNARY(name, i64, int64_t) TENON_TERNARY(name, u64, uint64_t)
+#define TENON_ROW_COND(name)
+#define EP_TERNARY(name, id, domain, result, expression) TENON_ROW_##domain(name)
+#include "ep_api/scalar_ops.def"
+#undef EP_TERNARY

@@ -52,7 +52,7 @@ kernel void reduce_group(global uchar* dst, global const uchar* src, struct row_
   if (p.parts == 1) {
     ep_store(dst, to, SRC_DTYPE, ep_reduce_finish(OP, value, (EP_T)p.length));
   } else {
-    ((global EP_T*)dst)[number] = value;
+    ((global EP_T*)dst)[p.dst + number] = value;
   }
 }
 

@@ -130,6 +130,16 @@ const std::vector<Call>& calls() {
        [](In in) {
          return philox_uniform({4, 6}, 5, 7, DType::f32, in[0].device());
        }},
+      {EP_PRIMITIVE_resize,
+       "resize",
+       {{4, 6}},
+       [](In in) { return resize(in[0], 1, 9, 1.5, -0.5, "linear", "floor", true); }},
+      {EP_PRIMITIVE_recurrent,
+       "recurrent_layer",
+       {{3, 2, 4}, {15, 4}, {15, 5}, {15}, {15}, {2, 5}},
+       [](In in) { return std::get<0>(recurrent_layer(in[0], in[1], in[2], in[3], in[4], in[5], Tensor(), "gru")); }},
+      {EP_PRIMITIVE_fft, "fft_r2c", {{4, 6}}, [](In in) { return fft_r2c(in[0]); }},
+      {EP_PRIMITIVE_linear_algebra, "linalg_solve", {{3, 3}, {3, 2}}, [](In in) { return linalg_solve(in[0], in[1]); }},
   };
   return list;
 }

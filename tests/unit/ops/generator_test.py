@@ -77,8 +77,8 @@ class Generator(unittest.TestCase):
 
     def test_refuses_unknown_scalar_ops_and_kinds(self):
         self.refused('  - {op: f, unary: reluu, doc: "d."}\n', "f: ep_api/scalar_ops.def has no unary op 'reluu'.")
-        self.refused('  - {op: f, kernel: sort, signature: "(Tensor x)", doc: "d."}\n',
-                     "f: ep_api/primitives.def has no kind 'sort'.")
+        self.refused('  - {op: f, kernel: sorting, signature: "(Tensor x)", doc: "d."}\n',
+                     "f: ep_api/primitives.def has no kind 'sorting'.")
         self.refused('  - {op: f, kernel: reduce, scalar_op: sun, signature: "(Tensor x)", doc: "d."}\n',
                      "f: ep_api/scalar_ops.def has no reduce op 'sun'.")
 

@@ -101,9 +101,8 @@ class Names(unittest.TestCase):
         self.assertEqual((set(self.wanted) | self.ours) - names, set())
         self.assertEqual(set(self.wanted) & self.ours, set())
 
-    def test_ops_with_other_names_are_listed_for_readers(self):
-        text = (PATH.parent / "README.md").read_text()
-        self.assertEqual([name for name in sorted(self.ours) if f"`{name}`" not in text], [])
+    def test_readers_are_told_where_ops_with_other_names_are_listed(self):
+        self.assertIn("`tests/unit/ops/pytorch_signatures.txt`", (PATH.parent / "README.md").read_text())
 
     def test_a_parameter_that_departs_is_noticed(self):
         softmax = next(op for op in self.ops if op.name == "softmax")

@@ -14,7 +14,7 @@ CORE = pathlib.Path(__file__).resolve().parents[3]
 TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates"]
 
 
-METHODS = "methods.h.j2"  # fills a class of core/tensor, so its text goes where that room finds it
+METHODS = "methods.inc.j2"  # fills a class of core/tensor, so its text goes where that room finds it
 
 
 def render(ops, structs, out, methods, **names):
