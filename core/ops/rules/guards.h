@@ -81,7 +81,6 @@ template <class Call>
 Status require_coordinates(const Call& call, int32_t batch, int32_t count) {
   const auto& input = call.inputs[0]->dims();
   const auto& indices = call.inputs[1]->dims();
-  TENON_RETURN_IF_ERROR(require_index(call, 1, "indices"));
   const int64_t rank = int64_t{indices.rank()} - 1 + input.rank() - batch - count;
   if (batch < 0 || batch >= indices.rank() || count < 1 || int64_t{batch} + count > input.rank() ||
       !expect(indices[indices.rank() - 1] == count)) {

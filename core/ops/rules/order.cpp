@@ -231,7 +231,6 @@ Status infer_one_hot(const Call& call, typename Call::Meta* outputs) {
   const auto depth = size_of(call, at.depth);
   const int32_t rank = call.inputs[0]->rank();
   TENON_RETURN_IF_ERROR(require_axes(call));
-  TENON_RETURN_IF_ERROR(require_index(call, 0, "input"));
   if (rank == EP_MAX_RANK) return infer::wrong(call.op->name, "input has rank {} and takes no more axes.", rank);
   TENON_RETURN_IF_ERROR(require_axis(call, at.axis, rank + 1));
   if (!expect(depth >= 0)) return infer::wrong(call.op->name, "depth is {}; it must be at least 0.", depth);

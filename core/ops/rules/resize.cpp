@@ -49,14 +49,12 @@ Status infer_resize(const Call& call, typename Call::Meta* outputs) {
                         sizes.size(), input.rank());
   }
   TENON_RETURN_IF_ERROR(check_grid(call, attributes.grid));
-  bool reads = true;
   for (const auto& size : sizes) {
     if (!expect(size >= 0)) return infer::wrong(call.op->name, "size is {}; it must be at least 0.", size);
-    reads = reads && !identical(size, 0);
   }
-  for (int32_t axis = 0; reads && axis < input.rank(); ++axis) {
+  for (int32_t axis = 0; axis < input.rank(); ++axis) {
     if (expect(input[axis] >= 1)) continue;
-    return infer::wrong(call.op->name, "input of shape {} has no elements, but the result would.", input);
+    return infer::wrong(call.op->name, "input of shape {} has no elements to take.", input);
   }
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));

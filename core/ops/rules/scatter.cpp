@@ -47,7 +47,6 @@ Status infer_scatter(const Call& call, typename Call::Meta* outputs) {
   TENON_RETURN_IF_ERROR(require_axis(call, at.axis, input.rank()));
   TENON_RETURN_IF_ERROR(require_choice(call, "mode", at.mode, EP_GATHER_SLICES, EP_GATHER_COORDINATES));
   TENON_RETURN_IF_ERROR(require_choice(call, "op", at.op, EP_SCATTER_ASSIGN, EP_SCATTER_MAX));
-  TENON_RETURN_IF_ERROR(require_index(call, 1, "index"));
   if (at.mode == EP_GATHER_COORDINATES) {
     const int32_t count = input.rank() - at.axis + index.rank() - 1 - call.inputs[2]->rank();
     TENON_RETURN_IF_ERROR(require_coordinates(call, at.axis, count));

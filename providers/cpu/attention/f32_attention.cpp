@@ -263,7 +263,7 @@ void row_sum(const Row& row, const float* scores, float* dst, float factor) {
 }
 
 const AttentionKernels& kernels_of_attention() {
-  static constexpr AttentionKernels table = {static_cast<int32_t>(hn::Lanes(D())),
+  static const AttentionKernels table = {static_cast<int32_t>(hn::Lanes(D())),
                                              transpose,
                                              cap,
                                              add,

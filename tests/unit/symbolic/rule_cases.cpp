@@ -387,8 +387,11 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_pooling_backward<SymCall>) return pooling_gradients();
   if (rule == ops::infer_scatter<SymCall>) return scatters();
   if (rule == ops::infer_gather_nd<SymCall>) return coordinates();
-  if (rule == ops::infer_scan<SymCall>) return {{"alone", {"S0, S1"}, words(ScanAttributes{})}};
-  if (rule == ops::infer_scan_with_positions<SymCall>) return {{"alone", {"S0, S1"}, words(ScanAttributes{}), {}, 2}};
+  if (rule == ops::infer_scan<SymCall> || rule == ops::infer_scan_with_positions<SymCall>) {
+    ScanAttributes scan{};
+    scan.scan.op = op.output_count == 2 ? EP_SCAN_MAX : EP_SCAN_SUM;
+    return {{"alone", {"S0, S1"}, words(scan), {}, op.output_count}};
+  }
   if (rule == ops::infer_sort<SymCall>) return {{"alone", {"S0, S1"}, words(SortAttributes{}), {}, 2}};
   if (rule == ops::infer_argsort<SymCall>) return {{"alone", {"S0, S1"}, words(SortAttributes{})}};
   if (rule == ops::infer_top_k<SymCall>) return firsts();
@@ -406,14 +409,19 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
     return {sized("given", {}, {"S0", "3", "S0*S1"}, random)};
   }
   if (rule == ops::infer_resize<SymCall>) {
-    return {sized("given", {"S0, S1"}, {"S0", "S1*2"}, ResizeAttributes{})};
+    ResizeAttributes nearest{};
+    nearest.grid.mode = EP_RESIZE_NEAREST;
+    nearest.grid.round = EP_RESIZE_FLOOR;
+    return {sized("given", {"S0, S1"}, {"S0", "S1*2"}, nearest)};
   }
   if (rule == ops::infer_fourier<SymCall>) return transforms();
   if (rule == ops::infer_linear_algebra<SymCall>) return matrices(op);
   if (rule == ops::infer_recurrent<SymCall>) {
     RecurrentAttributes layer{};
-    layer.layer.cell = EP_CELL_LSTM;
-    return {{"layer", {"S0, S1, 8", "12, 8", "12, 3"}, words(layer), {}, op.output_count}};
+    const bool lstm = op.output_count == 3;
+    layer.layer.cell = lstm ? EP_CELL_LSTM : EP_CELL_GRU;
+    const std::string rows = lstm ? "12" : "9";
+    return {{"layer", {"S0, S1, 8", rows + ", 8", rows + ", 3"}, words(layer), {}, op.output_count}};
   }
   if (rule == ops::infer_slice_scatter<SymCall>) {
     return written(slices(), {"S0, S1", "S0, S1 - 1", "S0, S3", "S0, 5", "S0, 5", "S0, S3 - S2"});

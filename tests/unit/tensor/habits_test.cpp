@@ -106,7 +106,7 @@ TEST(Scalars, Compute) {
   EXPECT_TRUE(Scalar(0.25).to<bool>());
 }
 
-TEST(Operators, CompareAndCombine) {
+TEST(OperatorHabits, CompareAndCombine) {
   const Tensor x = Tensor::from({1, 2, 3, 4}), y = Tensor::from({4, 2, 1, 4});
   EXPECT_EQ((x == y).to_host<uint8_t>(), (Bytes{0, 1, 0, 1}));
   EXPECT_EQ((x != 2).to_host<uint8_t>(), (Bytes{1, 0, 1, 1}));
