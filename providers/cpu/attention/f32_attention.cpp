@@ -264,17 +264,17 @@ void row_sum(const Row& row, const float* scores, float* dst, float factor) {
 
 const AttentionKernels& kernels_of_attention() {
   static const AttentionKernels table = {static_cast<int32_t>(hn::Lanes(D())),
-                                             transpose,
-                                             cap,
-                                             add,
-                                             add_to_keys,
-                                             mask,
-                                             soften,
-                                             scale,
-                                             row_scores,
-                                             row_soften,
-                                             scale_row,
-                                             row_sum};
+                                         transpose,
+                                         cap,
+                                         add,
+                                         add_to_keys,
+                                         mask,
+                                         soften,
+                                         scale,
+                                         row_scores,
+                                         row_soften,
+                                         scale_row,
+                                         row_sum};
   return table;
 }
 
