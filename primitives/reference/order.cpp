@@ -231,7 +231,8 @@ void run_top_k(Call& call) {
 void run_unique(Call& call) {
   const Operand src = call[EP_ROLE_SRC];
   const Operand dst = call[EP_ROLE_DST];
-  const auto [axis, order] = call.desc.attributes.unique;
+  const int32_t axis = call.desc.attributes.unique.axis;
+  const int32_t order = call.desc.attributes.unique.order;
   with_compute_type(src.dtype(), [&](auto type) {
     using T = decltype(type);
     const Rows<T> rows = rows_of<T>(src, axis);
