@@ -22,7 +22,8 @@ Tensor beside(const Tensor& parameter, const Dims& dims, int32_t axis, int64_t b
   }
   const Tensor places =
       arange(Scalar(int64_t{0}), Scalar(dims[axis]), Scalar(int64_t{1}), DType::i64, parameter.device());
-  return gather_slices(parameter, axis, floor_divide(places, Scalar(block)));
+  const Tensor numbers = dtype_size(parameter.dtype()) == 0 ? cast(parameter, DType::f32) : parameter;
+  return gather_slices(numbers, axis, floor_divide(places, Scalar(block)));
 }
 
 // x - zero point, in `dtype`.

@@ -45,16 +45,6 @@ TensorList linear_global_average_pool(NodeContext& n) {
   return as_numbers(n, mean(x, axes, true), 3);
 }
 
-// Scale and zero point of the result, then each tensor with its own.
-TensorList linear_concat(NodeContext& n) {
-  if (n.input_count() < 5 || (n.input_count() - 2) % 3 != 0)
-    n.invalid(fmt::format("it has {} inputs; each tensor has a scale and a zero point", n.input_count()));
-  TensorList parts;
-  for (size_t i = 2; i < n.input_count(); i += 3) parts.push_back(real(n, i));
-  const int64_t axis = n.require("axis", Attribute::Kind::integer).i;
-  return {quantize_linear(concat(parts, axis), n.input(0), n.input(1), -1, 0, n.dtype(1))};
-}
-
 Tensor turned(const Tensor& x, bool turns) { return turns ? t(x) : x; }
 
 // The bias is in steps of the product. Without a scale of the result that is real.
@@ -97,7 +87,6 @@ constexpr Translator kRows[] = {
     of_domain(kDomain, "MatMulIntegerToFloat", 1, integer_to_float),
     of_domain(kDomain, "QGemm", 1, gemm),
     of_domain(kDomain, "QLinearAdd", 1, linear_add),
-    of_domain(kDomain, "QLinearConcat", 1, linear_concat),
     of_domain(kDomain, "QLinearGlobalAveragePool", 1, linear_global_average_pool, pool_why_not),
     of_domain(kDomain, "QLinearLeakyRelu", 1, linear_leaky_relu),
     of_domain(kDomain, "QLinearMul", 1, linear_mul),
