@@ -249,7 +249,7 @@ void read_shape(const MapPlan& plan, const ep_shape* shapes, MapShape* shape) {
 }  // namespace
 
 MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_primitive_desc& desc)
-    : plan_(plan), stream_copy_(row_kernels(on.simd).stream_copy) {
+    : plan_(plan), stream_copy_(stream_copy_kernel(on.simd)) {
   short_run_possible_ = true;
   for (int32_t i = 0; i < plan.count; ++i) short_run_possible_ = short_run_possible_ && plan.operands[i].direct;
   if (is_dynamic(desc)) return;
