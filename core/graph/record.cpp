@@ -86,7 +86,8 @@ Status check_attributes(const Graph& graph, const Node& node, size_t results) {
     const int32_t kind = node.op->kind;
     const bool also_of_numbers =
         kind == EP_PRIMITIVE_softmax || kind == EP_PRIMITIVE_quantise || kind == EP_PRIMITIVE_dequantise;
-    const int32_t end = also_of_numbers ? std::max(rank, 1) : rank;
+    const bool adds_axis = kind == EP_PRIMITIVE_one_hot;
+    const int32_t end = also_of_numbers ? std::max(rank, 1) : rank + (adds_axis ? 1 : 0);
     if (is_axis && field.type == AttributeType::i32 && (value < 0 || value >= end)) {
       return wrong("its axis is {}, but its first argument has rank {}", value, rank);
     }

@@ -33,6 +33,7 @@ const std::vector<Rows>& families() {
       shape_translators(),
       signal_translators(),
       text_translators(),
+      svm_translators(),
       training_translators(),
       transformer_translators(),
       tree_translators(),
