@@ -36,6 +36,7 @@ constexpr Implementation convolution[] = {
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
     {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
+    {"depthwise_planes", DepthwisePlanes::why_not, DepthwisePlanes::make},
     {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
     {"plain", PlainConvolution::why_not, PlainConvolution::make}};
 constexpr Implementation pooling[] = {{"simd", Pooling::simd_why_not, Pooling::make},

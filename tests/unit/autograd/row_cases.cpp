@@ -312,6 +312,8 @@ const std::vector<RowCase> kIndexing = {
        return square(index_put(x[0], {Tensor(), index({1, 1, -1}, {3})}, x[1], true));
      }},
     {"index_put, mask", {{3, 4}, {}}, [](X x) { return square(index_put(x[0], {gt(x[0].detach(), 0)}, x[1])); }},
+    {"rrelu", {{2, 3}}, [](X x) { return rrelu(x[0]); }},
+    {"istft", {{3, 5, 2}}, [](X x) { return square(istft(x[0], 4, 1)); }},
     {"repeat_interleave, tensor",
      {{3, 2}},
      [](X x) {
