@@ -78,7 +78,8 @@ Status check_attributes(const Graph& graph, const Node& node, size_t results) {
     std::memcpy(&number, at, sizeof number);
     const auto value = static_cast<int32_t>(number);
     const bool is_axis = field.name == "axis" || field.name == "scatter.axis";
-    const int32_t end = node.op->kind == EP_PRIMITIVE_softmax ? std::max(rank, 1) : rank;
+    const bool adds_axis = node.op->kind == EP_PRIMITIVE_one_hot;
+    const int32_t end = node.op->kind == EP_PRIMITIVE_softmax ? std::max(rank, 1) : rank + (adds_axis ? 1 : 0);
     if (is_axis && field.type == AttributeType::i32 && (value < 0 || value >= end)) {
       return wrong("its axis is {}, but its first argument has rank {}", value, rank);
     }

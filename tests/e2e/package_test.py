@@ -52,11 +52,13 @@ assert tenon.ops.load(sys.argv[1]) is curves and tenon.ops.curves is curves
 x = tenon.tensor([-1.0, 0.5, 2.0]).requires_grad_()
 y = curves.soft_clip(x, limit=2.0)
 y.backward(tenon.tensor([1.0, 1.0, 1.0]))
-for v, out, slope in zip([-1.0, 0.5, 2.0], y, x.grad):
-    assert abs(float(out) - 2 * math.tanh(v / 2)) < 1e-6, (v, out)
-    assert abs(float(slope) - (1 - math.tanh(v / 2) ** 2)) < 1e-6, (v, slope)
+def at(tensor, i):
+    return tenon.select(tensor.detach(), 0, i).item()
+for i, v in enumerate([-1.0, 0.5, 2.0]):
+    assert abs(at(y, i) - 2 * math.tanh(v / 2)) < 1e-6, (v, y)
+    assert abs(at(x.grad, i) - (1 - math.tanh(v / 2) ** 2)) < 1e-6, (v, x.grad)
 distance, number = curves.nearest_point(tenon.tensor([[0.0, 0.0], [3.0, 4.0]]), tenon.tensor([[3.0, 3.0]]))
-assert float(distance[0]) == 1 and int(number[0]) == 1
+assert at(distance, 0) == 1 and at(number, 0) == 1
 assert not hasattr(tenon.ops, "curve")
 assert repr(curves.swish2) == "<op curves::swish2>" and "beta" in curves.swish2.__doc__
 assert copy.copy(curves.swish2) is curves.swish2 and pickle.loads(pickle.dumps(curves.swish2)) is curves.swish2
@@ -238,7 +240,7 @@ class Package:
         text = open(texts[0]).read()
         assert "curves::soft_clip(" in text and "curves::row_softmax(" in text and "curves::swish2" not in text, text
         known = self.run(self.tool, "graph", texts[0], "--run", "--device", "cpu", TENON_OPS_PATH=self.ops_build)
-        assert "f32[2, 3]" in known, known
+        assert re.search(r"^output 0: f32 \[[12], 3\]: values", known, re.MULTILINE), known
         unknown = self.refusal(self.tool, "graph", texts[0], "--run", "--device", "cpu")
         assert "there is no op 'curves::" in unknown, unknown
 
@@ -282,7 +284,7 @@ class Package:
         with open(path, "w") as file:
             file.write(text.replace("library: curves", "ours: curves"))
         refused = self.refusal(self.cmake, "-S", source, "-B", self.ops_build)
-        assert "has no line `library: name`" in refused, refused
+        assert "has no line `library: name`" in " ".join(refused.split()), refused
         with open(path, "w") as file:
             file.write(text)
 

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kRounding = "a few roundings of the result's dtype";
 constexpr std::string_view kOrder = "kernels may add in another order: a few roundings of the result's dtype";
+constexpr std::string_view kAttention =
+    "a few roundings of the result's dtype; a query all of whose scores are -inf gives 0 instead of NaN";
 
 // The pass in the regions of a graph, from inside, and then in the graph.
 template <auto run>
@@ -28,6 +30,8 @@ constexpr Pass kPasses[] = {
     {"common", "computes equal nodes once", "", everywhere<merge_common>},
     {"regions", "gives regions the constants and nothing that they do not read, and takes branches that are known", "",
      simplify_regions},
+    {"attention", "products of queries, keys and values with a softmax between them", kAttention,
+     everywhere<find_attention>},
     {"layer_norm", "layer norms written in nine nodes", kRounding, everywhere<find_layer_norms>},
     {"gelu", "gelu written in five nodes", kRounding, everywhere<find_gelus>},
     {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding,

@@ -67,6 +67,7 @@ void remove_redundant(Graph* graph, const PassOptions& options);
 void merge_common(Graph* graph, const PassOptions& options);
 void find_slices(Graph* graph, const PassOptions& options);
 void find_layer_norms(Graph* graph, const PassOptions& options);
+void find_attention(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
 void find_cheaper_ops(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);

@@ -20,7 +20,8 @@ const std::vector<Rows>& families() {
       reduce_translators(),    resize_translators(),      sequence_model_translators(),
       sequence_translators(),  shape_translators(),       signal_translators(),
       text_translators(),      training_translators(),    transformer_translators(),
-      tree_translators(),      vision_translators(),      window_translators(),
+      svm_translators(),       tree_translators(),        vision_translators(),
+      window_translators(),
   };
   return all;
 }

@@ -64,6 +64,7 @@ std::span<const Translator> resize_translators();
 std::span<const Translator> text_translators();
 std::span<const Translator> training_translators();
 std::span<const Translator> transformer_translators();
+std::span<const Translator> svm_translators();
 std::span<const Translator> tree_translators();
 std::span<const Translator> vision_translators();
 std::span<const Translator> recurrent_translators();

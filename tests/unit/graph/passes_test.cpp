@@ -356,6 +356,74 @@ TEST(Passes, HeadsThatShareKeysAndValuesAreRows) {
       "unsqueeze expand cast reshape permute matmul");
 }
 
+TEST(Passes, AttentionOfProductsIsOneOp) {
+  const TensorList in{random_tensor({2, 6, 3, 4}, 1), random_tensor({2, 5, 6, 4}, 2), random_tensor({2, 6, 5, 7}, 3),
+                      random_tensor({2, 1, 1, 5}, 4)};
+  // Queries and keys with parts of the scale before the product; the mask after it.
+  expect_pass(
+      "attention", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor turned = mul(permute(x[1], {0, 2, 3, 1}), Scalar(0.5));
+        const Tensor scores = div(matmul(mul(x[0], Scalar(0.75)), turned), Scalar(0.5));
+        return {matmul(softmax(add(x[3], scores), 3), x[2])};
+      },
+      "permute attention");
+  // A list that is added to the queries is a value of its own.
+  expect_pass(
+      "attention", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor query = add(x[0], ones({4}));
+        return {matmul(softmax(matmul(query, permute(permute(x[1], {0, 2, 1, 3}), {0, 1, 3, 2})), 3), x[2])};
+      },
+      "add permute attention");
+}
+
+TEST(Passes, ScoresThatAreNoAttentionStay) {
+  const TensorList in{random_tensor({2, 6, 3, 4}, 1), random_tensor({2, 6, 4, 5}, 2), random_tensor({2, 6, 5, 7}, 3),
+                      random_tensor({6, 5, 7}, 4), random_tensor({2, 6, 3, 5}, 5)};
+  const auto stays = [&](const Program& code, const std::string& ops) { expect_pass("attention", in, code, ops); };
+  stays([](const TensorList& x) -> TensorList { return {matmul(softmax(matmul(x[0], x[1]), 2), x[2])}; },
+        "matmul softmax matmul");
+  // The mask is scaled too.
+  stays(
+      [](const TensorList& x) -> TensorList {
+        return {matmul(softmax(mul(add(matmul(x[0], x[1]), x[4]), Scalar(0.5)), 3), x[2])};
+      },
+      "matmul add mul softmax matmul");
+  // Values broadcast.
+  stays([](const TensorList& x) -> TensorList { return {matmul(softmax(matmul(x[0], x[1]), 3), x[3])}; },
+        "matmul softmax matmul");
+  // Another reads the weights.
+  stays(
+      [](const TensorList& x) -> TensorList {
+        const Tensor weights = softmax(matmul(x[0], x[1]), 3);
+        return {matmul(weights, x[2]), weights};
+      },
+      "matmul softmax matmul");
+}
+
+TEST(Passes, AttentionOfSharedHeadsIsOneOp) {
+  const TensorList in{random_tensor({2, 6, 4, 4}, 1), random_tensor({2, 2, 5, 4}, 2), random_tensor({2, 2, 5, 4}, 3)};
+  const Program code = [](const TensorList& x) -> TensorList {
+    const Tensor scores = mul(matmul(x[0], permute(repeated(x[1], 3), {0, 1, 3, 2})), Scalar(0.5));
+    return {matmul(softmax(scores, 3), repeated(x[2], 3))};
+  };
+  Graph graph = record(in, code);
+  const auto before = results_of(graph, in);
+  join_groups(&graph, {});
+  remove_redundant(&graph, {});
+  find_attention(&graph, {});
+  EXPECT_EQ(wrong_in(graph), "");
+  EXPECT_EQ(ops_of(graph), "unsqueeze squeeze unsqueeze squeeze attention");
+  expect_close(results_of(graph, in), before, false);
+  // Few queries stay rows of a product.
+  Graph few = record({random_tensor({2, 6, 3, 4}, 1), in[1], in[2]}, code);
+  join_groups(&few, {});
+  const std::string products = ops_of(few);
+  find_attention(&few, {});
+  EXPECT_EQ(ops_of(few), products);
+}
+
 // The same with a batch, a number of rows and a number of keys that are symbols.
 TEST(Passes, HeadsThatShareKeysAreRowsAtAnySize) {
   const std::string text = R"(graph "s"
