@@ -1,12 +1,13 @@
 // What stands between the brackets of x.index({...}), as in NumPy and PyTorch:
 //
-//   x.index({0, Slice(1, 5), Ellipsis, None})   // a view: numbers, slices, the rest of the axes, a new axis of length
-//   1 x.index({mask}), x.index({rows, columns})   // a copy: elements where a bool mask is true, or at positions x[0] =
-//   1; x.index({Slice(1, 5)}) = y;       // writes through views x.index_put_({mask}, 0);                    // writes
-//   the elements that index() would copy
+//   x.index({0, Slice(1, 5), Ellipsis, None});  a view: numbers, slices, the rest of the axes, a new axis of length 1
+//   x.index({mask}), x.index({rows, columns});  a copy: elements where a bool mask is true, or at positions
+//   x[0] = 1; x.index({Slice(1, 5)}) = y;       writes through views
+//   x.index_put_({mask}, 0);                    writes the elements that index() would copy
 //
-// A mask is read at once. Several index tensors broadcast; their axes stand where the first of them stood, or in front
-// if other axes lie between them.
+// index() reads how many elements of a mask are true; index_put_ reads it only if every true element gets a value of
+// its own. Several index tensors broadcast; their axes stand where the first of them stood, or in front if other axes
+// lie between them.
 #pragma once
 
 #include <concepts>

@@ -13,6 +13,7 @@
 #include "core/graph/text.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
+#include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
@@ -55,7 +56,9 @@ graph::Graph of_model(const GraphOptions& options) {
   onnx::Options load;
   load.device = options.device.empty() ? Device::current() : Device(options.device);
   load.external_data_root = options.external_data;
+  Progress progress(fmt::format("loading {}", options.file));
   const onnx::Model model = onnx::load(options.file, load);
+  progress.at(0, fmt::format("recording {}", options.file));
   const std::vector<std::string> inputs = random_where_missing(model, options.inputs);
   const bool open = options.sizes.empty() && !options.run;
   std::vector<std::string> dims = options.dims;

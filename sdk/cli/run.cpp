@@ -7,9 +7,9 @@
 
 #include "core/interpreter/execution_report.h"
 #include "primitives/text/format.h"
+#include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
-#include "sdk/cli/progress.h"
 #include "sdk/cli/summary.h"
 #include "sdk/cli/table.h"
 #include "sdk/cli/tensor_file.h"

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "loader/note/note.h"
 #include "loader/trust/trust.h"
 #include "primitives/text/format.h"
+#include "primitives/text/progress.h"
 #include "sdk/conformance/expectations.h"
 #include "sdk/conformance/jobs.h"
 #include "sdk/conformance/report.h"
@@ -98,13 +100,17 @@ class Run {
   const bool human_;
   std::vector<Row> rows_;
   std::map<std::string, int> failures_;  // by group
+  std::optional<Progress> progress_;     // while run() runs
 };
 
 void Run::add(const Test& test, Finding finding) {
   rows_.push_back({&test, expectations_.judge(test.name, std::move(finding))});
   const Row& row = rows_.back();
+  if (progress_) progress_->at(rows_.size(), test.name);
   if (!human_) return;
-  if (is_bad(row.finding.outcome)) {
+  const bool bad = is_bad(row.finding.outcome);
+  if (progress_ && (bad || options_.verbose)) progress_->clear();
+  if (bad) {
     print_failure(row);
   } else if (options_.verbose) {
     std::printf("%s %s%s%s\n", std::string(outcome_name(row.finding.outcome)).c_str(), test.name.c_str(),
@@ -150,6 +156,7 @@ void Run::run_chosen(std::span<const Test> tests) {
 void Run::run(const std::vector<Test>& tests) {
   const auto begin = std::chrono::steady_clock::now();
   const bool whole = options_.cases.empty();
+  progress_.emplace("starting", tests.size());
   const bool refused = [&] {
     if (!whole || options_.here) return false;
     run_chosen(std::span(tests).first(1));
@@ -162,6 +169,7 @@ void Run::run(const std::vector<Test>& tests) {
   } else {
     run_chosen(std::span(tests).subspan(whole && !options_.here ? 1 : 0));
   }
+  progress_.reset();
   info_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kRounding = "a few roundings of the result's dtype";
 constexpr std::string_view kOrder = "kernels may add in another order: a few roundings of the result's dtype";
+constexpr std::string_view kAttention =
+    "a few roundings of the result's dtype; a query all of whose scores are -inf gives 0 instead of NaN";
 
 // The pass in the regions of a graph, from inside, and then in the graph.
 template <auto run>
@@ -19,7 +21,11 @@ void everywhere(Graph* graph, const PassOptions& options) {
   run(graph, options);
 }
 
+constexpr std::string_view kStep = "one step of a quantised result, where a real lies between two";
+
 constexpr Pass kPasses[] = {
+    {"quantised", "products and sums of quantised tensors compute on their numbers", kStep,
+     everywhere<compute_on_numbers>},
     {"fold_constants", "computes nodes of constants alone", "", everywhere<fold_constants>},
     {"slices", "gathers of one known place, or of some in a row, as views", kOrder, everywhere<find_slices>},
     {"groups", "multiplies keys and values that heads share without repeating them", kRounding,
@@ -28,6 +34,8 @@ constexpr Pass kPasses[] = {
     {"common", "computes equal nodes once", "", everywhere<merge_common>},
     {"regions", "gives regions the constants and nothing that they do not read, and takes branches that are known", "",
      simplify_regions},
+    {"attention", "products of queries, keys and values with a softmax between them", kAttention,
+     everywhere<find_attention>},
     {"layer_norm", "layer norms written in nine nodes", kRounding, everywhere<find_layer_norms>},
     {"gelu", "gelu written in five nodes", kRounding, everywhere<find_gelus>},
     {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding,

@@ -62,11 +62,13 @@ void remove_dead_code_everywhere(Graph* graph);
 
 // The passes themselves: but for the first one, each looks at the nodes of one graph, not into their regions.
 void simplify_regions(Graph* graph, const PassOptions& options);
+void compute_on_numbers(Graph* graph, const PassOptions& options);
 void fold_constants(Graph* graph, const PassOptions& options);
 void remove_redundant(Graph* graph, const PassOptions& options);
 void merge_common(Graph* graph, const PassOptions& options);
 void find_slices(Graph* graph, const PassOptions& options);
 void find_layer_norms(Graph* graph, const PassOptions& options);
+void find_attention(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
 void find_cheaper_ops(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);

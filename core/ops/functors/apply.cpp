@@ -82,4 +82,15 @@ DType promote_with(DType dtype, const Scalar& number) {
   return infer::promote_number(dtype, type_class == DTypeClass::UINT ? DTypeClass::INT : type_class);
 }
 
+void refuse_size(std::string_view op) {
+  throw Error(Code::unsupported, fmt::format("{}: the size of its result depends on data, which a program that is "
+                                             "recorded does not have.",
+                                             op));
+}
+
+int64_t size_from(std::string_view op, const Tensor& count) {
+  if (!current_interpreter().host_value_known(count)) refuse_size(op);
+  return count.item().to_int();
+}
+
 }  // namespace tenon::functors

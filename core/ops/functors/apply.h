@@ -36,6 +36,12 @@ Dims dims_of(std::string_view op, IntList list);
 // `axis` in [0, rank).
 int32_t axis_of(std::string_view op, int64_t axis, int32_t rank);
 
+// Refuses to give a result whose size depends on data to a program that is recorded.
+[[noreturn]] void refuse_size(std::string_view op);
+
+// The number that a small tensor holds, on which the size of a result of `op` depends.
+int64_t size_from(std::string_view op, const Tensor& count);
+
 // `tensor` if defined, else null, as OpCall wants optional inputs.
 inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
 

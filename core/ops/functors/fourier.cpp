@@ -139,6 +139,39 @@ Tensor cosine_window(std::string_view op, int64_t length, bool periodic, DType d
   return tenon::cast(window, dtype);
 }
 
+// How a list of numbers is cut into frames.
+struct Frames {
+  int64_t size, hop, width;  // width: of the window, in the middle of a frame
+};
+
+Frames frames_of(std::string_view op, int64_t n_fft, std::optional<int64_t> hop_length,
+                 std::optional<int64_t> win_length, const Tensor& window) {
+  require_length(op, n_fft);
+  const int64_t hop = hop_length.value_or(std::max<int64_t>(n_fft / 4, 1));
+  const int64_t width = win_length.value_or(n_fft);
+  if (hop < 1) refuse("{}: hop_length is {}; it must be at least 1.", op, hop);
+  if (width < 1 || width > n_fft) refuse("{}: win_length is {}; it must be 1 to n_fft ({}).", op, width, n_fft);
+  if (window.defined() && (window.rank() != 1 || window.dims()[0] != width)) {
+    refuse("{}: window of shape {} must have shape [{}].", op, window.dims(), width);
+  }
+  return {n_fft, hop, width};
+}
+
+// The window as long as a frame; undefined if it is 1 everywhere.
+Tensor weights_of(const Frames& frames, const Tensor& window, DType dtype, Device device) {
+  if (!window.defined() && frames.width == frames.size) return {};
+  const Tensor weights = window.defined() ? tenon::cast(window, dtype) : tenon::ones(frames.width, dtype, device);
+  const int64_t low = (frames.size - frames.width) / 2;
+  return tenon::pad(weights, {low, frames.size - frames.width - low});
+}
+
+// The sums of frames [batch, count, size] that lie `hop` apart in a list of `length`.
+Tensor overlapped(const Tensor& frames, int64_t hop, int64_t length) {
+  const Tensor windows = tenon::transpose(frames, 1, 2);
+  const Tensor sums = tenon::fold(windows, {1, length}, {1, frames.dim(2)}, 1, 0, {1, hop});
+  return tenon::reshape(sums, {frames.dim(0), length});
+}
+
 }  // namespace
 
 Tensor fft_c2c(const Tensor& input, int64_t dim, bool inverse, double scale) {
@@ -253,30 +286,19 @@ Tensor stft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_lengt
   constexpr std::string_view op = "stft";
   Tensor source = floating(op, input);
   if (source.rank() < 1 || source.rank() > 2) refuse("stft: input {} must have rank 1 or 2.", source.dims());
-  require_length(op, n_fft);
-  const int64_t hop = hop_length.value_or(std::max<int64_t>(n_fft / 4, 1));
-  const int64_t width = win_length.value_or(n_fft);
-  if (hop < 1) refuse("stft: hop_length is {}; it must be at least 1.", hop);
-  if (width < 1 || width > n_fft) refuse("stft: win_length is {}; it must be 1 to n_fft ({}).", width, n_fft);
-  if (window.defined() && (window.rank() != 1 || window.dims()[0] != width)) {
-    refuse("stft: window of shape {} must have shape [{}].", window.dims(), width);
-  }
+  const Frames how = frames_of(op, n_fft, hop_length, win_length, window);
   const bool single = source.rank() == 1;
   if (single) source = tenon::unsqueeze(source, 0);
   if (center) source = tenon::pad(source, {n_fft / 2, n_fft / 2}, pad_mode);
   const int64_t length = source.dims()[1];
   if (length < n_fft) refuse("stft: input of {} elements is shorter than n_fft ({}).", length, n_fft);
   const Tensor starts =
-      tenon::arange(Scalar(int64_t{0}), Scalar(length - n_fft + 1), Scalar(hop), DType::i64, source.device());
+      tenon::arange(Scalar(int64_t{0}), Scalar(length - n_fft + 1), Scalar(how.hop), DType::i64, source.device());
   const Tensor places =
       tenon::add(tenon::unsqueeze(starts, 1), tenon::arange(Scalar(n_fft), DType::i64, source.device()));
   Tensor frames = tenon::gather_slices(source, 1, places);
-  if (window.defined() || width < n_fft) {
-    const Tensor weights =
-        window.defined() ? tenon::cast(window, frames.dtype()) : tenon::ones({width}, frames.dtype(), frames.device());
-    const int64_t low = (n_fft - width) / 2;
-    frames = tenon::mul(frames, tenon::pad(weights, {low, n_fft - width - low}));
-  }
+  const Tensor weights = weights_of(how, window, frames.dtype(), frames.device());
+  if (weights.defined()) frames = tenon::mul(frames, weights);
   const double scale = normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1;
   Tensor result;
   if (onesided) {
@@ -286,6 +308,47 @@ Tensor stft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_lengt
     result = tenon::fft_c2c(pairs, 2, false, scale);
   }
   result = tenon::transpose(result, 1, 2);
+  return single ? tenon::squeeze(result, 0) : result;
+}
+
+Tensor istft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
+             const Tensor& window, bool center, bool normalized, std::optional<bool> onesided,
+             std::optional<int64_t> length) {
+  constexpr std::string_view op = "istft";
+  Tensor source = floating(op, input);
+  const int32_t rank = pair_rank(op, source);
+  if (rank < 2 || rank > 3) refuse("istft: input {} must be [batch?, frequencies, frames, 2].", source.dims());
+  const Frames frames = frames_of(op, n_fft, hop_length, win_length, window);
+  const bool single = rank == 2;
+  if (single) source = tenon::unsqueeze(source, 0);
+  const bool half = onesided.value_or(source.dims()[1] != n_fft);
+  const int64_t frequencies = half ? n_fft / 2 + 1 : n_fft, count = source.dims()[2];
+  if (source.dims()[1] != frequencies) {
+    refuse("istft: input has {} frequencies; {} of n_fft {} are {}.", source.dims()[1],
+           half ? "one side" : "both sides", n_fft, frequencies);
+  }
+  if (count < 1) refuse("istft: input {} has no frames.", input.dims());
+  source = tenon::transpose(source, 1, 2);
+  const double scale = 1 / (normalized ? std::sqrt(static_cast<double>(n_fft)) : static_cast<double>(n_fft));
+  Tensor parts = half ? tenon::fft_c2r(source, n_fft, 2, true, scale)
+                      : tenon::select(tenon::fft_c2c(source, 2, true, scale), 3, 0);
+  const Tensor weights = weights_of(frames, window, parts.dtype(), parts.device());
+  if (weights.defined()) parts = tenon::mul(parts, weights);
+  const Tensor once = weights.defined() ? weights : tenon::ones(n_fft, parts.dtype(), parts.device());
+  const Tensor squares = tenon::expand(tenon::square(once), {1, count, n_fft});
+  const int64_t all = n_fft + frames.hop * (count - 1), first = center ? n_fft / 2 : 0;
+  const int64_t end = length ? first + *length : all - first;
+  if (end <= first) refuse("istft: the result would have {} elements; it must have 1 at least.", end - first);
+  const int64_t there = std::min(end, all) - first;
+  const Tensor sums = tenon::narrow(overlapped(parts, frames.hop, all), 1, first, there);
+  const Tensor weight = tenon::narrow(overlapped(squares, frames.hop, all), 1, first, there);
+  const Tensor least = tenon::amin(weight);
+  if (current_interpreter().host_value_known(least) && least.item().to_double() < 1e-11) {
+    refuse("istft: the squares of the window add up to {} somewhere, which cannot be divided by.",
+           least.item().to_double());
+  }
+  Tensor result = tenon::div(sums, weight);
+  if (end > all) result = tenon::pad(result, {0, end - all});
   return single ? tenon::squeeze(result, 0) : result;
 }
 

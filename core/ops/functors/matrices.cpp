@@ -1,5 +1,6 @@
 // Parts of matrices, and matrices that are made of parts: triangles, diagonals, blocks.
 #include <algorithm>
+#include <vector>
 
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
@@ -21,6 +22,26 @@ Tensor offsets(const Tensor& input) {
   return columns - tenon::unsqueeze(rows, 1);
 }
 
+// Row and column of each element of a triangle, a row after the other.
+Tensor triangle(std::string_view op, int64_t row, int64_t col, int64_t offset, bool lower, DType dtype, Device device) {
+  if (row < 0 || col < 0) refuse("{}: a matrix of {} rows and {} columns is not possible.", op, row, col);
+  if (!is_integer(dtype)) refuse("{}: indices are integers, not {}.", op, dtype_name(dtype));
+  constexpr int64_t most = int64_t{1} << 40;  // in both directions, so that sums do not overflow
+  const int64_t diagonal = std::clamp(offset, -most, most);
+  std::vector<int64_t> rows, columns;
+  for (int64_t i = 0; i < row; ++i) {
+    const int64_t begin = lower ? 0 : std::clamp<int64_t>(i + diagonal, 0, col);
+    const int64_t end = lower ? std::clamp<int64_t>(i + diagonal + 1, 0, col) : col;
+    for (int64_t j = begin; j < end; ++j) {
+      rows.push_back(i);
+      columns.push_back(j);
+    }
+  }
+  const auto count = static_cast<int64_t>(rows.size());
+  rows.insert(rows.end(), columns.begin(), columns.end());
+  return tenon::cast(Tensor::from(rows, Dims{2, count}, device), dtype);
+}
+
 int64_t diagonal_length(int64_t rows, int64_t columns, int64_t offset) {
   return std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
 }
@@ -34,6 +55,13 @@ Tensor tril(const Tensor& input, int64_t diagonal) {
 Tensor triu(const Tensor& input, int64_t diagonal) {
   require_matrix("triu", input);
   return tenon::where(tenon::ge(offsets(input), Scalar(diagonal)), input, Scalar(0));
+}
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, DType dtype, Device device) {
+  return triangle("tril_indices", row, col, offset, true, dtype, device);
+}
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, DType dtype, Device device) {
+  return triangle("triu_indices", row, col, offset, false, dtype, device);
 }
 
 // Rows and columns as one axis: the diagonal is every (columns + 1)-th element of it.

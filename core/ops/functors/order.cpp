@@ -54,18 +54,6 @@ SortAttributes sort_along(std::string_view op, const Tensor& input, int64_t dim,
   return attributes;
 }
 
-[[noreturn]] void refuse_size(std::string_view op) {
-  throw Error(Code::unsupported, fmt::format("{}: the size of its result depends on data, which a program that is "
-                                             "recorded does not have.",
-                                             op));
-}
-
-// The number that a small tensor holds, on which the size of a result of `op` depends.
-int64_t size_from(std::string_view op, const Tensor& count) {
-  if (!current_interpreter().host_value_known(count)) refuse_size(op);
-  return count.item().to_int();
-}
-
 struct Order {
   std::string_view name;
   int32_t order;
@@ -364,7 +352,9 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
     if (least < 0) refuse("{}: input has the element {}; none may be negative.", op, least);
     length = std::max(length, size_from(op, tenon::amax(input)) + 1);
   }
-  const Tensor ones = weights.defined() ? tenon::cast(weights, dtype) : tenon::ones_like(input, dtype);
+  const Tensor ones = weights.defined()
+                          ? tenon::cast(weights, dtype)
+                          : tenon::expand(tenon::ones(IntList(), dtype, input.device()), ShapeOf(input).list());
   return tenon::index_add(tenon::zeros(length, dtype, input.device()), 0, input, ones);
 }
 

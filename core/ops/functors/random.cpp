@@ -59,6 +59,11 @@ RandomRange next(std::string_view op, IntList size, DType dtype, Generator* gene
   return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
 }
 
+void require_floating(std::string_view op, const Tensor& input) {
+  require_defined(op, "input", input);
+  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be of floats.", op, dtype_name(input.dtype()));
+}
+
 }  // namespace
 
 Tensor philox_uniform(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
@@ -135,6 +140,30 @@ Tensor randn(IntList size, DType dtype, Device device, Generator* generator) {
   return numbers(OpId::philox_normal, size, next("randn", size, DType::f32, generator), dtype, device);
 }
 
+Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
+  if (n < 0) refuse("randperm: n is {}; it must be at least 0.", n);
+  if (!is_integer(dtype) && !is_floating(dtype)) refuse("randperm: {} does not hold numbers.", dtype_name(dtype));
+  // Two of n random numbers of 64 bits are equal once in 2^65 / n^2 calls; their order is then that of their places.
+  const Tensor keys = numbers(OpId::philox_bits, n, next("randperm", n, DType::i64, generator), DType::i64, device);
+  return tenon::cast(tenon::argsort(keys, 0, false, true), dtype);
+}
+
+Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
+  require_floating("uniform_", input);
+  if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
+  return tenon::copy_(input, tenon::add(tenon::mul(tenon::rand(input.dims(), input.dtype(), input.device(), generator),
+                                                   Scalar(to - from)),
+                                        Scalar(from)));
+}
+
+Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {
+  require_floating("normal_", input);
+  if (!(std >= 0)) refuse("normal_: std is {}; it must be at least 0.", std);
+  return tenon::copy_(
+      input, tenon::add(tenon::mul(tenon::randn(input.dims(), input.dtype(), input.device(), generator), Scalar(std)),
+                        Scalar(mean)));
+}
+
 Tensor rand_like(const Tensor& input, DType dtype) {
   require_defined("rand_like", "input", input);
   return tenon::rand(input.dims(), dtype == DType::none ? input.dtype() : dtype, input.device());
@@ -167,6 +196,14 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   if (p == 1) return tenon::mul(input, Scalar(0.0));
   const Tensor kept = tenon::ge(tenon::rand(input.dims(), DType::f32, input.device()), Scalar(p));
   return tenon::where(kept, tenon::mul(input, Scalar(1 / (1 - p))), Scalar(0.0));
+}
+
+Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
+  require_floating("rrelu", input);
+  if (!(lower <= upper)) refuse("rrelu: lower ({}) is greater than upper ({}).", lower, upper);
+  if (!training) return tenon::leaky_relu(input, (lower + upper) / 2);
+  const Tensor slopes = tenon::add(tenon::mul(tenon::rand_like(input), Scalar(upper - lower)), Scalar(lower));
+  return tenon::where(tenon::ge(input, Scalar(0)), input, tenon::mul(input, slopes));
 }
 
 }  // namespace tenon::functors

@@ -226,8 +226,10 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, const Tensor& hx, c
                                         const TensorList& params, bool has_biases, int64_t num_layers, double dropout,
                                         bool train, bool bidirectional, bool batch_first) {
   require_defined("lstm", "cx", cx);
-  if (hx.defined() && cx.dims() != hx.dims()) {
-    refuse("lstm: cx of shape {} must have the shape of hx, {}.", cx.dims(), hx.dims());
+  if (hx.defined()) {
+    const Dims& hidden = hx.dims();  // a recording notes who reads sizes, in this order
+    const Dims& cell = cx.dims();
+    if (cell != hidden) refuse("lstm: cx of shape {} must have the shape of hx, {}.", cell, hidden);
   }
   const State end =
       run_network({"lstm", EP_CELL_LSTM, has_biases, num_layers, dropout, train, bidirectional, batch_first}, input, hx,

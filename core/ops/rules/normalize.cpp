@@ -84,6 +84,12 @@ Status lower_softmax(const OpCall& call, std::span<const TensorMeta> outputs, Lo
 
 template <class Call>
 Status infer_layer_norm(const Call& call, typename Call::Meta* outputs) {
+  TENON_RETURN_IF_ERROR(require_floating(call, 0, "input"));
+  for (size_t i : {1, 2}) {
+    if (call.inputs[i] == nullptr || call.inputs[i]->dtype() == call.inputs[0]->dtype()) continue;
+    return infer::wrong(call.op->name, "{} is {}; it must be {}, as input is.", i == 1 ? "weight" : "bias",
+                        dtype_name(call.inputs[i]->dtype()), dtype_name(call.inputs[0]->dtype()));
+  }
   return like_input(call, outputs);
 }
 

@@ -5,10 +5,10 @@
 
 #include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
+#include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
 #include "sdk/cli/model_inputs.h"
-#include "sdk/cli/progress.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
 

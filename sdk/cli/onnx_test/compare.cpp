@@ -1,5 +1,6 @@
 #include "sdk/cli/onnx_test/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -36,6 +37,14 @@ int64_t position_of(uint16_t bits) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
+// One rounding of the greatest finite element; 0 for a dtype that is compared by units in the last place.
+double rounding_of(const std::vector<double>& expected, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::f64) return 0;
+  double greatest = 0;
+  for (const double each : expected) greatest = std::isfinite(each) ? std::max(greatest, std::fabs(each)) : greatest;
+  return greatest * (dtype == DType::f32 ? 0x1p-23 : 0x1p-52);
+}
+
 bool close(double actual, double expected, const Tolerance& tolerance) {
   if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
   if (std::isinf(expected) || std::isinf(actual)) return expected == actual;
@@ -52,9 +61,10 @@ std::string compare_floats(const Tensor& actual, const Tensor& expected, const T
     actual.copy_to_host(a_bits.data());
     expected.copy_to_host(e_bits.data());
   }
+  const Tolerance allowed{tolerance.rtol, std::max(tolerance.atol, rounding_of(e, expected.dtype()))};
   int64_t first = -1, count = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (close(a[i], e[i], tolerance)) continue;
+    if (close(a[i], e[i], allowed)) continue;
     const bool finite = std::isfinite(a[i]) && std::isfinite(e[i]);
     if (finite && !a_bits.empty() && std::llabs(position_of(a_bits[i]) - position_of(e_bits[i])) <= 2) continue;
     if (count++ == 0) first = static_cast<int64_t>(i);
@@ -96,12 +106,60 @@ std::string compare_bytes(const Tensor& actual, const Tensor& expected) {
   return report(first, count, actual.dims(), element(actual), element(expected));
 }
 
+std::string types_differ(const Tensor& actual, const Tensor& expected) {
+  if (actual.dtype() == expected.dtype() && actual.dims() == expected.dims()) return {};
+  return fmt::format("it is {} where {} is expected", type_of(actual), type_of(expected));
+}
+
+constexpr double kErrors = 3;  // so many standard errors two samples may be apart
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+
+Moments moments_of(const std::vector<double>& values) {
+  Moments moments;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) moments.mean += value / count;
+  for (const double value : values) moments.deviation += (value - moments.mean) * (value - moments.mean) / count;
+  moments.deviation = std::sqrt(moments.deviation);
+  return moments;
+}
+
+std::string compare_moments(const std::vector<double>& a, const std::vector<double>& e) {
+  const Moments actual = moments_of(a), expected = moments_of(e);
+  const auto count = static_cast<double>(a.size());
+  const double most = kErrors * std::sqrt(2 / count) * std::max(actual.deviation, expected.deviation);
+  // A standard deviation has about 1 / sqrt(2) of the error of a mean.
+  if (std::fabs(actual.mean - expected.mean) <= most && std::fabs(actual.deviation - expected.deviation) <= most)
+    return {};
+  return fmt::format("its mean is {} and its standard deviation {}, where {} and {} are expected", number(actual.mean),
+                     number(actual.deviation), number(expected.mean), number(expected.deviation));
+}
+
 }  // namespace
 
-std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
-  if (actual.dtype() != expected.dtype() || actual.dims() != expected.dims()) {
-    return fmt::format("it is {} where {} is expected", type_of(actual), type_of(expected));
+std::string difference_of_draws(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  if (std::string text = types_differ(actual, expected); !text.empty()) return text;
+  const std::vector<double> a = cast(actual.to(Device::host()), DType::f64).to_host<double>();
+  const std::vector<double> e = cast(expected.to(Device::host()), DType::f64).to_host<double>();
+  const auto zeros = [](const std::vector<double>& values) {
+    return static_cast<double>(std::count(values.begin(), values.end(), 0.0));
+  };
+  if (zeros(e) == 0) return compare_moments(a, e);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == 0 || e[i] == 0 || close(a[i], e[i], tolerance)) continue;
+    return fmt::format("{}; neither was dropped",
+                       report(static_cast<int64_t>(i), 1, actual.dims(), number(a[i]), number(e[i])));
   }
+  const auto count = static_cast<double>(a.size());
+  const double share = (zeros(a) + zeros(e)) / (2 * count);
+  if (std::fabs(zeros(a) - zeros(e)) <= kErrors * std::sqrt(2 * count * share * (1 - share))) return {};
+  return fmt::format("{} of {} elements are 0, where {} are expected", zeros(a), count, zeros(e));
+}
+
+std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  if (std::string text = types_differ(actual, expected); !text.empty()) return text;
   if (actual.dtype() == DType::bf16) return compare_bf16(actual, expected);
   if (dtype_size(actual.dtype()) == 0 && is_integer(actual.dtype()))  // packed: no element has bytes of its own
     return compare_bytes(cast(actual.to(Device::host()), DType::i8), cast(expected.to(Device::host()), DType::i8));

@@ -21,7 +21,7 @@ using RungCounts = std::array<uint64_t, 4>;
 
 struct CaseResult {
   Verdict verdict = Verdict::failed;
-  std::string sentence;  // why it failed or was skipped; one line
+  std::string sentence;  // why it failed or was skipped, or how far it passed; one line
   double milliseconds = 0;
   RungCounts launches{};
 };

@@ -6,10 +6,10 @@
 
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
+#include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/onnx_test/onnx_case.h"
 #include "sdk/cli/onnx_test/workers.h"
-#include "sdk/cli/progress.h"
 
 namespace tenon::cli {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "core/device/trace.h"
 #include "primitives/text/format.h"
+#include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
-#include "sdk/cli/progress.h"
 #include "sdk/cli/table.h"
 
 namespace tenon::cli {

@@ -1,6 +1,7 @@
 #include "sdk/onnx/importer/parsed_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "primitives/text/format.h"
 #include "sdk/onnx/schema/schema.h"
@@ -67,6 +68,24 @@ void check_output_type(const ParsedModel& parsed, size_t i, int32_t made) {
 bool ParsedModel::takes_and_gives_tensors() const {
   const auto is_tensor = [](const ValueInfo& info) { return info.kind == Value::Kind::tensor && !info.optional; };
   return std::all_of(inputs.begin(), inputs.end(), is_tensor) && std::all_of(outputs.begin(), outputs.end(), is_tensor);
+}
+
+void find_captures(Node* node) {
+  std::set<int32_t> captures;
+  for (auto& [name, attribute] : node->attributes) {
+    if (attribute.graph == nullptr) continue;
+    Subgraph& graph = *attribute.graph;
+    const auto note = [&](int32_t value) {
+      if (value >= 0 && !std::binary_search(graph.made.begin(), graph.made.end(), value)) captures.insert(value);
+    };
+    for (Node& inner : graph.nodes) {
+      find_captures(&inner);
+      std::for_each(inner.inputs.begin(), inner.inputs.end(), note);
+      std::for_each(inner.captures.begin(), inner.captures.end(), note);
+    }
+    std::for_each(graph.outputs.begin(), graph.outputs.end(), note);
+  }
+  node->captures.assign(captures.begin(), captures.end());
 }
 
 void name_nodes(ParsedModel* parsed) {

@@ -124,6 +124,9 @@ int32_t type_of(const ValueInfo& info);
 // Checks that output i of the parsed model has the declared type. `made` is its type as a TypeId; 0: not known.
 void check_output_type(const ParsedModel& parsed, size_t i, int32_t made);
 
+// Fills captures of the node and of the nodes inside: what its graphs read of the graphs around it.
+void find_captures(Node* node);
+
 // Fills labels for the present nodes.
 void name_nodes(ParsedModel* parsed);
 

@@ -1,11 +1,13 @@
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/attributes.h"
+#include "sdk/onnx/importer/budget.h"
 #include "sdk/onnx/importer/parsed_model.h"
+#include "sdk/onnx/importer/scope.h"
 #include "sdk/onnx/importer/value_info.h"
+#include "sdk/onnx/importer/versions.h"
 #include "sdk/onnx/proto/wire.h"
 #include "sdk/onnx/schema/schema.h"
 #include "sdk/onnx/translate/translator.h"
@@ -16,62 +18,12 @@ namespace {
 namespace proto = onnx_proto;
 using proto::AttributeProto;
 
-// The newest version of the file format whose changes the reader knows. Versions since 8 only add element types, which
-// the reader knows by name, and metadata.
-constexpr int64_t kNewestIrVersion = 14;
-// From this version on a file states the versions of its operators.
-constexpr int64_t kIrVersionWithOpsets = 3;
 // Functions inside of functions, and graphs inside of graphs.
 constexpr int kMostDepth = 32;
 // Nodes of all graphs, after functions are expanded. A few functions that call each other can make any number of nodes.
 constexpr size_t kMostNodes = size_t{1} << 18;
 
-// Bytes of what a few bytes of a file can stand for: sparse tensors with their zeros, and what expanded functions copy.
-constexpr uint64_t kMostUnfolded = uint64_t{1} << 30;
-
 std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
-
-// The bytes of a sparse tensor with its zeros; 0 for a shape that the reader of tensors refuses.
-uint64_t unfolded(const proto::SparseTensorProto& tensor) {
-  constexpr int64_t kWidest = 8;
-  if (tensor.dims.size() > EP_MAX_RANK) return 0;
-  return static_cast<uint64_t>(checked_count(Dims(tensor.dims), kWidest).value_or(0)) * kWidest;
-}
-
-// The bytes that a copy of the attribute takes, about.
-uint64_t size_of(const AttributeProto& attribute) {
-  uint64_t size = attribute.s.size() + 8 * (attribute.ints.size() + attribute.floats.size());
-  for (std::string_view text : attribute.strings) size += sizeof(std::string) + text.size();
-  if (!attribute.t) return size;
-  const proto::TensorProto& t = *attribute.t;
-  for (std::string_view text : t.string_data) size += sizeof(std::string) + text.size();
-  return size + t.raw_data.size() +
-         8 * (t.float_data.size() + t.int32_data.size() + t.int64_data.size() + t.double_data.size() +
-              t.uint64_data.size());
-}
-
-std::string domain_of(std::string_view name) { return name == "ai.onnx" ? std::string() : std::string(name); }
-
-using Opsets = std::map<std::string, int64_t, std::less<>>;
-using AttributesOfCall = std::map<std::string_view, const AttributeProto*>;
-
-// The call that a function is expanded for.
-struct Call {
-  const proto::FunctionProto* function = nullptr;
-  Opsets opsets;
-  AttributesOfCall attributes;  // of the calling node, and the function's own defaults
-  const Call* caller = nullptr;
-  std::string prefix;  // "node 4 (Loop)/", before the names of values
-};
-
-// Names of values in one graph or function. A function sees no names of its caller.
-struct Scope {
-  const Scope* outer = nullptr;
-  const Call* call = nullptr;  // null: in no function
-  std::string inside;          // "the body of node 4 (Loop)"
-  int depth = 0;
-  std::map<std::string, int32_t, std::less<>> values;  // -1: an input of a function that the call leaves out
-};
 
 class Reader {
  public:
@@ -81,7 +33,7 @@ class Reader {
   }
 
   ParsedModel read() {
-    read_versions();
+    opsets_ = read_versions(model_, &parsed_.info, &refusals_);
     read_functions();
     read_weights(graph_, &scope_);
     read_inputs();
@@ -95,78 +47,14 @@ class Reader {
  private:
   int32_t define(Scope* scope, std::string_view name, const std::string& by) {
     const auto id = static_cast<int32_t>(parsed_.names.size());
-    bind(scope, name, id, by);
+    scope->bind(name, id, by);
     parsed_.names.push_back((scope->call != nullptr ? scope->call->prefix : std::string()) + std::string(name));
     parsed_.constants.emplace_back();
     types_.push_back(0);
     return id;
   }
 
-  static void bind(Scope* scope, std::string_view name, int32_t id, const std::string& by) {
-    if (!scope->values.emplace(std::string(name), id).second)
-      malformed(fmt::format("the value {} is made a second time, by {}", quoted(name), by));
-  }
-
-  static const int32_t* find(const Scope& scope, std::string_view name) {
-    for (const Scope* at = &scope; at != nullptr; at = at->outer) {
-      const auto found = at->values.find(name);
-      if (found != at->values.end()) return &found->second;
-    }
-    return nullptr;
-  }
-
-  void spend(uint64_t bytes) {
-    if (bytes > budget_)
-      malformed(
-          fmt::format("its sparse tensors with their zeros, and copies of what its functions hold, take more than "
-                      "{} bytes",
-                      kMostUnfolded));
-    budget_ -= bytes;
-  }
-
   void refuse(std::string line) { refusals_.push_back(std::move(line)); }
-
-  static Opsets read_opsets(const std::vector<proto::OperatorSetIdProto>& imports) {
-    Opsets opsets;
-    for (const proto::OperatorSetIdProto& opset : imports) {
-      int64_t& version = opsets.emplace(domain_of(opset.domain), opset.version).first->second;
-      version = std::max(version, opset.version);  // of several versions the highest counts
-    }
-    return opsets;
-  }
-
-  void read_versions() {
-    parsed_.info.producer = std::string(model_.producer_name);
-    if (!model_.producer_version.empty()) parsed_.info.producer += fmt::format(" {}", model_.producer_version);
-    parsed_.info.domain = std::string(model_.domain);
-    parsed_.info.graph = std::string(graph_.name);
-    parsed_.info.description = std::string(model_.doc_string);
-    parsed_.info.version = model_.model_version;
-    for (const proto::StringStringEntryProto& entry : model_.metadata_props) {
-      parsed_.info.metadata.emplace(entry.key, entry.value);
-    }
-    parsed_.info.ir_version = model_.ir_version;
-    if (model_.ir_version < 1) malformed(fmt::format("its IR version is {}; the first is 1", model_.ir_version));
-    if (model_.ir_version > kNewestIrVersion) {
-      refuse(fmt::format("the file is of IR version {}; versions up to {} are known.", model_.ir_version,
-                         kNewestIrVersion));
-    }
-    opsets_ = read_opsets(model_.opset_import);
-    if (opsets_.empty() && model_.ir_version >= kIrVersionWithOpsets)
-      malformed("it does not say which versions of operators it wants (opset_import)");
-    if (opsets_.empty()) opsets_[""] = 1;
-    parsed_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
-    if (parsed_.info.opset > kNewestOpset) {
-      refuse(
-          fmt::format("the model wants version {} of the operators of ai.onnx; versions up to {} are known. Export it "
-                      "with opset_version={}, or convert it with onnx.version_converter.convert_version(model, {}).",
-                      parsed_.info.opset, kNewestOpset, kNewestOpset, kNewestOpset));
-    }
-  }
-
-  static std::string key_of(std::string_view domain, std::string_view name, std::string_view overload) {
-    return fmt::format("{}\n{}\n{}", domain_of(domain), name, overload);
-  }
 
   void read_functions() {
     for (const proto::FunctionProto& function : model_.functions) {
@@ -184,7 +72,7 @@ class Reader {
     for (const proto::SparseTensorProto& tensor : graph.sparse_initializer) {
       if (!tensor.values) malformed("a sparse weight has no values");
       const int32_t id = define(scope, tensor.values->name, "a sparse weight");
-      spend(unfolded(tensor));
+      budget_.spend(unfolded(tensor));
       keep_weight(id, read_sparse_tensor(tensor, files_, parsed_.device));
     }
   }
@@ -267,8 +155,8 @@ class Reader {
       const auto [to, fresh] = node->attributes.emplace(std::string(attribute.name), Attribute());
       if (!fresh)
         malformed(fmt::format("{} has two attributes with the name {}", label(*node), quoted(attribute.name)));
-      if (content->sparse_tensor) spend(unfolded(*content->sparse_tensor));
-      if (scope->call != nullptr) spend(size_of(*content));
+      if (content->sparse_tensor) budget_.spend(unfolded(*content->sparse_tensor));
+      if (scope->call != nullptr) budget_.spend(size_of(*content));
       to->second = read_attribute(*node, *content, files_, &refusals_);
       if (to->second.kind == Attribute::Kind::graph)
         to->second.graph = read_subgraph(*content->g, *scope, fmt::format("{} of {}", attribute.name, label(*node)));
@@ -291,7 +179,7 @@ class Reader {
     }
     read_nodes(from.node, &scope, &graph->nodes);
     for (const proto::ValueInfoProto& output : from.output) {
-      const int32_t* found = find(scope, output.name);
+      const int32_t* found = scope.find(output.name);
       if (found == nullptr || *found < 0)
         malformed(fmt::format("nothing makes the output {} of {}", quoted(output.name), scope.inside));
       graph->outputs.push_back(*found);
@@ -305,7 +193,7 @@ class Reader {
 
   void read_names(const proto::NodeProto& from, const Scope& scope, Node* node) {
     for (std::string_view name : from.input) {
-      const int32_t* found = name.empty() ? nullptr : find(scope, name);
+      const int32_t* found = name.empty() ? nullptr : scope.find(name);
       if (!name.empty() && found == nullptr) {
         malformed(
             fmt::format("{} ({}) reads {}, which nothing before it makes", label(*node), node->op_type, quoted(name)));
@@ -348,14 +236,14 @@ class Reader {
     }
     Scope scope{nullptr, &call, fmt::format("the function {} of {}", function.name, label(node)), outer->depth + 1, {}};
     for (size_t i = 0; i < function.input.size(); ++i)
-      bind(&scope, function.input[i], i < node.inputs.size() ? node.inputs[i] : -1, "an input of " + scope.inside);
+      scope.bind(function.input[i], i < node.inputs.size() ? node.inputs[i] : -1, "an input of " + scope.inside);
     read_nodes(function.node, &scope, nodes);
     for (size_t i = 0; i < from.output.size(); ++i) {
       if (from.output[i].empty()) continue;
-      const int32_t* made = find(scope, function.output[i]);
+      const int32_t* made = scope.find(function.output[i]);
       if (made == nullptr || *made < 0)
         malformed(fmt::format("nothing makes the output {} of {}", quoted(function.output[i]), scope.inside));
-      bind(outer, from.output[i], *made, label(node));
+      outer->bind(from.output[i], *made, label(node));
       parsed_.names[static_cast<size_t>(*made)] = std::string(from.output[i]);
     }
   }
@@ -373,7 +261,7 @@ class Reader {
       Node node = read_node(from[i], i, scope);
       if (++node_count_ > kMostNodes)
         malformed(fmt::format("it has more than {} nodes, with those of its functions", kMostNodes));
-      if (scope->call != nullptr) spend(node.name.size() + 4 * node.inside.size());
+      if (scope->call != nullptr) budget_.spend(node.name.size() + 4 * node.inside.size());
       const auto function = functions_.find(key_of(from[i].domain, from[i].op_type, from[i].overload));
       if (function != functions_.end()) {
         expand(from[i], *function->second, node, scope, nodes);
@@ -398,7 +286,7 @@ class Reader {
 
   void read_outputs() {
     for (const proto::ValueInfoProto& output : graph_.output) {
-      const int32_t* found = find(scope_, output.name);
+      const int32_t* found = scope_.find(output.name);
       if (found == nullptr) malformed(fmt::format("nothing makes the output {}", quoted(output.name)));
       ValueInfo info;
       const std::string refused = read_value_info(output, "output", &info);
@@ -413,25 +301,6 @@ class Reader {
     if (parsed_.outputs.empty()) malformed("it has no outputs");
   }
 
-  // What the graphs of a node read of the graphs around it.
-  static void find_captures(Node* node) {
-    std::set<int32_t> captures;
-    for (auto& [name, attribute] : node->attributes) {
-      if (attribute.graph == nullptr) continue;
-      Subgraph& graph = *attribute.graph;
-      const auto note = [&](int32_t value) {
-        if (value >= 0 && !std::binary_search(graph.made.begin(), graph.made.end(), value)) captures.insert(value);
-      };
-      for (Node& inner : graph.nodes) {
-        find_captures(&inner);
-        std::for_each(inner.inputs.begin(), inner.inputs.end(), note);
-        std::for_each(inner.captures.begin(), inner.captures.end(), note);
-      }
-      std::for_each(graph.outputs.begin(), graph.outputs.end(), note);
-    }
-    node->captures.assign(captures.begin(), captures.end());
-  }
-
   const proto::ModelProto& model_;
   const proto::GraphProto& graph_;
   TensorFiles files_;
@@ -440,7 +309,7 @@ class Reader {
   std::map<std::string, const proto::FunctionProto*> functions_;
   Scope scope_;
   size_t node_count_ = 0;
-  uint64_t budget_ = kMostUnfolded;
+  Budget budget_;
   std::vector<TypeId> types_;  // by value; 0: not known
   ParsedModel parsed_;
 };

@@ -140,7 +140,7 @@ DType target_type(NodeContext& n) {
   return dtype;
 }
 
-// The same bytes, read as another type of that size.
+// The same bytes, read as another type of that size; on the host, since no op of a program reads bytes as another type.
 TensorList bit_cast(NodeContext& n) {
   const DType dtype = target_type(n), from = n.dtype(0);
   if (dtype_info(dtype).bits != dtype_info(from).bits)

@@ -1,4 +1,4 @@
-// ai.onnx.ml: features and linear models. Trees are in trees.cpp.
+// ai.onnx.ml: features and linear models. Trees are in trees.cpp, support vector machines in svm.cpp.
 #include "sdk/onnx/translate/ml.h"
 
 #include <algorithm>
@@ -17,24 +17,10 @@ using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 using Strings = std::vector<std::string>;
 
-Floats floats(NodeContext& n, std::string_view name) {
-  return n.find(name) == nullptr ? Floats() : n.require(name, Attribute::Kind::numbers).floats;
-}
 Strings texts(NodeContext& n, std::string_view name) {
   return n.find(name) == nullptr ? Strings() : n.require(name, Attribute::Kind::texts).strings;
 }
-Tensor on_device(NodeContext& n, const Floats& values, const Dims& dims) {
-  return Tensor::copy_from_host(values.data(), dims, DType::f32, n.device());
-}
 int64_t length(const Floats& values) { return static_cast<int64_t>(values.size()); }
-
-// [n, features] in f32; one row of features is a matrix with one row.
-Tensor matrix(NodeContext& n) {
-  const Tensor x = cast(n.input(0), DType::f32);
-  if (x.rank() == 1) return unsqueeze(x, 0);
-  if (x.rank() != 2) n.invalid(fmt::format("its input has shape {}; [rows, features] is needed", n.dims(0)));
-  return x;
-}
 
 TensorList array_feature_extractor(NodeContext& n) {
   const Tensor x = n.rank(0) == 1 ? unsqueeze(n.input(0), 0) : n.input(0);
@@ -60,7 +46,7 @@ TensorList feature_vectorizer(NodeContext& n) {
 TensorList imputer(NodeContext& n) {
   const Tensor& x = n.input(0);
   const bool whole = is_integer(x.dtype());
-  Floats values = floats(n, "imputed_value_floats");
+  Floats values = numbers_of(n, "imputed_value_floats");
   const Ints ints = n.integers("imputed_value_int64s").value_or(Ints());
   const int64_t count = whole ? static_cast<int64_t>(ints.size()) : length(values);
   if (x.rank() == 0 || count == 0 || (count != 1 && count != x.dim(-1)))
@@ -84,7 +70,7 @@ TensorList normalizer(NodeContext& n) {
 
 TensorList scaler(NodeContext& n) {
   const Tensor x = cast(n.input(0), DType::f32);
-  const Floats offset = floats(n, "offset"), scale = floats(n, "scale");
+  const Floats offset = numbers_of(n, "offset"), scale = numbers_of(n, "scale");
   for (const Floats* values : {&offset, &scale}) {
     if (x.rank() == 0 || (values->size() > 1 && length(*values) != x.dim(-1)))
       n.invalid(fmt::format("{} numbers do not fit shape {}", values->size(), x.dims()));
@@ -137,7 +123,7 @@ Column column(NodeContext& n, const std::string& name) {
     column.numbers.assign(ints->begin(), ints->end());
     column.dtype = DType::i64;
   } else if (n.find(name + "_floats") != nullptr) {
-    const Floats values = floats(n, name + "_floats");
+    const Floats values = numbers_of(n, name + "_floats");
     column.numbers.assign(values.begin(), values.end());
     column.dtype = DType::f32;
   } else if (n.find(name + "_tensor") != nullptr) {
@@ -244,8 +230,8 @@ ValueList category_mapper(NodeContext& n) {
 // ---- linear models ----
 
 TensorList linear_regressor(NodeContext& n) {
-  const Tensor x = matrix(n);
-  const Floats coefficients = floats(n, "coefficients"), intercepts = floats(n, "intercepts");
+  const Tensor x = feature_matrix(n);
+  const Floats coefficients = numbers_of(n, "coefficients"), intercepts = numbers_of(n, "intercepts");
   const int64_t targets = n.integer("targets", 1);
   if (targets < 1 || x.dim(1) * targets != length(coefficients) ||
       (!intercepts.empty() && length(intercepts) != targets))
@@ -257,8 +243,8 @@ TensorList linear_regressor(NodeContext& n) {
 }
 
 ValueList linear_classifier(NodeContext& n) {
-  const Tensor x = matrix(n);
-  const Floats coefficients = floats(n, "coefficients"), intercepts = floats(n, "intercepts");
+  const Tensor x = feature_matrix(n);
+  const Floats coefficients = numbers_of(n, "coefficients"), intercepts = numbers_of(n, "intercepts");
   const int64_t rows = x.dim(1) == 0 ? 0 : length(coefficients) / x.dim(1);
   if (rows < 1 || rows * x.dim(1) != length(coefficients) || (!intercepts.empty() && length(intercepts) != rows))
     n.invalid(fmt::format("{} coefficients and {} intercepts do not fit {} features", coefficients.size(),
@@ -292,6 +278,21 @@ constexpr Translator kRows[] = {
 };
 
 }  // namespace
+
+std::vector<float> numbers_of(NodeContext& n, std::string_view name) {
+  return n.find(name) == nullptr ? Floats() : n.require(name, Attribute::Kind::numbers).floats;
+}
+
+Tensor on_device(NodeContext& n, const std::vector<float>& values, const Dims& dims) {
+  return Tensor::copy_from_host(values.data(), dims, DType::f32, n.device());
+}
+
+Tensor feature_matrix(NodeContext& n) {
+  const Tensor x = cast(n.input(0), DType::f32);
+  if (x.rank() == 1) return unsqueeze(x, 0);
+  if (x.rank() != 2) n.invalid(fmt::format("its input has shape {}; [rows, features] is needed", n.dims(0)));
+  return x;
+}
 
 Tensor post_transformed(NodeContext& n, const Tensor& scores, const std::string& name) {
   if (name == "NONE") return scores;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sdk/onnx/importer/node_context.h"
@@ -10,6 +11,13 @@
 namespace tenon::onnx {
 
 constexpr std::string_view kMlDomain = "ai.onnx.ml";
+
+// The numbers of an attribute; none where it is absent.
+std::vector<float> numbers_of(NodeContext& n, std::string_view name);
+Tensor on_device(NodeContext& n, const std::vector<float>& values, const Dims& dims);
+
+// [rows, features] in f32; one row of features is a matrix with one row.
+Tensor feature_matrix(NodeContext& n);
 
 // The scores [n, classes] after the transform of that name.
 Tensor post_transformed(NodeContext& n, const Tensor& scores, const std::string& name);

@@ -251,6 +251,16 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(embedding(x[0], index({1, 1, 3}, {3})));
      }},
+    {"embedding_bag",
+     {{4, 3}, {5}},
+     [](X x) {
+       return square(embedding_bag(index({1, 1, 3, 0, 2}, {5}), x[0], index({0, 2, 2}, {3}), "sum", x[1]));
+     }},
+    {"embedding_bag, mean",
+     {{4, 3}},
+     [](X x) {
+       return square(embedding_bag(index({1, 1, 3, 0}, {2, 2}), x[0], {}, "mean", {}, false, 1));
+     }},
     {"gather",
      {{3, 4}},
      [](X x) {
@@ -290,6 +300,24 @@ const std::vector<RowCase> kIndexing = {
      {{2, 3}, {2}},
      [](X x) {
        return square(put(x[0], index({4, -1}, {2}), x[1], true));
+     }},
+    {"index_put",
+     {{3, 4}, {2}},
+     [](X x) {
+       return square(index_put(x[0], {index({2, 0}, {2}), index({1, -1}, {2})}, x[1]));
+     }},
+    {"index_put, add",
+     {{3, 4}, {3}},
+     [](X x) {
+       return square(index_put(x[0], {Tensor(), index({1, 1, -1}, {3})}, x[1], true));
+     }},
+    {"index_put, mask", {{3, 4}, {}}, [](X x) { return square(index_put(x[0], {gt(x[0].detach(), 0)}, x[1])); }},
+    {"rrelu", {{2, 3}}, [](X x) { return rrelu(x[0]); }},
+    {"istft", {{3, 5, 2}}, [](X x) { return square(istft(x[0], 4, 1)); }},
+    {"repeat_interleave, tensor",
+     {{3, 2}},
+     [](X x) {
+       return square(repeat_interleave(x[0], index({2, 0, 3}, {3}), 0, 5));
      }},
     {"masked_scatter", {{2, 3}, {6}}, [](X x) { return square(masked_scatter(x[0], gt(x[0].detach(), 0), x[1])); }},
     {"cumsum", {{2, 4, 2}}, [](X x) { return square(cumsum(x[0], 1)); }},

@@ -24,6 +24,38 @@ TEST(Compare, TakesFloatsWithinTheTolerance) {
   EXPECT_EQ(difference(floats({1, 5}), floats({1, 4}), {0.5, 0}), "");
 }
 
+TEST(Compare, WhatShouldBeZeroMayBeARoundingOfTheGreatest) {
+  EXPECT_EQ(difference(floats({1000, 1e-4f}), floats({1000, 0}), {}), "");
+  EXPECT_NE(difference(floats({1000, 2e-4f}), floats({1000, 0}), {}), "");
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_NE(difference(floats({inf, 1e-4f}), floats({inf, 0}), {}), "");
+}
+
+TEST(Compare, DrawsHaveOneDistribution) {
+  std::vector<float> dropped, others, twice, fewer, all(100, 2);
+  std::vector<float> rising, falling, wider, shifted;
+  for (int i = 0; i < 100; ++i) {
+    const auto value = static_cast<float>(i + 1);
+    dropped.push_back(i % 2 == 0 ? 0 : value);
+    others.push_back(i % 4 < 2 ? 0 : value);
+    twice.push_back(i % 4 < 2 ? 0 : 2 * value);
+    fewer.push_back(i % 10 == 0 ? 0 : value);
+    rising.push_back(value);
+    falling.push_back(101 - value);
+    wider.push_back(50 + (value - 50) * 2);
+    shifted.push_back(value + 20);
+  }
+  EXPECT_EQ(difference_of_draws(floats(others), floats(dropped), {}), "");
+  EXPECT_EQ(difference_of_draws(floats(twice), floats(dropped), {}),
+            "element [3] is 8 where 4 is expected (1 of 100 differ); neither was dropped");
+  EXPECT_EQ(difference_of_draws(floats(fewer), floats(dropped), {}), "10 of 100 elements are 0, where 50 are expected");
+  EXPECT_EQ(difference_of_draws(floats(falling), floats(rising), {}), "");
+  EXPECT_NE(difference_of_draws(floats(wider), floats(rising), {}), "");
+  EXPECT_NE(difference_of_draws(floats(shifted), floats(rising), {}), "");
+  EXPECT_NE(difference_of_draws(floats(all), floats(rising), {}), "");
+  EXPECT_EQ(difference_of_draws(floats({1}), whole({1}), {}), "it is f32[1] where i64[1] is expected");
+}
+
 TEST(Compare, NanAndInfinitiesEqualThemselvesOnly) {
   const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(difference(floats({nan, inf, -inf}), floats({nan, inf, -inf}), {}), "");

@@ -25,18 +25,18 @@ RTOL = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}
 
 
 class Case:
-    def __init__(self, op, opset, inputs, outputs, **attributes):
-        self.op, self.opset, self.attributes = op, opset, attributes
+    def __init__(self, op, opset, inputs, outputs, domain="", **attributes):
+        self.op, self.opset, self.domain, self.attributes = op, opset, domain, attributes
         self.inputs = [None if x is None else np.asarray(x) for x in inputs]
         self.outputs = [np.asarray(y) for y in outputs]
 
     def model(self):
         names = ["" if x is None else f"x{i}" for i, x in enumerate(self.inputs)]
         results = [f"y{i}" for i in range(len(self.outputs))]
-        node = helper.make_node(self.op, names, results, **self.attributes)
+        node = helper.make_node(self.op, names, results, domain=self.domain, **self.attributes)
         graph = helper.make_graph([node], "case", [value(n, x) for n, x in zip(names, self.inputs) if x is not None],
                                   [value(n, y) for n, y in zip(results, self.outputs)])
-        return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", self.opset)])
+        return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid(self.domain, self.opset)])
 
     def write(self, folder):
         data = folder / "test_data_set_0"
@@ -214,7 +214,80 @@ def layer_statistics(random):
                        axis=axis)
 
 
-CHECKS = [layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+def kernel_of(kind, x, vectors, gamma, start, degree):
+    dots = x @ vectors.T
+    if kind == "RBF":
+        return np.exp(-gamma * ((x[:, None] - vectors[None]) ** 2).sum(-1))
+    return {"LINEAR": dots, "POLY": (gamma * dots + start) ** degree, "SIGMOID": np.tanh(gamma * dots + start)}[kind]
+
+
+def coupled(pairwise):
+    """Wu, Lin and Weng's second method, with the steps and the end of libsvm."""
+    k = len(pairwise)
+    q = -pairwise.T * pairwise
+    np.fill_diagonal(q, [sum(pairwise[j, i] ** 2 for j in range(k) if j != i) for i in range(k)])
+    p = np.full(k, 1 / k)
+    for _ in range(max(100, k)):
+        qp = q @ p
+        pqp = p @ qp
+        if np.abs(qp - pqp).max() < 0.005 / k:
+            break
+        for t in range(k):
+            change = (pqp - qp[t]) / q[t, t]
+            p[t] += change
+            pqp = (pqp + change * (change * q[t, t] + 2 * qp[t])) / (1 + change) ** 2
+            qp, p = (qp + change * q[t]) / (1 + change), p / (1 + change)
+    return p
+
+
+def support_vector_machines(random):
+    for kind, one_class in itertools.product(("LINEAR", "POLY", "RBF", "SIGMOID"), (0, 1)):
+        x, vectors = draw(random, (5, 3), "float32"), draw(random, (4, 3), "float32")
+        weights, rho = draw(random, (4,), "float32"), draw(random, (1,), "float32")
+        numbers = [0.25, 0.5, 2.0]
+        y = kernel_of(kind, x.astype("float64"), vectors, *numbers) @ weights + rho
+        y = np.where(y > 0, 1, -1) if one_class else y
+        yield Case("SVMRegressor", 1, [x], [y.reshape(5, 1).astype("float32")], domain="ai.onnx.ml", kernel_type=kind,
+                   n_supports=4, one_class=one_class, coefficients=weights.tolist(), rho=rho.tolist(), kernel_params=numbers,
+                   support_vectors=vectors.ravel().tolist())
+    x, weights = draw(random, (5, 3), "int64"), draw(random, (3,), "float32")
+    yield Case("SVMRegressor", 1, [x], [(x @ weights + 0.5).reshape(5, 1).astype("float32")], domain="ai.onnx.ml",
+               coefficients=weights.tolist(), rho=[0.5])
+    for kind, per_class, likely in itertools.product(("LINEAR", "RBF"), ((2, 3), (2, 1, 3), (1, 2, 2, 1)), (False, True)):
+        classes, count = len(per_class), sum(per_class)
+        pairs = list(itertools.combinations(range(classes), 2))
+        x, vectors = draw(random, (6, 3), "float32"), draw(random, (count, 3), "float32")
+        weights, rho = draw(random, (classes - 1, count), "float32"), draw(random, (len(pairs),), "float32")
+        terms, starts = kernel_of(kind, x.astype("float64"), vectors, 0.3, 0, 0), np.cumsum([0, *per_class])
+        duels = np.stack([terms[:, starts[i]:starts[i + 1]] @ weights[j - 1, starts[i]:starts[i + 1]] +
+                          terms[:, starts[j]:starts[j + 1]] @ weights[i, starts[j]:starts[j + 1]] + rho[at]
+                          for at, (i, j) in enumerate(pairs)], 1)
+        votes = np.zeros((6, classes))
+        for at, (i, j) in enumerate(pairs):
+            votes[:, i] += duels[:, at] > 0
+            votes[:, j] += duels[:, at] <= 0
+        scores, given = (np.concatenate([-duels, duels], 1) if classes == 2 else duels), {}
+        if likely:
+            a, b = -np.abs(draw(random, (len(pairs),), "float32")), 0.1 * draw(random, (len(pairs),), "float32")
+            given = {"prob_a": a.tolist(), "prob_b": b.tolist()}
+            scores = np.zeros((6, classes))
+            for row in range(6):
+                chances = np.zeros((classes, classes))
+                for at, (i, j) in enumerate(pairs):
+                    chances[i, j] = np.clip(1 / (1 + np.exp(duels[row, at] * a[at] + b[at])), 1e-7, 1 - 1e-7)
+                    chances[j, i] = 1 - chances[i, j]
+                scores[row] = coupled(chances)
+        yield Case("SVMClassifier", 1, [x], [votes.argmax(1) * 10 + 3, scores.astype("float32")], domain="ai.onnx.ml",
+                   classlabels_ints=[10 * i + 3 for i in range(classes)], kernel_type=kind, kernel_params=[0.3, 0.0, 0.0],
+                   vectors_per_class=list(per_class), coefficients=weights.ravel().tolist(), rho=rho.tolist(),
+                   support_vectors=vectors.ravel().tolist(), **given)
+    x, weights = draw(random, (6, 3), "float32"), draw(random, (3, 3), "float32")
+    scores = x.astype("float64") @ weights.T + 0.25
+    yield Case("SVMClassifier", 1, [x], [scores.argmax(1), scores.astype("float32")], domain="ai.onnx.ml",
+               classlabels_ints=[0, 1, 2], kernel_type="LINEAR", coefficients=weights.ravel().tolist(), rho=[0.25, 0.5, 0.5])
+
+
+CHECKS = [support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main():

@@ -150,8 +150,8 @@ class Generator(unittest.TestCase):
     def test_refuses_composites_that_no_record_carries(self):
         self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'),
                      "f: a composite has no `attributes`; its record is made from its signatures.")
-        self.refused(ROW.format('signature: "(Tensor[] x, Tensor y)"'),
-                     "f: 'x' must be the last of its tensors, as a record lists them.")
+        self.refused(ROW.format('signature: "(Tensor[] x, Tensor[] y)"'),
+                     "f: 'y' is a second list of tensors, which one record cannot tell from the first.")
         self.refused(ROW.format('signature: "(Tensor x, string? y = None)"'),
                      "f: 'y' is a string that may be None, which a record cannot carry.")
         self.refused(self.signatures("(Tensor x, dtype y)", "(Tensor x, int y)"),

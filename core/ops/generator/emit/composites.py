@@ -92,9 +92,10 @@ def value_back(record, p, number, scalar):
 def arguments_back(op, signature):
     """The arguments with which the functor runs what a record says."""
     values, number, scalar = [], 0, 0
+    single = sum(p.type in INPUTS and p.type != "Tensor[]" for p in signature.parameters)
     for p in signature.parameters:
-        values.append(value_back(op.record, p, number, scalar))
-        number += p.type in INPUTS
+        values.append(value_back(op.record, p, single if p.type == "Tensor[]" else number, scalar))
+        number += p.type in INPUTS and p.type != "Tensor[]"
         scalar += p.type in NUMBERS
     return ", ".join(values)
 

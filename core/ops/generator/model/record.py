@@ -30,9 +30,8 @@ def has_flag(p):
 
 def check_parameters(op, signature):
     listed = [p for p in signature.parameters if p.type == "Tensor[]"]
-    inputs = [p for p in signature.parameters if p.type in INPUTS]
-    if listed and inputs[-1] is not listed[0]:
-        raise OpListError(f"{op.name}: '{listed[0].name}' must be the last of its tensors, as a record lists them.")
+    if len(listed) > 1:
+        raise OpListError(f"{op.name}: '{listed[1].name}' is a second list of tensors, which one record cannot tell from the first.")
     for p in signature.parameters:
         if p.type == "string" and p.optional:
             raise OpListError(f"{op.name}: '{p.name}' is a string that may be None, which a record cannot carry.")

@@ -1,8 +1,8 @@
-#include "sdk/cli/progress.h"
+#include "primitives/text/progress.h"
 
 #include <gtest/gtest.h>
 
-namespace tenon::cli {
+namespace tenon {
 namespace {
 
 TEST(Progress, ShowsHowMuchIsDone) {
@@ -32,4 +32,4 @@ TEST(Progress, IsSilentElsewhere) {
 }
 
 }  // namespace
-}  // namespace tenon::cli
+}  // namespace tenon

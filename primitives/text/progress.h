@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-namespace tenon::cli {
+namespace tenon {
 
 // Shows what is done, how much of `total`, and the time so far. Without a total (0) a thread shows it, since nobody
 // calls at() meanwhile; with one at() does, so that a program may fork. Threads: any thread may call its functions.
@@ -41,4 +41,4 @@ class Progress {
   std::thread thread_;
 };
 
-}  // namespace tenon::cli
+}  // namespace tenon

@@ -1,4 +1,4 @@
-#include "sdk/cli/progress.h"
+#include "primitives/text/progress.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "primitives/text/format.h"
 
-namespace tenon::cli {
+namespace tenon {
 namespace {
 
 constexpr std::chrono::milliseconds kFirst{1000}, kStep{100};
@@ -78,4 +78,4 @@ void Progress::show() {
   shown_ = true;
 }
 
-}  // namespace tenon::cli
+}  // namespace tenon

@@ -1,0 +1,204 @@
+// Attention as exporters write it: queries times keys, a scale, perhaps a mask, softmax, times values. Scales may stand
+// before the product; heads may share keys and values, as the pass `groups` leaves them. A mask that is where(keep,
+// scores, number) is none: attention takes a row of which nothing is kept otherwise.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "core/graph/passes/match.h"
+#include "core/graph/passes/passes.h"
+#include "core/ops/attributes.h"
+
+namespace tenon::graph {
+namespace {
+
+class Pattern {
+ public:
+  // `product` multiplies weights by values.
+  Pattern(Graph* graph, NodeId product) : graph_(*graph), product_(product) {}
+
+  void run() {
+    const Node& product = graph_.node(product_);
+    if (!product.epilogues.empty()) return;
+    last_ = product_;
+    value_ = product.inputs[1];
+    if (!find_scores(product.inputs[0]) || !find_keys()) return;
+    if (!shapes_fit() || !pays()) return;
+    replace();
+  }
+
+ private:
+  // Finds what softmax takes: scores of queries, scaled, and perhaps with a mask added.
+  bool find_scores(ValueId weights) {
+    if (const NodeId split = maker(graph_, weights, OpId::reshape); split != kNoNode) {
+      weights = graph_.node(split).inputs[0];
+      last_ = only_reader(graph_, result(graph_, product_), OpId::reshape);
+      if (last_ == kNoNode) return false;
+    }
+    const NodeId softmax = maker(graph_, weights, OpId::softmax);
+    if (softmax == kNoNode || only_reader(graph_, weights) == kNoNode) return false;
+    const auto& attributes = graph_.node(softmax).attributes_as<SoftmaxAttributes>();
+    if (graph_[weights].dims.rank() != 4 || attributes.axis != 3 || attributes.log != 0) return false;
+    scores_ = graph_.node(softmax).inputs[0];
+    take_mask();
+    take_scale(&scores_);
+    return true;
+  }
+
+  // An addition to the scores that is no product of its own.
+  void take_mask() {
+    const NodeId add = maker(graph_, scores_, OpId::add);
+    if (add == kNoNode || !graph_.node(add).epilogues.empty() || graph_.node(add).inputs.size() != 2) return;
+    for (size_t i = 0; i < 2; ++i) {
+      const ValueId scores = graph_.node(add).inputs[i], mask = graph_.node(add).inputs[1 - i];
+      if (!leads_to_product(scores) || graph_[mask].dtype != graph_[scores].dtype) continue;
+      if (!same_dims(graph_[scores].dims, graph_[scores_].dims)) continue;
+      scores_ = scores;
+      mask_ = mask;
+      return;
+    }
+  }
+
+  bool leads_to_product(ValueId value) const {
+    double scale = 1;
+    value = without_scale(value, &scale);
+    if (const NodeId join = maker(graph_, value, OpId::reshape); join != kNoNode) value = graph_.node(join).inputs[0];
+    return maker(graph_, value, OpId::matmul) != kNoNode;
+  }
+
+  // What `value` is a multiple of; the factor goes into `scale`.
+  ValueId without_scale(ValueId value, double* scale) const {
+    for (;;) {
+      const NodeId mul = maker(graph_, value, OpId::mul), div = maker(graph_, value, OpId::div);
+      const NodeId node = mul != kNoNode ? mul : div;
+      if (node == kNoNode || !graph_.node(node).epilogues.empty()) return value;
+      size_t from = 0;
+      std::optional<double> factor = number(graph_, node, 1);
+      if (!factor && mul != kNoNode) {
+        factor = number(graph_, node, 0);
+        from = 1;
+      }
+      if (!factor || graph_.node(node).inputs.size() <= from) return value;
+      const ValueId next = graph_.node(node).inputs[from];
+      if (!same_dims(graph_[next].dims, graph_[value].dims) || graph_[next].dtype != graph_[value].dtype) return value;
+      *scale = div != kNoNode ? *scale / *factor : *scale * *factor;
+      value = next;
+    }
+  }
+  void take_scale(ValueId* value) { *value = without_scale(*value, &scale_); }
+
+  // Finds the product of the scores, its queries [B, H, M, W] and its keys, which it has as [B, G, W, S].
+  bool find_keys() {
+    ValueId scores = scores_;
+    const NodeId join = maker(graph_, scores, OpId::reshape);
+    if ((join != kNoNode) != (last_ != product_)) return false;
+    if (join != kNoNode) scores = graph_.node(join).inputs[0];
+    const NodeId product = maker(graph_, scores, OpId::matmul);
+    if (product == kNoNode || !graph_.node(product).epilogues.empty()) return false;
+    query_ = graph_.node(product).inputs[0];
+    turned_ = graph_.node(product).inputs[1];
+    if (join != kNoNode) {
+      const NodeId split = maker(graph_, query_, OpId::reshape);
+      if (split == kNoNode) return false;
+      query_ = graph_.node(split).inputs[0];
+    }
+    take_scale(&query_);
+    take_scale(&turned_);
+    return std::isfinite(scale_);
+  }
+
+  bool shapes_fit() const {
+    const SymDims &query = graph_[query_].dims, &key = graph_[turned_].dims, &value = graph_[value_].dims;
+    const SymDims &scores = graph_[scores_].dims, &out = graph_[result(graph_, last_)].dims;
+    if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4 || scores.rank() != 4 || out.rank() != 4)
+      return false;
+    const DType dtype = graph_[query_].dtype;
+    if (!is_floating(dtype) || graph_[turned_].dtype != dtype || graph_[value_].dtype != dtype) return false;
+    if (!query[1].is_number() || !key[1].is_number() || key[1].number() < 1) return false;
+    if (query[1].number() % key[1].number() != 0) return false;
+    // A size that may be 0 stays as it is.
+    for (const SymDim size : {query[3], key[3]}) {
+      if (!graph_.arena().known({Relation::le, SymDim(1), size}).value_or(false)) return false;
+    }
+    if (mask_ != 0 && !broadcasts(graph_[mask_].dims, scores)) return false;
+    // Products would broadcast; attention does not.
+    return identical(query[0], key[0]) && identical(key[0], value[0]) && identical(key[1], value[1]) &&
+           identical(query[3], key[2]) && identical(key[3], value[2]) && identical(scores[0], query[0]) &&
+           identical(scores[1], query[1]) && identical(scores[2], query[2]) && identical(scores[3], key[3]) &&
+           identical(out[0], query[0]) && identical(out[1], query[1]) && identical(out[2], query[2]) &&
+           identical(out[3], value[3]);
+  }
+
+  static bool broadcasts(const SymDims& mask, const SymDims& scores) {
+    if (mask.rank() > scores.rank()) return false;
+    for (int32_t axis = 0; axis < mask.rank(); ++axis) {
+      const SymDim size = mask[axis];
+      if (!identical(size, SymDim(1)) && !identical(size, scores[scores.rank() - mask.rank() + axis])) return false;
+    }
+    return true;
+  }
+
+  // True where one op was measured to be no slower than its parts (README.md).
+  bool pays() const {
+    const bool grouped = last_ != product_;
+    return !grouped || graph_.arena().hint(graph_[query_].dims[2]).value_or(0) >= kLeastQueries;
+  }
+
+  ValueId put(Node node) {
+    node.precision = graph_.node(product_).precision;
+    node.label = graph_.node(product_).label;
+    return result(graph_, graph_.insert(last_, std::move(node)));
+  }
+
+  // The keys as [B, G, S, W].
+  ValueId keys() {
+    std::vector<int64_t> axes{0, 1, 3, 2};
+    ValueId from = turned_;
+    if (const NodeId turn = maker(graph_, turned_, OpId::permute); turn != kNoNode) {
+      const auto own = graph_.node(turn).attributes_as<PermuteAttributes>().axes.span();
+      axes = {own[0], own[1], own[3], own[2]};
+      from = graph_.node(turn).inputs[0];
+      if (axes == std::vector<int64_t>{0, 1, 2, 3}) return from;
+    }
+    PermuteAttributes attributes{};
+    attributes.axes = DimsAttribute::of(axes);
+    Node node;
+    node.op = &op_row(OpId::permute);
+    node.inputs = {from};
+    node.attributes.resize((sizeof attributes + 7) / 8);
+    std::memcpy(node.attributes.data(), &attributes, sizeof attributes);
+    return put(std::move(node));
+  }
+
+  void replace() {
+    AttentionAttributes attributes{};
+    attributes.attention = {EP_ATTENTION_START, 0, -1, -1};
+    Node node;
+    node.op = &op_row(OpId::attention);
+    node.inputs = {query_, keys(), value_, mask_, 0};
+    node.scalars = {Scalar(scale_), Scalar(0.0)};
+    node.attributes.resize((sizeof attributes + 7) / 8);
+    std::memcpy(node.attributes.data(), &attributes, sizeof attributes);
+    graph_.replace(result(graph_, last_), put(std::move(node)));
+  }
+
+  static constexpr int64_t kLeastQueries = 4;  // of heads that share keys and values
+
+  Graph& graph_;
+  NodeId product_;
+  NodeId last_ = kNoNode;  // gives the result: the product, or what splits its rows into heads again
+  ValueId query_ = 0, turned_ = 0, value_ = 0, scores_ = 0, mask_ = 0;
+  double scale_ = 1;
+};
+
+}  // namespace
+
+void find_attention(Graph* graph, const PassOptions& options) {
+  for (NodeId id = graph->first(); id != kNoNode; id = graph->next(id)) {
+    if (is(*graph, id, OpId::matmul)) Pattern(graph, id).run();
+  }
+  remove_dead_code(graph, options);
+}
+
+}  // namespace tenon::graph

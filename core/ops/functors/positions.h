@@ -1,0 +1,40 @@
+// Tensors of indices: what x.index({...}) and index_put have in common. Several index tensors broadcast; their axes
+// stand where the first of them stood, or in front if other axes lie between them. A mask stands for the positions of
+// its true elements.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace tenon::functors {
+
+struct IndexTensor {
+  int32_t axis;   // the first one that it indexes
+  Tensor tensor;  // integers, or bool for as many axes as it has
+};
+
+// A tensor and what indexes some of its axes.
+struct Indexed {
+  std::string_view op;  // what errors call it
+  Tensor view;
+  std::vector<IndexTensor> tensors;  // axes rise
+  bool adjacent = true;              // nothing stands between the tensors
+};
+
+// How many axes `tensor` indexes.
+int32_t axes_of(const Tensor& tensor);
+
+// Adds `tensor` from `axis` of the view on, and gives the axis after it. Refuses a mask of another shape than these
+// axes and a tensor of floats.
+int32_t add_index(const Tensor& tensor, int32_t axis, Indexed* indexed);
+
+// The elements at the positions. A mask is read if the number of its true elements is needed.
+Tensor gathered(const Indexed& indexed);
+
+// The view with `values`, which broadcast, at the positions, or added there.
+Tensor written(const Indexed& indexed, const Tensor& values, bool accumulate);
+
+}  // namespace tenon::functors
