@@ -248,9 +248,10 @@ HWY_INLINE V ep_erf(V x) {
 }
 
 // exp(-a^2) (1 + p(q)) / (1 + 2 a), a = |x|, q = (a - 2) / (a + 2) (N. Juffa's erfcf). What the square, the quotient q
-// and the division lost is put back.
+// and the division lost is put back, which needs a fused multiply-add.
 template <class V>
 HWY_INLINE V ep_erfc(V x) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   const V one = lit<V>(1);
   const V a = hn::Min(hn::Abs(x), lit<V>(10.5));
   V r = hn::Div(one, hn::Add(a, lit<V>(2)));
@@ -276,6 +277,9 @@ HWY_INLINE V ep_erfc(V x) {
   const V part = hn::Mul(r, bell);
   const V result = madd(part, hn::NegMulAdd(a, a, square), part);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(x, lit<V>(0)), hn::Sub(lit<V>(2), result), result));
+#else
+  return lanewise_ep_erfc(x);
+#endif
 }
 
 // asin for |x| <= 1/2 (Cephes, asinf).

@@ -206,7 +206,8 @@ TEST_P(Prelude, StaysWithinItsBoundsOnDoubles) {
         worst = off;
         where = i;
       }
-      if (exact == 0) EXPECT_EQ(std::signbit(out[i]), std::signbit(exact)) << function.name << "(" << in[i] << ")";
+      if (exact != 0) continue;
+      EXPECT_EQ(std::signbit(out[i]), std::signbit(exact)) << function.name << "(" << in[i] << ")";
     }
     EXPECT_LE(worst, function.ulps + 1e-6) << function.name << "(" << in[where] << ") gave " << out[where];
   }
