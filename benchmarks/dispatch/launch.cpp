@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
       tenon::bench::keep(dst);
     }
   };
-  const cpu::MapFunction loop = cpu::f32_unary_kernel(cpu::best_simd_level(), EP_UNARY_relu).function;
+  const cpu::MapFunction loop = cpu::vector_unary_kernel(cpu::best_simd_level(), EP_UNARY_relu, EP_DTYPE_f32).function;
   const auto directly = [&](int64_t n) {
     const void* sources[] = {src.data()};
     for (int64_t i = 0; i < n; ++i) {

@@ -33,7 +33,8 @@ at::ScalarType dtype_of(const std::string& name) {
 at::Tensor make_tensor(const json& spec) {
   const auto dims = spec["dims"].get<std::vector<int64_t>>();
   const at::ScalarType type = dtype_of(spec["dtype"]);
-  const at::Tensor values = at::empty(dims, at::kFloat).uniform_(spec["low"].get<double>(), spec["high"].get<double>());
+  at::Tensor values = at::empty(dims, at::kFloat).uniform_(spec["low"].get<double>(), spec["high"].get<double>());
+  if (spec.value("fill", "") == "sorted") values = std::get<0>(values.sort());
   const at::Tensor whole = at::isIntegralType(type, false) ? values.floor() : values;
   return type == at::kBool ? values.gt(0) : whole.to(type).contiguous();
 }

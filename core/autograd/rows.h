@@ -7,7 +7,7 @@
 
 namespace tenon::autograd {
 
-// Of the op with this id in op_table().
+// Of the op with this id, in op_table() or of a library.
 const GradientRow& gradient_row(uint16_t id);
 
 }  // namespace tenon::autograd

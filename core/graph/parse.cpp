@@ -8,6 +8,7 @@
 #include "core/graph/regions/regions.h"
 #include "core/graph/text.h"
 #include "core/ops/dims_attribute.h"
+#include "core/ops/libraries.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/record_shape.h"
 #include "core/ops/rules/epilogue.h"
@@ -294,7 +295,12 @@ class Parser {
 
   void node(Cursor& cursor, const std::vector<uint64_t>& names) {
     Node made;
-    const std::string_view name = cursor.word();
+    std::string name(cursor.word());
+    if (cursor.take("::")) {
+      name = fmt::format("{}::{}", name, cursor.word());
+      const OpInfo* row = find_library_row(name);
+      if (row != nullptr && row->form != OpForm::composite) made.op = row;
+    }
     for (const OpInfo& op : op_table()) {
       if (op.name == name && op.form != OpForm::composite) made.op = &op;
     }

@@ -13,20 +13,39 @@
 namespace tenon::ops {
 namespace {
 
+// Writes start + first step, start + (first + 1) step, ... of which the compiler makes vectors: n is a constant mostly.
+template <class T, class Wide>
+inline void write_steps(T* to, int64_t first, int32_t n, Wide start, Wide step) {
+  const Wide base = static_cast<Wide>(first);
+  for (int32_t i = 0; i < n; ++i) to[i] = static_cast<T>(start + (base + static_cast<Wide>(i)) * step);
+}
+
 // Writes start, start + step, ... Whole numbers are computed in i64, others in f64, and rounded once to T.
 template <class T>
-Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
+void write_range(T* to, int64_t count, const OpCall& call) {
   using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
   const auto number = [](const Scalar& s) {
     return std::is_integral_v<T> ? static_cast<Wide>(s.to_int()) : static_cast<Wide>(s.to_double());
   };
   const Wide start = number(call.scalars[0]);
   const Wide step = number(call.scalars[2]);
-  std::vector<T> values(static_cast<size_t>(element_count(attributes.dims.dims())));
-  {
-    const DefaultFloatingPoint floating_point;
-    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
+  const DefaultFloatingPoint floating_point;
+  constexpr int32_t block = 256;
+  int64_t i = 0;
+  for (; i + block <= count; i += block) write_steps(to + i, i, block, start, step);
+  write_steps(to + i, i, static_cast<int32_t>(count - i), start, step);
+}
+
+template <class T>
+Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
+  const int64_t count = element_count(attributes.dims.dims());
+  if (call.device == value_or_throw(host_device_state())) {
+    Tensor made = Tensor::empty(attributes.dims.dims(), attributes.dtype, Device(call.device));
+    if (count > 0) write_range(static_cast<T*>(made.data()), count, call);
+    return made;
   }
+  std::vector<T> values(static_cast<size_t>(count));
+  write_range(values.data(), count, call);
   return Tensor::copy_from_host(values.data(), attributes.dims.dims(), dtype_of<T>(), Device(call.device));
 }
 

@@ -8,6 +8,7 @@
 #include "core/interpreter/lower.h"
 #include "core/ops/call.h"
 #include "core/ops/decompose/decompose.h"
+#include "core/ops/libraries.h"
 #include "core/ops/op_call.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
@@ -42,7 +43,11 @@ class AskingInterpreter final : public Interpreter {
     asked.device = device_;
     std::vector<TensorMeta> outputs;
     throw_if_error(infer_outputs(asked, &outputs));
-    if (call.op->form != OpForm::builtin) note(asked, outputs);
+    if (call.op->form != OpForm::builtin) {
+      note(asked, outputs);
+    } else if (is_of_library(*call.op) && device_ != value_or_throw(host_device_state())) {
+      served = std::max(served, Served::host);
+    }
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       if (!call.outputs[i].defined()) call.outputs[i] = make_meta(device_, outputs[i]);
     }

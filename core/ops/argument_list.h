@@ -6,12 +6,13 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/device/export.h"
 #include "core/ops/call.h"
 #include "core/tensor/int_list.h"
 
 namespace tenon {
 
-class ArgumentList {
+class TENON_API ArgumentList {
  public:
   // One pointer per parameter, null where the caller left it out.
   explicit ArgumentList(std::span<const Value* const> values) : values_(values) {}
@@ -31,6 +32,7 @@ class ArgumentList {
   IntList ints(size_t i) const;
   DType dtype(size_t i) const { return *values_[i]->get<DType>(); }
   Device device(size_t i) const { return *values_[i]->get<Device>(); }
+  Generator* generator(size_t i) const { return *values_[i]->get<Generator*>(); }
   std::string_view text(size_t i) const { return *values_[i]->get<std::string>(); }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "core/ops/argument_list.h"
 #include "core/ops/conversions.h"
+#include "core/ops/libraries.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "primitives/infer/types.h"
@@ -177,6 +178,8 @@ uint16_t Value::kind() const {
                                 kAcceptsDtype,
                                 kAcceptsDevice,
                                 kAcceptsString,
+                                kAcceptsFloats,
+                                kAcceptsGenerator,
                                 0};
   if (const Ints* ints = get<Ints>(); ints != nullptr && ints->empty()) return kAcceptsEmpty;
   if (const TensorList* list = get<TensorList>(); list != nullptr && list->empty()) return kAcceptsEmpty;
@@ -184,8 +187,9 @@ uint16_t Value::kind() const {
 }
 
 std::string_view Value::type_name() const {
-  constexpr std::string_view names[] = {"None",         "Tensor",          "bool",  "int",    "float",
-                                        "list of ints", "list of Tensors", "dtype", "device", "str"};
+  constexpr std::string_view names[] = {"None",           "Tensor",          "bool",  "int",    "float",
+                                        "list of ints",   "list of Tensors", "dtype", "device", "str",
+                                        "list of floats", "Generator"};
   const Foreign* foreign = get<Foreign>();
   return foreign == nullptr ? names[held_.index()] : foreign->type;
 }
@@ -229,7 +233,9 @@ const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name
   throw Error(Code::not_found, fmt::format("There is no op called '{}'{}.", name, near));
 }
 
-const DynamicOp& find_op(std::string_view name) { return find_op(dynamic_ops(), name); }
+const DynamicOp& find_op(std::string_view name) {
+  return name.find("::") == std::string_view::npos ? find_op(dynamic_ops(), name) : find_library_op(name);
+}
 
 TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
   Bound bound;

@@ -23,10 +23,13 @@
 
 namespace tenon {
 
+class Generator;  // core/tensor/generator.h
+
 // An argument of a dynamic call.
 class TENON_API Value {
  public:
   using Ints = std::vector<int64_t>;
+  using Floats = std::vector<double>;
   // An object of the caller's language that stands for no kind below. No parameter takes it; errors call it by `type`.
   struct Foreign {
     std::string type;
@@ -40,11 +43,13 @@ class TENON_API Value {
   template <std::floating_point T>
   Value(T value) : held_(static_cast<double>(value)) {}
   Value(Ints values) : held_(std::move(values)) {}
+  Value(Floats values) : held_(std::move(values)) {}
   Value(TensorList tensors) : held_(std::move(tensors)) {}
   Value(DType dtype) : held_(dtype) {}
   Value(Device device) : held_(device) {}
   Value(std::string text) : held_(std::move(text)) {}
   Value(const char* text) : held_(std::string(text)) {}
+  Value(Generator& generator) : held_(&generator) {}  // which outlives the call
   Value(Foreign object) : held_(std::move(object)) {}
 
   // The kAccepts... bit of its kind; none of a foreign object.
@@ -61,7 +66,7 @@ class TENON_API Value {
  private:
   // mutable, since in-place ops write through the handle of a constant argument.
   mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string,
-                       Foreign>
+                       Floats, Generator*, Foreign>
       held_;
 };
 

@@ -10,15 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/export.h"
 #include "core/ops/dims_attribute.h"
 #include "core/ops/op_call.h"
 #include "core/ops/text_attribute.h"
 #include "core/tensor/int_list.h"
 
+namespace tenon {
+class Generator;
+}
+
 namespace tenon::composite {
 
 // Throws `error` again as an error of `op`, the op that was called: an error of "add" becomes one of "add_".
-[[noreturn, gnu::cold]] void rethrow_as(std::string_view op, const Error& error);
+[[noreturn, gnu::cold]] TENON_API void rethrow_as(std::string_view op, const Error& error);
 
 // Runs the functor of the composite or in-place op `name`. Its errors begin with this name, whichever op they come
 // from, here or later on a device. Within another composite the name of that one counts.
@@ -36,6 +41,7 @@ decltype(auto) called(const OpName& name, const Functor& functor) {
 
 // True if a record has room for the list or text.
 inline bool fits(const IntList& list) { return list.size() <= EP_MAX_RANK; }
+inline bool fits(const Generator* generator) { return generator == nullptr; }
 inline bool fits(std::string_view text) { return text.size() <= TextAttribute::kMost; }
 
 inline DimsAttribute list(const IntList& list) { return DimsAttribute::of(list); }

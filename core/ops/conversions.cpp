@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "primitives/text/format.h"
+
 namespace tenon {
 namespace {
 
@@ -9,12 +11,9 @@ struct DTypeName {
   std::string_view name;
   DType dtype;
 };
-constexpr DTypeName kNames[] = {{"float16", DType::f16},   {"half", DType::f16},    {"float32", DType::f32},
-                                {"float", DType::f32},     {"float64", DType::f64}, {"double", DType::f64},
-                                {"bfloat16", DType::bf16}, {"int8", DType::i8},     {"int16", DType::i16},
-                                {"short", DType::i16},     {"int32", DType::i32},   {"int", DType::i32},
-                                {"int64", DType::i64},     {"long", DType::i64},    {"uint8", DType::u8},
-                                {"uint16", DType::u16},    {"uint32", DType::u32},  {"uint64", DType::u64}};
+// Other names in PyTorch than the long ones.
+constexpr DTypeName kNames[] = {{"half", DType::f16},  {"float", DType::f32}, {"double", DType::f64},
+                                {"short", DType::i16}, {"int", DType::i32},   {"long", DType::i64}};
 
 // The number that a tensor of rank 0 holds; null for other values.
 const Tensor* number_in(const Value& value) {
@@ -74,6 +73,12 @@ std::optional<Value> tensor_as_list(const Parameter& parameter, const Value& val
   return Value(std::move(numbers));
 }
 
+std::optional<Value> floats_as_tensor(const Parameter& parameter, const Value& value) {
+  const Value::Floats* floats = value.get<Value::Floats>();
+  if (floats == nullptr || !takes(parameter, kAcceptsTensor)) return std::nullopt;
+  return Value(Tensor::from(std::vector<float>(floats->begin(), floats->end())));
+}
+
 constexpr Conversion kConversions[] = {
     {"Tensor of rank 0 that holds an integer", "int", "select(x, 0, i)", "select(x, 0, i.item<int64_t>())",
      tensor_as_int},
@@ -84,8 +89,15 @@ constexpr Conversion kConversions[] = {
      tensor_as_list},
     {"str", "dtype", "cast(x, 'float64')", "cast(x, DType::f64)", text_as_dtype},
     {"str", "device", "to(x, 'cpu')", "to(x, Device(\"cpu\"))", text_as_device},
-    {"list of ints", "Tensor of positions", "index_select(x, 0, [2, 0])", "index_select(x, 0, Tensor::from({2, 0}))",
+    {"list of ints", "Tensor of positions", "index_select(x, 0, [1, 0])", "index_select(x, 0, Tensor::from({1, 0}))",
      ints_as_index},
+    {"list of floats", "Tensor of f32", "mul(x, [0.5, -1.0, 2.0])", "mul(x, Tensor::from({0.5, -1.0, 2.0}))",
+     floats_as_tensor},
+    {"Generator", "generator of random numbers", "rand([3], generator=g)", "rand({3}, DType::f32, {}, &g)", nullptr},
+    {"ints one after the other", "list of ints", "permute(x, 1, 0)", "permute(x, {1, 0})", nullptr},
+    {"None", "dtype or device that has a default", "zeros([2], dtype=None, device=None)", "zeros({2})", nullptr},
+    {"number", "Tensor beside a Tensor", "clamp(x, 0, t)", "clamp(x, 0, t)", nullptr},
+    {"Tensor of rank 0 on the host", "Tensor on the device of the others", "add(x, s)", "add(x, s)", nullptr},
 };
 
 }  // namespace
@@ -94,13 +106,28 @@ std::span<const Conversion> conversions() { return kConversions; }
 
 std::optional<Value> converted(const Parameter& parameter, const Value& value) {
   for (const Conversion& row : kConversions) {
+    if (row.convert == nullptr) continue;
     if (std::optional<Value> found = row.convert(parameter, value)) return found;
   }
   return std::nullopt;
 }
 
+std::string dtype_long_name(DType dtype) {
+  const std::string_view name = dtype_name(dtype);
+  if (name == "bool") return "bool";
+  const size_t digits = name.find_first_of("0123456789");
+  const std::string_view kind = name.substr(0, digits), rest = name.substr(digits);
+  const std::string_view word = kind == "i" ? "int" : kind == "u" ? "uint" : kind == "bf" ? "bfloat" : "float";
+  const size_t exponent = rest.find('e');
+  if (exponent == std::string_view::npos) return fmt::format("{}{}", word, rest);
+  return fmt::format("{}{}_{}", word, rest.substr(0, exponent), rest.substr(exponent));
+}
+
 std::optional<DType> dtype_of_text(std::string_view name) {
   if (const std::optional<DType> dtype = dtype_from_name(name)) return dtype;
+  for (int32_t id = 1; dtype_info(static_cast<DType>(id)).bits != 0; ++id) {
+    if (dtype_long_name(static_cast<DType>(id)) == name) return static_cast<DType>(id);
+  }
   const auto* found =
       std::find_if(std::begin(kNames), std::end(kNames), [&](const DTypeName& row) { return row.name == name; });
   return found == std::end(kNames) ? std::nullopt : std::optional<DType>(found->dtype);

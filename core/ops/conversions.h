@@ -1,10 +1,12 @@
 // The implicit conversions of arguments, once: what a parameter takes beside the kinds that it accepts as they are. The
-// dynamic call uses them, and so does every binding that calls through it. A signature that takes the arguments as they
-// are goes before one that converts. In C++ the compiler chooses the overload; `cpp` says how it comes to the same.
+// dynamic call uses them, and so does every binding that calls through it, such as Python's. A signature that takes the
+// arguments as they are goes before one that converts. In C++ the compiler chooses the overload; `cpp` says how it
+// comes to the same.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/ops/call.h"
@@ -16,7 +18,8 @@ struct Conversion {
   std::string_view to;       // "int"
   std::string_view example;  // a call of it, as the dynamic call has it
   std::string_view cpp;
-  // The value as `parameter` takes it; nothing if this row does not apply.
+  // The value as `parameter` takes it; nothing if this row does not apply. Null: the row concerns more than one
+  // argument, and core/ops/call.cpp or the op sees to it.
   std::optional<Value> (*convert)(const Parameter& parameter, const Value& value);
 };
 
@@ -25,7 +28,9 @@ TENON_API std::span<const Conversion> conversions();
 // `value` for `parameter` by the first row that applies.
 std::optional<Value> converted(const Parameter& parameter, const Value& value);
 
-// `dtype` of a name that NumPy, PyTorch or Tenon gives it: "float32", "f32", "double". Nothing: there is none.
+// The name of a dtype in PyTorch and NumPy: "float32".
+TENON_API std::string dtype_long_name(DType dtype);
+// The dtype of a name that NumPy, PyTorch or Tenon gives it: "float32", "f32", "double". Nothing: there is none.
 TENON_API std::optional<DType> dtype_of_text(std::string_view name);
 
 }  // namespace tenon

@@ -24,6 +24,8 @@ enum : uint16_t {
   kAcceptsDtype = 256,
   kAcceptsDevice = 512,
   kAcceptsString = 1024,
+  kAcceptsFloats = 2048,
+  kAcceptsGenerator = 4096,
 };
 
 struct Parameter {

@@ -37,6 +37,7 @@
 
 namespace tenon {
 
+class Generator;  // core/tensor/generator.h
 struct GradientState;
 struct RecordedValue;
 

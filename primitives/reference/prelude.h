@@ -83,6 +83,24 @@ inline double ep_asinh(double x) { return std::asinh(x); }
 inline double ep_acosh(double x) { return std::acosh(x); }
 inline double ep_atanh(double x) { return std::atanh(x); }
 inline double ep_erf(double x) { return std::erf(x); }
+inline double ep_erfc(double x) { return std::erfc(x); }
+inline double ep_lgamma(double x) { return std::lgamma(x); }
+// The asymptotic series from 30 on, where four terms do, and the recurrence from there downward, in long double.
+inline double ep_digamma(double x) {
+  constexpr long double pi = 3.14159265358979323846L;
+  if (std::fabs(x) < 1e-30) return -1 / x;
+  if (x < 0) {
+    const long double part = static_cast<long double>(x) - std::nearbyint(x);
+    if (!(std::fabs(part) > 0)) return std::numeric_limits<double>::quiet_NaN();
+    return static_cast<double>(static_cast<long double>(ep_digamma(-x)) + 1 / -static_cast<long double>(x) -
+                               pi * std::cos(pi * part) / std::sin(pi * part));
+  }
+  long double sum = 0, z = x;
+  for (; z < 30; ++z) sum -= 1 / z;
+  const long double w = 1 / (z * z);
+  const long double series = w * (1 / 12.0L - w * (1 / 120.0L - w * (1 / 252.0L - w * (1 / 240.0L - w / 132.0L))));
+  return static_cast<double>(std::log(z) - 0.5L / z - series + sum);
+}
 
 template <class T>
 T ep_floor(T x) {
@@ -261,6 +279,11 @@ template <class T>
 T ep_shr(T x, T y) {
   if (raw(y) >= 64) return x < T{0} ? static_cast<T>(-1) : T{0};
   return x >> y;
+}
+template <class T>
+T ep_gcd(T x, T y) {
+  const uint64_t a = raw(ep_abs(x)), b = raw(ep_abs(y));
+  return wrap<T>(b == 0 ? a : raw(ep_gcd<uint64_t>(b, a % b)));
 }
 
 }  // namespace tenon::reference::prelude

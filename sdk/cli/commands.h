@@ -77,8 +77,9 @@ int list_devices(const ReportOptions& options);
 int doctor(const ReportOptions& options);
 
 struct OpsOptions {
-  std::string name;                  // one op; empty: all ops
-  std::vector<std::string> devices;  // to ask; empty: one of each provider
+  std::string name;                    // one op; empty: all ops
+  std::vector<std::string> devices;    // to ask; empty: one of each provider
+  std::vector<std::string> libraries;  // of ops, to load first
   bool json = false, onnx = false;
 };
 int list_ops(const OpsOptions& options);

@@ -224,6 +224,7 @@ struct CommandLine {
     CLI::App* all = app.add_subcommand("ops", "List the ops, or tell of one");
     all->add_option("NAME", ops.name, "An op, or with --onnx an ONNX operator");
     all->add_option("--device,-d", ops.devices, "A device to ask; more than once for several (one of each provider)");
+    all->add_option("--ops", ops.libraries, "A library of ops to load first; those in TENON_OPS_PATH are loaded");
     all->add_flag("--onnx", ops.onnx, "The ONNX operators that models may use instead");
     all->add_flag("--json", ops.json, "Print JSON");
     all->callback([this] { chosen = [this] { return list_ops(ops); }; });

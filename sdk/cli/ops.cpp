@@ -4,6 +4,7 @@
 
 #include "core/interpreter/support.h"
 #include "core/ops/call.h"
+#include "core/ops/libraries.h"
 #include "core/ops/op_call.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
@@ -115,6 +116,16 @@ void print_legend(const std::vector<DType>& dtypes) {
       names.c_str());
 }
 
+// The ops of the list, then those of each library.
+std::vector<const OpInfo*> all_rows() {
+  std::vector<const OpInfo*> rows;
+  for (const OpInfo& op : op_table()) rows.push_back(&op);
+  for (const OpLibrary* library : op_libraries()) {
+    for (const OpInfo& op : library->rows) rows.push_back(&op);
+  }
+  return rows;
+}
+
 // Every op by every device.
 int list_support(const OpsOptions& options) {
   const std::vector<Device> devices = asked_devices(options);
@@ -122,7 +133,8 @@ int list_support(const OpsOptions& options) {
   nlohmann::json list = nlohmann::json::array();
   Rows rows = {{"op", "form"}};
   for (const Device& device : devices) rows[0].push_back(device.spelling());
-  for (const OpInfo& op : op_table()) {
+  for (const OpInfo* each : all_rows()) {
+    const OpInfo& op = *each;
     nlohmann::json one = {{"name", op.name}, {"form", form_name(op.form)}};
     std::vector<std::string>& row = rows.emplace_back();
     row = {std::string(op.name), form_name(op.form)};
@@ -177,6 +189,7 @@ int show_op(const OpsOptions& options) {
 
 int list_ops(const OpsOptions& options) {
   if (options.onnx) return list_onnx(options);
+  for (const std::string& library : options.libraries) load_ops(library);
   if (!options.name.empty()) return show_op(options);
   return list_support(options);
 }

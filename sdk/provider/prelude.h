@@ -219,6 +219,8 @@ TENON_PRELUDE_LIBRARY(ep_asinh, std::asinh)
 TENON_PRELUDE_LIBRARY(ep_acosh, std::acosh)
 TENON_PRELUDE_LIBRARY(ep_atanh, std::atanh)
 TENON_PRELUDE_LIBRARY(ep_erf, std::erf)
+TENON_PRELUDE_LIBRARY(ep_erfc, std::erfc)
+TENON_PRELUDE_LIBRARY(ep_lgamma, std::lgamma)
 #undef TENON_PRELUDE_LIBRARY
 
 template <class T>
@@ -302,17 +304,50 @@ TENON_SCALAR T ep_bit_not(T x) {
   else
     return static_cast<T>(~x);
 }
+// Without a branch, so that compilers make vectors of loops over them.
 template <class T>
 TENON_SCALAR T ep_shl(T x, T y) {
-  constexpr auto width = static_cast<T>(sizeof(T) * 8);
-  if (y < 0 || y >= width) return T{0};
-  return static_cast<T>(static_cast<Wrap<T>>(x) << static_cast<Wrap<T>>(y));
+  constexpr auto width = static_cast<Wrap<T>>(sizeof(T) * 8);
+  const auto steps = static_cast<Wrap<T>>(y);
+  const T shifted = static_cast<T>(static_cast<Wrap<T>>(x) << (steps & (width - 1)));
+  return steps < width ? shifted : T{0};
 }
 template <class T>
 TENON_SCALAR T ep_shr(T x, T y) {
-  constexpr auto width = static_cast<T>(sizeof(T) * 8);
-  if (y < 0 || y >= width) return x < 0 ? static_cast<T>(-1) : T{0};
-  return static_cast<T>(x >> y);
+  constexpr auto width = static_cast<Wrap<T>>(sizeof(T) * 8);
+  const auto steps = static_cast<Wrap<T>>(y);
+  if constexpr (std::is_signed_v<T>) {
+    return static_cast<T>(x >> (steps < width ? steps : width - 1));  // the last step leaves the sign
+  } else {
+    const T shifted = static_cast<T>(x >> (steps & (width - 1)));
+    return steps < width ? shifted : T{0};
+  }
 }
+// Of the magnitudes; that of the least integer wraps.
+template <class T>
+TENON_SCALAR T ep_gcd(T x, T y) {
+  auto a = static_cast<std::make_unsigned_t<T>>(ep_abs(x));
+  auto b = static_cast<std::make_unsigned_t<T>>(ep_abs(y));
+  while (b != 0) {
+    const auto rest = static_cast<decltype(a)>(a % b);
+    a = b;
+    b = rest;
+  }
+  return static_cast<T>(a);
+}
+
+#define EP_FUNCTION  \
+  template <class T> \
+  TENON_SCALAR T
+#define EP_V T
+#define EP_OWN_ERFC
+#define EP_OWN_LGAMMA
+#define ep_lit(value) static_cast<T>(value)
+#include "sdk/provider/prelude_functions.def"
+#undef EP_FUNCTION
+#undef EP_V
+#undef EP_OWN_ERFC
+#undef EP_OWN_LGAMMA
+#undef ep_lit
 
 }  // namespace tenon::provider::scalar

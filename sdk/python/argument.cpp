@@ -2,6 +2,7 @@
 // call (core/ops/call.h); here an object only becomes the Value that it is.
 #include <cstring>
 
+#include "core/tensor/generator.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -50,14 +51,21 @@ Value list(PyObject* object) {
     return Value(std::move(tensors));
   }
   Value::Ints ints;
+  Value::Floats floats;  // empty as long as all are ints
   ints.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     const Value item = value_of(items[i]);
     const int64_t* number = item.get<int64_t>();
-    if (number == nullptr) return Value::Foreign{fmt::format("list with {}", item.type_name())};
-    ints.push_back(*number);
+    const double* fraction = item.get<double>();
+    if (number == nullptr && fraction == nullptr) return Value::Foreign{fmt::format("list with {}", item.type_name())};
+    if (fraction != nullptr && floats.size() < i) floats.assign(ints.begin(), ints.end());
+    if (fraction != nullptr || floats.size() > 0) {
+      floats.push_back(fraction != nullptr ? *fraction : static_cast<double>(*number));
+    } else {
+      ints.push_back(*number);
+    }
   }
-  return Value(std::move(ints));
+  return floats.empty() ? Value(std::move(ints)) : Value(std::move(floats));
 }
 
 }  // namespace
@@ -77,6 +85,7 @@ Value value_of(PyObject* object) {
   }
   if (nb::isinstance<Device>(object)) return Value(*nb::inst_ptr<Device>(object));
   if (const std::optional<DType> dtype = dtype_in(object)) return Value(*dtype);
+  if (nb::isinstance<Generator>(object)) return Value(*nb::inst_ptr<Generator>(object));
   if (PyType_Check(object)) return Value::Foreign{"type"};
   if (is_numpy_bool(object)) return Value(PyObject_IsTrue(object) == 1);
   if (has_slot(object, &PyNumberMethods::nb_index)) return index(object);

@@ -1,6 +1,7 @@
 // tenon.f32, which is tenon.float32 too: the dtypes of dtypes.def.
 #include <vector>
 
+#include "core/ops/conversions.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -15,14 +16,8 @@ std::vector<DType> all_dtypes() {
   return all;
 }
 
-// The dtype called `name` by us ("f32") or by PyTorch and NumPy ("float32", NumPy's bool being "bool_" as a type).
-std::optional<DType> named(std::string_view name) {
-  if (name == "bool_") return DType::boolean;
-  for (const DType dtype : all_dtypes()) {
-    if (name == dtype_name(dtype) || name == long_name(dtype)) return dtype;
-  }
-  return std::nullopt;
-}
+// The dtype called `name` by us, PyTorch or NumPy, whose bool is "bool_" as a type.
+std::optional<DType> named(std::string_view name) { return dtype_of_text(name == "bool_" ? "bool" : name); }
 
 // The text of attribute `name` of `object`, empty where it has none.
 std::string text_of(PyObject* object, const char* name) {
@@ -38,17 +33,6 @@ bool brings_dtypes(const std::string& module) {
 }  // namespace
 
 nb::object dtype_object(DType dtype) { return nb::borrow(objects.at(static_cast<size_t>(dtype))); }
-
-std::string long_name(DType dtype) {
-  const std::string_view name = dtype_name(dtype);
-  if (name == "bool") return "bool";
-  const size_t digits = name.find_first_of("0123456789");
-  const std::string_view kind = name.substr(0, digits), rest = name.substr(digits);
-  const std::string_view word = kind == "i" ? "int" : kind == "u" ? "uint" : kind == "bf" ? "bfloat" : "float";
-  const size_t exponent = rest.find('e');
-  if (exponent == std::string_view::npos) return fmt::format("{}{}", word, rest);
-  return fmt::format("{}{}_{}", word, rest.substr(0, exponent), rest.substr(exponent));
-}
 
 std::optional<DType> dtype_in(PyObject* object) {
   if (nb::isinstance<DTypeObject>(object)) return nb::inst_ptr<DTypeObject>(object)->value;
@@ -90,7 +74,7 @@ void add_dtypes(nb::module_& m) {
     const nb::object object = nb::cast(DTypeObject{dtype});
     objects.push_back(object.ptr());
     m.attr(std::string(dtype_name(dtype)).c_str()) = object;
-    m.attr(long_name(dtype).c_str()) = object;
+    m.attr(dtype_long_name(dtype).c_str()) = object;
   }
 }
 

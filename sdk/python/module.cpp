@@ -8,6 +8,7 @@ NB_MODULE(_tenon, m) {
   add_errors(m);
   add_dtypes(m);
   add_devices(m);
+  add_generators(m);
   add_tensor(m);
   add_factories(m);
   add_ops(m);

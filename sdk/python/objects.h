@@ -37,8 +37,6 @@ Value value_of(PyObject* object);
 std::optional<DType> dtype_in(PyObject* object);
 // The same, or an error of Python that says what was given. `what` begins it: "tensor()".
 DType require_dtype(PyObject* object, std::string_view what);
-// The name of a dtype in PyTorch and NumPy: "float32".
-std::string long_name(DType dtype);
 // The device that `object`, a tenon.Device or text, names; no device for None.
 Device require_device(PyObject* object, std::string_view what);
 
@@ -92,6 +90,7 @@ PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyOb
 void add_errors(nb::module_& m);
 void add_dtypes(nb::module_& m);
 void add_devices(nb::module_& m);
+void add_generators(nb::module_& m);
 void add_tensor(nb::module_& m);
 void add_factories(nb::module_& m);
 void add_dlpack(nb::class_<Tensor>& tensor);

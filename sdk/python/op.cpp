@@ -1,6 +1,7 @@
 // Ops as Python objects: tenon.relu. An Op calls the dynamic call of its name, so signatures, defaults, conversions and
 // the texts of errors are those of core/ops/call.h. The list of ops is the dynamic call's.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <structmember.h>  // T_PYSSIZET, before Python 3.12
 
@@ -9,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "core/ops/libraries.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -131,8 +133,18 @@ PyObject* text(std::string_view view) {
   return PyUnicode_FromStringAndSize(view.data(), static_cast<Py_ssize_t>(view.size()));
 }
 
+// "relu", or "ops.mypkg.swish2": where the package tenon has it.
+std::string place_of(PyObject* self) {
+  const std::string_view name = op_in(self).name;
+  const size_t library = name.find("::");
+  return library == std::string_view::npos
+             ? std::string(name)
+             : fmt::format("ops.{}.{}", name.substr(0, library), name.substr(library + 2));
+}
+
 PyObject* repr(PyObject* self) noexcept { return text(fmt::format("<op {}>", op_in(self).name)); }
 PyObject* name_of(PyObject* self, void*) noexcept { return text(op_in(self).name); }
+PyObject* qualified_name_of(PyObject* self, void*) noexcept { return text(place_of(self)); }
 PyObject* module_of(PyObject*, void*) noexcept { return text("tenon"); }
 PyObject* doc_of(PyObject* self, void*) noexcept {
   std::string all;
@@ -148,14 +160,16 @@ PyObject* signatures_of(PyObject* self, void*) noexcept {
   return tuple;
 }
 
-// An op is copied and pickled as its name.
-PyObject* reduce(PyObject* self, PyObject*) noexcept { return text(op_in(self).name); }
+// An op is copied and pickled as its place.
+PyObject* reduce(PyObject* self, PyObject*) noexcept { return text(place_of(self)); }
 
 PyMethodDef methods[] = {{"__reduce__", &reduce, METH_NOARGS, nullptr}, {}};
-PyGetSetDef properties[] = {
-    {"__name__", &name_of, nullptr, nullptr, nullptr},         {"__qualname__", &name_of, nullptr, nullptr, nullptr},
-    {"__module__", &module_of, nullptr, nullptr, nullptr},     {"__doc__", &doc_of, nullptr, nullptr, nullptr},
-    {"signatures", &signatures_of, nullptr, nullptr, nullptr}, {}};
+PyGetSetDef properties[] = {{"__name__", &name_of, nullptr, nullptr, nullptr},
+                            {"__qualname__", &qualified_name_of, nullptr, nullptr, nullptr},
+                            {"__module__", &module_of, nullptr, nullptr, nullptr},
+                            {"__doc__", &doc_of, nullptr, nullptr, nullptr},
+                            {"signatures", &signatures_of, nullptr, nullptr, nullptr},
+                            {}};
 PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, call), READONLY, nullptr}, {}};
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
                        {Py_tp_descr_get, reinterpret_cast<void*>(&bind)},
@@ -177,6 +191,18 @@ nb::object new_op(const DynamicOp& op) {
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
+// The module ops.<library>, which holds its ops.
+nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
+  const std::string name(library.name);
+  const nb::dict held = nb::borrow<nb::dict>(ops.attr("__dict__"));
+  if (held.contains(name.c_str())) return nb::borrow<nb::module_>(held[name.c_str()]);
+  nb::module_ made = ops.def_submodule(name.c_str());
+  for (const DynamicOp& op : library.dynamic) {
+    made.attr(std::string(op.name.substr(name.size() + 2)).c_str()) = new_op(op);
+  }
+  return made;
+}
+
 }  // namespace
 
 PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept {
@@ -193,6 +219,26 @@ void add_ops(nb::module_& m) {
   if (op_type == nullptr) throw nb::python_error();
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(op_type));
   for (const DynamicOp& op : list_ops()) m.attr(std::string(op.name).c_str()) = new_op(op);
+  nb::module_ ops = m.def_submodule("ops", "Ops of libraries: tenon.ops.mypkg.swish2, once tenon.ops.load has it.");
+  ops.def(
+      "load",
+      [ops](nb::handle path) {
+        const nb::object text = nb::steal(PyOS_FSPath(path.ptr()));
+        if (!text.is_valid()) throw nb::python_error();
+        if (!nb::isinstance<nb::str>(text)) refuse(PyExc_TypeError, "load(): path must be a str or a path of text.");
+        return add_library(ops, load_ops(nb::cast<std::string>(text)));
+      },
+      nb::arg("path"), "Loads a library of ops and gives the module that holds them.");
+  // Those in TENON_OPS_PATH are looked for when the first name is, since settings are read then.
+  ops.def("__getattr__", [ops](const std::string& name) -> nb::object {
+    if (!name.starts_with("__")) {
+      for (const OpLibrary* library : op_libraries()) {
+        if (library->name == name) return add_library(ops, *library);
+      }
+    }
+    const std::string sentence = fmt::format("tenon.ops holds no library '{}'; tenon.ops.load loads one.", name);
+    throw nb::attribute_error(sentence.c_str());
+  });
 }
 
 }  // namespace tenon::python

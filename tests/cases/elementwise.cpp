@@ -46,7 +46,8 @@ constexpr UnaryRule unary_rules[] = {
     {"hard_sigmoid", -8, 8, {1, 4, 0}}, {"hard_swish", -8, 8, {2, 16, 0}},
     {"exp2", -80, 80, {17, 0, 1}},      {"log_sigmoid", -20, 20, {10, 0, 1}},
     {"sinc", -8, 8, {8, 4, 0}},         {"tanhshrink", -8, 8, {8, 8, 0}},
-    {"erfc", -4, 9, {24, 0, 1}},
+    {"erfc", -4, 9, {24, 0, 1}},        {"lgamma", -6, 40, {9, 64, 0}},
+    {"digamma", -6, 40, {9, 64, 0}},
 };
 
 UnaryRule unary_rule(std::string_view name) {

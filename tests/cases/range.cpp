@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ep_api/ep_api.h"
+#include "primitives/reference/scalar.h"
 #include "primitives/table/table.h"
 
 namespace tenon::cases {
@@ -148,6 +149,9 @@ Range ep_log1p(const Range& x) { return rising(x, ROW(log1p), std::log1p, -1); }
 Range ep_log2(const Range& x) { return rising(x, ROW(log2), std::log2, 0); }
 Range ep_atan(const Range& x) { return rising(x, ROW(atan), std::atan); }
 Range ep_erf(const Range& x) { return rising(x, ROW(erf), std::erf); }
+Range ep_erfc(const Range& x) {
+  return not_negative(rising(ep_neg(x), ROW(erfc), [](Number v) { return std::erfc(-v); }));
+}
 
 // True if the argument is beyond what the tier promises for periodic functions.
 bool is_far(const Range& x) {
@@ -237,6 +241,15 @@ Range ep_mod(const Range& x, const Range& y) {
 }
 Range ep_floor_div(const Range& x, const Range& y) {
   return with_error(of_values(x, y, [](Number a, Number b) { return std::floor(a / b); }), {1, 0});
+}
+Number digamma(Number x) {
+  return static_cast<Number>(reference::unary<double>(EP_UNARY_digamma, static_cast<double>(x), 0, 0));
+}
+Range ep_lgamma(const Range& x) {
+  return with_error(of_values(x, x, [](Number v, Number) { return std::lgamma(v); }), bound_at(ROW(lgamma), x));
+}
+Range ep_digamma(const Range& x) {
+  return with_error(of_values(x, x, [](Number v, Number) { return digamma(v); }), bound_at(ROW(digamma), x));
 }
 Range ep_fma(const Range& x, const Range& y, const Range& z) { return ep_add(ep_mul(x, y), z); }
 

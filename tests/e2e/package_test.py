@@ -9,6 +9,7 @@ the project that `tenon new-provider` writes.
 import concurrent.futures
 import glob
 import json
+import math
 import os
 import re
 import shlex
@@ -38,6 +39,36 @@ int main(int, char** arguments) {
   }
   for (const tenon::Tensor& output : model.run(inputs)) std::cout << output.elements() << " elements" << std::endl;
 }
+"""
+
+
+# The ops of the example, from Python.
+PYTHON = """
+import copy, math, pickle, sys
+import tenon
+
+curves = tenon.ops.load(sys.argv[1])
+assert tenon.ops.load(sys.argv[1]) is curves and tenon.ops.curves is curves
+x = tenon.tensor([-1.0, 0.5, 2.0]).requires_grad_()
+y = curves.soft_clip(x, limit=2.0)
+y.backward(tenon.tensor([1.0, 1.0, 1.0]))
+def at(tensor, i):
+    return tenon.select(tensor.detach(), 0, i).item()
+for i, v in enumerate([-1.0, 0.5, 2.0]):
+    assert abs(at(y, i) - 2 * math.tanh(v / 2)) < 1e-6, (v, y)
+    assert abs(at(x.grad, i) - (1 - math.tanh(v / 2) ** 2)) < 1e-6, (v, x.grad)
+distance, number = curves.nearest_point(tenon.tensor([[0.0, 0.0], [3.0, 4.0]]), tenon.tensor([[3.0, 3.0]]))
+assert at(distance, 0) == 1 and at(number, 0) == 1
+assert not hasattr(tenon.ops, "curve")
+assert repr(curves.swish2) == "<op curves::swish2>" and "beta" in curves.swish2.__doc__
+assert copy.copy(curves.swish2) is curves.swish2 and pickle.loads(pickle.dumps(curves.swish2)) is curves.swish2
+try:
+    curves.staircase(x.detach(), "many")
+except tenon.Error as error:
+    assert "curves::staircase(): argument 'levels' must be int, not str" in str(error), error
+else:
+    raise AssertionError("a wrong argument was taken")
+print("all of it")
 """
 
 
@@ -91,6 +122,12 @@ class Package:
     def devices(self):
         return self.run(self.tool, "devices")
 
+    def refusal(self, *command, **extra):
+        """What a command that must fail prints on stderr."""
+        result = subprocess.run(command, capture_output=True, text=True, env=self.environment(**extra), cwd=self.work)
+        assert result.returncode != 0, f"{shlex.join(command)} should fail: {result.stdout}"
+        return result.stderr
+
     # ---- the claims ----
 
     def holds_what_readme_says(self):
@@ -135,6 +172,135 @@ class Package:
         lines = self.run(self.hello).splitlines()
         assert lines[1:] == EXPECTED, lines
         assert " on cpu:0" in lines[0], lines
+
+    def ops_from_outside_give_the_numbers_of_their_formulas(self):
+        self.ops_build = self.build_example("ops")
+        self.curves = os.path.join(self.ops_build, "libtenon_ops_curves.so")
+        self.dumped = os.path.join(self.work, "dumped")
+        printed = self.run(os.path.join(self.ops_build, "use_curves"), "cpu", TENON_DUMP=self.dumped)
+        self._check_curves(dict(line.split(": ", 1) for line in printed.splitlines() if not line.startswith("refused")))
+        refused = re.findall("^refused: (.*)$", printed, re.MULTILINE)
+        for sentence, found in zip((
+                "curves::staircase: levels is 1; it must be 2 or more.",
+                "curves::soft_clip: input is i64; it may be f32, f64.",
+                "There is no op called 'curves::soft_clop'; the nearest is 'curves::soft_clip'.",
+                "There is no op called 'curve::soft_clip': no library of ops 'curve' is loaded, but 'curves'."), refused, strict=True):
+            assert sentence in found, (sentence, found)
+
+    def _check_curves(self, printed):
+        x = [[-2, -0.75, 0.25], [0.5, 1, 3]]
+        flat, points = [v for row in x for v in row], x
+        def sigmoid(v):
+            return 1 / (1 + math.exp(-v))
+        def swish(v, beta):
+            return v * sigmoid(beta * v)
+        def softmax(row):
+            total = sum(math.exp(v) for v in row)
+            return [math.exp(v) / total for v in row]
+        def slope(function, v, step=1e-5):
+            return (function(v + step) - function(v - step)) / (2 * step)
+        def stairs(v, levels):
+            return min((-1 + 2 * i / (levels - 1) for i in range(levels)), key=lambda level: abs(level - v))
+        queries = [[0, 1, 2], [-3, -1, 0]]
+        apart = [[sum((a - b) ** 2 for a, b in zip(q, p)) for p in points] for q in queries]
+        def near(row, i, v):
+            moved = [list(p) for p in points]
+            moved[row][i] = v
+            return sum(min(sum((a - b) ** 2 for a, b in zip(q, p)) for p in moved) ** 2 for q in queries)
+        def log_row(row, i, v):
+            row = row[:i] + [v] + row[i + 1:]
+            return sum(math.log(s) ** 2 for s in softmax(row))
+        expected = {
+            "swish2": [swish(v, 1.5) for v in flat],
+            "by name": [swish(v, 1.5) for v in flat],
+            "soft_clip": [2 * math.tanh(row[i] / 2) for i in range(3) for row in x],
+            "staircase": [stairs(v, 5) for v in flat],
+            "row_softmax": softmax(x[0]) + softmax(x[1]),
+            "distance": [min(row) for row in apart],
+            "number": [row.index(min(row)) for row in apart],
+            "gradient of swish2": [slope(lambda u: swish(u, 1.5) ** 2, v) for v in flat],
+            "gradient of soft_clip": [slope(lambda u: (2 * math.tanh(u / 2)) ** 2, v) for v in flat],
+            "gradient of row_softmax": [slope(lambda u, row=row, i=i: log_row(row, i, u), row[i]) for row in x for i in range(3)],
+            "gradient of nearest_point": [slope(lambda u, row=row, i=i: near(row, i, u), x[row][i]) for row in range(2) for i in range(3)],
+        }
+        rows = [softmax([3 * swish(v, 1) for v in row]) for row in x]
+        expected["eager"] = [0.5 * math.tanh(s / 0.5) + stairs(v, 9) for s, v in zip(rows[0] + rows[1], flat)]
+        expected["compiled"] = expected["eager"]
+        expected["compiled, another size"] = expected["eager"][3:]
+        assert set(expected) == set(printed), set(expected) ^ set(printed)
+        for name, numbers in expected.items():
+            found = [float(word) for word in printed[name].split()]
+            assert len(found) == len(numbers), (name, found)
+            assert all(abs(a - b) <= 2e-5 * max(1, abs(b)) for a, b in zip(found, numbers)), (name, found, numbers)
+
+    def a_graph_with_ops_from_outside_is_printed_and_read(self):
+        texts = [path for path in glob.glob(os.path.join(self.dumped, "**", "*.txt"), recursive=True)
+                 if "curves::staircase(" in open(path).read()]
+        assert texts, "no text of a graph names an op of the library"
+        text = open(texts[0]).read()
+        assert "curves::soft_clip(" in text and "curves::row_softmax(" in text and "curves::swish2" not in text, text
+        known = self.run(self.tool, "graph", texts[0], "--run", "--device", "cpu", TENON_OPS_PATH=self.ops_build)
+        assert re.search(r"^output 0: f32 \[[12], 3\]: values", known, re.MULTILINE), known
+        unknown = self.refusal(self.tool, "graph", texts[0], "--run", "--device", "cpu")
+        assert "there is no op 'curves::" in unknown, unknown
+
+    def the_tool_lists_ops_from_outside(self):
+        for extra in ({"TENON_OPS_PATH": self.ops_build}, {}):
+            option = [] if extra else ["--ops", self.curves]
+            listed = json.loads(self.run(self.tool, "ops", "--json", "--device", "cpu", *option, **extra))["ops"]
+            found = {op["name"]: op["devices"]["cpu"]["dtypes"] for op in listed if op["name"].startswith("curves::")}
+            assert sorted(found) == [f"curves::{name}" for name in ("nearest_point", "row_softmax", "silu2", "soft_clip", "staircase", "swish2")], found
+            assert found["curves::soft_clip"]["f64"]["served"] == "native", found["curves::soft_clip"]
+            assert found["curves::soft_clip"]["i32"]["served"] == "refused", found["curves::soft_clip"]
+        shown = self.run(self.tool, "ops", "curves::staircase", "--ops", self.curves, "--device", "cpu")
+        assert "curves::staircase(Tensor input, int levels = 16)" in shown, shown
+        assert "no library of ops 'curves' is loaded" in self.refusal(self.tool, "ops", "curves::staircase")
+
+    def a_library_of_ops_that_does_not_fit_is_refused(self):
+        other = os.path.join(self.work, "libtenon_ops_other.so")
+        with open(self.curves, "rb") as file:
+            content = file.read()
+        version = self.run(self.tool, "--version").split()[1].encode()
+        with open(other, "wb") as file:
+            file.write(content.replace(version + b"\0", b"9" * len(version) + b"\0"))
+        refused = self.refusal(self.tool, "ops", "--ops", other)
+        assert f"was made for Tenon {'9' * len(version)}, and this is Tenon {version.decode()}." in refused, refused
+        shutil.copy(self.curves, other)
+        refused = self.refusal(self.tool, "ops", "--ops", self.curves, "--ops", other)
+        assert "holds the ops 'curves', and another library of this name was loaded before." in refused, refused
+        plugin = os.path.join(self.plugins, "libtenon_cpu.so")
+        assert "holds no ops" in self.refusal(self.tool, "ops", "--ops", plugin)
+        assert os.path.join(self.work, "none.so") in self.refusal(self.tool, "ops", "--ops", os.path.join(self.work, "none.so"))
+
+    def a_row_without_a_meaning_gets_the_sentence_of_the_generator(self):
+        source = os.path.join(self.work, "ops source")
+        path = os.path.join(source, "ops.yaml")
+        with open(path) as file:
+            text = file.read()
+        with open(path, "w") as file:
+            file.write(text.replace("infer: like_input", "infer: like_input\n    method: true", 1))
+        refused = subprocess.run([self.cmake, "--build", self.ops_build], capture_output=True, text=True, env=self.environment())
+        assert refused.returncode != 0 and "soft_clip: `method` is for Tenon's own ops" in refused.stdout, refused.stdout
+        with open(path, "w") as file:
+            file.write(text.replace("library: curves", "ours: curves"))
+        refused = self.refusal(self.cmake, "-S", source, "-B", self.ops_build)
+        assert "has no line `library: name`" in " ".join(refused.split()), refused
+        with open(path, "w") as file:
+            file.write(text)
+
+    def python_has_ops_from_outside(self):
+        with open(os.path.join(self.build, "CMakeCache.txt")) as file:
+            python = dict(re.findall(r"^(\w+):\w+=(.*)$", file.read(), re.MULTILINE)).get("TENON_PYTHON_USED")
+        if python is None:
+            print("    the Python package is not built, so tenon.ops is not tried")
+            return
+        program = os.path.join(self.work, "curves.py")
+        with open(program, "w") as file:
+            file.write(PYTHON)
+        extra = {"PYTHONPATH": os.path.join(self.build, "lib", "python"), "TENON_PLUGIN_PATH": self.plugins, "TENON_DEVICE": "cpu"}
+        assert self.run(python, program, self.curves, **extra) == "all of it\n"
+        listed = self.run(python, "-c", "import tenon; print(tenon.ops.curves.silu2)", TENON_OPS_PATH=self.ops_build, **extra)
+        assert listed == "<op curves::silu2>\n", listed
 
     def _by_pkg_config(self, package, source):
         """The program that `source` becomes with the flags of the package; None without pkg-config."""
@@ -377,7 +543,7 @@ class Package:
 
 def main():
     source, build, cmake, compiler = sys.argv[1:5]
-    claims = [name for name in vars(Package) if name[0] != "_" and name not in ("environment", "run", "build_example", "devices")]
+    claims = [name for name in vars(Package) if name[0] != "_" and name not in ("environment", "run", "build_example", "devices", "refusal")]
     failed = 0
     with tempfile.TemporaryDirectory() as work:
         package = Package(source, build, cmake, compiler, work)

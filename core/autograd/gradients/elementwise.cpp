@@ -1,5 +1,6 @@
 // Element-wise ops whose gradient is no expression.
 #include <cmath>
+#include <numbers>
 
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
@@ -40,6 +41,22 @@ void xlogy(const autograd::Backward& b) {
   if (b.wants(1)) {
     b.with(0, [&](const auto& input) { b.give(1, b.grad() * input / b.input(1)); });
   }
+}
+
+// The trigamma function: the recurrence up to 8, the asymptotic series beyond, and the reflection formula for negative
+// arguments (Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12).
+void digamma(const autograd::Backward& b) {
+  const Tensor& x = b.input(0);
+  const Tensor y = tenon::where(tenon::lt(x, 0), 1 - x, x);
+  Tensor sum = tenon::reciprocal(tenon::square(y));
+  for (int k = 1; k < 8; ++k) sum = sum + tenon::reciprocal(tenon::square(y + k));
+  const Tensor r = tenon::reciprocal(y + 8);
+  const Tensor w = tenon::square(r);
+  Tensor series = w * (5.0 / 66.0);
+  for (const double factor : {1.0 / 30.0, 1.0 / 42.0, 1.0 / 30.0, 1.0 / 6.0}) series = (factor - series) * w;
+  const Tensor positive = sum + r + w * 0.5 + series * r;
+  const Tensor mirror = tenon::square(std::numbers::pi / tenon::sin(x * std::numbers::pi));
+  b.give(0, b.grad() * tenon::where(tenon::lt(x, 0), mirror - positive, positive));
 }
 
 void pow(const autograd::Backward& b) {

@@ -1,4 +1,5 @@
 // Writes elementwise ops in simpler ops.
+#include "core/ops/attributes.h"
 #include "core/ops/decompose/result.h"
 #include "core/ops/ops.h"
 #include "core/ops/rules.h"
@@ -75,6 +76,18 @@ void decompose_clamp(const OpCall& call) {
 void decompose_fma(const OpCall& call) {
   const Tensor product = with_argument(call, 1, [&](const auto& other) { return mul(input(call, 0), other); });
   store(call, with_argument(call, 2, [&](const auto& addend) { return add(product, addend); }));
+}
+
+// A comparison with the positions along the new axis.
+void decompose_one_hot_values(const OpCall& call) {
+  const auto& at = call.attributes_as<DepthAttributes>();
+  const Tensor& index = input(call, 0);
+  Dims along = Dims::filled(index.rank() - at.axis + 1, 1);
+  along[0] = at.depth;
+  const Tensor positions = where(lt(index, Scalar(0)), add(index, Scalar(at.depth)), index);
+  const Tensor classes = reshape(arange(Scalar(at.depth), index.dtype(), index.device()), along);
+  const Tensor hit = eq(unsqueeze(positions, at.axis), classes);
+  store(call, cast(where(hit, call.scalars[1], call.scalars[0]), at.dtype));
 }
 
 }  // namespace tenon::ops

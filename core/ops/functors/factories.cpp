@@ -88,8 +88,7 @@ Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype,
 
 // `input`, whose elements must be in [0, number of classes). An element outside is an error here if the elements can be
 // read at once; otherwise it becomes a fault of the kernel that gathers them.
-Tensor within_classes(const Tensor& input, const Tensor& classes) {
-  const int64_t count = classes.elements();
+Tensor within_classes(const Tensor& input, int64_t count) {
   if (input.device().synchronous() && current_interpreter().host_value_known(input)) {
     for (const Tensor& extreme : {tenon::amin(input), tenon::amax(input)}) {
       const Scalar value = extreme.item();
@@ -101,6 +100,7 @@ Tensor within_classes(const Tensor& input, const Tensor& classes) {
   }
   // gather would count a negative index from the end, so a negative index becomes one past the end.
   const Tensor index = tenon::cast(input, DType::i64);
+  const Tensor classes = tenon::arange(count, DType::i64, input.device());
   return tenon::gather_slices(classes, 0, tenon::where(tenon::lt(index, Scalar(0)), Scalar(count), index));
 }
 
@@ -148,8 +148,7 @@ Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype, Device device)
 
 Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
   const Dims dims = value_or_throw(infer::checked("eye", Dims{n, m.value_or(n)}));
-  const Tensor rows = tenon::unsqueeze(tenon::arange(dims[0], DType::i64, device), 1);
-  return tenon::cast(tenon::eq(rows, tenon::arange(dims[1], DType::i64, rows.device())), dtype);
+  return tenon::one_hot_values(tenon::arange(dims[0], DType::i64, device), dims[1], -1, Scalar(0), Scalar(1), dtype);
 }
 
 namespace {
@@ -194,9 +193,8 @@ Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
   if (!is_integer(input.dtype())) {
     refuse("one_hot: input must be integers, not {}.", dtype_name(input.dtype()));
   }
-  const Tensor classes = tenon::arange(num_classes, DType::i64, input.device());
-  const Tensor checked = is_empty(input) ? input : within_classes(input, classes);
-  return tenon::cast(tenon::eq(tenon::unsqueeze(checked, -1), classes), dtype);
+  const Tensor checked = is_empty(input) ? input : within_classes(input, num_classes);
+  return tenon::one_hot_values(checked, num_classes, -1, Scalar(0), Scalar(1), dtype);
 }
 
 }  // namespace tenon::functors

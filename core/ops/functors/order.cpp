@@ -352,7 +352,9 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
     if (least < 0) refuse("{}: input has the element {}; none may be negative.", op, least);
     length = std::max(length, size_from(op, tenon::amax(input)) + 1);
   }
-  const Tensor ones = weights.defined() ? tenon::cast(weights, dtype) : tenon::ones_like(input, dtype);
+  const Tensor ones = weights.defined()
+                          ? tenon::cast(weights, dtype)
+                          : tenon::expand(tenon::ones(IntList(), dtype, input.device()), ShapeOf(input).list());
   return tenon::index_add(tenon::zeros(length, dtype, input.device()), 0, input, ones);
 }
 

@@ -46,12 +46,16 @@ Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device dev
 
 RandomRange given(int64_t seed, int64_t offset) { return {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}; }
 
-// The range of the next numbers for a tensor of shape `size`.
-RandomRange next(std::string_view op, IntList size, DType dtype) {
+// The range of the next numbers of `generator`, or of the default one, for a tensor of shape `size`.
+RandomRange next(std::string_view op, IntList size, DType dtype, Generator* generator) {
   const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   const auto count = static_cast<uint64_t>(element_count(dims));
   const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
+  if (generator != nullptr && host_watch != nullptr) {
+    refuse("{}: a recorded program draws from the default generator alone, so it cannot take one as an argument.", op);
+  }
+  if (generator != nullptr) return generator->reserve(blocks);
   return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
 }
 
@@ -74,10 +78,11 @@ Tensor philox_bits(IntList size, int64_t seed, int64_t offset, DType dtype, Devi
   return numbers(OpId::philox_bits, size, given(seed, offset), dtype, device);
 }
 
-Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device device) {
+Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device device, Generator* generator) {
   if (high <= low) refuse("randint: high is {}; it must be above low ({}).", high, low);
   const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const Tensor words = numbers(OpId::philox_bits, size, next("randint", size, DType::i64), DType::i64, device);
+  const Tensor words =
+      numbers(OpId::philox_bits, size, next("randint", size, DType::i64, generator), DType::i64, device);
   // The upper 63 bits are not negative, so the remainder is not either.
   const Tensor upper = tenon::bitwise_and(words, Scalar(std::numeric_limits<int64_t>::max()));
   const auto width = static_cast<int64_t>(std::min<uint64_t>(count, std::numeric_limits<int64_t>::max()));
@@ -89,25 +94,25 @@ Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype)
   return tenon::randint(low, high, input.dims(), dtype == DType::none ? input.dtype() : dtype, input.device());
 }
 
-Tensor normal(const Tensor& mean, const Tensor& std) {
+Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   require_defined("normal", "mean", mean);
   require_defined("normal", "std", std);
   const Tensor zeros = tenon::mul(tenon::add(mean, std), Scalar(0.0));
   const DType dtype = is_floating(zeros.dtype()) ? zeros.dtype() : DType::f32;
-  return tenon::add(tenon::mul(tenon::randn(zeros.dims(), dtype, zeros.device()), std), mean);
+  return tenon::add(tenon::mul(tenon::randn(zeros.dims(), dtype, zeros.device(), generator), std), mean);
 }
 
-Tensor exponential(const Tensor& input, double lambd) {
+Tensor exponential(const Tensor& input, double lambd, Generator* generator) {
   require_defined("exponential", "input", input);
   if (!(lambd > 0)) refuse("exponential: lambd is {}; it must be above 0.", lambd);
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
   // 1 - u is in (0, 1], so that its logarithm is finite.
-  const Tensor u = tenon::rand(input.dims(), dtype, input.device());
+  const Tensor u = tenon::rand(input.dims(), dtype, input.device(), generator);
   return tenon::mul(tenon::log1p(tenon::neg(u)), Scalar(-1 / lambd));
 }
 
 // Of exponential numbers divided by weights, the least is at each place as likely as its weight says.
-Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement) {
+Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, Generator* generator) {
   require_defined("multinomial", "input", input);
   if (input.rank() < 1 || input.rank() > 2) refuse("multinomial: input {} must have rank 1 or 2.", input.dims());
   if (num_samples < 1) refuse("multinomial: num_samples is {}; it must be at least 1.", num_samples);
@@ -120,39 +125,43 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement) {
   Tensor race;
   std::vector<Tensor> drawn;
   for (int64_t i = 0; i < num_samples; ++i) {
-    if (i == 0 || replacement) race = tenon::div(weights, tenon::exponential(weights));
+    if (i == 0 || replacement) race = tenon::div(weights, tenon::exponential(weights, 1.0, generator));
     drawn.push_back(tenon::argmax(race, -1, true));
     if (!replacement) race = tenon::scatter(race, -1, drawn.back(), Scalar(-1.0));
   }
   return tenon::concat(drawn, -1);
 }
 
-Tensor rand(IntList size, DType dtype, Device device) {
-  return numbers(OpId::philox_uniform, size, next("rand", size, dtype), dtype, device);
+Tensor rand(IntList size, DType dtype, Device device, Generator* generator) {
+  return numbers(OpId::philox_uniform, size, next("rand", size, dtype, generator), dtype, device);
 }
 
-Tensor randn(IntList size, DType dtype, Device device) {
-  return numbers(OpId::philox_normal, size, next("randn", size, DType::f32), dtype, device);
+Tensor randn(IntList size, DType dtype, Device device, Generator* generator) {
+  return numbers(OpId::philox_normal, size, next("randn", size, DType::f32, generator), dtype, device);
 }
 
-Tensor randperm(int64_t n, DType dtype, Device device) {
+Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   if (n < 0) refuse("randperm: n is {}; it must be at least 0.", n);
   if (!is_integer(dtype) && !is_floating(dtype)) refuse("randperm: {} does not hold numbers.", dtype_name(dtype));
   // Two of n random numbers of 64 bits are equal once in 2^65 / n^2 calls; their order is then that of their places.
-  const Tensor keys = numbers(OpId::philox_bits, n, next("randperm", n, DType::i64), DType::i64, device);
+  const Tensor keys = numbers(OpId::philox_bits, n, next("randperm", n, DType::i64, generator), DType::i64, device);
   return tenon::cast(tenon::argsort(keys, 0, false, true), dtype);
 }
 
-Tensor& uniform_(Tensor& input, double from, double to) {
+Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
   require_floating("uniform_", input);
   if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
-  return tenon::copy_(input, tenon::add(tenon::mul(tenon::rand_like(input), Scalar(to - from)), Scalar(from)));
+  return tenon::copy_(input, tenon::add(tenon::mul(tenon::rand(input.dims(), input.dtype(), input.device(), generator),
+                                                   Scalar(to - from)),
+                                        Scalar(from)));
 }
 
-Tensor& normal_(Tensor& input, double mean, double std) {
+Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {
   require_floating("normal_", input);
   if (!(std >= 0)) refuse("normal_: std is {}; it must be at least 0.", std);
-  return tenon::copy_(input, tenon::add(tenon::mul(tenon::randn_like(input), Scalar(std)), Scalar(mean)));
+  return tenon::copy_(
+      input, tenon::add(tenon::mul(tenon::randn(input.dims(), input.dtype(), input.device(), generator), Scalar(std)),
+                        Scalar(mean)));
 }
 
 Tensor rand_like(const Tensor& input, DType dtype) {
@@ -165,18 +174,19 @@ Tensor randn_like(const Tensor& input, DType dtype) {
   return tenon::randn(input.dims(), dtype == DType::none ? input.dtype() : dtype, input.device());
 }
 
-Tensor bernoulli(const Tensor& input) {
+Tensor bernoulli(const Tensor& input, Generator* generator) {
   require_defined("bernoulli", "input", input);
   if (!is_floating(input.dtype())) {
     refuse("bernoulli: input must be floating-point probabilities, not {}.", dtype_name(input.dtype()));
   }
-  return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device()), input), input.dtype());
+  return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device(), generator), input), input.dtype());
 }
 
-Tensor bernoulli(const Tensor& input, double p) {
+Tensor bernoulli(const Tensor& input, double p, Generator* generator) {
   require_defined("bernoulli", "input", input);
   if (!(p >= 0 && p <= 1)) refuse("bernoulli: p is {}; it must be within 0 and 1.", p);
-  return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device()), Scalar(p)), input.dtype());
+  return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device(), generator), Scalar(p)),
+                     input.dtype());
 }
 
 Tensor dropout(const Tensor& input, double p, bool training) {

@@ -9,6 +9,6 @@ namespace tenon::ops {
 // The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, nothing but scalars. A template
 // over OpCall and SymCall, instantiated for both.
 template <class Call>
-Status infer_elementwise(const Call& call, typename Call::Meta* output);
+TENON_API Status infer_elementwise(const Call& call, typename Call::Meta* output);
 
 }  // namespace tenon::ops

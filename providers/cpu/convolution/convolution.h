@@ -1,4 +1,4 @@
-// Convolutions with channels last over f32, and products by a constant matrix, on kernels of our own.
+// Convolutions over f32, most with channels last, and products by a constant matrix, on kernels of our own.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -25,6 +25,12 @@ struct TransposedConvolution {
 
 // As many groups as channels, each with one result, 1 or 2 spatial dims.
 struct DepthwiseConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// The same with channels first, and a stride of 1 or 2 along rows.
+struct DepthwisePlanes {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

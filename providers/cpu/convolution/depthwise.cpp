@@ -131,13 +131,8 @@ class DepthwisePrimitive final : public ep_primitive {
 }  // namespace
 
 Refusal DepthwiseConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (desc.attributes.convolution.transposed != 0) return Refusal::because("a transposed convolution");
   if (Refusal refusal = why_no_images(device, desc)) return refusal;
-  const int64_t groups = desc.attributes.convolution.groups;
-  if (groups == 1 || groups != operand(desc, EP_ROLE_SRC)->dims[1] || groups != desc.operands[0].dims[1]) {
-    return Refusal::because("%lld groups of several channels or results", static_cast<long long>(groups));
-  }
-  return {};
+  return why_not_depthwise(desc);
 }
 
 Refusal DepthwiseConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,

@@ -18,6 +18,16 @@ bool is_channels_last(const ep_operand_desc& operand) {
   return true;
 }
 
+// True if planes lie one after the other and fill their memory.
+bool is_channels_first(const ep_operand_desc& operand) {
+  int64_t step = 1;
+  for (int32_t axis = operand.rank; axis-- > 0;) {
+    if (operand.dims[axis] != 1 && operand.strides[axis] != step) return false;
+    step *= operand.dims[axis];
+  }
+  return true;
+}
+
 // True if the elements of `other` lie as those of DST.
 bool lies_as_dst(const ep_primitive_desc& desc, const ep_operand_desc& other) {
   const ep_operand_desc& dst = desc.operands[0];
@@ -106,7 +116,7 @@ Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc) 
   return why_no_tail(device, desc, finish_count(desc));
 }
 
-Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc) {
+Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Channels channels) {
   if (is_dynamic(desc)) return Refusal::because("convolutions are made for static dims");
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
@@ -118,9 +128,31 @@ Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc) {
     return Refusal::because("%d spatial dims of rank %d", attributes.spatial_rank, src->rank);
   }
   if (Refusal refusal = why_not_f32(desc)) return refusal;
-  if (!is_channels_last(*src) || !is_channels_last(desc.operands[0])) return Refusal::because("channels are not last");
+  const auto lies_so = channels == Channels::last ? is_channels_last : is_channels_first;
+  if (!lies_so(*src) || !lies_so(desc.operands[0]))
+    return Refusal::because("channels are not %s", channels == Channels::last ? "last" : "first");
   if (bias != nullptr && bias->dims[0] > 1 && bias->strides[0] != 1) return Refusal::because("a bias with a stride");
   return why_no_finisher(device, desc);
+}
+
+Refusal why_not_depthwise(const ep_primitive_desc& desc) {
+  if (desc.attributes.convolution.transposed != 0) return Refusal::because("a transposed convolution");
+  const int64_t groups = desc.attributes.convolution.groups;
+  if (groups == 1 || groups != operand(desc, EP_ROLE_SRC)->dims[1] || groups != desc.operands[0].dims[1]) {
+    return Refusal::because("%lld groups of several channels or results", static_cast<long long>(groups));
+  }
+  return {};
+}
+
+uint64_t penalty_of_planes(const ep_primitive_desc& desc) {
+  uint64_t bytes = 0;
+  for (const ep_operand_desc* moved : {&desc.operands[0], operand(desc, EP_ROLE_SRC)}) {
+    if (is_channels_last(*moved)) continue;
+    uint64_t size = static_cast<uint64_t>(dtype_size(moved->dtype));
+    for (int32_t axis = 0; axis < moved->rank; ++axis) size *= static_cast<uint64_t>(moved->dims[axis]);
+    bytes += size;
+  }
+  return bytes * 2 / 3;
 }
 
 Finisher::Finisher(const ep_device& device, const ep_primitive_desc& desc) : tail_(device, desc, finish_count(desc)) {

@@ -1,4 +1,4 @@
-// What both kinds of convolution with channels last share: sizes, operands, and what follows the sum.
+// What convolutions of images share: sizes, operands, and what follows the sum.
 #pragma once
 
 #include <vector>
@@ -33,8 +33,16 @@ Refusal why_not_f32(const ep_primitive_desc& desc);
 // Why the epilogues of `desc` can be neither a Finish nor a Tail. Pure.
 Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc);
 
-// Why `desc` is no f32 convolution with channels last and epilogues that we compute. Pure.
-Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc);
+enum class Channels : uint8_t { last, first };
+
+// Why `desc` is no f32 convolution with channels there and epilogues that we compute. Pure.
+Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Channels channels = Channels::last);
+
+// Why a convolution of images has not as many groups as channels and results, or is transposed. Pure.
+Refusal why_not_depthwise(const ep_primitive_desc& desc);
+
+// What the way to channels last and back costs: a reorder takes two thirds of the time of a copy (../README.md). Pure.
+uint64_t penalty_of_planes(const ep_primitive_desc& desc);
 
 // The epilogues of a descriptor: the first ones as a Finish, the others as a Tail.
 class Finisher {

@@ -1,4 +1,4 @@
-// The kernels of convolutions with channels last, per dispatch target.
+// The kernels of convolutions, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +62,24 @@ struct DepthwiseRow {
   Finish finish;  // `other` as DST, from the same place on
 };
 using DepthwiseKernel = void (*)(const DepthwiseRow& row);
+
+// A plane of results of a depthwise convolution with channels first. Pairs are along columns, then along rows.
+struct DepthwisePlane {
+  const float* src;
+  int64_t src_row;  // elements of a row
+  float* dst;
+  int64_t dst_rows;
+  int64_t dst_row;
+  const float* weights;  // row-major
+  float bias;
+  int64_t kernel[2], stride[2], dilation[2], pad[2];  // the stride along rows is 1 or 2
+  const int64_t* inside;                              // for each row of results, the taps [first, last) that meet SRC
+  int64_t begin, end;                                 // the results of a row all of whose taps lie within it
+  Finish finish;                                      // `other` as DST
+};
+using DepthwisePlaneKernel = void (*)(const DepthwisePlane& plane);
+DepthwisePlaneKernel depthwise_plane_kernel(SimdLevel level);
+
 DepthwiseKernel depthwise_kernel(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

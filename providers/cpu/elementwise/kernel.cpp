@@ -4,16 +4,25 @@
 
 namespace tenon::provider::cpu {
 
+namespace {
+
+bool has_vectors(int32_t dtype) { return dtype == EP_DTYPE_f32 || dtype == EP_DTYPE_f64; }
+
+}  // namespace
+
 MapKernel unary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
-  return dtype == EP_DTYPE_f32 ? f32_unary_kernel(level, op) : scalar_unary_kernel(op, dtype);
+  const MapKernel kernel = has_vectors(dtype) ? vector_unary_kernel(level, op, dtype) : MapKernel{};
+  return kernel.function != nullptr ? kernel : scalar_unary_kernel(level, op, dtype);
 }
 
 MapKernel binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
-  return dtype == EP_DTYPE_f32 ? f32_binary_kernel(level, op) : scalar_binary_kernel(op, dtype);
+  const MapKernel kernel = has_vectors(dtype) ? vector_binary_kernel(level, op, dtype) : MapKernel{};
+  return kernel.function != nullptr ? kernel : scalar_binary_kernel(level, op, dtype);
 }
 
 MapKernel ternary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
-  return dtype == EP_DTYPE_f32 ? f32_ternary_kernel(level, op) : scalar_ternary_kernel(op, dtype);
+  const MapKernel kernel = has_vectors(dtype) ? vector_ternary_kernel(level, op, dtype) : MapKernel{};
+  return kernel.function != nullptr ? kernel : scalar_ternary_kernel(level, op, dtype);
 }
 
 }  // namespace tenon::provider::cpu

@@ -38,12 +38,13 @@ MapKernel unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 
-// The three functions above choose from these: vector kernels over f32, and scalar kernels over the other types.
-MapKernel f32_unary_kernel(SimdLevel level, int32_t op);
-MapKernel f32_binary_kernel(SimdLevel level, int32_t op);
-MapKernel f32_ternary_kernel(SimdLevel level, int32_t op);
-MapKernel scalar_unary_kernel(int32_t op, int32_t dtype);
-MapKernel scalar_binary_kernel(int32_t op, int32_t dtype);
-MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype);
+// The three functions above choose from these: vector kernels over f32 and f64, and scalar kernels over the other
+// types, and over f64 at the level `baseline`, where the vector kernels have no function.
+MapKernel vector_unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+MapKernel vector_binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+MapKernel vector_ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+MapKernel scalar_unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+MapKernel scalar_binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+MapKernel scalar_ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 
 }  // namespace tenon::provider::cpu

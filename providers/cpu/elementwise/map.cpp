@@ -42,6 +42,7 @@ class Walk {
     const bool whole = direct && (stream_ == nullptr || context_.stream || plan.function == nullptr);
     length_ = std::min(inner_, whole ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
+    by_rows_ = whole && per_row_ == 1 && shape.rank > 1 && plan.function != nullptr;
     for (int32_t i = 1; i < plan.count; ++i) {
       if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);
     }
@@ -60,6 +61,11 @@ class Walk {
     int64_t index[EP_MAX_RANK] = {};
     const char* row[map_max_operands];
     seek(begin / per_row_, index, row);
+    if (by_rows_) {
+      run_rows(index, row, end - begin);
+      if (stream_ != nullptr) store_fence();
+      return;
+    }
     int64_t part = begin % per_row_;
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t start = part * length_;
@@ -142,6 +148,32 @@ class Walk {
     if (!direct_[0]) dst.convert(to, inner_strides_[0], blocks_[0], 1, n);
   }
 
+  // Whole rows that the kernel reads and writes in place: one call each, and nothing else along the axis before the
+  // last.
+  void run_rows(int64_t* index, const char** row, int64_t rows) {
+    const int32_t axis = shape_.rank - 2;
+    int64_t steps[map_max_operands] = {};
+    for (int32_t i = 0; i < plan_.count; ++i)
+      steps[i] = plan_.operands[i].scalar ? 0 : shape_.strides[i][axis] * plan_.operands[i].size;
+    while (rows > 0) {
+      const int64_t run = std::min(rows, shape_.dims[axis] - index[axis]);
+      char* to = const_cast<char*>(row[0]);
+      const char* from[map_max_operands - 1] = {};
+      for (int32_t i = 1; i < plan_.count; ++i) from[i - 1] = plan_.operands[i].scalar ? blocks_[i] : row[i];
+      for (int64_t r = 0; r < run; ++r) {
+        const void* const sources[map_max_operands - 1] = {from[0], from[1], from[2]};
+        plan_.function(to, sources, inner_, context_);
+        to += steps[0];
+        for (int i = 0; i < map_max_operands - 1; ++i) from[i] += steps[i + 1];
+      }
+      rows -= run;
+      if (rows == 0) return;
+      for (int32_t i = 0; i < plan_.count; ++i) row[i] += (run - 1) * steps[i];
+      index[axis] += run - 1;
+      next_row(index, row);
+    }
+  }
+
   // A plan without a kernel is a copy. One conversion is enough where either operand has the type of the block.
   void move_block(const char* const* row, int64_t start, int64_t n, char* to) {
     const MapOperand& dst = plan_.operands[0];
@@ -170,6 +202,7 @@ class Walk {
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis
+  bool by_rows_ = false;
   int64_t inner_strides_[map_max_operands] = {};
   char* base_[map_max_operands] = {};
   bool direct_[map_max_operands] = {};
@@ -249,7 +282,7 @@ void read_shape(const MapPlan& plan, const ep_shape* shapes, MapShape* shape) {
 }  // namespace
 
 MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_primitive_desc& desc)
-    : plan_(plan), stream_copy_(row_kernels(on.simd).stream_copy) {
+    : plan_(plan), stream_copy_(stream_copy_kernel(on.simd)) {
   short_run_possible_ = true;
   for (int32_t i = 0; i < plan.count; ++i) short_run_possible_ = short_run_possible_ && plan.operands[i].direct;
   if (is_dynamic(desc)) return;

@@ -1,11 +1,19 @@
 // The binary scalar functions over every type but f32. Integer divisions note their faults.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/elementwise/scalar_binary.cpp"
+#include "hwy/foreach_target.h"
+//
 #include "ep_api/ep_api.h"
+#include "hwy/highway.h"
 #include "providers/cpu/elementwise/kernel.h"
 #include "providers/cpu/elementwise/scalar_types.h"
 #include "sdk/provider/scalar_rows.h"
 
-namespace tenon::provider::cpu {
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
+
+constexpr bool fuses = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
 template <class T>
 [[gnu::noinline]] void note_fault(const T* x, const T* y, int64_t n, MapContext& context) {
@@ -49,12 +57,34 @@ MapFunction function_of(int32_t op) {
 
 }  // namespace
 
-MapKernel scalar_binary_kernel(int32_t op, int32_t dtype) {
+MapFunction scalar_binary_function(int32_t op, int32_t dtype) {
+  return for_scalar_type<fuses>(dtype, [op](auto type) { return function_of<decltype(type)>(op); });
+}
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+namespace {
+
+MapFunction scalar_binary_function(SimdLevel level, int32_t op, int32_t dtype) {
+  if (dtype == EP_DTYPE_f64) level = SimdLevel::baseline;
+  return TENON_CPU_DISPATCH(level, scalar_binary_function)(op, dtype);
+}
+
+}  // namespace
+
+MapKernel scalar_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
   const bool one_by_one =
       facts.checks_divisor || op == EP_BINARY_pow;  // the compiler turns the other functions into vectors
-  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }),
-          facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000, one_by_one ? "plain" : "simd", false};
+  return {scalar_binary_function(level, op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000,
+          one_by_one ? "plain" : "simd", false};
 }
 
 }  // namespace tenon::provider::cpu
+#endif

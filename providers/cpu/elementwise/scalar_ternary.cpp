@@ -1,12 +1,20 @@
 // The ternary scalar functions over every type but f32. `where` only moves elements, so its kernels differ by element
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/elementwise/scalar_ternary.cpp"
+#include "hwy/foreach_target.h"
+//
 // size.
 #include "ep_api/ep_api.h"
+#include "hwy/highway.h"
 #include "providers/cpu/elementwise/kernel.h"
 #include "providers/cpu/elementwise/scalar_types.h"
 #include "sdk/provider/scalar_rows.h"
 
-namespace tenon::provider::cpu {
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
+
+constexpr bool fuses = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
 template <int32_t op, class X, class T>
 void loop(void* dst, const void* const* src, int64_t n, MapContext&) {
@@ -61,9 +69,30 @@ MapFunction function_of(int32_t op) {
 
 }  // namespace
 
-MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype) {
-  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), dtype, 600, "simd",
-          false};
+MapFunction scalar_ternary_function(int32_t op, int32_t dtype) {
+  return for_scalar_type<fuses>(dtype, [op](auto type) { return function_of<decltype(type)>(op); });
+}
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+namespace {
+
+MapFunction scalar_ternary_function(SimdLevel level, int32_t op, int32_t dtype) {
+  if (dtype == EP_DTYPE_f64) level = SimdLevel::baseline;
+  return TENON_CPU_DISPATCH(level, scalar_ternary_function)(op, dtype);
+}
+
+}  // namespace
+
+MapKernel scalar_ternary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
+  return {scalar_ternary_function(level, op, dtype), dtype, 600, "simd", false};
 }
 
 }  // namespace tenon::provider::cpu
+#endif

@@ -9,8 +9,8 @@
 namespace tenon::provider::cpu {
 
 // Calls `choose` with a value of the C++ type that stands for `dtype` and returns its result; NULL if `dtype` is no
-// compute type.
-template <class Choose>
+// compute type. A target that `fuses` products and sums would give other bits of f64, so it gets NULL there.
+template <bool fuses, class Choose>
 MapFunction for_scalar_type(int32_t dtype, Choose choose) {
   switch (dtype) {
     case EP_DTYPE_bool: return choose(bool());
@@ -22,7 +22,11 @@ MapFunction for_scalar_type(int32_t dtype, Choose choose) {
     case EP_DTYPE_u16: return choose(uint16_t());
     case EP_DTYPE_u32: return choose(uint32_t());
     case EP_DTYPE_u64: return choose(uint64_t());
-    case EP_DTYPE_f64: return choose(double());
+    case EP_DTYPE_f64:
+      if constexpr (fuses)
+        return nullptr;
+      else
+        return choose(double());
     default: return nullptr;
   }
 }

@@ -76,6 +76,19 @@ HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int
   for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
 }
 
+// ConvertTo saturates.
+HWY_INLINE void row(int32_t* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<hn::ScalableTag<float>> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto x = hn::LoadU(d, in + i);
+    hn::StoreU(hn::IfThenElseZero(hn::RebindMask(di, hn::Eq(x, x)), hn::ConvertTo(di, x)), di, out + i);
+  }
+  for (; i < n; ++i) out[i] = saturate<int32_t>(in[i]);
+}
+
 HWY_INLINE void row(Bf16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
   const auto* bits_in = reinterpret_cast<const uint32_t*>(in);
   for (int64_t i = 0; i < n; ++i) {

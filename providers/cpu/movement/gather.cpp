@@ -7,6 +7,7 @@
 #include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
+#include "providers/cpu/movement/tile.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -38,14 +39,6 @@ void pick_known(char* dst, const char* src, const int64_t* positions, int64_t n)
   for (int64_t i = 0; i < n; ++i) out[i] = from[positions[i]];
 }
 
-// dst[i] = src[-i]
-template <class T>
-void reverse(char* dst, const char* src, int64_t n) {
-  T* __restrict out = reinterpret_cast<T*>(dst);
-  const T* __restrict from = reinterpret_cast<const T*>(src) - n + 1;
-  for (int64_t i = 0; i < n; ++i) out[i] = from[n - 1 - i];
-}
-
 using Pick = void (*)(char*, const char*, const char*, int64_t, int64_t, int64_t, int64_t, BadIndex*);
 
 template <class Index>
@@ -60,19 +53,13 @@ Pick pick_of_size(int32_t size) {
 }
 
 using PickKnown = void (*)(char*, const char*, const int64_t*, int64_t);
-using Reverse = void (*)(char*, const char*, int64_t);
 
-struct RowKernels {
-  PickKnown pick;
-  Reverse reverse;
-};
-
-RowKernels row_kernels_of_size(int32_t size) {
+PickKnown pick_known_of_size(int32_t size) {
   switch (size) {
-    case 1: return {pick_known<uint8_t>, reverse<uint8_t>};
-    case 2: return {pick_known<uint16_t>, reverse<uint16_t>};
-    case 4: return {pick_known<uint32_t>, reverse<uint32_t>};
-    default: return {pick_known<uint64_t>, reverse<uint64_t>};
+    case 1: return pick_known<uint8_t>;
+    case 2: return pick_known<uint16_t>;
+    case 4: return pick_known<uint32_t>;
+    default: return pick_known<uint64_t>;
   }
 }
 
@@ -134,15 +121,15 @@ class GatherPrimitive final : public ep_primitive {
       const int64_t rows = outer_src.count();
       const auto known = known_positions(rows, count, index_base, stride, src.dims[axis_]);
       if (!known.empty()) {
-        const RowKernels kernels = row_kernels_of_size(size_);
-        const bool reversed = is_reversed(known);
+        const PickKnown pick = pick_known_of_size(size_);
+        const ReverseFunction reverse = is_reversed(known) ? reverse_function(device->simd, size_) : nullptr;
         return pick_rows(rows, count, [&](int64_t row, int64_t begin, int64_t n) {
           char* target = to + (outer_dst.offset(row) + begin) * size_;
           const char* source = from + outer_src.offset(row) * size_;
-          if (reversed)
-            kernels.reverse(target, source + known[static_cast<size_t>(begin)] * size_, n);
+          if (reverse != nullptr)
+            reverse(target, source + known[static_cast<size_t>(begin)] * size_, n);
           else
-            kernels.pick(target, source, known.data() + begin, n);
+            pick(target, source, known.data() + begin, n);
         });
       }
       return pick_rows(outer_src.count(), count, [&](int64_t row, int64_t begin, int64_t n) {

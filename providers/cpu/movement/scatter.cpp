@@ -27,9 +27,13 @@ T combined(T x, T update) {
   }
 }
 
-// What happens to a place: one(place, update), or row(place, update, n) for n of both side by side.
+// What happens to a place: one(place, update), or row(place, update, n) for n of both side by side. One that
+// keeps_place may work on a copy of a place, a `Place`, until the next update goes elsewhere.
 template <class U>
 struct Move {
+  using Place = U;
+  static constexpr bool keeps_place = false;
+
   void one(char* place, const char* update) const {
     *reinterpret_cast<U*>(place) = *reinterpret_cast<const U*>(update);
   }
@@ -40,6 +44,9 @@ struct Move {
 
 template <int32_t op, class T>
 struct Combine {
+  static constexpr bool keeps_place = true;
+  using Place = T;
+
   void one(char* place, const char* update) const {
     T& x = *reinterpret_cast<T*>(place);
     x = combined<op>(x, *reinterpret_cast<const T*>(update));
@@ -54,6 +61,8 @@ struct Combine {
 // Updates of another type than the places have.
 template <int32_t op, class T>
 struct Convert {
+  using Place = T;
+  static constexpr bool keeps_place = true;
   const RowFormat& format;
 
   void one(char* place, const char* update) const { row(place, update, 1); }
@@ -65,6 +74,85 @@ struct Convert {
     }
   }
 };
+
+// n updates, the i-th of which goes to one of the places `low` to `high` of line i. Steps are in bytes, that of indices
+// in elements.
+struct Strip {
+  const char* indices;
+  int64_t index_step;
+  const char* updates;
+  int64_t update_step;
+  char* places;
+  int64_t place_step;  // from a position to the next one
+  int64_t line_step;   // 0: all updates go into one line
+  int64_t n;
+  int64_t length;
+  int64_t low, high;
+};
+
+// Updates first to last, one after the other. What goes outside of [low, high) goes to a place of nobody instead, so
+// that no branch depends on an index. `dense`: all steps are those of lists.
+template <class Index, class Apply, bool dense, bool whole>
+void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad, const Apply& apply) {
+  constexpr int64_t size = sizeof(typename Apply::Place);
+  const int64_t index_step = dense ? 1 : strip.index_step;
+  const int64_t update_step = dense ? size : strip.update_step;
+  const int64_t place_step = dense ? size : strip.place_step;
+  const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
+  const uint64_t width = static_cast<uint64_t>(strip.high - strip.low);
+  typename Apply::Place nobody[16] = {};
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t given = indices[i * index_step];
+    const int64_t position = given + (given >> 63 & strip.length);
+    char* place = strip.places + position * place_step;
+    if (!dense) place += i * strip.line_step;
+    if (static_cast<uint64_t>(position) >= static_cast<uint64_t>(strip.length)) {
+      bad->note(given, strip.length);
+      continue;
+    }
+    if (!whole) {
+      char* const away = reinterpret_cast<char*>(nobody + i % 16);
+      place = static_cast<uint64_t>(position - strip.low) < width ? place : away;
+    }
+    apply.one(place, strip.updates + i * update_step);
+  }
+}
+
+// A span of updates to one place, as a look at its ends suggests. Returns how many there were.
+template <class Index, class Apply>
+int64_t scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply& apply) {
+  const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
+  const int64_t position = indices[first * strip.index_step];
+  if (strip.line_step != 0 || position != indices[(last - 1) * strip.index_step]) return 0;
+  if (position < strip.low || position >= strip.high) return 0;
+  auto* const place = reinterpret_cast<typename Apply::Place*>(strip.places + position * strip.place_step);
+  typename Apply::Place value = *place;
+  int64_t i = first;
+  for (; i < last && indices[i * strip.index_step] == position; ++i) {
+    apply.one(reinterpret_cast<char*>(&value), strip.updates + i * strip.update_step);
+  }
+  *place = value;
+  return i - first;
+}
+
+// Equal positions one after the other do not wait for each other's stores.
+template <class Index, class Apply>
+void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
+  constexpr int64_t size = sizeof(typename Apply::Place);
+  constexpr int64_t span = 256;
+  const bool whole = strip.low == 0 && strip.high == strip.length;
+  const bool dense =
+      strip.index_step == 1 && strip.update_step == size && strip.place_step == size && strip.line_step == 0;
+  const auto run = !dense  ? whole ? scatter_span<Index, Apply, false, true> : scatter_span<Index, Apply, false, false>
+                    : whole ? scatter_span<Index, Apply, true, true>
+                           : scatter_span<Index, Apply, true, false>;
+  for (int64_t first = 0; first < strip.n;) {
+    const int64_t last = std::min(first + span, strip.n);
+    const int64_t done = Apply::keeps_place ? scatter_equals<Index>(strip, first, last, apply) : 0;
+    if (first + done < last) run(strip, first + done, last, bad, apply);
+    first = last;
+  }
+}
 
 // The updates as [outer, axis, inner], each with axes of its own; of elements, `axis` has the updates along it, and
 // outer and inner are the lanes along which an index stays.
@@ -229,15 +317,20 @@ class ScatterPrimitive final : public ep_primitive {
       return resolve_index(index_at(indices, at, wide_indices_), walk.length, bad);
     };
     const auto within = [&](int64_t position) { return position >= range.low && position < range.high; };
+    const int64_t index_size = wide_indices_ ? 8 : 4;
+    Strip strip{};
+    strip.place_step = walk.stride * place_size;
+    strip.length = walk.length;
+    strip.low = range.low;
+    strip.high = range.high;
     if (lists && range.end - range.begin == 1 && walk.inner_updates.count() == 1) {
-      const int64_t index_step = walk.along_indices.strides[0];
-      const int64_t update_step = walk.along_updates.strides[0] * size_;
-      const int64_t place_step = walk.stride * place_size;
-      for (int64_t a = 0; a < along; ++a) {
-        const int64_t position = resolve(first_index + a * index_step);
-        if (within(position)) apply.one(base + position * place_step, from + a * update_step);
-      }
-      return;
+      strip.indices = indices + first_index * index_size;
+      strip.index_step = walk.along_indices.strides[0];
+      strip.updates = from;
+      strip.update_step = walk.along_updates.strides[0] * size_;
+      strip.places = base;
+      strip.n = along;
+      return scatter_strip_of(strip, bad, apply);
     }
     for (int64_t a = 0; a < along; ++a) {
       const int64_t index_offset = first_index + walk.along_indices.offset(a);
@@ -249,18 +342,31 @@ class ScatterPrimitive final : public ep_primitive {
                   range.end - range.begin);
         continue;
       }
-      const bool one_axis = walk.inner_updates.rank == 1;
+      if (!slices && walk.inner_updates.rank == 1) {
+        strip.index_step = walk.inner_indices.strides[0];
+        strip.indices = indices + (index_offset + range.begin * strip.index_step) * index_size;
+        strip.update_step = walk.inner_updates.strides[0] * size_;
+        strip.updates = line + range.begin * strip.update_step;
+        strip.line_step = walk.inner_dst.strides[0] * place_size;
+        strip.places = base + range.begin * strip.line_step;
+        strip.n = range.end - range.begin;
+        scatter_strip_of(strip, bad, apply);
+        continue;
+      }
       for (int64_t i = range.begin; i < range.end; ++i) {
         if (!slices) {
-          position =
-              resolve(index_offset + (one_axis ? i * walk.inner_indices.strides[0] : walk.inner_indices.offset(i)));
+          position = resolve(index_offset + walk.inner_indices.offset(i));
           if (!within(position)) continue;
         }
-        const int64_t place = one_axis ? i * walk.inner_dst.strides[0] : walk.inner_dst.offset(i);
-        const int64_t update = one_axis ? i * walk.inner_updates.strides[0] : walk.inner_updates.offset(i);
-        apply.one(base + (position * walk.stride + place) * place_size, line + update * size_);
+        apply.one(base + (position * walk.stride + walk.inner_dst.offset(i)) * place_size,
+                  line + walk.inner_updates.offset(i) * size_);
       }
     }
+  }
+  template <class Apply>
+  void scatter_strip_of(const Strip& strip, BadIndex* bad, const Apply& apply) const {
+    if (wide_indices_) return scatter_strip<int64_t>(strip, bad, apply);
+    scatter_strip<int32_t>(strip, bad, apply);
   }
 
   // The same by coordinates. Lanes are cut among threads where there are many, else ranges of the first coordinate.

@@ -1,4 +1,4 @@
-// Transposed tiles, compiled once per dispatch target: vectors of a few columns are interleaved.
+// Transposed tiles and reversed rows, compiled once per dispatch target: vectors of a few columns are interleaved.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/movement/tile.cpp"
 #include "hwy/foreach_target.h"
@@ -43,7 +43,29 @@ void fill_tile(void* row, const void* from, int64_t src_stride, int64_t rows, in
   }
 }
 
+template <class T>
+void reverse_row(void* row, const void* last, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* out = static_cast<T*>(row);
+  const T* from = static_cast<const T*>(last);
+  int64_t i = 0;
+  if constexpr (sizeof(T) >= 4) {
+    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Reverse(d, hn::LoadU(d, from - i - lanes + 1)), d, out + i);
+  }
+  for (; i < n; ++i) out[i] = from[-i];
+}
+
 }  // namespace
+
+ReverseFunction chosen_reverse(int32_t size) {
+  switch (size) {
+    case 1: return reverse_row<uint8_t>;
+    case 2: return reverse_row<uint16_t>;
+    case 4: return reverse_row<uint32_t>;
+    default: return reverse_row<uint64_t>;
+  }
+}
 
 TileFunction chosen_tile(int32_t size) {
   switch (size) {
@@ -63,6 +85,10 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::provider::cpu {
 
 TileFunction tile_function(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_tile)(size); }
+
+ReverseFunction reverse_function(SimdLevel level, int32_t size) {
+  return TENON_CPU_DISPATCH(level, chosen_reverse)(size);
+}
 
 }  // namespace tenon::provider::cpu
 #endif

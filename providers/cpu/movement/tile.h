@@ -1,4 +1,4 @@
-// Transposes tiles of elements by vectors, per dispatch target.
+// Transposes tiles of elements, and reverses rows of them, by vectors, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,11 @@ using TileFunction = void (*)(void* row, const void* src, int64_t src_stride, in
 
 // Of elements of 1, 2, 4 or 8 bytes.
 TileFunction tile_function(SimdLevel level, int32_t size);
+
+// row[i] = last[-i] for i < n.
+using ReverseFunction = void (*)(void* row, const void* last, int64_t n);
+
+// Of elements of 1, 2, 4 or 8 bytes.
+ReverseFunction reverse_function(SimdLevel level, int32_t size);
 
 }  // namespace tenon::provider::cpu

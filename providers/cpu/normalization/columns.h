@@ -1,4 +1,4 @@
-// softmax along an axis whose neighbours in memory belong to other rows: f32, per dispatch target.
+// softmax along an axis whose neighbours in memory belong to other rows, and of rows of doubles; per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,17 @@ inline constexpr int64_t softmax_columns = 64;
 
 // dst = softmax of each of `n` columns (or its logarithm): the `rows` elements of a column are src_stride and
 // dst_stride apart.
-// `buffer` holds rows * softmax_columns floats. `dst` may be `src`.
-using SoftmaxColumns = void (*)(float* dst, int64_t dst_stride, const float* src, int64_t src_stride, float* buffer,
-                                int64_t rows, int64_t n, bool log);
+// `buffer` holds rows * softmax_columns elements. `dst` may be `src`.
+template <class T>
+using SoftmaxColumns = void (*)(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, T* buffer, int64_t rows,
+                                int64_t n, bool log);
 
-SoftmaxColumns softmax_columns_kernel(SimdLevel level);
+struct SoftmaxKernels {
+  SoftmaxColumns<float> columns;
+  SoftmaxColumns<double> wide_columns;                                    // NULL where there are no vectors of double
+  void (*wide_row)(double* dst, const double* src, int64_t n, bool log);  // `dst` may be `src`
+};
+
+SoftmaxKernels softmax_kernels(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

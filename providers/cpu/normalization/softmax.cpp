@@ -1,7 +1,5 @@
 // softmax and log-softmax along one axis.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "providers/cpu/normalization/columns.h"
@@ -12,22 +10,13 @@
 namespace tenon::provider::cpu {
 namespace {
 
-void softmax_f64(double* dst, const double* src, int64_t n, bool log) {
-  double most = -std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < n; ++i) most = std::fmax(most, src[i]);
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += std::exp(src[i] - most);
-  const double log_sum = std::log(sum);
-  for (int64_t i = 0; i < n; ++i) dst[i] = log ? src[i] - most - log_sum : std::exp(src[i] - most) / sum;
-}
-
 class SoftmaxPrimitive final : public RowPrimitive {
  public:
   SoftmaxPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 2),
         format_(desc.operands[0].dtype, on.simd),
         kernels_(row_kernels(on.simd)),
-        columns_(softmax_columns_kernel(on.simd)),
+        softmax_(softmax_kernels(on.simd)),
         mask_(1U << desc.attributes.softmax.axis),
         log_(desc.attributes.softmax.log != 0) {}
 
@@ -39,7 +28,10 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const Axes dst_outer = axes_of(dst, mask_, false);
     const Axes src_outer = axes_of(src, mask_, false);
     if (has_columns(dst_row, src_row, dst_outer, src_outer)) {
-      columns(launch, dst_row, src_row, dst_outer, src_outer);
+      if (format_.compute == EP_DTYPE_f64)
+        columns<double>(launch, softmax_.wide_columns, dst_row, src_row, dst_outer, src_outer);
+      else
+        columns<float>(launch, softmax_.columns, dst_row, src_row, dst_outer, src_outer);
       return EP_STATUS_OK;
     }
     const int64_t rows = dst_outer.count();
@@ -81,12 +73,14 @@ class SoftmaxPrimitive final : public RowPrimitive {
   // True if neighbours in memory, of both operands, belong to different rows.
   bool has_columns(const Axes& dst_row, const Axes& src_row, const Axes& dst, const Axes& src) const {
     const int32_t last = dst.rank - 1;
-    return format_.compute == EP_DTYPE_f32 && last >= 0 && dst.strides[last] == 1 && src.strides[last] == 1 &&
-           dst.dims[last] > 1 && dst_row.strides[0] > 1 && src_row.strides[0] > 1;
+    const bool there = format_.compute == EP_DTYPE_f32 || softmax_.wide_columns != nullptr;
+    return there && last >= 0 && dst.strides[last] == 1 && src.strides[last] == 1 && dst.dims[last] > 1 &&
+           dst_row.strides[0] > 1 && src_row.strides[0] > 1;
   }
 
-  void columns(const ep_launch& launch, const Axes& dst_row, const Axes& src_row, const Axes& dst,
-               const Axes& src) const {
+  template <class T>
+  void columns(const ep_launch& launch, SoftmaxColumns<T> kernel, const Axes& dst_row, const Axes& src_row,
+               const Axes& dst, const Axes& src) const {
     char* to = address_of(launch.operands[0]);
     const char* from = address_of(launch.operands[1]);
     const int64_t length = dst.dims[dst.rank - 1];
@@ -94,8 +88,8 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const int64_t units = dst.count() / length * blocks;
     const int64_t rows = dst_row.dims[0];
     parallel(device->threads, dst.count() * rows / 2, [&](int32_t part, int32_t parts) {
-      std::vector<float> buffer(static_cast<size_t>((format_.same ? 1 : 2) * rows * softmax_columns));
-      float* wide = buffer.data() + rows * softmax_columns;  // of a narrow type
+      std::vector<T> buffer(static_cast<size_t>((format_.same ? 1 : 2) * rows * softmax_columns));
+      T* wide = buffer.data() + rows * softmax_columns;  // of a narrow type
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t start = unit % blocks * softmax_columns;
         const int64_t first = unit / blocks * length + start;
@@ -103,13 +97,13 @@ class SoftmaxPrimitive final : public RowPrimitive {
         char* target = to + dst.offset(first) * format_.size;
         const char* source = from + src.offset(first) * format_.size;
         if (format_.same) {
-          columns_(reinterpret_cast<float*>(target), dst_row.strides[0], reinterpret_cast<const float*>(source),
-                   src_row.strides[0], buffer.data(), rows, n, log_);
+          kernel(reinterpret_cast<T*>(target), dst_row.strides[0], reinterpret_cast<const T*>(source),
+                 src_row.strides[0], buffer.data(), rows, n, log_);
           continue;
         }
         for (int64_t row = 0; row < rows; ++row)
           format_.read(wide + row * softmax_columns, 1, source + row * src_row.strides[0] * format_.size, 1, n);
-        columns_(wide, softmax_columns, wide, softmax_columns, buffer.data(), rows, n, log_);
+        kernel(wide, softmax_columns, wide, softmax_columns, buffer.data(), rows, n, log_);
         for (int64_t row = 0; row < rows; ++row)
           format_.write(target + row * dst_row.strides[0] * format_.size, 1, wide + row * softmax_columns, 1, n);
       }
@@ -118,7 +112,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
 
   void compute(char* to, const void* from, char* spare, int64_t n, bool stream) const {
     if (format_.compute == EP_DTYPE_f64) {
-      return softmax_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from), n, log_);
+      return softmax_.wide_row(reinterpret_cast<double*>(to), static_cast<const double*>(from), n, log_);
     }
     kernels_.softmax(reinterpret_cast<float*>(to), static_cast<const float*>(from), reinterpret_cast<float*>(spare), n,
                      log_, stream);
@@ -126,7 +120,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
 
   RowFormat format_;
   RowKernels kernels_;
-  SoftmaxColumns columns_;
+  SoftmaxKernels softmax_;
   uint32_t mask_;
   bool log_;
 };
@@ -147,7 +141,8 @@ Refusal Softmax::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Softmax::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed element by element");
+  if (desc.operands[0].dtype == EP_DTYPE_f64 && device.simd == SimdLevel::baseline)
+    return Refusal::because("f64 is computed element by element");
   return why_not(device, desc, info);
 }
 

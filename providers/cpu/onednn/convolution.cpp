@@ -8,6 +8,7 @@
 // constant and the host has them packed.
 #include <algorithm>
 
+#include "providers/cpu/convolution/images.h"
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/threads/lease.h"
@@ -143,18 +144,6 @@ bool runs_as_given(const ep_primitive_desc& desc, const Window& window) {
   return is_pointwise(desc, window) && post_op_count(desc) == 0;
 }
 
-// What the reorders of SRC and DST cost a launch, for operands that are not channels-last. oneDNN brings a tensor into
-// another order in two thirds of the time of our copy (README.md).
-uint64_t penalty_of(const ep_primitive_desc& desc) {
-  if (runs_as_given(desc, window_of(desc))) return 0;
-  uint64_t bytes = 0;
-  for (const ep_operand_desc* moved : {&desc.operands[0], operand(desc, EP_ROLE_SRC)}) {
-    const memory::desc given = operand_layout(*moved, 0);
-    if (given != channels_last(given.dims())) bytes += given.get_size();
-  }
-  return bytes * 2 / 3;
-}
-
 }  // namespace
 
 Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -179,7 +168,7 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
     }
   }
   if (Refusal refusal = why_no_epilogues(device, desc)) return refusal;
-  info.penalty_bytes = penalty_of(desc);
+  info.penalty_bytes = runs_as_given(desc, window_of(desc)) ? 0 : penalty_of_planes(desc);
   return {};
 }
 

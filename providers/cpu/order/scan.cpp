@@ -2,139 +2,17 @@
 // one row after the other. Else a line is read in pieces; of a long line every chunk is first combined alone, so that
 // several threads can go on from there. Chunks have one length, whatever the number of threads.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
+#include "providers/cpu/order/scan_states.h"
 #include "providers/cpu/threads/lease.h"
-#include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t piece = 512;             // elements that are converted at a time
 constexpr int64_t chunk_length = 1 << 15;  // of a long line
-constexpr int64_t lanes_at_once = 256;
-
-// --- states: what is known of the elements so far ---
-
-// The least and the greatest integer of a dtype, as bits.
-struct Ends {
-  uint64_t least = 0, greatest = 0;
-
-  explicit Ends(int32_t dtype) {
-    const int32_t bits = dtype == EP_DTYPE_bool ? 1 : 8 * dtype_size(dtype);
-    const uint64_t all = ~UINT64_C(0) >> (64 - bits);
-    const bool is_signed = dtype_class(dtype) == DTypeClass::INT;
-    greatest = is_signed ? all >> 1 : all;
-    least = is_signed ? ~greatest : 0;
-  }
-};
-
-template <class T, class Wide>
-struct Sum {
-  using Element = T;
-  using State = Wide;
-  static constexpr bool has_positions = false;
-  static constexpr bool is_quick = true;  // several runs at once pay
-  static State start(const Ends&) { return 0; }
-  static State next(State sum, T x, int64_t) { return sum + static_cast<Wide>(x); }
-  static State join(State a, State b) { return a + b; }
-  static T value(State sum) { return static_cast<T>(sum); }
-  static int64_t position(State) { return 0; }
-};
-
-template <class T, class Wide>
-struct Product {
-  using Element = T;
-  using State = Wide;
-  static constexpr bool has_positions = false;
-  static constexpr bool is_quick = true;
-  static State start(const Ends&) { return 1; }
-  static State next(State product, T x, int64_t) { return product * static_cast<Wide>(x); }
-  static State join(State a, State b) { return a * b; }
-  static T value(State product) { return static_cast<T>(product); }
-  static int64_t position(State) { return 0; }
-};
-
-// One of them, or an infinity.
-template <class T>
-T end_of(bool greatest, const Ends& ends) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const T inf = std::numeric_limits<T>::infinity();
-    return greatest ? inf : -inf;
-  } else {
-    return static_cast<T>(greatest ? ends.greatest : ends.least);
-  }
-}
-
-template <class T, bool greatest>
-struct Extreme {
-  using Element = T;
-  using State = T;
-  static constexpr bool has_positions = false;
-  static constexpr bool is_quick = true;
-  static State start(const Ends& ends) { return end_of<T>(!greatest, ends); }
-  static State next(State x, T y, int64_t) { return greatest ? scalar::ep_max(x, y) : scalar::ep_min(x, y); }
-  static State join(State x, State y) { return next(x, y, 0); }
-  static T value(State x) { return x; }
-  static int64_t position(State) { return 0; }
-};
-
-template <class T, bool greatest>
-struct ExtremeAt {
-  struct State {
-    T value;
-    int64_t position;
-  };
-  using Element = T;
-  static constexpr bool has_positions = true;
-  static constexpr bool is_quick = false;
-  static State start(const Ends& ends) { return {end_of<T>(!greatest, ends), -1}; }
-  // Value and position apart: a state that is copied whole waits for both of its stores.
-  static void advance(T y, int64_t at, T* value, int64_t* position) {
-    const bool replaces =
-        *position < 0 || scalar::ep_isnan(y) || (!scalar::ep_isnan(*value) && (greatest ? y >= *value : y <= *value));
-    *value = replaces ? y : *value;
-    *position = replaces ? at : *position;
-  }
-  static State next(State state, T y, int64_t position) {
-    advance(y, position, &state.value, &state.position);
-    return state;
-  }
-  static State join(State a, State b) { return b.position < 0 ? a : next(a, b.value, b.position); }
-  static T value(State state) { return state.value; }
-  static int64_t position(State state) { return state.position; }
-};
-
-// The greatest element, and the sum of exp of the distances to it.
-template <class T>
-struct LogSumExp {
-  struct State {
-    double most;
-    double sum;
-  };
-  using Element = T;
-  static constexpr bool has_positions = false;
-  static constexpr bool is_quick = false;
-  static State start(const Ends&) { return {-std::numeric_limits<double>::infinity(), 0}; }
-  static State next(State state, T x, int64_t) { return join(state, {static_cast<double>(x), 1}); }
-  static State join(State a, State b) {
-    if (std::isnan(a.most) || b.sum == 0) return a;
-    if (std::isnan(b.most) || a.sum == 0) return b;
-    if (a.most < b.most) std::swap(a, b);
-    if (std::isinf(a.most)) return a;
-    return {a.most, a.sum + b.sum * std::exp(b.most - a.most)};
-  }
-  static T value(State state) {
-    if (state.sum == 0 || std::isinf(state.most)) return static_cast<T>(state.most);
-    return static_cast<T>(state.most + std::log(state.sum));
-  }
-  static int64_t position(State) { return 0; }
-};
-
-// --- the primitive ---
 
 class ScanPrimitive final : public ep_primitive {
  public:
@@ -143,8 +21,9 @@ class ScanPrimitive final : public ep_primitive {
         at_(desc.attributes.scan),
         src_(find_operand(desc, EP_ROLE_SRC)),
         positions_(find_operand(desc, EP_ROLE_DST_INDICES)),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         ends_(desc.operands[0].dtype),
+        kernels_(&scan_kernels(on.simd)),
         threads_(on.threads) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
@@ -189,7 +68,8 @@ class ScanPrimitive final : public ep_primitive {
     const Lines positions(desc_, launch, positions_, at_.axis);
     const int32_t lane = src.outer.rank - 1;
     const bool lanes = lane >= 0 && src.stride != 1 && src.outer.strides[lane] == 1 && src.outer.dims[lane] >= 8;
-    if (lanes) return by_lanes<Op>(src, dst, positions);
+    constexpr bool likes_lines = has_line<Op> && !has_lanes<Op> && !Op::is_quick;
+    if (lanes && !likes_lines && src.length <= INT32_MAX) return by_lanes<Op>(src, dst, positions);
     const int64_t count = src.outer.count();
     const int64_t cost = src.length * (Op::is_quick ? 1 : 4);
     if (count < threads_ && src.length >= 2 * chunk_length) {
@@ -224,6 +104,9 @@ class ScanPrimitive final : public ep_primitive {
       if (c + 1 < chunks) stretch<Op, false>(src, dst, positions, line, begin, end, &states[c]);
     });
     typename Op::State state = Op::start(ends_);
+    if (!std::all_of(states, states + chunks, Op::joins)) {
+      return stretch<Op, true>(src, dst, positions, line, 0, src.length, &state);
+    }
     for (int64_t c = 0; c < chunks; ++c) {
       const typename Op::State here = states[c];
       states[c] = state;
@@ -245,6 +128,7 @@ class ScanPrimitive final : public ep_primitive {
     int64_t places[Op::has_positions ? piece : 1];
     const char* const from = src.line(line);
     char* const to = dst.line(line);
+    const bool places_in_place = at_.reverse == 0 && positions.stride == 1;
     for (int64_t at = begin; at < end; at += piece) {
       const int64_t n = std::min(piece, end - at);
       const int64_t low = at_.reverse != 0 ? src.length - at - n : at;
@@ -257,11 +141,16 @@ class ScanPrimitive final : public ep_primitive {
       }
       const bool in_place = writes && format_.same && dst.stride == 1 && at_.reverse == 0;
       T* const y = in_place ? reinterpret_cast<T*>(to) + low : made;
-      combine<Op, writes>(x, y, places, n, low, state);
+      int64_t* into = places;
+      if constexpr (Op::has_positions && writes) {
+        if (places_in_place) into = reinterpret_cast<int64_t*>(positions.line(line)) + low;
+      }
+      combine<Op, writes>(x, y, into, n, low, state);
       if constexpr (!writes) continue;
       if (at_.reverse != 0) std::reverse(made, made + n);
       if (!in_place) format_.write(to + low * dst.stride * format_.size, dst.stride, made, 1, n);
       if constexpr (Op::has_positions) {
+        if (places_in_place) continue;
         if (at_.reverse != 0) std::reverse(places, places + n);
         auto* const line_positions = reinterpret_cast<int64_t*>(positions.line(line)) + low * positions.stride;
         for (int64_t i = 0; i < n; ++i) line_positions[i * positions.stride] = places[i];
@@ -274,6 +163,19 @@ class ScanPrimitive final : public ep_primitive {
   void combine(const typename Op::Element* x, typename Op::Element* y, int64_t* places, int64_t n, int64_t low,
                typename Op::State* carry) const {
     using State = typename Op::State;
+    if constexpr (has_line<Op>) {
+      const auto kernel = Op::line(*kernels_);
+      if constexpr (Op::has_positions) {
+        const int64_t step = at_.reverse != 0 ? -1 : 1;
+        kernel(x, writes ? y : nullptr, places, n, step < 0 ? low + n - 1 : low, step, carry);
+      } else if constexpr (std::is_same_v<typename Op::Element, int64_t>) {
+        kernel(reinterpret_cast<const uint64_t*>(x), reinterpret_cast<uint64_t*>(writes ? y : nullptr), n, carry,
+               at_.exclusive != 0);
+      } else {
+        kernel(x, writes ? y : nullptr, n, carry, at_.exclusive != 0);
+      }
+      return;
+    }
     State state = *carry;
     if constexpr (Op::is_quick) {
       // Four runs at once, since the next state of one run waits for the last.
@@ -348,53 +250,52 @@ class ScanPrimitive final : public ep_primitive {
   // Blocks of lanes along the last of the other axes.
   template <class Op>
   void by_lanes(const Lines& src, const Lines& dst, const Lines& positions) const {
-    using T = typename Op::Element;
     const int32_t lane = src.outer.rank - 1;
     const int64_t width = src.outer.dims[lane];
-    const int64_t blocks = (width + lanes_at_once - 1) / lanes_at_once;
-    const int64_t count = src.outer.count() / width;
-    const int64_t lane_stride = dst.outer.strides[lane];
-    const int64_t places_stride = positions ? positions.outer.strides[lane] : 0;
-    const int64_t cost = count * width * src.length * (Op::is_quick ? 1 : 4);
+    const int64_t blocks = (width + LaneStates<Op>::most - 1) / LaneStates<Op>::most;
+    const int64_t units = src.outer.count() / width * blocks;
+    const int64_t cost = src.outer.count() * src.length * (Op::is_quick ? 1 : 4);
     parallel(threads_, cost, [&](int32_t part, int32_t parts) {
-      alignas(64) T given[lanes_at_once];
-      alignas(64) T made[lanes_at_once];
-      typename Op::State states[lanes_at_once];
-      const int64_t units = count * blocks;
+      LaneStates<Op> states(*kernels_, ends_, at_.exclusive != 0);
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-        const int64_t first = unit / blocks * width + unit % blocks * lanes_at_once;
-        const int64_t n = std::min(lanes_at_once, width - unit % blocks * lanes_at_once);
-        const char* const from = src.line(first);
-        char* const to = dst.line(first);
-        std::fill_n(states, n, Op::start(ends_));
-        for (int64_t i = 0; i < src.length; ++i) {
-          const int64_t at = at_.reverse != 0 ? src.length - 1 - i : i;
-          const char* const row = from + at * src.stride * format_.size;
-          const T* x = given;
-          if (format_.same) {
-            x = reinterpret_cast<const T*>(row);
-          } else {
-            format_.read(given, 1, row, 1, n);
-          }
-          if (at_.exclusive != 0) {
-            for (int64_t l = 0; l < n; ++l) {
-              made[l] = Op::value(states[l]);
-              states[l] = Op::next(states[l], x[l], at);
-            }
-          } else {
-            for (int64_t l = 0; l < n; ++l) {
-              states[l] = Op::next(states[l], x[l], at);
-              made[l] = Op::value(states[l]);
-            }
-          }
-          format_.write(to + at * dst.stride * format_.size, lane_stride, made, 1, n);
-          if constexpr (Op::has_positions) {
-            auto* const places = reinterpret_cast<int64_t*>(positions.line(first)) + at * positions.stride;
-            for (int64_t l = 0; l < n; ++l) places[l * places_stride] = Op::position(states[l]);
-          }
-        }
+        const int64_t begin = unit % blocks * LaneStates<Op>::most;
+        lanes_of_block<Op>(src, dst, positions, unit / blocks * width + begin,
+                           std::min(LaneStates<Op>::most, width - begin), &states);
       }
     });
+  }
+
+  // Lines first to first + n, which lie side by side.
+  template <class Op>
+  void lanes_of_block(const Lines& src, const Lines& dst, const Lines& positions, int64_t first, int64_t n,
+                      LaneStates<Op>* states) const {
+    using T = typename Op::Element;
+    alignas(64) T given[LaneStates<Op>::most];
+    alignas(64) T made[LaneStates<Op>::most];
+    int64_t found[Op::has_positions ? LaneStates<Op>::most : 1];
+    const int32_t lane = src.outer.rank - 1;
+    const int64_t dst_step = dst.outer.strides[lane];
+    const int64_t places_step = positions ? positions.outer.strides[lane] : 0;
+    const char* const from = src.line(first);
+    char* const to = dst.line(first);
+    states->restart(n);
+    for (int64_t i = 0; i < src.length; ++i) {
+      const int64_t at = at_.reverse != 0 ? src.length - 1 - i : i;
+      const char* const row = from + at * src.stride * format_.size;
+      char* const out = to + at * dst.stride * format_.size;
+      const bool in_place = format_.same && dst_step == 1;
+      T* const y = in_place ? reinterpret_cast<T*>(out) : made;
+      if (!format_.same) format_.read(given, 1, row, 1, n);
+      const T* const x = format_.same ? reinterpret_cast<const T*>(row) : given;
+      if constexpr (Op::has_positions) {
+        auto* const places = reinterpret_cast<int64_t*>(positions.line(first)) + at * positions.stride;
+        states->step(x, y, places_step == 1 ? places : found, at);
+        for (int64_t l = 0; l < n && places_step != 1; ++l) places[l * places_step] = found[l];
+      } else {
+        states->step(x, y, found, at);
+      }
+      if (!in_place) format_.write(out, dst_step, made, 1, n);
+    }
   }
 
   ep_primitive_desc desc_;
@@ -402,6 +303,7 @@ class ScanPrimitive final : public ep_primitive {
   int32_t src_, positions_;
   RowFormat format_;
   Ends ends_;
+  const ScanKernels* kernels_;
   int32_t threads_;
 };
 

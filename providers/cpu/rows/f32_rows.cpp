@@ -238,15 +238,14 @@ void normalize(float* dst, const float* src, const float* mean, const float* fac
       [&](int64_t i) HWY_ATTR { dst[i] = (src[i] - mean[i]) * factor[i] + shift[i]; });
 }
 
+}  // namespace
+
 void stream_copy(float* dst, const float* src, int64_t n) {
   transform(dst, src, n, true, [](V x, int64_t) HWY_ATTR { return x; });
 }
 
-}  // namespace
-
 const RowKernels& row_table() {
-  static constexpr RowKernels table = {softmax, softmax_rows, layer_norm, rms_norm,
-                                       moments, affine,       normalize,  stream_copy};
+  static constexpr RowKernels table = {softmax, softmax_rows, layer_norm, rms_norm, moments, affine, normalize};
   return table;
 }
 
@@ -259,6 +258,8 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::provider::cpu {
 
 const RowKernels& row_kernels(SimdLevel level) { return TENON_CPU_DISPATCH(level, row_table)(); }
+
+StreamCopy stream_copy_kernel(SimdLevel level) { return TENON_CPU_DISPATCH(level, stream_copy); }
 
 void store_fence() { hwy::FlushStream(); }
 

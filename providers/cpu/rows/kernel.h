@@ -12,6 +12,7 @@ inline constexpr int64_t stream_bytes = 16 * 1024 * 1024;
 
 // Copies n floats past the cache. The writing thread calls store_fence before another thread reads them.
 using StreamCopy = void (*)(float* dst, const float* src, int64_t n);
+StreamCopy stream_copy_kernel(SimdLevel level);
 void store_fence();
 
 // Partial results of a long row are combined in double, so that a sum of millions of floats keeps the precision of f32.
@@ -35,7 +36,6 @@ struct RowKernels {
   // 0).
   void (*normalize)(float* dst, const float* src, const float* mean, const float* factor, const float* shift,
                     int64_t step, int64_t n);
-  StreamCopy stream_copy;
 };
 
 const RowKernels& row_kernels(SimdLevel level);

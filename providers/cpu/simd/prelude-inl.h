@@ -14,183 +14,13 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "providers/cpu/simd/exact-inl.h"
+#include "providers/cpu/simd/f64_prelude-inl.h"
 #include "sdk/provider/prelude.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class V>
-using DOf = hn::DFromV<V>;
-template <class V>
-using MOf = hn::Mask<DOf<V>>;
-
-template <class V>
-HWY_INLINE V lit(double value) {
-  return hn::Set(DOf<V>(), static_cast<hn::TFromD<DOf<V>>>(value));
-}
-// x * y + z
-template <class V>
-HWY_INLINE V madd(V x, V y, V z) {
-  return hn::MulAdd(x, y, z);
-}
-template <class V>
-HWY_INLINE V madd(V x, V y, double z) {
-  return hn::MulAdd(x, y, lit<V>(z));
-}
-
-template <class V, class F>
-HWY_INLINE V lanewise(V x, F function) {
-  const DOf<V> d;
-  HWY_ALIGN float lanes[hn::MaxLanes(DOf<V>())];
-  hn::Store(x, d, lanes);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = function(lanes[i]);
-  return hn::Load(d, lanes);
-}
-template <class V, class F>
-HWY_INLINE V lanewise(V x, V y, F function) {
-  const DOf<V> d;
-  HWY_ALIGN float x_lanes[hn::MaxLanes(DOf<V>())];
-  HWY_ALIGN float y_lanes[hn::MaxLanes(DOf<V>())];
-  hn::Store(x, d, x_lanes);
-  hn::Store(y, d, y_lanes);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) x_lanes[i] = function(x_lanes[i], y_lanes[i]);
-  return hn::Load(d, x_lanes);
-}
-
-// Exact operations.
-
-template <class V>
-HWY_INLINE V ep_add(V x, V y) {
-  return hn::Add(x, y);
-}
-template <class V>
-HWY_INLINE V ep_sub(V x, V y) {
-  return hn::Sub(x, y);
-}
-template <class V>
-HWY_INLINE V ep_mul(V x, V y) {
-  return hn::Mul(x, y);
-}
-template <class V>
-HWY_INLINE V ep_div(V x, V y) {
-  return hn::Div(x, y);
-}
-template <class V>
-HWY_INLINE V ep_sqrt(V x) {
-  return hn::Sqrt(x);
-}
-template <class V>
-HWY_INLINE V ep_neg(V x) {
-  return hn::Neg(x);
-}
-template <class V>
-HWY_INLINE V ep_abs(V x) {
-  return hn::Abs(x);
-}
-template <class V>
-HWY_INLINE V ep_fma(V x, V y, V z) {
-  return hn::MulAdd(x, y, z);
-}
-
-template <class V>
-HWY_INLINE MOf<V> ep_isnan(V x) {
-  return hn::IsNaN(x);
-}
-template <class V>
-HWY_INLINE MOf<V> ep_isinf(V x) {
-  return hn::Eq(hn::Abs(x), lit<V>(std::numeric_limits<double>::infinity()));
-}
-template <class V>
-HWY_INLINE MOf<V> ep_eq(V x, V y) {
-  return hn::Eq(x, y);
-}
-template <class V>
-HWY_INLINE MOf<V> ep_ne(V x, V y) {
-  return hn::Not(hn::Eq(x, y));  // Highway's own Ne is ordered on some targets: false on NaN
-}
-template <class V>
-HWY_INLINE MOf<V> ep_lt(V x, V y) {
-  return hn::Lt(x, y);
-}
-template <class V>
-HWY_INLINE MOf<V> ep_le(V x, V y) {
-  return hn::Le(x, y);
-}
-template <class V>
-HWY_INLINE MOf<V> ep_gt(V x, V y) {
-  return hn::Gt(x, y);
-}
-template <class V>
-HWY_INLINE MOf<V> ep_ge(V x, V y) {
-  return hn::Ge(x, y);
-}
-template <class V>
-HWY_INLINE MOf<V> ep_truth(V x) {
-  return hn::Not(hn::Eq(x, lit<V>(0)));
-}
-template <class M>
-HWY_INLINE M ep_land(M x, M y) {
-  return hn::And(x, y);
-}
-template <class M>
-HWY_INLINE M ep_lor(M x, M y) {
-  return hn::Or(x, y);
-}
-template <class M>
-HWY_INLINE M ep_lxor(M x, M y) {
-  return hn::Xor(x, y);
-}
-template <class M>
-HWY_INLINE M ep_lnot(M x) {
-  return hn::Not(x);
-}
-template <class M, class V>
-HWY_INLINE V ep_select(M condition, V x, V y) {
-  return hn::IfThenElse(condition, x, y);
-}
-
-// The instruction of x86 gives y if one of them is NaN.
-template <class V>
-HWY_INLINE V ep_max(V x, V y) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Max(x, y));
-#else
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Gt(x, y), x, y));
-#endif
-}
-template <class V>
-HWY_INLINE V ep_min(V x, V y) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Min(x, y));
-#else
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(x, y), x, y));
-#endif
-}
-
-// Every float from 2^23 on is an integer. Below 2^23 a result of 0 takes the sign of the argument.
-template <class V, class F>
-HWY_INLINE V round_by(V x, F function) {
-  const V magnitude = hn::Abs(x);
-  const V rounded = hn::CopySign(function(x), x);
-  return hn::IfThenElse(hn::Lt(magnitude, lit<V>(8388608.0)), rounded, x);
-}
-template <class V>
-HWY_INLINE V ep_floor(V x) {
-  return round_by(x, [](V v) HWY_ATTR { return hn::Floor(v); });
-}
-template <class V>
-HWY_INLINE V ep_ceil(V x) {
-  return round_by(x, [](V v) HWY_ATTR { return hn::Ceil(v); });
-}
-template <class V>
-HWY_INLINE V ep_trunc(V x) {
-  return round_by(x, [](V v) HWY_ATTR { return hn::Trunc(v); });
-}
-template <class V>
-HWY_INLINE V ep_rint(V x) {
-  return round_by(x, [](V v) HWY_ATTR { return hn::Round(v); });
-}
 
 // 2^n for a vector of whole numbers within [-126, 127].
 template <class V>
@@ -228,12 +58,36 @@ HWY_INLINE V exp_tail(V r) {
   return madd(p, r, 5.0000001201e-1);
 }
 
+#if HWY_TARGET == HWY_AVX3
+// y * 2^n for whole n, rounded once.
+HWY_INLINE hn::Vec512<float> times_power_of_two(hn::Vec512<float> y, hn::Vec512<float> n) {
+  return hn::Vec512<float>{_mm512_scalef_ps(y.raw, n.raw)};
+}
+HWY_INLINE hn::Vec256<float> times_power_of_two(hn::Vec256<float> y, hn::Vec256<float> n) {
+  return hn::Vec256<float>{_mm256_scalef_ps(y.raw, n.raw)};
+}
+template <size_t N>
+HWY_INLINE hn::Vec128<float, N> times_power_of_two(hn::Vec128<float, N> y, hn::Vec128<float, N> n) {
+  return hn::Vec128<float, N>{_mm_scalef_ps(y.raw, n.raw)};
+}
+#endif
 template <class V>
 HWY_INLINE V ep_exp(V x) {
+#if HWY_TARGET == HWY_AVX3
+  // One instruction multiplies by 2^n, however far n goes. The bounds keep NaN, since the instruction behind Min and
+  // Max gives its second argument then.
+  const V bounded = hn::Min(lit<V>(130.0), hn::Max(lit<V>(-150.0), x));
+  const V shifter = lit<V>(12582912.0);
+  const V n = hn::Sub(hn::MulAdd(bounded, lit<V>(1.44269504088896341), shifter), shifter);
+  const V r = hn::NegMulAdd(n, lit<V>(-2.12194440e-4), hn::NegMulAdd(n, lit<V>(0.693359375), bounded));
+  const V p = hn::Add(madd(exp_tail(r), hn::Mul(r, r), r), lit<V>(1));
+  return times_power_of_two(p, n);
+#else
   const V clamped = hn::Min(hn::Max(x, lit<V>(-104.0)), lit<V>(89.0));
   const Reduced<V> e = reduce_by_ln2(clamped);
   const V y = hn::Add(madd(exp_tail(e.r), hn::Mul(e.r, e.r), e.r), lit<V>(1));
   return hn::IfThenElse(hn::IsNaN(x), x, scale(y, e.n));
+#endif
 }
 
 // exp of an argument within [-86, 88]: the result needs no clamp and is not denormal.
@@ -381,7 +235,7 @@ HWY_INLINE V ep_erf(V x) {
   p = madd(p, t, -6.34846687e-1);
   p = madd(p, t, -1.28717512e-1);
   p = madd(p, t, hn::Neg(t));
-  const V large = hn::Sub(lit<V>(1), exp_of_bounded(p));
+  const V large = hn::Sub(lit<V>(1), exp_of_nonpositive(p));
   V q = lit<V>(-5.96761703e-4);
   q = madd(q, s, 4.99119423e-3);
   q = madd(q, s, -2.67681349e-2);
@@ -393,28 +247,36 @@ HWY_INLINE V ep_erf(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-#define TENON_LANEWISE(name)                                                                     \
-  template <class V>                                                                             \
-  HWY_INLINE V lanewise_##name(V x) {                                                            \
-    return lanewise(x, [](float lane) HWY_ATTR { return tenon::provider::scalar::name(lane); }); \
-  }
-#define TENON_LANEWISE_2(name)                                                                            \
-  template <class V>                                                                                      \
-  HWY_INLINE V lanewise_##name(V x, V y) {                                                                \
-    return lanewise(x, y, [](float p, float q) HWY_ATTR { return tenon::provider::scalar::name(p, q); }); \
-  }
-TENON_LANEWISE(ep_sin)
-TENON_LANEWISE(ep_cos)
-TENON_LANEWISE(ep_tan)
-TENON_LANEWISE(ep_sinh)
-TENON_LANEWISE(ep_cosh)
-TENON_LANEWISE(ep_asinh)
-TENON_LANEWISE(ep_acosh)
-TENON_LANEWISE(ep_atanh)
-TENON_LANEWISE_2(ep_pow)
-TENON_LANEWISE_2(ep_fmod)
-#undef TENON_LANEWISE
-#undef TENON_LANEWISE_2
+// exp(-a^2) (1 + p(q)) / (1 + 2 a), a = |x|, q = (a - 2) / (a + 2) (N. Juffa's erfcf). What the square, the quotient q
+// and the division lost is put back.
+template <class V>
+HWY_INLINE V ep_erfc(V x) {
+  const V one = lit<V>(1);
+  const V a = hn::Min(hn::Abs(x), lit<V>(10.5));
+  V r = hn::Div(one, hn::Add(a, lit<V>(2)));
+  V q = hn::Mul(hn::Sub(a, lit<V>(2)), r);
+  const V rest = hn::NegMulAdd(q, a, hn::NegMulAdd(hn::Add(q, one), lit<V>(2), a));
+  q = madd(r, rest, q);
+  V p = lit<V>(-4.01139259e-4);
+  p = madd(p, q, -1.23075210e-3);
+  p = madd(p, q, 1.31355342e-3);
+  p = madd(p, q, 8.63227434e-3);
+  p = madd(p, q, -8.05991981e-3);
+  p = madd(p, q, -5.42046614e-2);
+  p = madd(p, q, 1.64055392e-1);
+  p = madd(p, q, -1.66031361e-1);
+  p = madd(p, q, -9.27639827e-2);
+  p = madd(p, q, 2.76978403e-1);
+  r = hn::Div(one, hn::Add(hn::Add(a, a), one));
+  q = madd(p, r, r);
+  const V lost = madd(hn::NegMulAdd(q, a, lit<V>(0.5)), lit<V>(2), hn::Sub(p, q));
+  r = madd(lost, r, q);
+  const V square = hn::Mul(a, a);
+  const V bell = ep_exp(hn::Neg(square));
+  const V part = hn::Mul(r, bell);
+  const V result = madd(part, hn::NegMulAdd(a, a, square), part);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(x, lit<V>(0)), hn::Sub(lit<V>(2), result), result));
+}
 
 // asin for |x| <= 1/2 (Cephes, asinf).
 template <class V>
@@ -789,6 +651,23 @@ HWY_INLINE V ep_floor_div(V x, V y) {
   const V result = hn::IfThenElse(hn::Eq(quotient, zero), hn::CopySign(zero, ratio), floored);
   return hn::IfThenElse(hn::Eq(y, zero), ratio, result);
 }
+// Of these the double dialect has what f32 needs.
+#if TENON_IN_DOUBLE
+#define TENON_BY_DOUBLE(name)                                     \
+  template <class V>                                              \
+  HWY_INLINE V name(V x) {                                        \
+    return in_double(x, [](auto w) HWY_ATTR { return name(w); }); \
+  }
+#else
+#define TENON_BY_DOUBLE(name)  \
+  template <class V>           \
+  HWY_INLINE V name(V x) {     \
+    return lanewise_##name(x); \
+  }
+#endif
+TENON_BY_DOUBLE(ep_lgamma)
+TENON_BY_DOUBLE(ep_digamma)
+#undef TENON_BY_DOUBLE
 #undef TENON_IN_DOUBLE
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE

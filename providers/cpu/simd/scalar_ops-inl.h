@@ -1,5 +1,5 @@
-// The scalar functions of ep_api/scalar_ops.def over Highway vectors of float, and the loop that runs one of them over
-// an array. A file includes it once per dispatch target.
+// The scalar functions of ep_api/scalar_ops.def over Highway vectors of float and double, and the loop that runs one of
+// them over an array. A file includes it once per dispatch target.
 #if defined(TENON_CPU_SIMD_SCALAR_OPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_SCALAR_OPS_INL_H_
 #undef TENON_CPU_SIMD_SCALAR_OPS_INL_H_
@@ -64,70 +64,85 @@ using Op = std::integral_constant<int32_t, id>;
 #undef TENON_ROW_IN_BOOL
 #undef TENON_VECTOR_LIT
 
-using F32 = hn::ScalableTag<float>;
-using VecF32 = hn::Vec<F32>;
+template <class T>
+using Tag = hn::ScalableTag<T>;
+template <class T>
+using VecOf = hn::Vec<Tag<T>>;
 inline constexpr bool masked_access_is_safe = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+inline constexpr bool has_wide_rows = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;  // f64_prelude-inl.h
 
-// The first `count` < Lanes floats at `from`; the other lanes are 0, or with `ones` 1: functions that leave unusual
+// The first `count` < Lanes elements at `from`; the other lanes are 0, or with `ones` 1: functions that leave unusual
 // arguments to the C library shall not meet such in lanes that nobody reads.
-template <bool ones>
-HWY_INLINE VecF32 load_some(const float* from, size_t count) {
-  const F32 d;
+template <bool ones, class T>
+HWY_INLINE VecOf<T> load_some(const T* from, size_t count) {
+  const Tag<T> d;
   if constexpr (masked_access_is_safe) {
     const auto mask = hn::FirstN(d, count);
-    const VecF32 some = hn::MaskedLoad(mask, d, from);
-    return ones ? hn::IfThenElse(mask, some, hn::Set(d, 1.0f)) : some;
+    const VecOf<T> some = hn::MaskedLoad(mask, d, from);
+    return ones ? hn::IfThenElse(mask, some, hn::Set(d, T{1})) : some;
   } else {
-    HWY_ALIGN float lanes[hn::MaxLanes(F32())];
-    hn::Store(hn::Set(d, ones ? 1.0f : 0.0f), d, lanes);
-    std::memcpy(lanes, from, count * sizeof(float));
+    HWY_ALIGN T lanes[hn::MaxLanes(Tag<T>())];
+    hn::Store(hn::Set(d, ones ? T{1} : T{0}), d, lanes);
+    std::memcpy(lanes, from, count * sizeof(T));
     return hn::Load(d, lanes);
   }
 }
-HWY_INLINE void store_some(VecF32 value, float* to, size_t count) {
-  const F32 d;
+template <class T>
+HWY_INLINE void store_some(VecOf<T> value, T* to, size_t count) {
+  const Tag<T> d;
   if constexpr (masked_access_is_safe) {
     hn::BlendedStore(value, hn::FirstN(d, count), d, to);
   } else {
-    HWY_ALIGN float lanes[hn::MaxLanes(F32())];
+    HWY_ALIGN T lanes[hn::MaxLanes(Tag<T>())];
     hn::Store(value, d, lanes);
-    std::memcpy(to, lanes, count * sizeof(float));
+    std::memcpy(to, lanes, count * sizeof(T));
   }
 }
 
-// Stores one result vector: floats as floats, a mask as bytes 0 and 1.
-HWY_INLINE void store_result(VecF32 value, void* dst, int64_t i, size_t count) {
-  float* to = static_cast<float*>(dst) + i;
-  if (hn::MaxLanes(F32()) == 1 || count == hn::Lanes(F32()))
-    hn::StoreU(value, F32(), to);
+// Stores one result vector: elements as such, a mask as bytes 0 and 1.
+template <class T>
+HWY_INLINE void store_result(Tag<T> d, VecOf<T> value, void* dst, int64_t i, size_t count) {
+  T* to = static_cast<T*>(dst) + i;
+  if (hn::MaxLanes(d) == 1 || count == hn::Lanes(d))
+    hn::StoreU(value, d, to);
   else
-    store_some(value, to, count);
+    store_some<T>(value, to, count);
 }
-HWY_INLINE void store_result(hn::Mask<F32> mask, void* dst, int64_t i, size_t count) {
-  const F32 d;
-  const hn::RebindToSigned<F32> di;
-  const hn::Rebind<uint8_t, F32> d8;
-  const auto ones = hn::IfThenElseZero(hn::RebindMask(di, mask), hn::Set(di, 1));
+template <class T>
+HWY_INLINE void store_result(Tag<T> d, hn::Mask<Tag<T>> mask, void* dst, int64_t i, size_t count) {
   uint8_t* to = static_cast<uint8_t*>(dst) + i;
-  if (hn::MaxLanes(d) == 1 || count == hn::Lanes(d)) {
-    hn::StoreU(hn::DemoteTo(d8, ones), d8, to);
+  if constexpr (sizeof(T) == 8) {
+    // Eight bits become eight bytes, each with one bit of its own, then 0 or 1.
+    uint8_t bits[8] = {};
+    hn::StoreMaskBits(d, mask, bits);
+    const uint64_t spread = (bits[0] * 0x0101010101010101ULL) & 0x8040201008040201ULL;
+    const uint64_t bytes = ((spread + 0x7f7f7f7f7f7f7f7fULL) >> 7U) & 0x0101010101010101ULL;
+    std::memcpy(to, &bytes, count);
   } else {
-    HWY_ALIGN uint8_t lanes[hn::MaxLanes(F32())];
-    hn::StoreU(hn::DemoteTo(d8, ones), d8, lanes);
-    std::memcpy(to, lanes, count);
+    const hn::RebindToSigned<Tag<T>> di;
+    const hn::Rebind<uint8_t, Tag<T>> d8;
+    const auto ones = hn::IfThenElseZero(hn::RebindMask(di, mask), hn::Set(di, 1));
+    if (hn::MaxLanes(d) == 1 || count == hn::Lanes(d)) {
+      hn::StoreU(hn::DemoteTo(d8, ones), d8, to);
+    } else {
+      HWY_ALIGN uint8_t lanes[hn::MaxLanes(Tag<T>())];
+      hn::StoreU(hn::DemoteTo(d8, ones), d8, lanes);
+      std::memcpy(to, lanes, count);
+    }
   }
 }
 
-HWY_INLINE VecF32 broadcast_parameter(const unsigned char* bytes) {
-  float value;
+template <class T>
+HWY_INLINE VecOf<T> broadcast_parameter(const unsigned char* bytes) {
+  T value;
   std::memcpy(&value, bytes, sizeof value);
-  return hn::Set(F32(), value);
+  return hn::Set(Tag<T>(), value);
 }
 
 // Computes f(src[0][i..], ...) for one whole vector, or for the first `count` elements.
-template <int arity, class Row>
-HWY_INLINE auto row_at(const float* const* from, int64_t i, const Row& row) {
-  constexpr F32 d;
+template <int arity, class T, class Row>
+HWY_INLINE auto row_at(const T* const* from, int64_t i, const Row& row) {
+  constexpr Tag<T> d;
   if constexpr (arity == 1)
     return row(hn::LoadU(d, from[0] + i));
   else if constexpr (arity == 2)
@@ -135,8 +150,8 @@ HWY_INLINE auto row_at(const float* const* from, int64_t i, const Row& row) {
   else
     return row(hn::LoadU(d, from[0] + i), hn::LoadU(d, from[1] + i), hn::LoadU(d, from[2] + i));
 }
-template <int arity, bool ones, class Row>
-HWY_INLINE auto row_of_some(const float* const* from, int64_t i, size_t count, const Row& row) {
+template <int arity, bool ones, class T, class Row>
+HWY_INLINE auto row_of_some(const T* const* from, int64_t i, size_t count, const Row& row) {
   if constexpr (arity == 1)
     return row(load_some<ones>(from[0] + i, count));
   else if constexpr (arity == 2)
@@ -147,66 +162,67 @@ HWY_INLINE auto row_of_some(const float* const* from, int64_t i, size_t count, c
 }
 
 // dst[i] = f(src[0][i], ...) with `arity` sources. `row` is f on vectors. `stream` writes past the cache.
-template <int arity, bool ones = false, class Row>
+template <class T, int arity, bool ones = false, class Row>
 HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, bool stream, const Row& row) {
-  constexpr F32 d;
+  constexpr Tag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float* from[arity];
-  for (int k = 0; k < arity; ++k) from[k] = static_cast<const float*>(src[k]);
+  const T* from[arity];
+  for (int k = 0; k < arity; ++k) from[k] = static_cast<const T*>(src[k]);
   int64_t i = 0;
   using Result = decltype(row_at<arity>(from, i, row));
-  if constexpr (std::is_same_v<Result, VecF32> && hn::MaxLanes(d) > 1) {
+  if constexpr (std::is_same_v<Result, VecOf<T>> && hn::MaxLanes(d) > 1) {
     if (stream) {
-      float* to = static_cast<float*>(dst);
-      const auto beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) / sizeof(float)) % lanes;
+      T* to = static_cast<T*>(dst);
+      const auto beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) / sizeof(T)) % lanes;
       const int64_t head = beyond == 0 ? 0 : lanes - beyond < n ? lanes - beyond : n;
       if (head != 0)
-        store_some(row_of_some<arity, ones>(from, 0, static_cast<size_t>(head), row), to, static_cast<size_t>(head));
+        store_some<T>(row_of_some<arity, ones>(from, 0, static_cast<size_t>(head), row), to, static_cast<size_t>(head));
       for (i = head; i + lanes <= n; i += lanes) hn::Stream(row_at<arity>(from, i, row), d, to + i);
     }
   }
-  for (; i + lanes <= n; i += lanes) store_result(row_at<arity>(from, i, row), dst, i, hn::Lanes(d));
+  for (; i + lanes <= n; i += lanes) store_result<T>(d, row_at<arity>(from, i, row), dst, i, hn::Lanes(d));
   if constexpr (hn::MaxLanes(d) > 1) {
     if (i == n) return;
     const auto rest = static_cast<size_t>(n - i);
-    store_result(row_of_some<arity, ones>(from, i, rest, row), dst, i, rest);
+    store_result<T>(d, row_of_some<arity, ones>(from, i, rest, row), dst, i, rest);
   }
 }
 
-template <int32_t op>
+template <int32_t op, class T>
 void unary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
-  const VecF32 a = broadcast_parameter(context.a);
-  const VecF32 b = broadcast_parameter(context.b);
-  for_each_vector<1>(dst, src, n, context.stream, [a, b](VecF32 x) HWY_ATTR { return unary_row(Op<op>(), x, a, b); });
+  const VecOf<T> a = broadcast_parameter<T>(context.a);
+  const VecOf<T> b = broadcast_parameter<T>(context.b);
+  for_each_vector<T, 1>(dst, src, n, context.stream,
+                        [a, b](VecOf<T> x) HWY_ATTR { return unary_row(Op<op>(), x, a, b); });
 }
 inline constexpr bool leaves_unusual(int32_t op) {
   return op == EP_BINARY_pow || op == EP_BINARY_fmod || op == EP_BINARY_mod || op == EP_BINARY_floor_div;
 }
 
 // One of the sources is a single element, which stays in a register.
-template <int32_t op>
+template <int32_t op, class T>
 HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
   const bool first = context.single == 1;
-  const VecF32 one = hn::Set(F32(), *static_cast<const float*>(src[first ? 0 : 1]));
+  const VecOf<T> one = hn::Set(Tag<T>(), *static_cast<const T*>(src[first ? 0 : 1]));
   if (first) {
-    return for_each_vector<1, leaves_unusual(op)>(dst, src + 1, n, context.stream,
-                                                  [one](VecF32 y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
+    return for_each_vector<T, 1, leaves_unusual(op)>(
+        dst, src + 1, n, context.stream, [one](VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
   }
-  for_each_vector<1, leaves_unusual(op)>(dst, src, n, context.stream,
-                                         [one](VecF32 x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
+  for_each_vector<T, 1, leaves_unusual(op)>(dst, src, n, context.stream,
+                                            [one](VecOf<T> x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
 }
 
-template <int32_t op>
+template <int32_t op, class T>
 void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
   if (context.single != 0) [[unlikely]]
-    return binary_loop_by_one<op>(dst, src, n, context);
-  for_each_vector<2, leaves_unusual(op)>(dst, src, n, context.stream,
-                                         [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
+    return binary_loop_by_one<op, T>(dst, src, n, context);
+  for_each_vector<T, 2, leaves_unusual(op)>(dst, src, n, context.stream,
+                                            [](VecOf<T> x, VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }
-template <int32_t op>
+template <int32_t op, class T>
 void ternary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
-  for_each_vector<3>(dst, src, n, context.stream,
-                     [](VecF32 x, VecF32 y, VecF32 z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
+  for_each_vector<T, 3>(dst, src, n, context.stream,
+                        [](VecOf<T> x, VecOf<T> y, VecOf<T> z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
 }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE

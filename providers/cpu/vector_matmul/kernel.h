@@ -1,4 +1,5 @@
-// The kernels of a product of a matrix and a vector, per dispatch target. T is float or double.
+// The kernels of a product of a matrix and a vector, per dispatch target. T is float or double, and E, the type of the
+// matrix, T or the bits of bf16.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +8,21 @@
 
 namespace tenon::provider::cpu {
 
-template <class T>
+template <class T, class E = T>
 struct VectorKernels {
   // y[i * step] = sum over p < k of a[i * row + p] * x[p], for every i < m.
-  void (*rows)(T* y, int64_t step, const T* a, int64_t row, const T* x, int64_t m, int64_t k) = nullptr;
+  void (*rows)(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, int64_t k) = nullptr;
   // y[j] = sum over p < k of x[p] * b[p * row + j], for every j < n.
-  void (*columns)(T* y, const T* b, int64_t row, const T* x, int64_t n, int64_t k) = nullptr;
+  void (*columns)(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) = nullptr;
 };
 
-template <class T>
-VectorKernels<T> vector_kernels(SimdLevel level);
+template <class T, class E = T>
+VectorKernels<T, E> vector_kernels(SimdLevel level);
 template <>
 VectorKernels<float> vector_kernels(SimdLevel level);
 template <>
 VectorKernels<double> vector_kernels(SimdLevel level);
+template <>
+VectorKernels<float, uint16_t> vector_kernels(SimdLevel level);
 
 }  // namespace tenon::provider::cpu

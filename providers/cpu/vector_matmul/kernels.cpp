@@ -4,6 +4,7 @@
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
+#include <bit>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -22,9 +23,28 @@ using D = hn::ScalableTag<T>;
 template <class T>
 using V = hn::Vec<D<T>>;
 
+template <class T, class E>
+HWY_INLINE V<T> load(const E* from) {
+  const D<T> d;
+  if constexpr (sizeof(E) == sizeof(T)) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::RebindToUnsigned<D<T>> wide;
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(wide, hn::LoadU(hn::Rebind<E, D<T>>(), from))));
+  }
+}
+template <class T, class E>
+HWY_INLINE T one(E value) {
+  if constexpr (sizeof(E) == sizeof(T)) {
+    return value;
+  } else {
+    return std::bit_cast<T>(static_cast<uint32_t>(value) << 16);
+  }
+}
+
 // The products of `count` rows with x, `count` at a time, so that x is read once for all of them.
-template <int count, class T>
-HWY_INLINE void dot_rows(T* y, int64_t step, const T* a, int64_t row, const T* x, int64_t k) {
+template <int count, class T, class E>
+HWY_INLINE void dot_rows(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t k) {
   const D<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   double totals[count] = {};
@@ -38,13 +58,13 @@ HWY_INLINE void dot_rows(T* y, int64_t step, const T* a, int64_t row, const T* x
       const V<T> x_0 = hn::LoadU(d, x + p);
       const V<T> x_1 = hn::LoadU(d, x + p + lanes);
       for (int r = 0; r < count; ++r) {
-        sums[r] = hn::MulAdd(hn::LoadU(d, a + r * row + p), x_0, sums[r]);
-        others[r] = hn::MulAdd(hn::LoadU(d, a + r * row + p + lanes), x_1, others[r]);
+        sums[r] = hn::MulAdd(load<T>(a + r * row + p), x_0, sums[r]);
+        others[r] = hn::MulAdd(load<T>(a + r * row + p + lanes), x_1, others[r]);
       }
     }
     for (int r = 0; r < count; ++r) {
       T rest{0};
-      for (int64_t q = p; q < end; ++q) rest += a[r * row + q] * x[q];
+      for (int64_t q = p; q < end; ++q) rest += one<T>(a[r * row + q]) * x[q];
       totals[r] +=
           static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[r], others[r])))) + static_cast<double>(rest);
     }
@@ -52,16 +72,16 @@ HWY_INLINE void dot_rows(T* y, int64_t step, const T* a, int64_t row, const T* x
   for (int r = 0; r < count; ++r) y[r * step] = static_cast<T>(totals[r]);
 }
 
-template <class T>
-void rows(T* y, int64_t step, const T* a, int64_t row, const T* x, int64_t m, int64_t k) {
+template <class T, class E>
+void rows(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, int64_t k) {
   int64_t i = 0;
   for (; i + 4 <= m; i += 4) dot_rows<4>(y + i * step, step, a + i * row, row, x, k);
   for (; i < m; ++i) dot_rows<1>(y + i * step, step, a + i * row, row, x, k);
 }
 
 // sums[j] += x[0] b[j] + x[1] b[row + j] + ... of `count` rows.
-template <int count, class T>
-HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const T* HWY_RESTRICT b, int64_t row, const T* x, int64_t n) {
+template <int count, class T, class E>
+HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const E* HWY_RESTRICT b, int64_t row, const T* x, int64_t n) {
   const D<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V<T> factors[count];
@@ -71,17 +91,17 @@ HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const T* HWY_RESTRICT b, int64_t 
     V<T> sum = hn::LoadU(d, sums + j);
     for (int r = 0; r < count; ++r) {
       hwy::Prefetch(b + (r + count) * row + j);  // of the rows after these, which harms nobody at the end
-      sum = hn::MulAdd(factors[r], hn::LoadU(d, b + r * row + j), sum);
+      sum = hn::MulAdd(factors[r], load<T>(b + r * row + j), sum);
     }
     hn::StoreU(sum, d, sums + j);
   }
   for (; j < n; ++j) {
-    for (int r = 0; r < count; ++r) sums[j] += x[r] * b[r * row + j];
+    for (int r = 0; r < count; ++r) sums[j] += x[r] * one<T>(b[r * row + j]);
   }
 }
 
-template <class T>
-void columns(T* y, const T* b, int64_t row, const T* x, int64_t n, int64_t k) {
+template <class T, class E>
+void columns(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) {
   HWY_ALIGN T sums[widest];
   for (int64_t first = 0; first < n; first += widest) {
     const int64_t wide = std::min(widest, n - first);
@@ -98,8 +118,9 @@ void columns(T* y, const T* b, int64_t row, const T* x, int64_t n, int64_t k) {
 
 }  // namespace
 
-VectorKernels<float> kernels_f32() { return {rows<float>, columns<float>}; }
-VectorKernels<double> kernels_f64() { return {rows<double>, columns<double>}; }
+VectorKernels<float> kernels_f32() { return {rows<float, float>, columns<float, float>}; }
+VectorKernels<double> kernels_f64() { return {rows<double, double>, columns<double, double>}; }
+VectorKernels<float, uint16_t> kernels_bf16() { return {rows<float, uint16_t>, columns<float, uint16_t>}; }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -116,6 +137,10 @@ VectorKernels<float> vector_kernels(SimdLevel level) {
 template <>
 VectorKernels<double> vector_kernels(SimdLevel level) {
   return TENON_CPU_DISPATCH(level, kernels_f64)();
+}
+template <>
+VectorKernels<float, uint16_t> vector_kernels(SimdLevel level) {
+  return TENON_CPU_DISPATCH(level, kernels_bf16)();
 }
 
 }  // namespace tenon::provider::cpu

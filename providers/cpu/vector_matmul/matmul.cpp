@@ -1,7 +1,11 @@
 // matmul of a matrix and a vector: the memory of the matrix is read once, by as many threads as that needs.
+#include <algorithm>
+#include <type_traits>
 #include <vector>
 
+#include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/elementwise/tail.h"
+#include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 #include "providers/cpu/vector_matmul/kernel.h"
 #include "providers/cpu/vector_matmul/vector_matmul.h"
@@ -54,47 +58,77 @@ Problem problem_of(const ep_primitive_desc& desc) {
           bias_stride(last)};
 }
 
-template <class T>
+// Elements are of type E, and computed in T.
+template <class T, class E = T>
 class VectorMatmulPrimitive final : public ep_primitive {
  public:
   VectorMatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
-      : kernels_(vector_kernels<T>(on.simd)), problem_(problem_of(desc)), tail_(on, desc, 0) {}
+      : kernels_(vector_kernels<T, E>(on.simd)),
+        problem_(problem_of(desc)),
+        format_(desc.operands[0].dtype, on.simd),
+        tail_(on, desc, 0) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const Problem& p = problem_;
-    const auto at = [&](int32_t i) { return reinterpret_cast<T*>(address_of(launch.operands[i])); };
-    const T* x = at(p.x);
+    const E* const x = at(launch, p.x);
     std::vector<T> gathered;
-    if (p.x_step != 1 && p.length > 1) {
+    if (!format_.same || (p.x_step != 1 && p.length > 1)) {
       gathered.resize(static_cast<size_t>(p.length));
-      for (int64_t i = 0; i < p.length; ++i) gathered[static_cast<size_t>(i)] = x[i * p.x_step];
-      x = gathered.data();
+      format_.read(gathered.data(), 1, x, p.x_step, p.length);
     }
-    const T* matrix = at(p.matrix);
-    T* y = at(p.y);
+    const void* const vector = gathered.empty() ? static_cast<const void*>(x) : gathered.data();
     // A thread brings about 16 bytes per nanosecond.
-    parallel(device->threads, p.rows * p.length * static_cast<int64_t>(sizeof(T)) / 16,
+    parallel(device->threads, p.rows * p.length * static_cast<int64_t>(sizeof(E)) / 16,
              [&](int32_t part, int32_t parts) {
                constexpr int64_t unit = 64;  // rows; a part ends at a multiple of them
                const int64_t units = (p.rows + unit - 1) / unit;
                const int64_t begin = std::min(p.rows, units * part / parts * unit);
                const int64_t end = std::min(p.rows, units * (part + 1) / parts * unit);
-               if (begin == end) return;
-               if (p.column == 1)
-                 kernels_.rows(y + begin * p.y_step, p.y_step, matrix + begin * p.row, p.row, x, end - begin, p.length);
-               else
-                 kernels_.columns(y + begin, matrix + begin, p.column, x, end - begin, p.length);
-               if (p.bias < 0) return;
-               const T* bias = at(p.bias);
-               for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias[i * p.bias_step];
+               if (begin < end) run(launch, static_cast<const T*>(vector), begin, end);
              });
     if (!tail_.empty()) tail_.run(launch, device->threads);
     return EP_STATUS_OK;
   }
 
  private:
-  VectorKernels<T> kernels_;
+  static E* at(const ep_launch& launch, int32_t i) { return reinterpret_cast<E*>(address_of(launch.operands[i])); }
+
+  // Elements begin to end of y.
+  void run(const ep_launch& launch, const T* x, int64_t begin, int64_t end) const {
+    const Problem& p = problem_;
+    E* const y = at(launch, p.y);
+    if constexpr (std::is_same_v<T, E>) {
+      multiply(y + begin * p.y_step, p.y_step, launch, x, begin, end);
+      if (p.bias < 0) return;
+      const E* const bias = at(launch, p.bias);
+      for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias[i * p.bias_step];
+    } else {
+      constexpr int64_t most = 1024;
+      T sums[most];
+      T bias[most];
+      for (int64_t first = begin; first < end; first += most) {
+        const int64_t n = std::min(most, end - first);
+        multiply(sums, 1, launch, x, first, first + n);
+        if (p.bias >= 0) {
+          format_.read(bias, 1, at(launch, p.bias) + first * p.bias_step, p.bias_step, n);
+          for (int64_t i = 0; i < n; ++i) sums[i] += bias[i];
+        }
+        format_.write(y + first * p.y_step, p.y_step, sums, 1, n);
+      }
+    }
+  }
+  void multiply(T* to, int64_t step, const ep_launch& launch, const T* x, int64_t begin, int64_t end) const {
+    const Problem& p = problem_;
+    const E* const matrix = at(launch, p.matrix);
+    if (p.column == 1)
+      kernels_.rows(to, step, matrix + begin * p.row, p.row, x, end - begin, p.length);
+    else
+      kernels_.columns(to, matrix + begin, p.column, x, end - begin, p.length);
+  }
+
+  VectorKernels<T, E> kernels_;
   Problem problem_;
+  RowFormat format_;
   Tail tail_;
 };
 
@@ -103,8 +137,11 @@ class VectorMatmulPrimitive final : public ep_primitive {
 Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("products with a vector are made for static dims");
   const ep_operand_desc& dst = desc.operands[0];
-  if (dst.dtype != EP_DTYPE_f32 && dst.dtype != EP_DTYPE_f64) return Refusal::because("%s", dtype_name(dst.dtype));
-  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != dst.dtype) {
+  const int32_t compute = compute_dtype(dst.dtype);
+  if ((dst.dtype != EP_DTYPE_bf16 && dst.dtype != compute) || !is_floating(compute))
+    return Refusal::because("%s", dtype_name(dst.dtype));
+  if (compute != dst.dtype && desc.epilogue_count != 0) return Refusal::because("epilogues over bf16");
+  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != compute) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
@@ -125,7 +162,7 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if ((desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && dst.dtype == EP_DTYPE_f32)
     return Refusal::because("the matrix never changes");
   if (problem.length < 2 || problem.rows < 2) return Refusal::because("the matrix is a vector too");
-  if (dst.dtype == EP_DTYPE_f32 && problem.rows * problem.length < few) return Refusal::because("a small matrix");
+  if (compute == EP_DTYPE_f32 && problem.rows * problem.length < few) return Refusal::because("a small matrix");
   const bool by_rows = problem.column == 1;
   const bool by_columns = problem.row == 1 && problem.column > 0 && problem.y_step == 1;
   if (!by_rows && !by_columns) return Refusal::because("neither rows nor columns of the matrix are contiguous");
@@ -134,7 +171,9 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
 }
 
 Refusal VectorMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  if (desc.operands[0].dtype == EP_DTYPE_f32)
+  if (desc.operands[0].dtype == EP_DTYPE_bf16)
+    *out = make_primitive<VectorMatmulPrimitive<float, uint16_t>>(device, device, desc);
+  else if (desc.operands[0].dtype == EP_DTYPE_f32)
     *out = make_primitive<VectorMatmulPrimitive<float>>(device, device, desc);
   else
     *out = make_primitive<VectorMatmulPrimitive<double>>(device, device, desc);

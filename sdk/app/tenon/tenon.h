@@ -15,6 +15,7 @@
 #include "core/lazy/compile.h"
 #include "core/ops/call.h"
 #include "core/ops/index.h"
+#include "core/ops/libraries.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "core/ops/precision.h"

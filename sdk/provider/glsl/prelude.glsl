@@ -17,6 +17,7 @@ T wrap(T x) {
 #endif
 }
 
+#define ep_lit(value) T(value)
 #if defined(CLASS_f32)
 #include "sdk/provider/glsl/prelude_float.glsl"
 #else
@@ -35,4 +36,9 @@ bool ep_lt(T x, T y) { return x < y; }
 bool ep_le(T x, T y) { return x <= y; }
 bool ep_gt(T x, T y) { return x > y; }
 bool ep_ge(T x, T y) { return x >= y; }
-#define ep_lit(value) T(value)
+
+#if defined(CLASS_f32)
+#define EP_FUNCTION float
+#define EP_V float
+#include "sdk/provider/prelude_functions.def"
+#endif

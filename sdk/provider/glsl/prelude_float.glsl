@@ -566,3 +566,4 @@ float ep_bit_xor(float x, float y) { return x; }
 float ep_bit_not(float x) { return x; }
 float ep_shl(float x, float y) { return x; }
 float ep_shr(float x, float y) { return x; }
+float ep_gcd(float x, float y) { return x; }

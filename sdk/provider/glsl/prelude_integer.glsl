@@ -102,6 +102,25 @@ T ep_shr(T x, T y) {
   return x >> int(y);
 }
 
+// Of the magnitudes, which are not wrapped before the end.
+#if defined(CLASS_i32)
+#define MAGNITUDE uint
+#elif defined(CLASS_i64)
+#define MAGNITUDE uint64_t
+#else
+#define MAGNITUDE T
+#endif
+T ep_gcd(T x, T y) {
+  MAGNITUDE a = MAGNITUDE(x < T(0) ? T(0) - x : x);
+  MAGNITUDE b = MAGNITUDE(y < T(0) ? T(0) - y : y);
+  while (b != MAGNITUDE(0)) {
+    const MAGNITUDE rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return wrap(T(a));
+}
+
 #define IDENTITY(name) T name(T x) { return x; }
 IDENTITY(ep_floor)
 IDENTITY(ep_ceil)
@@ -127,3 +146,6 @@ IDENTITY(ep_asinh)
 IDENTITY(ep_acosh)
 IDENTITY(ep_atanh)
 IDENTITY(ep_erf)
+IDENTITY(ep_erfc)
+IDENTITY(ep_lgamma)
+IDENTITY(ep_digamma)

@@ -34,6 +34,9 @@ static inline bool ep_ge(EP_T x, EP_T y) { return x >= y; }
 
 #if defined(EP_FLOAT32) || defined(EP_FLOAT64)
 #include "sdk/provider/opencl/prelude_float.cl"
+#define EP_FUNCTION static inline EP_T
+#define EP_V EP_T
+#include "sdk/provider/prelude_functions.def"
 #else
 #include "sdk/provider/opencl/prelude_integer.cl"
 #endif

@@ -216,3 +216,4 @@ static inline EP_T ep_bit_xor(EP_T x, EP_T y) { return x; }
 static inline EP_T ep_bit_not(EP_T x) { return x; }
 static inline EP_T ep_shl(EP_T x, EP_T y) { return x; }
 static inline EP_T ep_shr(EP_T x, EP_T y) { return x; }
+static inline EP_T ep_gcd(EP_T x, EP_T y) { return x; }

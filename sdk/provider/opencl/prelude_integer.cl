@@ -82,6 +82,18 @@ static inline EP_T ep_shr(EP_T x, EP_T y) {
   return x >> y;
 }
 
+// Of the magnitudes, which are not wrapped before the end.
+static inline EP_T ep_gcd(EP_T x, EP_T y) {
+  EP_U a = x < (EP_T)0 ? (EP_U)0 - (EP_U)x : (EP_U)x;
+  EP_U b = y < (EP_T)0 ? (EP_U)0 - (EP_U)y : (EP_U)y;
+  while (b != 0) {
+    const EP_U rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return ep_wrap(a);
+}
+
 #define EP_IDENTITY(name) static inline EP_T name(EP_T x) { return x; }
 EP_IDENTITY(ep_floor)
 EP_IDENTITY(ep_ceil)
@@ -107,4 +119,7 @@ EP_IDENTITY(ep_asinh)
 EP_IDENTITY(ep_acosh)
 EP_IDENTITY(ep_atanh)
 EP_IDENTITY(ep_erf)
+EP_IDENTITY(ep_erfc)
+EP_IDENTITY(ep_lgamma)
+EP_IDENTITY(ep_digamma)
 #undef EP_IDENTITY

@@ -23,13 +23,16 @@ from generator.model.op_list import load
 ROW = "  - {{op: f, composite: true, doc: \"d.\", {}}}\n"
 
 
+LIBRARY = "library: mine\nops:\n  - {{op: f, doc: \"d.\", {}}}\n"
+
+
 def refusal(text):
     """The complaint of the generator about an op list, or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ops.yaml"
         path.write_text(text)
         try:
-            load(path, PATH.parents[2] / "ep_api")
+            load(path, PATH.parents[2] / "ep_api", PATH.with_name("ops.yaml"))
         except OpListError as error:
             return str(error)
     return None
@@ -217,6 +220,45 @@ class Generator(unittest.TestCase):
         row = ROW.format('signature: "(Tensor x)"')
         self.refused(row, "attributes Some: there is padding before 'b'; put an i32 before it.", "{Some: {a: i32, b: i64}}")
         self.refused(row, "attributes Some: there is padding at the end; add an i32 field.", "{Some: {a: i64, b: i32}}")
+
+    def test_a_library_is_refused_what_is_for_tenons_own_list(self):
+        host = 'host: true, signature: "(Tensor x)", gradient: "none: test"'
+        for row, part in (
+            ("unary: relu", "f: `unary` is for Tenon's own ops; a row of a library may have composite, "),
+            (host + ", method: true", "f: `method` is for Tenon's own ops;"),
+            (host + ", decompose: true", "f: `decompose` is for a kernel; a function on the host serves every device."),
+            ('composite: true, state: true, signature: "(Tensor x)"', "f: `state` is for functions on the host."),
+            ('kernel: hammer, signature: "(Tensor x)", gradient: "none: test"', "f: ep_api/primitives.def has no kind 'hammer'."),
+            ('host: true, signature: "(Tensor x)"', "f: no `gradient`; write expressions,"),
+            ('host: true, signature: "(int x)", gradient: "none: test"', "f: a host of a library has a tensor among its parameters."),
+            ('host: true, signature: "(Tensor? x, Tensor y)", gradient: "none: test"', "f: the tensors that may be None must be the last ones."),
+            ('host: true, signature: "(Tensor x) -> Tensor[]", gradient: "none: test"', "f: a host of a library gives new tensors,"),
+            ('host: true, signatures: ["(Tensor x)", "(Tensor x, int y)"], gradient: "none: test"',
+             "f: a host of a library has one signature, not 2; write a composite that calls it."),
+            (host + ", dtypes: [f31]", "f: `dtypes` has 'f31', which is no dtype; there are "),
+            ('host: true, signature: "(Tensor x)", gradient: {x: "grad * no_such_op(x)"}',
+             "f: its gradient names 'no_such_op', which is no op, no argument and no float parameter."),
+            ('composite: true, signature: "(Tensor x)", gradient: {x: "grad"}', "f: a composite has no `gradient`;"),
+        ):
+            with self.subTest(row=row):
+                found = refusal(LIBRARY.format(row))
+                self.assertTrue(found is not None and found.startswith(part), found)
+        self.assertIsNone(refusal(LIBRARY.format('host: true, signature: "(Tensor x, float a)", gradient: {x: "grad * relu(x) * a"}')))
+        self.refused('  - {op: f, host: true, doc: "d."}\n', "f: `host` is for libraries of ops; this list names none.")
+
+    def test_a_library_has_a_name_of_its_own(self):
+        for name in ("tenon", "std", "Mine", "my-ops", "3"):
+            self.assertIn(f"`library` is '{name}'", refusal(LIBRARY.format("composite: true").replace("mine", name)))
+        self.assertEqual(refusal("library: mine\nops: []\n"), "the list has no `ops`.")
+        self.assertEqual(refusal(LIBRARY.format("composite: true") + "attributes: {}\n"),
+                         "a library has no `attributes`; its structs are made from the signatures.")
+
+    def test_names_of_a_library_stand_before_those_of_its_ops(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "ops.yaml"
+            path.write_text(LIBRARY.format('composite: true, signature: "(Tensor x)"'))
+            [op] = load(path, PATH.parents[2] / "ep_api", PATH.with_name("ops.yaml"))[0]
+        self.assertEqual((op.name, op.full_name, op.signatures[0].text), ("f", "mine::f", "mine::f(Tensor x)"))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class Composites(OpTest):
 
     def test_unary_functions(self):
         x = some(4, 7)
-        for op in ("exp2", "erfc", "frac", "sinc", "deg2rad", "rad2deg", "positive", "tanhshrink", "logsigmoid", "relu6", "hardsigmoid"):
+        for op in ("exp2", "erfc", "lgamma", "digamma", "frac", "sinc", "deg2rad", "rad2deg", "positive", "tanhshrink", "logsigmoid", "relu6", "hardsigmoid"):
             self.same(op, x)
             self.same(op, x.astype(np.float64))
         self.same("signbit", np.array([1, -1, 0.0, -0.0, INF, -INF], np.float32))
@@ -83,6 +83,9 @@ class Composites(OpTest):
             self.same("erfinv", np.linspace(-1, 1, 41).astype(dtype))
             self.same("erfinv", np.array([-1.5, 1 - 1e-6, -1 + 1e-6, 1e-5, 0, NAN], dtype))
             self.same("erfc", np.linspace(-5, 9, 57).astype(dtype), rtol=1e-5, atol=0)
+            gammas = np.array([-1e20, -3.5, -2.25, -2, -0.7, -0.0, 0, 1e-30, 0.3, 1, 1.4616, 2, 9.99, 10, 55, 1e6, INF, -INF, NAN], dtype)
+            self.same("lgamma", gammas)
+            self.same("digamma", gammas)
         self.same("threshold", x, 0.5, -2.0)
         self.same("hardtanh", x, -0.5, 1.25)
         self.same("softshrink", x, 0.75)
@@ -103,6 +106,11 @@ class Composites(OpTest):
         for op in ("atan2", "hypot", "fmax", "fmin", "logaddexp"):
             self.same(op, a, b)
         self.same("heaviside", np.array([-1.5, 0, 2, NAN], np.float32), np.array([0.5, 0.25, 3, 1], np.float32))
+        whole = np.array([[0, 12, -18, 7, -1, 100], [0, 0, 24, -35, 9, 64]])
+        for dtype in (np.int64, np.int32, np.int8):
+            self.same("gcd", *whole.astype(dtype))
+        self.same("lcm", *whole)
+        self.check(np.lcm(whole[0], 8), "lcm", whole[0], 8)
         self.same("rsub", x, y, alpha=2)
         self.same("rsub", x, 3)
         self.same("float_power", np.abs(x), y, rtol=1e-6)

@@ -42,6 +42,33 @@ class Order(OpTest):
         long = some(200001)
         self.check(np.cumsum(long, dtype=np.float64).astype(np.float32), "cumsum", long, 0, atol=1e-3)
 
+    def test_long_lines_of_scans(self):
+        """Lines that several threads share, and lines side by side."""
+        for shape, axis in (((70003,), 0), ((203, 70), 0)):
+            x = some(*shape)
+            for reverse in (False, True):
+                turn = (lambda a: np.flip(a, axis)) if reverse else (lambda a: a)
+                want = turn(np.logaddexp.accumulate(turn(x).astype(np.float64), axis)).astype(np.float32)
+                if not reverse:
+                    self.check(want, "logcumsumexp", x, axis)
+                near = 1 + x * np.float32(1e-3)
+                self.check(turn(np.cumprod(turn(near), axis, dtype=np.float64)).astype(np.float32), "cumprod", near, axis,
+                           reverse=reverse)
+                self.check(turn(np.cumsum(turn(x), axis, dtype=np.float64)).astype(np.float32), "cumsum", x, axis,
+                           reverse=reverse, atol=1e-4)
+            for line in (x, np.sort(x, axis), few(*shape), odd(*shape)):
+                for op, function, best in (("cummax", np.maximum, np.greater_equal), ("cummin", np.minimum, np.less_equal)):
+                    values = function.accumulate(line, axis)
+                    steps = np.arange(line.shape[axis]).reshape((-1,) + (1,) * (line.ndim - 1))
+                    places = np.maximum.accumulate(np.where(best(line, values) | np.isnan(line), steps, -1), axis)
+                    self.check([values, places], op, line, axis)
+
+    def test_a_product_stays_zero(self):
+        """Parts of a line overflow alone."""
+        x = np.full(70003, 2, np.float32)
+        x[5] = 0
+        self.check(np.cumprod(x), "cumprod", x, 0)
+
     def test_scans_of_extremes(self):
         x = few(5, 9)
         for op, function, best in (("cummax", np.maximum, np.greater_equal), ("cummin", np.minimum, np.less_equal)):

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/ops/call.h"
+#include "core/ops/conversions.h"
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/op_call.h"
 #include "tests/unit/ops/watching_interpreter.h"
@@ -146,6 +147,10 @@ json answer(const std::string& line) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "--list") {
     for (const tenon::DynamicOp& op : tenon::list_ops()) std::cout << op.name << "\t" << op.doc << "\n";
+    return 0;
+  }
+  if (argc > 1 && std::string(argv[1]) == "--conversions") {
+    for (const tenon::Conversion& row : tenon::conversions()) std::cout << row.example << "\n";
     return 0;
   }
   const std::string option = argc > 1 ? argv[1] : "";

@@ -89,6 +89,7 @@ UNARY = {
     "shrink": None,  # its parameters are integers on integers: tested by itself
     "logical_not": np.logical_not, "bitwise_not": np.invert,
     "isnan": np.isnan, "isinf": np.isinf, "exp2": np.exp2, "erfc": special.erfc, "frac": lambda x: x - np.trunc(x),
+    "lgamma": special.gammaln, "digamma": special.psi,
     "log_sigmoid": lambda x: -softplus(-x), "signbit": lambda x: np.signbit(x) & ~np.isnan(x), "sinc": np.sinc,
     "tanhshrink": lambda x: x - np.tanh(x), "threshold": lambda x: np.where(np.isnan(x) | (x > A), x, B),
 }
@@ -103,7 +104,7 @@ BINARY = {
     "bitwise_xor": np.bitwise_xor, "shift_left": shift(True), "shift_right": shift(False),
     "prelu": lambda x, y: np.where(x >= 0, x, y * x), "atan2": np.arctan2, "hypot": np.hypot, "logaddexp": np.logaddexp,
     "logaddexp2": np.logaddexp2, "xlogy": special.xlogy, "copysign": lambda x, y: np.where(np.isnan(y), np.abs(x), np.copysign(x, y)),
-    "heaviside": lambda x, y: np.where(x == 0, y, x > 0), "fmax": np.fmax, "fmin": np.fmin,
+    "gcd": np.gcd, "lcm": np.lcm, "heaviside": lambda x, y: np.where(x == 0, y, x > 0), "fmax": np.fmax, "fmin": np.fmin,
 }
 
 TERNARY = {

@@ -104,6 +104,57 @@ class Arguments(unittest.TestCase):
             self.same(tenon.mul(self.x, two), expected)
         self.same(tenon.sum(self.x, np.int64(1), np.bool_(True)), np.asarray(self.x).sum(1, keepdims=True))
 
+    def test_every_row_of_the_table_of_conversions(self):
+        """The examples of the table are Python; each is evaluated, and compared with what NumPy gives."""
+        a, t = np.arange(6, dtype=np.float32).reshape(2, 3) - 2, np.float32([0.5, 1.5, 2.5])
+        names = {**ops(), "x": tenon.tensor(a), "t": tenon.tensor(t), "i": tenon.tensor(1), "slope": tenon.tensor(0.5),
+                 "keep": tenon.tensor(True), "shape": tenon.tensor([3, 2]), "s": tenon.tensor(0.25, device="cpu"), "g": tenon.Generator(7)}
+        expected = {
+            "select(x, 0, i)": a[1],
+            "leaky_relu(x, slope)": np.where(a < 0, a / 2, a),
+            "sum(x, 0, keep)": a.sum(0, keepdims=True),
+            "reshape(x, shape)": a.reshape(3, 2),
+            "cast(x, 'float64')": a.astype(np.float64),
+            "to(x, 'cpu')": a,
+            "index_select(x, 0, [1, 0])": a[[1, 0]],
+            "mul(x, [0.5, -1.0, 2.0])": a * np.float32([0.5, -1, 2]),
+            "permute(x, 1, 0)": a.T,
+            "zeros([2], dtype=None, device=None)": np.zeros(2, np.float32),
+            "clamp(x, 0, t)": np.clip(a, 0, t),
+            "add(x, s)": a + np.float32(0.25),
+            "rand([3], generator=g)": np.asarray(tenon.philox_uniform([3], 7, 0)),
+        }
+        examples = subprocess.run([RUNNER, "--conversions"], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual(sorted(examples), sorted(expected))
+        for example in examples:
+            with self.subTest(example=example):
+                actual = eval(example, names)
+                self.same(actual, expected[example])
+                self.assertEqual(np.asarray(actual).dtype, expected[example].dtype)
+
+    def test_generators_go_on_where_they_were(self):
+        g = tenon.Generator(3)
+        first = np.asarray(tenon.randn((4,), generator=g))
+        state = g.get_state()
+        second = np.asarray(tenon.randn((4,), generator=g))
+        self.assertFalse(np.array_equal(first, second))
+        g.set_state(state)
+        self.same(tenon.randn((4,), generator=g), second)
+        self.same(tenon.randn((4,), generator=g.manual_seed(3)), first)
+        x = tenon.full((100,), 0.5)
+        for draw in (lambda g: tenon.bernoulli(x, generator=g), lambda g: tenon.multinomial(x, 5, generator=g),
+                     lambda g: tenon.normal(x, x, generator=g), lambda g: tenon.randint(0, 9, (50,), generator=g),
+                     lambda g: tenon.exponential(x, generator=g), lambda g: tenon.bernoulli(x, 0.3, generator=g)):
+            self.same(draw(tenon.Generator(5)), draw(tenon.Generator(5)))
+            self.assertFalse(np.array_equal(np.asarray(draw(tenon.Generator(5))), np.asarray(draw(tenon.Generator(6)))))
+        self.assertIn("'generator' must be Generator, not int", error_of(tenon.rand, ((2,),), {"generator": 3}))
+
+    def test_lists_with_a_float_are_lists_of_floats(self):
+        for given in ([1, 0.5, 2], (1.0, np.float32(0.5), 2), [1, 0.5, tenon.tensor(2).item()]):
+            self.same(tenon.mul(self.x, given), np.asarray(self.x) * np.float32([1, 0.5, 2]))
+        self.assertEqual(error_of(tenon.relu, ([1.0, "a"],), {}), "relu(): argument 'input' must be Tensor, not list with str")
+        self.assertIn("must be list of ints, not list of floats", error_of(tenon.permute, (self.x, [1.0, 0]), {}))
+
     def test_lists_and_tuples_are_lists(self):
         self.assertEqual(tenon.reshape(self.x, (3, 2)).shape, (3, 2))
         self.assertEqual(tenon.reshape(self.x, [np.int32(3), 2]).shape, (3, 2))

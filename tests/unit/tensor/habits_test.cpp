@@ -1,11 +1,15 @@
 // What hands that know PyTorch and NumPy expect of the C++ API: methods, operators, indexing, lists, files of numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "core/ops/call.h"
 #include "core/ops/conversions.h"
 #include "core/ops/index.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
+#include "core/tensor/generator.h"
 #include "tests/unit/tensor/expect_error.h"
 #include "tests/unit/tensor/in_flight.h"
 
@@ -233,30 +237,115 @@ TEST_F(Numbers, OnTheHostComputeWithTensorsOfADevice) {
   expect_error(Code::invalid_argument, "same device", [&] { (void)(x + Tensor::from({1.0, 2.0}).to(Device::host())); });
 }
 
-// Each row of the table of conversions, by the call that it gives as an example.
-TEST(Conversions, GiveWhatTheArgumentsThemselvesGive) {
-  const Tensor x = counted({2, 3}) - 3;
-  const auto same = [&](std::string_view name, std::initializer_list<Value> args, const Tensor& expected) {
-    const Tensor found = call(name, args)[0];
-    EXPECT_EQ(found.dtype(), expected.dtype()) << name;
-    EXPECT_EQ(found.dims(), expected.dims()) << name;
-    EXPECT_EQ(floats(found), floats(expected)) << name;
+// A row of the table of conversions: the call that it gives as an example, by name, and what it says to write in C++.
+struct ConversionCase {
+  std::string_view example;
+  std::function<Tensor()> dynamic;
+  std::string cpp;
+  std::function<Tensor()> typed;
+};
+#define AS_WRITTEN(...) #__VA_ARGS__, [=] { return __VA_ARGS__; }
+
+// The variables of the examples. Calls with a tensor of rank 0 on the host have the others on a device.
+std::vector<ConversionCase> conversion_cases(const Device& device) {
+  const Tensor x = (counted({2, 3}) - 3).to(device), t = Tensor::from({0.5, 1.5, 2.5}).to(device);
+  const Tensor i = Tensor::from(1), slope = Tensor::from(0.5), keep = Tensor::from(true), shape = Tensor::from({3, 2});
+  const Tensor s = Tensor::from(0.25).to(Device::host());
+  const auto one = [](std::string_view name, std::vector<Value> args, std::vector<Keyword> kwargs = {}) {
+    return [=] { return call(name, std::span(args), std::span(kwargs)).at(0); };
   };
-  same("select", {x, 0, Tensor::from(1)}, select(x, 0, 1));
-  same("leaky_relu", {x, Tensor::from(0.5)}, leaky_relu(x, 0.5));
-  same("sum", {x, 0, Tensor::from(true)}, sum(x, 0, true));
-  same("reshape", {x, Tensor::from({3, 2})}, reshape(x, {3, 2}));
-  same("cast", {x, "float64"}, cast(x, DType::f64));
-  same("to", {x, "cpu"}, x);
-  same("index_select", {x, 1, Value::Ints{2, 0}}, index_select(x, 1, Tensor::from({2, 0})));
-  EXPECT_EQ(conversions().size(), 7u) << "a row without a line here";
-  for (const Conversion& row : conversions()) {
-    EXPECT_FALSE(row.example.empty());
-    EXPECT_FALSE(row.cpp.empty());
-  }
+  return {
+      {"select(x, 0, i)", one("select", {x, 0, i}), AS_WRITTEN(select(x, 0, i.item<int64_t>()))},
+      {"leaky_relu(x, slope)", one("leaky_relu", {x, slope}), AS_WRITTEN(leaky_relu(x, slope.item<double>()))},
+      {"sum(x, 0, keep)", one("sum", {x, 0, keep}), AS_WRITTEN(sum(x, 0, keep.item<bool>()))},
+      {"reshape(x, shape)", one("reshape", {x, shape}), AS_WRITTEN(reshape(x, shape.to_host<int64_t>()))},
+      {"cast(x, 'float64')", one("cast", {x, "float64"}), AS_WRITTEN(cast(x, DType::f64))},
+      {"to(x, 'cpu')", one("to", {x, "cpu"}), AS_WRITTEN(to(x, Device("cpu")))},
+      {"index_select(x, 0, [1, 0])", one("index_select", {x, 0, Value::Ints{1, 0}}),
+       AS_WRITTEN(index_select(x, 0, Tensor::from({1, 0})))},
+      {"mul(x, [0.5, -1.0, 2.0])", one("mul", {x, Value::Floats{0.5, -1.0, 2.0}}),
+       AS_WRITTEN(mul(x, Tensor::from({0.5, -1.0, 2.0})))},
+      {"rand([3], generator=g)",
+       [] {
+         Generator g(7);
+         return call("rand", {Value::Ints{3}}, {{"generator", g}}).at(0);
+       },
+       "rand({3}, DType::f32, {}, &g)",
+       [] {
+         Generator g(7);
+         return rand({3}, DType::f32, {}, &g);
+       }},
+      {"permute(x, 1, 0)", one("permute", {x, 1, 0}), AS_WRITTEN(permute(x, {1, 0}))},
+      {"zeros([2], dtype=None, device=None)", one("zeros", {Value::Ints{2}}, {{"dtype", Value()}, {"device", Value()}}),
+       AS_WRITTEN(zeros({2}))},
+      {"clamp(x, 0, t)", one("clamp", {x, 0, t}), AS_WRITTEN(clamp(x, 0, t))},
+      {"add(x, s)", one("add", {x, s}), AS_WRITTEN(add(x, s))},
+  };
 }
 
-TEST(Conversions, TakeSeveralNumbersAsAList) {
+class Conversions : public testing::InFlight {};
+
+// Each row by name and as C++ writes it: the same result, so a row whose column `cpp` is not C++ does not compile here.
+TEST_F(Conversions, OfTheTableGiveInCppWhatTheyGiveByName) {
+  std::vector<std::string_view> left;
+  for (const Conversion& row : conversions()) left.push_back(row.example);
+  for (const ConversionCase& each : conversion_cases(Device::current())) {
+    const auto row = std::find_if(conversions().begin(), conversions().end(),
+                                  [&](const Conversion& r) { return r.example == each.example; });
+    ASSERT_NE(row, conversions().end()) << each.example << " is in no row";
+    EXPECT_EQ(std::string(row->cpp), each.cpp);
+    const Tensor found = each.dynamic(), expected = each.typed();
+    EXPECT_EQ(found.dtype(), expected.dtype()) << each.example;
+    EXPECT_EQ(found.dims(), expected.dims()) << each.example;
+    EXPECT_EQ(floats(found), floats(expected)) << each.example;
+    std::erase(left, each.example);
+  }
+  EXPECT_TRUE(left.empty()) << left.front() << " has no case here";
+}
+
+// Numbers and lists that stand on the host serve tensors of any device.
+TEST_F(Conversions, ServeTensorsOfADevice) {
+  const Tensor x = (counted({2, 3}) - 3).to(device());
+  EXPECT_EQ(floats(call("add", {x, Tensor::from(0.25).to(Device::host())})[0]),
+            (Floats{-1.75, -0.75, 0.25, 1.25, 2.25, 3.25}));
+  EXPECT_EQ(floats(call("select", {x, 0, Tensor::from(1).to(Device::host())})[0]), (Floats{1, 2, 3}));
+  const Device before = Device::current();
+  Device::set_current(device());
+  EXPECT_EQ(floats(call("mul", {x, Value::Floats{2, 0, -1}})[0]), (Floats{-4, 0, 0, 2, 0, -3}));
+  EXPECT_EQ(floats(call("index_select", {x, 0, Value::Ints{1}})[0]), (Floats{1, 2, 3}));
+  Device::set_current(before);
+}
+
+TEST(Generators, AreArguments) {
+  Generator g(7);
+  EXPECT_EQ(floats(rand({5}, DType::f32, {}, &g)), floats(philox_uniform({5}, 7, 0)));
+  const Floats second = floats(rand({5}, DType::f32, {}, &g));
+  EXPECT_NE(second, floats(philox_uniform({5}, 7, 0)));
+  g.manual_seed(7);
+  (void)call("rand", {5}, {{"generator", g}});
+  EXPECT_EQ(floats(call("rand", {5}, {{"generator", g}})[0]), second);
+  const RandomRange before = default_generator().state();
+  (void)normal(zeros({3}), ones({3}), &g);
+  EXPECT_EQ(default_generator().state().offset, before.offset) << "another generator was asked";
+}
+
+TEST(DTypes, HaveTheNamesOfPyTorchAndNumPy) {
+  for (const auto& [name, dtype] :
+       std::initializer_list<std::pair<std::string_view, DType>>{{"float32", DType::f32},
+                                                                 {"f32", DType::f32},
+                                                                 {"double", DType::f64},
+                                                                 {"bool", DType::boolean},
+                                                                 {"uint8", DType::u8},
+                                                                 {"long", DType::i64},
+                                                                 {"bfloat16", DType::bf16},
+                                                                 {"float8_e4m3fn", DType::f8e4m3fn},
+                                                                 {"int4", DType::i4}}) {
+    EXPECT_EQ(dtype_of_text(name), dtype) << name;
+  }
+  EXPECT_EQ(dtype_of_text("float12"), std::nullopt);
+}
+
+TEST(Calls, TakeSeveralNumbersAsAList) {
   const Tensor x = counted({2, 3});
   EXPECT_EQ(call("permute", {x, 1, 0})[0].dims(), (Dims{3, 2}));
   EXPECT_EQ(call("reshape", {x, 3, 2})[0].dims(), (Dims{3, 2}));
@@ -267,12 +356,12 @@ TEST(Conversions, TakeSeveralNumbersAsAList) {
   EXPECT_THROW((void)call("permute", {x, 1, 0.5}), Error);
 }
 
-TEST(Conversions, TakeNoneForADTypeThatHasADefault) {
+TEST(Calls, TakeNoneForADTypeThatHasADefault) {
   EXPECT_EQ(call("zeros", {Value::Ints{2}}, {{"dtype", Value()}, {"device", Value()}})[0].dtype(), DType::f32);
   EXPECT_EQ(call("one_hot", {Tensor::from({0, 1}), 2}, {{"dtype", Value()}})[0].dtype(), DType::i64);
 }
 
-TEST(Conversions, RefuseWhatHasNoMeaning) {
+TEST(Calls, RefuseWhatHasNoMeaning) {
   const Tensor x = counted({2, 3});
   expect_error(Code::invalid_argument, "argument 'index' must be int, not Tensor", [&] {
     (void)call("select", {x, 0, Tensor::from(0.5)});

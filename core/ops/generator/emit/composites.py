@@ -58,7 +58,7 @@ def device_of(signature):
 
 def fits(signature):
     """C++ that is true where the record has room for every list and text; None where there is none."""
-    parts = [f"composite::fits({p.name})" for p in signature.parameters if p.type in ("int[]", "int[1]", "string")]
+    parts = [f"composite::fits({p.name})" for p in signature.parameters if p.type in ("int[]", "int[1]", "string", "generator")]
     return " && ".join(parts) or None
 
 
@@ -72,6 +72,8 @@ def value_back(record, p, number, scalar):
         return f"composite::input(call, {number})"
     if p.type == "device":
         return "Device(call.device)"
+    if p.type == "generator":  # a call with one is no record
+        return "nullptr"
     if p.type in NUMBERS:
         value = f"call.scalars[{scalar}]" + (".to_double()" if p.type == "float" else "")
     elif FIELDS[p.type] == "TextAttribute":
@@ -96,6 +98,38 @@ def arguments_back(op, signature):
         number += p.type in INPUTS and p.type != "Tensor[]"
         scalar += p.type in NUMBERS
     return ", ".join(values)
+
+
+def host_parameters(op, signature):
+    """The parameters of the function on the host: results, state, then the op's own in their order."""
+    parts = ["tenon::library::HostTensors outputs"] + ([f"{state_name(op)}& state"] if op.state else [])
+    for p in signature.parameters:
+        if p.type == "Tensor[]":
+            parts.append(f"tenon::library::HostTensors {p.name}")
+        elif p.type in INPUTS:
+            parts.append(f"const tenon::library::HostTensor& {p.name}")
+        else:
+            parts.append(f"{p.cpp_type} {p.name}")
+    return ", ".join(parts)
+
+
+def host_arguments(op, signature):
+    """The arguments of that function, from the tensors `in` and `out` and the record."""
+    values, number, scalar = ["out"] + (["*state"] if op.state else []), 0, 0
+    for p in signature.parameters:
+        if p.type == "Tensor[]":
+            values.append(f"in.subspan({number})")
+        elif p.type in INPUTS:
+            values.append(f"in[{number}]")
+        else:
+            values.append(value_back(op.record, p, number, scalar))
+        number += p.type in INPUTS
+        scalar += p.type in NUMBERS
+    return ", ".join(values)
+
+
+def state_name(op):
+    return "".join(word.capitalize() for word in op.name.split("_")) + "State"
 
 
 def outputs_of(op, signature):

@@ -8,10 +8,13 @@ from generator.emit import composites, cpp, gradients
 from generator.emit.cpp import call_arguments, cpp_parameters, cpp_result, inplace_signatures, wrap_comment
 from generator.emit.dynamic_call import dynamic_ops
 from generator.model.arg_types import TYPES
+from generator.model.library import RULES
 from generator.model.op import operands, record_shape
 
 CORE = pathlib.Path(__file__).resolve().parents[3]
 TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates"]
+LIBRARY_TEMPLATES = CORE / "ops" / "templates" / "library"
+OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2")  # a library has none of these
 
 
 METHODS = "methods.inc.j2"  # fills a class of core/tensor, so its text goes where that room finds it
@@ -20,16 +23,17 @@ METHODS = "methods.inc.j2"  # fills a class of core/tensor, so its text goes whe
 def render(ops, structs, out, methods, **names):
     """Fills every template into the folder `out`, and the methods of Tensor into the folder `methods`, if one is given.
 
-    `names` has what else templates use: fields_of, namespace, include, source."""
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), trim_blocks=True,
+    `names` has what else templates use: fields_of, namespace, include, source, library, version."""
+    folders = TEMPLATES + ([LIBRARY_TEMPLATES] if names["library"] else [])
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folders), trim_blocks=True,
                                      lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
     environment.globals.update(method_signatures=cpp.method_signatures, method_parameters=cpp.method_parameters,
                                method_arguments=cpp.method_arguments)
     environment.globals.update(composites=composites, gradients=gradients, argument_names=composites.argument_names, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
-                               inplace_signatures=inplace_signatures, operands=operands, record_shape=record_shape, wrap_comment=wrap_comment, types=TYPES)
-    context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops), **names}
-    for template in sorted(path for folder in TEMPLATES for path in folder.glob("*.j2")):
-        if template.name == METHODS and methods is None:
+                               inplace_signatures=inplace_signatures, operands=operands, record_shape=record_shape, wrap_comment=wrap_comment, types=TYPES, given_rules=RULES)
+    context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops, names["namespace"]), **names}
+    for template in sorted(path for folder in folders for path in folder.glob("*.j2")):
+        if (template.name == METHODS and methods is None) or (names["library"] and template.name in OWN_ALONE):
             continue
         text = environment.get_template(template.name).render(context, methods=methods is not None)
         folder = methods if template.name == METHODS else out

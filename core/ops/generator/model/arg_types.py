@@ -30,7 +30,8 @@ TYPES = {
     "int[1]": arg_type("int ints empty", "IntList", "ints", "int or list of ints"),
     "dtype": arg_type("dtype", "DType", "dtype", "dtype"),
     "device": arg_type("device", "Device", "device", "device"),
+    "generator": arg_type("generator", "Generator*", "generator", "Generator"),
     "string": arg_type("string", "std::string_view", "text", "str"),
 }
 # Types whose absence has a value of its own in C++; the others become std::optional.
-ABSENT = {"Tensor": "Tensor()", "dtype": "DType::none", "device": "Device()", "int[]": "IntList()", "int[1]": "IntList()"}
+ABSENT = {"Tensor": "Tensor()", "dtype": "DType::none", "device": "Device()", "generator": "nullptr", "int[]": "IntList()", "int[1]": "IntList()"}

@@ -8,6 +8,7 @@ from generator.model.record import INPUTS, NUMBERS
 
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 RESULT = re.compile(r"result(\d?)$")
+MOST_EXPRESSIONS = 3  # GradientRow::needs
 ARITY = {"unary": 1, "binary": 2, "ternary": 3}
 
 
@@ -81,6 +82,10 @@ def read_expressions(op, row, ops):
             raise OpListError(f"{op.name}: `gradient` says nothing of '{argument.name}'; write an expression, or none and why.")
         if not reason_of(row[argument.name]):
             made.expressions[i] = read_names(op, row[argument.name], ops)
+    if not made.expressions:
+        raise OpListError(f"{op.name}: no argument has a gradient; write `gradient: \"none: why\"`.")
+    if len(made.expressions) > MOST_EXPRESSIONS:
+        raise OpListError(f"{op.name}: gradients of {len(made.expressions)} arguments are more than {MOST_EXPRESSIONS}; write a function.")
     made.scalars = any(e.scalars or any(arguments[j].number for j in e.inputs) for e in made.expressions.values())
     return made
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from generator.model.abi import domain_mask
 from generator.model.errors import OpListError
 from generator.model.gradient import Gradient
+from generator.model.library import FORMS as LIBRARY_FORMS
+from generator.model.library import check_library_row, fill_library_form
 from generator.model.record import INPUTS, Record, make_record
 from generator.model.signature import check_overloads, parse_signature
 
 ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
-FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite")
-ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "order", "outputs", "attributes", "scalars",
-            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", *FORMS}
+FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite", "host")
+ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
+            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
              ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
 DEFAULT_SIGNATURES = {
@@ -54,22 +56,31 @@ class Op:
     refuses_bools: str = ""  # where both are
     scalars: list = field(default_factory=list)
     gradient: Gradient | None = None
+    library: str = ""  # the library of ops that it is in; empty: it is one of Tenon's own
+    state: bool = False
+
+    @property
+    def full_name(self):
+        """As callers of the dynamic call and texts of graphs have it."""
+        return f"{self.library}::{self.name}" if self.library else self.name
 
     @property
     def mutates(self):
         return self.signatures[0].parameters[:1] and self.signatures[0].parameters[0].type == "Tensor!"
 
 
-def check_keys(row):
+def check_keys(row, library):
     name = row.get("op")
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise OpListError(f"a row has no valid name: {row}.")
     unknown = sorted(set(row) - ROW_KEYS)
     if unknown:
         raise OpListError(f"{name}: unknown key '{unknown[0]}'.")
-    forms = [f for f in FORMS if f in row]
+    check_library_row(name, row, library)
+    known = [f for f in FORMS if f in LIBRARY_FORMS] if library else [f for f in FORMS if f != "host"]
+    forms = [f for f in known if f in row]
     if len(forms) != 1:
-        raise OpListError(f"{name}: exactly one of {', '.join(FORMS)} must be given, not {len(forms)}.")
+        raise OpListError(f"{name}: exactly one of {', '.join(known)} must be given, not {len(forms)}.")
     if not row.get("doc"):
         raise OpListError(f"{name}: no doc.")
     return name, forms[0]
@@ -92,6 +103,9 @@ def launch_scalars(op, row, signature):
 
 
 def fill_form(op, row, abi):
+    if op.library and op.form != "composite":
+        fill_library_form(op, row, abi)
+        return
     if op.form in ("unary", "binary", "ternary"):
         domain, result = scalar_row(abi, op.name, op.form, row[op.form])
         op.kind, op.scalar_op = op.form, row[op.form]
@@ -109,7 +123,7 @@ def fill_form(op, row, abi):
         if op.kind in ("reduce", "arg_reduce"):
             op.scalar_op = row.get("scalar_op", "")
             scalar_row(abi, op.name, "reduce", op.scalar_op)
-        op.infer, op.lower = row.get("infer", op.kind), op.kind
+        op.infer, op.lower = row.get("infer", op.kind), row.get("lower", op.kind)
         op.alias_input = "0" if abi.kinds[op.kind] == "SRC" else ""
         op.outputs = row.get("outputs", 1)
         if row.get("order", "channels") != "channels":
@@ -167,16 +181,17 @@ def check_operator(op):
             raise OpListError(f"{op.name}: operator {op.operator} cannot be '{s.text}', which takes {count} operands and gives {s.result}.")
 
 
-def make_op(row, structs, abi):
-    name, form = check_keys(row)
+def make_op(row, structs, abi, library=""):
+    name, form = check_keys(row, library)
     if "signature" in row and "signatures" in row:
         raise OpListError(f"{name}: both `signature` and `signatures` are given.")
     texts = row.get("signatures") or ([row["signature"]] if "signature" in row else DEFAULT_SIGNATURES.get(form))
     if not texts:
         raise OpListError(f"{name}: no signature.")
-    signatures = [parse_signature(name, text, abi) for text in texts]
-    check_overloads(name, signatures)
-    op = Op(name, form, " ".join(row["doc"].split()), row.get("errors", ""), signatures, (), row.get("functor", False))
+    full_name = f"{library}::{name}" if library else name
+    signatures = [parse_signature(full_name, text, abi) for text in texts]
+    check_overloads(full_name, signatures)
+    op = Op(name, form, " ".join(row["doc"].split()), row.get("errors", ""), signatures, (), row.get("functor", False), library=library)
     fill_form(op, row, abi)
     op.decompose = bool(row.get("decompose", False))
     fill_bool(op, row)
@@ -191,12 +206,13 @@ def make_op(row, structs, abi):
     op.attributes = row.get("attributes", "")
     if op.attributes and form != "composite" and op.attributes not in structs:
         raise OpListError(f"{name}: there is no attribute struct '{op.attributes}'.")
-    if form == "composite":
+    if form == "composite" or library:
         if op.attributes:
             raise OpListError(f"{name}: a composite has no `attributes`; its record is made from its signatures.")
         op.record = make_record(op)
         op.attributes = op.record.struct or ""
-        op.outputs = 1 if all(s.result == "Tensor" for s in op.signatures) else 0
+        if form == "composite":
+            op.outputs = 1 if all(s.result == "Tensor" for s in op.signatures) else 0
     default = ("out",) if op.bool_result else ("inplace", "out")
     op.variants = tuple(row.get("variants", default if form in ("unary", "binary", "ternary") else ()))
     for variant in op.variants:

@@ -6,6 +6,7 @@ from generator.model.abi import read_abi
 from generator.model.attributes import make_structs
 from generator.model.errors import OpListError
 from generator.model.gradient import read_gradient
+from generator.model.library import check_library_name
 from generator.model.op import DEFAULT_SIGNATURES, make_op, operands
 
 
@@ -26,12 +27,24 @@ def with_other_names(rows):
         yield {**row, "composite": True, "signatures": texts}
 
 
-def load(path, ep_api):
+def own_names(path):
+    """The names of Tenon's own ops, which the gradients of a library may call; `path` has the list."""
+    return {row["op"] + suffix for row in yaml.safe_load(path.read_text())["ops"] for suffix in ("", "_", "_out")}
+
+
+def load(path, ep_api, own_list=None):
+    """The ops of the list at `path` and their attribute structs. `own_list`: where Tenon's own ops are, for a library."""
     data = yaml.safe_load(path.read_text())
-    abi = read_abi(ep_api)
+    if not isinstance(data, dict) or not isinstance(data.get("ops"), list) or not data["ops"]:
+        raise OpListError("the list has no `ops`.")
+    abi, library = read_abi(ep_api), data.get("library", "")
+    if "library" in data:
+        check_library_name(library)
+        if "attributes" in data:
+            raise OpListError("a library has no `attributes`; its structs are made from the signatures.")
     structs = make_structs(data.get("attributes") or {}, (ep_api / "ep_api.h").read_text())
     data["ops"] = list(with_other_names(data["ops"]))
-    ops = [make_op(row, structs, abi) for row in data["ops"]]
+    ops = [make_op(row, structs, abi, library) for row in data["ops"]]
     names = {}
     for op in ops:
         made = [op.name] + [op.name + "_"] * ("inplace" in op.variants) + [op.name + "_out"] * ("out" in op.variants)
@@ -41,8 +54,9 @@ def load(path, ep_api):
             names[name] = op.name
     check_operators(ops)
     check_bool_rows(ops)
+    callable_names = set(names.values()) | (own_names(own_list) if own_list else set())
     for op, row in zip(ops, data["ops"]):
-        op.gradient = read_gradient(op, row.get("gradient"), set(names.values()))
+        op.gradient = read_gradient(op, row.get("gradient"), callable_names)
     return ops, structs | composite_structs(ops, structs)
 
 
