@@ -415,9 +415,9 @@ typedef struct ep_operand_desc {
 } ep_operand_desc;
 
 // Quantisation. A quantised operand holds numbers q that stand for real numbers: real(q) = (q - zero point) * scale.
-// The operands DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul` and `convolution` may be
-// quantised. An operand is quantised if the descriptor has its scale, its zero point or both, as operands with the
-// roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
+// DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul`, `convolution` may be quantised, and
+// all operands of `binary`. One is quantised if the descriptor has its scale, its zero point or both, as operands
+// with the roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
 //   * Types. A quantised operand is an i2, u2, i4, u4, i8, u8, i16, u16, i32, or one of the f8, f6 and f4 types that
 //     have a sign. Its scale is an f32, f16 or bf16, in whose place the same number in f32 is used. Its zero point has
 //     its dtype, and is there only with integers.
@@ -486,7 +486,7 @@ typedef struct ep_unary_attributes {
 } ep_unary_attributes;
 
 // DST[...] = op(SRC[...], SRC_B[...]); op is an EP_BINARY_* id. Inputs have DST's dims (stride 0 where they broadcast)
-// and one dtype; either may be a scalar.
+// and one dtype; either may be a scalar. Or all are quantised integers of one scale each (of SRC_B: WEIGHT_SCALE).
 typedef struct ep_binary_attributes {
   int32_t op;
   int32_t reserved;

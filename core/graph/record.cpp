@@ -20,6 +20,13 @@ Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
 
 bool is(const Node& node, OpId op) { return node.op == &op_row(op); }
 
+// A product of real numbers: its arguments have one dtype, and it takes epilogues.
+bool is_real_product(const Node& node) {
+  const int32_t kind = node.op->kind;
+  return (kind == EP_PRIMITIVE_matmul || kind == EP_PRIMITIVE_convolution) && !is(node, OpId::quantized_matmul) &&
+         !is(node, OpId::quantized_conv);
+}
+
 Status check_epilogues(const Node& node) {
   size_t next = node.own_inputs();
   for (const Epilogue& epilogue : node.epilogues) {
@@ -58,9 +65,7 @@ Status check_arguments(const Node& node, size_t results) {
       node.inputs.size() == static_cast<size_t>(std::count(node.inputs.begin(), node.inputs.end(), 0u)))
     return wrong("all its arguments are absent");
   if (node.epilogues.size() > EP_MAX_EPILOGUES) return wrong("it has {} epilogues", node.epilogues.size());
-  if (!node.epilogues.empty() && node.op->kind != EP_PRIMITIVE_matmul && node.op->kind != EP_PRIMITIVE_convolution) {
-    return wrong("it takes no epilogues");
-  }
+  if (!node.epilogues.empty() && !is_real_product(node)) return wrong("it takes no epilogues");
   if (node.op->output_count != 0 && results != node.op->output_count) {
     return wrong("it has {} results, but gives {}", results, node.op->output_count);
   }
@@ -78,8 +83,11 @@ Status check_attributes(const Graph& graph, const Node& node, size_t results) {
     std::memcpy(&number, at, sizeof number);
     const auto value = static_cast<int32_t>(number);
     const bool is_axis = field.name == "axis" || field.name == "scatter.axis";
-    const bool adds_axis = node.op->kind == EP_PRIMITIVE_one_hot;
-    const int32_t end = node.op->kind == EP_PRIMITIVE_softmax ? std::max(rank, 1) : rank + (adds_axis ? 1 : 0);
+    const int32_t kind = node.op->kind;
+    const bool also_of_numbers =
+        kind == EP_PRIMITIVE_softmax || kind == EP_PRIMITIVE_quantise || kind == EP_PRIMITIVE_dequantise;
+    const bool adds_axis = kind == EP_PRIMITIVE_one_hot;
+    const int32_t end = also_of_numbers ? std::max(rank, 1) : rank + (adds_axis ? 1 : 0);
     if (is_axis && field.type == AttributeType::i32 && (value < 0 || value >= end)) {
       return wrong("its axis is {}, but its first argument has rank {}", value, rank);
     }
@@ -100,7 +108,7 @@ Status check_attributes(const Graph& graph, const Node& node, size_t results) {
 // The arguments of products and of concat have one dtype; of concat, one rank.
 Status check_types(const Graph& graph, const Node& node) {
   const bool joins = is(node, OpId::concat);
-  if (!joins && node.op->kind != EP_PRIMITIVE_matmul && node.op->kind != EP_PRIMITIVE_convolution) return {};
+  if (!joins && !is_real_product(node)) return {};
   const Value& first = graph[node.inputs[0]];
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == 0) continue;

@@ -135,7 +135,26 @@ Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t a
 }
 
 Status check_unary(const Desc& desc) { return check_scalar_row(desc, *table::unary_row(desc.attributes.unary.op), 1); }
+
+// Integers that stand for real numbers, of which a function gives a real number.
+Status check_quantised_binary(const Desc& desc) {
+  const table::ScalarRow& row = *table::binary_row(desc.attributes.binary.op);
+  if (row.result != table::ResultType::SAME || !table::in_domain(row.domain, DType::f32)) {
+    return wrong(desc, "{} does not give a real number for two.", row.name);
+  }
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B}) {
+    const Operand& operand = get(desc, role);
+    if (is_scalar(operand) || !is_quantised(desc, role) || !is_integer(type_of(operand))) {
+      return wrong(desc, "'{}' is no tensor of quantised integers, but another operand is.", table::role_name(role));
+    }
+    TENON_RETURN_IF_ERROR(same_dims(desc, operand, dst));
+  }
+  return {};
+}
+
 Status check_binary(const Desc& desc) {
+  if (is_quantised(desc)) return check_quantised_binary(desc);
   return check_scalar_row(desc, *table::binary_row(desc.attributes.binary.op), 2);
 }
 Status check_ternary(const Desc& desc) {

@@ -13,12 +13,23 @@ namespace {
     EP_PRIMITIVE_##kind, EP_ROLE_##operand, EP_ROLE_##parameters##_SCALE, EP_ROLE_##parameters##_ZERO_POINT, \
         offsetof(ep_attributes, kind.member)                                                                 \
   }
+#define ONE(kind, operand, parameters) \
+  { EP_PRIMITIVE_##kind, EP_ROLE_##operand, EP_ROLE_##parameters##_SCALE, EP_ROLE_##parameters##_ZERO_POINT, kOneScale }
 constexpr Quantisable rows[] = {
-    ROW(quantise, DST, DST, dst),    ROW(dequantise, SRC, SRC, src),           ROW(matmul, DST, DST, dst),
-    ROW(matmul, SRC, SRC, src),      ROW(matmul, SRC_B, WEIGHT, weight),       ROW(convolution, DST, DST, dst),
-    ROW(convolution, SRC, SRC, src), ROW(convolution, WEIGHT, WEIGHT, weight),
+    ROW(quantise, DST, DST, dst),
+    ROW(dequantise, SRC, SRC, src),
+    ROW(matmul, DST, DST, dst),
+    ROW(matmul, SRC, SRC, src),
+    ROW(matmul, SRC_B, WEIGHT, weight),
+    ROW(convolution, DST, DST, dst),
+    ROW(convolution, SRC, SRC, src),
+    ROW(convolution, WEIGHT, WEIGHT, weight),
+    ONE(binary, DST, DST),
+    ONE(binary, SRC, SRC),
+    ONE(binary, SRC_B, WEIGHT),
 };
 #undef ROW
+#undef ONE
 
 constexpr DType quantised_types[] = {DType::i2,     DType::u2,       DType::i4,         DType::u4,
                                      DType::i8,     DType::u8,       DType::i16,        DType::u16,
@@ -123,7 +134,8 @@ bool is_quantised(const ep_primitive_desc& desc) {
 }
 
 ep_quantisation quantisation_of(const ep_primitive_desc& desc, const Quantisable& row) {
-  ep_quantisation how;
+  ep_quantisation how{};
+  if (row.offset == kOneScale) return how;
   std::memcpy(&how, reinterpret_cast<const char*>(&desc.attributes) + row.offset, sizeof how);
   return how;
 }

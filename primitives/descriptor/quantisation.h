@@ -8,13 +8,16 @@
 
 namespace tenon::descriptor {
 
+// The `offset` of an operand that has one scale and no attributes.
+constexpr size_t kOneScale = ~size_t{0};
+
 // An operand that its kind allows to be quantised, where its scale, its zero point and its attributes are.
 struct Quantisable {
   int32_t kind;
   int32_t role;
   int32_t scale_role;
   int32_t zero_point_role;
-  size_t offset;  // of its ep_quantisation in ep_attributes
+  size_t offset;  // of its ep_quantisation in ep_attributes, or kOneScale
 };
 
 // The row of operand `role`; null if `kind` allows no quantised one.

@@ -1,5 +1,7 @@
 // fill, copy, unary, binary, ternary: each element by itself.
+#include "primitives/descriptor/quantisation.h"
 #include "primitives/reference/call.h"
+#include "primitives/reference/quantisation.h"
 #include "primitives/reference/scalar.h"
 #include "primitives/table/table.h"
 
@@ -50,6 +52,13 @@ void run_binary(Call& call) {
   const Operand x = call[EP_ROLE_SRC];
   const Operand y = call[EP_ROLE_SRC_B];
   const int32_t op = call.desc.attributes.binary.op;
+  if (descriptor::is_quantised(call.desc)) {
+    const Quantised to(call, EP_ROLE_DST), left(call, EP_ROLE_SRC), right(call, EP_ROLE_SRC_B);
+    return for_each_index(dst.dims(), [&](const int64_t* index) {
+      const auto a = static_cast<float>(left.real(index)), b = static_cast<float>(right.real(index));
+      to.write(index, binary<double>(op, a, b));
+    });
+  }
   const bool checked = table::binary_row(op)->check == table::Check::DIVISOR;
   with_compute_type(x.dtype(), [&](auto type) {
     using T = decltype(type);

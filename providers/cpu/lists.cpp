@@ -13,6 +13,7 @@
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/plain/plain.h"
+#include "providers/cpu/quantised/quantised.h"
 #include "providers/cpu/random/random.h"
 #include "providers/cpu/recurrent/recurrent.h"
 #include "providers/cpu/reduction/reduction.h"
@@ -28,18 +29,28 @@ constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, El
 constexpr Implementation copy[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                    {"plain", Elementwise::why_not, Elementwise::make},
                                    {"packed", PackedCopy::why_not, PackedCopy::make}};
-constexpr Implementation matmul[] = {
-    {"vector", VectorMatmul::why_not, VectorMatmul::make}, {"simd", SmallMatmul::why_not, SmallMatmul::make},
-    {"packed", PackedMatmul::why_not, PackedMatmul::make}, {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
-    {"f64", F64Matmul::why_not, F64Matmul::make},          {"plain", PlainMatmul::why_not, PlainMatmul::make}};
+constexpr Implementation matmul[] = {{"vector", VectorMatmul::why_not, VectorMatmul::make},
+                                     {"simd", SmallMatmul::why_not, SmallMatmul::make},
+                                     {"packed", PackedMatmul::why_not, PackedMatmul::make},
+                                     {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
+                                     {"f64", F64Matmul::why_not, F64Matmul::make},
+                                     {"bytes", QuantisedMatmul::why_not, QuantisedMatmul::make, true},
+                                     {"weights", QuantisedWeights::why_not, QuantisedWeights::make, true},
+                                     {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
     {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
     {"depthwise_planes", DepthwisePlanes::why_not, DepthwisePlanes::make},
     {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
+    {"bytes", QuantisedConvolution::why_not, QuantisedConvolution::make, true},
     {"plain", PlainConvolution::why_not, PlainConvolution::make}};
+constexpr Implementation binary[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
+                                     {"plain", Elementwise::why_not, Elementwise::make},
+                                     {"bytes", QuantisedElements::why_not, QuantisedElements::make, true}};
+constexpr Implementation quantise[] = {{"bytes", QuantisedElements::why_not, QuantisedElements::make, true}};
 constexpr Implementation pooling[] = {{"simd", Pooling::simd_why_not, Pooling::make},
+                                      {"bytes", BytePooling::why_not, BytePooling::make},
                                       {"plain", Pooling::why_not, Pooling::make}};
 constexpr Implementation softmax[] = {{"simd", Softmax::simd_why_not, Softmax::make},
                                       {"plain", Softmax::why_not, Softmax::make}};
@@ -82,8 +93,10 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_fill, copy},
     {EP_PRIMITIVE_copy, copy},
     {EP_PRIMITIVE_unary, elementwise},
-    {EP_PRIMITIVE_binary, elementwise},
+    {EP_PRIMITIVE_binary, binary},
     {EP_PRIMITIVE_ternary, elementwise},
+    {EP_PRIMITIVE_quantise, quantise},
+    {EP_PRIMITIVE_dequantise, quantise},
     {EP_PRIMITIVE_reduce, reduce},
     {EP_PRIMITIVE_arg_reduce, arg_reduce},
     {EP_PRIMITIVE_softmax, softmax},

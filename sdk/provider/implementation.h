@@ -62,6 +62,8 @@ struct Implementation {
   Refusal (*why_not)(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   // Makes the primitive. It may still refuse, or fail; then it does not write `*out`. It may set sizes of `info`.
   Refusal (*make)(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+  // Takes operands with scales and zero points. Others never see them.
+  bool knows_quantisation = false;
 };
 
 // The implementations of one kind, best first.

@@ -66,7 +66,9 @@ void destroy_primitive(Primitive* primitive) noexcept {
 inline Refusal why_not(const Implementation& implementation, const ep_device& device, const ep_primitive_desc& desc,
                        ep_support_info& info) {
   if (Refusal refusal = unknown_parts(desc)) return refusal;
-  if (Refusal refusal = quantised_operands(desc)) return refusal;
+  if (!implementation.knows_quantisation) {
+    if (Refusal refusal = quantised_operands(desc)) return refusal;
+  }
   if (desc.baked_scalars != 0) {
     return Refusal::because("baked scalars 0x%x; all are launch values here", desc.baked_scalars);
   }

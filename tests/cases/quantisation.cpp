@@ -271,10 +271,200 @@ Case convolution_case(const Product& product, int64_t groups) {
   return made;
 }
 
+// --- larger products of bytes, whose scales keep sums exact: several panels of columns, and rests of all kinds ---
+
+struct Bytes {
+  std::string_view name;
+  DType src, weight, dst;
+  bool by_column, constant;
+};
+const Bytes bytes_cases[] = {
+    {"u8_by_i8_to_u8", DType::u8, DType::i8, DType::u8, true, true},
+    {"i8_by_i8_to_i8", DType::i8, DType::i8, DType::i8, false, true},
+    {"i8_by_u8_to_u8", DType::i8, DType::u8, DType::u8, true, false},
+    {"u8_by_u8_to_i8", DType::u8, DType::u8, DType::i8, true, false},
+};
+
+// Scales and zero points of SRC, a weight with `columns` at axis `axis`, and DST, each of rank `rank`.
+void add_byte_numbers(Case* made, const Bytes& bytes, int32_t rank, int32_t axis, int64_t columns) {
+  const auto add = [&](int32_t scale_role, DType dtype, bool wide, Values scale) {
+    Dims dims = Dims::filled(rank, 1);
+    if (wide) dims[axis] = columns;
+    const double middle = dtype == DType::u8 ? 126 : -3;
+    add_parameters(made, scale_role, DType::f32, {dtype, middle, middle + 4}, {"", {}, dims}, scale, true);
+  };
+  add(EP_ROLE_SRC_SCALE, bytes.src, false, kHalf);
+  add(EP_ROLE_WEIGHT_SCALE, bytes.weight, bytes.by_column, kHalf);
+  add(EP_ROLE_DST_SCALE, bytes.dst, false, {Fill::RANDOM, 1024, 1024});
+}
+
+Values bytes_of(DType dtype) {
+  return dtype == DType::u8 ? Values{Fill::RANDOM, 0, 255} : Values{Fill::RANDOM, -128, 127};
+}
+
+Case byte_matmul(const Bytes& bytes, bool batch) {
+  const int32_t rank = batch ? 3 : 2;
+  Case made = {fmt::format("matmul/bytes/{}{}", bytes.name, batch ? "_batch" : ""),
+               make_desc(EP_PRIMITIVE_matmul),
+               {},
+               {},
+               {},
+               0};
+  const auto shape = [&](int64_t rows, int64_t columns) {
+    return batch ? Dims{3, rows, columns} : Dims{rows, columns};
+  };
+  if (bytes.by_column) made.desc.attributes.matmul.weight.axes = 1u << (rank - 1);
+  add_operand(made.desc, EP_ROLE_DST, bytes.dst, shape(33, 70));
+  add_operand(made.desc, EP_ROLE_SRC, bytes.src, shape(33, 45));
+  add_operand(made.desc, EP_ROLE_SRC_B, bytes.weight, shape(45, 70));
+  if (bytes.constant && !batch) made.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+  made.values = {{}, bytes_of(bytes.src), bytes_of(bytes.weight)};
+  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, shape(33, 70), batch ? Dims{0, 0, 1} : Dims{0, 1});
+  made.values.push_back({Fill::GRID, -2, 2});
+  add_byte_numbers(&made, bytes, rank, rank - 1, 70);
+  return made;
+}
+
+struct Windows {
+  std::string_view name;
+  int64_t channels, kernel, stride, dilation, pad;
+  bool channels_last;
+};
+const Windows windows[] = {
+    {"3x3", 20, 3, 1, 1, 1, true},   {"stem", 3, 5, 2, 1, 2, true},       {"rest", 21, 3, 2, 2, 1, true},
+    {"rows", 20, 3, 1, 1, 1, false}, {"pointwise", 18, 1, 1, 1, 0, true}, {"few_dilated", 3, 3, 1, 2, 2, false},
+};
+
+Case byte_convolution(const Bytes& bytes, const Windows& window) {
+  Case made = {fmt::format("convolution/bytes/{}/{}", bytes.name, window.name),
+               make_desc(EP_PRIMITIVE_convolution),
+               {},
+               {},
+               {},
+               0};
+  ep_convolution_attributes& at = made.desc.attributes.convolution;
+  at.spatial_rank = 2;
+  at.groups = 1;
+  for (int32_t i = 0; i < 2; ++i) {
+    at.stride[i] = window.stride;
+    at.dilation[i] = window.dilation;
+    at.pad_low[i] = at.pad_high[i] = window.pad;
+  }
+  if (bytes.by_column) at.weight.axes = 1;
+  const auto out = [&](int64_t size) {
+    return (size + 2 * window.pad - window.dilation * (window.kernel - 1) - 1) / window.stride + 1;
+  };
+  const Dims src = {2, window.channels, 9, 7}, dst = {2, 37, out(9), out(7)};
+  const auto strides = [&](const Dims& dims) {
+    return window.channels_last ? permuted_strides(dims, {0, 2, 3, 1}) : contiguous_strides(dims);
+  };
+  add_operand(made.desc, EP_ROLE_DST, bytes.dst, dst, strides(dst));
+  add_operand(made.desc, EP_ROLE_SRC, bytes.src, src, strides(src));
+  add_operand(made.desc, EP_ROLE_WEIGHT, bytes.weight, {37, window.channels, window.kernel, window.kernel});
+  if (bytes.constant) made.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+  made.values = {{}, bytes_of(bytes.src), bytes_of(bytes.weight)};
+  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {37});
+  made.values.push_back({Fill::GRID, -2, 2});
+  add_byte_numbers(&made, bytes, 4, 0, 37);
+  return made;
+}
+
+// --- f32 by constant matrices of 4 and 8 bits ---
+
+Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point) {
+  constexpr int64_t depth = 83, columns = 45;
+  Case made = {fmt::format("matmul/weights/{}_{}_rows{}{}", dtype_name(dtype), rows,
+                           block == 0 ? "" : fmt::format("_blocks_of_{}", block), zero_point ? "_zero_point" : ""),
+               make_desc(EP_PRIMITIVE_matmul),
+               {},
+               {},
+               {},
+               0};
+  const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
+  const double most = dtype_info(dtype).bits == 4 ? is_signed ? 7 : 15 : is_signed ? 127 : 255;
+  add_operand(made.desc, EP_ROLE_DST, DType::f32, {rows, columns});
+  add_operand(made.desc, EP_ROLE_SRC, DType::f32, {rows, depth});
+  add_operand(made.desc, EP_ROLE_SRC_B, dtype, {depth, columns}).flags = EP_OPERAND_FLAG_CONSTANT;
+  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {rows, columns}, {0, 1});
+  made.values = {{}, {Fill::RANDOM, -1, 1}, {Fill::RANDOM, is_signed ? -most - 1 : 0, most}, {Fill::RANDOM, -1, 1}};
+  ep_quantisation& how = made.desc.attributes.matmul.weight;
+  how.axes = block == 0 ? 0b10 : 0b11;
+  how.block[0] = static_cast<int32_t>(block);
+  const Dims dims = {block == 0 ? 1 : (depth + block - 1) / block, columns};
+  const double middle = is_signed ? -2 : most / 2;
+  add_parameters(&made, EP_ROLE_WEIGHT_SCALE, DType::f32, {dtype, middle - 2, middle + 2}, {"", {}, dims}, kSmall,
+                 zero_point);
+  set_tolerances(&made, [&](Tier tier) -> Tolerance {
+    return {2.0, depth * (1 + beyond_full("product", tier, DType::f32).ulps) + 2, 0};
+  });
+  return made;
+}
+
+// --- sums and products element by element ---
+
+Case binary_case(int32_t op, std::string_view name, DType dtype, bool repeated) {
+  Case made = {fmt::format("binary/bytes/{}_{}{}", name, dtype_name(dtype), repeated ? "_repeated" : ""),
+               make_desc(EP_PRIMITIVE_binary),
+               {},
+               {},
+               {},
+               0};
+  made.desc.attributes.binary.op = op;
+  const Dims dims = {5, 37};
+  add_operand(made.desc, EP_ROLE_DST, dtype, dims);
+  add_operand(made.desc, EP_ROLE_SRC, dtype, dims);
+  add_operand(made.desc, EP_ROLE_SRC_B, dtype, dims, repeated ? Dims{1, 0} : contiguous_strides(dims));
+  made.values = {{}, bytes_of(dtype), bytes_of(dtype)};
+  const double middle = dtype == DType::u8 ? 126 : -3;
+  for (int32_t role : {EP_ROLE_SRC_SCALE, EP_ROLE_WEIGHT_SCALE, EP_ROLE_DST_SCALE}) {
+    const double scale = role == EP_ROLE_DST_SCALE ? op == EP_BINARY_add ? 1 : 32 : 0.5;
+    add_parameters(&made, role, DType::f32, {dtype, middle, middle + 4}, {"", {}, {1, 1}}, {Fill::RANDOM, scale, scale},
+                   true);
+  }
+  return made;
+}
+
+// The greatest of bytes, channels last.
+Case byte_pooling(DType dtype) {
+  Case made = {
+      fmt::format("pooling/bytes/{}_channels_last", dtype_name(dtype)), make_desc(EP_PRIMITIVE_pooling), {}, {}, {}, 0};
+  ep_pooling_attributes& at = made.desc.attributes.pooling;
+  at.op = EP_POOLING_MAX;
+  at.spatial_rank = 2;
+  for (int32_t i = 0; i < 2; ++i) {
+    at.kernel[i] = 3;
+    at.stride[i] = 2;
+    at.dilation[i] = at.pad_low[i] = at.pad_high[i] = 1;
+  }
+  const Dims dst = {2, 19, 5, 4}, src = {2, 19, 9, 7};
+  add_operand(made.desc, EP_ROLE_DST, dtype, dst, permuted_strides(dst, {0, 2, 3, 1}));
+  add_operand(made.desc, EP_ROLE_SRC, dtype, src, permuted_strides(src, {0, 2, 3, 1}));
+  made.values = {{}, bytes_of(dtype)};
+  return made;
+}
+
 }  // namespace
 
 void add_quantisation_cases(std::vector<Case>* cases) {
   add_conversions(cases);
+  for (const Bytes& bytes : bytes_cases) {
+    cases->push_back(byte_matmul(bytes, false));
+    cases->push_back(byte_matmul(bytes, true));
+    for (const Windows& window : windows) cases->push_back(byte_convolution(bytes, window));
+  }
+  for (DType dtype : {DType::i4, DType::u4, DType::i8, DType::u8}) {
+    for (int64_t rows : {1, 3, 17}) {
+      cases->push_back(weight_case(dtype, 0, rows, false));
+      cases->push_back(weight_case(dtype, 16, rows, true));
+    }
+  }
+  for (DType dtype : {DType::u8, DType::i8}) {
+    cases->push_back(byte_pooling(dtype));
+    for (bool repeated : {false, true}) {
+      cases->push_back(binary_case(EP_BINARY_add, "add", dtype, repeated));
+      cases->push_back(binary_case(EP_BINARY_mul, "mul", dtype, repeated));
+    }
+  }
   for (const Product& product : matmuls()) cases->push_back(matmul_case(product));
   for (const Product& product : convolutions()) {
     cases->push_back(convolution_case(product, 1));

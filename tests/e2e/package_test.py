@@ -187,6 +187,11 @@ class Package:
                 "There is no op called 'curve::soft_clip': no library of ops 'curve' is loaded, but 'curves'."), refused, strict=True):
             assert sentence in found, (sentence, found)
 
+    def ops_from_outside_serve_an_asynchronous_device(self):
+        fakes = os.path.join(self.build, "lib", "fakes")
+        printed = self.run(os.path.join(self.ops_build, "use_curves"), "async", TENON_PLUGIN_PATH=fakes)
+        self._check_curves(dict(line.split(": ", 1) for line in printed.splitlines() if not line.startswith("refused")))
+
     def _check_curves(self, printed):
         x = [[-2, -0.75, 0.25], [0.5, 1, 3]]
         flat, points = [v for row in x for v in row], x
@@ -248,7 +253,7 @@ class Package:
         for extra in ({"TENON_OPS_PATH": self.ops_build}, {}):
             option = [] if extra else ["--ops", self.curves]
             listed = json.loads(self.run(self.tool, "ops", "--json", "--device", "cpu", *option, **extra))["ops"]
-            found = {op["name"]: op["devices"]["cpu"]["dtypes"] for op in listed if op["name"].startswith("curves::")}
+            found = {op["name"]: op["devices"]["cpu:0"]["dtypes"] for op in listed if op["name"].startswith("curves::")}
             assert sorted(found) == [f"curves::{name}" for name in ("nearest_point", "row_softmax", "silu2", "soft_clip", "staircase", "swish2")], found
             assert found["curves::soft_clip"]["f64"]["served"] == "native", found["curves::soft_clip"]
             assert found["curves::soft_clip"]["i32"]["served"] == "refused", found["curves::soft_clip"]

@@ -8,7 +8,9 @@
 
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
+#include "core/interpreter/penalty.h"
 #include "core/ops/attributes.h"
+#include "core/tensor/factory.h"
 
 namespace tenon::graph {
 namespace {
@@ -142,7 +144,40 @@ class Pattern {
   // True where one op was measured to be no slower than its parts (README.md).
   bool pays() const {
     const bool grouped = last_ != product_;
-    return !grouped || graph_.arena().hint(graph_[query_].dims[2]).value_or(0) >= kLeastQueries;
+    if (grouped && graph_.arena().hint(graph_[query_].dims[2]).value_or(0) < kLeastQueries) return false;
+    return runs_whole();
+  }
+
+  // A tensor without data with the hints of a value's sizes; undefined where there are none.
+  Tensor at_hints(ValueId id) const {
+    Dims dims;
+    for (const SymDim size : graph_[id].dims) {
+      const std::optional<int64_t> hint = graph_.arena().hint(size);
+      if (!hint) return {};
+      dims.push_back(*hint);
+    }
+    return make_meta(graph_[id].device, {graph_[id].dtype, dims, contiguous_strides(dims)});
+  }
+
+  // True if the device has a kernel for the op itself, or if that cannot be asked.
+  bool runs_whole() const {
+    Tensor inputs[] = {at_hints(query_), at_hints(turned_), at_hints(value_), mask_ == 0 ? Tensor() : at_hints(mask_)};
+    if (!inputs[0].defined() || !inputs[1].defined() || !inputs[2].defined()) return true;
+    if (mask_ != 0 && !inputs[3].defined()) return true;
+    Dims keys = inputs[1].dims();
+    std::swap(keys[2], keys[3]);
+    inputs[1] = make_meta(graph_[turned_].device, {inputs[1].dtype(), keys, contiguous_strides(keys)});
+    const Tensor* pointers[] = {&inputs[0], &inputs[1], &inputs[2], mask_ == 0 ? nullptr : &inputs[3], nullptr};
+    const Scalar scalars[] = {Scalar(scale_), Scalar(0.0)};
+    Tensor output;
+    OpCall call;
+    call.op = &op_row(OpId::attention);
+    call.inputs = pointers;
+    call.scalars = scalars;
+    call.attributes = &kWhole;
+    call.outputs = {&output, 1};
+    call.precision = graph_.node(product_).precision;
+    return penalty_of(call, graph_[query_].device).ok();
   }
 
   ValueId put(Node node) {
@@ -172,18 +207,17 @@ class Pattern {
   }
 
   void replace() {
-    AttentionAttributes attributes{};
-    attributes.attention = {EP_ATTENTION_START, 0, -1, -1};
     Node node;
     node.op = &op_row(OpId::attention);
     node.inputs = {query_, keys(), value_, mask_, 0};
     node.scalars = {Scalar(scale_), Scalar(0.0)};
-    node.attributes.resize((sizeof attributes + 7) / 8);
-    std::memcpy(node.attributes.data(), &attributes, sizeof attributes);
+    node.attributes.resize((sizeof kWhole + 7) / 8);
+    std::memcpy(node.attributes.data(), &kWhole, sizeof kWhole);
     graph_.replace(result(graph_, last_), put(std::move(node)));
   }
 
-  static constexpr int64_t kLeastQueries = 4;  // of heads that share keys and values
+  static constexpr AttentionAttributes kWhole{{EP_ATTENTION_START, 0, -1, -1}};  // every query reads every key
+  static constexpr int64_t kLeastQueries = 4;                                    // of heads that share keys and values
 
   Graph& graph_;
   NodeId product_;

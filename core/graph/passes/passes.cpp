@@ -21,7 +21,11 @@ void everywhere(Graph* graph, const PassOptions& options) {
   run(graph, options);
 }
 
+constexpr std::string_view kStep = "one step of a quantised result, where a real lies between two";
+
 constexpr Pass kPasses[] = {
+    {"quantised", "products and sums of quantised tensors compute on their numbers", kStep,
+     everywhere<compute_on_numbers>},
     {"fold_constants", "computes nodes of constants alone", "", everywhere<fold_constants>},
     {"slices", "gathers of one known place, or of some in a row, as views", kOrder, everywhere<find_slices>},
     {"groups", "multiplies keys and values that heads share without repeating them", kRounding,

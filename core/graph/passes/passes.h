@@ -62,6 +62,7 @@ void remove_dead_code_everywhere(Graph* graph);
 
 // The passes themselves: but for the first one, each looks at the nodes of one graph, not into their regions.
 void simplify_regions(Graph* graph, const PassOptions& options);
+void compute_on_numbers(Graph* graph, const PassOptions& options);
 void fold_constants(Graph* graph, const PassOptions& options);
 void remove_redundant(Graph* graph, const PassOptions& options);
 void merge_common(Graph* graph, const PassOptions& options);

@@ -332,6 +332,14 @@ Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const
   return conv(x, weight, bias, w.strides, w.pads, w.dilations, n.integer("group", 1));
 }
 
+Tensor quantized_conv_of_node(NodeContext& n, const QuantizedTensor& x, const QuantizedTensor& weight,
+                              const Tensor& bias, const QuantizedTensor& result, DType dtype) {
+  Window w = read_window(n, spatial_dims(weight.value));
+  resolve_same(n, &w);
+  return quantized_conv(x.value, x.scale, x.zero_point, weight.value, weight.scale, weight.zero_point, bias,
+                        result.scale, result.zero_point, w.strides, w.pads, w.dilations, n.integer("group", 1), dtype);
+}
+
 std::span<const Translator> layer_translators() { return kRows; }
 
 }  // namespace tenon::onnx

@@ -8,4 +8,12 @@ namespace tenon::onnx {
 // Input 0 of the node is of the shape of `x`.
 Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
+// Numbers that stand for reals, with scale and zero point; undefined: there is none.
+struct QuantizedTensor {
+  Tensor value, scale, zero_point;
+};
+// The same of quantised tensors, as numbers of `result`, or as `dtype`.
+Tensor quantized_conv_of_node(NodeContext& n, const QuantizedTensor& x, const QuantizedTensor& weight,
+                              const Tensor& bias, const QuantizedTensor& result, DType dtype);
+
 }  // namespace tenon::onnx

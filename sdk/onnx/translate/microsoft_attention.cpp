@@ -105,8 +105,30 @@ std::string attention_why_not(const Node& node) {
   return set_to_other_than_zero(node, {"do_rotary", "past_present_share_buffer"});
 }
 
-TensorList merged_attention(NodeContext& n) {
+constexpr size_t kNoInput = 99;
+
+// Numbers of inputs.
+struct AttentionInputs {
+  size_t mask, past, bias;
+};
+
+// Attention of queries, keys and values that lie beside each other.
+TensorList attended_parts(NodeContext& n, const Tensor& merged, const std::vector<int64_t>& parts,
+                          const AttentionInputs& at) {
   const int64_t heads = n.require("num_heads", Attribute::Kind::integer).i;
+  Scores s;
+  s.query = with_heads(n, narrow(merged, 2, 0, parts[0]), heads);
+  s.key = with_heads(n, narrow(merged, 2, parts[0], parts[1]), heads);
+  s.value = with_heads(n, narrow(merged, 2, parts[0] + parts[1], parts[2]), heads);
+  if (n.has(at.past)) {
+    s.key = concat({select(n.input(at.past), 0, 0), s.key}, 2);
+    s.value = concat({select(n.input(at.past), 0, 1), s.value}, 2);
+  }
+  read_scores(n, at.mask, at.bias, &s);
+  return {without_heads(attended(s)), n.wants(1) ? stack({s.key, s.value}, 0) : Tensor()};
+}
+
+TensorList merged_attention(NodeContext& n) {
   if (n.rank(0) != 3 || n.rank(1) != 2)
     n.invalid(fmt::format("input and weights have shapes {} and {}", n.sizes(0), n.sizes(1)));
   const int64_t width = n.dims(1)[1];
@@ -116,16 +138,16 @@ TensorList merged_attention(NodeContext& n) {
     n.invalid(fmt::format("the sizes of queries, keys and values do not fit {} columns of weights", width));
   Tensor merged = matmul(n.input(0), n.input(1));
   if (n.has(2)) merged = add(merged, n.input(2));
-  Scores s;
-  s.query = with_heads(n, narrow(merged, 2, 0, parts[0]), heads);
-  s.key = with_heads(n, narrow(merged, 2, parts[0], parts[1]), heads);
-  s.value = with_heads(n, narrow(merged, 2, parts[0] + parts[1], parts[2]), heads);
-  if (n.has(4)) {
-    s.key = concat({select(n.input(4), 0, 0), s.key}, 2);
-    s.value = concat({select(n.input(4), 0, 1), s.value}, 2);
-  }
-  read_scores(n, 3, 5, &s);
-  return {without_heads(attended(s)), n.wants(1) ? stack({s.key, s.value}, 0) : Tensor()};
+  return attended_parts(n, merged, parts, {3, 4, 5});
+}
+
+// The product of quantised input and weights is real.
+TensorList quantised_attention(NodeContext& n) {
+  if (n.rank(0) != 3 || n.rank(1) != 2 || n.dims(1)[1] < 3 || n.dims(1)[1] % 3 != 0)
+    n.invalid(fmt::format("input and weights have shapes {} and {}", n.sizes(0), n.sizes(1)));
+  const Tensor merged = quantized_matmul(n.input(0), n.input(3), n.optional(6), n.input(1), n.input(4), n.optional(7),
+                                         n.input(2), {}, {}, 0, n.dtype(2));
+  return attended_parts(n, merged, std::vector<int64_t>(3, n.dims(1)[1] / 3), {5, 8, kNoInput});
 }
 
 std::string group_query_why_not(const Node& node) {
@@ -254,6 +276,26 @@ Tensor unpacked(const Tensor& bytes, int64_t bits) {
   return flatten(stack(parts, -1), -2, -1);
 }
 
+// [n, k] weights as the matrix [k, n] that quantized_matmul takes, of numbers less `offset`.
+Tensor as_matrix(const Tensor& numbers, int64_t offset, DType dtype) {
+  const Tensor turned = contiguous(t(numbers));
+  return offset == 0 ? cast(turned, dtype) : cast(sub(cast(turned, DType::i32), Scalar(offset)), dtype);
+}
+
+// The same product on numbers: those without a zero point lie around the middle, and become signed.
+TensorList matmul_numbers(NodeContext& n, const Tensor& weights, int64_t bits, int64_t block) {
+  const int64_t rows = weights.dim(0), blocks = (weights.dim(1) + block - 1) / block, middle = 1 << (bits - 1);
+  const DType dtype = n.has(3) ? bits == 4 ? DType::u4 : DType::u8 : bits == 4 ? DType::i4 : DType::i8;
+  Tensor zero;
+  if (n.has(3)) {
+    const Tensor bytes = reshape(n.input(3), {rows, (blocks * bits + 7) / 8});
+    zero = as_matrix(narrow(unpacked(bytes, bits), 1, 0, blocks), 0, dtype);
+  }
+  const Tensor scale = contiguous(t(reshape(n.input(2), {rows, blocks})));
+  return {quantized_matmul(n.input(0), {}, {}, as_matrix(weights, n.has(3) ? 0 : middle, dtype), scale, zero,
+                           n.optional(5), {}, {}, block)};
+}
+
 // a by the transpose of [n, k] weights, each block of which has a scale and a zero point.
 TensorList matmul_bits(NodeContext& n) {
   const int64_t bits = n.integer("bits", 4), block = n.require("block_size", Attribute::Kind::integer).i;
@@ -265,6 +307,9 @@ TensorList matmul_bits(NodeContext& n) {
   if (n.dtype(1) != DType::u8)
     n.unsupported(fmt::format("its weights are {}; u8 is translated", dtype_name(n.dtype(1))));
   const Tensor weights = reshape(unpacked(n.input(1), bits), {rows, blocks, block});
+  const bool plain_zero = !n.has(3) || n.dtype(3) == DType::u8;
+  if (bits >= 4 && block % 8 == 0 && n.dtype(0) == DType::f32 && n.rank(0) >= 2 && plain_zero)
+    return matmul_numbers(n, narrow(reshape(weights, {rows, blocks * block}), 1, 0, columns), bits, block);
   const DType dtype = n.dtype(0);
   Tensor centred;
   if (!n.has(3)) {
@@ -289,6 +334,7 @@ constexpr Translator kRows[] = {
     of_domain(kDomain, "GroupQueryAttention", 1, group_query_attention, group_query_why_not),
     of_domain(kDomain, "MatMulNBits", 1, matmul_bits, bits_why_not),
     of_domain(kDomain, "MultiHeadAttention", 1, multi_head_attention, multi_head_why_not),
+    of_domain(kDomain, "QAttention", 1, quantised_attention, attention_why_not),
     of_domain(kDomain, "RotaryEmbedding", 1, rotary, rotary_why_not),
 };
 

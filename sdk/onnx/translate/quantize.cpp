@@ -1,4 +1,7 @@
-// Quantisation, computed in floats: f32 holds integers up to 2^24 exactly, f64 up to 2^53.
+// Quantisation. What quantized_matmul does not take is computed in floats: f32 holds integers up to 2^24 exactly, f64
+// up to 2^53.
+#include <algorithm>
+
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
@@ -32,33 +35,13 @@ Tensor along_axis(NodeContext& n, const Tensor& value) {
   return reshape(value, shape);
 }
 
-// The integers that a quantised type holds.
-struct Range {
-  DType dtype;
-  int64_t low, high;
-};
-constexpr Range kRanges[] = {{DType::i8, -128, 127}, {DType::u8, 0, 255}, {DType::i16, -32768, 32767},
-                             {DType::u16, 0, 65535}, {DType::i4, -8, 7},  {DType::u4, 0, 15},
-                             {DType::i2, -2, 1},     {DType::u2, 0, 3}};
-
-const Range* range_of(DType dtype) {
-  for (const Range& range : kRanges) {
-    if (range.dtype == dtype) return &range;
-  }
-  return nullptr;
-}
-
-// Of a dtype that check_quantized lets pass.
-Tensor quantize(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
-  const Range& range = *range_of(dtype);
-  const Tensor steps = round(div(x, scale));
-  const Tensor moved = zero.defined() ? add(steps, cast(zero, x.dtype())) : steps;
-  return cast(clamp(moved, Scalar(range.low), Scalar(range.high)), dtype);
-}
+// The same as dequantize_linear takes it.
+Tensor scale_of(NodeContext& n, size_t index) { return cast(n.input(index), DType::f32); }
+int64_t axis_of(NodeContext& n) { return n.input(1).elements() == 1 ? 0 : n.axis(1, n.rank(0)); }
 
 // Integers but those of 32 and 64 bits.
 void check_quantized(NodeContext& n, DType dtype) {
-  if (range_of(dtype) == nullptr)
+  if (!is_integer(dtype) || dtype_info(dtype).bits > 16)
     n.unsupported(fmt::format("it quantises to {}; integers of 2 to 16 bits are translated", dtype_name(dtype)));
 }
 
@@ -71,13 +54,16 @@ Tensor quantize_to_float(NodeContext& n, const Tensor& x, const Tensor& scale, c
 }
 
 TensorList quantize_linear(NodeContext& n) {
-  const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
   const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
   const DType dtype = n.has(2) ? n.dtype(2) : named != 0 ? dtype_of_onnx(named) : DType::u8;
-  const Tensor x = cast(n.input(0), DType::f32), scale = cast(along_axis(n, n.input(1)), DType::f32);
-  if (is_floating(dtype) && dtype_info(dtype).bits <= 8) return {quantize_to_float(n, x, scale, zero, dtype)};
+  if (is_floating(dtype) && dtype_info(dtype).bits <= 8) {
+    const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
+    const Tensor x = cast(n.input(0), DType::f32), scale = cast(along_axis(n, n.input(1)), DType::f32);
+    return {quantize_to_float(n, x, scale, zero, dtype)};
+  }
   check_quantized(n, dtype);
-  return {quantize(x, scale, zero, dtype)};
+  return {tenon::quantize_linear(cast(n.input(0), DType::f32), scale_of(n, 1), n.optional(2), axis_of(n),
+                                 n.integer("block_size", 0), dtype)};
 }
 
 // x - zero point, in f32.
@@ -86,12 +72,19 @@ Tensor centred(const Tensor& x, const Tensor& zero) {
   return zero.defined() ? sub(floats, cast(zero, DType::f32)) : floats;
 }
 
+// Numbers that tenon::dequantize_linear takes.
+bool is_number(DType dtype) { return is_integer(dtype) && (dtype_info(dtype).bits <= 16 || dtype == DType::i32); }
+
 TensorList dequantize_linear(NodeContext& n) {
+  const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
+  const DType dtype = named != 0 ? dtype_of_onnx(named) : n.dtype(1);
+  if (!is_floating(dtype)) n.invalid(fmt::format("its output_dtype is {}", onnx_type_name(named)));
+  if (is_number(n.dtype(0))) {
+    const int64_t block = n.integer("block_size", 0);
+    return {cast(tenon::dequantize_linear(n.input(0), scale_of(n, 1), n.optional(2), axis_of(n), block), dtype)};
+  }
   const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
   const Tensor scale = along_axis(n, n.input(1));
-  const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
-  const DType dtype = named != 0 ? dtype_of_onnx(named) : scale.dtype();
-  if (!is_floating(dtype)) n.invalid(fmt::format("its output_dtype is {}", onnx_type_name(named)));
   return {cast(mul(centred(n.input(0), zero), cast(scale, DType::f32)), dtype)};
 }
 
@@ -101,13 +94,15 @@ TensorList dynamic_quantize_linear(NodeContext& n) {
   const Tensor low = minimum(amin(x), Scalar(0.0)), high = maximum(amax(x), Scalar(0.0));
   const Tensor scale = div(sub(high, low), Scalar(255.0));
   const Tensor zero = cast(round(clamp(div(neg(low), scale), Scalar(0.0), Scalar(255.0))), DType::u8);
-  return {quantize(x, scale, zero, DType::u8), scale, zero};
+  return {tenon::quantize_linear(x, scale, zero), scale, zero};
 }
 
 // One zero point per row of a becomes a column.
 Tensor row_zero(const Tensor& zero) {
   return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero;
 }
+
+bool is_one(const Tensor& parameter) { return !parameter.defined() || parameter.elements() == 1; }
 
 // The float type whose sums of so many products of u8 are exact: a product is below 2^16.
 DType exact_type(NodeContext& n, int64_t terms) {
@@ -119,66 +114,70 @@ DType exact_type(NodeContext& n, int64_t terms) {
 // x - zero point, in a type in which sums are exact.
 Tensor exact(const Tensor& x, const Tensor& zero, DType type) { return cast(centred(x, zero), type); }
 
-// Sums beyond 31 bits wrap around, as they do where integers are summed.
-Tensor as_i32(const Tensor& sums) { return cast(cast(sums, DType::i64), DType::i32); }
-
 int64_t terms_of_matmul(NodeContext& n) { return n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "MatMul"); }
 
-TensorList matmul_integer(NodeContext& n) {
-  const DType type = exact_type(n, terms_of_matmul(n));
-  return {as_i32(matmul(exact(n.input(0), row_zero(n.optional(2)), type), exact(n.input(1), n.optional(3), type)))};
+// True if quantized_matmul takes the inputs: matrices, and for a one scale and zero point.
+bool takes_matrices(NodeContext& n, size_t b, std::initializer_list<Tensor> of_a) {
+  return n.rank(0) >= 2 && n.rank(b) >= 2 && std::all_of(of_a.begin(), of_a.end(), is_one) && terms_of_matmul(n) > 0;
 }
 
-// Sums of products, of which `scale` is the real step, in steps of y.
-Tensor requantized(NodeContext& n, const Tensor& sums, const Tensor& scale, size_t zero) {
-  const Tensor one = full({}, Scalar(1.0), DType::f32, n.device());
-  return quantize(mul(cast(sums, DType::f32), scale), one, n.input(zero), n.dtype(zero));
+// One number per column as a list; in a matrix of one row too.
+Tensor column_list(const Tensor& parameter) {
+  return parameter.defined() && parameter.rank() > 1 && parameter.dims().back() == parameter.elements()
+             ? reshape(parameter, {parameter.elements()})
+             : parameter;
+}
+
+TensorList matmul_integer(NodeContext& n) {
+  const Tensor a_zero = n.optional(2), b_zero = column_list(n.optional(3));
+  if (takes_matrices(n, 1, {a_zero}) && (is_one(b_zero) || b_zero.rank() == 1)) {
+    return {quantized_matmul(n.input(0), {}, a_zero, n.input(1), {}, b_zero, {}, {}, {}, 0, DType::i32)};
+  }
+  const DType type = exact_type(n, terms_of_matmul(n));
+  const Tensor sums = matmul(exact(n.input(0), row_zero(a_zero), type), exact(n.input(1), n.optional(3), type));
+  return {cast(cast(sums, DType::i64), DType::i32)};  // sums beyond 31 bits wrap around
 }
 
 TensorList qlinear_matmul(NodeContext& n) {
   check_quantized(n, n.dtype(7));
+  const auto real = [&](size_t i) { return cast(n.input(i), DType::f32); };
+  const Tensor b_scale = column_list(real(4)), b_zero = column_list(n.input(5));
+  const bool columns = (is_one(b_scale) || b_scale.rank() == 1) && (is_one(b_zero) || b_zero.rank() == 1);
+  if (takes_matrices(n, 3, {n.input(1), n.input(2)}) && columns) {
+    return {quantized_matmul(n.input(0), real(1), n.input(2), n.input(3), b_scale, b_zero, {}, real(6), n.input(7), 0,
+                             n.dtype(7))};
+  }
   const DType type = exact_type(n, terms_of_matmul(n));
   const Tensor product = matmul(exact(n.input(0), row_zero(n.input(2)), type), exact(n.input(3), n.input(5), type));
-  const auto real = [&](size_t i) { return cast(n.input(i), DType::f32); };
-  return {requantized(n, product, div(mul(row_zero(real(1)), real(4)), real(6)), 7)};
+  const Tensor scale = mul(row_zero(real(1)), real(4));
+  return {tenon::quantize_linear(mul(cast(product, DType::f32), scale), real(6), n.input(7), 0, 0, n.dtype(7))};
 }
 
-// A number per output channel, beside [n, channels, ..].
-Tensor by_channel(const Tensor& x, int32_t rank) {
-  if (x.elements() == 1) return reshape(x, Dims());
-  Dims shape = Dims::filled(rank, 1);
-  shape[1] = x.elements();
-  return reshape(x, shape);
+// A list of one number is one number.
+Tensor numbers(const Tensor& parameter) {
+  return is_one(parameter) && parameter.defined() ? reshape(parameter, Dims()) : parameter;
 }
 
-// A number per output channel, beside weights [channels, ..].
-Tensor by_filter(const Tensor& x, int32_t rank) {
-  if (!x.defined() || x.elements() == 1) return x.defined() ? reshape(x, Dims()) : x;
-  Dims shape = Dims::filled(rank, 1);
-  shape[0] = x.elements();
-  return reshape(x, shape);
-}
-
-// The sums of a convolution of integers. The pads hold the zero point, so the centred input is padded with 0.
-Tensor integer_conv(NodeContext& n, size_t x, size_t weight, const Tensor& x_zero, const Tensor& weight_zero) {
+void check_filters(NodeContext& n, size_t weight) {
   const Dims& dims = n.dims(weight);
   if (dims.rank() < 3 || dims[0] < 1) n.invalid(fmt::format("its weights have shape {}", dims));
-  const DType type = exact_type(n, element_count(dims) / dims[0]);
-  const Tensor filters = exact(n.input(weight), by_filter(weight_zero, dims.rank()), type);
-  return conv_of_node(n, exact(n.input(x), x_zero, type), filters, Tensor());
 }
 
 TensorList conv_integer(NodeContext& n) {
-  const Tensor zero = n.optional(2);
-  return {as_i32(integer_conv(n, 0, 1, zero.defined() ? reshape(zero, Dims()) : zero, n.optional(3)))};
+  check_filters(n, 1);
+  const Tensor x_zero = numbers(n.optional(2)), weight_zero = numbers(n.optional(3));
+  return {quantized_conv_of_node(n, {n.input(0), {}, x_zero}, {n.input(1), {}, weight_zero}, {}, {}, DType::i32)};
 }
 
 TensorList qlinear_conv(NodeContext& n) {
   check_quantized(n, n.dtype(7));
-  Tensor sums = integer_conv(n, 0, 3, reshape(n.input(2), Dims()), n.input(5));
-  if (n.has(8)) sums = add(sums, cast(by_channel(n.input(8), sums.rank()), sums.dtype()));
-  const Tensor scale = div(mul(n.input(1), by_channel(n.input(4), sums.rank())), n.input(6));
-  return {requantized(n, sums, scale, 7)};
+  check_filters(n, 3);
+  const auto scale = [&](size_t i) { return numbers(cast(n.input(i), DType::f32)); };
+  Tensor bias = n.optional(8);  // in steps of the product
+  if (bias.defined()) bias = mul(cast(bias, DType::f32), mul(scale(1), scale(4)));
+  return {quantized_conv_of_node(n, {n.input(0), scale(1), numbers(n.input(2))},
+                                 {n.input(3), scale(4), numbers(n.input(5))}, bias, {{}, scale(6), numbers(n.input(7))},
+                                 n.dtype(7))};
 }
 
 constexpr Translator kRows[] = {

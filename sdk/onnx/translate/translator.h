@@ -58,6 +58,7 @@ std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
 std::span<const Translator> microsoft_attention_translators();
+std::span<const Translator> microsoft_quantised_translators();
 std::span<const Translator> microsoft_translators();
 std::span<const Translator> ml_translators();
 std::span<const Translator> resize_translators();

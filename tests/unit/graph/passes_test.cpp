@@ -79,6 +79,69 @@ void expect_pass(std::string_view pass, const TensorList& inputs, const Program&
   expect_close(results_of(graph, inputs), before, row.bound.empty());
 }
 
+// Numbers and their reals: a tensor as a quantised model has it.
+Tensor scale_of(double value) { return full({}, Scalar(value), DType::f32); }
+Tensor zero_of(int64_t value, DType dtype) { return full({}, Scalar(value), dtype); }
+Tensor as_numbers(const Tensor& x, double scale, int64_t zero, DType dtype = DType::u8) {
+  return quantize_linear(x, scale_of(scale), zero_of(zero, dtype), 0, 0, dtype);
+}
+Tensor as_reals(const Tensor& q, double scale, int64_t zero) {
+  return dequantize_linear(q, scale_of(scale), zero_of(zero, q.dtype()));
+}
+Tensor random_numbers(const Dims& dims, uint32_t seed, DType dtype) {
+  return as_numbers(random_tensor(dims, seed), 1.0 / 64, dtype == DType::u8 ? 128 : 0, dtype);
+}
+// A weight of i8 whose scale differs along `dim`; it is no input, so it is a constant.
+Tensor weight_of(const Dims& dims, uint32_t seed, int64_t dim) {
+  const Tensor scale = add(abs(random_tensor({dims[static_cast<int32_t>(dim)]}, seed)), Scalar(0.5));
+  const Tensor zeros = full({dims[static_cast<int32_t>(dim)]}, Scalar(int64_t{0}), DType::i8);
+  return dequantize_linear(random_numbers(dims, seed, DType::i8), scale, zeros, dim);
+}
+
+TEST(Passes, ProductsOfDequantisedTensorsComputeOnNumbers) {
+  expect_pass(
+      "quantised", {random_numbers({2, 5, 6}, 1, DType::u8)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor product = add(matmul(as_reals(x[0], 0.25, 128), weight_of({6, 4}, 2, 1)), random_tensor({4}, 3));
+        return {as_numbers(product, 4, 120),
+                matmul(as_reals(x[0], 0.25, 128), transpose(weight_of({4, 6}, 4, 0), 0, 1))};
+      },
+      "quantized_matmul permute quantized_matmul");
+}
+
+TEST(Passes, ReluOfAQuantisedConvolutionIsItsSaturation) {
+  const auto code = [](int64_t zero) {
+    return [zero](const TensorList& x) -> TensorList {
+      const Tensor y = conv(as_reals(x[0], 0.25, 128), weight_of({4, 3, 3, 3}, 2, 0), random_tensor({4}, 3), 1, 1);
+      return {as_numbers(relu(y), 2, zero)};
+    };
+  };
+  const TensorList in{random_numbers({2, 3, 6, 5}, 1, DType::u8)};
+  expect_pass("quantised", in, code(0), "quantized_conv");
+  expect_pass("quantised", in, code(9), "quantized_conv relu quantize_linear");
+}
+
+TEST(Passes, SumsAndMovesOfDequantisedTensorsComputeOnNumbers) {
+  expect_pass(
+      "quantised", {random_numbers({2, 3, 4, 4}, 1, DType::u8), random_numbers({2, 3, 4, 4}, 2, DType::u8)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor a = as_reals(x[0], 0.25, 128), b = as_reals(x[1], 0.5, 100);
+        return {as_numbers(relu(add(a, b)), 1, 0), as_numbers(permute(a, {0, 2, 3, 1}), 0.25, 128),
+                as_numbers(max_pool(b, 2), 0.5, 100), as_numbers(mul(a, b), 8, 7)};
+      },
+      "quantized_add permute max_pool quantized_mul");
+}
+
+TEST(Passes, WhatIsReadAsARealOrScaledAnewStaysReal) {
+  expect_pass(
+      "quantised", {random_numbers({2, 3, 4, 4}, 1, DType::u8)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor a = as_reals(x[0], 0.25, 128), sum = add(a, a);
+        return {as_numbers(sum, 1, 0), sum, as_numbers(permute(a, {0, 2, 3, 1}), 0.5, 128)};
+      },
+      "dequantize_linear add quantize_linear permute quantize_linear");
+}
+
 TEST(Passes, EqualNodesBecomeOne) {
   const TensorList in{random_tensor({3, 4}, 1), random_tensor({3, 4}, 2)};
   expect_pass(

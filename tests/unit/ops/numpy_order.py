@@ -44,7 +44,7 @@ class Order(OpTest):
 
     def test_long_lines_of_scans(self):
         """Lines that several threads share, and lines side by side."""
-        for shape, axis in (((200003,), 0), ((1003, 70), 0)):
+        for shape, axis in (((70003,), 0), ((203, 70), 0)):
             x = some(*shape)
             for reverse in (False, True):
                 turn = (lambda a: np.flip(a, axis)) if reverse else (lambda a: a)
@@ -56,7 +56,7 @@ class Order(OpTest):
                            reverse=reverse)
                 self.check(turn(np.cumsum(turn(x), axis, dtype=np.float64)).astype(np.float32), "cumsum", x, axis,
                            reverse=reverse, atol=1e-4)
-            for line in (x, np.sort(x, axis), few(*shape), odd(*shape)[:40000]):
+            for line in (x, np.sort(x, axis), few(*shape), odd(*shape)):
                 for op, function, best in (("cummax", np.maximum, np.greater_equal), ("cummin", np.minimum, np.less_equal)):
                     values = function.accumulate(line, axis)
                     steps = np.arange(line.shape[axis]).reshape((-1,) + (1,) * (line.ndim - 1))
@@ -65,7 +65,7 @@ class Order(OpTest):
 
     def test_a_product_stays_zero(self):
         """Parts of a line overflow alone."""
-        x = np.full(200003, 2, np.float32)
+        x = np.full(70003, 2, np.float32)
         x[5] = 0
         self.check(np.cumprod(x), "cumprod", x, 0)
 

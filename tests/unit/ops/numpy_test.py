@@ -20,6 +20,7 @@ from numpy_order import Coordinates, Order, Searches, Which
 from numpy_parts import Parts
 from numpy_pooling import Pooling
 from numpy_products import Products
+from numpy_quantised import Quantised
 from numpy_reductions import Norms, Reductions
 from numpy_runner import run
 from numpy_unary import Unary

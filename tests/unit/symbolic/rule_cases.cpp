@@ -85,6 +85,37 @@ std::vector<RuleCase> convolutions() {
           same};
 }
 
+std::vector<RuleCase> quantised(const OpInfo& op) {
+  const std::string one = "";  // the shape of one number
+  if (op.infer_sizes == ops::infer_quantisation<SymCall>) {
+    const bool to_numbers = op.kind == EP_PRIMITIVE_quantise;
+    const QuantisationAttributes at{to_numbers ? DType::u8 : DType::f32, 1, 0};
+    RuleCase all{"one", {"S0, S1", one, "-"}, words(at)}, axis{"axis", {"S0, S1", "S1", "-"}, words(at)};
+    for (RuleCase* each : {&all, &axis}) each->dtypes = {to_numbers ? DType::f32 : DType::u8, DType::f32};
+    return {all, axis};
+  }
+  const std::vector<DType> dtypes{DType::u8, DType::f32, DType::u8, DType::i8, DType::f32, DType::i8};
+  if (op.infer_sizes == ops::infer_quantized_binary<SymCall>) {
+    const QuantizedBinaryAttributes at{DType::u8, EP_BINARY_add};
+    return {{"sum",
+             {"S0, S1", one, "-", "S1", one, "-", one, "-"},
+             words(at),
+             {},
+             1,
+             {DType::u8, DType::f32, DType::none, DType::u8, DType::f32, DType::none, DType::f32, DType::none}}};
+  }
+  if (op.infer_sizes == ops::infer_quantized_matmul<SymCall>) {
+    const QuantizedProductAttributes at{DType::f32, 0};
+    return {{"columns", {"S0, S1", one, "-", "S1, S2", "S2", "-", "-", "-", "-"}, words(at), {}, 1, dtypes}};
+  }
+  QuantizedConvolutionAttributes at{};
+  at.window.spatial_rank = 2;
+  at.window.groups = 1;
+  at.dtype = DType::f32;
+  for (int i = 0; i < 3; ++i) at.window.stride[i] = at.window.dilation[i] = 1;
+  return {{"filters", {"S0, 8, S1, S2", one, "-", "6, 8, 3, 3", "6", "-", "-", "-", "-"}, words(at), {}, 1, dtypes}};
+}
+
 std::vector<RuleCase> poolings(size_t outputs) {
   PoolingAttributes floor{}, ceil{};
   floor.window.op = EP_POOLING_MAX;
@@ -380,6 +411,10 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
     return {{"alone", {"S0, 8, S1", "8", "8", "8", "8"}, words(AxisAttributes{.axis = 1, .reserved = 0})}};
   if (rule == ops::infer_matmul<SymCall>) return products();
   if (rule == ops::infer_convolution<SymCall>) return convolutions();
+  for (const auto quantising : {ops::infer_quantisation<SymCall>, ops::infer_quantized_matmul<SymCall>,
+                                ops::infer_quantized_convolution<SymCall>, ops::infer_quantized_binary<SymCall>}) {
+    if (rule == quantising) return quantised(op);
+  }
   if (rule == ops::infer_pooling<SymCall>) return poolings(1);
   if (rule == ops::infer_pooling_with_indices<SymCall>) return poolings(2);
   if (rule == ops::infer_split<SymCall>) return splits();

@@ -17,6 +17,7 @@ struct RuleCase {
   std::vector<uint64_t> attributes = {};
   std::vector<std::pair<uint32_t, std::string>> patches = {};
   size_t outputs = 1;
+  std::vector<DType> dtypes = {};  // of the inputs; of those that it does not name f32, but a first condition
 };
 
 // The cases of the rule of `op`, none for a composite.

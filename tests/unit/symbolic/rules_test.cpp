@@ -32,7 +32,8 @@ SymDims parsed(Arena& arena, const std::string& text) {
   return dims;
 }
 
-DType dtype_of_input(const OpInfo& op, size_t index) {
+DType dtype_of_input(const OpInfo& op, const RuleCase& example, size_t index) {
+  if (index < example.dtypes.size()) return example.dtypes[index];
   return op.cond_first && index == 0 ? DType::boolean : DType::f32;
 }
 
@@ -51,7 +52,7 @@ struct Inferred {
     own = arena.constraints().size();
     for (size_t i = 0; i < example.inputs.size(); ++i) {
       shapes.push_back(example.inputs[i] == "-" ? SymDims() : parsed(arena, example.inputs[i]));
-      values.emplace_back(dtype_of_input(op, i), shapes.back());
+      values.emplace_back(dtype_of_input(op, example, i), shapes.back());
     }
     for (const auto& [word, text] : example.patches) patches.push_back({word, arena.parse(text).value()});
     std::vector<const SymValue*> pointers;
@@ -94,7 +95,7 @@ Result<std::vector<TensorMeta>> by_numbers(const OpInfo& op, const RuleCase& exa
   std::vector<const Tensor*> pointers;
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     TENON_ASSIGN_OR_RETURN(const Dims dims, values.of("input", inferred.shapes[i]));
-    inputs.push_back(make_meta(nullptr, {dtype_of_input(op, i), dims, contiguous_strides(dims)}));
+    inputs.push_back(make_meta(nullptr, {dtype_of_input(op, example, i), dims, contiguous_strides(dims)}));
   }
   for (size_t i = 0; i < inputs.size(); ++i) pointers.push_back(example.inputs[i] == "-" ? nullptr : &inputs[i]);
   std::vector<uint64_t> attributes = example.attributes;

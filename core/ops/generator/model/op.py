@@ -13,7 +13,7 @@ from generator.model.signature import check_overloads, parse_signature
 
 ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite", "host")
-ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "order", "outputs", "attributes", "scalars",
+ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
             "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
              ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
@@ -123,7 +123,7 @@ def fill_form(op, row, abi):
         if op.kind in ("reduce", "arg_reduce"):
             op.scalar_op = row.get("scalar_op", "")
             scalar_row(abi, op.name, "reduce", op.scalar_op)
-        op.infer, op.lower = row.get("infer", op.kind), op.kind
+        op.infer, op.lower = row.get("infer", op.kind), row.get("lower", op.kind)
         op.alias_input = "0" if abi.kinds[op.kind] == "SRC" else ""
         op.outputs = row.get("outputs", 1)
         if row.get("order", "channels") != "channels":

@@ -1,0 +1,28 @@
+// Kernels over rows of bytes that stand for real numbers, per dispatch target.
+#pragma once
+
+#include <cstdint>
+
+#include "providers/cpu/simd/level.h"
+
+namespace tenon::provider::cpu {
+
+// Of one row. `zero` is an integer of 8 bits.
+struct Number {
+  float scale;
+  float zero;
+  bool is_signed;
+};
+
+struct ByteRows {
+  // out = (in - zero) * scale
+  void (*read)(float* out, const uint8_t* in, int64_t n, const Number& number);
+  // out = round(in / scale) + zero, saturated; NaN gives zero
+  void (*write)(uint8_t* out, const float* in, int64_t n, const Number& number);
+  // The sum, or the product, of two rows.
+  void (*add)(uint8_t* out, const uint8_t* a, const uint8_t* b, int64_t n, const Number (&numbers)[3]);
+  void (*mul)(uint8_t* out, const uint8_t* a, const uint8_t* b, int64_t n, const Number (&numbers)[3]);
+};
+const ByteRows& byte_rows(SimdLevel level);
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,227 @@
+// matmul of f32 by a constant quantised matrix, as decoders have it. Numbers become reals in registers where there are
+// few rows, since the memory of the matrix decides then; else in blocks that stay in the cache while all rows use them.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "providers/cpu/quantised/product.h"
+#include "providers/cpu/quantised/quantised.h"
+#include "providers/cpu/quantised/weight_rows.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr int64_t kChunk = 512;  // rows of a panel that are reals at once
+
+int32_t bits_of(int32_t dtype) { return dtype == EP_DTYPE_i4 || dtype == EP_DTYPE_u4 ? 4 : 8; }
+
+// Element `at` of a list of integers of 4 or 8 bits.
+int32_t integer_at(const char* list, int64_t at, int32_t dtype) {
+  if (bits_of(dtype) == 8) {
+    return dtype == EP_DTYPE_i8 ? static_cast<int8_t>(list[at]) : static_cast<uint8_t>(list[at]);
+  }
+  const int32_t value = static_cast<uint8_t>(list[at / 2]) >> (at % 2 * 4) & 15;
+  return dtype == EP_DTYPE_i4 && value >= 8 ? value - 16 : value;
+}
+
+class Weights final : public ep_primitive {
+ public:
+  Weights(const ep_device& on, const ep_primitive_desc& desc)
+      : desc_(desc), numbers_(desc), kernels_(weight_kernels(on.simd)) {
+    const ep_operand_desc& weight = desc_.operands[weight_at()];
+    rows_ = desc_.operands[0].dims[0];
+    columns_ = desc_.operands[0].dims[1];
+    depth_ = weight.dims[0];
+    padded_ = (depth_ + 7) / 8 * 8;
+    panels_ = (columns_ + kPanelColumns - 1) / kPanelColumns;
+    const ep_quantisation& how = desc_.attributes.matmul.weight;
+    block_ = how.block[0] != 0 ? how.block[0] : padded_;
+    blocks_ = (depth_ + block_ - 1) / block_;
+    dtype_ = weight.dtype;
+    offset_ = dtype_ == EP_DTYPE_i4 ? -8 : dtype_ == EP_DTYPE_u8 ? 128 : 0;
+    few_ = kernels_.few != nullptr && rows_ <= kFewRows;
+  }
+
+  int32_t weight_at() const { return find_operand(desc_, EP_ROLE_SRC_B); }
+  int64_t half_bytes() const { return padded_ * 16 * bits_of(dtype_) / 8; }
+  int64_t packed_bytes() const { return panels_ * 2 * half_bytes(); }
+  uint64_t workspace(const ep_shape*) const override {
+    return static_cast<uint64_t>((rows_ * padded_ + rows_ * blocks_) * 4);
+  }
+  bool has_workspace() const override { return true; }
+
+  ep_status pack(char* dst, const char* src, ep_error**) override {
+    const ep_operand_desc& weight = desc_.operands[weight_at()];
+    std::memset(dst, 0, static_cast<size_t>(packed_bytes()));
+    for (int64_t c = 0; c < columns_; ++c) {
+      char* half = dst + c / 16 * half_bytes();
+      for (int64_t k = 0; k < depth_; ++k) {
+        const int32_t value = integer_at(src, k * weight.strides[0] + c * weight.strides[1], dtype_) - offset_;
+        if (bits_of(dtype_) == 8) {
+          half[k * 16 + c % 16] = static_cast<char>(value);
+        } else {
+          char& byte = half[(k / 8 * 16 + c % 16) * 4 + k % 8 / 2];
+          byte = static_cast<char>(byte | value << (k % 2 * 4));
+        }
+      }
+    }
+    return EP_STATUS_OK;
+  }
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
+    if (launch.workspace.memory == nullptr) {
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT,
+                       "The launch of a product of f32 by numbers has no workspace.");
+    }
+    auto* x = reinterpret_cast<float*>(address_of(launch.workspace));
+    float* sums = x + rows_ * padded_;
+    gather(launch, x, sums);
+    const int64_t nanoseconds = packed_bytes() / 16 + rows_ * depth_ * columns_ / 64;
+    parallel(device->threads, nanoseconds, [&](int32_t part, int32_t parts) {
+      Room room;
+      room.scales.resize(static_cast<size_t>(blocks_ * kPanelColumns));
+      room.zeros.resize(numbers_.weight_zero < 0 ? 0 : room.scales.size());
+      room.reals.resize(few_ ? 0 : static_cast<size_t>(kChunk * kPanelColumns));
+      for (int64_t i = panels_ * part / parts; i < panels_ * (part + 1) / parts; ++i) run(launch, x, sums, i, &room);
+    });
+    return EP_STATUS_OK;
+  }
+
+ private:
+  // Of a thread.
+  struct Room {
+    std::vector<float> scales, zeros, reals;
+  };
+
+  // The rows of SRC, followed by zeros, and the sums of their blocks.
+  void gather(const ep_launch& launch, float* x, float* sums) const {
+    const int32_t at = find_operand(desc_, EP_ROLE_SRC);
+    const ep_operand_desc& src = desc_.operands[at];
+    const auto* from = reinterpret_cast<const float*>(address_of(launch.operands[at]));
+    for (int64_t row = 0; row < rows_; ++row, x += padded_, sums += blocks_) {
+      for (int64_t k = 0; k < depth_; ++k) x[k] = from[row * src.strides[0] + k * src.strides[1]];
+      std::fill(x + depth_, x + padded_, 0.0f);
+      for (int64_t b = 0; b < blocks_; ++b) {
+        float sum = 0;
+        for (int64_t k = b * block_; k < std::min((b + 1) * block_, depth_); ++k) sum += x[k];
+        sums[b] = sum;
+      }
+    }
+  }
+
+  // Fills `list` [blocks, columns of the panel] from the scale or zero point that is operand `at`.
+  template <class Read>
+  void spread(int32_t at, int64_t column, std::vector<float>* list, const Read& read) const {
+    const ep_operand_desc& operand = desc_.operands[at];
+    const int64_t down = operand.dims[0] == 1 ? 0 : operand.strides[0];
+    const int64_t across = operand.dims[1] == 1 ? 0 : operand.strides[1];
+    const int64_t count = std::min<int64_t>(kPanelColumns, columns_ - column);
+    for (int64_t b = 0; b < blocks_; ++b) {
+      for (int64_t c = 0; c < count; ++c) {
+        (*list)[static_cast<size_t>(b * kPanelColumns + c)] = read(b * down + (column + c) * across);
+      }
+    }
+  }
+
+  void run(const ep_launch& launch, const float* x, const float* sums, int64_t number, Room* room) const {
+    const int64_t column = number * kPanelColumns;
+    const auto columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, columns_ - column));
+    WeightPanel panel{address_of(launch.operands[weight_at()]) + number * 2 * half_bytes(),
+                      half_bytes(),
+                      bits_of(dtype_),
+                      offset_,
+                      depth_,
+                      block_,
+                      room->scales.data(),
+                      kPanelColumns,
+                      nullptr,
+                      kPanelColumns};
+    const auto floats = [&](int32_t at) { return reinterpret_cast<const float*>(address_of(launch.operands[at])); };
+    const ep_operand_desc& scale = desc_.operands[numbers_.weight_scale];
+    if (columns == kPanelColumns && scale.dims[1] != 1 && scale.strides[1] == 1) {
+      panel.scale = floats(numbers_.weight_scale) + column;
+      panel.scale_row = scale.dims[0] == 1 ? 0 : scale.strides[0];
+    } else {
+      const float* from = floats(numbers_.weight_scale);
+      spread(numbers_.weight_scale, column, &room->scales, [&](int64_t at) { return from[at]; });
+    }
+    if (numbers_.weight_zero >= 0) {
+      const char* from = address_of(launch.operands[numbers_.weight_zero]);
+      spread(numbers_.weight_zero, column, &room->zeros,
+             [&](int64_t at) { return static_cast<float>(integer_at(from, at, dtype_)); });
+      panel.zero = room->zeros.data();
+    }
+    float bias[kPanelColumns] = {};
+    if (numbers_.bias >= 0) {
+      const int64_t step = desc_.operands[numbers_.bias].dims[1] == 1 ? 0 : desc_.operands[numbers_.bias].strides[1];
+      for (int32_t c = 0; c < columns; ++c) bias[c] = floats(numbers_.bias)[(column + c) * step];
+    }
+    const int64_t dst_row = desc_.operands[0].strides[0];
+    float* dst = reinterpret_cast<float*>(address_of(launch.operands[0])) + column;
+    if (few_) {
+      return kernels_.few(panel, x, padded_, sums, static_cast<int32_t>(rows_), dst, dst_row, bias, columns);
+    }
+    for (int64_t row = 0; row < rows_; ++row) std::copy_n(bias, columns, dst + row * dst_row);
+    for (int64_t k = 0; k < depth_; k += kChunk) {
+      const int64_t end = std::min(k + kChunk, depth_);
+      kernels_.reals(panel, k, end, room->reals.data());
+      kernels_.many(x + k, padded_, room->reals.data(), end - k, static_cast<int32_t>(rows_), dst, dst_row, columns);
+    }
+  }
+
+  const ep_primitive_desc desc_;
+  const NumberOperands numbers_;
+  const WeightKernels& kernels_;
+  int64_t rows_, columns_, depth_, padded_, panels_, block_, blocks_;
+  int32_t dtype_, offset_;
+  bool few_;
+};
+
+}  // namespace
+
+Refusal QuantisedWeights::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
+  if (is_dynamic(desc)) return Refusal::because("products by numbers are made for static dims");
+  if (desc.epilogue_count != 0) return Refusal::because("%u epilogues of quantised operands", desc.epilogue_count);
+  const NumberOperands numbers(desc);
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
+  const ep_operand_desc& dst = desc.operands[0];
+  if (src == nullptr || weight == nullptr || dst.role != EP_ROLE_DST) return Refusal::because("an operand is missing");
+  if (src->dtype != EP_DTYPE_f32 || dst.dtype != EP_DTYPE_f32) {
+    return Refusal::because("%s to %s, not f32 to f32", dtype_name(src->dtype), dtype_name(dst.dtype));
+  }
+  if (weight->dtype != EP_DTYPE_i8 && weight->dtype != EP_DTYPE_u8 && weight->dtype != EP_DTYPE_i4 &&
+      weight->dtype != EP_DTYPE_u4) {
+    return Refusal::because("a matrix of %s", dtype_name(weight->dtype));
+  }
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the matrix may change");
+  if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
+  if (numbers.weight_scale < 0 || desc.operands[numbers.weight_scale].dtype != EP_DTYPE_f32) {
+    return Refusal::because("no scale of f32");
+  }
+  if (dst.dims[1] != 1 && dst.strides[1] != 1) return Refusal::because("a result whose columns lie apart");
+  const ep_quantisation& how = desc.attributes.matmul.weight;
+  const bool blocks = how.block[0] != 0;
+  if (blocks ? how.axes != 3 || how.block_axis != 0 || how.block[1] > 1 || how.block[0] % 8 != 0
+             : (how.axes & 1) != 0) {
+    return Refusal::because("scales along axes 0x%x in blocks of %d and %d", how.axes, how.block[0], how.block[1]);
+  }
+  if (numbers.bias >= 0) {
+    const ep_operand_desc& bias = desc.operands[numbers.bias];
+    if (bias.dims[0] != 1 && bias.strides[0] != 0) return Refusal::because("a bias that is not one number per column");
+  }
+  return {};
+}
+
+Refusal QuantisedWeights::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                               ep_primitive_info& info) {
+  auto* made = make_primitive<Weights>(device, device, desc);
+  info.pack_operand = 1 + static_cast<uint32_t>(made->weight_at());
+  info.pack_bytes = static_cast<uint64_t>(made->packed_bytes());
+  info.pack_layout = 0x68616c66;  // "half"
+  *out = made;
+  return {};
+}
+
+}  // namespace tenon::provider::cpu
