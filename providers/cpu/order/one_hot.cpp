@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "providers/cpu/elementwise/convert.h"
+#include "providers/cpu/elementwise/vector_cast.h"
 #include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
@@ -16,7 +17,8 @@ class OneHotPrimitive final : public ep_primitive {
       : desc_(desc),
         axis_(desc.attributes.one_hot.axis),
         wide_indices_(desc.operands[1].dtype == EP_DTYPE_i64),
-        threads_(on.threads) {}
+        threads_(on.threads),
+        fill_(vector_fill(on.simd, dtype_size(desc.operands[0].dtype))) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     if (launch.scalar_count < 2) {
@@ -62,7 +64,16 @@ class OneHotPrimitive final : public ep_primitive {
       const int64_t groups = lines / width;
       for (int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
         U* const first = reinterpret_cast<U*>(dst.line(group * width));
-        for (int64_t i = 0; i < n; ++i) std::fill_n(first + i * dst.stride, width, off);
+        // A line of its own, or a row of all lines, is one run.
+        const bool run = !side_by_side && dst.stride == 1;
+        const int64_t runs = run ? 1 : n;
+        const int64_t length = run ? n : width;
+        for (int64_t i = 0; i < runs; ++i) {
+          if (fill_ != nullptr)
+            fill_(first + i * dst.stride, &off, length);
+          else
+            std::fill_n(first + i * dst.stride, length, off);
+        }
         for (int64_t l = 0; l < width; ++l) {
           const int64_t line = group * width + l;
           const int64_t given = index_at(indices, src.offset(line), wide_indices_);
@@ -77,6 +88,7 @@ class OneHotPrimitive final : public ep_primitive {
   int32_t axis_;
   bool wide_indices_;
   int32_t threads_;
+  FillFunction fill_;  // NULL on the baseline
 };
 
 }  // namespace
