@@ -1,6 +1,6 @@
 // Parts of matrices, and matrices that are made of parts: triangles, diagonals, blocks.
 #include <algorithm>
-#include <vector>
+#include <tuple>
 
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
@@ -28,18 +28,16 @@ Tensor triangle(std::string_view op, int64_t row, int64_t col, int64_t offset, b
   if (!is_integer(dtype)) refuse("{}: indices are integers, not {}.", op, dtype_name(dtype));
   constexpr int64_t most = int64_t{1} << 40;  // in both directions, so that sums do not overflow
   const int64_t diagonal = std::clamp(offset, -most, most);
-  std::vector<int64_t> rows, columns;
+  int64_t count = 0;
   for (int64_t i = 0; i < row; ++i) {
-    const int64_t begin = lower ? 0 : std::clamp<int64_t>(i + diagonal, 0, col);
-    const int64_t end = lower ? std::clamp<int64_t>(i + diagonal + 1, 0, col) : col;
-    for (int64_t j = begin; j < end; ++j) {
-      rows.push_back(i);
-      columns.push_back(j);
-    }
+    const int64_t below = std::clamp<int64_t>(i + diagonal + (lower ? 1 : 0), 0, col);
+    count += lower ? below : col - below;
   }
-  const auto count = static_cast<int64_t>(rows.size());
-  rows.insert(rows.end(), columns.begin(), columns.end());
-  return tenon::cast(Tensor::from(rows, Dims{2, count}, device), dtype);
+  const Tensor rows = tenon::arange(Scalar(int64_t{0}), Scalar(row), Scalar(int64_t{1}), DType::i64, device);
+  const Tensor columns = tenon::arange(Scalar(int64_t{0}), Scalar(col), Scalar(int64_t{1}), DType::i64, device);
+  const Tensor offsets = columns - tenon::unsqueeze(rows, 1);
+  const Tensor kept = lower ? tenon::le(offsets, Scalar(diagonal)) : tenon::ge(offsets, Scalar(diagonal));
+  return tenon::cast(tenon::contiguous(tenon::t(std::get<0>(tenon::nonzero_padded(kept, count)))), dtype);
 }
 
 int64_t diagonal_length(int64_t rows, int64_t columns, int64_t offset) {

@@ -365,6 +365,10 @@ Refusal why_not_bytes(const ep_primitive_desc& desc, int32_t weight_role) {
   if (!is_byte(dst) && dst.dtype != EP_DTYPE_f32 && dst.dtype != EP_DTYPE_i32) {
     return Refusal::because("a result of %s", dtype_name(dst.dtype));
   }
+  const NumberOperands numbers(desc);
+  if (is_byte(dst) && numbers.dst_scale < 0 && numbers.dst_zero < 0) {
+    return Refusal::because("a result of %s that wraps", dtype_name(dst.dtype));
+  }
   return why_no_numbers(desc, weight_role);
 }
 

@@ -167,7 +167,7 @@ std::vector<Case> elementwise_cases() {
     if (op.form != OpForm::elementwise) continue;
     const std::string name(op.name);
     if (name == "threshold") continue;  // row_cases() calls it
-    const auto given = [whole = name.starts_with("bitwise")](const Tensor& x) {
+    const auto given = [whole = name.starts_with("bitwise") || name == "gcd" || name == "lcm"](const Tensor& x) {
       return whole ? cast(mul(x, Scalar(9.0)), DType::i64) : x;
     };
     if (op.kind == EP_PRIMITIVE_unary) {

@@ -70,11 +70,13 @@ const std::vector<Call>& calls() {
       {EP_PRIMITIVE_quantise,
        "quantize_linear",
        {{4, 6}},
-       [](In in) { return quantize_linear(in[0], full({}, Scalar(0.125), DType::f32)); }},
+       [](In in) { return quantize_linear(in[0], full({}, Scalar(0.125), DType::f32, in[0].device())); }},
       {EP_PRIMITIVE_dequantise,
        "dequantize_linear",
        {{4, 6}},
-       [](In in) { return dequantize_linear(cast(in[0], DType::u8), full({}, Scalar(0.125), DType::f32)); }},
+       [](In in) {
+         return dequantize_linear(cast(in[0], DType::u8), full({}, Scalar(0.125), DType::f32, in[0].device()));
+       }},
       {EP_PRIMITIVE_concat,
        "concat",
        {{4, 6}, {2, 6}},
