@@ -142,6 +142,10 @@ Tensor filled_last(Dims dims, uint32_t seed) {
   return permute(contiguous(permute(filled(dims, seed), to)), from);
 }
 
+// `x` as integers, and a scale beside it.
+Tensor whole(const Tensor& x) { return cast(mul(x, Scalar(9.0)), DType::i8); }
+Tensor eighth(const Tensor& x) { return full({}, Scalar(0.125), DType::f32, x.device()); }
+
 // Calls of every op that keeps the order of channels, on `x` of shape [2, 3, 6, 5].
 struct ChannelCase {
   std::string op;
@@ -188,6 +192,20 @@ const std::vector<ChannelCase>& channel_cases() {
       {"pad",
        [](const Tensor& x) {
          return pad(x, {1, 1, 2, 2}, "reflect");
+       }},
+      {"quantize_linear", [](const Tensor& x) { return quantize_linear(x, eighth(x)); }},
+      {"dequantize_linear", [](const Tensor& x) { return dequantize_linear(whole(x), eighth(x)); }},
+      {"quantized_conv",
+       [](const Tensor& x) {
+         return quantized_conv(whole(x), eighth(x), {}, whole(filled({4, 3, 3, 3}, 2)), eighth(x), {});
+       }},
+      {"quantized_add",
+       [](const Tensor& x) {
+         return quantized_add(whole(x), eighth(x), {}, whole(x), eighth(x), {}, eighth(x), {}, DType::i8);
+       }},
+      {"quantized_mul",
+       [](const Tensor& x) {
+         return quantized_mul(whole(x), eighth(x), {}, whole(x), eighth(x), {}, eighth(x), {}, DType::i8);
        }},
   };
   return list;
