@@ -123,7 +123,9 @@ class Grams {
       if (place < 0 || place >= kMostPlaces) n.invalid(fmt::format("a gram has the place {}", place));
       width_ = std::max(width_, place + 1);
     }
-    read_pool(n.integers("ngram_counts").value_or(std::vector<int64_t>()));
+    const auto starts = n.integers("ngram_counts").value_or(std::vector<int64_t>());
+    read_pool(starts);
+    longest_ = std::min(longest_, static_cast<int64_t>(starts.size()));  // the pool has no longer ones
   }
 
   int64_t width() const { return width_; }
@@ -132,9 +134,10 @@ class Grams {
   void count(const std::vector<int64_t>& words, float* out) const {
     std::vector<float> counts(static_cast<size_t>(width_), 0.0f);
     const auto size = static_cast<int64_t>(words.size());
-    for (int64_t length = shortest_; length <= longest_; ++length) {
-      for (int64_t skip = 0; skip <= (length == 1 ? 0 : skips_); ++skip) {
-        const int64_t step = skip + 1;
+    for (int64_t length = shortest_; length <= std::min(longest_, size); ++length) {
+      // A greater step would lead beyond the last word.
+      const int64_t most = length == 1 ? 1 : std::min(skips_, (size - 1) / (length - 1) - 1) + 1;
+      for (int64_t step = 1; step <= most; ++step) {
         for (int64_t at = 0; at + (length - 1) * step < size; ++at) {
           std::vector<int64_t> gram;
           for (int64_t i = 0; i < length; ++i) gram.push_back(words[static_cast<size_t>(at + i * step)]);
