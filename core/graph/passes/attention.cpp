@@ -201,8 +201,7 @@ class Pattern {
     Node node;
     node.op = &op_row(OpId::permute);
     node.inputs = {from};
-    node.attributes.resize((sizeof attributes + 7) / 8);
-    std::memcpy(node.attributes.data(), &attributes, sizeof attributes);
+    node.attributes = words_of(attributes);
     return put(std::move(node));
   }
 

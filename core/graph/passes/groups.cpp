@@ -1,7 +1,6 @@
 // Heads that share keys and values, as exporters write them: keys are repeated for each head of a group, and
 // multiplied. The heads of a group become rows of one product, and nothing is repeated.
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <vector>
 
@@ -11,13 +10,6 @@
 
 namespace tenon::graph {
 namespace {
-
-template <class T>
-std::vector<uint64_t> words_of(const T& attributes) {
-  std::vector<uint64_t> words((sizeof attributes + 7) / 8);
-  std::memcpy(words.data(), &attributes, sizeof attributes);
-  return words;
-}
 
 // a [B, groups * heads, M, K] times a matrix of each group, which is [B, groups, 1, S, D] repeated `heads` times.
 class Groups {

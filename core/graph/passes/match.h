@@ -2,12 +2,23 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <optional>
+#include <vector>
 
 #include "core/graph/graph.h"
 #include "core/ops/op_rows.h"
 
 namespace tenon::graph {
+
+// The words in which a node holds `attributes`.
+template <class T>
+std::vector<uint64_t> words_of(const T& attributes) {
+  std::vector<uint64_t> words((sizeof attributes + 7) / 8);
+  std::memcpy(words.data(), &attributes, sizeof attributes);
+  return words;
+}
 
 inline bool is(const Graph& graph, NodeId node, OpId op) {
   return node != kNoNode && graph.node(node).op == &op_row(op);

@@ -2,7 +2,6 @@
 // quantised. Here products and sums compute on the numbers themselves, and what only moves numbers, or takes the
 // greatest of them, does so without reals.
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "core/graph/passes/match.h"
@@ -11,13 +10,6 @@
 
 namespace tenon::graph {
 namespace {
-
-template <class T>
-std::vector<uint64_t> words_of(const T& attributes) {
-  std::vector<uint64_t> words((sizeof attributes + 7) / 8);
-  std::memcpy(words.data(), &attributes, sizeof attributes);
-  return words;
-}
 
 // Numbers that stand for reals: (value - zero point) * scale. A scale of rank 1 differs along `axis`.
 struct Numbers {
