@@ -122,7 +122,8 @@ void Compiler::find_toolchain() {
   if (helper == nullptr) return;
   const helper::Question question{helper::Ask::identify, vector_bytes_, seconds_, 0, 0};
   const auto never = [](const void*) { return false; };
-  const End end = helper->ask(question, {}, CompileHelper::Clock::now() + std::chrono::seconds(seconds_), never, nullptr);
+  const End end =
+      helper->ask(question, {}, CompileHelper::Clock::now() + std::chrono::seconds(seconds_), never, nullptr);
   if (end != End::answered) {
     found.sentence = "The compile helper did not say which compiler it has.";
     return;
@@ -189,8 +190,8 @@ Compiled Compiler::compile(const std::string& text) {
     if (end == End::broke) return refuse(EP_STATUS_UNSUPPORTED, "The compile helper ended while it compiled.");
     if (end == End::stopped) return refuse(EP_STATUS_CANCELLED, "The host wanted to stop.");
     if (end == End::overran) {
-      return refuse(EP_STATUS_UNSUPPORTED,
-                    fmt::format("The compiler ({}) did not end within {} s and was killed.", toolchain_.name, seconds_));
+      return refuse(EP_STATUS_UNSUPPORTED, fmt::format("The compiler ({}) did not end within {} s and was killed.",
+                                                       toolchain_.name, seconds_));
     }
     compiled.output = std::move(helper->output());
     compiled.library = std::move(helper->library());

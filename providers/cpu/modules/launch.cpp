@@ -88,7 +88,8 @@ void* address_or_null(ep_buffer buffer) { return buffer.memory != nullptr ? addr
 
 }  // namespace
 
-ep_status kernel_launch(ep_kernel* kernel, ep_stream*, const ep_kernel_launch* launch, ep_fault* out_fault, ep_error**) {
+ep_status kernel_launch(ep_kernel* kernel, ep_stream*, const ep_kernel_launch* launch, ep_fault* out_fault,
+                        ep_error**) {
   void* buffers[most_buffers];
   uint32_t count = 0;
   for (uint32_t i = 0; i < kernel->buffer_count; ++i) buffers[count++] = address_or_null(launch->buffers[i]);
@@ -106,5 +107,5 @@ ep_status kernel_launch(ep_kernel* kernel, ep_stream*, const ep_kernel_launch* l
 }  // namespace tenon::provider::cpu
 
 ep_kernel::~ep_kernel() {
-  if (char* kept = local.load()) ::operator delete(kept, std::align_val_t{64});
+  if (char* kept = local.load()) ::operator delete (kept, std::align_val_t{64});
 }

@@ -67,11 +67,12 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
   Compiled compiled = compiler_of(device).compile(source);
   diagnose(desc, compiled.output);
   if (compiled.status == EP_STATUS_INVALID_ARGUMENT) {
-    return fail_text(host, error, compiled.status,
-                     fmt::format("The compiler ({}) refuses the module '{}': {}.", tools.name,
-                                 shown(desc.name), compiled.sentence));
+    return fail_text(
+        host, error, compiled.status,
+        fmt::format("The compiler ({}) refuses the module '{}': {}.", tools.name, shown(desc.name), compiled.sentence));
   }
-  if (compiled.status != EP_STATUS_OK) return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
+  if (compiled.status != EP_STATUS_OK)
+    return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
   *out_library = Library::load(compiled.library, &why);
   *out_bytes = compiled.library.size();
   if (*out_library == nullptr) {

@@ -52,7 +52,8 @@ Number number_of(int32_t dtype) {
 #define EP_DTYPE_UINT Number::natural
 #define EP_DTYPE_FLOAT Number::real
 #define EP_DTYPE(name, id, bits, type_class) \
-  case id: return EP_DTYPE_##type_class;
+  case id:                                   \
+    return EP_DTYPE_##type_class;
 #include "ep_api/dtypes.def"
 #undef EP_DTYPE
 #undef EP_DTYPE_FLOAT
@@ -100,12 +101,14 @@ ep_status check_entry(const Check& check, const ep_module_entry& entry) {
   }
   const std::string name = shown(entry.name);
   if ((entry.flags & ~known) != 0) {
-    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} the flags 0x{:x}, of which 0x{:x} are unknown",
-                                                           name, entry.flags, entry.flags & ~known));
+    return check.refuse(EP_STATUS_UNSUPPORTED,
+                        fmt::format("gives the entry {} the flags 0x{:x}, of which 0x{:x} are unknown", name,
+                                    entry.flags, entry.flags & ~known));
   }
   if (entry.group[0] != 1 || entry.group[1] != 1 || entry.group[2] != 1) {
-    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} groups of {} x {} x {}; in C they are 1 x 1 x 1",
-                                                           name, entry.group[0], entry.group[1], entry.group[2]));
+    return check.refuse(EP_STATUS_UNSUPPORTED,
+                        fmt::format("gives the entry {} groups of {} x {} x {}; in C they are 1 x 1 x 1", name,
+                                    entry.group[0], entry.group[1], entry.group[2]));
   }
   if (entry.buffer_count + 2 > most_buffers) {
     return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} {} buffers; {} are possible", name,
@@ -116,8 +119,9 @@ ep_status check_entry(const Check& check, const ep_module_entry& entry) {
                                                            name, entry.parameter_bytes, most_parameter_bytes));
   }
   if (entry.shared_bytes > most_local_bytes) {
-    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} {} bytes of local memory; {} are possible",
-                                                           name, entry.shared_bytes, most_local_bytes));
+    return check.refuse(EP_STATUS_UNSUPPORTED,
+                        fmt::format("gives the entry {} {} bytes of local memory; {} are possible", name,
+                                    entry.shared_bytes, most_local_bytes));
   }
   return EP_STATUS_OK;
 }
@@ -128,8 +132,8 @@ ep_status check_module(const ep_host* host, const ep_module_desc& desc, ep_error
   const Check check{host, error, shown(desc.name)};
   if (desc.next != nullptr) return check.refuse(EP_STATUS_UNSUPPORTED, "has an extension that is unknown");
   if (desc.dialect != EP_DIALECT_C) {
-    return check.refuse(EP_STATUS_UNSUPPORTED,
-                        fmt::format("is of dialect {}; this device compiles dialect {} (C)", desc.dialect, EP_DIALECT_C));
+    return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("is of dialect {}; this device compiles dialect {} (C)",
+                                                           desc.dialect, EP_DIALECT_C));
   }
   if (desc.entry_count == 0) return check.refuse(EP_STATUS_INVALID_ARGUMENT, "has no entry");
   for (uint32_t i = 0; i < desc.entry_count; ++i) {

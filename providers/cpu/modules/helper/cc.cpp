@@ -100,7 +100,8 @@ std::vector<char> contents(int file) {
   std::vector<char> bytes(static_cast<size_t>(status.st_size));
   size_t read_bytes = 0;
   while (read_bytes < bytes.size()) {
-    const ssize_t count = pread(file, bytes.data() + read_bytes, bytes.size() - read_bytes, static_cast<off_t>(read_bytes));
+    const ssize_t count =
+        pread(file, bytes.data() + read_bytes, bytes.size() - read_bytes, static_cast<off_t>(read_bytes));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     read_bytes += static_cast<size_t>(count);
@@ -174,7 +175,8 @@ std::string how_it_ended(const Run& run) {
 Outcome identify(const std::string& chosen) {
   const std::vector<std::string> folders = folders_of_path();
   make_environment(folders);
-  if (!chosen.empty() && !runs(chosen)) return failed("The setting compiler names '" + chosen + "', which cannot be run.");
+  if (!chosen.empty() && !runs(chosen))
+    return failed("The setting compiler names '" + chosen + "', which cannot be run.");
   compiler = chosen.empty() ? find_compiler(folders) : chosen;
   if (compiler.empty()) return failed("There is no C compiler: the PATH has no cc, gcc or clang.");
   const Run version = run({"--version"}, "");
@@ -190,10 +192,11 @@ Outcome identify(const std::string& chosen) {
 
 Outcome compile(const std::string& text, const Question& question) {
   const Folder folder;
-  if (!folder.made()) return failed(std::string("No folder could be made for the compiler's output: ") + std::strerror(errno));
+  if (!folder.made())
+    return failed(std::string("No folder could be made for the compiler's output: ") + std::strerror(errno));
   std::vector<std::string> options = code_options(question.vector_bytes);
-  options.insert(options.end(), {"-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", "-Wl,--build-id=none", "-pipe", "-o",
-                                 folder.library(), "-x", "c", "-", "-lm"});
+  options.insert(options.end(), {"-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", "-Wl,--build-id=none", "-pipe",
+                                 "-o", folder.library(), "-x", "c", "-", "-lm"});
   Run done = run(options, text);
   if (done.status != 0) {
     if (blames_text(done.output)) return {Result::refused, std::move(done.output), {}};

@@ -66,7 +66,8 @@ llvm::SmallVector<char, 0> compile_object(const std::string& text, uint32_t vect
   // The first word is -cc1, which the front end does not know.
   for (size_t i = 1; i < inner.size(); ++i) pointers.push_back(inner[i].c_str());
   clang::CompilerInstance instance;
-  if (inner.empty() || !clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, diagnostics)) return {};
+  if (inner.empty() || !clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, diagnostics))
+    return {};
   instance.createDiagnostics(&printer, false);
   llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> memory(new llvm::vfs::InMemoryFileSystem);
   memory->addFile(source_name, 0, llvm::MemoryBuffer::getMemBuffer(text, source_name));
@@ -119,9 +120,8 @@ bool link_library(int object, std::string* output) {
   llvm::raw_string_ostream said(*output);
   const std::string input = "/proc/self/fd/" + std::to_string(object);
   const std::string mathematics = math_library();
-  const std::vector<const char*> words = {"ld.lld",      "-shared",         "-Bsymbolic",  "-z",
-                                          "noexecstack", "--build-id=none", input.c_str(), mathematics.c_str(),
-                                          "-o",          "-"};
+  const std::vector<const char*> words = {"ld.lld",          "-shared",     "-Bsymbolic",        "-z", "noexecstack",
+                                          "--build-id=none", input.c_str(), mathematics.c_str(), "-o", "-"};
   const bool linked = lld::elf::link(words, said, said, false, false);
   llvm::outs().flush();
   return linked;
