@@ -1,9 +1,11 @@
 // The engine that runs a C compiler of the system: the chosen one, or the first of cc, gcc and clang on the PATH.
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,23 +38,39 @@ class Descriptor {
   int value_;
 };
 
-// A folder of our own, which disappears with what the compiler left in it.
+// What is to be cleared away if this process is told to end while the compiler runs.
+char folder_in_use[4096];
+char library_in_use[4096];
+volatile pid_t compiler_in_use = 0;
+
+extern "C" void end_of_helper(int) {
+  if (compiler_in_use > 0) kill(compiler_in_use, SIGTERM);
+  unlink(library_in_use);
+  for (int look = 0; look < 20 && rmdir(folder_in_use) != 0 && errno == ENOTEMPTY; ++look) {
+    const timespec moment = {0, 1'000'000};
+    nanosleep(&moment, nullptr);
+  }
+  _exit(1);
+}
+
+// A folder of our own for the compiler's temporary files and its output.
 class Folder {
  public:
   Folder() {
     const char* base = std::getenv("TMPDIR");
     path_ = std::string(base != nullptr && base[0] == '/' ? base : "/tmp") + "/tenon-compile-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+    if (path_.size() + 16 > sizeof folder_in_use || mkdtemp(path_.data()) == nullptr) path_.clear();
+    std::strcpy(library_in_use, library().c_str());
+    std::strcpy(folder_in_use, path_.c_str());
   }
   ~Folder() {
-    if (path_.empty()) return;
-    unlink(library().c_str());
-    rmdir(path_.c_str());
+    unlink(library_in_use);
+    rmdir(folder_in_use);
+    folder_in_use[0] = library_in_use[0] = 0;
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   bool made() const { return !path_.empty(); }
-  const std::string& path() const { return path_; }
   std::string library() const { return path_ + "/kernel.so"; }
 
  private:
@@ -146,8 +164,10 @@ Run run(const std::vector<std::string>& options, const std::string& text) {
     made.output = std::strerror(error);
     return made;
   }
+  compiler_in_use = child;
   while (waitpid(child, &made.status, 0) < 0 && errno == EINTR) {
   }
+  compiler_in_use = 0;
   const std::vector<char> said = contents(output.get());
   made.output.assign(said.data(), std::min<size_t>(said.size(), most_output_bytes));
   return made;
@@ -175,6 +195,8 @@ std::string how_it_ended(const Run& run) {
 Outcome identify(const std::string& chosen) {
   const std::vector<std::string> folders = folders_of_path();
   make_environment(folders);
+  signal(SIGTERM, end_of_helper);
+  signal(SIGALRM, end_of_helper);
   if (!chosen.empty() && !runs(chosen))
     return failed("The setting compiler names '" + chosen + "', which cannot be run.");
   compiler = chosen.empty() ? find_compiler(folders) : chosen;
