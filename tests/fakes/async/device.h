@@ -125,7 +125,7 @@ struct Command {
   ep_kernel* kernel_run = nullptr;                      // of a kernel, whose groups `bytes` counts
   std::shared_ptr<std::vector<char*>> operands;         // of a graph, kernel or reference; a replay: per binding
   std::shared_ptr<std::vector<ep_scalar>> all_scalars;  // of the reference
-  std::shared_ptr<std::vector<char>> early;             // the source, if it was read at submission; a kernel: parameters
+  std::shared_ptr<std::vector<char>> early;  // the source, if it was read at submission; a kernel: parameters
 };
 
 struct Access {

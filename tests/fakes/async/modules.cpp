@@ -115,7 +115,8 @@ ep_status kernel_launch(ep_kernel* kernel, ep_stream* stream, const ep_kernel_la
     command.operands->push_back(given ? address(launch->buffers[i]) : nullptr);
     if (given) accesses.push_back({launch->buffers[i], kernel->does->bytes, (kernel->does->written >> i & 1) != 0});
   }
-  std::stable_sort(accesses.begin(), accesses.end(), [](const Access& a, const Access& b) { return a.write < b.write; });
+  std::stable_sort(accesses.begin(), accesses.end(),
+                   [](const Access& a, const Access& b) { return a.write < b.write; });
   if (launch->workspace.memory != nullptr) {
     command.workspace = address(launch->workspace);
     accesses.push_back({launch->workspace, touched_scratch, true});

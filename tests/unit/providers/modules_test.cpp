@@ -376,7 +376,7 @@ TEST_P(Modules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
     Module module(where);
     module.add_entry("square", 2, sizeof(SquareParameters));
     // A text that warns: what is compiled says so, what was kept does not.
-    EXPECT_EQ(module.create(std::string("#warning hello\n") + square_text), EP_STATUS_OK) << where.host.sentence();
+    EXPECT_EQ(module.create(fmt::format("#warning hello\n{}", square_text)), EP_STATUS_OK) << where.host.sentence();
     expect_squares(where, module, 5, 3);
     return !module.said.empty();
   };
@@ -417,10 +417,13 @@ TEST_P(Modules, AreCompiledOnSeveralThreadsAtOnce) {
 
 // A program that stands for a compiler.
 std::string script(const ScratchFolder& folder, const std::string& name, const std::string& lines) {
-  const std::string path = folder.write(name, "#!/bin/sh\n" + lines);
+  const std::string path = folder.write(name, fmt::format("#!/bin/sh\n{}", lines));
   chmod(path.c_str(), 0755);
   return path;
 }
+
+// What every such program says first.
+const char* const version = "if [ \"$1\" = --version ]; then echo mine 1.0; exit 0; fi\n";
 
 // What module_create says with `compiler`.
 std::string refusal(const std::string& compiler, ep_status status, const std::string& seconds = "30") {
@@ -433,11 +436,9 @@ std::string refusal(const std::string& compiler, ep_status status, const std::st
 
 TEST(ModuleCompilers, ThatHangAreKilledAtTheirDeadline) {
   const ScratchFolder folder;
-  const std::string mark = folder.path() + "/pid";
-  const std::string hangs = script(folder, "hangs",
-                                   "if [ \"$1\" = --version ]; then echo hangs 1.0; exit 0; fi\n"
-                                   "echo $$ > " +
-                                       mark + "\nwhile true; do sleep 1; done\n");
+  const std::string mark = fmt::format("{}/pid", folder.path());
+  const std::string hangs =
+      script(folder, "hangs", fmt::format("{}echo $$ > {}\nwhile true; do sleep 1; done\n", version, mark));
   const std::string said = refusal(hangs, EP_STATUS_UNSUPPORTED, "1");
   EXPECT_NE(said.find("did not end within 1 s and was killed"), std::string::npos) << said;
   pid_t process = 0;
@@ -449,8 +450,7 @@ TEST(ModuleCompilers, ThatHangAreKilledAtTheirDeadline) {
 
 TEST(ModuleCompilers, AreStoppedWhereTheHostWantsToStop) {
   const ScratchFolder folder;
-  const std::string hangs =
-      script(folder, "hangs", "if [ \"$1\" = --version ]; then echo hangs 1.0; exit 0; fi\nsleep 60\n");
+  const std::string hangs = script(folder, "hangs", fmt::format("{}sleep 60\n", version));
   OpenProvider provider("cpu", {{"compiler", hangs}});
   Module module(provider);
   module.add_entry("square", 2, sizeof(SquareParameters));
@@ -464,18 +464,18 @@ TEST(ModuleCompilers, AreStoppedWhereTheHostWantsToStop) {
 
 TEST(ModuleCompilers, ThatFailAreNoFaultOfTheText) {
   const ScratchFolder folder;
-  const std::string version = "if [ \"$1\" = --version ]; then echo mine 1.0; exit 0; fi\n";
-  std::string said = refusal(script(folder, "full", version + "echo 'as: No space left on device' >&2\nexit 1\n"),
-                             EP_STATUS_UNSUPPORTED);
+  std::string said =
+      refusal(script(folder, "full", fmt::format("{}echo 'as: No space left on device' >&2\nexit 1\n", version)),
+              EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("No space left on device"), std::string::npos) << said;
-  said = refusal(script(folder, "dies", version + "kill -SEGV $$\n"), EP_STATUS_UNSUPPORTED);
+  said = refusal(script(folder, "dies", fmt::format("{}kill -SEGV $$\n", version)), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("signal 11"), std::string::npos) << said;
   said = refusal(script(folder, "nothing", version), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("left no library"), std::string::npos) << said;
-  const std::string junk = version + "while [ \"$1\" != -o ]; do shift; done\necho junk > $2\n";
+  const std::string junk = fmt::format("{}while [ \"$1\" != -o ]; do shift; done\necho junk > $2\n", version);
   said = refusal(script(folder, "junk", junk), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("no shared object"), std::string::npos) << said;
-  said = refusal(folder.path() + "/absent", EP_STATUS_UNSUPPORTED);
+  said = refusal(fmt::format("{}/absent", folder.path()), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("cannot be run"), std::string::npos) << said;
   said = refusal("gcc", EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("'gcc'"), std::string::npos) << "a name is no path: " << said;
@@ -491,7 +491,7 @@ TEST(ModuleCompilers, AreFoundInAbsoluteFoldersOfThePathAlone) {
   const std::string before = std::getenv("PATH");
   const fs::path here = fs::current_path();
   fs::current_path(folder.path());
-  setenv("PATH", (":.::" + fs::path(mine).parent_path().filename().string()).c_str(), 1);
+  setenv("PATH", fmt::format(":.::{}", fs::path(mine).parent_path().filename().string()).c_str(), 1);
   const std::string said = refusal("cc", EP_STATUS_UNSUPPORTED);
   setenv("PATH", before.c_str(), 1);
   fs::current_path(here);
@@ -514,7 +514,7 @@ TEST_P(Modules, OutliveAHelperThatWasKilled) {
   const auto compiles = [&](const std::string& comment) {
     Module module(provider);
     module.add_entry("square", 2, sizeof(SquareParameters));
-    return module.create("// " + comment + square_text);
+    return module.create(fmt::format("// {}{}", comment, square_text));
   };
   ASSERT_EQ(compiles("first"), EP_STATUS_OK);
   const std::vector<pid_t> helpers = children();

@@ -1,5 +1,6 @@
 // The engine that runs a C compiler of the system: the chosen one, or the first of cc, gcc and clang on the PATH.
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -58,7 +59,7 @@ class Folder {
  public:
   Folder() {
     const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base != nullptr && base[0] == '/' ? base : "/tmp") + "/tenon-compile-XXXXXX";
+    path_ = fmt::format("{}/tenon-compile-XXXXXX", base != nullptr && base[0] == '/' ? base : "/tmp");
     if (path_.size() + 16 > sizeof folder_in_use || mkdtemp(path_.data()) == nullptr) path_.clear();
     std::strcpy(library_in_use, library().c_str());
     std::strcpy(folder_in_use, path_.c_str());
@@ -71,7 +72,7 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   bool made() const { return !path_.empty(); }
-  std::string library() const { return path_ + "/kernel.so"; }
+  std::string library() const { return fmt::format("{}/kernel.so", path_); }
 
  private:
   std::string path_;
@@ -98,7 +99,7 @@ bool runs(const std::string& path) {
 std::string find_compiler(const std::vector<std::string>& folders) {
   for (const char* name : {"cc", "gcc", "clang"}) {
     for (const std::string& folder : folders) {
-      const std::string path = folder + "/" + name;
+      const std::string path = fmt::format("{}/{}", folder, name);
       if (runs(path)) return path;
     }
   }
@@ -182,12 +183,12 @@ bool blames_text(const std::string& output) {
 }
 
 std::string how_it_ended(const Run& run) {
-  if (run.status < 0) return "could not be started: " + run.output;
-  if (WIFSIGNALED(run.status)) return "ended with signal " + std::to_string(WTERMSIG(run.status));
+  if (run.status < 0) return fmt::format("could not be started: {}", run.output);
+  if (WIFSIGNALED(run.status)) return fmt::format("ended with signal {}", WTERMSIG(run.status));
   const size_t end = run.output.find_last_not_of('\n');
   const std::string text = end == std::string::npos ? "" : run.output.substr(0, end + 1);
   const std::string last = text.substr(text.rfind('\n') + 1);
-  return "failed with status " + std::to_string(WEXITSTATUS(run.status)) + (last.empty() ? "" : ": " + last);
+  return fmt::format("failed with status {}{}{}", WEXITSTATUS(run.status), last.empty() ? "" : ": ", last);
 }
 
 }  // namespace
@@ -198,36 +199,36 @@ Outcome identify(const std::string& chosen) {
   signal(SIGTERM, end_of_helper);
   signal(SIGALRM, end_of_helper);
   if (!chosen.empty() && !runs(chosen))
-    return failed("The setting compiler names '" + chosen + "', which cannot be run.");
+    return failed(fmt::format("The setting compiler names '{}', which cannot be run.", chosen));
   compiler = chosen.empty() ? find_compiler(folders) : chosen;
   if (compiler.empty()) return failed("There is no C compiler: the PATH has no cc, gcc or clang.");
   const Run version = run({"--version"}, "");
   struct stat file {};
   if (version.status != 0 || stat(compiler.c_str(), &file) != 0) {
-    return failed("The compiler '" + compiler + "' " + how_it_ended(version) + ".");
+    return failed(fmt::format("The compiler '{}' {}.", compiler, how_it_ended(version)));
   }
   const std::string first = version.output.substr(0, version.output.find('\n'));
-  const std::string identity = compiler + " " + std::to_string(file.st_ino) + " " + std::to_string(file.st_size) + " " +
-                               std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
-  return {Result::done, first + "\n" + identity, {}};
+  std::string found = fmt::format("{}\n{} {} {} {}.{}", first, compiler, file.st_ino, file.st_size, file.st_mtim.tv_sec,
+                                  file.st_mtim.tv_nsec);
+  return {Result::done, std::move(found), {}};
 }
 
 Outcome compile(const std::string& text, const Question& question) {
   const Folder folder;
   if (!folder.made())
-    return failed(std::string("No folder could be made for the compiler's output: ") + std::strerror(errno));
+    return failed(fmt::format("No folder could be made for the compiler's output: {}.", std::strerror(errno)));
   std::vector<std::string> options = code_options(question.vector_bytes);
   options.insert(options.end(), {"-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", "-Wl,--build-id=none", "-pipe",
                                  "-o", folder.library(), "-x", "c", "-", "-lm"});
   Run done = run(options, text);
   if (done.status != 0) {
     if (blames_text(done.output)) return {Result::refused, std::move(done.output), {}};
-    return failed("The compiler '" + compiler + "' " + how_it_ended(done) + ".");
+    return failed(fmt::format("The compiler '{}' {}.", compiler, how_it_ended(done)));
   }
   const Descriptor library(open(folder.library().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat file {};
   if (library.get() < 0 || fstat(library.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != geteuid()) {
-    return failed("The compiler '" + compiler + "' left no library of ours.");
+    return failed(fmt::format("The compiler '{}' left no library of ours.", compiler));
   }
   return {Result::done, std::move(done.output), contents(library.get())};
 }
