@@ -30,6 +30,7 @@ TORCH = {"concat": "cat", "log_sum_exp": "logsumexp", "hard_sigmoid": "hardsigmo
 # Where the numbers of an op lie, if not within -3 and 3.
 RANGES = {"log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "log1p": (-0.9, 3), "sqrt": (0.1, 3), "rsqrt": (0.1, 3),
           "acosh": (1.1, 5), "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "pow": (0.1, 3),
+          "arccosh": (1.1, 5), "arcsin": (-0.99, 0.99), "arccos": (-0.99, 0.99), "arctanh": (-0.99, 0.99),
           "log_sum": (0.1, 3), "prod": (0.9, 1.1), "bernoulli": (0, 1)}
 RANDOM = ("rand", "randn", "rand_like", "randn_like", "bernoulli", "dropout", "empty", "empty_like", "randint", "randperm",
           "philox_uniform", "philox_normal")

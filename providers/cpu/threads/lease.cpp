@@ -17,14 +17,15 @@ constexpr int64_t worth_keeping = 3'000;
 constexpr int64_t idle_limit = 1'000'000;
 // A region that took longer waited for a processor that another program had.
 constexpr int64_t waited(int64_t nanoseconds) { return 4 * nanoseconds + 200'000; }
-constexpr int64_t shortest_pause = 10'000'000;  // without regions after such a wait; doubled with each further wait
+// Then there are no regions for some times what it took too long; each further such region doubles the times.
+constexpr int64_t fewest_times = 3;
 constexpr int64_t longest_pause = 640'000'000;
 
 // The mark of the holding thread; its lowest bit is set during a region. 0: nobody holds the lease.
 std::atomic<uintptr_t> holder{0};
 std::atomic<int64_t> last_use{0};
 std::atomic<int64_t> narrow_until{0};
-std::atomic<int64_t> pause{shortest_pause};
+std::atomic<int64_t> times{fewest_times};
 thread_local char mark alignas(2);
 
 // How many WideLease objects with work for several threads there are. And how many others one of them saw lately, since
@@ -80,10 +81,10 @@ int32_t acquire(int32_t limit, int32_t others, int64_t nanoseconds) {
 }
 
 void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
-  if (taken <= waited(nanoseconds)) return pause.store(shortest_pause, std::memory_order_relaxed);
-  const int64_t length = pause.load(std::memory_order_relaxed);
-  narrow_until.store(time + length, std::memory_order_relaxed);
-  pause.store(std::min(2 * length, longest_pause), std::memory_order_relaxed);
+  if (taken <= waited(nanoseconds)) return times.store(fewest_times, std::memory_order_relaxed);
+  const int64_t pause = std::min(times.load(std::memory_order_relaxed) * (taken - nanoseconds), longest_pause);
+  narrow_until.store(time + pause, std::memory_order_relaxed);
+  if (pause < longest_pause) times.store(2 * times.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 struct Region {
