@@ -11,6 +11,7 @@
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
+#include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
 #include "sdk/provider/prelude.h"
 
@@ -38,7 +39,7 @@ struct Move {
     *reinterpret_cast<U*>(place) = *reinterpret_cast<const U*>(update);
   }
   void row(char* place, const char* update, int64_t n) const {
-    std::memcpy(place, update, static_cast<size_t>(n) * sizeof(U));
+    copy_bytes(place, update, static_cast<size_t>(n) * sizeof(U));
   }
 };
 
@@ -283,7 +284,8 @@ class ScatterPrimitive final : public ep_primitive {
     const int64_t outer = walk.outer_updates.count();
     const int64_t along = walk.along_updates.count();
     const int64_t inner = walk.inner_updates.count();
-    // Lanes are the pieces where there are many, of rows many lanes a piece; else ranges of places, one for each thread.
+    // Lanes are the pieces where there are many, of rows many lanes a piece; else ranges of places, one for each
+    // thread.
     const int64_t lanes = outer * inner;
     const bool by_lane = lanes >= 64;
     const bool rows = inner > 1 && moves_rows(walk);
