@@ -323,6 +323,21 @@ def made(op, size, dtype):
     yield case
 
 
+def spaced(op, size, dtype):
+    """As many numbers as the size says."""
+    case = Case(op, size, dtype)
+    case.args = {"randperm": [size], "linspace": [0.0, 1.0, size], "logspace": [0.0, 1.0, size]}.get(op, square(size))
+    case.kwargs, case.peer_kwargs = {"device": {"device": True}}, {}
+    yield case
+
+
+def equal_tensors(op, size, dtype):
+    """PyTorch's ends at the first difference; here there is none."""
+    case = Case(op, size, dtype)
+    case.args = [case.tensor(square(size), low=1, high=1), case.tensor(square(size), low=1, high=1)]
+    yield case
+
+
 def arange(op, size, dtype):
     case = Case(op, size, dtype)
     case.args, case.kwargs = [size * 1.0], {"device": {"device": True}}
@@ -376,6 +391,9 @@ CASES = {
     "cast": cast,
     "to": simple(X, {"device": True}, peer="alias", peer_arguments=[X]),
     "arange": arange,
+    "linspace": spaced, "logspace": spaced, "randperm": spaced, "tril_indices": spaced, "triu_indices": spaced,
+    "equal": equal_tensors, "bincount": simple(lambda c, d: c.tensor([c.size], "i64", 0, 1000)),
+    "searchsorted": simple(lambda c, d: c.tensor([1024], low=1, high=1), lambda c, d: c.tensor(d)),
     **{op: made for op in ("empty", "full", "zeros", "ones", "eye", "rand", "randn")},
     **{op: simple([1], 1, 0, why_not="PyTorch's numbers are other ones") for op in ("philox_uniform", "philox_normal")},
     "one_hot": simple(lambda c, d: c.index([d[0]], d[1]), lambda c, d: d[1]),

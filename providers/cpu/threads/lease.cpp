@@ -42,11 +42,15 @@ struct Recent {
 };
 thread_local Recent recent;
 
+// Adds to the work of the last millisecond; whether it is worth a lease.
+bool has_earned(Recent* recent, int64_t nanoseconds, int64_t time) {
+  if (time - recent->since > idle_limit) *recent = {time, 0};
+  recent->work += nanoseconds;
+  return recent->work >= worth_taking;
+}
+
 bool is_worth_taking(int64_t nanoseconds, int64_t time) {
-  if (nanoseconds >= worth_taking) return true;
-  if (time - recent.since > idle_limit) recent = {time, 0};
-  recent.work += nanoseconds;
-  return recent.work >= worth_taking;
+  return nanoseconds >= worth_taking || has_earned(&recent, nanoseconds, time);
 }
 
 int32_t other_callers(int32_t others, int64_t time) {
@@ -97,8 +101,17 @@ struct Region {
 // The shortest part: short, so that the last one ends soon after the others; but not so short that taking it counts.
 constexpr int64_t part_length = 4'000;
 constexpr int32_t most_levels = 5;
-// Waking takes the caller microseconds, and a woken worker comes tens of microseconds later.
+// Waking takes the caller microseconds, and a woken worker comes tens of microseconds later. So shorter work does not
+// wake anyone by itself, but a run of it does: the worker then serves what follows.
 constexpr int64_t worth_waking = 30'000;
+thread_local Recent short_work;
+
+bool is_worth_waking(int64_t nanoseconds) {
+  if (nanoseconds >= worth_waking) return true;
+  const bool earned = has_earned(&short_work, nanoseconds, now());
+  if (earned) short_work.work = 0;
+  return earned;
+}
 
 int32_t levels_of(int64_t nanoseconds, int32_t width) {
   int32_t levels = 0;
@@ -155,7 +168,7 @@ void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int
         if (Team::parts() == 1) return r.body(r.context, 0, 1);
         run_part(r, Team::part());
       },
-      &region, width, width * (region.levels + 1), nanoseconds >= worth_waking);
+      &region, width, width * (region.levels + 1), is_worth_waking(nanoseconds));
 }
 
 int32_t runner() { return Team::runner(); }
