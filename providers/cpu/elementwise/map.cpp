@@ -38,6 +38,10 @@ class Walk {
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
     if (direct_[0] && inner_strides_[0] == 1 && plan.operands[0].size >= 4) stream_ = stream;
+    if (plan.function == nullptr && !direct_[0] && inner_strides_[0] == 1 && !plan.operands[1].scalar) {
+      cast_stream_ = stream;
+      block = std::min<int64_t>(block, block_bytes / plan.operands[0].size);
+    }
     context_.stream = stream_ != nullptr && plan.streams;
     const bool whole = direct && (stream_ == nullptr || context_.stream || plan.function == nullptr);
     length_ = std::min(inner_, whole ? longest_direct : block);
@@ -63,7 +67,7 @@ class Walk {
     seek(begin / per_row_, index, row);
     if (by_rows_) {
       run_rows(index, row, end - begin);
-      if (stream_ != nullptr) store_fence();
+      fence();
       return;
     }
     int64_t part = begin % per_row_;
@@ -75,12 +79,16 @@ class Walk {
         next_row(index, row);
       }
     }
-    if (stream_ != nullptr) store_fence();
+    fence();
   }
 
   const MapContext& context() const { return context_; }
 
  private:
+  void fence() const {
+    if (stream_ != nullptr || cast_stream_ != nullptr) store_fence();
+  }
+
   void fill_scalar(int32_t i, const ep_scalar& scalar) {
     const MapOperand& operand = plan_.operands[i];
     write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, blocks_[i]);
@@ -179,6 +187,12 @@ class Walk {
     const MapOperand& dst = plan_.operands[0];
     const MapOperand& src = plan_.operands[1];
     const char* from = row[1] + start * inner_strides_[1] * src.size;
+    const int64_t bytes = n * dst.size;
+    if (cast_stream_ != nullptr && src.direct &&
+        (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % 4 == 0) {
+      dst.convert(blocks_[0], 1, from, inner_strides_[1], n);
+      return cast_stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(blocks_[0]), bytes / 4);
+    }
     if (stream_ != nullptr && direct_[1]) {
       stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
     } else if (src.scalar && plan_.fills[0] != nullptr && inner_strides_[0] == 1) {
@@ -199,6 +213,7 @@ class Walk {
   const MapShape& shape_;
   MapContext context_;
   StreamCopy stream_ = nullptr;
+  StreamCopy cast_stream_ = nullptr;  // of a cast: from the block that the conversion writes
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis
@@ -364,7 +379,7 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
     read_shape(plan_, launch.shapes, &given);
     shape = &given;
   }
-  if (is_transposition(*shape)) return transpose(launch, *shape);
+  if (moves_short_runs(*shape)) return move(launch, *shape);
   const int64_t count = element_count(*shape);
   const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
   const MapContext start = *context;  // a part that meets a fault writes into *context
@@ -378,14 +393,15 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   });
 }
 
-// A copy between equal types whose innermost axis differs in source and destination.
-bool MapPrimitive::is_transposition(const MapShape& shape) const {
+// A copy between equal types whose innermost axis differs in source and destination, or is short.
+bool MapPrimitive::moves_short_runs(const MapShape& shape) const {
+  constexpr int64_t few = 16;
   const int32_t last = shape.rank - 1;
   return plan_.function == nullptr && short_run_possible_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
-         shape.strides[1][last] > 1;
+         (shape.strides[1][last] > 1 || (shape.rank > 1 && shape.dims[last] <= few));
 }
 
-void MapPrimitive::transpose(const ep_launch& launch, const MapShape& shape) const {
+void MapPrimitive::move(const ep_launch& launch, const MapShape& shape) const {
   StridedCopy copy;
   copy.rank = shape.rank;
   copy.size = plan_.operands[0].size;

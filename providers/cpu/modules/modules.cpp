@@ -137,7 +137,7 @@ ep_status kernel_get(ep_module* module, ep_string entry, ep_kernel** out_kernel,
 }  // namespace
 
 OpenDevice::OpenDevice(const ep_host* from, SimdLevel level, int32_t most_threads)
-    : ep_device{from, level, most_threads, {from}}, compiler(from, vector_bytes_of(level)) {}
+    : ep_device{from, level, most_threads, {from, most_threads}}, compiler(from, vector_bytes_of(level)) {}
 
 void fill_modules(ep_device_ops* ops) {
   ops->dialect_info = entry<dialect_info>;
