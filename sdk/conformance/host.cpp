@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <thread>
 
@@ -57,7 +58,10 @@ struct HostEntries {
     pause(host);
     return 2;
   }
-  static ep_string plugin_path(const ep_host*) { return {"", 0}; }
+  static ep_string plugin_path(const ep_host* host) {
+    const std::string& path = self(host).plugin_path_;
+    return {path.data(), path.size()};
+  }
   static void device_memory_report(const ep_host* host, ep_device*, int64_t delta) {
     pause(host);
     const std::lock_guard lock(self(host).mutex_);
@@ -154,7 +158,9 @@ void HostEntries::release(const ep_host* host, void* pointer, uint64_t size) {
   if (!wrong.ok()) me.violate(wrong);
 }
 
-Host::Host(Settings settings) : settings_(std::move(settings)) {
+Host::Host(Settings settings, const std::string& plugin_path)
+    : settings_(std::move(settings)),
+      plugin_path_(plugin_path.empty() ? plugin_path : std::filesystem::absolute(plugin_path).string()) {
   table_.struct_size = sizeof(table_);
   table_.struct_type = EP_STRUCT_HOST;
   table_.abi_major = EP_ABI_MAJOR;

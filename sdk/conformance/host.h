@@ -22,7 +22,8 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 class Host {
  public:
-  explicit Host(Settings settings);
+  // `plugin_path`: of the library that it serves; may be empty.
+  explicit Host(Settings settings, const std::string& plugin_path = {});
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
@@ -71,6 +72,7 @@ class Host {
 
   ep_host table_{};
   const Settings settings_;
+  const std::string plugin_path_;
   mutable std::mutex mutex_;
   std::map<const void*, Block> blocks_;
   std::set<const ep_error*> errors_;

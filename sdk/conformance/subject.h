@@ -27,7 +27,8 @@ struct Target {
 
 class Subject;
 
-// Owns a handle that the device of a Subject made. T is ep_memory, ep_stream, ep_event, ep_primitive or ep_graph.
+// Owns a handle that the device of a Subject made. T is ep_memory, ep_stream, ep_event, ep_primitive, ep_graph,
+// ep_command_list or ep_module.
 template <class T>
 class Owned {
  public:
@@ -54,10 +55,11 @@ using Event = Owned<ep_event>;
 using Primitive = Owned<ep_primitive>;
 using Graph = Owned<ep_graph>;
 using CommandList = Owned<ep_command_list>;
+using Module = Owned<ep_module>;
 
 class Subject {
  public:
-  explicit Subject(const Target& target) : target(target), host(target.settings) {}
+  explicit Subject(const Target& target) : target(target), host(target.settings, target.path) {}
   ~Subject() { close(); }
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
@@ -119,6 +121,7 @@ class Subject {
   void destroy(ep_event* event) { drop("event_destroy", ops.event_destroy, event); }
   void destroy(ep_primitive* primitive) { drop("primitive_destroy", ops.primitive_destroy, primitive); }
   void destroy(ep_graph* graph) { drop("graph_destroy", ops.graph_destroy, graph); }
+  void destroy(ep_module* module) { drop("module_destroy", ops.module_destroy, module); }
   void destroy(ep_command_list* list) { drop("command_list_destroy", ops.command_list_destroy, list); }
 
   const Target target;

@@ -153,6 +153,12 @@ Status lists_replays(Subject& subject);
 Status lists_faults(Subject& subject);
 Status lists_bindings(Subject& subject);
 
+Status modules_described(Subject& subject);
+Status modules_results(Subject& subject);
+Status modules_arguments(Subject& subject);
+Status modules_faults(Subject& subject);
+Status modules_refusals(Subject& subject);
+
 Status host_memory_fails(Subject& subject);
 Status host_keeps_blobs(Subject& subject);
 Status teardown_null(Subject& subject);

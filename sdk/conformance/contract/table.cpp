@@ -110,6 +110,16 @@ constexpr ContractTest tests[] = {
     {"lists/faults", "K08", Needs::events, "A fault of a replay names the replay and the recorded call.", lists_faults},
     {"lists/bindings", "K09", Needs::events, "A replay works on the buffers that it is given.", lists_bindings},
 
+    {"modules/described", "Z01", Needs::device, "Each dialect is described in one way, within the least limits.",
+     modules_described},
+    {"modules/results", "Z07", Needs::device, "A kernel computes what its text says, each item once.", modules_results},
+    {"modules/arguments", "Z08", Needs::device, "A kernel gets parameters, workspace, scratch and local memory.",
+     modules_arguments},
+    {"modules/faults", "F01", Needs::device, "A fault that a kernel raises carries the tag of the launch.",
+     modules_faults},
+    {"modules/refusals", "Z04", Needs::device, "A text with an error, or with something unknown, is refused.",
+     modules_refusals},
+
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},
     {"host/keeps_blobs", "H03", Needs::library,

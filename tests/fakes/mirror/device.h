@@ -24,7 +24,7 @@ namespace tenon::mirror {
 
 // The settings: optional abilities, and the one rule to break.
 struct Character {
-  std::string mode;    // ",async,mapped,any,packs,bakes,peers,graphs,layouts,"
+  std::string mode;    // ",async,mapped,any,packs,bakes,peers,graphs,layouts,modules,"
   std::string broken;  // a name of violations.def; empty: none
   Off off;             // how far results are moved from the reference
 
@@ -161,5 +161,6 @@ void fill_stream(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_graph(ep_device_ops* ops);
 void fill_lists(ep_device_ops* ops);
+void fill_modules(ep_device_ops* ops);
 
 }  // namespace tenon::mirror

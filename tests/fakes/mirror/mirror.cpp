@@ -428,6 +428,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (character.is("graphs")) fill_graph(&ops);
   if (character.is("async")) fill_lists(&ops);
   if (character.is("layouts")) fill_layouts(&ops);
+  if (character.is("modules")) fill_modules(&ops);
   fill(out_ops, ops);
   *out_device = device;
   return EP_STATUS_OK;

@@ -96,7 +96,7 @@ class Test:
                     self.expect(hit["outcome"] == outcome, f"{name}: {hit['outcome']}, not {outcome}: {hit['sentence']}")
 
     def mirror(self, name, *cases, outcome="failed"):
-        return self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped,peers,graphs,layouts", "--set", "break=" + name,
+        return self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped,peers,graphs,layouts,modules", "--set", "break=" + name,
                         "--case", ",".join(cases), outcome=outcome)
 
     def every_test_that_catches_somebody_is_listed(self):

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "ep_api/ep_api.h"
 #include "providers/cpu/modules/helper/engine.h"
 
 namespace tenon::provider::cpu::helper {
@@ -108,7 +109,7 @@ int run(const std::string& chosen) {
   signal(SIGXFSZ, SIG_IGN);  // a write that finds no room fails, and ends nobody
   lower(RLIMIT_CORE, 0);
   lower(RLIMIT_FSIZE, largest_file);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_NONE  // a sanitizer reserves far more
   lower(RLIMIT_AS, most_memory);
 #endif
   return serve(chosen);

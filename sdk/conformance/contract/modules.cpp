@@ -1,0 +1,454 @@
+// Kernel modules: dialects, texts that are compiled and refused, launches. Skipped on devices without module_create.
+// The texts are in C; a device that compiles other dialects alone is only asked to describe them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "primitives/text/format.h"
+#include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/primitive/work.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint64_t kTag = 0x0123456789abcdef;
+constexpr uint64_t kGuard = 64;  // bytes beside each buffer
+constexpr uint64_t kBlockAlignment = 256;
+constexpr size_t kNumbers = 120;
+
+// Arithmetic on each type, vectors, constants; parameters; memory of each kind; faults.
+constexpr const char* kText = R"(
+typedef float lanes __attribute__((vector_size(16)));
+struct numbers { int64_t length; int64_t all[120]; };
+void arithmetic(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
+  const float* x = buffers[0];
+  float* y = buffers[1];
+  double* z = buffers[2];
+  int64_t* n = buffers[3];
+  for (int64_t i = begin; i < end; ++i) {
+    y[i] = x[i] * x[i] - HALF;
+    z[i] = (double)x[i] / THIRD;
+    n[i] = MOST + (int64_t)x[i];
+  }
+}
+void vectors(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
+  const float* x = buffers[0];
+  float* y = buffers[1];
+  for (int64_t i = begin; i < end; ++i) {
+    lanes v;
+    __builtin_memcpy(&v, x + 4 * i, sizeof v);
+    v = v * v - v;
+    __builtin_memcpy(y + 4 * i, &v, sizeof v);
+  }
+}
+void rooms(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
+  const struct numbers* p = parameters;
+  int64_t* y = buffers[0];
+  int64_t* workspace = buffers[1];
+  const int64_t* scratch = buffers[2];
+  int64_t* mine = local;
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t j = 0; j < p->length; ++j) mine[j] = p->all[j] * (i + 1);
+    int64_t sum = scratch[i % 8] + (intptr_t)local % 64 + (intptr_t)workspace % 256;
+    for (int64_t j = 0; j < p->length; ++j) sum += mine[j];
+    workspace[i] = sum;
+    y[i] = workspace[i];
+  }
+}
+void faults(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local, EP_FAULT_PARAMETER) {
+  const int64_t* x = buffers[0];
+  int64_t* y = buffers[1];
+  for (int64_t i = begin; i < end; ++i) {
+    if (x[i] >= 1000) ep_raise(1, 0, x[i], 1000);
+    y[i] = x[i] + 1;
+  }
+}
+)";
+
+struct Numbers {
+  int64_t length = kNumbers;
+  int64_t all[kNumbers];
+};
+
+ep_string borrowed(std::string_view text) { return {text.data(), text.size()}; }
+
+// A text, and the module that is made of it.
+struct Text {
+  explicit Text(std::string_view of) {
+    desc = with_header<ep_module_desc>(EP_STRUCT_MODULE_DESC);
+    desc.dialect = EP_DIALECT_C;
+    desc.name = borrowed("conformance");
+    desc.text = borrowed(of);
+    desc.diagnose = [](void* context, ep_string output) {
+      auto& self = *static_cast<Text*>(context);
+      ++self.diagnoses;
+      if (output.data != nullptr) self.output.assign(output.data, output.size);
+    };
+    desc.context = this;
+  }
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  void entry(std::string_view name, uint32_t buffers, uint32_t parameter_bytes = 0, uint64_t flags = 0,
+             uint32_t shared = 0) {
+    entries.push_back({borrowed(name), flags, buffers, parameter_bytes, {1, 1, 1}, shared});
+    desc.entries = entries.data();
+    desc.entry_count = static_cast<uint32_t>(entries.size());
+  }
+  void constant(std::string_view name, int32_t dtype, double real, int64_t integer) {
+    ep_scalar value{dtype, 0, {}};
+    if (dtype == EP_DTYPE_i64) {
+      value.value.i64 = integer;
+    } else {
+      value.value.f64 = real;
+    }
+    constants.push_back({borrowed(name), value});
+    desc.constants = constants.data();
+    desc.constant_count = static_cast<uint32_t>(constants.size());
+  }
+  Result<Module> compile(Subject& subject) {
+    auto info = with_header<ep_module_info>(EP_STRUCT_MODULE_INFO);
+    ep_module* module = nullptr;
+    TENON_RETURN_IF_ERROR(subject.call("module_create", subject.ops.module_create, subject.device,
+                                       static_cast<const ep_module_desc*>(&desc), &module, &info));
+    if (module == nullptr) return broken("R01", "module_create answers 'ok' and gives no module");
+    return Module(&subject, module);
+  }
+
+  ep_module_desc desc{};
+  std::vector<ep_module_entry> entries;
+  std::vector<ep_module_constant> constants;
+  std::string output;
+  int diagnoses = 0;
+};
+
+// The text above with all its entries and constants.
+struct WholeText : Text {
+  WholeText() : Text(kText) {
+    entry("arithmetic", 4);
+    entry("vectors", 2);
+    entry("rooms", 1, sizeof(Numbers), EP_ENTRY_FLAG_WORKSPACE | EP_ENTRY_FLAG_SCRATCH, kNumbers * 8);
+    entry("faults", 2, 0, EP_ENTRY_FLAG_FAULTS);
+    constant("HALF", EP_DTYPE_f32, 0.5, 0);
+    constant("THIRD", EP_DTYPE_f64, 1.0 / 3, 0);
+    constant("MOST", EP_DTYPE_i64, 0, INT64_MAX);
+  }
+};
+
+// Ok where the device compiles C; else why the test is skipped.
+Status check_compiles_c(Subject& subject) {
+  if (subject.ops.module_create == nullptr) return skipped("the device has no module_create.");
+  for (uint32_t index = 0;; ++index) {
+    auto info = with_header<ep_dialect_info>(EP_STRUCT_DIALECT_INFO);
+    const Status status = subject.call("dialect_info", subject.ops.dialect_info, subject.device, index, &info);
+    if (status.code() == Code::not_found) return skipped("it compiles no C: {}", status.message());
+    TENON_RETURN_IF_ERROR(status);
+    if (info.dialect == EP_DIALECT_C) return {};
+  }
+}
+
+Result<ep_kernel*> get(Subject& subject, const Module& module, std::string_view entry) {
+  auto info = with_header<ep_kernel_info>(EP_STRUCT_KERNEL_INFO);
+  ep_kernel* kernel = nullptr;
+  TENON_RETURN_IF_ERROR(
+      subject.call("kernel_get", subject.ops.kernel_get, module.get(), borrowed(entry), &kernel, &info));
+  if (kernel == nullptr) return broken("R01", "kernel_get answers 'ok' and gives no kernel");
+  return kernel;
+}
+
+// Bytes of the device between two guards.
+struct Bytes {
+  Status make(Subject& subject, const Stream& stream, const void* data, size_t bytes) {
+    size = bytes;
+    image = random_bytes(kGuard + size + kGuard, 31 + size);
+    if (data != nullptr) std::memcpy(image.data() + kGuard, data, size);
+    TENON_ASSIGN_OR_RETURN(memory, subject.allocate(image.size()));
+    return subject.upload(stream, memory, 0, image);
+  }
+  // What lies there now. Broken: something beside it has changed.
+  Result<std::vector<uint8_t>> fetch(Subject& subject, const Stream& stream, const char* what) const {
+    auto now = std::make_unique<std::vector<uint8_t>>(image.size());
+    TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, *now));
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    const bool before = std::equal(image.begin(), image.begin() + kGuard, now->begin());
+    const bool behind = std::equal(image.end() - kGuard, image.end(), now->end() - kGuard);
+    if (!before || !behind) return broken("P06", "a kernel wrote beside {}", what);
+    return std::vector<uint8_t>(now->begin() + kGuard, now->end() - kGuard);
+  }
+  ep_buffer buffer() const { return {memory.get(), kGuard}; }
+
+  Memory memory;
+  size_t size = 0;
+  std::vector<uint8_t> image;
+};
+
+// Workspace or scratch: bytes of the device at a multiple of 256, as far as the host can know.
+struct Room {
+  Status make(Subject& subject, const Stream& stream, std::vector<uint8_t> contents) {
+    bytes = std::move(contents);
+    TENON_ASSIGN_OR_RETURN(memory, subject.allocate(bytes.size() + kBlockAlignment));
+    if ((subject.info.pools[0].flags & EP_POOL_FLAG_HOST_VISIBLE) != 0 && subject.ops.memory_map != nullptr) {
+      void* address = nullptr;
+      TENON_RETURN_IF_ERROR(subject.call("memory_map", subject.ops.memory_map, subject.device, memory.get(), &address));
+      offset = (kBlockAlignment - reinterpret_cast<uintptr_t>(address) % kBlockAlignment) % kBlockAlignment;
+    }
+    return subject.upload(stream, memory, offset, bytes);
+  }
+  ep_buffer buffer() const { return {memory.get(), offset}; }
+
+  Memory memory;
+  uint64_t offset = 0;
+  std::vector<uint8_t> bytes;  // a device may read them until the stream has finished
+};
+
+struct Call {
+  std::vector<ep_buffer> buffers;
+  const void* parameters = nullptr;
+  uint32_t parameter_bytes = 0;
+  uint64_t items = 1;
+  ep_buffer workspace{}, scratch{};
+  uint64_t tag = kTag;
+  ep_fault fault{};
+
+  // Launches `kernel`. What is lent is forgotten on return.
+  Status run(Subject& subject, ep_kernel* kernel, const Stream& stream) {
+    std::vector<ep_buffer> lent = buffers;
+    const auto* bytes = static_cast<const uint8_t*>(parameters);
+    std::vector<uint8_t> lent_bytes(bytes, bytes + parameter_bytes);
+    ep_kernel_launch launch{};
+    launch.buffers = lent.data();
+    launch.parameters = lent_bytes.data();
+    launch.groups[0] = items;
+    launch.groups[1] = launch.groups[2] = 1;
+    launch.buffer_count = static_cast<uint32_t>(lent.size());
+    launch.parameter_bytes = parameter_bytes;
+    launch.workspace = workspace;
+    launch.scratch = scratch;
+    launch.tag = tag;
+    const Status status = subject.call("kernel_launch", subject.ops.kernel_launch, kernel, stream.get(),
+                                       static_cast<const ep_kernel_launch*>(&launch), &fault);
+    for (ep_buffer& buffer : lent) buffer = {nullptr, ~uint64_t{0}};
+    std::fill(lent_bytes.begin(), lent_bytes.end(), uint8_t{0xee});
+    return status;
+  }
+};
+
+template <class T>
+Status expect(const std::vector<uint8_t>& got, const std::vector<T>& wanted, const char* what) {
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    T value;
+    std::memcpy(&value, got.data() + i * sizeof value, sizeof value);
+    if (std::memcmp(&value, &wanted[i], sizeof value) == 0) continue;
+    return broken("Z07", "item {} of {} is {}, not {}", i, what, value, wanted[i]);
+  }
+  return {};
+}
+
+// x, so that x * x - 0.5 is another number where it is contracted.
+std::vector<float> inputs(size_t count) {
+  std::vector<float> x(count);
+  for (size_t i = 0; i < count; ++i) x[i] = 1.0f + static_cast<float>(i % 97) * 0x1.8p-13f + static_cast<float>(i % 5);
+  return x;
+}
+
+Status compute(Subject& subject, const Module& module, const Stream& stream, size_t items) {
+  const std::vector<float> x = inputs(items);
+  std::vector<float> y(items);
+  std::vector<double> z(items);
+  std::vector<int64_t> n(items);
+  for (size_t i = 0; i < items; ++i) {
+    volatile float square = x[i] * x[i];
+    y[i] = square - 0.5f;
+    z[i] = static_cast<double>(x[i]) / (1.0 / 3);
+    n[i] = INT64_MIN + static_cast<int64_t>(x[i]) - 1;
+  }
+  Bytes from, reals, wide, whole;
+  TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), items * 4));
+  TENON_RETURN_IF_ERROR(reals.make(subject, stream, nullptr, items * 4));
+  TENON_RETURN_IF_ERROR(wide.make(subject, stream, nullptr, items * 8));
+  TENON_RETURN_IF_ERROR(whole.make(subject, stream, nullptr, items * 8));
+  const Drain drain(subject, stream);
+  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "arithmetic"));
+  Call call{{from.buffer(), reals.buffer(), wide.buffer(), whole.buffer()}};
+  call.items = items;
+  TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
+  TENON_ASSIGN_OR_RETURN(const auto got_reals, reals.fetch(subject, stream, "an output of f32"));
+  TENON_ASSIGN_OR_RETURN(const auto got_wide, wide.fetch(subject, stream, "an output of f64"));
+  TENON_ASSIGN_OR_RETURN(const auto got_whole, whole.fetch(subject, stream, "an output of i64"));
+  TENON_RETURN_IF_ERROR(expect(got_reals, y, "f32 arithmetic"));
+  TENON_RETURN_IF_ERROR(expect(got_wide, z, "f64 arithmetic"));
+  return expect(got_whole, n, "i64 arithmetic");
+}
+
+Status compute_vectors(Subject& subject, const Module& module, const Stream& stream) {
+  constexpr size_t items = 77;
+  const std::vector<float> x = inputs(4 * items);
+  std::vector<float> y(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    volatile float square = x[i] * x[i];
+    y[i] = square - x[i];
+  }
+  Bytes from, to;
+  TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), x.size() * 4));
+  TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, x.size() * 4));
+  const Drain drain(subject, stream);
+  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "vectors"));
+  Call call{{from.buffer(), to.buffer()}};
+  call.items = items;
+  TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
+  TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output of vectors"));
+  return expect(got, y, "vectors of 4");
+}
+
+// The sentence of a refusal, and what it must be.
+Status check_refused(Subject& subject, Text& text, Code code, std::string_view rule, std::string_view what) {
+  const auto made = text.compile(subject);
+  if (made.status().code() == code) return {};
+  return broken(rule, "module_create answered '{}' to {}, not '{}'", code_name(made.status().code()), what,
+                code_name(code));
+}
+
+}  // namespace
+
+Status modules_described(Subject& subject) {
+  if (subject.ops.module_create == nullptr) return skipped("the device has no module_create.");
+  for (uint32_t index = 0; index < 16; ++index) {
+    auto first = with_header<ep_dialect_info>(EP_STRUCT_DIALECT_INFO);
+    auto second = first;
+    const Status status = subject.call("dialect_info", subject.ops.dialect_info, subject.device, index, &first);
+    const Status again = subject.call("dialect_info", subject.ops.dialect_info, subject.device, index, &second);
+    if (status.code() != again.code()) return broken("Z01", "it describes dialect number {} only now and then", index);
+    if (status.code() == Code::not_found)
+      return index == 0 ? skipped("it names no dialect: {}", status.message()) : Status();
+    TENON_RETURN_IF_ERROR(status);
+    const auto name = [](const ep_dialect_info& info) {
+      return std::string_view(info.compiler.data, info.compiler.size);
+    };
+    const bool alike = name(first) == name(second);
+    first.compiler = second.compiler = {};
+    if (!alike || std::memcmp(&first, &second, sizeof first) != 0) {
+      return broken("Z01", "it describes dialect number {} in another way each time", index);
+    }
+    if (first.dialect < EP_DIALECT_C || first.dialect > EP_DIALECT_GLSL || first.greatest_buffers < 16 ||
+        first.parameter_bytes < 1024) {
+      return broken("Z01", "dialect number {} is {}, with {} buffers and {} bytes of parameters", index, first.dialect,
+                    first.greatest_buffers, first.parameter_bytes);
+    }
+  }
+  return broken("Z01", "it describes more than 16 dialects");
+}
+
+Status modules_results(Subject& subject) {
+  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  WholeText text;
+  TENON_ASSIGN_OR_RETURN(const Module module, text.compile(subject));
+  for (const size_t items : {1, 2, 255, 257, 20000}) TENON_RETURN_IF_ERROR(compute(subject, module, stream, items));
+  return compute_vectors(subject, module, stream);
+}
+
+Status modules_arguments(Subject& subject) {
+  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  WholeText text;
+  TENON_ASSIGN_OR_RETURN(const Module module, text.compile(subject));
+  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "rooms"));
+  constexpr size_t items = 20000;
+  Room workspace, scratch;
+  TENON_RETURN_IF_ERROR(workspace.make(subject, stream, random_bytes(items * 8, 5)));
+  TENON_RETURN_IF_ERROR(scratch.make(subject, stream, std::vector<uint8_t>(64, 0)));
+  Bytes to;
+  TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, items * 8));
+  const Drain drain(subject, stream);
+  Numbers numbers;
+  int64_t sum = 0;
+  for (size_t j = 0; j < kNumbers; ++j) sum += numbers.all[j] = static_cast<int64_t>(j * j) - 50;
+  std::vector<int64_t> wanted(items);
+  for (size_t i = 0; i < items; ++i) wanted[i] = sum * static_cast<int64_t>(i + 1);
+  Call call{{to.buffer()}, &numbers, sizeof numbers, items};
+  call.workspace = workspace.buffer();
+  call.scratch = scratch.buffer();
+  TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
+  TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output"));
+  const Status right = expect(got, wanted, "sums over parameters, workspace, scratch and local memory");
+  return right.ok() ? right : broken("Z08", "{}", right.message());
+}
+
+Status modules_faults(Subject& subject) {
+  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  WholeText text;
+  TENON_ASSIGN_OR_RETURN(const Module module, text.compile(subject));
+  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "faults"));
+  constexpr size_t items = 3000, bad = 2222;
+  std::vector<int64_t> x(items, 7);
+  for (const bool faulty : {false, true, false}) {
+    x[bad] = faulty ? 5000 : 7;
+    Bytes from, to;
+    TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), items * 8));
+    TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, items * 8));
+    const Drain drain(subject, stream);
+    Call call{{from.buffer(), to.buffer()}};
+    call.items = items;
+    const Status launched = call.run(subject, kernel, stream);
+    if (!subject.synchronous()) {
+      TENON_RETURN_IF_ERROR(launched);
+      TENON_RETURN_IF_ERROR(subject.finish(stream));
+    }
+    std::vector<ep_fault> faults;
+    if (subject.synchronous() && launched.code() == Code::fault) faults.push_back(call.fault);
+    if (!subject.synchronous()) TENON_RETURN_IF_ERROR(take_faults(subject, stream, &faults));
+    if (faults.empty() == faulty) {
+      return broken("F01", "a kernel that {} bad data has {} faults", faulty ? "met" : "met no", faults.size());
+    }
+    if (!faulty) continue;
+    const ep_fault& fault = faults[0];
+    if (fault.tag != kTag || fault.code != 1 || fault.operand != 0 || fault.value != 5000 || fault.limit != 1000) {
+      return broken("F01",
+                    "a kernel raised code 1, operand 0, value 5000, limit 1000; the fault has tag {:#x}, code {}, "
+                    "operand {}, value {}, limit {}",
+                    fault.tag, fault.code, fault.operand, fault.value, fault.limit);
+    }
+  }
+  return {};
+}
+
+Status modules_refusals(Subject& subject) {
+  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
+  {
+    Text text("// one\n// two\nvoid f(void* const* b, const void* p, int64_t i, int64_t n, void* l) { missing(; }\n");
+    text.entry("f", 0);
+    const auto made = text.compile(subject);
+    if (made.status().code() != Code::invalid_argument) {
+      return broken("Z04", "module_create answered '{}' to a text with an error, not 'invalid argument'",
+                    code_name(made.status().code()));
+    }
+    if (made.status().message().find('3') == std::string::npos) {
+      return broken("Z04", "the error stands in line 3, and the sentence does not say so: {}", made.status().message());
+    }
+    if (text.diagnoses != 1 || text.output.empty()) {
+      return broken("Z04", "diagnose was called {} times for a text with an error", text.diagnoses);
+    }
+  }
+  WholeText other;
+  other.desc.dialect = 99;
+  TENON_RETURN_IF_ERROR(check_refused(subject, other, Code::unsupported, "P02", "dialect 99"));
+  WholeText flagged;
+  flagged.entries[0].flags = UINT64_C(1) << 40;
+  TENON_RETURN_IF_ERROR(check_refused(subject, flagged, Code::unsupported, "P02", "an entry with an unknown flag"));
+  WholeText large;
+  large.entries[0].buffer_count = 1u << 30;
+  TENON_RETURN_IF_ERROR(check_refused(subject, large, Code::unsupported, "P02", "an entry of 2^30 buffers"));
+  WholeText whole;
+  TENON_ASSIGN_OR_RETURN(const Module module, whole.compile(subject));
+  Poisoned<ep_kernel*> kernel("out_kernel");
+  auto info = with_header<ep_kernel_info>(EP_STRUCT_KERNEL_INFO);
+  const auto absent = [&](ep_error** error) {
+    return subject.ops.kernel_get(module.get(), borrowed("absent"), &kernel.value, &info, error);
+  };
+  const Status found = refuses(subject, "kernel_get", {Code::not_found}, absent, kernel);
+  return found.ok() ? found : broken("Z05", "{}", found.message());
+}
+
+}  // namespace tenon::conformance

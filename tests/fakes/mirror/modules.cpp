@@ -1,0 +1,197 @@
+// Kernel modules in C, compiled and loaded as the cpu provider does it, and run by one thread in the order of the
+// stream.
+#include "providers/cpu/modules/compiler.h"
+#include "providers/cpu/modules/library.h"
+#include "providers/cpu/modules/source.h"
+#include "tests/fakes/mirror/device.h"
+
+#include <algorithm>
+#include <limits>
+
+struct ep_kernel {
+  const ep_host* host = nullptr;
+  ep_device* device = nullptr;
+  std::string name = {};
+  uint64_t flags = 0;
+  uint32_t shared_bytes = 0;
+  void* function = nullptr;
+};
+
+struct ep_module {
+  const ep_host* host;
+  ep_device* device = nullptr;
+  std::unique_ptr<tenon::provider::cpu::Library> library = {};
+  std::vector<ep_kernel> kernels = {};
+};
+
+namespace tenon::mirror {
+namespace {
+
+using provider::destroy;
+using provider::entry;
+using provider::fail_text;
+using provider::fill;
+using provider::make;
+using provider::to_ep_string;
+using provider::to_view;
+using provider::cpu::FaultSink;
+
+using Entry = void (*)(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local);
+using FaultEntry = void (*)(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local,
+                            FaultSink* sink);
+
+ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
+  if (index != 0) return fail_text(device->host, error, EP_STATUS_NOT_FOUND, "The mirror compiles one dialect.");
+  provider::cpu::Compiler compiler(device->host, 16);
+  if (const std::string& why = compiler.toolchain().sentence; !why.empty()) {
+    return fail_text(device->host, error, EP_STATUS_NOT_FOUND, why);
+  }
+  ep_dialect_info info{};
+  info.dialect = EP_DIALECT_C;
+  info.compiler = to_ep_string("as the cpu provider");
+  info.features = EP_DIALECT_FEATURE_F64 | EP_DIALECT_FEATURE_I64;
+  if (device->breaks("moody_dialect")) info.vector_bytes = static_cast<uint32_t>(16 + device->asked++ % 2);
+  info.group_items = 1;
+  info.greatest_buffers = provider::cpu::most_buffers;
+  info.shared_bytes = provider::cpu::most_local_bytes;
+  info.parameter_bytes = provider::cpu::most_parameter_bytes;
+  for (int axis = 0; axis < 3; ++axis) {
+    info.group_dims[axis] = 1;
+    info.groups[axis] = axis == 0 ? uint64_t{std::numeric_limits<int64_t>::max()} : 1;
+  }
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+// What the compiler says of `text`, which a violation may have changed.
+std::string spoilt(ep_device* device, std::string text) {
+  const auto replace = [&](std::string_view what, std::string_view with) {
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+      text.replace(at, what.size(), with);
+    }
+  };
+  if (device->breaks("contracts")) replace("x[i] * x[i] - HALF", "__builtin_fmaf(x[i], x[i], -HALF)");
+  if (device->breaks("rounds_constants")) replace("THIRD (0x1.5555555555555p-2)", "THIRD 0.333333333f");
+  if (device->breaks("raises_other")) replace("ep_raise(1, 0,", "ep_raise(1, 1,");
+  return text;
+}
+
+ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module** out_module, ep_module_info* out_info,
+                        ep_error** error) {
+  const ep_host* host = device->host;
+  ep_module_desc known = *desc;
+  if (device->breaks("any_dialect")) known.dialect = EP_DIALECT_C;
+  if (const ep_status status = provider::cpu::check_module(host, known, error); status != EP_STATUS_OK) return status;
+  provider::cpu::Compiler compiler(host, 16);
+  const provider::cpu::Compiled compiled = compiler.compile(spoilt(device, provider::cpu::source_of(known)));
+  if (!compiled.output.empty() && !device->breaks("says_nothing")) {
+    desc->diagnose(desc->context, to_ep_string(compiled.output));
+  }
+  if (compiled.status != EP_STATUS_OK) {
+    const bool lineless = device->breaks("without_line") && compiled.status == EP_STATUS_INVALID_ARGUMENT;
+    const bool wrong = device->breaks("unsupported_text");
+    return fail_text(host, error, wrong ? EP_STATUS_UNSUPPORTED : compiled.status,
+                     lineless ? "The text is wrong." : compiled.sentence);
+  }
+  std::string why;
+  auto* module = make<ep_module>(host, host);
+  module->device = device;
+  module->library = provider::cpu::Library::load(compiled.library, &why);
+  for (uint32_t i = 0; i < desc->entry_count && module->library != nullptr; ++i) {
+    const ep_module_entry& from = desc->entries[i];
+    const std::string name(to_view(from.name));
+    module->kernels.push_back({host, device, name, from.flags, from.shared_bytes, module->library->function(name)});
+  }
+  ep_module_info info{};
+  info.host_bytes = compiled.library.size();
+  fill(out_info, info);
+  *out_module = module;
+  return EP_STATUS_OK;
+}
+
+void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
+
+ep_status kernel_get(ep_module* module, ep_string name, ep_kernel** out_kernel, ep_kernel_info* out_info,
+                     ep_error** error) {
+  const auto found = std::find_if(module->kernels.begin(), module->kernels.end(),
+                                  [&](const ep_kernel& kernel) { return kernel.name == to_view(name); });
+  const bool any = module->device->breaks("any_entry") && !module->kernels.empty();
+  if (found != module->kernels.end() || any) {
+    fill(out_info, ep_kernel_info{});
+    *out_kernel = found != module->kernels.end() ? &*found : &module->kernels.front();
+    return EP_STATUS_OK;
+  }
+  return fail_text(module->host, error, EP_STATUS_NOT_FOUND, "The text has no such entry.");
+}
+
+// One launch, and what it keeps of what was lent.
+struct Run {
+  const ep_kernel* kernel;
+  std::vector<void*> buffers;
+  std::vector<char> parameters;
+  int64_t items;
+  uint64_t tag;
+
+  // True if a fault was raised.
+  bool operator()(ep_fault* fault) const {
+    const ep_device& device = *kernel->device;
+    FaultSink sink;
+    std::vector<char> memory(kernel->shared_bytes + 128);
+    auto* local = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+    if (device.breaks("local_anywhere")) local += 8;
+    const int64_t end = device.breaks("forgets_item") && items > 2 ? items - 1 : items;
+    if ((kernel->flags & EP_ENTRY_FLAG_FAULTS) != 0) {
+      reinterpret_cast<FaultEntry>(kernel->function)(buffers.data(), parameters.data(), 0, end, local, &sink);
+    } else {
+      reinterpret_cast<Entry>(kernel->function)(buffers.data(), parameters.data(), 0, end, local);
+    }
+    if (sink.raised == 0 || device.breaks("swallows_raises")) return false;
+    *fault = {device.breaks("untagged_raise") ? 0 : tag, sink.code, sink.operand, sink.value, sink.limit, 0};
+    return true;
+  }
+};
+
+ep_status kernel_launch(ep_kernel* kernel, ep_stream* stream, const ep_kernel_launch* launch, ep_fault* out_fault,
+                        ep_error**) {
+  Run run{kernel, {}, {}, static_cast<int64_t>(launch->groups[0]), launch->tag};
+  for (uint32_t i = 0; i < launch->buffer_count; ++i) run.buffers.push_back(address_of(launch->buffers[i]));
+  if (launch->workspace.memory != nullptr) run.buffers.push_back(address_of(launch->workspace));
+  if (launch->scratch.memory != nullptr) run.buffers.push_back(address_of(launch->scratch));
+  const auto* parameters = static_cast<const char*>(launch->parameters);
+  const size_t bytes =
+      kernel->device->breaks("short_parameters") ? launch->parameter_bytes / 2 : launch->parameter_bytes;
+  run.parameters.assign(parameters, parameters + bytes);
+  run.parameters.resize(launch->parameter_bytes);
+  if (stream->recording != nullptr) {
+    stream->recording->calls.push_back([run = std::move(run)](const Places& places, std::vector<ep_fault>* faults) {
+      Run moved = run;
+      for (void*& buffer : moved.buffers) buffer = places(static_cast<char*>(buffer));
+      ep_fault fault{};
+      if (moved(&fault)) faults->push_back(fault);
+    });
+    return EP_STATUS_OK;
+  }
+  if (!stream->device->is("async")) {
+    ep_fault fault{};
+    if (!run(&fault)) return EP_STATUS_OK;
+    if (out_fault != nullptr) *out_fault = fault;
+    return EP_STATUS_FAULT;
+  }
+  stream->submit([run = std::move(run), queue = stream->queue] {
+    ep_fault fault{};
+    if (run(&fault)) queue->faults.push_back(fault);
+  });
+  return EP_STATUS_OK;
+}
+
+}  // namespace
+
+void fill_modules(ep_device_ops* ops) {
+  ops->dialect_info = entry<dialect_info>;
+  ops->module_create = entry<module_create>;
+  ops->module_destroy = module_destroy;
+  ops->kernel_get = entry<kernel_get>;
+  ops->kernel_launch = entry<kernel_launch>;
+}
+
+}  // namespace tenon::mirror
