@@ -51,12 +51,14 @@ std::string find_helper(const ep_host* host, const char* name) {
   return {};
 }
 
+#if defined(TENON_CLANG_VERSION)
 // Of a file: changes when the file is replaced.
 std::string state_of(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) != 0) return path;
   return fmt::format("{} {} {} {}.{}", path, file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
 }
+#endif
 
 // The line of the compiler's first error, without the word "error".
 std::string first_error(const std::string& output) {

@@ -17,7 +17,7 @@
 namespace tenon::provider::cpu::helper {
 namespace {
 
-constexpr rlim_t most_memory = rlim_t{4} << 30;
+[[maybe_unused]] constexpr rlim_t most_memory = rlim_t{4} << 30;
 constexpr rlim_t largest_file = rlim_t{256} << 20;
 constexpr unsigned longest_alarm = 3600;
 
