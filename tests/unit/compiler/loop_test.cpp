@@ -6,11 +6,12 @@
 
 #include "core/compiler/loop/interpret.h"
 #include "core/compiler/loop/ir.h"
+#include "tests/unit/compiler/compiled.h"
 
 namespace tenon::compiler {
 namespace {
 
-constexpr const char* kRmsNorm =
+const std::string kRmsNorm =
     "kernel rms_norm\n"
     "size n in [0, 65536]\n"
     "axis i n\n"
@@ -22,7 +23,7 @@ constexpr const char* kRmsNorm =
     "t = value f32 at i: rsqrt(add(div(s, 24:f32), 1e-06:f32))\n"
     "u = store y[24*i + r] at i r: mul(mul(x[24*i + r], t), w[r])\n";
 
-constexpr const char* kLoops =
+const std::string kLoops =
     "loops\n"
     "  items i\n"
     "    vector r unroll 4\n"
@@ -30,12 +31,6 @@ constexpr const char* kLoops =
     "    t\n"
     "    vector r\n"
     "      u\n";
-
-Kernel parsed(const std::string& text) {
-  Result<Kernel> kernel = parse_kernel(text);
-  EXPECT_TRUE(kernel.ok()) << kernel.status().message();
-  return std::move(kernel).value();
-}
 
 std::string refusal(const std::string& text) {
   const Result<Kernel> kernel = parse_kernel(text);
@@ -59,7 +54,7 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
 }
 
 TEST(LoopText, ParsesBackToTheSameText) {
-  const std::string text = std::string(kRmsNorm) + kLoops;
+  const std::string text = kRmsNorm + kLoops;
   EXPECT_EQ(to_string(parsed(text)), text);
   EXPECT_EQ(to_string(parsed(kRmsNorm)), kRmsNorm);
 }
@@ -103,7 +98,7 @@ TEST(LoopInterpreter, ComputesRmsNorm) {
   const size_t rows = 5;
   const std::vector<float> x = numbers(rows * 24, 1);
   const std::vector<float> w = numbers(24, 2);
-  for (const std::string& text : {std::string(kRmsNorm), std::string(kRmsNorm) + kLoops}) {
+  for (const std::string& text : {kRmsNorm, kRmsNorm + kLoops}) {
     const Kernel kernel = parsed(text);
     std::vector<float> y(rows * 24, NAN);
     const int64_t parameters[] = {rows};
