@@ -19,10 +19,10 @@ struct KernelText {
   uint32_t shared_bytes = 0;     // of `local`
 };
 
-// In EP_DIALECT_C, with vectors of 16 numbers. A reduction adds up 16 lanes times the vectors that its loop unrolls, and
-// then the lanes pairwise: an order that depends on the schedule alone, whatever items one call computes.
-// Errors: what verify() refuses; unsupported for an op without a text in C, and for a row that is longer than any number
-// known when the kernel is made.
+// In EP_DIALECT_C, with vectors of 16 numbers. A reduction adds up 16 lanes times the vectors that its loop unrolls,
+// and then the lanes pairwise: an order that depends on the schedule alone, whatever items one call computes. Errors:
+// what verify() refuses; unsupported for an op without a text in C, and for a row that is longer than any number known
+// when the kernel is made.
 Result<KernelText> emit_c(const Kernel& kernel);
 
 }  // namespace tenon::compiler

@@ -27,11 +27,11 @@ struct Part {
 
 // Where the printer is.
 struct Context {
-  std::vector<std::string> at;             // by axis: the position
-  std::vector<std::vector<Part>> levels;   // by depth, then by axis
+  std::vector<std::string> at;            // by axis: the position
+  std::vector<std::vector<Part>> levels;  // by depth, then by axis
   Id vector_axis = kNone;
-  int64_t copies = 1;   // vectors in a row
-  std::string part;     // how many lanes count; empty: all
+  int64_t copies = 1;  // vectors in a row
+  std::string part;    // how many lanes count; empty: all
 
   const std::vector<Part>& parts() const { return levels.back(); }
   std::string count() const { return part.empty() ? "EP_LANES" : part; }
@@ -142,13 +142,7 @@ class Emitter {
     const Stage& stage = kernel_.stages[id];
     const Place& place = *places_.of(id).front();
     Row row;
-    row.level = place.result;
-    for (size_t reader = 0; reader < kernel_.stages.size(); ++reader) {
-      const std::vector<Id>& reads = places_.reads(static_cast<Id>(reader));
-      if (kernel_.stages[reader].storage == Storage::inlined) continue;
-      if (std::find(reads.begin(), reads.end(), id) == reads.end()) continue;
-      row.level = std::min(row.level, places_.shared(id, static_cast<Id>(reader)));
-    }
+    row.level = place.level;
     Id fastest = kNone;
     for (size_t i = 0; i < place.loops.size(); ++i) {
       if (place.loops[i]->kind != LoopKind::vector) continue;
@@ -416,14 +410,16 @@ class Emitter {
 
   // --- Reductions
 
-  std::string reduce_function(const Stage& stage, const char* what, std::string_view text, std::string_view parameters) {
+  std::string reduce_function(const Stage& stage, const char* what, std::string_view text,
+                              std::string_view parameters) {
     return function(fmt::format("{}_{}_{}", what, table::reduce_row(stage.op)->name, name_of(stage.dtype)),
                     vector_of(stage.dtype), parameters, text, stage.dtype);
   }
   std::string combine(const Stage& stage, const std::string& x, const std::string& y) {
     const std::string vector(vector_of(stage.dtype));
-    return fmt::format("{}({}, {})", reduce_function(stage, "combine", reduce_text(stage.op).combine,
-                                                     vector + " x, " + vector + " y"), x, y);
+    return fmt::format(
+        "{}({}, {})",
+        reduce_function(stage, "combine", reduce_text(stage.op).combine, fmt::format("{0} x, {0} y", vector)), x, y);
   }
   std::string initial(const Stage& stage) { return with_suffix(reduce_text(stage.op).init, name_of(stage.dtype)); }
   std::string finished(const Context& context, const Stage& stage, const std::string& value) {
@@ -432,7 +428,7 @@ class Emitter {
     SymDim count = 1;
     for (const Id axis : stage.reduce_axes) count *= kernel_.axes[axis].extent;
     const std::string vector(vector_of(stage.dtype));
-    const std::string name = reduce_function(stage, "finish", text, vector + " x, " + vector + " n");
+    const std::string name = reduce_function(stage, "finish", text, fmt::format("{0} x, {0} n", vector));
     return fmt::format("{}({}, ep_lit_{}({}))", name, value, name_of(stage.dtype), size(context, count));
   }
 
@@ -449,33 +445,16 @@ class Emitter {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
   }
 
-  // The reductions that begin with this loop, which stands in a body at `depth`.
-  std::vector<Id> starting(const Node& loop, size_t depth) const {
-    std::vector<Id> result;
-    for (const Node& node : loop.body) {
-      if (node.is_loop()) {
-        const std::vector<Id> inside = starting(node, depth);
-        result.insert(result.end(), inside.begin(), inside.end());
-      } else if (kernel_.stages[node.stage].kind == StageKind::reduce &&
-                 places_.of(node.stage).front()->result == depth) {
-        result.push_back(node.stage);
-      }
-    }
-    return result;
-  }
-
   void begin_reduction(const Context& context, Id id) {
     const Stage& stage = kernel_.stages[id];
     const Node* vector = reducing_vector(id);
-    if (stage.storage == Storage::row) {
-      if (vector != nullptr) {
-        unsupported("Stage {} of kernel {} is in a row and reduces over the lanes of a vector.", stage.name, kernel_.name);
-      }
+    if (!places_.adds_in_one_number(id)) {
       const Row& row = *rows_[id];
       const std::string type = row_memory(stage.dtype);
       const int64_t numbers = row.slots * row.lanes;
       if (numbers % kLanes == 0) {
-        line("for (int64_t i = 0; i < {}; i += EP_LANES) ep_store_{}(row{} + i, {});", numbers, type, id, initial(stage));
+        line("for (int64_t i = 0; i < {}; i += EP_LANES) ep_store_{}(row{} + i, {});", numbers, type, id,
+             initial(stage));
       } else {
         line("for (int64_t i = 0; i < {}; ++i) ep_store_part_{}(row{} + i, {}, 1);", numbers, type, id, initial(stage));
       }
@@ -489,18 +468,25 @@ class Emitter {
 
   void end_reduction(const Context& context, Id id) {
     const Stage& stage = kernel_.stages[id];
-    if (stage.storage == Storage::row) return;
+    if (!places_.adds_in_one_number(id)) return;
     const Node* vector = reducing_vector(id);
-    held_copies_[id] = vector != nullptr ? 1 : context.copies;
-    if (vector == nullptr) {
-      for (int64_t i = 0; i < context.copies; ++i) {
-        line("const {} s{}_{} = {};", vector_of(stage.dtype), id, i,
-             finished(context, stage, fmt::format("a{}_{}", id, i)));
+    const int64_t copies = vector != nullptr ? 1 : context.copies;
+    if (vector != nullptr) add_up(stage, id, vector->unroll);
+    held_copies_[id] = copies;
+    for (int64_t i = 0; i < copies; ++i) {
+      const std::string sum = fmt::format("a{}_{}", id, i);
+      if (stage.storage == Storage::row) {
+        write_row(context, id, i, sum);
+      } else {
+        line("const {} s{}_{} = {};", vector_of(stage.dtype), id, i, finished(context, stage, sum));
       }
-      return;
     }
-    for (int64_t width = 1; width < vector->unroll; width *= 2) {
-      for (int64_t i = 0; i + width < vector->unroll; i += 2 * width) {
+  }
+
+  // The sums of `count` vectors, and then of the lanes, pairwise: all lanes of the first have it in the end.
+  void add_up(const Stage& stage, Id id, int64_t count) {
+    for (int64_t width = 1; width < count; width *= 2) {
+      for (int64_t i = 0; i + width < count; i += 2 * width) {
         line("a{}_{} = {};", id, i, combine(stage, fmt::format("a{}_{}", id, i), fmt::format("a{}_{}", id, i + width)));
       }
     }
@@ -509,17 +495,17 @@ class Emitter {
            combine(stage, fmt::format("a{}_0", id),
                    fmt::format("ep_shift_lanes_{}(a{}_0, {})", name_of(stage.dtype), id, by)));
     }
-    line("const {} s{}_0 = {};", vector_of(stage.dtype), id, finished(context, stage, fmt::format("a{}_0", id)));
   }
 
   void accumulate(const Context& context, Id id, int64_t copy, const std::string& value) {
     const Stage& stage = kernel_.stages[id];
     std::string mapped = value;
     if (reduce_text(stage.op).map != "x") {
-      mapped = fmt::format("{}({})", reduce_function(stage, "map", reduce_text(stage.op).map,
-                                                     std::string(vector_of(stage.dtype)) + " x"), value);
+      mapped = fmt::format(
+          "{}({})",
+          reduce_function(stage, "map", reduce_text(stage.op).map, std::string(vector_of(stage.dtype)) + " x"), value);
     }
-    if (stage.storage == Storage::row) {
+    if (!places_.adds_in_one_number(id)) {
       return write_row(context, id, copy, combine(stage, read_row(context, id, copy), mapped));
     }
     const std::string sum = fmt::format("a{}_{}", id, copy);
@@ -581,7 +567,7 @@ class Emitter {
         step(context, node.stage, &memo);
         continue;
       }
-      const std::vector<Id> reductions = starting(node, depth);
+      const std::vector<Id> reductions = places_.starting(node, depth);
       for (const Id id : reductions) begin_reduction(context, id);
       loop(context, node, depth);
       for (const Id id : reductions) end_reduction(context, id);

@@ -48,7 +48,8 @@ EP_INLINE int64_t ep_most(int64_t a, int64_t b) { return a < b ? b : a; }
 )C";
 
 // Every dtype has these.
-constexpr std::string_view kAny = R"C(EP_INLINE $V ep_splat_$s($S x) { return ($V){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+constexpr std::string_view kAny =
+    R"C(EP_INLINE $V ep_splat_$s($S x) { return ($V){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
 EP_INLINE $V ep_select_$s($M m, $V x, $V y) { return ($V)((m & ($M)x) | (~m & ($M)y)); }
 EP_INLINE $M ep_same_$s($M m) { return m; }
 EP_INLINE $M ep_land_$s($M x, $M y) { return x & y; }
@@ -140,7 +141,7 @@ EP_INLINE $V ep_trunc_$s($V x) { return ep_sign_of_$s(ep_floor_$s(ep_abs_$s(x)),
 )C";
 
 // Functions of C's library, lane by lane.
-constexpr std::string_view kLibraryUnary[] = {"expm1", "log2", "log10", "sin",   "cos",   "tan",   "asin",  "acos",
+constexpr std::string_view kLibraryUnary[] = {"expm1", "log2", "log10", "sin",   "cos",   "tan",   "asin", "acos",
                                               "atan",  "sinh", "cosh",  "asinh", "acosh", "atanh", "erfc", "lgamma"};
 constexpr std::string_view kLibraryUnaryF64[] = {"exp", "log", "log1p", "tanh", "erf"};
 constexpr std::string_view kUnaryText = R"C($S $n$f($S);
@@ -180,7 +181,8 @@ EP_INLINE $V ep_floor_div_$s($V x, $V y) {
 }
 )C";
 
-constexpr std::string_view kF32 = R"C(EP_INLINE ep_v_f32 ep_p_f32(ep_v_f32 p, ep_v_f32 x, float c) { return ep_fma_f32(p, x, ep_lit_f32(c)); }
+constexpr std::string_view kF32 =
+    R"C(EP_INLINE ep_v_f32 ep_p_f32(ep_v_f32 p, ep_v_f32 x, float c) { return ep_fma_f32(p, x, ep_lit_f32(c)); }
 // 2^n for whole n within [-126, 127].
 EP_INLINE ep_v_f32 ep_power_f32(ep_v_f32 n) {
   return (ep_v_f32)((__builtin_convertvector(n, ep_v_i32) + 127) << 23);
@@ -434,7 +436,8 @@ EP_INLINE ep_v_u16 ep_give_bf16(ep_v_f32 x) {
 }
 )C";
 
-std::string replaced(std::string_view text, std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
+std::string replaced(std::string_view text,
+                     std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
   std::string result;
   while (!text.empty()) {
     bool found = false;
@@ -550,8 +553,9 @@ std::string prelude_c_memory(DType dtype) {
   } else if (dtype == DType::bf16) {
     text = kTakeBf16;
   } else if (dtype == DType::boolean) {
-    text = "EP_INLINE ep_v_i32 ep_take_bool(ep_v_u8 x) { return __builtin_convertvector(x, ep_v_i32) != 0; }\n"
-           "EP_INLINE ep_v_u8 ep_give_bool(ep_v_i32 x) { return __builtin_convertvector(x & 1, ep_v_u8); }\n";
+    text =
+        "EP_INLINE ep_v_i32 ep_take_bool(ep_v_u8 x) { return __builtin_convertvector(x, ep_v_i32) != 0; }\n"
+        "EP_INLINE ep_v_u8 ep_give_bool(ep_v_i32 x) { return __builtin_convertvector(x & 1, ep_v_u8); }\n";
   } else {
     text = replaced(
         "EP_INLINE $V ep_take_$t($K x) { return __builtin_convertvector(x, $V); }\n"
@@ -567,8 +571,8 @@ std::string prelude_c_cast(DType from, DType to) {
   const CType target = c_type(to);
   std::string body;
   if (from == DType::boolean) {
-    body = to == DType::boolean ? "return x;"
-                                : fmt::format("return __builtin_convertvector(x & 1, {});", target.vector);
+    body =
+        to == DType::boolean ? "return x;" : fmt::format("return __builtin_convertvector(x & 1, {});", target.vector);
   } else if (to == DType::boolean) {
     body = fmt::format("return __builtin_convertvector(x != ({}){{}}, ep_v_i32);", source.vector);
   } else if (is_floating(from) && !is_floating(to)) {
@@ -586,15 +590,16 @@ std::string prelude_c_cast(DType from, DType to) {
     std::string number = "x";
     if (source.vector != "ep_v_f32") {
       // Rounded to odd, so that rounding again rounds right (Boldo and Melquiond, Emulation of FMA).
-      body = "const ep_v_f64 w = __builtin_convertvector(x, ep_v_f64);\n"
-             "  ep_v_f32 f = __builtin_convertvector(w, ep_v_f32);\n"
-             "  EP_EACH {\n"
-             "    union { float f; int32_t i; } u = {f[i]};\n"
-             "    if ((double)u.f != w[i] && w[i] == w[i] && (u.i & 1) == 0) {\n"
-             "      u.i += (w[i] > (double)u.f) == (u.i >= 0) ? 1 : -1;\n"
-             "      f[i] = u.f;\n"
-             "    }\n"
-             "  }\n  ";
+      body =
+          "const ep_v_f64 w = __builtin_convertvector(x, ep_v_f64);\n"
+          "  ep_v_f32 f = __builtin_convertvector(w, ep_v_f32);\n"
+          "  EP_EACH {\n"
+          "    union { float f; int32_t i; } u = {f[i]};\n"
+          "    if ((double)u.f != w[i] && w[i] == w[i] && (u.i & 1) == 0) {\n"
+          "      u.i += (w[i] > (double)u.f) == (u.i >= 0) ? 1 : -1;\n"
+          "      f[i] = u.f;\n"
+          "    }\n"
+          "  }\n  ";
       number = "f";
     }
     body += fmt::format("return ep_take_{}(ep_give_{}({}));", dtype_name(to), dtype_name(to), number);
@@ -603,8 +608,8 @@ std::string prelude_c_cast(DType from, DType to) {
   } else {
     body = fmt::format("return __builtin_convertvector(x, {});", target.vector);
   }
-  return fmt::format("EP_INLINE {} ep_cast_{}_{}({} x) {{\n  {}\n}}\n", target.vector, dtype_name(from),
-                     dtype_name(to), source.vector, body);
+  return fmt::format("EP_INLINE {} ep_cast_{}_{}({} x) {{\n  {}\n}}\n", target.vector, dtype_name(from), dtype_name(to),
+                     source.vector, body);
 }
 
 std::string with_suffix(std::string_view text, std::string_view suffix) {
@@ -616,7 +621,7 @@ std::string with_suffix(std::string_view text, std::string_view suffix) {
     const char before = i == 0 ? ' ' : text[i - 1];
     const bool starts = letter && !((before >= 'a' && before <= 'z') || (before >= '0' && before <= '9') ||
                                     before == '_' || (before >= 'A' && before <= 'Z'));
-    if (starts) inside = text.substr(i).starts_with("ep_");
+    if (starts) inside = text.substr(i).starts_with("ep_") && !text.substr(i).starts_with("ep_v_");
     if (!letter && inside) {
       result += '_';
       result += suffix;

@@ -1,9 +1,9 @@
 // The prelude of ep_api/scalar_ops.def in C with vector types: the texts that stand in front of a kernel of
 // EP_DIALECT_C. Internal to core/compiler/emit.
 //
-// A text is written for one dtype: `$s` is its name, `$S` the C type of one number, `$V` the vector of numbers, `$M` the
-// vector of truth values that a comparison of two `$V` gives (0 or all bits), `$U` the unsigned type of a lane, `$W` the
-// bits at which integers wrap. A truth value between expressions is an ep_v_i32.
+// A text is written for one dtype: `$s` is its name, `$S` the C type of one number, `$V` the vector of numbers, `$M`
+// the vector of truth values that a comparison of two `$V` gives (0 or all bits), `$U` the unsigned type of a lane,
+// `$W` the bits at which integers wrap. A truth value between expressions is an ep_v_i32.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace tenon::compiler {
 
 // How the numbers of a dtype are computed in C.
 struct CType {
-  std::string_view scalar;    // "float"
-  std::string_view vector;    // "ep_v_f32"
-  std::string_view mask;      // "ep_v_i32"
+  std::string_view scalar;  // "float"
+  std::string_view vector;  // "ep_v_f32"
+  std::string_view mask;    // "ep_v_i32"
   std::string_view unsigned_lane;
 };
 // Of any dtype that a kernel has; f16 and bf16 are computed as f32, small integers and bool as i32 or u32.
@@ -37,8 +37,8 @@ std::string prelude_c_memory(DType dtype);
 // ep_cast_$s_$t: the numbers of one dtype as those of another.
 std::string prelude_c_cast(DType from, DType to);
 
-// `text` with each word that starts with `ep_` followed by `_` and `suffix`: what a row of scalar_ops.def says, for one
-// dtype.
+// `text` with each word that starts with `ep_` (but no type ep_v_...) followed by `_` and `suffix`: what a row of
+// scalar_ops.def says, for one dtype.
 std::string with_suffix(std::string_view text, std::string_view suffix);
 
 }  // namespace tenon::compiler

@@ -11,6 +11,7 @@
 
 #include "core/compiler/loop/interpret.h"
 #include "primitives/reference/element.h"
+#include "primitives/text/format.h"
 #include "tests/unit/scratch_folder.h"
 
 namespace tenon::compiler {
@@ -18,19 +19,18 @@ namespace tenon::compiler {
 Compiled::Compiled(const KernelText& text) : local_bytes_(text.shared_bytes) {
   static int number = 0;
   const ScratchFolder folder;
-  const std::string base = folder.path() + "/kernel" + std::to_string(number++);
-  std::ofstream(base + ".c") << text.text;
-  const std::string command = std::string(TENON_CC) +
-                              " -std=gnu11 -O2 -march=native -mprefer-vector-width=512 -ffp-contract=off"
-                              " -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -Wall -Werror"
-                              " -Wno-psabi -Wno-unused -Wno-unknown-warning-option -fPIC -shared -o " +
-                              base + ".so " + base + ".c -lm 2> " + base + ".txt";
+  const std::string base = fmt::format("{}/kernel{}", folder.path(), number++);
+  std::ofstream(fmt::format("{}.c", base)) << text.text;
+  const std::string command = fmt::format(
+      "{} -std=gnu11 -O2 -march=native -mprefer-vector-width=512 -ffp-contract=off -fno-math-errno -fno-trapping-math"
+      " -fwrapv -fno-strict-aliasing -Wall -Werror -Wno-psabi -Wno-unused -fPIC -shared -o {}.so {}.c -lm 2> {}.txt",
+      TENON_CC, base, base, base);
   if (std::system(command.c_str()) != 0) {
-    std::ifstream messages(base + ".txt");
+    std::ifstream messages(fmt::format("{}.txt", base));
     ADD_FAILURE() << std::string(std::istreambuf_iterator<char>(messages), {}).substr(0, 4000) << "\n" << text.text;
     return;
   }
-  library_ = dlopen((base + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  library_ = dlopen(fmt::format("{}.so", base).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library_ != nullptr) function_ = reinterpret_cast<Entry*>(dlsym(library_, text.entry.c_str()));
   EXPECT_NE(function_, nullptr) << dlerror();
 }
@@ -62,7 +62,7 @@ Memory::Memory(const Kernel& kernel, const std::vector<int64_t>& parameters, uin
       const double number = (random() % 2 == 0 ? -1 : 1) * draw(random);
       reference::with_compute_type(buffer.dtype, [&](auto t) {
         using T = decltype(t);
-        const T value = is_floating(buffer.dtype)       ? static_cast<T>(number)
+        const T value = is_floating(buffer.dtype)        ? static_cast<T>(number)
                         : buffer.dtype == DType::boolean ? static_cast<T>(number > 0)
                                                          : static_cast<T>(static_cast<int64_t>(1 + random() % 100));
         reference::store<T>(buffer.dtype, buffers_.back().data(), i, value);
@@ -112,7 +112,7 @@ void expect_compiles(const Kernel& kernel, const std::vector<std::vector<int64_t
   ASSERT_TRUE(compiled.ok()) << to_string(kernel);
   for (const std::vector<int64_t>& sizes : parameters) {
     std::string what = kernel.name;
-    for (const int64_t size : sizes) what += " " + std::to_string(size);
+    for (const int64_t size : sizes) what += fmt::format(" {}", size);
     Memory expected(kernel, sizes, 7);
     const Status status = interpret(kernel, sizes, expected.addresses());
     ASSERT_TRUE(status.ok()) << what << ": " << status.message();

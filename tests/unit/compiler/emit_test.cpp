@@ -10,9 +10,8 @@ namespace {
 constexpr int64_t kLengths[] = {1, 2, 15, 16, 17, 31, 33, 64, 65, 127, 130, 768};
 
 std::string rows(const std::string& name, int64_t length, const std::string& dtype) {
-  return fmt::format(
-      "kernel {}\nsize n in [0, 65536]\naxis i n\naxis r {}\nin x {} {}*n\nin w {} {}\nout y {} {}*n\n", name, length,
-      dtype, length, dtype, length, dtype, length);
+  return fmt::format("kernel {}\nsize n in [0, 65536]\naxis i n\naxis r {}\nin x {} {}*n\nin w {} {}\nout y {} {}*n\n",
+                     name, length, dtype, length, dtype, length, dtype, length);
 }
 
 TEST(EmitC, RmsNorm) {

@@ -91,7 +91,28 @@ TEST(LoopText, SaysWhatItExpected) {
 }
 
 TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
-  EXPECT_EQ(refusal(with(kRmsNorm, "u = store y[24*i + r] at i r", "u = store y[24*i + r + 1] at i r")), "");
+  EXPECT_EQ(refusal(with(kRmsNorm, "w[r]", "w[r + 1]")),
+            "Stage u reaches element r + 1 of buffer w, from 1 to 24, but the buffer has 24 elements.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "axis r 24", "axis x 24")),
+            "Line 8 of a kernel: at position 23 'r' is no axis above this line.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in x f32")),
+            "Line 10 of a kernel: at position 56 'w' is no buffer above "
+            "this line.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f16")), "mul takes f16 as argument 1, but is given f32.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f8e4m3fn")),
+            "Buffer w is of f8e4m3fn; a kernel has buffers of bool, integers from 8 bits on, f16, bf16, f32 and f64.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "at i: rsqrt", "at r: rsqrt")), "Stage t reads stage s, whose axis i it has not.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "sum f32", "all f32")), "Stage s: all is not computed in f32; cast first.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "u = store y[24*i + r] at i r", "u = value f32 at i r")),
+            "No stage stores into buffer y, which is an output.");
+  EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "    t\n", "")), "The loops run stage t 0 times; each runs once.");
+  EXPECT_EQ(
+      refusal(with(kRmsNorm + kLoops, "    vector r unroll 4\n      s\n    t\n", "    t\n    vector r\n      s\n")),
+      "Stage t runs before stage s, which it reads.");
+  EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "    t\n", "      t\n")),
+            "A loop over r is around stage t, which has no such axis: it would run more than once.");
+  EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "items i", "serial i")),
+            "The loops of kernel rms_norm must be one loop of items.");
 }
 
 TEST(LoopInterpreter, ComputesRmsNorm) {
