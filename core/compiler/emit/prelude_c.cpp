@@ -38,6 +38,40 @@ EP_INLINE int ep_all(ep_v_i32 m) {
   EP_EACH r &= m[i];
   return r != 0;
 }
+#if defined(__clang__)
+#define EP_STORE_FAR(p, r) __builtin_nontemporal_store(r, (__typeof__(r)*)(p));
+#elif defined(__AVX512F__)
+typedef long long ep_far __attribute__((vector_size(64)));
+#define EP_STORE_FAR(p, r)                                                             \
+  if (sizeof(r) % 64 == 0) {                                                           \
+    ep_far far_parts[(sizeof(r) + 63) / 64];                                           \
+    __builtin_memcpy(far_parts, &(r), sizeof(r));                                      \
+    for (unsigned long k = 0; k < sizeof(r) / 64; ++k) {                               \
+      __builtin_ia32_movntdq512((ep_far*)(p) + k, far_parts[k]);                       \
+    }                                                                                  \
+  } else {                                                                             \
+    __builtin_memcpy(p, &(r), sizeof(r));                                              \
+  }
+#elif defined(__AVX__)
+typedef long long ep_far __attribute__((vector_size(32)));
+#define EP_STORE_FAR(p, r)                                                             \
+  if (sizeof(r) % 32 == 0) {                                                           \
+    ep_far far_parts[(sizeof(r) + 31) / 32];                                           \
+    __builtin_memcpy(far_parts, &(r), sizeof(r));                                      \
+    for (unsigned long k = 0; k < sizeof(r) / 32; ++k) {                               \
+      __builtin_ia32_movntdq256((ep_far*)(p) + k, far_parts[k]);                       \
+    }                                                                                  \
+  } else {                                                                             \
+    __builtin_memcpy(p, &(r), sizeof(r));                                              \
+  }
+#else
+#define EP_STORE_FAR(p, r) __builtin_memcpy(p, &(r), sizeof(r));
+#endif
+#if defined(__x86_64__)
+#define EP_FENCE __builtin_ia32_sfence();
+#else
+#define EP_FENCE
+#endif
 EP_INLINE int64_t ep_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 EP_INLINE int64_t ep_floor_rest(int64_t a, int64_t b) { return a - b * ep_floor_quotient(a, b); }
 EP_INLINE int64_t ep_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -391,6 +425,15 @@ EP_INLINE $V ep_gather_$t(const $m* p, int64_t step, int64_t n) {
 EP_INLINE void ep_store_$t($m* p, $V x) {
   const $K r = ep_give_$t(x);
   __builtin_memcpy(p, &r, sizeof(r));
+}
+// Past the cache, where `far` says so and the address is that of a whole line.
+EP_INLINE void ep_store_far_$t($m* p, $V x, int far) {
+  const $K r = ep_give_$t(x);
+  if (far && ((uint64_t)p & (sizeof(r) - 1)) == 0) {
+    EP_STORE_FAR(p, r)
+  } else {
+    __builtin_memcpy(p, &r, sizeof(r));
+  }
 }
 EP_INLINE void ep_store_part_$t($m* p, $V x, int64_t n) {
   const $K r = ep_give_$t(x);
