@@ -82,6 +82,8 @@ class Reader {
  private:
   const Value& input(size_t i) const { return graph_[node_.inputs[i]]; }
   const Value& result() const { return graph_[node_.results[0]]; }
+  SymDims dims(size_t i) { return dims_of(graph_, node_.inputs[i]); }
+  SymDims result_dims() { return dims_of(graph_, node_.results[0]); }
   // Ops from outside have numbers behind those of the op table.
   bool own_row() const { return node_.op->id < op_table().size(); }
   OpId op() const { return static_cast<OpId>(node_.op->id); }
@@ -115,13 +117,13 @@ class Reader {
 
   // False: it is not known whether the input broadcasts there.
   bool broadcast(size_t i) {
-    const SymDims& dims = input(i).dims;
-    const int32_t behind = rank() - dims.rank();
+    const SymDims own = dims(i), all = result_dims();
+    const int32_t behind = all.rank() - own.rank();
     if (behind < 0) return false;
-    for (int32_t dim = 0; dim < dims.rank(); ++dim) {
-      if (equal(dims[dim], result().dims[dim + behind])) {
+    for (int32_t dim = 0; dim < own.rank(); ++dim) {
+      if (equal(own[dim], all[dim + behind])) {
         link(i, dim, dim + behind);
-      } else if (!one(dims[dim])) {
+      } else if (!one(own[dim])) {
         return false;
       }
     }
@@ -148,9 +150,7 @@ class Reader {
       case OpId::reshape:
       case OpId::view:
       case OpId::squeeze:
-      case OpId::unsqueeze:
-        link(0, 0, input(0).dims.rank(), 0, rank());
-        return as_view();
+      case OpId::unsqueeze: link(0, 0, input(0).dims.rank(), 0, rank()); return as_view();
       case OpId::expand: return broadcast(0) && as_view();
       case OpId::permute: return permute();
       case OpId::slice: return slice();
@@ -175,8 +175,9 @@ class Reader {
 
   bool slice() {
     const auto& attributes = node_.attributes_as<SliceAttributes>();
+    const SymDims from = dims(0), all = result_dims();
     for (int32_t dim = 0; dim < rank(); ++dim) {
-      const bool whole = attributes.step == 1 && equal(input(0).dims[dim], result().dims[dim]);
+      const bool whole = attributes.step == 1 && equal(from[dim], all[dim]);
       if (dim != attributes.axis || whole) link(0, dim, dim);
     }
     return as_view();
@@ -235,6 +236,12 @@ class Reader {
 };
 
 }  // namespace
+
+SymDims dims_of(Graph& graph, ValueId value) {
+  SymDims dims;
+  for (const SymDim size : graph[value].dims) dims.push_back(graph.arena().resolve(size));
+  return dims;
+}
 
 Access access_of(Graph& graph, NodeId node) { return Reader(graph, graph.node(node)).run(); }
 

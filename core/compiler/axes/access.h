@@ -32,6 +32,9 @@ struct Access {
   int32_t cost = 0;         // of an element, in additions
 };
 
+// The dims of `value` as short as they are known: a symbol that is always 1 is 1.
+SymDims dims_of(graph::Graph& graph, graph::ValueId value);
+
 // Nodes with epilogues, several results, results on several devices, or dtypes without arithmetic are opaque; so are
 // those that may meet a fault.
 Access access_of(graph::Graph& graph, graph::NodeId node);

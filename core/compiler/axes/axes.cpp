@@ -42,7 +42,7 @@ Axes::Axes(Graph& graph) : graph_(graph) {
   const symbolic::ArenaScope scope(graph.arena());
   dims_.resize(graph.value_count());
   for (ValueId id = 1; id < graph.value_count(); ++id) {
-    for (const SymDim size : graph[id].dims) {
+    for (const SymDim size : dims_of(graph, id)) {
       dims_[id].push_back(identical(size, SymDim(1)) ? kNone : make(size, {id}));
     }
   }
@@ -118,7 +118,8 @@ bool Axes::join_front(std::vector<AxisId>* a, std::vector<AxisId>* b) {
 bool Axes::join_back(std::vector<AxisId>* a, std::vector<AxisId>* b) {
   while (!a->empty() && !b->empty()) {
     const AxisId x = a->back(), y = b->back();
-    if (!equal(atoms_[x].size, atoms_[y].size)) return split(x, atoms_[y].size, false) || split(y, atoms_[x].size, false);
+    if (!equal(atoms_[x].size, atoms_[y].size))
+      return split(x, atoms_[y].size, false) || split(y, atoms_[x].size, false);
     unite(x, y);
     a->pop_back();
     b->pop_back();

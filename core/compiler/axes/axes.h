@@ -35,8 +35,8 @@ class Axes {
  private:
   struct Atom {
     SymDim size = 1;
-    AxisId parent = 0;                   // itself: it stands for its class
-    std::vector<AxisId> parts = {};      // not empty: it was split
+    AxisId parent = 0;                    // itself: it stands for its class
+    std::vector<AxisId> parts = {};       // not empty: it was split
     std::vector<graph::ValueId> of = {};  // values that have it, ascending; of one that was split those at the time
   };
 
@@ -52,8 +52,8 @@ class Axes {
   bool equal(SymDim a, SymDim b) const;
 
   graph::Graph& graph_;
-  std::vector<Access> accesses_;             // by node
-  std::vector<std::vector<AxisId>> dims_;    // by value and dim; kNone where it is 1
+  std::vector<Access> accesses_;           // by node
+  std::vector<std::vector<AxisId>> dims_;  // by value and dim; kNone where it is 1
   std::vector<Atom> atoms_;
 };
 

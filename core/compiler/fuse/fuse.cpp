@@ -21,6 +21,7 @@ using graph::Use;
 using graph::ValueId;
 
 constexpr uint32_t kNone = UINT32_MAX;
+constexpr size_t kNearest = 4;  // readers of one value that are looked at together
 
 class Fusing {
  public:
@@ -41,6 +42,7 @@ class Fusing {
   }
 
   Fusion run() {
+    sink();
     while (merge_along_edges() || merge_siblings()) {
     }
     recompute();
@@ -56,6 +58,16 @@ class Fusing {
     std::string all;
     for (const NodeId id : nodes) all += (all.empty() ? "{" : ", ") + text(id);
     return all + "}";
+  }
+
+  // Maps with one reader go to that reader: so a map in front of a reduction reaches the reduction first.
+  void sink() {
+    for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
+      if (!fusible(*at) || axes_.access(*at).role != Role::map) continue;
+      const std::vector<Use>& uses = graph_[result(*at)].uses;
+      if (graph_.is_output(result(*at)) || uses.size() != 1 || !fusible(uses[0].node)) continue;
+      merge(home_[*at], home_[uses[0].node]);
+    }
   }
 
   bool merge_along_edges() {
@@ -79,7 +91,11 @@ class Fusing {
         if (fusible(use.node)) readers.push_back(use.node);
       }
       std::sort(readers.begin(), readers.end(), [&](NodeId a, NodeId b) { return places_[a] < places_[b]; });
-      for (size_t i = 1; i < readers.size(); ++i) merged = merge(home_[readers[0]], home_[readers[i]]) || merged;
+      for (size_t i = 1; i < readers.size(); ++i) {
+        for (size_t k = i < kNearest ? 0 : i - kNearest; k < i; ++k) {
+          merged = merge(home_[readers[k]], home_[readers[i]]) || merged;
+        }
+      }
     }
     return merged;
   }
@@ -92,7 +108,7 @@ class Fusing {
     std::merge(groups_[a].begin(), groups_[a].end(), groups_[b].begin(), groups_[b].end(), std::back_inserter(nodes),
                [&](NodeId x, NodeId y) { return places_[x] < places_[y]; });
     const Verdict verdict = judge(graph_, axes_, nodes, read_outside(a, b), options_);
-    const std::string why = !verdict.why_not.empty() ? verdict.why_not
+    const std::string why = !verdict.why_not.empty()   ? verdict.why_not
                             : leaves_and_returns(a, b) ? "a path through a node outside would close a circle"
                                                        : "";
     log_ += fmt::format("{} {} and {}{}{}\n", why.empty() ? "fuse" : "keep apart", text(groups_[a]), text(groups_[b]),
@@ -282,8 +298,8 @@ class Fusing {
       const Wanted wanted = [&](NodeId id) { return home_[id] == group && wanted_outside(id); };
       Verdict verdict = judge(graph_, axes_, groups_[group], wanted, options_);
       if (!verdict.why_not.empty()) continue;
-      by_last.emplace(places_[groups_[group].back()],
-                      FusionGroup{groups_[group], std::move(verdict.inputs), std::move(verdict.outputs), verdict.reduces});
+      by_last.emplace(places_[groups_[group].back()], FusionGroup{groups_[group], std::move(verdict.inputs),
+                                                                  std::move(verdict.outputs), verdict.reduces});
     }
     for (auto& [place, group] : by_last) {
       log_ += fmt::format("kernel {}\n", text(group.nodes));
@@ -314,12 +330,12 @@ class Fusing {
   const FuseOptions& options_;
   const Axes axes_;
   std::vector<NodeId> order_;
-  std::vector<uint32_t> places_;               // by node: its place in the program
-  std::vector<uint32_t> home_;                 // by node: its group, or kNone
-  std::vector<std::vector<NodeId>> groups_;    // in the order of the program
-  std::vector<std::set<NodeId>> borrowed_;     // by group: its nodes whose home is another group
-  std::map<uint32_t, uint32_t> versions_;      // by group: how often it has grown
-  std::set<std::array<uint32_t, 4>> tried_;    // pairs of groups, with their versions
+  std::vector<uint32_t> places_;             // by node: its place in the program
+  std::vector<uint32_t> home_;               // by node: its group, or kNone
+  std::vector<std::vector<NodeId>> groups_;  // in the order of the program
+  std::vector<std::set<NodeId>> borrowed_;   // by group: its nodes whose home is another group
+  std::map<uint32_t, uint32_t> versions_;    // by group: how often it has grown
+  std::set<std::array<uint32_t, 4>> tried_;  // pairs of groups, with their versions
   std::string log_;
 };
 
@@ -339,9 +355,8 @@ size_t kernel_count(const Graph& graph, const Fusion& fusion) {
   size_t count = fusion.groups.size();
   for (NodeId id = graph.last(); id != kNoNode; id = graph.previous(id)) {
     const Node& node = graph.node(id);
-    const bool wanted = std::any_of(node.results.begin(), node.results.end(), [&](ValueId made) {
-      return needed.count(made) != 0 && given.count(made) == 0;
-    });
+    const bool wanted = std::any_of(node.results.begin(), node.results.end(),
+                                    [&](ValueId made) { return needed.count(made) != 0 && given.count(made) == 0; });
     if (!wanted) continue;
     needed.insert(node.inputs.begin(), node.inputs.end());
     if (node.op->form != OpForm::view) ++count;
