@@ -65,9 +65,18 @@ class Judge {
   bool one_device() {
     for (const NodeId id : nodes_) {
       if (axes_.access(id).role == Role::opaque) return refuse("a node of it is no map and no reduction");
+      if (empty(result(id)) || std::any_of(graph_.node(id).inputs.begin(), graph_.node(id).inputs.end(),
+                                           [&](ValueId input) { return empty(input); })) {
+        return refuse("a value of it has no elements");
+      }
       if (graph_[result(id)].device != graph_[result(nodes_[0])].device) return refuse("it is on two devices");
     }
     return true;
+  }
+
+  bool empty(ValueId id) const {
+    const std::vector<AxisId> axes = axes_.of(id);
+    return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return identical(axes_.size(axis), SymDim(0)); });
   }
 
   // The axes of a reduction's result that it keeps; those of rows are its result's without the reduced ones.

@@ -139,6 +139,8 @@ class Lowering {
   // `number` as an index on each of `list`.
   Index split(SymDim number, const std::vector<AxisId>& list) const {
     Index index(list.size(), 0);
+    const auto empty = [&](AxisId one) { return identical(axes_.size(one), SymDim(0)); };
+    if (std::any_of(list.begin(), list.end(), empty)) return index;  // no element is read
     for (size_t i = list.size(); i-- > 0;) {
       index[i] = i == 0 ? number : modulo(number, axes_.size(list[i]));
       number = floor_div(number, axes_.size(list[i]));
