@@ -10,6 +10,7 @@
 #include <map>
 #include <regex>
 #include <string_view>
+#include <thread>
 
 #include "primitives/text/format.h"
 
@@ -44,8 +45,13 @@ int64_t runs_in_batch(const Side& side, double batch_ns) {
   }
 }
 
+// The threads of another side spin for milliseconds after its last region, and would take the processors of this one.
+constexpr auto kSleep = std::chrono::milliseconds(15);
+
 void measure(benchmark::State& state, const Row& row, const Side& side) {
   const auto count = static_cast<benchmark::IterationCount>(state.max_iterations);
+  std::this_thread::sleep_for(kSleep);
+  side.run(std::max<int64_t>(1, count / 8));  // wakes this side
   while (state.KeepRunningBatch(count)) side.run(count);
   if (row.settle) row.settle();
 }

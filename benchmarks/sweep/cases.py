@@ -30,6 +30,7 @@ TORCH = {"concat": "cat", "log_sum_exp": "logsumexp", "hard_sigmoid": "hardsigmo
 # Where the numbers of an op lie, if not within -3 and 3.
 RANGES = {"log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "log1p": (-0.9, 3), "sqrt": (0.1, 3), "rsqrt": (0.1, 3),
           "acosh": (1.1, 5), "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "pow": (0.1, 3),
+          "arccosh": (1.1, 5), "arcsin": (-0.99, 0.99), "arccos": (-0.99, 0.99), "arctanh": (-0.99, 0.99),
           "log_sum": (0.1, 3), "prod": (0.9, 1.1), "bernoulli": (0, 1)}
 RANDOM = ("rand", "randn", "rand_like", "randn_like", "bernoulli", "dropout", "empty", "empty_like", "randint", "randperm",
           "philox_uniform", "philox_normal")
@@ -322,6 +323,21 @@ def made(op, size, dtype):
     yield case
 
 
+def spaced(op, size, dtype):
+    """As many numbers as the size says."""
+    case = Case(op, size, dtype)
+    case.args = {"randperm": [size], "linspace": [0.0, 1.0, size], "logspace": [0.0, 1.0, size]}.get(op, square(size))
+    case.kwargs, case.peer_kwargs = {"device": {"device": True}}, {}
+    yield case
+
+
+def equal_tensors(op, size, dtype):
+    """PyTorch's ends at the first difference; here there is none."""
+    case = Case(op, size, dtype)
+    case.args = [case.tensor(square(size), low=1, high=1), case.tensor(square(size), low=1, high=1)]
+    yield case
+
+
 def arange(op, size, dtype):
     case = Case(op, size, dtype)
     case.args, case.kwargs = [size * 1.0], {"device": {"device": True}}
@@ -375,6 +391,9 @@ CASES = {
     "cast": cast,
     "to": simple(X, {"device": True}, peer="alias", peer_arguments=[X]),
     "arange": arange,
+    "linspace": spaced, "logspace": spaced, "randperm": spaced, "tril_indices": spaced, "triu_indices": spaced,
+    "equal": equal_tensors, "bincount": simple(lambda c, d: c.tensor([c.size], "i64", 0, 1000)),
+    "searchsorted": simple(lambda c, d: c.tensor([1024], low=1, high=1), lambda c, d: c.tensor(d)),
     **{op: made for op in ("empty", "full", "zeros", "ones", "eye", "rand", "randn")},
     **{op: simple([1], 1, 0, why_not="PyTorch's numbers are other ones") for op in ("philox_uniform", "philox_normal")},
     "one_hot": simple(lambda c, d: c.index([d[0]], d[1]), lambda c, d: d[1]),

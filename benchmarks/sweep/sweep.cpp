@@ -6,9 +6,10 @@
 //   {"case": NAME, "mode": "fresh", "ours_ns", "why_not": SENTENCE}                    if libtorch does not do the call
 //   {"case": NAME, "error": SENTENCE}                                                  if Tenon does not
 //
-// Both sides make the call by its name, with the same numbers in their tensors. Their batches alternate; a batch begins
-// with runs that are not timed, until the threads of the other side sleep. A time is that of the fastest batch, since
-// other programs only make a batch slower.
+// Both sides make the call by its name, with the same numbers in their tensors. Their batches alternate. Before a batch
+// of several threads the process sleeps until the threads of the other side, which spin for milliseconds, sleep too; and
+// a batch begins with runs that are not timed. A time is that of the fastest batch, since other programs only make a
+// batch slower.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "benchmarks/peers/tenon_op.h"
 #include "benchmarks/peers/torch_op.h"
@@ -33,6 +35,7 @@ using tenon::bench::TorchOp;
 constexpr double kBatch = 1.5e6;   // nanoseconds
 constexpr double kSettle = 1.0e6;  // of runs before each batch
 constexpr int kBatches = 7;
+constexpr auto kSleep = std::chrono::milliseconds(15);  // until the other side's threads no longer spin
 
 // On one thread a time is that of the process, which other programs on the processors hardly lengthen.
 bool counts_own_time = false;
@@ -67,6 +70,7 @@ std::vector<double> measure(const Run&... run) {
   std::vector<double> times(sides.size(), 1e18);
   for (int batch = 0; batch < kBatches; ++batch) {
     for (size_t i = 0; i < sides.size(); ++i) {
+      if (!counts_own_time) std::this_thread::sleep_for(kSleep);
       const double settle = now() + kSettle;
       do {
         sides[i](std::max<int64_t>(1, runs[i] / 8));

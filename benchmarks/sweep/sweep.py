@@ -73,18 +73,24 @@ def main():
     program, rows, left_out = Program(args.program, args.threads), [], {}
     wanted = [(op, case) for op, case in cases([int(s) for s in args.sizes.split(",")], args.dtypes.split(","))
               if re.search(args.ops, case["case"] if isinstance(case, dict) else op)]
+    if not wanted:
+        parser.error(f"no case has {args.ops!r} in its name, one of the sizes {args.sizes} and of the dtypes {args.dtypes}")
+    file = open(args.json, "w") if args.json else None
     for done, (op, case) in enumerate(wanted):
         if isinstance(case, str):
             left_out[op] = case
             continue
         if sys.stderr.isatty():
             print(f"\r{done * 100 // len(wanted):3}% {case['case']:60}", end="", file=sys.stderr)
-        rows += [row | {"op": op, "size": case["size"], "dtype": case["dtype"]} for row in program.rows(case)]
+        measured = [row | {"op": op, "size": case["size"], "dtype": case["dtype"]} for row in program.rows(case)]
+        rows += measured
+        if file:  # at once: a whole sweep takes an hour
+            file.writelines(json.dumps(row) + "\n" for row in measured)
+            file.flush()
     if sys.stderr.isatty():
         print(f"\r{'':66}\r", end="", file=sys.stderr)
-    if args.json:
-        with open(args.json, "w") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
+    if file:
+        file.close()
     sys.exit(report(rows, left_out, program.peer, args.least))
 
 

@@ -20,6 +20,7 @@ struct ep_plugin {
 // The device has one stream, which has no state. The device owns it.
 struct ep_stream {
   const ep_host* host;
+  int32_t threads;  // of the device
 };
 
 struct ep_device {

@@ -89,7 +89,8 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   SimdLevel level{};
   if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
   switch_off_primitive_cache();
-  *out_device = make<ep_device>(host, host, level, thread_limit(host), ep_stream{host});
+  const int32_t threads = thread_limit(host);
+  *out_device = make<ep_device>(host, host, level, threads, ep_stream{host, threads});
   fill(out_ops, device_ops());
   return EP_STATUS_OK;
 }

@@ -123,7 +123,9 @@ class Interpreter {
         step(node.stage);
         continue;
       }
-      start_reductions(node, node, depth);
+      for (const Id id : places_.starting(node, depth)) {
+        if (kernel_.stages[id].storage == Storage::registers) held_[id].numbers.clear();
+      }
       const auto range = ranges_[node.axis];
       for (int64_t i = range.first; i < range.second; i += node.step) {
         ranges_[node.axis] = {i, std::min(range.second, i + node.step)};
@@ -131,20 +133,6 @@ class Interpreter {
         run(node.body, depth + 1);
       }
       ranges_[node.axis] = range;
-    }
-  }
-
-  // Where the outermost loop begins over which a stage reduces, the stage holds nothing.
-  void start_reductions(const Node& loop, const Node& node, size_t depth) {
-    for (const Node& each : node.body) {
-      if (each.is_loop()) {
-        start_reductions(loop, each, depth);
-        continue;
-      }
-      const Place& place = *places_.of(each.stage).front();
-      if (kernel_.stages[each.stage].kind == StageKind::reduce && place.result == depth) {
-        held_[each.stage].numbers.clear();
-      }
     }
   }
 

@@ -28,6 +28,7 @@ Places::Places(const Kernel& kernel) : kernel_(kernel), places_(kernel.stages.si
     collect_reads(kernel, kernel.stages[id].value, &seen, &stages);
     reads_[id].assign(stages.begin(), stages.end());
   }
+  for (size_t id = 0; id < kernel.stages.size(); ++id) find_level(static_cast<Id>(id));
 }
 
 void Places::walk(const std::vector<Node>& nodes, std::vector<const Node*>* around) {
@@ -43,7 +44,7 @@ void Places::walk(const std::vector<Node>& nodes, std::vector<const Node*>* arou
     for (size_t i = around->size(); i-- > 0;) {
       if (std::find(reduced.begin(), reduced.end(), (*around)[i]->axis) != reduced.end()) result = i;
     }
-    places_[node.stage].push_back({count_++, *around, result});
+    places_[node.stage].push_back({count_++, *around, result, result});
   }
 }
 
@@ -53,12 +54,45 @@ std::vector<const Place*> Places::of(Id stage) const {
   return found;
 }
 
-size_t Places::shared(Id a, Id b) const {
-  const std::vector<const Node*>& first = places_[a].front().loops;
-  const std::vector<const Node*>& second = places_[b].front().loops;
-  size_t count = 0;
-  while (count < first.size() && count < second.size() && first[count] == second[count]) ++count;
-  return count;
+void Places::find_level(Id stage) {
+  for (Place& place : places_[stage]) {
+    place.level = place.result;
+    for (size_t reader = 0; reader < kernel_.stages.size(); ++reader) {
+      if (kernel_.stages[reader].storage == Storage::inlined) continue;
+      if (std::find(reads_[reader].begin(), reads_[reader].end(), stage) == reads_[reader].end()) continue;
+      for (const Place& other : places_[reader]) {
+        size_t shared = 0;
+        while (shared < place.level && shared < other.loops.size() && place.loops[shared] == other.loops[shared]) {
+          ++shared;
+        }
+        place.level = std::min(place.level, shared);
+      }
+    }
+  }
+}
+
+bool Places::adds_in_one_number(Id stage) const {
+  const Place& place = places_[stage].front();
+  const std::vector<Id>& reduced = kernel_.stages[stage].reduce_axes;
+  return std::all_of(
+      place.loops.begin() + static_cast<ptrdiff_t>(place.result), place.loops.end(),
+      [&](const Node* loop) { return std::find(reduced.begin(), reduced.end(), loop->axis) != reduced.end(); });
+}
+
+std::vector<Id> Places::starting(const Node& loop, size_t depth) const {
+  std::vector<Id> result;
+  for (const Node& node : loop.body) {
+    if (node.is_loop()) {
+      const std::vector<Id> inside = starting(node, depth);
+      result.insert(result.end(), inside.begin(), inside.end());
+      continue;
+    }
+    const Stage& stage = kernel_.stages[node.stage];
+    if (stage.kind != StageKind::reduce) continue;
+    const Place& place = places_[node.stage].front();
+    if ((adds_in_one_number(node.stage) ? place.result : place.level) == depth) result.push_back(node.stage);
+  }
+  return result;
 }
 
 }  // namespace tenon::compiler

@@ -9,6 +9,7 @@
 #include "core/graph/regions/regions.h"
 #include "core/ops/sizes.h"
 #include "core/tensor/factory.h"
+#include "primitives/infer/axis.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -166,7 +167,11 @@ void Recorder::record_regions(const OpCall& call) {
   node.inputs.insert(node.inputs.end(), captures.begin(), captures.end());
   const NodeId id = graph_->append(std::move(node));
   graph_->arena().context({});
-  for (const ValueId result : graph_->node(id).results) given.results->push_back(new_tensor(result, hinted(result)));
+  for (const ValueId result : graph_->node(id).results) {
+    const TensorMeta meta = hinted(result);
+    value_or_throw(infer::checked(call.op->name, meta.dims));  // a region's result times the number of its runs
+    given.results->push_back(new_tensor(result, meta));
+  }
 }
 
 }  // namespace tenon::graph

@@ -135,7 +135,11 @@ Tensor glu(const Tensor& input, int64_t dim) {
 }
 
 Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
-  return tenon::add(input, tenon::mul(tensor1, tensor2), value);
+  require_defined("addcmul", "input", input);
+  require_defined("addcmul", "tensor1", tensor1);
+  require_defined("addcmul", "tensor2", tensor2);
+  const bool plain = is_floating(input.dtype()) && value.to_double() == 1;
+  return plain ? tenon::fma(tensor1, tensor2, input) : tenon::add(input, tenon::mul(tensor1, tensor2), value);
 }
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
   return tenon::add(input, tenon::div(tensor1, tensor2), value);

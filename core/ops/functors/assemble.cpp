@@ -95,16 +95,21 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
   return input;
 }
 
-// `input`, `count` times along `axis`. Always a copy, though strides could repeat an axis of length 1.
-Tensor repeated(const Tensor& input, int32_t axis, int64_t count) {
-  if (input.rank() == EP_MAX_RANK) return tenon::concat(TensorList(static_cast<size_t>(count), input), axis);
-  SymDims expanded = sizes(input);
-  expanded.insert(axis, count);
-  SymDims dims = sizes(input);
-  int64_t length = 0;
-  if (__builtin_mul_overflow(hint_of(dims[axis]), count, &length)) refuse("tile: {} repeats are too many.", count);
-  dims[axis] *= count;
-  return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(input, axis), SizeList(expanded))), SizeList(dims));
+// `input`, of the rank of `counts`, counts[i] times along axis i. Always a copy, though strides could repeat an axis of
+// length 1.
+Tensor repeated(const Tensor& input, const Dims& counts) {
+  Tensor seen = input;
+  SymDims expanded = sizes(input), dims = expanded;
+  for (int32_t axis = counts.rank(); axis-- > 0;) {
+    if (counts[axis] == 1) continue;
+    int64_t length = 0;
+    if (__builtin_mul_overflow(hint_of(dims[axis]), counts[axis], &length))
+      refuse("tile: {} repeats are too many.", counts[axis]);
+    dims[axis] *= counts[axis];
+    seen = tenon::unsqueeze(seen, axis);
+    expanded.insert(axis, counts[axis]);
+  }
+  return tenon::reshape(tenon::clone(tenon::expand(seen, SizeList(expanded))), SizeList(dims));
 }
 
 bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
@@ -234,23 +239,21 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
 
 Tensor tile(const Tensor& input, IntList dims) {
   require_defined("tile", "input", input);
-  const Dims repeats = dims_of("tile", dims);
   Tensor result = input;
-  bool copied = false;
-  while (result.rank() < repeats.rank()) result = tenon::unsqueeze(result, 0);
-  for (int32_t i = 0; i < repeats.rank(); ++i) {
-    const int64_t count = repeats[repeats.rank() - 1 - i];
-    const int32_t axis = result.rank() - 1 - i;
-    if (count < 0) refuse("tile: {} repeats are not possible.", count);
-    if (count == 1) continue;
-    if (count == 0) {
-      result = tenon::narrow(result, axis, 0, 0);
-    } else {
-      result = repeated(result, axis, count);
-      copied = true;
-    }
+  while (result.rank() < static_cast<int32_t>(dims.size())) result = tenon::unsqueeze(result, 0);
+  Dims counts = dims_of("tile", dims);
+  while (counts.rank() < result.rank()) counts.insert(0, 1);
+  int32_t repeating = 0;
+  for (int32_t axis = 0; axis < counts.rank(); ++axis) {
+    if (counts[axis] < 0) refuse("tile: {} repeats are not possible.", counts[axis]);
+    if (counts[axis] == 0) return tenon::clone(tenon::narrow(result, axis, 0, 0));
+    if (counts[axis] > 1) ++repeating;
   }
-  return copied ? result : tenon::clone(result);
+  if (result.rank() + repeating <= EP_MAX_RANK) return repeated(result, counts);
+  for (int32_t axis = 0; axis < counts.rank(); ++axis) {
+    if (counts[axis] > 1) result = tenon::concat(TensorList(static_cast<size_t>(counts[axis]), result), axis);
+  }
+  return result;
 }
 
 }  // namespace tenon::functors

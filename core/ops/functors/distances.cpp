@@ -70,7 +70,16 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.dim(-1) != b.dim(-1)) {
     refuse("cdist: x1 has shape {} and x2 {}; both must be [.., rows, n] with one n.", a.dims(), b.dims());
   }
-  return norm_of(tenon::unsqueeze(a, -2) - tenon::unsqueeze(b, -3), p, -1, false);
+  // Of many rows the differences would take far more memory than the result. |a - b|^2 is |a|^2 + |b|^2 - 2 a b, which
+  // loses digits where a and b are close, as PyTorch's does from the same number of rows on.
+  constexpr int64_t many = 25;
+  if (p != 2 || is_open(a) || is_open(b) || (a.dim(-2) <= many && b.dim(-2) <= many))
+    return norm_of(tenon::unsqueeze(a, -2) - tenon::unsqueeze(b, -3), p, -1, false);
+  const Tensor turned = tenon::transpose(b, -1, -2);
+  const Tensor squares = tenon::sum(tenon::square(a), -1, true) + tenon::sum(tenon::square(turned), -2, true);
+  const Tensor apart = tenon::sub(squares, tenon::mul(tenon::matmul(a, turned), Scalar(2)));
+  const Tensor together = tenon::le(apart, Scalar(0));  // where the root has no gradient
+  return tenon::where(together, Scalar(0), tenon::sqrt(tenon::where(together, Scalar(1), apart)));
 }
 
 Tensor allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {

@@ -3,6 +3,7 @@
 
 #include "core/ops/functors/apply.h"
 #include "core/ops/operators.h"
+#include "core/ops/sizes.h"
 
 namespace tenon::functors {
 namespace {
@@ -19,6 +20,24 @@ Reduction reduction_of(std::string_view op, std::string_view word) {
 Tensor reduced(const Tensor& losses, Reduction reduction) {
   if (reduction == Reduction::none) return losses;
   return reduction == Reduction::mean ? tenon::mean(losses) : tenon::sum(losses);
+}
+
+// Whether the reduction of terms may be that of a sum and a division by their number: not in a narrow type, whose
+// greatest number a sum may exceed.
+bool sums_first(const Tensor& terms, Reduction how) {
+  return how != Reduction::none && !is_open(terms) && (terms.dtype() == DType::f32 || terms.dtype() == DType::f64);
+}
+// The reduction of terms, one per element of `terms`, whose sum is `sum`.
+Tensor from_sum(const Tensor& sum, const Tensor& terms, Reduction how) {
+  return how == Reduction::sum ? sum : sum / static_cast<double>(terms.elements());
+}
+
+// difference^2 / 2 up to `bend` in magnitude, and the tangent from there on: c (|difference| - c / 2) with c the lesser
+// of both.
+Tensor square_then_line(const Tensor& difference, double bend) {
+  const Tensor distance = tenon::abs(difference);
+  const Tensor bounded = tenon::minimum(distance, bend);
+  return bounded * tenon::sub(distance, bounded, Scalar(0.5));
 }
 
 void require_pair(std::string_view op, const Tensor& input, const Tensor& target) {
@@ -113,31 +132,32 @@ Tensor smoothed(const Tensor& logs, int32_t axis, const Tensor& target, const Te
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, std::string_view reduction) {
   require_pair("mse_loss", input, target);
-  return reduced(tenon::square(input - target), reduction_of("mse_loss", reduction));
+  const Reduction how = reduction_of("mse_loss", reduction);
+  const Tensor difference = input - target;
+  if (sums_first(difference, how)) return from_sum(tenon::sum_square(difference), difference, how);
+  return reduced(tenon::square(difference), how);
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, std::string_view reduction) {
   require_pair("l1_loss", input, target);
-  return reduced(tenon::abs(input - target), reduction_of("l1_loss", reduction));
+  const Reduction how = reduction_of("l1_loss", reduction);
+  const Tensor difference = input - target;
+  if (sums_first(difference, how)) return from_sum(tenon::l1_norm(difference), difference, how);
+  return reduced(tenon::abs(difference), how);
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double beta) {
   require_pair("smooth_l1_loss", input, target);
   if (!(beta >= 0)) refuse("smooth_l1_loss: beta is {}; it must be at least 0.", beta);
   if (beta == 0) return tenon::l1_loss(input, target, reduction);
-  const Tensor distance = tenon::abs(input - target);
-  const Tensor near = tenon::square(distance) * (0.5 / beta);
-  return reduced(tenon::where(tenon::lt(distance, beta), near, distance - 0.5 * beta),
-                 reduction_of("smooth_l1_loss", reduction));
+  const Reduction how = reduction_of("smooth_l1_loss", reduction);
+  return reduced(square_then_line(input - target, beta), how) * (1 / beta);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
   require_pair("huber_loss", input, target);
   if (!(delta > 0)) refuse("huber_loss: delta is {}; it must be above 0.", delta);
-  const Tensor distance = tenon::abs(input - target);
-  const Tensor near = tenon::square(distance) * 0.5;
-  return reduced(tenon::where(tenon::le(distance, delta), near, (distance - 0.5 * delta) * delta),
-                 reduction_of("huber_loss", reduction));
+  return reduced(square_then_line(input - target, delta), reduction_of("huber_loss", reduction));
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
@@ -188,10 +208,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
                                         std::string_view reduction, const Tensor& pos_weight) {
   constexpr std::string_view op = "binary_cross_entropy_with_logits";
   require_one_shape(op, input, target);
+  // log(1 - sigmoid(x)) is log(sigmoid(x)) - x.
   const Tensor yes = tenon::logsigmoid(input);
-  const Tensor no = tenon::logsigmoid(-input);
-  const Tensor share = pos_weight.defined() ? target * pos_weight : target;
-  return reduced(weighted((target - 1) * no - share * yes, weight), reduction_of(op, reduction));
+  const Tensor share = pos_weight.defined() ? yes * ((pos_weight - 1) * target + 1) : yes;
+  return reduced(weighted((1 - target) * input - share, weight), reduction_of(op, reduction));
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, std::string_view reduction, bool log_target) {

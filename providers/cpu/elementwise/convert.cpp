@@ -6,6 +6,7 @@
 #include "ep_api/ep_api.h"
 #include "providers/cpu/elementwise/cast.h"
 #include "providers/cpu/elementwise/vector_cast.h"
+#include "providers/cpu/simd/copy_bytes.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -39,7 +40,7 @@ void move(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, in
   T* out = static_cast<T*>(dst);
   const T* in = static_cast<const T*>(src);
   if (dst_stride == 1 && src_stride == 1) {
-    std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(T));
+    copy_bytes(dst, src, static_cast<size_t>(n) * sizeof(T));
   } else if (dst_stride == 1 && src_stride == 0) {
     const T value = *in;
     for (int64_t i = 0; i < n; ++i) out[i] = value;

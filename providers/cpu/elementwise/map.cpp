@@ -364,7 +364,7 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
     read_shape(plan_, launch.shapes, &given);
     shape = &given;
   }
-  if (is_transposition(*shape)) return transpose(launch, *shape);
+  if (moves_short_runs(*shape)) return move(launch, *shape);
   const int64_t count = element_count(*shape);
   const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
   const MapContext start = *context;  // a part that meets a fault writes into *context
@@ -378,14 +378,15 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   });
 }
 
-// A copy between equal types whose innermost axis differs in source and destination.
-bool MapPrimitive::is_transposition(const MapShape& shape) const {
+// A copy between equal types whose innermost axis differs in source and destination, or is short.
+bool MapPrimitive::moves_short_runs(const MapShape& shape) const {
+  constexpr int64_t few = 16;
   const int32_t last = shape.rank - 1;
   return plan_.function == nullptr && short_run_possible_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
-         shape.strides[1][last] > 1;
+         (shape.strides[1][last] > 1 || (shape.rank > 1 && shape.dims[last] <= few));
 }
 
-void MapPrimitive::transpose(const ep_launch& launch, const MapShape& shape) const {
+void MapPrimitive::move(const ep_launch& launch, const MapShape& shape) const {
   StridedCopy copy;
   copy.rank = shape.rank;
   copy.size = plan_.operands[0].size;

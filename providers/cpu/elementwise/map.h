@@ -57,8 +57,8 @@ class MapPrimitive final : public ep_primitive {
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
   bool run_gathered(const ep_launch& launch, MapContext& context) const;
   void run_walk(const ep_launch& launch, MapContext* context) const;
-  bool is_transposition(const MapShape& shape) const;
-  void transpose(const ep_launch& launch, const MapShape& shape) const;
+  bool moves_short_runs(const MapShape& shape) const;
+  void move(const ep_launch& launch, const MapShape& shape) const;
   bool shares_memory(const ep_launch& launch) const;
 
   MapPlan plan_;

@@ -9,6 +9,7 @@
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/tile.h"
 #include "providers/cpu/rows/row.h"
+#include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -146,7 +147,7 @@ class GatherPrimitive final : public ep_primitive {
         const char* source = from + (outer_src.offset(unit / count) + position * src.strides[axis_]) * size_;
         char* target = to + (outer_dst.offset(unit / count) + index_dst.offset(at)) * size_;
         if (run)
-          std::memcpy(target, source, static_cast<size_t>(slice * size_));
+          copy_bytes(target, source, static_cast<size_t>(slice * size_));
         else
           move_slice(move, inner_dst, inner_src, target, source);
       }
@@ -255,7 +256,7 @@ class GatherPrimitive final : public ep_primitive {
         const char* source = from + offset * size_;
         char* target = to + outer.offset(i) * size_;
         if (run)
-          std::memcpy(target, source, static_cast<size_t>(slice * size_));
+          copy_bytes(target, source, static_cast<size_t>(slice * size_));
         else
           move_slice(move, inner_dst, inner_src, target, source);
       }

@@ -105,14 +105,73 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
   }
 }
 
+// Rows too short to call a function for.
+constexpr int64_t short_row = 16;
+
+// Row i of a plane, `length` elements, for i from begin to end; known: the length at compile time, or 0.
+template <class T, int known>
+void move_short_rows(const StridedCopy& copy, T* out, const T* in, int64_t begin, int64_t end) {
+  const int32_t last = copy.rank - 1;
+  const int64_t length = known > 0 ? known : copy.dims[last];
+  const int64_t to_row = copy.dst_strides[last - 1], to = copy.dst_strides[last];
+  const int64_t from_row = copy.src_strides[last - 1], from = copy.src_strides[last];
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t j = 0; j < length; ++j) out[i * to_row + j * to] = in[i * from_row + j * from];
+  }
+}
+
+template <class T>
+void move_short_rows(const StridedCopy& copy, char* dst, const char* src, int64_t begin, int64_t end) {
+  auto* const out = reinterpret_cast<T*>(dst);
+  const auto* const in = reinterpret_cast<const T*>(src);
+  switch (copy.dims[copy.rank - 1]) {
+    case 2: return move_short_rows<T, 2>(copy, out, in, begin, end);
+    case 3: return move_short_rows<T, 3>(copy, out, in, begin, end);
+    case 4: return move_short_rows<T, 4>(copy, out, in, begin, end);
+    default: return move_short_rows<T, 0>(copy, out, in, begin, end);
+  }
+}
+
+void move_short_rows(const StridedCopy& copy, char* dst, const char* src, int64_t begin, int64_t end) {
+  switch (copy.size) {
+    case 1: return move_short_rows<uint8_t>(copy, dst, src, begin, end);
+    case 2: return move_short_rows<uint16_t>(copy, dst, src, begin, end);
+    case 4: return move_short_rows<uint32_t>(copy, dst, src, begin, end);
+    default: return move_short_rows<uint64_t>(copy, dst, src, begin, end);
+  }
+}
+
+// Planes of the last two axes, cut along the last but one.
+void copy_short_rows(const StridedCopy& copy, char* dst, const char* src, int32_t threads) {
+  const int32_t plane = copy.rank - 2;
+  const int64_t rows = copy.dims[plane];
+  int64_t planes = 1;
+  for (int32_t axis = 0; axis < plane; ++axis) planes *= copy.dims[axis];
+  const int64_t pieces = (rows + 4095) / 4096;
+  parallel(threads, planes * rows * copy.dims[plane + 1] / 2, [&](int32_t part, int32_t parts) {
+    const int64_t units = planes * pieces;
+    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+      int64_t rest = unit / pieces, to = 0, from = 0;
+      for (int32_t axis = plane; axis-- > 0;) {
+        to += rest % copy.dims[axis] * copy.dst_strides[axis];
+        from += rest % copy.dims[axis] * copy.src_strides[axis];
+        rest /= copy.dims[axis];
+      }
+      move_short_rows(copy, dst + to * copy.size, src + from * copy.size, rows * (unit % pieces) / pieces,
+                      rows * (unit % pieces + 1) / pieces);
+    }
+  });
+}
+
 }  // namespace
 
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
   fold(&copy);
   if (const int32_t axis = transposed_axis(copy); axis >= 0) return copy_tiles(copy, axis, dst, src, level, threads);
-  const ConvertFunction move = move_elements(copy.size);
   const int32_t last = copy.rank - 1;
   const int64_t length = copy.dims[last];
+  if (copy.rank > 1 && length <= short_row && copy.dims[last - 1] > 1) return copy_short_rows(copy, dst, src, threads);
+  const ConvertFunction move = move_elements(copy.size);
   int64_t rows = 1;
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
   // A single long row is cut as well.

@@ -564,9 +564,11 @@ HWY_INLINE V ep_asinh(V x) {
 template <class V>
 HWY_INLINE V ep_acosh(V x) {
 #if TENON_IN_DOUBLE
-  if (HWY_LIKELY(hn::AllTrue(DOf<V>(), hn::And(hn::Ge(x, lit<V>(1)), hn::Lt(x, lit<V>(3.5e38)))))) {
-    return in_double(
+  const DOf<V> d;
+  if (HWY_LIKELY(hn::AllFalse(d, hn::Gt(x, lit<V>(3.4e38))))) {
+    const V result = in_double(
         x, [](auto w) HWY_ATTR { return log_of(hn::Add(w, hn::Sqrt(hn::MulSub(w, w, lit<decltype(w)>(1))))); });
+    return hn::IfThenElse(hn::Ge(x, lit<V>(1)), result, hn::IfThenElse(hn::IsNaN(x), x, hn::NaN(d)));
   }
 #endif
   return lanewise_ep_acosh(x);
@@ -574,17 +576,21 @@ HWY_INLINE V ep_acosh(V x) {
 template <class V>
 HWY_INLINE V ep_atanh(V x) {
 #if TENON_IN_DOUBLE
-  if (HWY_LIKELY(all_below(hn::Abs(x), 1))) {
-    return in_double(x, [](auto w) HWY_ATTR {
-      using W = decltype(w);
-      const W z = hn::Mul(w, w);
-      const W large = hn::Mul(log_of(hn::Div(hn::Add(lit<W>(1), w), hn::Sub(lit<W>(1), w))), lit<W>(0.5));
-      const W small = hn::MulAdd(hn::Mul(z, lit<W>(0.333333333333333333)), w, w);
-      return hn::IfThenElse(hn::Lt(hn::Abs(w), lit<W>(0.0009765625)), small, large);
-    });
-  }
-#endif
+  const DOf<V> d;
+  const V magnitude = hn::Abs(x);
+  const V inside = in_double(x, [](auto w) HWY_ATTR {
+    using W = decltype(w);
+    const W z = hn::Mul(w, w);
+    const W large = hn::Mul(log_of(hn::Div(hn::Add(lit<W>(1), w), hn::Sub(lit<W>(1), w))), lit<W>(0.5));
+    const W small = hn::MulAdd(hn::Mul(z, lit<W>(0.333333333333333333)), w, w);
+    return hn::IfThenElse(hn::Lt(hn::Abs(w), lit<W>(0.0009765625)), small, large);
+  });
+  const V beyond = hn::IfThenElse(hn::Eq(magnitude, lit<V>(1)), hn::CopySign(hn::Inf(d), x),
+                                  hn::IfThenElse(hn::IsNaN(x), x, hn::NaN(d)));
+  return hn::IfThenElse(hn::Lt(magnitude, lit<V>(1)), inside, beyond);
+#else
   return lanewise_ep_atanh(x);
+#endif
 }
 
 // |x|^y = 2^(y log2 |x|). A negative x with a whole y has the sign of (-1)^y; with another y it has no power.

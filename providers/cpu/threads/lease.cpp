@@ -17,14 +17,15 @@ constexpr int64_t worth_keeping = 3'000;
 constexpr int64_t idle_limit = 1'000'000;
 // A region that took longer waited for a processor that another program had.
 constexpr int64_t waited(int64_t nanoseconds) { return 4 * nanoseconds + 200'000; }
-constexpr int64_t shortest_pause = 10'000'000;  // without regions after such a wait; doubled with each further wait
+// Then there are no regions for some times what it took too long; each further such region doubles the times.
+constexpr int64_t fewest_times = 3;
 constexpr int64_t longest_pause = 640'000'000;
 
 // The mark of the holding thread; its lowest bit is set during a region. 0: nobody holds the lease.
 std::atomic<uintptr_t> holder{0};
 std::atomic<int64_t> last_use{0};
 std::atomic<int64_t> narrow_until{0};
-std::atomic<int64_t> pause{shortest_pause};
+std::atomic<int64_t> times{fewest_times};
 thread_local char mark alignas(2);
 
 // How many WideLease objects with work for several threads there are. And how many others one of them saw lately, since
@@ -41,11 +42,15 @@ struct Recent {
 };
 thread_local Recent recent;
 
+// Adds to the work of the last millisecond; whether it is worth a lease.
+bool has_earned(Recent* recent, int64_t nanoseconds, int64_t time) {
+  if (time - recent->since > idle_limit) *recent = {time, 0};
+  recent->work += nanoseconds;
+  return recent->work >= worth_taking;
+}
+
 bool is_worth_taking(int64_t nanoseconds, int64_t time) {
-  if (nanoseconds >= worth_taking) return true;
-  if (time - recent.since > idle_limit) recent = {time, 0};
-  recent.work += nanoseconds;
-  return recent.work >= worth_taking;
+  return nanoseconds >= worth_taking || has_earned(&recent, nanoseconds, time);
 }
 
 int32_t other_callers(int32_t others, int64_t time) {
@@ -80,10 +85,10 @@ int32_t acquire(int32_t limit, int32_t others, int64_t nanoseconds) {
 }
 
 void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
-  if (taken <= waited(nanoseconds)) return pause.store(shortest_pause, std::memory_order_relaxed);
-  const int64_t length = pause.load(std::memory_order_relaxed);
-  narrow_until.store(time + length, std::memory_order_relaxed);
-  pause.store(std::min(2 * length, longest_pause), std::memory_order_relaxed);
+  if (taken <= waited(nanoseconds)) return times.store(fewest_times, std::memory_order_relaxed);
+  const int64_t pause = std::min(times.load(std::memory_order_relaxed) * (taken - nanoseconds), longest_pause);
+  narrow_until.store(time + pause, std::memory_order_relaxed);
+  if (pause < longest_pause) times.store(2 * times.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 struct Region {
@@ -96,8 +101,17 @@ struct Region {
 // The shortest part: short, so that the last one ends soon after the others; but not so short that taking it counts.
 constexpr int64_t part_length = 4'000;
 constexpr int32_t most_levels = 5;
-// Waking takes the caller microseconds, and a woken worker comes tens of microseconds later.
+// Waking takes the caller microseconds, and a woken worker comes tens of microseconds later. So shorter work does not
+// wake anyone by itself, but a run of it does: the worker then serves what follows.
 constexpr int64_t worth_waking = 30'000;
+thread_local Recent short_work;
+
+bool is_worth_waking(int64_t nanoseconds) {
+  if (nanoseconds >= worth_waking) return true;
+  const bool earned = has_earned(&short_work, nanoseconds, now());
+  if (earned) short_work.work = 0;
+  return earned;
+}
 
 int32_t levels_of(int64_t nanoseconds, int32_t width) {
   int32_t levels = 0;
@@ -154,7 +168,7 @@ void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int
         if (Team::parts() == 1) return r.body(r.context, 0, 1);
         run_part(r, Team::part());
       },
-      &region, width, width * (region.levels + 1), nanoseconds >= worth_waking);
+      &region, width, width * (region.levels + 1), is_worth_waking(nanoseconds));
 }
 
 int32_t runner() { return Team::runner(); }

@@ -10,7 +10,7 @@
 //
 // Other programs may use the processors too. Then a region waits for the scheduling of its last thread: milliseconds
 // for microseconds of work. After a region that took far longer than its work would take on one thread, there are no
-// regions for 10 milliseconds; each further such region doubles this pause, up to 640 milliseconds.
+// regions for three times what it took too long; each further such region doubles the factor, up to 640 milliseconds.
 //
 // Lease, teams (team.h) and what the signals know of other programs are the only state outside a device, because
 // processors belong to the process too.

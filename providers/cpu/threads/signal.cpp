@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "providers/cpu/threads/clock.h"
@@ -11,13 +12,23 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t longest_spin = 200'000;    // nanoseconds, on processors of our own
-constexpr int64_t shortest_spin = 5'000;     // where others use them
-constexpr int64_t time_slice = 300'000;      // a gap this long means that another thread ran here
-constexpr int64_t remembered = 100'000'000;  // how long after such a gap spins are short
+constexpr int64_t longest_spin = 200'000;  // nanoseconds, on processors of our own
+constexpr int64_t shortest_spin = 5'000;   // where others use them
+constexpr int64_t time_slice = 300'000;    // a gap this long means that another thread ran here
 constexpr int looks_per_clock = 16;
 
-std::atomic<int64_t> crowded_until{0};  // of the whole process
+// How much others use the processors, for the whole process: each gap adds four times its length to a time that passes
+// by itself. So a fifth of the time in gaps lets it grow without end, and single ones, which every machine has, pass.
+// Beyond `crowded` spins are short, for the time that is left of `remembered`.
+constexpr int64_t weight = 4;
+constexpr int64_t crowded = 20'000'000;
+constexpr int64_t remembered = 100'000'000;
+std::atomic<int64_t> gaps_until{0};
+
+void note_gap(int64_t gap, int64_t time) {
+  const int64_t left = std::max<int64_t>(0, gaps_until.load(std::memory_order_relaxed) - time) + weight * gap;
+  gaps_until.store(time + (left > crowded ? crowded + remembered : left), std::memory_order_relaxed);
+}
 
 void pause_processor() {
 #if defined(__x86_64__)
@@ -43,10 +54,10 @@ bool Signal::spin(uint32_t seen) const {
       pause_processor();
     }
     const int64_t time = now();
-    if (time - last > time_slice) crowded_until.store(time + remembered, std::memory_order_relaxed);
+    if (time - last > time_slice) note_gap(time - last, time);
     last = time;
-    const bool crowded = time < crowded_until.load(std::memory_order_relaxed);
-    if (time - begin > (crowded ? shortest_spin : longest_spin)) return false;
+    const bool is_crowded = gaps_until.load(std::memory_order_relaxed) - time > crowded;
+    if (time - begin > (is_crowded ? shortest_spin : longest_spin)) return false;
   }
 }
 

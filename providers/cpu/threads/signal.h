@@ -1,9 +1,10 @@
 // Signal: a number that one thread raises and others wait for.
 //
 // A waiter first spins, because waking a thread takes tens of microseconds and most regions follow each other sooner.
-// It gives up the processor after 200 microseconds; or after 5, where other programs use the processors too, because
+// It gives up the processor after 200 microseconds; or after 5, where other programs use the processors much, because
 // then the spinning takes the time that the awaited thread needs. A spinning thread notices other programs: between two
-// looks at the clock, which lie half a microsecond apart, it misses a time slice.
+// looks at the clock, which lie half a microsecond apart, it misses a time slice. One slice says little; a fifth of the
+// time is much.
 #pragma once
 
 #include <atomic>

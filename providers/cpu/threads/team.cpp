@@ -1,6 +1,8 @@
 #include "providers/cpu/threads/team.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -21,6 +23,16 @@ Team* idle = nullptr;  // a list
 // the one cannot take a part of the other.
 constexpr int part_bits = 24;
 constexpr uint64_t part_mask = (uint64_t{1} << part_bits) - 1;
+
+thread_local const pid_t own_thread = gettid();
+
+// Lets this thread run wherever `thread` may, but for one processor. False if that would leave none.
+bool keep_off(int processor, pid_t thread) {
+  cpu_set_t set;
+  if (sched_getaffinity(thread, sizeof set, &set) != 0) return false;
+  CPU_CLR(static_cast<size_t>(processor), &set);
+  return CPU_COUNT(&set) > 0 && sched_setaffinity(0, sizeof set, &set) == 0;
+}
 
 }  // namespace
 
@@ -72,6 +84,8 @@ void Team::lead(Body body, void* data, int32_t width, int32_t parts, bool wakes)
   width_.store(width, std::memory_order_relaxed);
   parts_.store(parts, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
+  leader_.store(own_thread, std::memory_order_relaxed);
+  leader_processor_.store(sched_getcpu(), std::memory_order_relaxed);
   const uint32_t seen = end_.value();
   const uint64_t region = (open_.load(std::memory_order_relaxed) >> part_bits) + 1;
   open_.store(region << part_bits | static_cast<uint64_t>(parts - 1), std::memory_order_release);
@@ -118,8 +132,17 @@ void Team::hire(int32_t width) {
 // The life of a worker.
 void Team::work(int32_t runner, uint32_t seen) {
   const provider::DefaultFloatingPoint floating_point;  // a thread inherits the state of the one that starts it
+  bool moves = true;
+  // The system likes to wake a worker on the processor of the caller, who waits there while the worker runs and spins.
+  const auto leave_caller = [&] {
+    const int processor = leader_processor_.load(std::memory_order_relaxed);
+    if (moves && processor >= 0 && processor == sched_getcpu())
+      moves = keep_off(processor, leader_.load(std::memory_order_relaxed));
+  };
   for (;;) {
+    leave_caller();
     begin_.wait(seen);
+    leave_caller();
     seen = begin_.value();
     while (run_part(runner)) {
     }

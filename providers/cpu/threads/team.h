@@ -8,8 +8,8 @@
 // then a thread that is in no part, so waiting for that part is safe; and a thread that has finished its part without
 // waiting for another one may run that one as well.
 //
-// Workers live until the process ends. A process has as many teams as threads ever opened regions at once, mostly one
-// (see lease.h).
+// A worker keeps off the processor of the caller. Workers live until the process ends. A process has as many teams as
+// threads ever opened regions at once, mostly one (see lease.h).
 #pragma once
 
 #include <atomic>
@@ -55,6 +55,8 @@ class Team {
   std::atomic<void*> data_{nullptr};
   std::atomic<int32_t> width_{1};
   std::atomic<int32_t> parts_{1};
+  std::atomic<int32_t> leader_{0};             // the thread that opened it
+  std::atomic<int32_t> leader_processor_{-1};  // where that thread ran then
   int32_t workers_ = 0;
   Team* next_ = nullptr;  // in the list of idle teams
   // The region's number, and in the low bits how many parts nobody has taken yet.

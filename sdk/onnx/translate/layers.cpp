@@ -11,6 +11,11 @@
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
+
+bool all_within(const std::vector<int64_t>& values, int64_t least) {
+  return std::all_of(values.begin(), values.end(), [least](int64_t v) { return v >= least && v < kTooLong; });
+}
+
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -49,13 +54,6 @@ struct Window {
 
 int64_t reach(const Window& w, size_t i) { return (w.kernel[i] - 1) * w.dilations[i] + 1; }
 
-// Limit of lengths: the product of any two of them fits 64 bits.
-constexpr int64_t too_long = int64_t{1} << 31;
-
-bool all_within(const Ints& values, int64_t least) {
-  return std::all_of(values.begin(), values.end(), [least](int64_t v) { return v >= least && v < too_long; });
-}
-
 void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (axes < 1 || axes > 3) n.unsupported(fmt::format("it has {} spatial axes; 1 to 3 are possible", axes));
   if (w.kernel.size() != axes || w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes) {
@@ -88,8 +86,8 @@ Window read_window(NodeContext& n, const Ints& weights) {
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
   for (const SymDim dim : n.sizes(0)) {
-    if (dim >= too_long)
-      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", n.sizes(0), too_long));
+    if (dim >= kTooLong)
+      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", n.sizes(0), kTooLong));
   }
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {

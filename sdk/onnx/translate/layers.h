@@ -1,11 +1,16 @@
-// The convolution that a node's window describes, for operators beside Conv.
+// Windows over spatial axes, for operators beside Conv.
 #pragma once
 
 #include "sdk/onnx/importer/node_context.h"
 
 namespace tenon::onnx {
 
-// Input 0 of the node is of the shape of `x`.
+// Limit of the lengths, strides, dilations and pads of windows: the product of any two of them fits 64 bits.
+constexpr int64_t kTooLong = int64_t{1} << 31;
+// Whether each of the numbers is at least `least` and below kTooLong.
+bool all_within(const std::vector<int64_t>& values, int64_t least);
+
+// The convolution that the node's window describes. Input 0 of the node is of the shape of `x`.
 Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 // Numbers that stand for reals, with scale and zero point; undefined: there is none.

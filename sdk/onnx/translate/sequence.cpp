@@ -67,14 +67,18 @@ ValueList split_to_sequence(NodeContext& n) {
   if (one || number) {
     const int64_t each = one ? 1 : n.scalar(1).to_int();
     if (each < 1) n.invalid(fmt::format("its parts have length {}; at least 1 is needed", each));
-    for (int64_t at = 0; at < length; at += each) sizes.push_back(std::min(each, length - at));
+    constexpr int64_t kMostParts = 1 << 16;
+    if (length / each >= kMostParts)
+      n.unsupported(fmt::format("an axis of {} has more than {} parts of {}", length, kMostParts, each));
+    for (int64_t at = 0; at < length; at += std::min(each, length - at)) sizes.push_back(std::min(each, length - at));
   } else {
     sizes = n.ints(1);
   }
   int64_t sum = 0;
   for (int64_t size : sizes) {
-    if (size < 0 || size > length)
-      n.invalid(fmt::format("a part of length {} does not fit an axis of {}", size, length));
+    if (size < 0 || size > length - sum)
+      n.invalid(
+          fmt::format("a part of length {} does not fit the {} left of an axis of {}", size, length - sum, length));
     sum += size;
   }
   if (sum != length) n.invalid(fmt::format("the parts have {} elements together, the axis has {}", sum, length));

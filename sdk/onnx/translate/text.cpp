@@ -193,6 +193,8 @@ class Grams {
   std::map<std::vector<int64_t>, std::vector<size_t>> grams_;
 };
 
+constexpr int64_t kMostCounts = int64_t{1} << 28;
+
 ValueList tf_idf_vectorizer(NodeContext& n) {
   const Grams grams(n);
   std::vector<int64_t> words;
@@ -205,12 +207,14 @@ ValueList tf_idf_vectorizer(NodeContext& n) {
   if (dims.rank() < 1 || dims.rank() > 2)
     n.invalid(fmt::format("its input has shape {}; one or two axes are needed", dims));
   const int64_t rows = dims.rank() == 2 ? dims[0] : 1, length = dims[dims.rank() - 1];
-  std::vector<float> counts(static_cast<size_t>(rows * grams.width()), 0.0f);
+  const Dims result = dims.rank() == 2 ? Dims{rows, grams.width()} : Dims{grams.width()};
+  if (const auto count = checked_count(result); !count || *count > kMostCounts)
+    n.unsupported(fmt::format("its result would have shape {}, more than {} elements", result, kMostCounts));
+  std::vector<float> counts(static_cast<size_t>(element_count(result)), 0.0f);
   for (int64_t row = 0; row < rows; ++row) {
     const auto begin = words.begin() + row * length;
     grams.count({begin, begin + length}, counts.data() + row * grams.width());
   }
-  const Dims result = dims.rank() == 2 ? Dims{rows, grams.width()} : Dims{grams.width()};
   return {Tensor::copy_from_host(counts.data(), result, DType::f32, n.device())};
 }
 

@@ -7,6 +7,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/sample.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -161,6 +162,10 @@ TensorList max_unpool(NodeContext& n) {
   const Ints pads = n.integers("pads").value_or(Ints(2 * static_cast<size_t>(axes), 0));
   if (kernel.size() != static_cast<size_t>(axes) || strides.size() != kernel.size() || pads.size() != 2 * kernel.size())
     n.invalid(fmt::format("its kernel, strides and pads do not fit {} axes", axes));
+  if (!all_within(kernel, 1) || !all_within(strides, 1) || !all_within(pads, 0))
+    n.invalid("its kernel and strides must be positive, its pads not negative, and all below 2^31");
+  if (!all_within({x.dims().begin(), x.dims().end()}, 0))
+    n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", x.dims(), kTooLong));
   // The positions count in the image that the numbers of the node give; output_shape puts it into a larger one, at the
   // low ends.
   Dims image{x.dim(0), x.dim(1)};
@@ -189,13 +194,24 @@ TensorList deform_conv(NodeContext& n) {
   const Tensor &x = n.input(0), &weight = n.input(1), &offset = n.input(2);
   if (x.rank() != 4 || weight.rank() != 4 || offset.rank() != 4)
     n.unsupported(fmt::format("its input has shape {}; two spatial axes are possible", x.dims()));
-  const int64_t batch = x.dim(0), channels = x.dim(1), kh = weight.dim(2), kw = weight.dim(3), taps = kh * kw;
+  const int64_t batch = x.dim(0), channels = x.dim(1), kh = weight.dim(2), kw = weight.dim(3);
   const int64_t groups = n.integer("group", 1), regions = n.integer("offset_group", 1);
+  const int64_t oh = offset.dim(2), ow = offset.dim(3);
   const Ints strides = n.integers("strides").value_or(Ints{1, 1}), pads = n.integers("pads").value_or(Ints{0, 0, 0, 0});
   const Ints dilations = n.integers("dilations").value_or(Ints{1, 1});
-  const int64_t oh = offset.dim(2), ow = offset.dim(3), points = taps * oh * ow;
   if (groups < 1 || regions < 1 || strides.size() != 2 || pads.size() != 4 || dilations.size() != 2 ||
-      channels % regions != 0 || weight.dim(1) * groups != channels || weight.dim(0) % groups != 0 ||
+      !all_within(strides, 1) || !all_within(dilations, 1) || !all_within(pads, 0))
+    n.invalid("its groups, strides, dilations or pads are not those of two spatial axes, or not below 2^31");
+  // Empty tensors may have dims of any size.
+  Dims sampled_points{regions, kh, kw, oh, ow};
+  for (int64_t& dim : sampled_points) dim = std::max<int64_t>(1, dim);
+  constexpr int64_t kMostPoints = int64_t{1} << 28;
+  if (const auto count = checked_count(sampled_points); !count || *count > kMostPoints)
+    n.unsupported(fmt::format("weights of shape {} and offsets of shape {} sample more than {} points", weight.dims(),
+                              offset.dims(), kMostPoints));
+  const int64_t taps = kh * kw, points = taps * oh * ow;
+  if (channels % regions != 0 || !all_within({batch, channels, weight.dim(1), weight.dim(0)}, 0) || groups > channels ||
+      weight.dim(1) * groups != channels || weight.dim(0) % groups != 0 ||
       offset.dims() != Dims{batch, regions * taps * 2, oh, ow})
     n.invalid(fmt::format("offsets of shape {} and weights of shape {} do not fit an input of shape {}", offset.dims(),
                           weight.dims(), x.dims()));

@@ -6,11 +6,12 @@
 
 #include "core/compiler/loop/interpret.h"
 #include "core/compiler/loop/ir.h"
+#include "tests/unit/compiler/compiled.h"
 
 namespace tenon::compiler {
 namespace {
 
-constexpr const char* kRmsNorm =
+const std::string kRmsNorm =
     "kernel rms_norm\n"
     "size n in [0, 65536]\n"
     "axis i n\n"
@@ -22,7 +23,7 @@ constexpr const char* kRmsNorm =
     "t = value f32 at i: rsqrt(add(div(s, 24:f32), 1e-06:f32))\n"
     "u = store y[24*i + r] at i r: mul(mul(x[24*i + r], t), w[r])\n";
 
-constexpr const char* kLoops =
+const std::string kLoops =
     "loops\n"
     "  items i\n"
     "    vector r unroll 4\n"
@@ -30,12 +31,6 @@ constexpr const char* kLoops =
     "    t\n"
     "    vector r\n"
     "      u\n";
-
-Kernel parsed(const std::string& text) {
-  Result<Kernel> kernel = parse_kernel(text);
-  EXPECT_TRUE(kernel.ok()) << kernel.status().message();
-  return std::move(kernel).value();
-}
 
 std::string refusal(const std::string& text) {
   const Result<Kernel> kernel = parse_kernel(text);
@@ -59,7 +54,7 @@ std::vector<float> numbers(size_t count, uint32_t seed) {
 }
 
 TEST(LoopText, ParsesBackToTheSameText) {
-  const std::string text = std::string(kRmsNorm) + kLoops;
+  const std::string text = kRmsNorm + kLoops;
   EXPECT_EQ(to_string(parsed(text)), text);
   EXPECT_EQ(to_string(parsed(kRmsNorm)), kRmsNorm);
 }
@@ -96,14 +91,35 @@ TEST(LoopText, SaysWhatItExpected) {
 }
 
 TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
-  EXPECT_EQ(refusal(with(kRmsNorm, "u = store y[24*i + r] at i r", "u = store y[24*i + r + 1] at i r")), "");
+  EXPECT_EQ(refusal(with(kRmsNorm, "w[r]", "w[r + 1]")),
+            "Stage u reaches element r + 1 of buffer w, from 1 to 24, but the buffer has 24 elements.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "axis r 24", "axis x 24")),
+            "Line 8 of a kernel: at position 23 'r' is no axis above this line.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in x f32")),
+            "Line 10 of a kernel: at position 56 'w' is no buffer above "
+            "this line.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f16")), "mul takes f16 as argument 1, but is given f32.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f8e4m3fn")),
+            "Buffer w is of f8e4m3fn; a kernel has buffers of bool, integers from 8 bits on, f16, bf16, f32 and f64.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "at i: rsqrt", "at r: rsqrt")), "Stage t reads stage s, whose axis i it has not.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "sum f32", "all f32")), "Stage s: all is not computed in f32; cast first.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "u = store y[24*i + r] at i r", "u = value f32 at i r")),
+            "No stage stores into buffer y, which is an output.");
+  EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "    t\n", "")), "The loops run stage t 0 times; each runs once.");
+  EXPECT_EQ(
+      refusal(with(kRmsNorm + kLoops, "    vector r unroll 4\n      s\n    t\n", "    t\n    vector r\n      s\n")),
+      "Stage t runs before stage s, which it reads.");
+  EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "    t\n", "      t\n")),
+            "A loop over r is around stage t, which has no such axis: it would run more than once.");
+  EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "items i", "serial i")),
+            "The loops of kernel rms_norm must be one loop of items.");
 }
 
 TEST(LoopInterpreter, ComputesRmsNorm) {
   const size_t rows = 5;
   const std::vector<float> x = numbers(rows * 24, 1);
   const std::vector<float> w = numbers(24, 2);
-  for (const std::string& text : {std::string(kRmsNorm), std::string(kRmsNorm) + kLoops}) {
+  for (const std::string& text : {kRmsNorm, kRmsNorm + kLoops}) {
     const Kernel kernel = parsed(text);
     std::vector<float> y(rows * 24, NAN);
     const int64_t parameters[] = {rows};
