@@ -146,7 +146,7 @@ class Reader {
       case OpId::cast:
         if (node_.attributes_as<CastAttributes>().channels_last != 0) return false;
         return broadcast(0) && as(Role::map, kCheap);
-      case OpId::full: return node_.patches.empty() && as(Role::map, 0);
+      case OpId::full: return as(Role::map, 0);
       case OpId::reshape:
       case OpId::view:
       case OpId::squeeze:

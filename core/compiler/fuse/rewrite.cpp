@@ -157,9 +157,13 @@ class Rewriting {
 }  // namespace
 
 std::string fuse_nodes(Graph* graph) {
-  const Fusion fusion = compiler::find_groups(*graph);
-  Rewriting(graph, fusion).run();
-  return fusion.log;
+  std::string log;
+  for (;;) {  // what a group has left behind may be a group
+    const Fusion fusion = compiler::find_groups(*graph);
+    log += fusion.log;
+    if (fusion.groups.empty()) return log;
+    Rewriting(graph, fusion).run();
+  }
 }
 
 }  // namespace tenon::graph

@@ -8,9 +8,11 @@
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
+#include "core/graph/fusion.h"
 #include "core/graph/regions/regions.h"
 #include "core/ops/op_call.h"
 #include "core/ops/scalar_patch.h"
+#include "loader/log/log.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -76,10 +78,35 @@ class Preparation {
 
   void take(NodeId id) {
     const Node& node = graph_.node(id);
-    if (is_fused(node)) return add_parts(id, node);
+    if (is_fused(node)) return add_fused(id, node);
+    const std::vector<Dims> dims = dims_of(graph_, node);
     Step step = step_of(graph_, node);
     step.node = id;
-    add(graph_, node, std::move(step));
+    add(graph_, node, std::move(step), dims);
+  }
+
+  // A kernel that the device has compiled, or the nodes one by one.
+  void add_fused(NodeId id, const Node& node) {
+    std::string why_not = "programs that are not scheduled launch no kernels";
+    Step step;
+    if (options_.scheduled) step.fused = fused_launch(*node.regions[0], sizes_, &why_not);
+    if (step.fused == nullptr) {
+      if (loader::log_enabled(loader::LogTopic::compile, loader::LogLevel::info)) {
+        loader::log(loader::LogTopic::compile, loader::LogLevel::info,
+                    fmt::format("{}: {}; its nodes run one by one.", graph_.labels()[node.label], why_not));
+      }
+      return add_parts(id, node);
+    }
+    step.op = node.op;
+    step.inputs = node.inputs;
+    step.outputs = node.results;
+    step.attributes = node.attributes;
+    step.label = node.label;
+    step.node = id;
+    PrepareOptions inside = options_;
+    inside.scheduled = inside.whole_graphs = false;  // only an interpreter that must see the ops runs it
+    step.regions = prepare_regions(graph_, node, sizes_, inside);
+    add_step(&made_, std::move(step));
   }
 
   // Of nodes that no kernel computes in one: each by itself.
@@ -98,13 +125,14 @@ class Preparation {
       of[value] = add_value(&made_, std::move(slot));
     }
     for (NodeId part = region.first(); part != kNoNode; part = region.next(part)) {
+      const std::vector<Dims> dims = dims_of(region, region.node(part));
       Step step = step_of(region, region.node(part));
       for (uint32_t& input : step.inputs) input = of[input];
       for (uint32_t& output : step.outputs) output = of[output];
       step.label = label_of(node, region.node(part), region);
       step.node = id;
       step.derived = true;
-      add(region, region.node(part), std::move(step));
+      add(region, region.node(part), std::move(step), dims);
     }
     for (size_t i = 0; i < node.results.size(); ++i) {
       if (of[region.outputs()[i]] == node.results[i]) continue;
@@ -124,13 +152,16 @@ class Preparation {
     return static_cast<uint32_t>(made_.labels->size() - 1);
   }
 
-  void add(const Graph& graph, const Node& node, Step step) {
-    std::vector<Dims> expected;  // before the rule over numbers looks: these errors name the symbols
+  // Of the results of `node`; asked for before the rule over numbers looks, since these errors name the symbols.
+  std::vector<Dims> dims_of(const Graph& graph, const Node& node) {
+    std::vector<Dims> dims;
+    for (const ValueId id : node.results) dims.push_back(value_or_throw(sizes_->of(node.op->name, graph[id].dims)));
+    return dims;
+  }
+
+  void add(const Graph& graph, const Node& node, Step step, const std::vector<Dims>& expected) {
     const std::vector<uint32_t> results = step.outputs;
-    for (size_t i = 0; i < results.size(); ++i) {
-      made_.values[results[i]].device = graph[node.results[i]].device;
-      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph[node.results[i]].dims)));
-    }
+    for (size_t i = 0; i < results.size(); ++i) made_.values[results[i]].device = graph[node.results[i]].device;
     add_step(&made_, std::move(step));
     if (node.op->form == OpForm::view) return;
     for (size_t i = 0; i < expected.size(); ++i) check(node, results[i], graph[node.results[i]].dtype, expected[i]);
