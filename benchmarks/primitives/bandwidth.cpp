@@ -126,7 +126,7 @@ void add_maps(Table* table, const tenon::Device& device) {
   map(
       "tanh", 0.8, 1e-6, [](const Tensor& t) { return tenon::tanh(t); }, [](double v) { return std::tanh(v); });
   map(
-      "gelu", 0.8, 1e-5, [](const Tensor& t) { return tenon::gelu(t); },
+      "gelu", 0.8, 1e-4, [](const Tensor& t) { return tenon::gelu(t); },
       [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); });
   map(
       "silu", 0.8, 1e-5, [](const Tensor& t) { return tenon::silu(t); },

@@ -38,6 +38,10 @@ class Walk {
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
     if (direct_[0] && inner_strides_[0] == 1 && plan.operands[0].size >= 4) stream_ = stream;
+    if (plan.function == nullptr && !direct_[0] && inner_strides_[0] == 1 && !plan.operands[1].scalar) {
+      cast_stream_ = stream;
+      block = std::min<int64_t>(block, block_bytes / plan.operands[0].size);
+    }
     context_.stream = stream_ != nullptr && plan.streams;
     const bool whole = direct && (stream_ == nullptr || context_.stream || plan.function == nullptr);
     length_ = std::min(inner_, whole ? longest_direct : block);
@@ -63,7 +67,7 @@ class Walk {
     seek(begin / per_row_, index, row);
     if (by_rows_) {
       run_rows(index, row, end - begin);
-      if (stream_ != nullptr) store_fence();
+      fence();
       return;
     }
     int64_t part = begin % per_row_;
@@ -75,12 +79,16 @@ class Walk {
         next_row(index, row);
       }
     }
-    if (stream_ != nullptr) store_fence();
+    fence();
   }
 
   const MapContext& context() const { return context_; }
 
  private:
+  void fence() const {
+    if (stream_ != nullptr || cast_stream_ != nullptr) store_fence();
+  }
+
   void fill_scalar(int32_t i, const ep_scalar& scalar) {
     const MapOperand& operand = plan_.operands[i];
     write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, blocks_[i]);
@@ -179,6 +187,12 @@ class Walk {
     const MapOperand& dst = plan_.operands[0];
     const MapOperand& src = plan_.operands[1];
     const char* from = row[1] + start * inner_strides_[1] * src.size;
+    const int64_t bytes = n * dst.size;
+    if (cast_stream_ != nullptr && src.direct &&
+        (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % 4 == 0) {
+      dst.convert(blocks_[0], 1, from, inner_strides_[1], n);
+      return cast_stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(blocks_[0]), bytes / 4);
+    }
     if (stream_ != nullptr && direct_[1]) {
       stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
     } else if (src.scalar && plan_.fills[0] != nullptr && inner_strides_[0] == 1) {
@@ -199,6 +213,7 @@ class Walk {
   const MapShape& shape_;
   MapContext context_;
   StreamCopy stream_ = nullptr;
+  StreamCopy cast_stream_ = nullptr;  // of a cast: from the block that the conversion writes
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis

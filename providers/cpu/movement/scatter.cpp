@@ -91,8 +91,10 @@ struct Strip {
   int64_t low, high;
 };
 
-// Updates first to last, one after the other. What goes outside of [low, high) goes to a place of nobody instead, so
-// that no branch depends on an index. `dense`: all steps are those of lists.
+constexpr int64_t longest_span = 256;
+
+// Updates first to last, at most longest_span, one after the other. `dense`: all steps are those of lists. Unless
+// `whole`, those within [low, high) are listed first, so that no branch depends on where one goes.
 template <class Index, class Apply, bool dense, bool whole>
 void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad, const Apply& apply) {
   constexpr int64_t size = sizeof(typename Apply::Place);
@@ -100,23 +102,37 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
   const int64_t update_step = dense ? size : strip.update_step;
   const int64_t place_step = dense ? size : strip.place_step;
   const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
-  const uint64_t width = static_cast<uint64_t>(strip.high - strip.low);
-  typename Apply::Place nobody[16] = {};
-  for (int64_t i = first; i < last; ++i) {
+  const auto position_of = [&](int64_t i) {
     const int64_t given = indices[i * index_step];
-    const int64_t position = given + (given >> 63 & strip.length);
+    return given + (given >> 63 & strip.length);
+  };
+  const auto is_outside = [&](int64_t i, int64_t position) {
+    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(strip.length)) return false;
+    bad->note(indices[i * index_step], strip.length);
+    return true;
+  };
+  const auto update = [&](int64_t i, int64_t position) {
     char* place = strip.places + position * place_step;
     if (!dense) place += i * strip.line_step;
-    if (static_cast<uint64_t>(position) >= static_cast<uint64_t>(strip.length)) {
-      bad->note(given, strip.length);
-      continue;
-    }
-    if (!whole) {
-      char* const away = reinterpret_cast<char*>(nobody + i % 16);
-      place = static_cast<uint64_t>(position - strip.low) < width ? place : away;
-    }
     apply.one(place, strip.updates + i * update_step);
+  };
+  if (whole) {
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t position = position_of(i);
+      if (!is_outside(i, position)) update(i, position);
+    }
+    return;
   }
+  const auto width = static_cast<uint64_t>(strip.high - strip.low);
+  int64_t mine[longest_span];
+  int64_t count = 0;
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t position = position_of(i);
+    mine[count] = i;
+    const bool fits = !is_outside(i, position) && static_cast<uint64_t>(position - strip.low) < width;
+    count += static_cast<int64_t>(fits);
+  }
+  for (int64_t k = 0; k < count; ++k) update(mine[k], position_of(mine[k]));
 }
 
 // A span of updates to one place, as a look at its ends suggests. Returns how many there were.
@@ -140,7 +156,6 @@ int64_t scatter_equals(const Strip& strip, int64_t first, int64_t last, const Ap
 template <class Index, class Apply>
 void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
   constexpr int64_t size = sizeof(typename Apply::Place);
-  constexpr int64_t span = 256;
   const bool whole = strip.low == 0 && strip.high == strip.length;
   const bool dense =
       strip.index_step == 1 && strip.update_step == size && strip.place_step == size && strip.line_step == 0;
@@ -148,7 +163,7 @@ void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
                     : whole ? scatter_span<Index, Apply, true, true>
                            : scatter_span<Index, Apply, true, false>;
   for (int64_t first = 0; first < strip.n;) {
-    const int64_t last = std::min(first + span, strip.n);
+    const int64_t last = std::min(first + longest_span, strip.n);
     const int64_t done = Apply::keeps_place ? scatter_equals<Index>(strip, first, last, apply) : 0;
     if (first + done < last) run(strip, first + done, last, bad, apply);
     first = last;
@@ -290,7 +305,7 @@ class ScatterPrimitive final : public ep_primitive {
     const bool by_lane = lanes >= 64;
     const bool rows = inner > 1 && moves_rows(walk);
     const int64_t width = rows ? std::clamp<int64_t>(lanes / (2 * device->threads), 16, 256) : 1;
-    const int64_t pieces = by_lane ? (lanes + width - 1) / width : device->threads;
+    const int64_t pieces = by_lane ? (lanes + width - 1) / width : device->threads < 4 ? 1 : device->threads;
     const int64_t quarters = rows ? 2 : 16;  // of a nanosecond, of one element
     parallel(device->threads, lanes * along * quarters / 4, [&](int32_t part, int32_t parts) {
       const int64_t first = pieces * part / parts;

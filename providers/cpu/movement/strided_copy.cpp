@@ -5,6 +5,7 @@
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/movement/tile.h"
+#include "providers/cpu/rows/kernel.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -40,14 +41,17 @@ constexpr int64_t shortest = 2;
 
 // Transposes one tile: a column of the source, contiguous along the unit axis, becomes a row of the destination. A
 // buffer holds the tile, so that each line of source and destination is met once. Without it, large power-of-two
-// strides would map all lines into one set of the cache.
+// strides would map all lines into one set of the cache. `stream`, unless NULL, writes whole rows past the cache.
 template <class T>
-void move_tile(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows,
-               int64_t columns) {
+void move_tile(TileFunction fill, StreamCopy stream, T* dst, int64_t dst_stride, const T* src, int64_t src_stride,
+               int64_t rows, int64_t columns) {
   alignas(64) T buffer[tile][tile];
   fill(buffer, src, src_stride, rows, columns);
   for (int64_t i = 0; i < rows; ++i) {
-    if (columns == tile)
+    if (stream != nullptr && columns == tile)
+      stream(reinterpret_cast<float*>(dst + i * dst_stride), reinterpret_cast<const float*>(buffer[i]),
+             tile * static_cast<int64_t>(sizeof(T)) / 4);
+    else if (columns == tile)
       std::memcpy(dst + i * dst_stride, buffer[i], sizeof buffer[i]);
     else
       std::memcpy(dst + i * dst_stride, buffer[i], static_cast<size_t>(columns) * sizeof(T));
@@ -77,6 +81,8 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
     if (k != axis) outer *= copy.dims[k];
   }
   const int64_t units = outer * tall * wide;
+  const bool past = outer * count * copy.size >= stream_bytes && copy.size >= 4;
+  const StreamCopy stream = past ? stream_copy_kernel(level) : nullptr;
   parallel(threads, outer * count * copy.size / 8, [&](int32_t part, int32_t parts) {
     for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
       const int64_t i = unit / wide % tall * tile;
@@ -90,9 +96,11 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
         from += rest % copy.dims[k] * copy.src_strides[k];
         rest /= copy.dims[k];
       }
-      move_tile(fill, reinterpret_cast<T*>(dst) + to, copy.dst_strides[axis], reinterpret_cast<const T*>(src) + from,
-                copy.src_strides[last], std::min(tile, copy.dims[axis] - i), std::min(tile, copy.dims[last] - j));
+      move_tile(fill, stream, reinterpret_cast<T*>(dst) + to, copy.dst_strides[axis],
+                reinterpret_cast<const T*>(src) + from, copy.src_strides[last], std::min(tile, copy.dims[axis] - i),
+                std::min(tile, copy.dims[last] - j));
     }
+    if (stream != nullptr) store_fence();
   });
 }
 
