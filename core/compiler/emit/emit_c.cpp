@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 constexpr int64_t kMostLocal = int64_t{1} << 20;
+// Outputs of more bytes do not stay in a cache anyway; stores past it save the reading of each line.
+constexpr int64_t kFarBytes = int64_t{16} << 20;
 
 // What a loop left of an axis, as texts.
 struct Part {
@@ -554,7 +556,7 @@ class Emitter {
     } else if (!is_number(step.step, 1)) {
       line("ep_scatter_{}({}, {}, {}, {});", type, address, size(context, step.step), value, context.count());
     } else if (context.part.empty()) {
-      line("ep_store_{}({}, {});", type, address, value);
+      line("ep_store_far_{}({}, {}, far{});", type, address, value, stage.buffer);
     } else {
       line("ep_store_part_{}({}, {}, {});", type, address, value, context.part);
     }
@@ -654,6 +656,14 @@ class Emitter {
            c_storage(kernel_.buffers[i].dtype), i);
     }
     if (local_ == 0) line("(void)local;");
+    std::string far = "0";
+    const Context none;
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      if (!kernel_.buffers[i].output) continue;
+      line("const int far{} = ({}) * {} > {};", i, size(none, kernel_.buffers[i].elements),
+           dtype_size(kernel_.buffers[i].dtype), kFarBytes);
+      far += fmt::format(" | far{}", i);
+    }
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (!rows_[i]) continue;
       const DType dtype = kernel_.stages[i].dtype == DType::boolean ? DType::i32 : row_dtype(kernel_.stages[i].dtype);
@@ -667,6 +677,7 @@ class Emitter {
       context.levels.back().back().hi = size(context, axis.extent);
     }
     statements(context, kernel_.body, 0);
+    line("if ({}) {{ EP_FENCE }}", far);
     --indent_;
     line("}}");
   }

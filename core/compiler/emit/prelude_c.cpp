@@ -19,6 +19,8 @@ typedef __UINT64_TYPE__ uint64_t;
 #endif
 #define EP_LANES 16
 #define EP_INLINE static inline __attribute__((always_inline, unused))
+// Functions that go lane by lane are calls: inlined they take compilers long.
+#define EP_CALL static __attribute__((noinline, unused))
 #define EP_EACH for (int i = 0; i < EP_LANES; ++i)
 typedef int8_t ep_v_i8 __attribute__((vector_size(EP_LANES)));
 typedef int16_t ep_v_i16 __attribute__((vector_size(2 * EP_LANES)));
@@ -38,6 +40,40 @@ EP_INLINE int ep_all(ep_v_i32 m) {
   EP_EACH r &= m[i];
   return r != 0;
 }
+#if defined(__clang__)
+#define EP_STORE_FAR(p, r) __builtin_nontemporal_store(r, (__typeof__(r)*)(p));
+#elif defined(__AVX512F__)
+typedef long long ep_far __attribute__((vector_size(64)));
+#define EP_STORE_FAR(p, r)                                                             \
+  if (sizeof(r) % 64 == 0) {                                                           \
+    ep_far far_parts[(sizeof(r) + 63) / 64];                                           \
+    __builtin_memcpy(far_parts, &(r), sizeof(r));                                      \
+    for (unsigned long k = 0; k < sizeof(r) / 64; ++k) {                               \
+      __builtin_ia32_movntdq512((ep_far*)(p) + k, far_parts[k]);                       \
+    }                                                                                  \
+  } else {                                                                             \
+    __builtin_memcpy(p, &(r), sizeof(r));                                              \
+  }
+#elif defined(__AVX__)
+typedef long long ep_far __attribute__((vector_size(32)));
+#define EP_STORE_FAR(p, r)                                                             \
+  if (sizeof(r) % 32 == 0) {                                                           \
+    ep_far far_parts[(sizeof(r) + 31) / 32];                                           \
+    __builtin_memcpy(far_parts, &(r), sizeof(r));                                      \
+    for (unsigned long k = 0; k < sizeof(r) / 32; ++k) {                               \
+      __builtin_ia32_movntdq256((ep_far*)(p) + k, far_parts[k]);                       \
+    }                                                                                  \
+  } else {                                                                             \
+    __builtin_memcpy(p, &(r), sizeof(r));                                              \
+  }
+#else
+#define EP_STORE_FAR(p, r) __builtin_memcpy(p, &(r), sizeof(r));
+#endif
+#if defined(__x86_64__)
+#define EP_FENCE __builtin_ia32_sfence();
+#else
+#define EP_FENCE
+#endif
 EP_INLINE int64_t ep_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 EP_INLINE int64_t ep_floor_rest(int64_t a, int64_t b) { return a - b * ep_floor_quotient(a, b); }
 EP_INLINE int64_t ep_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -145,7 +181,7 @@ constexpr std::string_view kLibraryUnary[] = {"expm1", "log2", "log10", "sin",  
                                               "atan",  "sinh", "cosh",  "asinh", "acosh", "atanh", "erfc", "lgamma"};
 constexpr std::string_view kLibraryUnaryF64[] = {"exp", "log", "log1p", "tanh", "erf"};
 constexpr std::string_view kUnaryText = R"C($S $n$f($S);
-EP_INLINE $V ep_$n_$s($V x) {
+EP_CALL $V ep_$n_$s($V x) {
   $V r;
   EP_EACH r[i] = $n$f(x[i]);
   return r;
@@ -154,23 +190,23 @@ EP_INLINE $V ep_$n_$s($V x) {
 
 constexpr std::string_view kFloatPairs = R"C($S pow$f($S, $S);
 $S fmod$f($S, $S);
-EP_INLINE $V ep_pow_$s($V x, $V y) {
+EP_CALL $V ep_pow_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = pow$f(x[i], y[i]);
   return r;
 }
-EP_INLINE $V ep_fmod_$s($V x, $V y) {
+EP_CALL $V ep_fmod_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = fmod$f(x[i], y[i]);
   return r;
 }
-EP_INLINE $V ep_mod_$s($V x, $V y) {
+EP_CALL $V ep_mod_$s($V x, $V y) {
   const $V rest = ep_fmod_$s(x, y);
   const $V moved = ep_select_$s((rest < ($V){}) ^ (y < ($V){}), rest + y, rest);
   return ep_select_$s(rest == ($V){}, ep_sign_of_$s(($V){}, y), moved);
 }
 // As in Python: subtracts the remainder before it divides, so that rounding of x / y cannot step over an integer.
-EP_INLINE $V ep_floor_div_$s($V x, $V y) {
+EP_CALL $V ep_floor_div_$s($V x, $V y) {
   const $V rest = ep_fmod_$s(x, y);
   $V q = (x - rest) / y;
   q = ep_select_$s((rest != ($V){}) & ((rest < ($V){}) ^ (y < ($V){})), q - ep_lit_$s(1), q);
@@ -183,10 +219,6 @@ EP_INLINE $V ep_floor_div_$s($V x, $V y) {
 
 constexpr std::string_view kF32 =
     R"C(EP_INLINE ep_v_f32 ep_p_f32(ep_v_f32 p, ep_v_f32 x, float c) { return ep_fma_f32(p, x, ep_lit_f32(c)); }
-// 2^n for whole n within [-126, 127].
-EP_INLINE ep_v_f32 ep_power_f32(ep_v_f32 n) {
-  return (ep_v_f32)((__builtin_convertvector(n, ep_v_i32) + 127) << 23);
-}
 // (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2.
 EP_INLINE ep_v_f32 ep_exp_tail_f32(ep_v_f32 r) {
   ep_v_f32 p = ep_lit_f32(1.9875691500e-4);
@@ -196,20 +228,44 @@ EP_INLINE ep_v_f32 ep_exp_tail_f32(ep_v_f32 r) {
   p = ep_p_f32(p, r, 1.6666665459e-1f);
   return ep_p_f32(p, r, 5.0000001201e-1f);
 }
-// exp in two factors 2^(n/2), so that denormal results are rounded once.
-EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
-  const ep_v_f32 shifter = ep_lit_f32(12582912.0);
-  ep_v_f32 b = ep_select_f32(x < ep_lit_f32(-104.0), ep_lit_f32(-104.0), x);
-  b = ep_select_f32(b > ep_lit_f32(89.0), ep_lit_f32(89.0), b);
-  const ep_v_f32 n = (b * ep_lit_f32(1.44269504088896341) + shifter) - shifter;
-  ep_v_f32 r = ep_fma_f32(n, ep_lit_f32(-0.693359375), b);
+// Below and above bounds a bound; NaN stays.
+#if defined(__AVX512F__) && !defined(__clang__)
+EP_INLINE ep_v_f32 ep_clip_f32(ep_v_f32 x, float lo, float hi) {
+  const ep_v_f32 least = __builtin_ia32_maxps512_mask(ep_splat_f32(lo), x, x, (uint16_t)-1, 4);
+  return __builtin_ia32_minps512_mask(ep_splat_f32(hi), least, x, (uint16_t)-1, 4);
+}
+#else
+EP_INLINE ep_v_f32 ep_clip_f32(ep_v_f32 x, float lo, float hi) {
+  const ep_v_f32 least = ep_select_f32(x < ep_splat_f32(lo), ep_splat_f32(lo), x);
+  return ep_select_f32(least > ep_splat_f32(hi), ep_splat_f32(hi), least);
+}
+#endif
+// exp(x - n ln 2) for the whole number n nearest to x / ln 2. Adding 1.5 * 2^23 leaves n in the low bits of `shifted`.
+EP_INLINE ep_v_f32 ep_exp_rest_f32(ep_v_f32 x, ep_v_f32* shifted) {
+  *shifted = ep_fma_f32(x, ep_lit_f32(1.44269504088896341), ep_lit_f32(12582912.0));
+  const ep_v_f32 n = *shifted - ep_lit_f32(12582912.0);
+  ep_v_f32 r = ep_fma_f32(n, ep_lit_f32(-0.693359375), x);
   r = ep_fma_f32(n, ep_lit_f32(2.12194440e-4), r);
-  const ep_v_f32 y = ep_fma_f32(ep_exp_tail_f32(r), r * r, r) + ep_lit_f32(1);
-  const ep_v_i32 whole = __builtin_convertvector(n, ep_v_i32);
-  const ep_v_i32 half = whole >> 1;
-  const ep_v_f32 first = (ep_v_f32)((half + 127) << 23);
-  const ep_v_f32 second = (ep_v_f32)((whole - half + 127) << 23);
-  return y * first * second;
+  return ep_fma_f32(ep_exp_tail_f32(r), r * r, r) + ep_lit_f32(1);
+}
+// exp for arguments within [-86, 88].
+EP_INLINE ep_v_f32 ep_exp_near_f32(ep_v_f32 x) {
+  ep_v_f32 shifted;
+  const ep_v_f32 y = ep_exp_rest_f32(x, &shifted);
+  return (ep_v_f32)((ep_v_i32)y + ((ep_v_i32)shifted << 23));
+}
+EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
+  ep_v_f32 shifted;
+  const ep_v_f32 y = ep_exp_rest_f32(ep_clip_f32(x, -150.0f, 130.0f), &shifted);
+#if defined(__AVX512F__)
+  // One instruction multiplies by 2^n, however far n goes.
+  return __builtin_ia32_scalefps512_mask(y, shifted - ep_lit_f32(12582912.0), y, (uint16_t)-1, 4);
+#else
+  // In two factors, so that a denormal result is rounded once.
+  const ep_v_i32 n = (ep_v_i32)shifted - 0x4b400000;
+  const ep_v_i32 half = n >> 1;
+  return y * (ep_v_f32)((half + 127) << 23) * (ep_v_f32)((n - half + 127) << 23);
+#endif
 }
 EP_INLINE ep_v_f32 ep_log_f32(ep_v_f32 x) {
   const ep_v_i32 denormal = x < ep_lit_f32(1.17549435e-38f);
@@ -245,7 +301,7 @@ EP_INLINE ep_v_f32 ep_log1p_f32(ep_v_f32 x) {
 }
 EP_INLINE ep_v_f32 ep_tanh_f32(ep_v_f32 x) {
   const ep_v_f32 a = ep_abs_f32(x);
-  const ep_v_f32 m = ep_select_f32(a > ep_lit_f32(10.0), ep_lit_f32(10.0), a);
+  const ep_v_f32 m = ep_clip_f32(a, 0.0f, 10.0f);
   const ep_v_f32 z = x * x;
   ep_v_f32 p = ep_lit_f32(-5.70498872745e-3);
   p = ep_p_f32(p, z, 2.06390887954e-2f);
@@ -253,13 +309,13 @@ EP_INLINE ep_v_f32 ep_tanh_f32(ep_v_f32 x) {
   p = ep_p_f32(p, z, 1.33314422036e-1f);
   p = ep_p_f32(p, z, -3.33332819422e-1f);
   const ep_v_f32 small = ep_fma_f32(p * z, x, x);
-  const ep_v_f32 large = ep_lit_f32(1) - ep_lit_f32(2) / (ep_exp_f32(m + m) + ep_lit_f32(1));
+  const ep_v_f32 large = ep_lit_f32(1) - ep_lit_f32(2) / (ep_exp_near_f32(m + m) + ep_lit_f32(1));
   const ep_v_f32 y = ep_sign_of_f32(ep_select_f32(a < ep_lit_f32(0.625), small, large), x);
   return ep_select_f32(x != x, x, y);
 }
 EP_INLINE ep_v_f32 ep_erf_f32(ep_v_f32 x) {
   const ep_v_f32 a = ep_abs_f32(x);
-  const ep_v_f32 t = ep_select_f32(a > ep_lit_f32(4.0), ep_lit_f32(4.0), a);
+  const ep_v_f32 t = ep_clip_f32(a, 0.0f, 4.0f);
   const ep_v_f32 s = t * t;
   const ep_v_f32 u = ep_fma_f32(ep_lit_f32(-3.88396438e-3), t, ep_lit_f32(2.42546219e-2));
   ep_v_f32 p = ep_fma_f32(ep_lit_f32(-1.72853470e-5), t, ep_lit_f32(3.83197126e-4));
@@ -268,7 +324,7 @@ EP_INLINE ep_v_f32 ep_erf_f32(ep_v_f32 x) {
   p = ep_p_f32(p, t, -6.34846687e-1f);
   p = ep_p_f32(p, t, -1.28717512e-1f);
   p = ep_fma_f32(p, t, -t);
-  const ep_v_f32 large = ep_lit_f32(1) - ep_exp_f32(p);
+  const ep_v_f32 large = ep_lit_f32(1) - ep_exp_near_f32(p);
   ep_v_f32 q = ep_lit_f32(-5.96761703e-4);
   q = ep_p_f32(q, s, 4.99119423e-3f);
   q = ep_p_f32(q, s, -2.67681349e-2f);
@@ -302,33 +358,33 @@ EP_INLINE $V ep_bit_and_$s($V x, $V y) { return x & y; }
 EP_INLINE $V ep_bit_or_$s($V x, $V y) { return x | y; }
 EP_INLINE $V ep_bit_xor_$s($V x, $V y) { return x ^ y; }
 EP_INLINE $V ep_bit_not_$s($V x) { return ep_wrap_$s(~x); }
-EP_INLINE $V ep_shl_$s($V x, $V y) {
+EP_CALL $V ep_shl_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = y[i] < 0 || y[i] >= $W ? 0 : ($S)(($U)x[i] << y[i]);
   return ep_wrap_$s(r);
 }
-EP_INLINE $V ep_shr_$s($V x, $V y) {
+EP_CALL $V ep_shr_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = y[i] < 0 || y[i] >= $W ? (x[i] < 0 ? ($S)-1 : 0) : x[i] >> y[i];
   return r;
 }
 // Where a division faults the quotient is 0 and nothing traps.
 EP_INLINE int ep_is_bad_$s($S x, $S y) { return y == 0 || ($N && y == ($S)-1 && x == ($S)$L); }
-EP_INLINE $V ep_div_$s($V x, $V y) {
+EP_CALL $V ep_div_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = ep_is_bad_$s(x[i], y[i]) ? 0 : x[i] / y[i];
   return r;
 }
-EP_INLINE $V ep_fmod_$s($V x, $V y) {
+EP_CALL $V ep_fmod_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = ep_is_bad_$s(x[i], y[i]) ? 0 : x[i] % y[i];
   return r;
 }
-EP_INLINE $V ep_mod_$s($V x, $V y) {
+EP_CALL $V ep_mod_$s($V x, $V y) {
   const $V r = ep_fmod_$s(x, y);
   return ep_select_$s((r != ($V){}) & ((r < ($V){}) ^ (y < ($V){})), r + y, r);
 }
-EP_INLINE $V ep_floor_div_$s($V x, $V y) {
+EP_CALL $V ep_floor_div_$s($V x, $V y) {
   $V r;
   EP_EACH {
     if (ep_is_bad_$s(x[i], y[i])) {
@@ -339,7 +395,7 @@ EP_INLINE $V ep_floor_div_$s($V x, $V y) {
   }
   return r;
 }
-EP_INLINE $V ep_pow_$s($V x, $V y) {
+EP_CALL $V ep_pow_$s($V x, $V y) {
   $V r = ep_lit_$s(1);
   EP_EACH {
     $U base = ($U)x[i], power = 1;
@@ -355,7 +411,7 @@ EP_INLINE $V ep_pow_$s($V x, $V y) {
   }
   return ep_wrap_$s(r);
 }
-EP_INLINE $V ep_gcd_$s($V x, $V y) {
+EP_CALL $V ep_gcd_$s($V x, $V y) {
   $V r;
   EP_EACH {
     $U a = x[i] < 0 ? ($U)0 - ($U)x[i] : ($U)x[i];
@@ -391,6 +447,15 @@ EP_INLINE $V ep_gather_$t(const $m* p, int64_t step, int64_t n) {
 EP_INLINE void ep_store_$t($m* p, $V x) {
   const $K r = ep_give_$t(x);
   __builtin_memcpy(p, &r, sizeof(r));
+}
+// Past the cache, where `far` says so and the address is that of a whole line.
+EP_INLINE void ep_store_far_$t($m* p, $V x, int far) {
+  const $K r = ep_give_$t(x);
+  if (far && ((uint64_t)p & (sizeof(r) - 1)) == 0) {
+    EP_STORE_FAR(p, r)
+  } else {
+    __builtin_memcpy(p, &r, sizeof(r));
+  }
 }
 EP_INLINE void ep_store_part_$t($m* p, $V x, int64_t n) {
   const $K r = ep_give_$t(x);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 namespace tenon::provider::cpu {
 namespace {
@@ -53,6 +54,12 @@ class Spawning {
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
+
+// Looks, and leaves the process to be waited for: until then nobody else gets its number.
+bool has_ended(pid_t process) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == process;
+}
 
 }  // namespace
 
@@ -102,8 +109,12 @@ bool CompileHelper::is_foreign() const { return getpid() != owner_; }
 CompileHelper::~CompileHelper() {
   close(socket_);
   if (is_foreign()) return;
+  // A helper that is told to end clears away what its compiler has written.
+  kill(-process_, SIGTERM);
+  for (int look = 0; look < 50 && !has_ended(process_); ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   kill(-process_, SIGKILL);
-  kill(process_, SIGKILL);
   while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

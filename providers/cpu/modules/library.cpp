@@ -49,7 +49,7 @@ std::string fresh_path(int file) {
   for (uint32_t rest = loaded.fetch_add(1, std::memory_order_relaxed); rest != 0; rest >>= 1) {
     path += (rest & 1) != 0 ? ".//" : "./";
   }
-  return path + std::to_string(file);
+  return fmt::format("{}{}", path, file);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace tenon::compiler {
 namespace {
 
-constexpr int64_t kLengths[] = {1, 2, 15, 16, 17, 31, 33, 64, 65, 127, 130, 768};
+constexpr int64_t kLengths[] = {1, 17, 64, 130, 768};
 
 std::string rows(const std::string& name, int64_t length, const std::string& dtype) {
   return fmt::format("kernel {}\nsize n in [0, 65536]\naxis i n\naxis r {}\nin x {} {}*n\nin w {} {}\nout y {} {}*n\n",
@@ -30,7 +30,7 @@ TEST(EmitC, RmsNorm) {
 
 TEST(EmitC, SoftmaxWithARowInLocalMemory) {
   for (const std::string& dtype : {std::string("f32"), std::string("f64"), std::string("f16"), std::string("bf16")}) {
-    for (const int64_t length : {3, 16, 50, 130}) {
+    for (const int64_t length : {3, 50}) {
       const std::string at = fmt::format("{}*i + r", length);
       const bool is_f64 = dtype == "f64";
       const std::string number = is_f64 ? "f64" : "f32";

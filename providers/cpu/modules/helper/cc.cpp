@@ -1,9 +1,12 @@
 // The engine that runs a C compiler of the system: the chosen one, or the first of cc, gcc and clang on the PATH.
 #include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,24 +39,40 @@ class Descriptor {
   int value_;
 };
 
-// A folder of our own, which disappears with what the compiler left in it.
+// What is to be cleared away if this process is told to end while the compiler runs.
+char folder_in_use[4096];
+char library_in_use[4096];
+volatile pid_t compiler_in_use = 0;
+
+extern "C" void end_of_helper(int) {
+  if (compiler_in_use > 0) kill(compiler_in_use, SIGTERM);
+  unlink(library_in_use);
+  for (int look = 0; look < 20 && rmdir(folder_in_use) != 0 && errno == ENOTEMPTY; ++look) {
+    const timespec moment = {0, 1'000'000};
+    nanosleep(&moment, nullptr);
+  }
+  _exit(1);
+}
+
+// A folder of our own for the compiler's temporary files and its output.
 class Folder {
  public:
   Folder() {
     const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base != nullptr && base[0] == '/' ? base : "/tmp") + "/tenon-compile-XXXXXX";
-    if (mkdtemp(path_.data()) == nullptr) path_.clear();
+    path_ = fmt::format("{}/tenon-compile-XXXXXX", base != nullptr && base[0] == '/' ? base : "/tmp");
+    if (path_.size() + 16 > sizeof folder_in_use || mkdtemp(path_.data()) == nullptr) path_.clear();
+    std::strcpy(library_in_use, library().c_str());
+    std::strcpy(folder_in_use, path_.c_str());
   }
   ~Folder() {
-    if (path_.empty()) return;
-    unlink(library().c_str());
-    rmdir(path_.c_str());
+    unlink(library_in_use);
+    rmdir(folder_in_use);
+    folder_in_use[0] = library_in_use[0] = 0;
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   bool made() const { return !path_.empty(); }
-  const std::string& path() const { return path_; }
-  std::string library() const { return path_ + "/kernel.so"; }
+  std::string library() const { return fmt::format("{}/kernel.so", path_); }
 
  private:
   std::string path_;
@@ -80,7 +99,7 @@ bool runs(const std::string& path) {
 std::string find_compiler(const std::vector<std::string>& folders) {
   for (const char* name : {"cc", "gcc", "clang"}) {
     for (const std::string& folder : folders) {
-      const std::string path = folder + "/" + name;
+      const std::string path = fmt::format("{}/{}", folder, name);
       if (runs(path)) return path;
     }
   }
@@ -146,8 +165,10 @@ Run run(const std::vector<std::string>& options, const std::string& text) {
     made.output = std::strerror(error);
     return made;
   }
+  compiler_in_use = child;
   while (waitpid(child, &made.status, 0) < 0 && errno == EINTR) {
   }
+  compiler_in_use = 0;
   const std::vector<char> said = contents(output.get());
   made.output.assign(said.data(), std::min<size_t>(said.size(), most_output_bytes));
   return made;
@@ -162,12 +183,12 @@ bool blames_text(const std::string& output) {
 }
 
 std::string how_it_ended(const Run& run) {
-  if (run.status < 0) return "could not be started: " + run.output;
-  if (WIFSIGNALED(run.status)) return "ended with signal " + std::to_string(WTERMSIG(run.status));
+  if (run.status < 0) return fmt::format("could not be started: {}", run.output);
+  if (WIFSIGNALED(run.status)) return fmt::format("ended with signal {}", WTERMSIG(run.status));
   const size_t end = run.output.find_last_not_of('\n');
   const std::string text = end == std::string::npos ? "" : run.output.substr(0, end + 1);
   const std::string last = text.substr(text.rfind('\n') + 1);
-  return "failed with status " + std::to_string(WEXITSTATUS(run.status)) + (last.empty() ? "" : ": " + last);
+  return fmt::format("failed with status {}{}{}", WEXITSTATUS(run.status), last.empty() ? "" : ": ", last);
 }
 
 }  // namespace
@@ -175,37 +196,39 @@ std::string how_it_ended(const Run& run) {
 Outcome identify(const std::string& chosen) {
   const std::vector<std::string> folders = folders_of_path();
   make_environment(folders);
+  signal(SIGTERM, end_of_helper);
+  signal(SIGALRM, end_of_helper);
   if (!chosen.empty() && !runs(chosen))
-    return failed("The setting compiler names '" + chosen + "', which cannot be run.");
+    return failed(fmt::format("The setting compiler names '{}', which cannot be run.", chosen));
   compiler = chosen.empty() ? find_compiler(folders) : chosen;
   if (compiler.empty()) return failed("There is no C compiler: the PATH has no cc, gcc or clang.");
   const Run version = run({"--version"}, "");
   struct stat file {};
   if (version.status != 0 || stat(compiler.c_str(), &file) != 0) {
-    return failed("The compiler '" + compiler + "' " + how_it_ended(version) + ".");
+    return failed(fmt::format("The compiler '{}' {}.", compiler, how_it_ended(version)));
   }
   const std::string first = version.output.substr(0, version.output.find('\n'));
-  const std::string identity = compiler + " " + std::to_string(file.st_ino) + " " + std::to_string(file.st_size) + " " +
-                               std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
-  return {Result::done, first + "\n" + identity, {}};
+  std::string found = fmt::format("{}\n{} {} {} {}.{}", first, compiler, file.st_ino, file.st_size, file.st_mtim.tv_sec,
+                                  file.st_mtim.tv_nsec);
+  return {Result::done, std::move(found), {}};
 }
 
 Outcome compile(const std::string& text, const Question& question) {
   const Folder folder;
   if (!folder.made())
-    return failed(std::string("No folder could be made for the compiler's output: ") + std::strerror(errno));
+    return failed(fmt::format("No folder could be made for the compiler's output: {}.", std::strerror(errno)));
   std::vector<std::string> options = code_options(question.vector_bytes);
   options.insert(options.end(), {"-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", "-Wl,--build-id=none", "-pipe",
                                  "-o", folder.library(), "-x", "c", "-", "-lm"});
   Run done = run(options, text);
   if (done.status != 0) {
     if (blames_text(done.output)) return {Result::refused, std::move(done.output), {}};
-    return failed("The compiler '" + compiler + "' " + how_it_ended(done) + ".");
+    return failed(fmt::format("The compiler '{}' {}.", compiler, how_it_ended(done)));
   }
   const Descriptor library(open(folder.library().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat file {};
   if (library.get() < 0 || fstat(library.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != geteuid()) {
-    return failed("The compiler '" + compiler + "' left no library of ours.");
+    return failed(fmt::format("The compiler '{}' left no library of ours.", compiler));
   }
   return {Result::done, std::move(done.output), contents(library.get())};
 }

@@ -7,6 +7,7 @@
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <dlfcn.h>
+#include <fmt/core.h>
 #include <lld/Common/Driver.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Support/TargetSelect.h>
@@ -118,7 +119,7 @@ std::string math_library() {
 // beside the name of its output, only if that is "-".
 bool link_library(int object, std::string* output) {
   llvm::raw_string_ostream said(*output);
-  const std::string input = "/proc/self/fd/" + std::to_string(object);
+  const std::string input = fmt::format("/proc/self/fd/{}", object);
   const std::string mathematics = math_library();
   const std::vector<const char*> words = {"ld.lld",          "-shared",     "-Bsymbolic",        "-z", "noexecstack",
                                           "--build-id=none", input.c_str(), mathematics.c_str(), "-o", "-"};
@@ -154,7 +155,7 @@ Result compile_here(const std::string& text, uint32_t vector_bytes, const Files&
     dup2(files.library, STDOUT_FILENO);
     if (!write_file(files.object, code.data(), code.size()) || !link_library(files.object, &linking)) {
       result = Result::failed;
-      output = "The linker failed: " + linking;
+      output = fmt::format("The linker failed: {}", linking);
     }
   }
   return write_file(files.output, output.data(), std::min<size_t>(output.size(), most_output_bytes)) ? result
@@ -183,7 +184,7 @@ Outcome compile(const std::string& text, const Question& question) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFSIGNALED(status)) return failed("The compiler ended with signal " + std::to_string(WTERMSIG(status)) + ".");
+  if (WIFSIGNALED(status)) return failed(fmt::format("The compiler ended with signal {}.", WTERMSIG(status)));
   Outcome outcome;
   outcome.result = static_cast<Result>(std::min(WEXITSTATUS(status), static_cast<int>(Result::failed)));
   outcome.output = contents<std::string>(files.output);

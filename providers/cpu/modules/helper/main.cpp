@@ -76,14 +76,48 @@ int serve(const std::string& chosen) {
 }
 
 }  // namespace
-}  // namespace tenon::provider::cpu::helper
 
-int main(int count, char** words) {
-  using namespace tenon::provider::cpu::helper;
+std::vector<std::string> code_options(uint32_t vector_bytes) {
+  std::vector<std::string> options = {"-std=gnu11",
+                                      "-O2",
+                                      "-fPIC",
+                                      "-ffp-contract=off",
+                                      "-fno-fast-math",
+                                      "-fno-math-errno",
+                                      "-fno-trapping-math",
+                                      "-fwrapv",
+                                      "-fno-strict-aliasing",
+                                      "-fno-ident",
+                                      "-fno-asynchronous-unwind-tables",
+                                      "-fno-stack-protector",
+                                      "-Wno-psabi"};
+#if defined(__x86_64__)
+  // The levels of the x86-64 psABI are what Highway's targets need. Compilers use half of the widest registers unless
+  // they are told otherwise.
+  if (vector_bytes == 32) options.insert(options.end(), {"-march=x86-64-v3"});
+  if (vector_bytes == 64) options.insert(options.end(), {"-march=x86-64-v4", "-mprefer-vector-width=512"});
+#else
+  static_cast<void>(vector_bytes);
+#endif
+  return options;
+}
+
+namespace {
+
+int run(const std::string& chosen) {
   lower(RLIMIT_CORE, 0);
   lower(RLIMIT_FSIZE, largest_file);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   lower(RLIMIT_AS, most_memory);
 #endif
-  return serve(count > 1 ? words[1] : "");
+  return serve(chosen);
+}
+
+}  // namespace
+
+}  // namespace tenon::provider::cpu::helper
+
+int main(int count, char** words) {
+  using namespace tenon::provider::cpu::helper;
+  return run(count > 1 ? words[1] : "");
 }
