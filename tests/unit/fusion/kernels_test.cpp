@@ -107,7 +107,8 @@ TEST(FusedKernels, MaskedSoftmax) {
       {{33, 129}, {33, 129}},
       [](const TensorList& in) {
         const Scalar out(-std::numeric_limits<double>::infinity());
-        return TensorList{softmax(where(gt(in[1], Scalar(0.0)), in[0] * Scalar(0.5), out), -1)};
+        const Tensor mask = gt(in[1], Scalar(0.0)), scores = in[0] * Scalar(0.5);
+        return TensorList{softmax(where(mask, scores, out), -1)};
       },
       "fused (gt mul where softmax)", 1e-5);
 }

@@ -44,6 +44,9 @@ TensorList inputs_of(const Graph& graph, symbolic::Values* sizes, uint32_t seed)
   return inputs;
 }
 
+// Programs that launch no kernels.
+const graph::PrepareOptions kOneByOne{.scheduled = false};
+
 std::string bytes_of(const Tensor& tensor) {
   std::string bytes(static_cast<size_t>(tensor.bytes()), '\0');
   tensor.copy_to_host(bytes.data());
@@ -89,7 +92,7 @@ TensorList interpreted(const Kernel& kernel, const Graph& region, const TensorLi
 // What is wrong with the kernel of a fused node; nothing.
 std::optional<std::string> wrong_with(const Graph& region, symbolic::Values* sizes, uint32_t seed) {
   const TensorList inputs = inputs_of(region, sizes, seed);
-  const TensorList expected = graph::run(graph::prepare(region, sizes), inputs);
+  const TensorList expected = graph::run(graph::prepare(region, sizes, kOneByOne), inputs);
   Graph copy = region.copy();
   std::string text;
   try {
@@ -135,8 +138,8 @@ std::optional<std::string> wrong_in(Graph plain, uint32_t seed) {
   if (kernel_count(counted, groups) > kernel_count(counted, {})) return "fusion makes more kernels:\n" + groups.log;
   symbolic::Values sizes = hints_of(plain), same = hints_of(fused);
   const TensorList inputs = inputs_of(plain, &sizes, seed);
-  const TensorList a = graph::run(graph::prepare(plain, &sizes), inputs);
-  const TensorList b = graph::run(graph::prepare(fused, &same), inputs);
+  const TensorList a = graph::run(graph::prepare(plain, &sizes, kOneByOne), inputs);
+  const TensorList b = graph::run(graph::prepare(fused, &same, kOneByOne), inputs);
   for (size_t i = 0; i < a.size(); ++i) {
     if (bytes_of(a[i]) != bytes_of(b[i])) return fmt::format("output {} has other bits:\n{}", i, text);
   }
@@ -168,6 +171,34 @@ std::optional<std::string> smallest_wrong(uint32_t seed) {
 uint32_t number_of(const char* variable, uint32_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+// A graph with kernels that the device has compiled, and one by one.
+std::optional<std::string> wrong_on_device(uint32_t seed) {
+  Graph plain = RandomGraph(seed).record();
+  graph::remove_dead_code(&plain);
+  Graph fused = plain.copy();
+  graph::find_pass("fuse").run(&fused, {});
+  symbolic::Values sizes = hints_of(plain), same = hints_of(fused);
+  const TensorList inputs = inputs_of(plain, &sizes, seed);
+  const TensorList expected = graph::run(graph::prepare(plain, &sizes, kOneByOne), inputs);
+  TensorList poisoned;
+  for (const Tensor& one : expected) {
+    const std::string poison(static_cast<size_t>(one.bytes()), '\x5a');
+    poisoned.push_back(Tensor::copy_from_host(poison.data(), one.dims(), one.dtype(), one.device()));
+  }
+  const TensorList got = graph::run(graph::prepare(fused, &same), inputs, poisoned);
+  const std::optional<std::string> found = difference(got, expected, 2e-2);
+  if (!found) return std::nullopt;
+  return fmt::format("{}:\n{}", *found, graph::print(fused));
+}
+
+TEST(RandomGraphs, ComputeTheSameAsKernels) {
+  const uint32_t first = number_of("TENON_FUZZ_FIRST", 1), count = number_of("TENON_FUZZ_KERNELS", 40);
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    const std::optional<std::string> wrong = wrong_on_device(seed);
+    ASSERT_FALSE(wrong.has_value()) << "seed " << seed << ": " << *wrong;
+  }
 }
 
 TEST(RandomGraphs, ComputeTheSameFused) {
