@@ -1,4 +1,5 @@
-// The value of one expression, given the values of what it is made of. Internal to core/symbolic.
+// The value of one expression, given the values of what it is made of. Internal to core/symbolic and
+// core/compiler.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,28 @@
+// A scheduled kernel as text in a dialect that a device compiles (ep_api.h, "Kernel modules").
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/compiler/loop/ir.h"
+#include "primitives/status/status.h"
+
+namespace tenon::compiler {
+
+// A whole text of one entry, and what a module_create is told of it. Equal kernels give equal texts, byte for byte.
+struct KernelText {
+  int32_t dialect = 0;  // EP_DIALECT_*
+  std::string entry;    // the kernel's name
+  std::string text;
+  uint32_t buffer_count = 0;     // in the order of Kernel::buffers
+  uint32_t parameter_bytes = 0;  // an int64 per parameter, in the order of Kernel::parameters
+  uint32_t shared_bytes = 0;     // of `local`
+};
+
+// In EP_DIALECT_C, with vectors of 16 numbers. A reduction adds up 16 lanes times the vectors that its loop unrolls,
+// and then the lanes pairwise: an order that depends on the schedule alone, whatever items one call computes. Errors:
+// what verify() refuses; unsupported for an op without a text in C, and for a row that is longer than any number known
+// when the kernel is made.
+Result<KernelText> emit_c(const Kernel& kernel);
+
+}  // namespace tenon::compiler

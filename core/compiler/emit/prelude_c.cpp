@@ -1,0 +1,700 @@
+// The vector functions are those of providers/cpu/simd (sources there): polynomials of Cephes and N. Juffa.
+#include "core/compiler/emit/prelude_c.h"
+
+#include "primitives/text/format.h"
+
+namespace tenon::compiler {
+namespace {
+
+constexpr std::string_view kTypes = R"C(typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+#ifndef INT64_C
+#define INT64_C(x) x##ll
+#endif
+#define EP_LANES 16
+#define EP_INLINE static inline __attribute__((always_inline, unused))
+// Functions that go lane by lane are calls: inlined they take compilers long.
+#define EP_CALL static __attribute__((noinline, unused))
+#define EP_EACH for (int i = 0; i < EP_LANES; ++i)
+typedef int8_t ep_v_i8 __attribute__((vector_size(EP_LANES)));
+typedef int16_t ep_v_i16 __attribute__((vector_size(2 * EP_LANES)));
+typedef int32_t ep_v_i32 __attribute__((vector_size(4 * EP_LANES)));
+typedef int64_t ep_v_i64 __attribute__((vector_size(8 * EP_LANES)));
+typedef uint8_t ep_v_u8 __attribute__((vector_size(EP_LANES)));
+typedef uint16_t ep_v_u16 __attribute__((vector_size(2 * EP_LANES)));
+typedef uint32_t ep_v_u32 __attribute__((vector_size(4 * EP_LANES)));
+typedef uint64_t ep_v_u64 __attribute__((vector_size(8 * EP_LANES)));
+typedef float ep_v_f32 __attribute__((vector_size(4 * EP_LANES)));
+typedef double ep_v_f64 __attribute__((vector_size(8 * EP_LANES)));
+static const ep_v_i32 ep_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+// True in the first n lanes.
+EP_INLINE ep_v_i32 ep_first(int64_t n) { return ep_numbers < (int32_t)n; }
+EP_INLINE int ep_all(ep_v_i32 m) {
+  int32_t r = -1;
+  EP_EACH r &= m[i];
+  return r != 0;
+}
+#if defined(__clang__)
+#define EP_STORE_FAR(p, r) __builtin_nontemporal_store(r, (__typeof__(r)*)(p));
+#elif defined(__AVX512F__)
+typedef long long ep_far __attribute__((vector_size(64)));
+#define EP_STORE_FAR(p, r)                                                             \
+  if (sizeof(r) % 64 == 0) {                                                           \
+    ep_far far_parts[(sizeof(r) + 63) / 64];                                           \
+    __builtin_memcpy(far_parts, &(r), sizeof(r));                                      \
+    for (unsigned long k = 0; k < sizeof(r) / 64; ++k) {                               \
+      __builtin_ia32_movntdq512((ep_far*)(p) + k, far_parts[k]);                       \
+    }                                                                                  \
+  } else {                                                                             \
+    __builtin_memcpy(p, &(r), sizeof(r));                                              \
+  }
+#elif defined(__AVX__)
+typedef long long ep_far __attribute__((vector_size(32)));
+#define EP_STORE_FAR(p, r)                                                             \
+  if (sizeof(r) % 32 == 0) {                                                           \
+    ep_far far_parts[(sizeof(r) + 31) / 32];                                           \
+    __builtin_memcpy(far_parts, &(r), sizeof(r));                                      \
+    for (unsigned long k = 0; k < sizeof(r) / 32; ++k) {                               \
+      __builtin_ia32_movntdq256((ep_far*)(p) + k, far_parts[k]);                       \
+    }                                                                                  \
+  } else {                                                                             \
+    __builtin_memcpy(p, &(r), sizeof(r));                                              \
+  }
+#else
+#define EP_STORE_FAR(p, r) __builtin_memcpy(p, &(r), sizeof(r));
+#endif
+#if defined(__x86_64__)
+#define EP_FENCE __builtin_ia32_sfence();
+#else
+#define EP_FENCE
+#endif
+EP_INLINE int64_t ep_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+EP_INLINE int64_t ep_floor_rest(int64_t a, int64_t b) { return a - b * ep_floor_quotient(a, b); }
+EP_INLINE int64_t ep_least(int64_t a, int64_t b) { return a < b ? a : b; }
+EP_INLINE int64_t ep_most(int64_t a, int64_t b) { return a < b ? b : a; }
+#if defined(__clang__)
+#define EP_FUSED _Pragma("clang fp contract(fast)")
+#endif
+)C";
+
+// Every dtype has these.
+constexpr std::string_view kAny =
+    R"C(EP_INLINE $V ep_splat_$s($S x) { return ($V){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+EP_INLINE $V ep_select_$s($M m, $V x, $V y) { return ($V)((m & ($M)x) | (~m & ($M)y)); }
+EP_INLINE $M ep_same_$s($M m) { return m; }
+EP_INLINE $M ep_land_$s($M x, $M y) { return x & y; }
+EP_INLINE $M ep_lor_$s($M x, $M y) { return x | y; }
+EP_INLINE $M ep_lxor_$s($M x, $M y) { return x ^ y; }
+EP_INLINE $M ep_lnot_$s($M x) { return ~x; }
+)C";
+
+constexpr std::string_view kNumeric = R"C(#define ep_lit_$s(x) ep_splat_$s(($S)(x))
+EP_INLINE $M ep_eq_$s($V x, $V y) { return x == y; }
+EP_INLINE $M ep_ne_$s($V x, $V y) { return x != y; }
+EP_INLINE $M ep_lt_$s($V x, $V y) { return x < y; }
+EP_INLINE $M ep_le_$s($V x, $V y) { return x <= y; }
+EP_INLINE $M ep_gt_$s($V x, $V y) { return x > y; }
+EP_INLINE $M ep_ge_$s($V x, $V y) { return x >= y; }
+EP_INLINE $M ep_truth_$s($V x) { return x != ($V){}; }
+EP_INLINE $V ep_shift_lanes_$s($V x, int by) {
+  $V r;
+  EP_EACH r[i] = x[i ^ by];
+  return r;
+}
+)C";
+
+constexpr std::string_view kBool = R"C(#define ep_lit_$s(x) ep_splat_$s((x) ? -1 : 0)
+EP_INLINE $M ep_eq_$s($V x, $V y) { return ~(x ^ y); }
+EP_INLINE $M ep_ne_$s($V x, $V y) { return x ^ y; }
+EP_INLINE $M ep_truth_$s($V x) { return x; }
+EP_INLINE $V ep_bit_and_$s($V x, $V y) { return x & y; }
+EP_INLINE $V ep_bit_or_$s($V x, $V y) { return x | y; }
+EP_INLINE $V ep_bit_xor_$s($V x, $V y) { return x ^ y; }
+EP_INLINE $V ep_bit_not_$s($V x) { return ~x; }
+EP_INLINE $V ep_shift_lanes_$s($V x, int by) {
+  $V r;
+  EP_EACH r[i] = x[i ^ by];
+  return r;
+}
+)C";
+
+constexpr std::string_view kFloat = R"C(EP_INLINE $V ep_add_$s($V x, $V y) { return x + y; }
+EP_INLINE $V ep_sub_$s($V x, $V y) { return x - y; }
+EP_INLINE $V ep_mul_$s($V x, $V y) { return x * y; }
+EP_INLINE $V ep_div_$s($V x, $V y) { return x / y; }
+EP_INLINE $V ep_neg_$s($V x) { return -x; }
+EP_INLINE $V ep_lowest_$s(void) { return ep_lit_$s(-__builtin_inff()); }
+EP_INLINE $V ep_highest_$s(void) { return ep_lit_$s(__builtin_inff()); }
+EP_INLINE $M ep_isnan_$s($V x) { return x != x; }
+EP_INLINE $V ep_min_$s($V x, $V y) { return ep_select_$s((x < y) | (x != x), x, y); }
+EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s((x > y) | (x != x), x, y); }
+EP_INLINE $V ep_abs_$s($V x) { return ($V)(($M)x & ~($M)ep_lit_$s(-0.0)); }
+EP_INLINE $V ep_sign_of_$s($V x, $V y) {
+  const $M sign = ($M)ep_lit_$s(-0.0);
+  return ($V)((($M)x & ~sign) | (($M)y & sign));
+}
+EP_INLINE $M ep_isinf_$s($V x) { return ep_abs_$s(x) == ep_highest_$s(); }
+EP_INLINE $V ep_sqrt_$s($V x) {
+  $V r;
+  EP_EACH r[i] = __builtin_sqrt$f(x[i]);
+  return r;
+}
+#if defined(__clang__)
+EP_INLINE $V ep_fma_$s($V x, $V y, $V z) {
+  EP_FUSED
+  return x * y + z;
+}
+#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+EP_INLINE $V ep_fma_$s($V x, $V y, $V z) {
+  $V r;
+  EP_EACH r[i] = __builtin_fma$f(x[i], y[i], z[i]);
+  return r;
+}
+#else
+EP_INLINE $V ep_fma_$s($V x, $V y, $V z) { return x * y + z; }
+#endif
+// Adding and subtracting a great number leaves the nearest whole one, half to even; greater numbers are whole.
+EP_INLINE $V ep_rint_$s($V x) {
+  const $V great = ep_sign_of_$s(ep_lit_$s($G), x);
+  const $V r = ep_sign_of_$s((x + great) - great, x);
+  return ep_select_$s(ep_abs_$s(x) < ep_lit_$s($G), r, x);
+}
+EP_INLINE $V ep_floor_$s($V x) {
+  const $V r = ep_rint_$s(x);
+  return ep_sign_of_$s(ep_select_$s(r > x, r - ep_lit_$s(1), r), x);
+}
+EP_INLINE $V ep_ceil_$s($V x) {
+  const $V r = ep_rint_$s(x);
+  return ep_sign_of_$s(ep_select_$s(r < x, r + ep_lit_$s(1), r), x);
+}
+EP_INLINE $V ep_trunc_$s($V x) { return ep_sign_of_$s(ep_floor_$s(ep_abs_$s(x)), x); }
+)C";
+
+// Functions of C's library, lane by lane.
+constexpr std::string_view kLibraryUnary[] = {"expm1", "log2", "log10", "sin",   "cos",   "tan",   "asin", "acos",
+                                              "atan",  "sinh", "cosh",  "asinh", "acosh", "atanh", "erfc", "lgamma"};
+constexpr std::string_view kLibraryUnaryF64[] = {"exp", "log", "log1p", "tanh", "erf"};
+constexpr std::string_view kUnaryText = R"C($S $n$f($S);
+EP_CALL $V ep_$n_$s($V x) {
+  $V r;
+  EP_EACH r[i] = $n$f(x[i]);
+  return r;
+}
+)C";
+
+constexpr std::string_view kFloatPairs = R"C($S pow$f($S, $S);
+$S fmod$f($S, $S);
+EP_CALL $V ep_pow_$s($V x, $V y) {
+  $V r;
+  EP_EACH r[i] = pow$f(x[i], y[i]);
+  return r;
+}
+EP_CALL $V ep_fmod_$s($V x, $V y) {
+  $V r;
+  EP_EACH r[i] = fmod$f(x[i], y[i]);
+  return r;
+}
+EP_CALL $V ep_mod_$s($V x, $V y) {
+  const $V rest = ep_fmod_$s(x, y);
+  const $V moved = ep_select_$s((rest < ($V){}) ^ (y < ($V){}), rest + y, rest);
+  return ep_select_$s(rest == ($V){}, ep_sign_of_$s(($V){}, y), moved);
+}
+// As in Python: subtracts the remainder before it divides, so that rounding of x / y cannot step over an integer.
+EP_CALL $V ep_floor_div_$s($V x, $V y) {
+  const $V rest = ep_fmod_$s(x, y);
+  $V q = (x - rest) / y;
+  q = ep_select_$s((rest != ($V){}) & ((rest < ($V){}) ^ (y < ($V){})), q - ep_lit_$s(1), q);
+  $V whole = ep_floor_$s(q);
+  whole = ep_select_$s(q - whole > ep_lit_$s(0.5), whole + ep_lit_$s(1), whole);
+  whole = ep_select_$s(q == ($V){}, ep_sign_of_$s(($V){}, x / y), whole);
+  return ep_select_$s(y == ($V){}, x / y, whole);
+}
+)C";
+
+constexpr std::string_view kF32 =
+    R"C(EP_INLINE ep_v_f32 ep_p_f32(ep_v_f32 p, ep_v_f32 x, float c) { return ep_fma_f32(p, x, ep_lit_f32(c)); }
+// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2.
+EP_INLINE ep_v_f32 ep_exp_tail_f32(ep_v_f32 r) {
+  ep_v_f32 p = ep_lit_f32(1.9875691500e-4);
+  p = ep_p_f32(p, r, 1.3981999507e-3f);
+  p = ep_p_f32(p, r, 8.3334519073e-3f);
+  p = ep_p_f32(p, r, 4.1665795894e-2f);
+  p = ep_p_f32(p, r, 1.6666665459e-1f);
+  return ep_p_f32(p, r, 5.0000001201e-1f);
+}
+// Below and above bounds a bound; NaN stays.
+#if defined(__AVX512F__) && !defined(__clang__)
+EP_INLINE ep_v_f32 ep_clip_f32(ep_v_f32 x, float lo, float hi) {
+  const ep_v_f32 least = __builtin_ia32_maxps512_mask(ep_splat_f32(lo), x, x, (uint16_t)-1, 4);
+  return __builtin_ia32_minps512_mask(ep_splat_f32(hi), least, x, (uint16_t)-1, 4);
+}
+#else
+EP_INLINE ep_v_f32 ep_clip_f32(ep_v_f32 x, float lo, float hi) {
+  const ep_v_f32 least = ep_select_f32(x < ep_splat_f32(lo), ep_splat_f32(lo), x);
+  return ep_select_f32(least > ep_splat_f32(hi), ep_splat_f32(hi), least);
+}
+#endif
+// exp(x - n ln 2) for the whole number n nearest to x / ln 2. Adding 1.5 * 2^23 leaves n in the low bits of `shifted`.
+EP_INLINE ep_v_f32 ep_exp_rest_f32(ep_v_f32 x, ep_v_f32* shifted) {
+  *shifted = ep_fma_f32(x, ep_lit_f32(1.44269504088896341), ep_lit_f32(12582912.0));
+  const ep_v_f32 n = *shifted - ep_lit_f32(12582912.0);
+  ep_v_f32 r = ep_fma_f32(n, ep_lit_f32(-0.693359375), x);
+  r = ep_fma_f32(n, ep_lit_f32(2.12194440e-4), r);
+  return ep_fma_f32(ep_exp_tail_f32(r), r * r, r) + ep_lit_f32(1);
+}
+// exp for arguments within [-86, 88].
+EP_INLINE ep_v_f32 ep_exp_near_f32(ep_v_f32 x) {
+  ep_v_f32 shifted;
+  const ep_v_f32 y = ep_exp_rest_f32(x, &shifted);
+  return (ep_v_f32)((ep_v_i32)y + ((ep_v_i32)shifted << 23));
+}
+EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
+  ep_v_f32 shifted;
+  const ep_v_f32 y = ep_exp_rest_f32(ep_clip_f32(x, -150.0f, 130.0f), &shifted);
+#if defined(__AVX512F__)
+  // One instruction multiplies by 2^n, however far n goes.
+  return __builtin_ia32_scalefps512_mask(y, shifted - ep_lit_f32(12582912.0), y, (uint16_t)-1, 4);
+#else
+  // In two factors, so that a denormal result is rounded once.
+  const ep_v_i32 n = (ep_v_i32)shifted - 0x4b400000;
+  const ep_v_i32 half = n >> 1;
+  return y * (ep_v_f32)((half + 127) << 23) * (ep_v_f32)((n - half + 127) << 23);
+#endif
+}
+EP_INLINE ep_v_f32 ep_log_f32(ep_v_f32 x) {
+  const ep_v_i32 denormal = x < ep_lit_f32(1.17549435e-38f);
+  const ep_v_f32 normal = ep_select_f32(denormal, x * ep_lit_f32(33554432.0), x);
+  const ep_v_i32 shifted = (ep_v_i32)normal + (0x3f800000 - 0x3f3504f3);
+  const ep_v_f32 exponent = __builtin_convertvector((shifted >> 23) - 127, ep_v_f32);
+  const ep_v_f32 f = (ep_v_f32)((shifted & 0x007fffff) + 0x3f3504f3) - ep_lit_f32(1);
+  const ep_v_f32 e = exponent - ep_select_f32(denormal, ep_lit_f32(25), ep_lit_f32(0));
+  const ep_v_f32 z = f * f;
+  ep_v_f32 p = ep_lit_f32(7.0376836292e-2);
+  p = ep_p_f32(p, f, -1.1514610310e-1f);
+  p = ep_p_f32(p, f, 1.1676998740e-1f);
+  p = ep_p_f32(p, f, -1.2420140846e-1f);
+  p = ep_p_f32(p, f, 1.4249322787e-1f);
+  p = ep_p_f32(p, f, -1.6668057665e-1f);
+  p = ep_p_f32(p, f, 2.0000714765e-1f);
+  p = ep_p_f32(p, f, -2.4999993993e-1f);
+  p = ep_p_f32(p, f, 3.3333331174e-1f);
+  const ep_v_f32 rest = p * f * z - z * ep_lit_f32(0.5);
+  const ep_v_f32 low = ep_fma_f32(e, ep_lit_f32(-2.12194440e-4), rest);
+  ep_v_f32 y = ep_fma_f32(e, ep_lit_f32(0.693359375), low + f);
+  y = ep_select_f32(x == ep_highest_f32(), x, y);
+  y = ep_select_f32(x == ep_lit_f32(0), ep_lowest_f32(), y);
+  y = ep_select_f32(x < ep_lit_f32(0), ep_lit_f32(__builtin_nanf("")), y);
+  return ep_select_f32(x != x, x, y);
+}
+EP_INLINE ep_v_f32 ep_log1p_f32(ep_v_f32 x) {
+  // log(u) x / (u - 1) corrects the rounding of u = 1 + x (Kahan; Higham, Accuracy and Stability, 1.14.1).
+  const ep_v_f32 one = ep_lit_f32(1);
+  const ep_v_f32 u = one + x;
+  const ep_v_f32 y = ep_log_f32(u) * (x / (u - one));
+  return ep_select_f32((u == one) | (x == ep_highest_f32()), x, y);
+}
+EP_INLINE ep_v_f32 ep_tanh_f32(ep_v_f32 x) {
+  const ep_v_f32 a = ep_abs_f32(x);
+  const ep_v_f32 m = ep_clip_f32(a, 0.0f, 10.0f);
+  const ep_v_f32 z = x * x;
+  ep_v_f32 p = ep_lit_f32(-5.70498872745e-3);
+  p = ep_p_f32(p, z, 2.06390887954e-2f);
+  p = ep_p_f32(p, z, -5.37397155531e-2f);
+  p = ep_p_f32(p, z, 1.33314422036e-1f);
+  p = ep_p_f32(p, z, -3.33332819422e-1f);
+  const ep_v_f32 small = ep_fma_f32(p * z, x, x);
+  const ep_v_f32 large = ep_lit_f32(1) - ep_lit_f32(2) / (ep_exp_near_f32(m + m) + ep_lit_f32(1));
+  const ep_v_f32 y = ep_sign_of_f32(ep_select_f32(a < ep_lit_f32(0.625), small, large), x);
+  return ep_select_f32(x != x, x, y);
+}
+EP_INLINE ep_v_f32 ep_erf_f32(ep_v_f32 x) {
+  const ep_v_f32 a = ep_abs_f32(x);
+  const ep_v_f32 t = ep_clip_f32(a, 0.0f, 4.0f);
+  const ep_v_f32 s = t * t;
+  const ep_v_f32 u = ep_fma_f32(ep_lit_f32(-3.88396438e-3), t, ep_lit_f32(2.42546219e-2));
+  ep_v_f32 p = ep_fma_f32(ep_lit_f32(-1.72853470e-5), t, ep_lit_f32(3.83197126e-4));
+  p = ep_fma_f32(p, s, u);
+  p = ep_p_f32(p, t, -1.06777877e-1f);
+  p = ep_p_f32(p, t, -6.34846687e-1f);
+  p = ep_p_f32(p, t, -1.28717512e-1f);
+  p = ep_fma_f32(p, t, -t);
+  const ep_v_f32 large = ep_lit_f32(1) - ep_exp_near_f32(p);
+  ep_v_f32 q = ep_lit_f32(-5.96761703e-4);
+  q = ep_p_f32(q, s, 4.99119423e-3f);
+  q = ep_p_f32(q, s, -2.67681349e-2f);
+  q = ep_p_f32(q, s, 1.12819925e-1f);
+  q = ep_p_f32(q, s, -3.76125336e-1f);
+  q = ep_p_f32(q, s, 1.28379166e-1f);
+  const ep_v_f32 small = ep_fma_f32(q, t, t);
+  const ep_v_f32 y = ep_sign_of_f32(ep_select_f32(t > ep_lit_f32(0.921875), large, small), x);
+  return ep_select_f32(x != x, x, y);
+}
+)C";
+
+constexpr std::string_view kInteger = R"C(EP_INLINE $V ep_wrap_$s($V x) { return $X; }
+EP_INLINE $V ep_add_$s($V x, $V y) { return ep_wrap_$s(($V)(($UV)x + ($UV)y)); }
+EP_INLINE $V ep_sub_$s($V x, $V y) { return ep_wrap_$s(($V)(($UV)x - ($UV)y)); }
+EP_INLINE $V ep_mul_$s($V x, $V y) { return ep_wrap_$s(($V)(($UV)x * ($UV)y)); }
+EP_INLINE $V ep_neg_$s($V x) { return ep_wrap_$s(($V)(-($UV)x)); }
+EP_INLINE $V ep_abs_$s($V x) { return ep_select_$s(x < ($V){}, ep_neg_$s(x), x); }
+EP_INLINE $V ep_min_$s($V x, $V y) { return ep_select_$s(x < y, x, y); }
+EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s(x > y, x, y); }
+EP_INLINE $V ep_lowest_$s(void) { return ep_lit_$s($L); }
+EP_INLINE $V ep_highest_$s(void) { return ep_lit_$s($H); }
+EP_INLINE $V ep_fma_$s($V x, $V y, $V z) { return ep_add_$s(ep_mul_$s(x, y), z); }
+EP_INLINE $M ep_isnan_$s($V x) { return ($M)(x ^ x); }
+EP_INLINE $M ep_isinf_$s($V x) { return ($M)(x ^ x); }
+EP_INLINE $V ep_floor_$s($V x) { return x; }
+EP_INLINE $V ep_ceil_$s($V x) { return x; }
+EP_INLINE $V ep_trunc_$s($V x) { return x; }
+EP_INLINE $V ep_rint_$s($V x) { return x; }
+EP_INLINE $V ep_bit_and_$s($V x, $V y) { return x & y; }
+EP_INLINE $V ep_bit_or_$s($V x, $V y) { return x | y; }
+EP_INLINE $V ep_bit_xor_$s($V x, $V y) { return x ^ y; }
+EP_INLINE $V ep_bit_not_$s($V x) { return ep_wrap_$s(~x); }
+EP_CALL $V ep_shl_$s($V x, $V y) {
+  $V r;
+  EP_EACH r[i] = y[i] < 0 || y[i] >= $W ? 0 : ($S)(($U)x[i] << y[i]);
+  return ep_wrap_$s(r);
+}
+EP_CALL $V ep_shr_$s($V x, $V y) {
+  $V r;
+  EP_EACH r[i] = y[i] < 0 || y[i] >= $W ? (x[i] < 0 ? ($S)-1 : 0) : x[i] >> y[i];
+  return r;
+}
+// Where a division faults the quotient is 0 and nothing traps.
+EP_INLINE int ep_is_bad_$s($S x, $S y) { return y == 0 || ($N && y == ($S)-1 && x == ($S)$L); }
+EP_CALL $V ep_div_$s($V x, $V y) {
+  $V r;
+  EP_EACH r[i] = ep_is_bad_$s(x[i], y[i]) ? 0 : x[i] / y[i];
+  return r;
+}
+EP_CALL $V ep_fmod_$s($V x, $V y) {
+  $V r;
+  EP_EACH r[i] = ep_is_bad_$s(x[i], y[i]) ? 0 : x[i] % y[i];
+  return r;
+}
+EP_CALL $V ep_mod_$s($V x, $V y) {
+  const $V r = ep_fmod_$s(x, y);
+  return ep_select_$s((r != ($V){}) & ((r < ($V){}) ^ (y < ($V){})), r + y, r);
+}
+EP_CALL $V ep_floor_div_$s($V x, $V y) {
+  $V r;
+  EP_EACH {
+    if (ep_is_bad_$s(x[i], y[i])) {
+      r[i] = 0;
+    } else {
+      r[i] = x[i] / y[i] - (x[i] % y[i] != 0 && (x[i] < 0) != (y[i] < 0));
+    }
+  }
+  return r;
+}
+EP_CALL $V ep_pow_$s($V x, $V y) {
+  $V r = ep_lit_$s(1);
+  EP_EACH {
+    $U base = ($U)x[i], power = 1;
+    if ($N && y[i] < 0) {
+      r[i] = x[i] == 1 ? 1 : x[i] == ($S)-1 ? ((y[i] & 1) != 0 ? x[i] : 1) : 0;
+      continue;
+    }
+    for ($U rest = ($U)y[i]; rest != 0; rest >>= 1) {
+      if ((rest & 1) != 0) power *= base;
+      base *= base;
+    }
+    r[i] = ($S)power;
+  }
+  return ep_wrap_$s(r);
+}
+EP_CALL $V ep_gcd_$s($V x, $V y) {
+  $V r;
+  EP_EACH {
+    $U a = x[i] < 0 ? ($U)0 - ($U)x[i] : ($U)x[i];
+    $U b = y[i] < 0 ? ($U)0 - ($U)y[i] : ($U)y[i];
+    while (b != 0) {
+      const $U rest = a % b;
+      a = b;
+      b = rest;
+    }
+    r[i] = ($S)a;
+  }
+  return ep_wrap_$s(r);
+}
+)C";
+
+// Of a memory type: `$K` its vector, `$m` one of its elements, `$t` its dtype.
+constexpr std::string_view kMemory = R"C(EP_INLINE $V ep_load_$t(const $m* p) {
+  $K r;
+  __builtin_memcpy(&r, p, sizeof(r));
+  return ep_take_$t(r);
+}
+EP_INLINE $V ep_load_part_$t(const $m* p, int64_t n) {
+  $K r = {};
+  __builtin_memcpy(&r, p, (unsigned long)n * sizeof(*p));
+  return ep_take_$t(r);
+}
+EP_INLINE $V ep_load_one_$t(const $m* p) { return ep_take_$t(($K){*p, *p, *p, *p, *p, *p, *p, *p, *p, *p, *p, *p, *p, *p, *p, *p}); }
+EP_INLINE $V ep_gather_$t(const $m* p, int64_t step, int64_t n) {
+  $K r = {};
+  for (int64_t i = 0; i < n; ++i) r[i] = p[i * step];
+  return ep_take_$t(r);
+}
+EP_INLINE void ep_store_$t($m* p, $V x) {
+  const $K r = ep_give_$t(x);
+  __builtin_memcpy(p, &r, sizeof(r));
+}
+// Past the cache, where `far` says so and the address is that of a whole line.
+EP_INLINE void ep_store_far_$t($m* p, $V x, int far) {
+  const $K r = ep_give_$t(x);
+  if (far && ((uint64_t)p & (sizeof(r) - 1)) == 0) {
+    EP_STORE_FAR(p, r)
+  } else {
+    __builtin_memcpy(p, &r, sizeof(r));
+  }
+}
+EP_INLINE void ep_store_part_$t($m* p, $V x, int64_t n) {
+  const $K r = ep_give_$t(x);
+  __builtin_memcpy(p, &r, (unsigned long)n * sizeof(*p));
+}
+EP_INLINE void ep_scatter_$t($m* p, int64_t step, $V x, int64_t n) {
+  const $K r = ep_give_$t(x);
+  for (int64_t i = 0; i < n; ++i) p[i * step] = r[i];
+}
+)C";
+
+constexpr std::string_view kTakeF16 = R"C(EP_INLINE ep_v_f32 ep_take_f16(ep_v_u16 h) {
+  const ep_v_i32 x = __builtin_convertvector(h, ep_v_i32);
+  const ep_v_i32 a = x & 0x7fff;
+  const ep_v_f32 scaled = (ep_v_f32)(a << 13) * ep_splat_f32(0x1p112f);
+  const ep_v_i32 special = (a << 13) | 0x7f800000;
+  const ep_v_i32 bits = ((a >= 0x7c00) & special) | (~(a >= 0x7c00) & (ep_v_i32)scaled);
+  return (ep_v_f32)(bits | ((a > 0x7c00) & 0x400000) | ((x & 0x8000) << 16));
+}
+EP_INLINE ep_v_u16 ep_give_f16(ep_v_f32 x) {
+  const ep_v_i32 bits = (ep_v_i32)x;
+  const ep_v_i32 sign = (bits >> 16) & 0x8000;
+  const ep_v_i32 a = bits & 0x7fffffff;
+  const ep_v_i32 small = (ep_v_i32)((ep_v_f32)a + ep_splat_f32(0.5f)) - 0x3f000000;
+  const ep_v_i32 normal = (a + (((a >> 13) & 1) + 0xfff) + (int32_t)0xc8000000) >> 13;
+  const ep_v_i32 is_small = a < 0x38800000;
+  ep_v_i32 h = (is_small & small) | (~is_small & normal);
+  h = ((a >= 0x477ff000) & 0x7c00) | (~(a >= 0x477ff000) & h);
+  h = ((a > 0x7f800000) & 0x7e00) | (~(a > 0x7f800000) & h);
+  return __builtin_convertvector(h | sign, ep_v_u16);
+}
+)C";
+
+constexpr std::string_view kTakeBf16 = R"C(EP_INLINE ep_v_f32 ep_take_bf16(ep_v_u16 h) {
+  return (ep_v_f32)(__builtin_convertvector(h, ep_v_u32) << 16);
+}
+EP_INLINE ep_v_u16 ep_give_bf16(ep_v_f32 x) {
+  const ep_v_u32 bits = (ep_v_u32)x;
+  const ep_v_u32 nan = (bits >> 16) | 0x7fc0;
+  const ep_v_u32 rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const ep_v_u32 is_nan = (ep_v_u32)(x != x);
+  return __builtin_convertvector((is_nan & (nan & 0xffc0)) | (~is_nan & rounded), ep_v_u16);
+}
+)C";
+
+std::string replaced(std::string_view text,
+                     std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
+  std::string result;
+  while (!text.empty()) {
+    bool found = false;
+    if (text.front() == '$') {
+      for (const auto& word : words) {
+        if (!text.substr(1).starts_with(word.first)) continue;
+        result += word.second;
+        text.remove_prefix(1 + word.first.size());
+        found = true;
+        break;
+      }
+    }
+    if (found) continue;
+    result += text.front();
+    text.remove_prefix(1);
+  }
+  return result;
+}
+
+std::string for_dtype(std::string_view text, DType dtype) {
+  const CType type = c_type(dtype);
+  const int bits = dtype_info(dtype).bits;
+  const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
+  const int lane_bits = bits == 64 ? 64 : 32;
+  const std::string unsigned_vector = fmt::format("ep_v_u{}", lane_bits);
+  std::string wrap = "x";
+  if (bits < 32) {
+    wrap = is_signed ? fmt::format("(x << {}) >> {}", 32 - bits, 32 - bits)
+                     : fmt::format("x & {}u", (uint64_t{1} << bits) - 1);
+  }
+  const uint64_t most = (bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1) >> (is_signed ? 1 : 0);
+  const char* ending = bits == 64 ? (is_signed ? "ll" : "ull") : (is_signed ? "" : "u");
+  const std::string highest = fmt::format("{}{}", most, ending);
+  const std::string lowest = is_signed ? fmt::format("(-{}{} - 1)", most, ending) : "0";
+  const std::string width = fmt::format("{}", bits);
+  return replaced(text, {{"s", dtype_name(dtype)},
+                         {"S", type.scalar},
+                         {"V", type.vector},
+                         {"M", type.mask},
+                         {"UV", unsigned_vector},
+                         {"U", type.unsigned_lane},
+                         {"W", width},
+                         {"X", wrap},
+                         {"L", lowest},
+                         {"H", highest},
+                         {"N", is_signed ? "1" : "0"},
+                         {"f", dtype == DType::f32 ? "f" : ""},
+                         {"G", dtype == DType::f32 ? "8388608.0f" : "4503599627370496.0"}});
+}
+
+std::string library_function(std::string_view name, DType dtype) {
+  return for_dtype(replaced(kUnaryText, {{"n", name}}), dtype);
+}
+
+}  // namespace
+
+CType c_type(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32: return {"float", "ep_v_f32", "ep_v_i32", "uint32_t"};
+    case DType::f64: return {"double", "ep_v_f64", "ep_v_i64", "uint64_t"};
+    case DType::i64: return {"int64_t", "ep_v_i64", "ep_v_i64", "uint64_t"};
+    case DType::u64: return {"uint64_t", "ep_v_u64", "ep_v_i64", "uint64_t"};
+    case DType::u8:
+    case DType::u16:
+    case DType::u32: return {"uint32_t", "ep_v_u32", "ep_v_i32", "uint32_t"};
+    default: return {"int32_t", "ep_v_i32", "ep_v_i32", "uint32_t"};
+  }
+}
+
+std::string_view c_storage(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+    case DType::u8: return "uint8_t";
+    case DType::i8: return "int8_t";
+    case DType::i16: return "int16_t";
+    case DType::f16:
+    case DType::bf16:
+    case DType::u16: return "uint16_t";
+    default: return c_type(dtype).scalar;
+  }
+}
+
+std::string c_memory_vector(DType dtype) {
+  const std::string_view scalar = c_storage(dtype);
+  if (scalar == "float" || scalar == "double") return std::string(c_type(dtype).vector);
+  return fmt::format("ep_v_{}{}", scalar[0], dtype_info(dtype).bits);
+}
+
+std::string_view prelude_c_types() { return kTypes; }
+
+std::string prelude_c(DType dtype) {
+  std::string text = for_dtype(kAny, dtype);
+  if (dtype == DType::boolean) return text + for_dtype(kBool, dtype);
+  text += for_dtype(kNumeric, dtype);
+  if (!is_floating(dtype)) return text + for_dtype(kInteger, dtype);
+  text += for_dtype(kFloat, dtype) + for_dtype(kFloatPairs, dtype);
+  for (const std::string_view name : kLibraryUnary) text += library_function(name, dtype);
+  if (dtype == DType::f32) return text + std::string(kF32);
+  for (const std::string_view name : kLibraryUnaryF64) text += library_function(name, dtype);
+  return text;
+}
+
+std::string prelude_c_memory(DType dtype) {
+  const std::string_view vector = c_type(dtype).vector;
+  const std::string_view name = dtype_name(dtype);
+  const std::string_view scalar = c_storage(dtype);
+  const std::string memory = c_memory_vector(dtype);
+  std::string text;
+  if (dtype == DType::f16) {
+    text = kTakeF16;
+  } else if (dtype == DType::bf16) {
+    text = kTakeBf16;
+  } else if (dtype == DType::boolean) {
+    text =
+        "EP_INLINE ep_v_i32 ep_take_bool(ep_v_u8 x) { return __builtin_convertvector(x, ep_v_i32) != 0; }\n"
+        "EP_INLINE ep_v_u8 ep_give_bool(ep_v_i32 x) { return __builtin_convertvector(x & 1, ep_v_u8); }\n";
+  } else {
+    text = replaced(
+        "EP_INLINE $V ep_take_$t($K x) { return __builtin_convertvector(x, $V); }\n"
+        "EP_INLINE $K ep_give_$t($V x) { return __builtin_convertvector(x, $K); }\n",
+        {{"V", vector}, {"K", memory}, {"t", name}});
+  }
+  return text + replaced(kMemory, {{"V", vector}, {"K", memory}, {"m", scalar}, {"t", name}});
+}
+
+std::string prelude_c_cast(DType from, DType to) {
+  const auto is_narrow = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
+  const CType source = c_type(from);
+  const CType target = c_type(to);
+  std::string body;
+  if (from == DType::boolean) {
+    body =
+        to == DType::boolean ? "return x;" : fmt::format("return __builtin_convertvector(x & 1, {});", target.vector);
+  } else if (to == DType::boolean) {
+    body = fmt::format("return __builtin_convertvector(x != ({}){{}}, ep_v_i32);", source.vector);
+  } else if (is_floating(from) && !is_floating(to)) {
+    // Toward zero; what is beyond the type becomes its nearest number, NaN becomes 0.
+    const int bits = dtype_info(to).bits;
+    const bool is_signed = dtype_info(to).type_class == DTypeClass::INT;
+    const std::string high = fmt::format("0x1p{}", is_signed ? bits - 1 : bits);
+    const std::string low = is_signed ? "-" + high : "0.0";
+    const std::string highest = for_dtype("$H", to);
+    const std::string lowest = for_dtype("$L", to);
+    body = fmt::format(
+        "{} r;\n  EP_EACH r[i] = x[i] >= {} ? ({}){} : x[i] > {} ? ({})x[i] : x[i] <= {} ? ({}){} : 0;\n  return r;",
+        target.vector, high, target.scalar, highest, low, target.scalar, low, target.scalar, lowest);
+  } else if (is_narrow(to)) {
+    std::string number = "x";
+    if (source.vector != "ep_v_f32") {
+      // Rounded to odd, so that rounding again rounds right (Boldo and Melquiond, Emulation of FMA).
+      body =
+          "const ep_v_f64 w = __builtin_convertvector(x, ep_v_f64);\n"
+          "  ep_v_f32 f = __builtin_convertvector(w, ep_v_f32);\n"
+          "  EP_EACH {\n"
+          "    union { float f; int32_t i; } u = {f[i]};\n"
+          "    if ((double)u.f != w[i] && w[i] == w[i] && (u.i & 1) == 0) {\n"
+          "      u.i += (w[i] > (double)u.f) == (u.i >= 0) ? 1 : -1;\n"
+          "      f[i] = u.f;\n"
+          "    }\n"
+          "  }\n  ";
+      number = "f";
+    }
+    body += fmt::format("return ep_take_{}(ep_give_{}({}));", dtype_name(to), dtype_name(to), number);
+  } else if (!is_floating(to) && dtype_info(to).bits < 32) {
+    body = fmt::format("return ep_wrap_{}(__builtin_convertvector(x, {}));", dtype_name(to), target.vector);
+  } else {
+    body = fmt::format("return __builtin_convertvector(x, {});", target.vector);
+  }
+  return fmt::format("EP_INLINE {} ep_cast_{}_{}({} x) {{\n  {}\n}}\n", target.vector, dtype_name(from), dtype_name(to),
+                     source.vector, body);
+}
+
+std::string with_suffix(std::string_view text, std::string_view suffix) {
+  std::string result;
+  bool inside = false;  // of a word that starts with ep_
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    const char before = i == 0 ? ' ' : text[i - 1];
+    const bool starts = letter && !((before >= 'a' && before <= 'z') || (before >= '0' && before <= '9') ||
+                                    before == '_' || (before >= 'A' && before <= 'Z'));
+    if (starts) inside = text.substr(i).starts_with("ep_") && !text.substr(i).starts_with("ep_v_");
+    if (!letter && inside) {
+      result += '_';
+      result += suffix;
+      inside = false;
+    }
+    if (i < text.size()) result += c;
+  }
+  return result;
+}
+
+}  // namespace tenon::compiler

@@ -1,0 +1,63 @@
+// A kernel's text in C, compiled by the compiler that builds the tests and called as a provider calls it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/compiler/emit/emit.h"
+#include "core/compiler/loop/ir.h"
+
+namespace tenon::compiler {
+
+class Compiled {
+ public:
+  // Fails the test if the text does not compile.
+  explicit Compiled(const KernelText& text);
+  ~Compiled();
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+
+  bool ok() const { return function_ != nullptr; }
+  // The entry as another type of function.
+  template <class Function>
+  Function* symbol() const {
+    return reinterpret_cast<Function*>(function_);
+  }
+  // Runs all items in calls of `at_once` items, the last ones first.
+  void run(const std::vector<void*>& buffers, const std::vector<int64_t>& parameters, int64_t items,
+           int64_t at_once) const;
+
+ private:
+  using Entry = void(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local);
+
+  void* library_ = nullptr;
+  void* function_ = nullptr;
+  size_t local_bytes_;
+};
+
+// Memory for each buffer of a kernel. Inputs hold random numbers, none of them 0, outputs a pattern.
+class Memory {
+ public:
+  Memory(const Kernel& kernel, const std::vector<int64_t>& parameters, uint32_t seed);
+
+  std::vector<void*> addresses();
+  const std::vector<unsigned char>& bytes(size_t buffer) const { return buffers_[buffer]; }
+
+ private:
+  std::vector<std::vector<unsigned char>> buffers_;
+};
+
+// Whether the outputs of two runs agree: floats within `ulps` of their dtype or `absolute`, integers exactly.
+void expect_near(const Kernel& kernel, const Memory& expected, const Memory& actual, double ulps, double absolute,
+                 const std::string& what);
+
+// Runs `kernel` through the interpreter, and its text in C, for each list of parameters, and compares them.
+void expect_compiles(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
+                     double absolute);
+
+Kernel parsed(const std::string& text);
+
+}  // namespace tenon::compiler

@@ -1,0 +1,144 @@
+// The functions of the prelude in C against those of primitives/reference, over dense samples and at the edges.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "primitives/reference/scalar.h"
+#include "primitives/table/table.h"
+#include "primitives/text/format.h"
+#include "tests/unit/compiler/compiled.h"
+
+namespace tenon::compiler {
+namespace {
+
+// Arguments: the edges, and steps of equal factors of either sign.
+template <class T>
+std::vector<T> samples() {
+  std::vector<T> result;
+  for (const double edge : {0.0,  0.5,  0.625, 0.921875, 1.0,  1.5,   2.0,   2.5,   3.5,       4.0,       6.0, 10.0,
+                            20.0, 86.0, 87.5,  88.7,     89.0, 103.0, 104.0, 200.0, 8388607.5, 8388608.0, 1e30}) {
+    result.push_back(static_cast<T>(edge));
+    result.push_back(static_cast<T>(-edge));
+  }
+  for (const T edge : {std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(),
+                       std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::min()}) {
+    result.push_back(edge);
+    result.push_back(-edge);
+  }
+  for (double x = 1e-12; x < 1e5; x *= 1.0073) {
+    result.push_back(static_cast<T>(x));
+    result.push_back(static_cast<T>(-x));
+  }
+  while (result.size() % 16 != 0) result.push_back(T{1});
+  return result;
+}
+
+// How far `have` is from `want`, in units of the last place of T.
+template <class T>
+double distance(double want, T have) {
+  const T rounded = static_cast<T>(want);
+  if (std::isnan(want) || std::isnan(have)) return std::isnan(want) && std::isnan(have) ? 0 : 1e30;
+  if (std::isinf(rounded) || std::isinf(have)) return rounded == have ? 0 : 1e30;
+  const int exponent = std::max(std::ilogb(want == 0 ? 1e-300 : want), std::numeric_limits<T>::min_exponent - 1);
+  return std::abs(want - static_cast<double>(have)) / std::ldexp(1.0, exponent - std::numeric_limits<T>::digits + 1);
+}
+
+struct Bound {
+  const char* name;
+  double ulps;
+};
+
+template <class T>
+void expect_bounds(const std::vector<Bound>& bounds, const char* dtype) {
+  std::vector<T> x = samples<T>();
+  std::string text = fmt::format("kernel functions\naxis i 1\naxis j {0}\nin x {1} {0}\n", x.size(), dtype);
+  for (const Bound& bound : bounds) text += fmt::format("out y_{} {} {}\n", bound.name, dtype, x.size());
+  for (const Bound& bound : bounds) text += fmt::format("s_{0} = store y_{0}[j] at i j: {0}(x[j])\n", bound.name);
+  text += "loops\n  items i\n    vector j\n";
+  for (const Bound& bound : bounds) text += fmt::format("      s_{}\n", bound.name);
+  const Result<KernelText> made = emit_c(parsed(text));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const Compiled compiled(made.value());
+  ASSERT_TRUE(compiled.ok());
+  std::vector<std::vector<T>> results(bounds.size(), std::vector<T>(x.size(), T{77}));
+  std::vector<void*> buffers{x.data()};
+  for (std::vector<T>& result : results) buffers.push_back(result.data());
+  compiled.run(buffers, {}, 1, 1);
+  for (size_t b = 0; b < bounds.size(); ++b) {
+    const int32_t op = table::scalar_row(1, bounds[b].name)->id;
+    double worst = 0;
+    double at = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = reference::unary<double>(op, static_cast<double>(x[i]), 0, 0);
+      const double off = distance<T>(want, results[b][i]);
+      if (off > worst) at = static_cast<double>(x[i]);
+      worst = std::max(worst, off);
+    }
+    EXPECT_LE(worst, bounds[b].ulps) << dtype << " " << bounds[b].name << " of " << at;
+  }
+}
+
+// The bounds are those of tier full in accuracy.def.
+TEST(PreludeC, FunctionsOfF32KeepTheirBounds) {
+  expect_bounds<float>({{"exp", 4},   {"expm1", 4}, {"log", 4},    {"log1p", 4}, {"log2", 4},  {"log10", 4},
+                        {"sin", 4},   {"cos", 4},   {"tan", 4},    {"asin", 4},  {"acos", 4},  {"atan", 4},
+                        {"sinh", 4},  {"cosh", 4},  {"asinh", 4},  {"acosh", 4}, {"atanh", 4}, {"tanh", 4},
+                        {"erf", 4},   {"erfc", 23}, {"sqrt", 0.5}, {"floor", 0}, {"ceil", 0},  {"trunc", 0},
+                        {"round", 0}, {"neg", 0},   {"abs", 0},    {"sign", 0},  {"relu", 0},  {"reciprocal", 0.5}},
+                       "f32");
+}
+
+TEST(PreludeC, FunctionsOfF64KeepTheirBounds) {
+  expect_bounds<double>({{"exp", 4},
+                         {"log", 4},
+                         {"log1p", 4},
+                         {"tanh", 4},
+                         {"erf", 4},
+                         {"sin", 4},
+                         {"sqrt", 0.5},
+                         {"floor", 0},
+                         {"ceil", 0},
+                         {"trunc", 0},
+                         {"round", 0},
+                         {"abs", 0}},
+                        "f64");
+}
+
+// Every function of two arguments on some integers and floats, and casts among all dtypes.
+TEST(PreludeC, PairsOfNumbers) {
+  for (const std::string& dtype : {std::string("i8"), std::string("i64"), std::string("u32"), std::string("f32")}) {
+    const DType type = *dtype_from_name(dtype);
+    std::string text = fmt::format("kernel pairs\naxis i 1\naxis j 96\nin x {0} 96\nin z {0} 96\n", dtype);
+    std::string stages;
+    std::string loops = "loops\n  items i\n    vector j\n";
+    for (const table::ScalarRow& row : table::binary_rows()) {
+      if (!table::in_domain(row.domain, type) || row.name == "lcm") continue;
+      text += fmt::format("out y_{} {} 96\n", row.name, dtype_name(table::result_dtype(row, type)));
+      stages += fmt::format("s_{0} = store y_{0}[j] at i j: {0}(x[j], z[j])\n", row.name);
+      loops += fmt::format("      s_{}\n", row.name);
+    }
+    expect_compiles(parsed(text + stages + loops), {{}}, 16, is_floating(type) ? 1e-6 : 0);
+  }
+}
+
+TEST(PreludeC, CastsAmongAllDtypes) {
+  const std::vector<std::string> all = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
+                                        "u32",  "u64", "f16", "bf16", "f32", "f64"};
+  std::string text = "kernel casts\naxis i 1\naxis j 48\n";
+  std::string stages;
+  std::string loops = "loops\n  items i\n    vector j\n";
+  for (const std::string& from : all) text += fmt::format("in x_{0} {0} 48\n", from);
+  for (const std::string& from : all) {
+    for (const std::string& to : all) {
+      if (from == to) continue;
+      text += fmt::format("out y_{0}_{1} {1} 48\n", from, to);
+      stages += fmt::format("s_{0}_{1} = store y_{0}_{1}[j] at i j: {1}(x_{0}[j])\n", from, to);
+      loops += fmt::format("      s_{}_{}\n", from, to);
+    }
+  }
+  expect_compiles(parsed(text + stages + loops), {{}}, 0, 0);
+}
+
+}  // namespace
+}  // namespace tenon::compiler

@@ -1,0 +1,163 @@
+// Kernels without loops, scheduled for a CPU: the interpreter before and after, and the compiled text.
+#include "core/compiler/tactics/tactics.h"
+
+#include <gtest/gtest.h>
+
+#include "core/compiler/loop/interpret.h"
+#include "primitives/text/format.h"
+#include "tests/unit/compiler/compiled.h"
+
+namespace tenon::compiler {
+namespace {
+
+using Sizes = std::vector<std::vector<int64_t>>;
+
+// The loops that the kernel got, as text.
+std::string expect_schedules(const std::string& text, const Sizes& sizes, double ulps, double absolute = 0) {
+  const Kernel plain = parsed(text);
+  Kernel kernel = plain;
+  const Status status = schedule_for_cpu(&kernel);
+  EXPECT_TRUE(status.ok()) << status.message() << "\n" << text;
+  if (!status.ok()) return {};
+  const std::string scheduled = to_string(kernel);
+  EXPECT_EQ(to_string(parsed(scheduled)), scheduled);
+  for (const std::vector<int64_t>& parameters : sizes) {
+    Memory expected(plain, parameters, 7);
+    Memory actual(plain, parameters, 7);
+    const Status before = interpret(plain, parameters, expected.addresses());
+    EXPECT_TRUE(before.ok()) << before.message() << "\n" << text;
+    const Status after = interpret(kernel, parameters, actual.addresses());
+    EXPECT_TRUE(after.ok()) << after.message() << "\n" << scheduled;
+    expect_near(plain, expected, actual, 1, absolute, "interpreted " + plain.name);
+  }
+  expect_compiles(kernel, sizes, ulps, absolute);
+  if (testing::Test::HasFailure()) ADD_FAILURE() << scheduled;
+  return scheduled.substr(scheduled.find("loops\n"));
+}
+
+TEST(CpuTactics, RmsNormReadsRows) {
+  EXPECT_EQ(
+      expect_schedules("kernel rms_norm\nsize n in [0, 65536]\naxis i n\naxis r 100\nin x f32 100*n\nin w f32 100\n"
+                       "out y f32 100*n\n"
+                       "s = sum f32 at i over r: square(x[100*i + r])\n"
+                       "t = value f32 at i: rsqrt(add(div(s, 100:f32), 1e-06:f32))\n"
+                       "v = value f32 at i r: mul(x[100*i + r], t)\n"
+                       "u = store y[100*i + r] at i r: mul(v, w[r])\n",
+                       {{0}, {1}, {3}}, 8),
+      "loops\n  items i\n    vector r unroll 4\n      s\n    t\n    vector r unroll 4\n      v\n      u\n");
+}
+
+TEST(CpuTactics, SoftmaxKeepsExponentialsInARow) {
+  EXPECT_EQ(
+      expect_schedules("kernel softmax\nsize n in [0, 65536]\naxis i n\naxis r 50\nin x f32 50*n\nout y f32 50*n\n"
+                       "m = max f32 at i over r: x[50*i + r]\n"
+                       "d = value f32 at i r: sub(x[50*i + r], m)\n"
+                       "e = value f32 at i r: exp(d)\n"
+                       "s = sum f32 at i over r: e\n"
+                       "u = store y[50*i + r] at i r: div(e, s)\n",
+                       {{1}, {3}}, 16),
+      "loops\n  items i\n    vector r unroll 4\n      m\n    vector r unroll 2\n      d\n      e\n      s\n"
+      "    vector r unroll 4\n      u\n");
+}
+
+TEST(CpuTactics, ElementwiseIsFlat) {
+  EXPECT_EQ(expect_schedules("kernel gelu\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nin z f32 50*n\n"
+                             "out y f32 50*n\n"
+                             "u = store y[50*i + j] at i j: add(gelu(x[50*i + j]), z[50*i + j])\n",
+                             {{0}, {1}, {3}, {200}}, 8, 1e-6),
+            "loops\n  items i_j step 4096\n    vector i_j unroll 2\n      u\n");
+}
+
+TEST(CpuTactics, ABiasKeepsItsAxis) {
+  EXPECT_EQ(expect_schedules("kernel bias\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nin b f32 50\n"
+                             "out y f32 50*n\n"
+                             "u = store y[50*i + j] at i j: tanh(add(x[50*i + j], b[j]))\n",
+                             {{0}, {3}}, 8),
+            "loops\n  items i\n    vector j unroll 2\n      u\n");
+}
+
+TEST(CpuTactics, ColumnsAreSummedInBlocks) {
+  EXPECT_EQ(expect_schedules("kernel columns\nsize n in [0, 65536]\naxis j 1100\naxis r n\nin x f32 1100*n\n"
+                             "out y f32 1100\nout z f32 1100\n"
+                             "s = sum f32 at j over r: x[1100*r + j]\n"
+                             "m = max f32 at j over r: x[1100*r + j]\n"
+                             "t = store y[j] at j: mul(s, 2:f32)\n"
+                             "u = store z[j] at j: m\n",
+                             {{0}, {1}, {9}}, 64, 1e-5),
+            "loops\n  items j step 1024\n    serial r\n      vector j unroll 4\n        s\n        m\n"
+            "    vector j unroll 4\n      t\n      u\n");
+}
+
+TEST(CpuTactics, ColumnSoftmax) {
+  expect_schedules(
+      "kernel column_softmax\nsize n in [0, 65536]\naxis j 70\naxis r 9\nin x f32 630*n\n"
+      "axis b n\nout y f32 630*n\n"
+      "m = max f32 at b j over r: x[630*b + 70*r + j]\n"
+      "e = value f32 at b j r: exp(sub(x[630*b + 70*r + j], m))\n"
+      "s = sum f32 at b j over r: e\n"
+      "u = store y[630*b + 70*r + j] at b j r: div(e, s)\n",
+      {{0}, {3}}, 16);
+}
+
+TEST(CpuTactics, TransposesReadLinesWhole) {
+  EXPECT_EQ(
+      expect_schedules("kernel transpose\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nout y f32 50*n\n"
+                       "u = store y[j*n + i] at i j: relu(x[50*i + j])\n",
+                       {{0}, {1}, {37}}, 0),
+      "loops\n  items j step 16\n    vector i unroll 4\n      serial j\n        u\n");
+}
+
+TEST(CpuTactics, ATreeOfReductions) {
+  expect_schedules(
+      "kernel tree\naxis i 5\naxis j 6\naxis k 40\nin x f32 1200\nout y f32 6\n"
+      "m = max f32 at i j over k: x[240*i + 40*j + k]\n"
+      "s = sum f32 at j over i: m\n"
+      "u = store y[j] at j: s\n",
+      {{}}, 4, 1e-6);
+}
+
+TEST(CpuTactics, AllElementsAtOnce) {
+  expect_schedules(
+      "kernel all\nsize n in [0, 65536]\naxis i n\naxis j 33\nin x f64 33*n\nout y f64 1\nout z f64 33*n\n"
+      "s = mean f64 over i j: x[33*i + j]\n"
+      "t = store y[0]: s\n"
+      "u = store z[33*i + j] at i j: sub(x[33*i + j], s)\n",
+      {{1}, {3}, {40}}, 32, 1e-14);
+}
+
+TEST(CpuTactics, LayerNormGivesThreeOutputs) {
+  for (const std::string& type : {std::string("f16"), std::string("bf16")}) {
+    expect_schedules(
+        fmt::format("kernel layer_norm\nsize n in [0, 65536]\naxis i n\naxis r 70\nin x {0} 70*n\nin w {0} 70\n"
+                    "in b {0} 70\nout y {0} 70*n\nout mean_out f32 n\nout scale_out f32 n\n"
+                    "%0 = f32(x[70*i + r])\n"
+                    "a = mean f32 at i over r: %0\n"
+                    "d = value f32 at i r: sub(%0, a)\n"
+                    "q = mean f32 at i over r: square(d)\n"
+                    "t = value f32 at i: rsqrt(add(q, 1e-05:f32))\n"
+                    "u = store y[70*i + r] at i r: {0}(fma(mul(d, t), f32(w[r]), f32(b[r])))\n"
+                    "v = store mean_out[i] at i: a\n"
+                    "z = store scale_out[i] at i: t\n",
+                    type),
+        {{1}, {3}}, 16, 1e-6);
+  }
+}
+
+TEST(CpuTactics, IntegersBoolsAndConditions) {
+  expect_schedules(
+      "kernel mixed\nsize n in [0, 65536]\naxis i n\naxis j 20\nin x i8 20*n\nin m bool 20*n\nin h f32 10\n"
+      "out y i8 20*n\nout z i64 n\nout c bool n\nout p f32 20*n\nout q u8 20*n\n"
+      "%0 = i64(x[20*i + j])\n"
+      "s = sum i64 at i over j: where(m[20*i + j], %0, 0:i64)\n"
+      "g = any bool at i over j: gt(x[20*i + j], 90:i8)\n"
+      "a = store y[20*i + j] at i j: add(mul(x[20*i + j], 3:i8), i8(where(lt([j], 7:i64), 1:i64, [i + j])))\n"
+      "b = store z[i] at i: floor_div(s, 7:i64)\n"
+      "d = store c[i] at i: g\n"
+      "%1 = logical_and(ge([j], 5:i64), lt([j], 15:i64))\n"
+      "e = store p[20*i + j] at i j: where(%1, h[j - 5 if %1], f32(%0))\n"
+      "f = store q[20*i + j] at i j: u8(mul(f32(%0), -1.7:f32))\n",
+      {{0}, {1}, {7}}, 0);
+}
+
+}  // namespace
+}  // namespace tenon::compiler
