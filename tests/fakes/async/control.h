@@ -46,20 +46,20 @@ struct AsyncControl {
   std::atomic<bool> pinned{false};     // a second pool for transfers; read when the provider is loaded
   std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
   std::atomic<bool> packs{false};      // with `reference`: a constant operand is packed; read when it is opened
-  std::atomic<bool> packs_alone{false};   // what is packed serves one primitive
-  std::atomic<bool> graphs{false};        // the device takes whole graphs; read when it is opened
-  std::atomic<uint64_t> graph_seed{1};    // draws the islands; 0: all known nodes are of one
-  std::atomic<bool> lists{true};          // the device records command lists; read when it is opened
-  std::atomic<bool> bindings{true};       // lists may have bindings
-  std::atomic<bool> modules_taken{true};  // the device takes kernel modules; read when it is opened
-  std::atomic<uint64_t> layout_seed{0};   // draws layouts of its own, with `reference`; 0: it has none. Read when it is
-                                          // opened and at each call: do not change between 0 and others
-  std::atomic<bool> images{false};        // some of them are images; read when the provider is loaded
-  std::atomic<bool> exclusive{false};     // a block holds one tensor; read when the provider is loaded
-  std::atomic<uint64_t> granularity{1};   // of copies, in bytes; read when the provider is loaded
-  std::atomic<bool> late_waits{false};  // a wait of a stream is for the newest point of the event, not the one it held
-  std::atomic<bool> blobs{false};       // what was made is kept in the host, and compared when it comes back
-  std::atomic<uint64_t> create_us{0};   // how long it takes to make a primitive or to compile a graph
+  std::atomic<bool> packs_alone{false};    // what is packed serves one primitive
+  std::atomic<bool> graphs{false};         // the device takes whole graphs; read when it is opened
+  std::atomic<uint64_t> graph_seed{1};     // draws the islands; 0: all known nodes are of one
+  std::atomic<bool> lists{true};           // the device records command lists; read when it is opened
+  std::atomic<bool> bindings{true};        // lists may have bindings
+  std::atomic<bool> takes_modules{false};  // the device takes kernel modules; read when it is opened
+  std::atomic<uint64_t> layout_seed{0};  // draws layouts of its own, with `reference`; 0: it has none. Read when it is
+                                         // opened and at each call: do not change between 0 and others
+  std::atomic<bool> images{false};       // some of them are images; read when the provider is loaded
+  std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
+  std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
+  std::atomic<bool> late_waits{false};   // a wait of a stream is for the newest point of the event, not the one it held
+  std::atomic<bool> blobs{false};        // what was made is kept in the host, and compared when it comes back
+  std::atomic<uint64_t> create_us{0};    // how long it takes to make a primitive or to compile a graph
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) after so many others fails, and further ones, `fail_count` in all. -1: none fails.

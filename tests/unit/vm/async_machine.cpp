@@ -35,6 +35,16 @@ AsyncMachine& AsyncMachine::peers() {
   return *machine;
 }
 
+AsyncMachine& AsyncMachine::modules() {
+  static AsyncMachine* machine = [] {
+    fakes::async_control().takes_modules = true;
+    AsyncMachine* made = open_new("modules");
+    fakes::async_control().takes_modules = false;
+    return made;
+  }();
+  return *machine;
+}
+
 AsyncMachine& AsyncMachine::mapped() {
   static AsyncMachine* machine = [] {
     fakes::async_control().mapped = fakes::async_control().pinned = true;

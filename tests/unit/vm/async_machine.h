@@ -17,6 +17,8 @@ class AsyncMachine : public Machine {
   static AsyncMachine& get();
   // A fake whose devices copy from each other directly.
   static AsyncMachine& peers();
+  // A fake that takes kernel modules.
+  static AsyncMachine& modules();
   // A fake whose memory the host can address, with a pool for transfers.
   static AsyncMachine& mapped();
   // The fake that is registered as `provider`. It is not open.

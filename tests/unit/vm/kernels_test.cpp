@@ -47,17 +47,25 @@ void affine(char* const* buffers, const char* parameters, uint64_t groups, ep_fa
   }
 }
 
-class Kernels : public Machines {
+class Kernels : public ::testing::Test {
  protected:
   void SetUp() override {
-    Machines::SetUp();
+    machine.settle();
+    fakes::async_control().reset();
     fakes::async_kernels()["affine"] = {kBytes, 2, affine};
   }
   void TearDown() override {
-    Machines::TearDown();
+    machine.settle();
+    EXPECT_EQ(fakes::async_control().violation(), "");
     EXPECT_EQ(fakes::async_control().modules.load(), 0);
+    fakes::async_control().reset();
   }
 
+  StorageHandle filled(int device, uint32_t value) {
+    StorageHandle handle = std::move(machine.allocate(device, kWords)).value();
+    EXPECT_TRUE(machine.upload(handle.get(), 0, std::vector<uint32_t>(kWords, value)).ok());
+    return handle;
+  }
   std::shared_ptr<CompiledModule> module(uint64_t flags = 0, int device = 0) {
     ModuleText text;
     text.name = "affine_module";
@@ -107,6 +115,8 @@ class Kernels : public Machines {
     const vm::Operand bindings[] = {{input, 0, false, false}, {output, 0, true, true}, {inner.get(), 0, true, true}};
     return vm::run({&segment, bindings, stream});
   }
+  AsyncMachine& machine = AsyncMachine::modules();
+
   void expect_words(Storage* storage, uint32_t wanted) {
     const auto words = machine.download(storage);
     ASSERT_TRUE(words.ok()) << words.status().message();
@@ -211,7 +221,7 @@ TEST_F(Kernels, AreRefusedWhereALaunchGivesWhatTheEntryDoesNotTake) {
     EXPECT_EQ(status.code(), Code::invalid_argument);
     return status.message();
   };
-  EXPECT_NE(refusal(elsewhere, SegmentAddress::binding(1, 0)).find("async:1"), std::string::npos);
+  EXPECT_NE(refusal(elsewhere, SegmentAddress::binding(1, 0)).find("modules:1"), std::string::npos);
   EXPECT_NE(refusal(from, SegmentAddress::binding(2, 0)).find("binding 2"), std::string::npos);
   EXPECT_NE(refusal(from, SegmentAddress::binding(1, 0), SegmentAddress::binding(1, 0)).find("a workspace"),
             std::string::npos);
@@ -229,7 +239,7 @@ TEST_F(Kernels, OfATextThatTheCompilerRefusesAreAnErrorWithItsWords) {
   EXPECT_EQ(made.status().code(), Code::invalid_argument);
   EXPECT_NE(made.status().message().find("line 1: nobody has registered 'unknown'"), std::string::npos)
       << made.status().message();
-  EXPECT_NE(made.status().message().find("compiling unknown_module on async:0"), std::string::npos);
+  EXPECT_NE(made.status().message().find("compiling unknown_module on modules:0"), std::string::npos);
   EXPECT_NE(output.find("nobody has registered"), std::string::npos);
 }
 
