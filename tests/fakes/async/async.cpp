@@ -39,7 +39,8 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = takes_modules = late_waits = blobs = images = false;
+  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = takes_modules = late_waits = blobs =
+      images = false;
   lists = bindings = true;
   granularity = graph_seed = 1;
   fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = fail_replay = -1;
