@@ -96,8 +96,23 @@ static void write_source(FILE* file, const ep_module_desc* desc) {
 // Runs cc in a process of its own, and kills it if it hangs or the host wants to stop. Its standard input and output
 // are `in` and `said`.
 static ep_status run_compiler(const ep_host* host, int in, int said, const char* library, ep_error** error) {
-  char* words[] = {"cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-fwrapv",
-                   "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-o", (char*)library, "-x", "c", "-", "-lm", NULL};
+  char* words[] = {"cc",
+                   "-std=gnu11",
+                   "-O2",
+                   "-fPIC",
+                   "-shared",
+                   "-ffp-contract=off",
+                   "-fno-math-errno",
+                   "-fwrapv",
+                   "-fno-strict-aliasing",
+                   "-Wl,-Bsymbolic",
+                   "-o",
+                   (char*)library,
+                   "-x",
+                   "c",
+                   "-",
+                   "-lm",
+                   NULL};
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, in, 0);
@@ -120,8 +135,7 @@ static ep_status run_compiler(const ep_host* host, int in, int said, const char*
 }
 
 // All that cc said goes to the host; the line of the first error into our sentence.
-static ep_status report(const ep_host* host, const ep_module_desc* desc, int said, ep_status status,
-                        ep_error** error) {
+static ep_status report(const ep_host* host, const ep_module_desc* desc, int said, ep_status status, ep_error** error) {
   struct stat file = {0};
   fstat(said, &file);
   char* words = calloc(1, (size_t)file.st_size + 1);
