@@ -51,7 +51,7 @@ constexpr auto kSleep = std::chrono::milliseconds(15);
 void measure(benchmark::State& state, const Row& row, const Side& side) {
   const auto count = static_cast<benchmark::IterationCount>(state.max_iterations);
   std::this_thread::sleep_for(kSleep);
-  side.run(std::max<int64_t>(1, count / 8));  // wakes this side
+  if (row.burst == 0) side.run(std::max<int64_t>(1, count / 8));  // wakes this side
   while (state.KeepRunningBatch(count)) side.run(count);
   if (row.settle) row.settle();
 }

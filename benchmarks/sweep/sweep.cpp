@@ -7,9 +7,9 @@
 //   {"case": NAME, "error": SENTENCE}                                                  if Tenon does not
 //
 // Both sides make the call by its name, with the same numbers in their tensors. Their batches alternate. Before a batch
-// of several threads the process sleeps until the threads of the other side, which spin for milliseconds, sleep too; and
-// a batch begins with runs that are not timed. A time is that of the fastest batch, since other programs only make a
-// batch slower.
+// of several threads the process sleeps until the threads of the other side, which spin for milliseconds, sleep too;
+// and a batch begins with runs that are not timed. A time is that of the fastest batch, since other programs only make
+// a batch slower.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -479,9 +479,9 @@ class Parser {
     }
     const SymDim expression = size(cursor, text);
     const std::optional<int64_t> hint = graph_->arena().hint(expression);
-    if (narrow || expression.is_number()) cursor.wrong("a number is expected");
+    if (narrow) cursor.wrong("a number is expected");
     put(hint.value_or(0), at, made);
-    made->patches.push_back({at / 8, expression});
+    if (!expression.is_number()) made->patches.push_back({at / 8, expression});
     return expression;
   }
 

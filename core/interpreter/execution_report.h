@@ -11,8 +11,8 @@
 
 namespace tenon {
 
-// The rungs of the fallback ladder, best first. Nothing takes `compiled`, or TENON_FALLBACK=compile: the names are kept
-// for a compiler of graphs.
+// The rungs of the fallback ladder, best first. `compiled` is what a kernel computes that was compiled for a program:
+// several of its ops at once. No single op takes that rung.
 enum class Rung : uint8_t { native, decomposed, compiled, host };
 TENON_API std::string_view rung_name(Rung rung);
 

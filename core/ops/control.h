@@ -1,5 +1,5 @@
-// Control flow at the door: the rows of cond, while_loop and scan, and their calls. They are composites with functions
-// among their arguments. An interpreter that records keeps them, and makes regions of the functions
+// Control flow at the door: the rows of cond, while_loop, scan and fused, and their calls. They are composites with
+// functions among their arguments. An interpreter that records keeps them, and makes regions of the functions
 // (core/graph/regions); under any other one the functions run. Internal.
 #pragma once
 
@@ -16,9 +16,10 @@
 
 namespace tenon::control {
 
-enum class Kind : uint8_t { cond, while_loop, scan };
+// fused: a function called once, which passes make of nodes that one kernel can compute.
+enum class Kind : uint8_t { cond, while_loop, scan, fused };
 
-// The numbers of a record. A cond has none.
+// The numbers of a record. A cond and what is fused have none.
 struct Attributes {
   int64_t carried = 0;  // scan: so many operands, and so many of the first results, go from step to step
   int64_t sliced = 0;   // scan: so many operands behind these are given slice by slice

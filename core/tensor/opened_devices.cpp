@@ -9,6 +9,7 @@
 #include "core/device/device_state.h"
 #include "core/device/process.h"
 #include "core/kernel/compiled_graph.h"
+#include "core/kernel/compiled_module.h"
 #include "core/kernel/kernel_cache.h"
 #include "core/memory/caching_allocator.h"
 #include "core/vm/vm.h"
@@ -132,6 +133,7 @@ Status check_unused(const DeviceState& state) {
 void destroy(OpenedDevices& devices, DeviceState& state) {
   vm::destroy_command_lists(&state);
   destroy_graphs(&state);
+  destroy_modules(&state);
   destroy_kernels(&state);
   vm::detach(&state);
   state.allocator = nullptr;

@@ -1,6 +1,7 @@
 #include "core/vm/segment.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/device/trace.h"
@@ -28,7 +29,9 @@ Status Constants::settle() {
 }
 
 Segment::~Segment() {
-  for (const PackedLaunch& launch : launches_) launch.kernel->release();
+  for (const PackedLaunch& launch : launches_) {
+    if (launch.kernel != nullptr) launch.kernel->release();
+  }
 }
 
 SegmentBuilder::SegmentBuilder(DeviceState* device, uint32_t bindings, std::shared_ptr<Constants> constants)
@@ -44,12 +47,12 @@ SegmentBuilder::SegmentBuilder(DeviceState* device, uint32_t bindings, std::shar
   segment_->constant_addresses_.push_back({});
 }
 
-Status SegmentBuilder::check(const SegmentLaunch& launch, const SegmentAddress& address) const {
+Status SegmentBuilder::check(const NodeName& name, const SegmentAddress& address) const {
   const bool constant = address.of == SegmentAddress::Of::constant;
   const size_t count = constant ? segment_->constant_addresses_.size() - 1 : segment_->bindings_;
   if (address.of == SegmentAddress::Of::nothing || address.index < count) return Status();
   return Status(Code::invalid_argument,
-                fmt::format("A launch of {} has an operand in {} {}, but the segment has {}.", launch.name->op.op,
+                fmt::format("A launch of {} has an operand in {} {}, but the segment has {}.", name.op.op,
                             constant ? "constant" : "binding", address.index, count));
 }
 
@@ -82,14 +85,16 @@ void SegmentBuilder::pack(const SegmentAddress& address) {
   }
 }
 
+Status SegmentBuilder::check_device(const NodeName& name, const DeviceState* device) const {
+  if (device == segment_->device_) return Status();
+  return Status(Code::invalid_argument, fmt::format("A launch of {} is for {}, but the segment is for {}.", name.op.op,
+                                                    device->opened->spelling, segment_->device_->opened->spelling));
+}
+
 Status SegmentBuilder::add(const SegmentLaunch& launch) {
-  if (launch.kernel->device != segment_->device_) {
-    return Status(Code::invalid_argument,
-                  fmt::format("A launch of {} is for {}, but the segment is for {}.", launch.name->op.op,
-                              launch.kernel->device->opened->spelling, segment_->device_->opened->spelling));
-  }
-  for (const SegmentAddress& address : launch.operands) TENON_RETURN_IF_ERROR(check(launch, address));
-  TENON_RETURN_IF_ERROR(check(launch, launch.workspace));
+  TENON_RETURN_IF_ERROR(check_device(*launch.name, launch.kernel->device));
+  for (const SegmentAddress& address : launch.operands) TENON_RETURN_IF_ERROR(check(*launch.name, address));
+  TENON_RETURN_IF_ERROR(check(*launch.name, launch.workspace));
   PackedLaunch packed;
   packed.kernel = launch.kernel;
   packed.kernel->retain();
@@ -102,6 +107,47 @@ Status SegmentBuilder::add(const SegmentLaunch& launch) {
   pack(launch.workspace);
   segment_->scalars_.insert(segment_->scalars_.end(), launch.scalars.begin(), launch.scalars.end());
   segment_->scratch_bytes_ = std::max(segment_->scratch_bytes_, launch.kernel->scratch_bytes);
+  segment_->launches_.push_back(packed);
+  segment_->names_.push_back(*launch.name);
+  return Status();
+}
+
+Status SegmentBuilder::check_kernel(const SegmentKernelLaunch& launch) const {
+  TENON_RETURN_IF_ERROR(check_device(*launch.name, launch.module->device));
+  const CompiledKernel& kernel = launch.module->kernels[launch.kernel];
+  const KernelEntry& entry = kernel.entry;
+  const bool fits = launch.buffers.size() == entry.buffer_count && launch.parameters.size() == entry.parameter_bytes;
+  const bool works =
+      (launch.workspace.of != SegmentAddress::Of::nothing) == ((entry.flags & EP_ENTRY_FLAG_WORKSPACE) != 0);
+  const bool scratches = (launch.scratch_bytes != 0) == ((entry.flags & EP_ENTRY_FLAG_SCRATCH) != 0);
+  const bool groups = launch.groups[0] != 0 && launch.groups[1] != 0 && launch.groups[2] != 0;
+  if (fits && works && scratches && groups) return Status();
+  return Status(
+      Code::invalid_argument,
+      fmt::format("A launch of the kernel {} gives {} buffers, {} bytes of parameters, {} workspace, {} bytes of "
+                  "scratch and {} x {} x {} groups; the entry has {} buffers, {} bytes of parameters and the "
+                  "flags 0x{:x}.",
+                  entry.name, launch.buffers.size(), launch.parameters.size(),
+                  launch.workspace.of != SegmentAddress::Of::nothing ? "a" : "no", launch.scratch_bytes,
+                  launch.groups[0], launch.groups[1], launch.groups[2], entry.buffer_count, entry.parameter_bytes,
+                  entry.flags));
+}
+
+Status SegmentBuilder::add(const SegmentKernelLaunch& launch) {
+  TENON_RETURN_IF_ERROR(check_kernel(launch));
+  for (const SegmentAddress& address : launch.buffers) TENON_RETURN_IF_ERROR(check(*launch.name, address));
+  TENON_RETURN_IF_ERROR(check(*launch.name, launch.workspace));
+  PackedLaunch packed;
+  packed.compiled = &segment_->compiled_.emplace_back(PackedKernel{launch.module,
+                                                                   &launch.module->kernels[launch.kernel],
+                                                                   {launch.parameters.begin(), launch.parameters.end()},
+                                                                   launch.groups});
+  packed.operand_count = static_cast<uint16_t>(launch.buffers.size());
+  packed.wants_scratch = launch.scratch_bytes != 0;
+  positions_.push_back({segment_->addresses_.size(), segment_->scalars_.size()});
+  for (const SegmentAddress& address : launch.buffers) pack(address);
+  pack(launch.workspace);
+  segment_->scratch_bytes_ = std::max(segment_->scratch_bytes_, launch.scratch_bytes);
   segment_->launches_.push_back(packed);
   segment_->names_.push_back(*launch.name);
   return Status();
@@ -132,6 +178,28 @@ class Addresses {
   const ep_buffer* tables_[2];
 };
 
+// Launches a kernel that the device compiled.
+ep_status launch_compiled(const PackedLaunch& launch, const Addresses& address, const SegmentCall& call, uint64_t tag,
+                          SegmentEnd* end) {
+  const PackedKernel& compiled = *launch.compiled;
+  constexpr uint32_t kFew = 32;
+  std::array<ep_buffer, kFew> few;
+  std::vector<ep_buffer> many(launch.operand_count > kFew ? launch.operand_count : 0);
+  ep_buffer* buffers = many.empty() ? few.data() : many.data();
+  for (uint32_t i = 0; i < launch.operand_count; ++i) buffers[i] = address(launch.operands[i]);
+  ep_kernel_launch request{};
+  request.buffers = buffers;
+  request.parameters = compiled.parameters.data();
+  std::copy(compiled.groups.begin(), compiled.groups.end(), request.groups);
+  request.buffer_count = launch.operand_count;
+  request.parameter_bytes = static_cast<uint32_t>(compiled.parameters.size());
+  request.workspace = address(launch.operands[launch.operand_count]);
+  request.scratch = launch.wants_scratch ? call.scratch : ep_buffer{};
+  request.tag = tag;
+  return compiled.module->device->ops.kernel_launch(compiled.kernel->handle, call.stream, &request, &end->fault,
+                                                    &end->error);
+}
+
 bool any_cancelled(std::span<const Cancellation> all) {
   return std::any_of(all.begin(), all.end(), [](const Cancellation& one) { return one.cancelled(); });
 }
@@ -161,17 +229,21 @@ SegmentEnd launch_all(const Segment& segment, const SegmentCall& call) {
       end.cancelled = true;
       break;
     }
-    const uint32_t count = launch.operand_count;
-    for (uint32_t i = 0; i < count; ++i) buffers[i] = address(launch.operands[i]);
-    request.shapes = launch.shapes;
-    request.scalars = launch.scalars;
-    request.operand_count = count;
-    request.scalar_count = launch.scalar_count;
-    request.workspace = address(launch.operands[count]);
-    request.scratch = launch.wants_scratch ? call.scratch : ep_buffer{};
-    request.tag = tag++;
     const uint64_t begin = traced ? trace_now() : 0;
-    end.code = launch_one(launch.kernel->primitive, call.stream, &request, &end.fault, &end.error);
+    if (launch.compiled != nullptr) {
+      end.code = launch_compiled(launch, address, call, tag++, &end);
+    } else {
+      const uint32_t count = launch.operand_count;
+      for (uint32_t i = 0; i < count; ++i) buffers[i] = address(launch.operands[i]);
+      request.shapes = launch.shapes;
+      request.scalars = launch.scalars;
+      request.operand_count = count;
+      request.scalar_count = launch.scalar_count;
+      request.workspace = address(launch.operands[count]);
+      request.scratch = launch.wants_scratch ? call.scratch : ep_buffer{};
+      request.tag = tag++;
+      end.code = launch_one(launch.kernel->primitive, call.stream, &request, &end.fault, &end.error);
+    }
     if (traced) [[unlikely]]
       trace_launch(segment, end.launched, begin);
     if (end.code != EP_STATUS_OK) [[unlikely]]

@@ -12,14 +12,18 @@
 // other. So nothing is allocated between the first launch and the last.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "core/kernel/cancellation.h"
+#include "core/kernel/compiled_module.h"
 #include "core/kernel/kernel.h"
 #include "core/kernel/node_name.h"
 #include "core/vm/opaque.h"
@@ -84,14 +88,33 @@ struct SegmentLaunch {
   const NodeName* name = nullptr;
 };
 
+// One launch of a kernel that a device has compiled, as it is added to a segment. Everything is borrowed for the call.
+struct SegmentKernelLaunch {
+  std::shared_ptr<const CompiledModule> module;  // of the segment's device
+  uint32_t kernel = 0;                           // index into module->kernels
+  std::span<const SegmentAddress> buffers;       // as many as the entry has; `nothing` where it touches none
+  std::span<const std::byte> parameters;         // as many bytes as the entry has
+  std::array<uint64_t, 3> groups{1, 1, 1};       // each at least 1
+  SegmentAddress workspace;                      // where the entry has some, at a multiple of 256 bytes
+  uint64_t scratch_bytes = 0;                    // of an entry that has scratch
+  const NodeName* name = nullptr;
+};
+
 // One launch as a run needs it: what changes from run to run is the addresses of bindings.
 struct PackedAddress {
   uint32_t constant = 0;  // 0: of a binding; 1: of a constant, whose last one is no memory
   uint32_t index = 0;
   uint64_t offset = 0;
 };
+struct PackedKernel {
+  std::shared_ptr<const CompiledModule> module;
+  const CompiledKernel* kernel = nullptr;
+  std::vector<std::byte> parameters;
+  std::array<uint64_t, 3> groups{};
+};
 struct PackedLaunch {
-  Kernel* kernel = nullptr;
+  Kernel* kernel = nullptr;                // a primitive, or null:
+  const PackedKernel* compiled = nullptr;  // a kernel
   const ep_shape* shapes = nullptr;
   const ep_scalar* scalars = nullptr;
   const PackedAddress* operands = nullptr;  // operand_count of them, then the workspace
@@ -122,6 +145,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   uint32_t bindings_ = 0;
   uint64_t scratch_bytes_ = 0;
   std::vector<PackedLaunch> launches_;
+  std::deque<PackedKernel> compiled_;  // whose elements stay where they are
   std::vector<PackedAddress> addresses_;
   std::vector<ep_scalar> scalars_;
   std::map<std::vector<int64_t>, std::vector<ep_shape>> shapes_;  // by their words: equal shapes stand here once
@@ -137,11 +161,15 @@ class SegmentBuilder {
   SegmentBuilder(DeviceState* device, uint32_t bindings, std::shared_ptr<Constants> constants);
   // Errors: invalid_argument for an address that no run has, and for a kernel of another device.
   Status add(const SegmentLaunch& launch);
+  // Errors: as above; invalid_argument too for what the entry does not take.
+  Status add(const SegmentKernelLaunch& launch);
   // The builder is then empty.
   std::shared_ptr<const Segment> finish();
 
  private:
-  Status check(const SegmentLaunch& launch, const SegmentAddress& address) const;
+  Status check(const NodeName& name, const SegmentAddress& address) const;
+  Status check_kernel(const SegmentKernelLaunch& launch) const;
+  Status check_device(const NodeName& name, const DeviceState* device) const;
   const ep_shape* keep_shapes(const SegmentLaunch& launch);
   void pack(const SegmentAddress& address);
 

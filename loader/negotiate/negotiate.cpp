@@ -27,6 +27,7 @@ bool asynchronous(const DeviceInfo& info, const ep_device_ops&) { return !info.s
 bool with_peers(const DeviceInfo&, const ep_device_ops& ops) { return ops.peer_open != nullptr; }
 bool with_graphs(const DeviceInfo&, const ep_device_ops& ops) { return ops.graph_capability != nullptr; }
 bool with_lists(const DeviceInfo&, const ep_device_ops& ops) { return ops.command_list_begin != nullptr; }
+bool with_modules(const DeviceInfo&, const ep_device_ops& ops) { return ops.module_create != nullptr; }
 bool takes_memory(const DeviceInfo& info, const ep_device_ops&) { return info.memory_handles != 0; }
 bool takes_streams(const DeviceInfo& info, const ep_device_ops&) { return info.stream_handles != 0; }
 bool takes_semaphores(const DeviceInfo& info, const ep_device_ops&) { return info.semaphore_handles != 0; }

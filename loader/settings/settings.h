@@ -33,6 +33,7 @@ using Fallback = loader::Fallback;
 using VmMode = loader::VmMode;
 using Trust = loader::Trust;
 using Graphs = loader::Graphs;
+using Fuse = loader::Fuse;
 using Probe = loader::Probe;
 using Blobs = loader::Blobs;
 }  // namespace setting_type

@@ -1,9 +1,11 @@
 #include "providers/cpu/device.h"
 
+#include "providers/cpu/modules/modules.h"
+
 namespace tenon::provider::cpu {
 namespace {
 
-void device_close(ep_device* device) noexcept { destroy(device); }
+void device_close(ep_device* device) noexcept { destroy(static_cast<OpenDevice*>(device)); }
 
 }  // namespace
 
@@ -13,6 +15,7 @@ ep_device_ops device_ops() {
   fill_memory(&ops);
   fill_stream(&ops);
   fill_primitive(&ops);
+  fill_modules(&ops);
   return ops;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "providers/cpu/device.h"
+#include "providers/cpu/modules/modules.h"
 #include "providers/cpu/onednn/version.h"
 
 EP_PLUGIN_NOTE("cpu", "0.1.0", 0)
@@ -89,8 +90,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   SimdLevel level{};
   if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
   switch_off_primitive_cache();
-  const int32_t threads = thread_limit(host);
-  *out_device = make<ep_device>(host, host, level, threads, ep_stream{host, threads});
+  *out_device = make<OpenDevice>(host, host, level, thread_limit(host));
   fill(out_ops, device_ops());
   return EP_STATUS_OK;
 }

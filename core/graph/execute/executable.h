@@ -35,6 +35,7 @@ struct Slot {
 struct Schedule;
 struct PartWrite;
 struct RegionStep;
+struct FusedLaunch;
 
 // A node as a record, or a part of its decomposition; or an island, which is many nodes that a device runs as one graph
 // (islands.h).
@@ -58,6 +59,7 @@ struct Step {
   bool stated_order = false;
   bool dense_copy = false;                   // a copy that the program did not ask for
   std::shared_ptr<const Prepared> prepared;  // its one launch; null: it runs by itself, through the interpreter
+  std::shared_ptr<const FusedLaunch> fused;  // or this one, of a kernel that computes its region (core/graph/fusion.h)
   std::shared_ptr<const PartWrite> part;     // it writes a part of its first input (part_write.h)
   NodeId node = kNoNode;                     // that it computes, or is a part of
   bool derived = false;                      // it is a part of its node, or a copy for it
@@ -85,6 +87,8 @@ struct PlannedMemory {
 };
 TENON_API PlannedMemory planned_memory(const Executable& executable);
 
+// Whether it is a launch of a segment.
+inline bool launches(const Step& step) { return step.prepared != nullptr || step.fused != nullptr; }
 inline bool is_view(const Step& step) { return step.op != nullptr && step.op->form == OpForm::view; }
 
 // A step as a call on tensors without data.

@@ -8,8 +8,11 @@
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
+#include "core/graph/fusion.h"
+#include "core/graph/regions/regions.h"
 #include "core/ops/op_call.h"
 #include "core/ops/scalar_patch.h"
+#include "loader/log/log.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -29,7 +32,7 @@ class Preparation {
     made_.over = options_.over;
     made_.over.resize(made_.outputs.size(), kNoInput);
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
-    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(id, graph_.node(id));
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) take(id);
     return std::move(made_);
   }
 
@@ -48,9 +51,9 @@ class Preparation {
     }
   }
 
-  Step step_of(NodeId id, const Node& node) {
+  // The step of `node`, of `graph`; its results and inputs are values of that.
+  Step step_of(const Graph& graph, const Node& node) {
     Step step;
-    step.node = id;
     step.op = node.op;
     step.inputs = node.inputs;
     step.scalars = node.scalars;
@@ -69,28 +72,108 @@ class Preparation {
     step.outputs = node.results;
     step.precision = node.precision;
     step.label = node.label;
-    if (!node.regions.empty()) step.regions = prepare_regions(graph_, node, sizes_, options_);
+    if (!node.regions.empty()) step.regions = prepare_regions(graph, node, sizes_, options_);
     return step;
   }
 
-  void add(NodeId id, const Node& node) {
-    std::vector<Dims> expected;  // before the rule over numbers looks: these errors name the symbols
-    for (uint32_t result : node.results) {
-      made_.values[result].device = graph_[result].device;
-      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph_[result].dims)));
+  void take(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (is_fused(node)) return add_fused(id, node);
+    const std::vector<Dims> dims = dims_of(graph_, node);
+    Step step = step_of(graph_, node);
+    step.node = id;
+    add(graph_, node, std::move(step), dims);
+  }
+
+  // A kernel that the device has compiled, or the nodes one by one.
+  void add_fused(NodeId id, const Node& node) {
+    std::string why_not = "programs that are not scheduled launch no kernels";
+    Step step;
+    if (options_.scheduled) step.fused = fused_launch(*node.regions[0], sizes_, &why_not);
+    if (step.fused == nullptr) {
+      if (loader::log_enabled(loader::LogTopic::compile, loader::LogLevel::info)) {
+        loader::log(loader::LogTopic::compile, loader::LogLevel::info,
+                    fmt::format("{}: {}; its nodes run one by one.", graph_.labels()[node.label], why_not));
+      }
+      return add_parts(id, node);
     }
-    add_step(&made_, step_of(id, node));
+    step.op = node.op;
+    step.inputs = node.inputs;
+    step.outputs = node.results;
+    step.attributes = node.attributes;
+    step.label = node.label;
+    step.node = id;
+    PrepareOptions inside = options_;
+    inside.scheduled = inside.whole_graphs = false;  // only an interpreter that must see the ops runs it
+    step.regions = prepare_regions(graph_, node, sizes_, inside);
+    add_step(&made_, std::move(step));
+  }
+
+  // Of nodes that no kernel computes in one: each by itself.
+  void add_parts(NodeId id, const Node& node) {
+    const Graph& region = *node.regions[0];
+    std::vector<uint32_t> of(region.value_count(), 0);  // by value of the region: its value here
+    for (size_t i = 0; i < region.inputs().size(); ++i) of[region.inputs()[i]] = node.inputs[i];
+    for (size_t i = 0; i < region.outputs().size(); ++i) {
+      const ValueId output = region.outputs()[i];
+      if (of[output] == 0 && region[output].producer != kNoNode) of[output] = node.results[i];
+    }
+    for (ValueId value = 1; value < region.value_count(); ++value) {
+      if (of[value] != 0 || region[value].dtype == DType::none) continue;
+      Slot slot{{}, region[value].device, region[value].constant};
+      if (slot.constant.defined()) slot.meta = {slot.constant.dtype(), slot.constant.dims(), slot.constant.strides()};
+      of[value] = add_value(&made_, std::move(slot));
+    }
+    for (NodeId part = region.first(); part != kNoNode; part = region.next(part)) {
+      const std::vector<Dims> dims = dims_of(region, region.node(part));
+      Step step = step_of(region, region.node(part));
+      for (uint32_t& input : step.inputs) input = of[input];
+      for (uint32_t& output : step.outputs) output = of[output];
+      step.label = label_of(node, region.node(part), region);
+      step.node = id;
+      step.derived = true;
+      add(region, region.node(part), std::move(step), dims);
+    }
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      if (of[region.outputs()[i]] == node.results[i]) continue;
+      Step like;
+      like.label = node.label;
+      like.node = id;
+      Step copy = copy_step(made_, of[region.outputs()[i]], like);
+      copy.outputs = {node.results[i]};
+      made_.values[node.results[i]].device = graph_[node.results[i]].device;
+      add_step(&made_, std::move(copy));
+    }
+  }
+
+  uint32_t label_of(const Node& node, const Node& part, const Graph& region) {
+    if (part.label == 0) return node.label;
+    made_.labels->add(region.labels()[part.label]);
+    return static_cast<uint32_t>(made_.labels->size() - 1);
+  }
+
+  // Of the results of `node`; asked for before the rule over numbers looks, since these errors name the symbols.
+  std::vector<Dims> dims_of(const Graph& graph, const Node& node) {
+    std::vector<Dims> dims;
+    for (const ValueId id : node.results) dims.push_back(value_or_throw(sizes_->of(node.op->name, graph[id].dims)));
+    return dims;
+  }
+
+  void add(const Graph& graph, const Node& node, Step step, const std::vector<Dims>& expected) {
+    const std::vector<uint32_t> results = step.outputs;
+    for (size_t i = 0; i < results.size(); ++i) made_.values[results[i]].device = graph[node.results[i]].device;
+    add_step(&made_, std::move(step));
     if (node.op->form == OpForm::view) return;
-    for (size_t i = 0; i < expected.size(); ++i) check(node, node.results[i], expected[i]);
+    for (size_t i = 0; i < expected.size(); ++i) check(node, results[i], graph[node.results[i]].dtype, expected[i]);
   }
 
   // Checks the rule over numbers against the rule over expressions.
-  void check(const Node& node, uint32_t id, const Dims& expected) {
+  void check(const Node& node, uint32_t id, DType dtype, const Dims& expected) {
     const TensorMeta& meta = made_.values[id].meta;
-    if (expected == meta.dims && meta.dtype == graph_[id].dtype) return;
+    if (expected == meta.dims && meta.dtype == dtype) return;
     throw Error(Code::internal,
                 fmt::format("{}: its result is {} {} by its rule, but {} {} in the graph.", node.op->name,
-                            dtype_name(meta.dtype), meta.dims, dtype_name(graph_[id].dtype), expected));
+                            dtype_name(meta.dtype), meta.dims, dtype_name(dtype), expected));
   }
 
   const Graph& graph_;

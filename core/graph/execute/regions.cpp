@@ -50,6 +50,7 @@ class RegionRun {
   TensorList of_kind() {
     if (step_.kind == Kind::while_loop) return run_loop();
     if (step_.kind == Kind::scan) return run_scan();
+    if (step_.kind == Kind::fused) return run_region(0, operands_);
     const TensorList arguments(operands_.begin() + 1, operands_.end());
     return run_region(control::holds(Kind::cond, operands_[0]) ? 0 : 1, arguments);
   }

@@ -41,6 +41,7 @@ class Rungs {
 
  private:
   void take(Step step) {
+    if (step.fused != nullptr) return add_fused(std::move(step));
     if (!computes(step)) {
       add(std::move(step));
       return prepare_part_write(&program_);
@@ -55,6 +56,15 @@ class Rungs {
   }
 
   std::string device_spelling(const Step& step) const { return device_of_step(program_, step)->opened->spelling; }
+
+  // Kernels take row-major buffers.
+  void add_fused(Step step) {
+    for (uint32_t& input : step.inputs) {
+      const TensorMeta& meta = program_.values[input].meta;
+      if (!is_contiguous(meta.dims, meta.strides)) input = copy(input, contiguous_strides(meta.dims), step);
+    }
+    add_step(&program_, std::move(step));
+  }
 
   // A step without a launch of its own.
   void add(Step step) {

@@ -10,10 +10,14 @@
 #include "core/graph/execute/part_write.h"
 #include "core/graph/execute/regions.h"
 #include "core/graph/execute/steps.h"
+#include "core/graph/fusion.h"
 #include "core/interpreter/operands.h"
 #include "core/interpreter/segment_launch.h"
+#include "core/kernel/compiled_module.h"
 #include "core/ops/op_rows.h"
 #include "core/plan/memory_plan.h"
+#include "core/vm/call_note.h"
+#include "primitives/text/format.h"
 
 namespace tenon::graph {
 namespace {
@@ -34,7 +38,7 @@ class Scheduling {
     for (const auto& [device, values] : planned_) plan(device, values);
     find_constants();
     for (Piece& piece : made_->pieces) {
-      if (program_.steps[piece.first].prepared != nullptr) build(&piece);
+      if (launches(program_.steps[piece.first])) build(&piece);
     }
     find_drops();
     find_block_owners();
@@ -46,17 +50,19 @@ class Scheduling {
   uint32_t root(uint32_t value) const { return made_->roots.root(value); }
   const Home& home(uint32_t value) const { return made_->homes[root(value)]; }
   uint32_t step_count() const { return static_cast<uint32_t>(program_.steps.size()); }
-  DeviceState* device_of(const Step& step) const { return step.prepared->device; }
+  static DeviceState* device_of(const Step& step) {
+    return step.fused != nullptr ? step.fused->device : step.prepared->device;
+  }
 
   // Views launch nothing, so they interrupt no segment.
   void find_pieces() {
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
       if (is_view(step)) continue;
-      if (step.prepared != nullptr && !made_->pieces.empty()) {
+      if (launches(step) && !made_->pieces.empty()) {
         Piece& last = made_->pieces.back();
         const Step& first = program_.steps[last.first];
-        if (first.prepared != nullptr && device_of(first) == device_of(step)) {
+        if (launches(first) && device_of(first) == device_of(step)) {
           last.count = i - last.first + 1;
           continue;
         }
@@ -93,7 +99,7 @@ class Scheduling {
     for (uint32_t i = 0; i < program_.outputs.size(); ++i) place_over_input(i);
     for (const Piece& piece : made_->pieces) {
       const Step& step = program_.steps[piece.first];
-      if (step.prepared != nullptr) continue;
+      if (launches(step)) continue;
       for (uint32_t id : step.outputs) made_->homes[id] = {Home::Of::tensor, made_->tensors++, 0};
     }
     for (uint32_t i = 0; i < program_.outputs.size(); ++i) {
@@ -102,7 +108,7 @@ class Scheduling {
     }
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
-      if (step.prepared != nullptr) find_planned(step, i);
+      if (launches(step)) find_planned(step, i);
     }
   }
 
@@ -145,7 +151,7 @@ class Scheduling {
       values.push_back({id, at, {bytes, kAlignment, at, last_use_[id], plan::kNone}});
       made_->homes[id].of = Home::Of::block;
     }
-    if (step.part != nullptr) return;  // its kernels want neither alignments nor workspace
+    if (step.part != nullptr || step.fused != nullptr) return;  // their kernels want neither alignments nor workspace
     for (const PreparedOperand& operand : step.prepared->operands) note_alignment(step, operand);
     if (step.prepared->workspace_bytes != 0) {
       values.push_back({0, at, {step.prepared->workspace_bytes, kWorkspaceAlignment, at, at, plan::kNone}});
@@ -236,11 +242,11 @@ class Scheduling {
     made_->constants = ready_constants(program_);
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
-      if (step.regions != nullptr) add_constants(*step.regions, &made_->constant_storages);
+      if (step.regions != nullptr && step.fused == nullptr) add_constants(*step.regions, &made_->constant_storages);
       for (size_t input = 0; input < step.inputs.size(); ++input) {
         const Tensor& constant = program_.values[step.inputs[input]].constant;
         if (!constant.defined()) continue;
-        if (step.prepared == nullptr) {
+        if (!launches(step)) {
           made_->constant_storages.push_back(constant.impl()->storage.at_hand());
         } else {
           addresses_[{i, input}] = address_of_constant(step, constant, input);
@@ -255,11 +261,11 @@ class Scheduling {
   }
 
   ConstantAddress address_of_constant(const Step& step, const Tensor& constant, size_t input) {
-    const bool packed = takes_packed(step, input);
+    const bool packed = step.fused == nullptr && takes_packed(step, input);
     const Tensor tensor = packed ? Constant::of(constant)->input_of(*step.prepared, input) : constant;
     const TensorImpl& impl = *tensor.impl();
     Storage* storage = value_or_throw(impl.storage.plain(tenon::Use::read));
-    DeviceConstants& all = constants_[step.prepared->device];
+    DeviceConstants& all = constants_[device_of(step)];
     const auto [at, fresh] = all.numbers.try_emplace(storage, static_cast<uint32_t>(all.storages.size()));
     if (fresh) {
       storage->retain_tensor();
@@ -319,7 +325,7 @@ class Scheduling {
     Bindings bindings;
     std::map<uint32_t, Addresses> all;
     for (uint32_t i = piece->first; i < piece->first + piece->count; ++i) {
-      if (program_.steps[i].prepared != nullptr) all.emplace(i, addresses_of(i, &bindings));
+      if (launches(program_.steps[i])) all.emplace(i, addresses_of(i, &bindings));
     }
     DeviceState* device = device_of(program_.steps[piece->first]);
     const auto constants = constants_.find(device);
@@ -327,7 +333,9 @@ class Scheduling {
                                constants != constants_.end() ? constants->second.shared : nullptr);
     for (const auto& [i, addresses] : all) {
       const Step& step = program_.steps[i];
-      if (step.part != nullptr) {
+      if (step.fused != nullptr) {
+        add_fused(&builder, step, addresses);
+      } else if (step.part != nullptr) {
         add_part_write(&builder, step, addresses);
       } else {
         add(&builder, step, {addresses.inputs, addresses.outputs, addresses.workspace});
@@ -345,6 +353,21 @@ class Scheduling {
   void add(vm::SegmentBuilder* builder, const Step& step, const CallAddresses& addresses) {
     const StepCall call(program_, step);
     throw_if_error(add_launch(builder, call.call(), *step.prepared, addresses, (*program_.labels)[step.label]));
+  }
+
+  void add_fused(vm::SegmentBuilder* builder, const Step& step, const Addresses& addresses) {
+    std::vector<vm::SegmentAddress> buffers = addresses.inputs;
+    buffers.insert(buffers.end(), addresses.outputs.begin(), addresses.outputs.end());
+    const FusedLaunch& fused = *step.fused;
+    const NodeName name{step.op->named, vm::kNoInputs, {}, (*program_.labels)[step.label]};
+    vm::SegmentKernelLaunch launch;
+    launch.module = fused.module;
+    launch.kernel = fused.kernel;
+    launch.buffers = buffers;
+    launch.parameters = fused.parameters;
+    launch.groups = fused.groups;
+    launch.name = &name;
+    throw_if_error(builder->add(launch));
   }
 
   void add_part_write(vm::SegmentBuilder* builder, const Step& step, const Addresses& addresses) {
@@ -377,10 +400,37 @@ class Scheduling {
       if (step.prepared != nullptr) {
         piece->executions.push_back({step.label, entry_of(step), work_of(*step.prepared)});
       }
+      if (step.fused != nullptr) piece->executions.push_back({step.label, fused_entry(step), fused_work(step)});
       for (const ExecutionEntry& entry : step.ends) piece->executions.push_back({step.label, entry, {}});
     }
     for (const StepExecution& execution : piece->executions) entries.push_back(execution.entry);
     piece->counts = std::make_shared<LaunchCounts>(std::move(entries));
+  }
+
+  ExecutionEntry fused_entry(const Step& step) const {
+    const FusedLaunch& fused = *step.fused;
+    return {fmt::format("fused ({})", fused.ops),
+            fused.device->opened->spelling,
+            fused.module->name,
+            Rung::compiled,
+            "",
+            1,
+            0,
+            ""};
+  }
+
+  // Each input is read once, each output is written once.
+  Work fused_work(const Step& step) const {
+    Work work;
+    const auto add = [&](uint32_t id) {
+      const TensorMeta& meta = program_.values[id].meta;
+      work.bytes += static_cast<uint64_t>(dtype_bytes(meta.dtype, element_count(meta.dims)));
+      work.flops = std::max(work.flops, static_cast<uint64_t>(element_count(meta.dims)));
+    };
+    for (const uint32_t id : step.inputs) add(id);
+    for (const uint32_t id : step.outputs) add(id);
+    work.flops *= static_cast<uint64_t>(std::count(step.fused->ops.begin(), step.fused->ops.end(), ' ') + 1);
+    return work;
   }
 
   ExecutionEntry entry_of(const Step& step) const {

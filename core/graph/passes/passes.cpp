@@ -47,7 +47,10 @@ constexpr Pass kPasses[] = {
     {"epilogues", "lets products add and activate before they store", kRounding, everywhere<take_epilogues>},
     {"dead_code", "removes nodes that no output needs", "", everywhere<remove_dead_code>},
     {"layout", "lets values lie with channels last where that costs least", kOrder, everywhere<choose_orders>},
+    {"fuse", "makes nodes that one kernel can compute one node", kOrder, fuse},
 };
+
+bool fuses(const PassOptions& options) { return options.fuse.value_or(loader::settings().fuse == loader::Fuse::on); }
 
 }  // namespace
 
@@ -72,6 +75,7 @@ void optimise(Graph* graph, const PassOptions& options) {
   Dump dump(loader::settings().dump, *graph);
   for (size_t i = 0; i < std::size(kPasses); ++i) {
     if (options.exact && !kPasses[i].bound.empty()) continue;
+    if (kPasses[i].run == fuse && !fuses(options)) continue;
     kPasses[i].run(graph, options);
     dump.stage(i + 1, kPasses[i].name, *graph);
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ class TENON_API FoldedConstants {
 struct PassOptions {
   bool exact = false;                 // only exact passes
   FoldedConstants* folded = nullptr;  // null: nothing is shared with other graphs
+  std::optional<bool> fuse = {};      // whether nodes become kernels; as TENON_FUSE says, if it is not given
 };
 
 struct Pass {
@@ -77,5 +79,6 @@ void merge_products(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});
 void choose_orders(Graph* graph, const PassOptions& options = {});
+void fuse(Graph* graph, const PassOptions& options);
 
 }  // namespace tenon::graph

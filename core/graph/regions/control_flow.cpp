@@ -35,7 +35,8 @@ constexpr OpInfo op_named(std::string_view name) {
 
 constexpr Row kRows[] = {{Kind::cond, op_named("cond"), {"then", "else"}, 2, 1},
                          {Kind::while_loop, op_named("while_loop"), {"cond", "body"}, 2, 0},
-                         {Kind::scan, op_named("scan"), {"body"}, 1, 0}};
+                         {Kind::scan, op_named("scan"), {"body"}, 1, 0},
+                         {Kind::fused, op_named("fused"), {"body"}, 1, 0}};
 
 constexpr AttributeField kFields[] = {{"carried", AttributeType::i64, offsetof(Attributes, carried)},
                                       {"sliced", AttributeType::i64, offsetof(Attributes, sliced)},

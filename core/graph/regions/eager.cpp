@@ -146,6 +146,8 @@ TensorList run(Kind kind, const Attributes& attributes, std::span<const Body> bo
     results = run_loop(attributes, bodies, operands);
   } else if (kind == Kind::scan) {
     results = run_scan(attributes, bodies[0], operands);
+  } else if (kind == Kind::fused) {
+    results = bodies[0](operands);
   } else {
     results = bodies[holds(kind, operands[0]) ? 0 : 1]({operands.begin() + 1, operands.end()});
   }

@@ -114,8 +114,17 @@ class Inference {
     switch (row_.kind) {
       case Kind::cond: return of_cond();
       case Kind::while_loop: return of_loop();
-      default: return of_scan();
+      case Kind::fused: return of_fused();
+      case Kind::scan: break;
     }
+    return of_scan();
+  }
+
+  std::vector<Value> of_fused() {
+    std::vector<Value> results;
+    for (size_t i = 0; i < region(0).outputs().size(); ++i)
+      results.push_back(result_of(output(0, i), output(0, i).dims));
+    return results;
   }
 
   static Value result_of(const Value& value, const SymDims& dims) { return {value.dtype, dims, value.device}; }
@@ -191,8 +200,11 @@ class Inference {
 
 }  // namespace
 
+bool is_fused(const Node& node) { return has_regions(node) && control::row_of(*node.op).kind == Kind::fused; }
+
 size_t carried_count(const Node& node) {
   switch (control::row_of(*node.op).kind) {
+    case Kind::fused:
     case Kind::cond: return 0;
     case Kind::while_loop: return node.regions.back()->outputs().size();
     default: return static_cast<size_t>(attributes_of(node).carried);

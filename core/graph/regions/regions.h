@@ -5,6 +5,7 @@
 //   cond        operands: the predicate, arguments     regions then, else: arguments -> results
 //   while_loop  operands: state, invariants            regions cond: operands -> one bool; body: operands -> state
 //   scan        operands: carry, sliced, invariants    region body: operands, slices for sliced -> carry, one of each y
+//   fused       operands: arguments                    region body: arguments -> results
 //
 // Every region of a node has the same inputs. The last operands (arguments, invariants) are also what the functions
 // read of the code around them.
@@ -25,6 +26,8 @@ constexpr size_t kMostRegionDepth = 32;     // regions inside of regions
 constexpr size_t kMostRegionValues = 1024;  // operands, and results, of one node
 
 inline bool has_regions(const Node& node) { return !node.regions.empty(); }
+// Whether its region is to be one kernel, and not control flow.
+bool is_fused(const Node& node);
 
 // The number of state operands of a loop, or of carried ones of a scan; 0 for a cond.
 size_t carried_count(const Node& node);

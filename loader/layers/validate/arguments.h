@@ -53,6 +53,8 @@ TENON_HANDLE_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 TENON_HANDLE_ARGUMENT(Graph, ep_graph, Kind::graph)
 TENON_HANDLE_ARGUMENT(Semaphore, ep_semaphore, Kind::semaphore)
 TENON_HANDLE_ARGUMENT(CommandList, ep_command_list, Kind::list)
+TENON_HANDLE_ARGUMENT(Module, ep_module, Kind::module)
+TENON_HANDLE_ARGUMENT(Kernel, ep_kernel, Kind::kernel)
 #undef TENON_HANDLE_ARGUMENT
 
 template <>
@@ -117,11 +119,15 @@ TENON_CREATED_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 TENON_CREATED_ARGUMENT(Graph, ep_graph, Kind::graph)
 TENON_CREATED_ARGUMENT(Semaphore, ep_semaphore, Kind::semaphore)
 TENON_CREATED_ARGUMENT(CommandList, ep_command_list, Kind::list)
+TENON_CREATED_ARGUMENT(Module, ep_module, Kind::module)
+TENON_CREATED_ARGUMENT(Kernel, ep_kernel, Kind::kernel)
 #undef TENON_CREATED_ARGUMENT
 
 // --- other outputs ---
 
-inline bool is_launch(Slot slot) { return slot == Slot::primitive_launch || slot == Slot::graph_launch; }
+inline bool is_launch(Slot slot) {
+  return slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::kernel_launch;
+}
 
 // An out-parameter that the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
 template <class T>

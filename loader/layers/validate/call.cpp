@@ -12,7 +12,7 @@ namespace {
 bool destroys(Slot slot) {
   return slot == Slot::memory_free || slot == Slot::stream_destroy || slot == Slot::event_destroy ||
          slot == Slot::primitive_destroy || slot == Slot::graph_destroy || slot == Slot::semaphore_destroy ||
-         slot == Slot::command_list_destroy;
+         slot == Slot::command_list_destroy || slot == Slot::module_destroy;
 }
 
 // The contract's rules on threads: which functions may run at the same time on one handle.

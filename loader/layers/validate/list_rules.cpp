@@ -15,8 +15,8 @@ Memory* enter_memory(Call& call, ep_buffer* buffer) {
 
 // Whether the answer to a call that takes a stream tells of something that a recording stream does not do.
 bool records_or_ends(Slot slot) {
-  return slot == Slot::primitive_launch || slot == Slot::copy || slot == Slot::command_list_begin ||
-         slot == Slot::command_list_end || slot == Slot::stream_destroy;
+  return slot == Slot::primitive_launch || slot == Slot::kernel_launch || slot == Slot::copy ||
+         slot == Slot::command_list_begin || slot == Slot::command_list_end || slot == Slot::stream_destroy;
 }
 
 std::vector<Access> bindings_of(const Argument<const ep_command_list_desc*>& desc) {

@@ -39,8 +39,9 @@ class Clock {
   std::vector<uint64_t> points_;
 };
 
-enum class Kind : uint8_t { memory, stream, event, primitive, graph, semaphore, list };
-constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive", "graph", "semaphore", "command list"};
+enum class Kind : uint8_t { memory, stream, event, primitive, graph, semaphore, list, module, kernel };
+constexpr const char* kind_names[] = {"memory",    "stream",       "event",  "primitive", "graph",
+                                      "semaphore", "command list", "module", "kernel"};
 
 // How a call uses a handle. visit: beside any other calls; work: beside visits, but not beside other work; alone:
 // beside no other call.
@@ -168,6 +169,19 @@ struct Graph : Object {
 struct CommandList : Object {
   CommandList(Layer* layer, ep_command_list* handle) : Object(Kind::list, layer, handle) {}
   Recorded recorded;
+};
+
+struct Kernel : Object {
+  Kernel(Layer* layer, ep_kernel* handle) : Object(Kind::kernel, layer, handle) {}
+  uint64_t flags = 0;  // EP_ENTRY_FLAG_*
+  uint32_t buffer_count = 0;
+  uint32_t parameter_bytes = 0;
+};
+
+struct Module : Object {
+  Module(Layer* layer, ep_module* handle) : Object(Kind::module, layer, handle) {}
+  std::map<std::string, ep_module_entry> entries;  // whose names are the keys
+  std::vector<Kernel*> kernels;                    // that were handed out; they go with the module
 };
 
 struct Semaphore : Object {

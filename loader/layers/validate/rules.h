@@ -4,6 +4,7 @@
 #pragma once
 
 #include "loader/layers/validate/graph_arguments.h"
+#include "loader/layers/validate/module_arguments.h"
 
 namespace tenon::loader::validate {
 
@@ -23,6 +24,8 @@ using EventHandle = Argument<ep_event*>;
 using PrimitiveHandle = Argument<ep_primitive*>;
 using GraphHandle = Argument<ep_graph*>;
 using ListHandle = Argument<ep_command_list*>;
+using ModuleHandle = Argument<ep_module*>;
+using KernelHandle = Argument<ep_kernel*>;
 using SemaphoreHandle = Argument<ep_semaphore*>;
 using ImportDesc = Argument<const ep_import_desc*>;
 using Buffer = Argument<ep_buffer>;
@@ -189,6 +192,25 @@ void check_bindings(Call& call, const Stream& stream, const std::vector<Recorded
 void note_recorded(Stream& stream, ep_status status, Object* primitive, const std::vector<Recorded::Access>& accesses);
 // Notes that a command list uses `object`, which is about to be destroyed.
 void check_no_list(Call& call, const Object* object);
+
+// --- module_rules.cpp ---
+
+void after(Tag<Slot::dialect_info>, Call&, ep_status, Device&, Argument<uint32_t>&, Argument<ep_dialect_info*>&,
+           Error&);
+void before(Tag<Slot::module_create>, Call&, Device&, Argument<const ep_module_desc*>&, Argument<ep_module**>&,
+            Argument<ep_module_info*>&, Error&);
+void after(Tag<Slot::module_create>, Call&, ep_status, Device&, Argument<const ep_module_desc*>&,
+           Argument<ep_module**>&, Argument<ep_module_info*>&, Error&);
+void before(Tag<Slot::module_destroy>, Call&, Device&, ModuleHandle&);
+void after(Tag<Slot::module_destroy>, Call&, ep_status, Device&, ModuleHandle&);
+void before(Tag<Slot::kernel_get>, Call&, ModuleHandle&, Argument<ep_string>& entry, Argument<ep_kernel**>&,
+            Argument<ep_kernel_info*>&, Error&);
+void after(Tag<Slot::kernel_get>, Call&, ep_status, ModuleHandle&, Argument<ep_string>& entry, Argument<ep_kernel**>&,
+           Argument<ep_kernel_info*>&, Error&);
+void before(Tag<Slot::kernel_launch>, Call&, KernelHandle&, StreamHandle&, Argument<const ep_kernel_launch*>&,
+            Argument<ep_fault*>&, Error&);
+void after(Tag<Slot::kernel_launch>, Call&, ep_status, KernelHandle&, StreamHandle&, Argument<const ep_kernel_launch*>&,
+           Argument<ep_fault*>&, Error&);
 
 // --- validate.cpp ---
 

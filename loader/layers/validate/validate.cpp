@@ -15,7 +15,7 @@ bool is_submission(Slot slot) {
   return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
          slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::event_record ||
          slot == Slot::stream_wait_event || slot == Slot::stream_synchronize || slot == Slot::stream_wait_semaphore ||
-         slot == Slot::stream_signal_semaphore || slot == Slot::command_list_replay;
+         slot == Slot::stream_signal_semaphore || slot == Slot::command_list_replay || slot == Slot::kernel_launch;
 }
 
 void check_lost(Call& call, ep_status status, bool lost_before) {
@@ -29,7 +29,9 @@ void check_status(Call& call, ep_status status) {
   call.blame("R01", fmt::format("its status {} is not one of the known ones", status));
 }
 
-bool is_stoppable(Slot slot) { return slot == Slot::primitive_create || slot == Slot::graph_compile; }
+bool is_stoppable(Slot slot) {
+  return slot == Slot::primitive_create || slot == Slot::graph_compile || slot == Slot::module_create;
+}
 
 void check_cancelled(Call& call, ep_status status) {
   if (status != EP_STATUS_CANCELLED || call.slot() == Slot::peer_copy) return;
@@ -137,6 +139,8 @@ void discard(Layer& layer, Kind kind, void* handle) {
     case Kind::primitive: return ops.primitive_destroy(layer.handle, static_cast<ep_primitive*>(handle));
     case Kind::graph: return ops.graph_destroy(layer.handle, static_cast<ep_graph*>(handle));
     case Kind::list: return ops.command_list_destroy(layer.handle, static_cast<ep_command_list*>(handle));
+    case Kind::module: return ops.module_destroy(layer.handle, static_cast<ep_module*>(handle));
+    case Kind::kernel: return;  // it goes with its module
     case Kind::semaphore: return ops.semaphore_destroy(layer.handle, static_cast<ep_semaphore*>(handle));
   }
 }

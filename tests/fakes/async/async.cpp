@@ -40,7 +40,7 @@ void AsyncControl::reset() {
   seed = 1;
   shadow = true;
   lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = blobs = images = false;
-  lists = bindings = true;
+  lists = bindings = modules_taken = true;
   granularity = graph_seed = 1;
   fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = fail_replay = -1;
   layout_seed = 0;
@@ -445,6 +445,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (async_control().reference) fill_reference(&ops);
   if (async_control().graphs) fill_graph(&ops);
   if (async_control().lists) fill_lists(&ops);
+  if (async_control().modules_taken) fill_modules(&ops);
   if (has_layouts()) fill_layouts(&ops);
   provider::fill(out_ops, ops);
   *out_device = device;

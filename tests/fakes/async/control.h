@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -21,6 +22,16 @@ constexpr int64_t kMixOverflows = 3;  // the kernel faults, and the device has l
 constexpr int64_t kMixSoils = 4;      // the kernel leaves a 1 in its scratch, against the rules
 // A kMix with scratch adds the first word of the scratch to the result; a kMix with workspace computes 31*a there.
 
+// What a kernel of a module computes, by the name of its entry: the text itself is not read.
+struct AsyncKernel {
+  uint64_t bytes = 0;    // of each buffer
+  uint32_t written = 0;  // bit i: buffer i is written
+  // `buffers` ends with workspace and scratch, where the entry has them. A fault is one whose code is set.
+  void (*run)(char* const* buffers, const char* parameters, uint64_t groups, ep_fault* fault) = nullptr;
+};
+// Filled before a module is created; the entries stay.
+std::map<std::string, AsyncKernel>& async_kernels();
+
 struct AsyncControl {
   std::atomic<uint32_t> devices{2};                 // read when the host counts the devices
   std::atomic<uint64_t> memory{uint64_t{1} << 20};  // bytes per device
@@ -35,19 +46,20 @@ struct AsyncControl {
   std::atomic<bool> pinned{false};     // a second pool for transfers; read when the provider is loaded
   std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
   std::atomic<bool> packs{false};      // with `reference`: a constant operand is packed; read when it is opened
-  std::atomic<bool> packs_alone{false};  // what is packed serves one primitive
-  std::atomic<bool> graphs{false};       // the device takes whole graphs; read when it is opened
-  std::atomic<uint64_t> graph_seed{1};   // draws the islands; 0: all known nodes are of one
-  std::atomic<bool> lists{true};         // the device records command lists; read when it is opened
-  std::atomic<bool> bindings{true};      // lists may have bindings
-  std::atomic<uint64_t> layout_seed{0};  // draws layouts of its own, with `reference`; 0: it has none. Read when it is
-                                         // opened and at each call: do not change between 0 and others
-  std::atomic<bool> images{false};       // some of them are images; read when the provider is loaded
-  std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
-  std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
-  std::atomic<bool> late_waits{false};   // a wait of a stream is for the newest point of the event, not the one it held
-  std::atomic<bool> blobs{false};        // what was made is kept in the host, and compared when it comes back
-  std::atomic<uint64_t> create_us{0};    // how long it takes to make a primitive or to compile a graph
+  std::atomic<bool> packs_alone{false};   // what is packed serves one primitive
+  std::atomic<bool> graphs{false};        // the device takes whole graphs; read when it is opened
+  std::atomic<uint64_t> graph_seed{1};    // draws the islands; 0: all known nodes are of one
+  std::atomic<bool> lists{true};          // the device records command lists; read when it is opened
+  std::atomic<bool> bindings{true};       // lists may have bindings
+  std::atomic<bool> modules_taken{true};  // the device takes kernel modules; read when it is opened
+  std::atomic<uint64_t> layout_seed{0};   // draws layouts of its own, with `reference`; 0: it has none. Read when it is
+                                          // opened and at each call: do not change between 0 and others
+  std::atomic<bool> images{false};        // some of them are images; read when the provider is loaded
+  std::atomic<bool> exclusive{false};     // a block holds one tensor; read when the provider is loaded
+  std::atomic<uint64_t> granularity{1};   // of copies, in bytes; read when the provider is loaded
+  std::atomic<bool> late_waits{false};  // a wait of a stream is for the newest point of the event, not the one it held
+  std::atomic<bool> blobs{false};       // what was made is kept in the host, and compared when it comes back
+  std::atomic<uint64_t> create_us{0};   // how long it takes to make a primitive or to compile a graph
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) after so many others fails, and further ones, `fail_count` in all. -1: none fails.
@@ -95,6 +107,7 @@ struct AsyncControl {
   std::atomic<uint64_t> destroyed_graphs{0};
   std::atomic<uint64_t> launched_graphs{0};
   std::atomic<int64_t> command_lists{0};  // at present
+  std::atomic<int64_t> modules{0};        // at present
   std::atomic<uint64_t> replays{0};
   std::atomic<uint64_t> packed{0};         // operands
   std::atomic<uint64_t> packed_reads{0};   // launches that took an operand packed

@@ -104,7 +104,8 @@ struct Command {
     record,
     wait,
     await,
-    signal
+    signal,
+    kernel
   } kind = launch;
   bool faults = false;
   bool overflows = false;
@@ -121,9 +122,10 @@ struct Command {
   uint64_t bytes = 0;
   const ep_graph* run = nullptr;
   ep_command_list* list = nullptr;                      // of a replay
-  std::shared_ptr<std::vector<char*>> operands;         // of a graph or of the reference; a replay: per binding
+  ep_kernel* kernel_run = nullptr;                      // of a kernel, whose groups `bytes` counts
+  std::shared_ptr<std::vector<char*>> operands;         // of a graph, kernel or reference; a replay: per binding
   std::shared_ptr<std::vector<ep_scalar>> all_scalars;  // of the reference
-  std::shared_ptr<std::vector<char>> early;             // the source, if it was read at submission
+  std::shared_ptr<std::vector<char>> early;  // the source, if it was read at submission; a kernel: parameters
 };
 
 struct Access {
@@ -263,6 +265,7 @@ void fill_primitive(ep_device_ops* ops);
 void fill_reference(ep_device_ops* ops);
 void fill_graph(ep_device_ops* ops);
 void fill_lists(ep_device_ops* ops);
+void fill_modules(ep_device_ops* ops);
 
 // A launch or copy comes to `stream`. If the stream records, the call counts as failed until its command is pushed.
 void begin_work(ep_stream* stream);
@@ -294,5 +297,9 @@ void check_no_image(const ep_memory* memory);
 void run_reference(const Command& command, std::vector<ep_fault>* faults);
 void run_pack(const Command& command);
 void run_graph(const Command& command, std::vector<ep_fault>* faults);
+void run_kernel(const Command& command, std::vector<ep_fault>* faults);
+
+// A command list that launches `kernel` was made (1) or destroyed (-1).
+void count_list(ep_kernel* kernel, int change);
 
 }  // namespace tenon::fakes

@@ -80,6 +80,9 @@ std::set<const ep_primitive*> primitives_of(const ep_command_list& list) {
 void count(const ep_command_list& list, int change) {
   for (ep_memory* memory : list.fixed) memory->lists += change;
   for (const ep_primitive* primitive : primitives_of(list)) const_cast<ep_primitive*>(primitive)->lists += change;
+  for (const Command& command : list.commands) {
+    if (command.kernel_run != nullptr) count_list(command.kernel_run, change);
+  }
 }
 
 std::unique_ptr<ep_command_list> make_list(ep_device* device, Recording& recording) {

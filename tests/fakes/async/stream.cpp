@@ -345,6 +345,8 @@ void ep_stream::compute(const Command& command, std::vector<ep_fault>* faults) c
     sound = run_primitive(command, &fault);
   } else if (command.kind == Command::reference) {
     tenon::fakes::run_reference(command, faults);
+  } else if (command.kind == Command::kernel) {
+    tenon::fakes::run_kernel(command, faults);
   } else if (command.kind == Command::pack) {
     tenon::fakes::run_pack(command);
   } else if (command.kind == Command::graph) {

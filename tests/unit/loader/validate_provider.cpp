@@ -29,6 +29,14 @@ struct ep_command_list {
   int nothing;
 };
 
+struct ep_module {
+  int nothing;
+};
+
+struct ep_kernel {
+  int nothing;
+};
+
 namespace tenon::loader {
 namespace {
 
@@ -192,6 +200,44 @@ void fill_lists(ep_device_ops* ops) {
   };
 }
 
+// One dialect, in which a text has the entry f and perhaps g.
+ep_status dialect_info(ep_device*, uint32_t index, ep_dialect_info* out, ep_error**) {
+  count();
+  if (index != 0) return EP_STATUS_NOT_FOUND;
+  out->dialect = EP_DIALECT_C;
+  out->compiler = {"toy", 3};
+  out->group_items = 1;
+  out->greatest_buffers = 16;
+  out->parameter_bytes = 1024;
+  for (int axis = 0; axis < 3; ++axis) out->groups[axis] = out->group_dims[axis] = 1;
+  return EP_STATUS_OK;
+}
+
+ep_status kernel_get(ep_module*, ep_string entry, ep_kernel** out, ep_kernel_info*, ep_error**) {
+  if (entry.size != 1 || (entry.data[0] != 'f' && entry.data[0] != 'g')) return EP_STATUS_NOT_FOUND;
+  return make(out);
+}
+
+ep_status launch_kernel(ep_kernel*, ep_stream*, const ep_kernel_launch* launch, ep_fault* out_fault, ep_error** error) {
+  count();
+  if (toy().launch_answer == EP_STATUS_OK) return EP_STATUS_OK;
+  if (out_fault != nullptr && toy().fault.code != 0) {
+    *out_fault = toy().fault;
+    out_fault->tag = launch->tag;
+  }
+  return toy_fails(error, toy().launch_answer);
+}
+
+void fill_modules(ep_device_ops* ops) {
+  ops->dialect_info = dialect_info;
+  ops->module_create = [](ep_device*, const ep_module_desc*, ep_module** out, ep_module_info*, ep_error**) {
+    return make(out);
+  };
+  ops->module_destroy = destroy<ep_module>;
+  ops->kernel_get = kernel_get;
+  ops->kernel_launch = launch_kernel;
+}
+
 ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_device_ops* ops, ep_error**) {
   ops->device_close = [](ep_device*) { count(); };
   ops->memory_allocate = memory_allocate;
@@ -225,6 +271,7 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->layout_allocate = layout_allocate;
   if (index == 0) fill_events(ops);
   if (index == 0) fill_lists(ops);
+  fill_modules(ops);
   if (toy().change) toy().change(ops);
   *out_device = reinterpret_cast<ep_device*>(&the_devices[index]);
   return EP_STATUS_OK;

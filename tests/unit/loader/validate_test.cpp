@@ -185,6 +185,92 @@ Status compile(Host& host, const Table& table, ep_graph** made) {
   return host.call(host.ops.graph_compile, host.device->handle, &table.desc, made, &info);
 }
 
+// A text with the entry f, of one buffer and 8 bytes of parameters. A test bends it.
+struct Text {
+  Text() {
+    entries[0] = {{"f", 1}, 0, 1, 8, {1, 1, 1}, 0};
+    entries[1] = {{"g", 1}, 0, 1, 8, {1, 1, 1}, 0};  // counted only where a test says so, as is the next
+    constants[0] = {{"n", 1}, {EP_DTYPE_i64, 0, {}}};
+    desc.struct_size = sizeof desc;
+    desc.struct_type = EP_STRUCT_MODULE_DESC;
+    desc.dialect = EP_DIALECT_C;
+    desc.entry_count = 1;
+    desc.entries = entries;
+    desc.constants = constants;
+    desc.name = {"toy", 3};
+    desc.text = {"text", 4};
+  }
+  Text(const Text&) = delete;
+
+  ep_module_entry entries[2]{};
+  ep_module_constant constants[1]{};
+  ep_module_desc desc{};
+};
+
+Status create_module(Host& host, const Text& text, ep_module** made) {
+  ep_module_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_MODULE_INFO;
+  return host.call(host.ops.module_create, host.device->handle, &text.desc, made, &info);
+}
+
+// What the layer says of a text that `bend` has bent.
+Status bent_text(void (*bend)(Text&)) {
+  Host host(0);
+  Text text;
+  bend(text);
+  ep_module* made = nullptr;
+  return create_module(host, text, &made);
+}
+
+Status get_kernel(Host& host, ep_module* module, const char* entry, ep_kernel** made) {
+  ep_kernel_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_KERNEL_INFO;
+  return host.call(host.ops.kernel_get, module, ep_string{entry, std::strlen(entry)}, made, &info);
+}
+
+// A module of a Text, whose entry has `flags`, and its kernel.
+struct Compiled {
+  explicit Compiled(Host& host, uint64_t flags = 0) {
+    Text text;
+    text.entries[0].flags = flags;
+    EXPECT_TRUE(create_module(host, text, &module).ok());
+    EXPECT_TRUE(get_kernel(host, module, "f", &kernel).ok());
+  }
+  ep_module* module = nullptr;
+  ep_kernel* kernel = nullptr;
+};
+
+// A launch of that kernel. A test bends it.
+struct KernelLaunch {
+  explicit KernelLaunch(ep_buffer on) : buffer(on) {
+    request.buffers = &buffer;
+    request.buffer_count = 1;
+    request.parameters = &parameter;
+    request.parameter_bytes = sizeof parameter;
+    request.groups[0] = request.groups[1] = request.groups[2] = 1;
+    request.tag = 7;
+  }
+  KernelLaunch(const KernelLaunch&) = delete;
+  Status run(Host& host, ep_kernel* kernel, ep_stream* on) {
+    ep_fault fault{};
+    return host.call(host.ops.kernel_launch, kernel, on, static_cast<const ep_kernel_launch*>(&request), &fault);
+  }
+
+  ep_buffer buffer;
+  int64_t parameter = 0;
+  ep_kernel_launch request{};
+};
+
+// What the layer says of a launch that `bend` has bent.
+Status bent_launch(void (*bend)(KernelLaunch&), uint64_t flags = 0) {
+  Host host(0);
+  KernelLaunch launch({host.memory(), 0});
+  bend(launch);
+  return launch.run(host, Compiled(host, flags).kernel, host.stream());
+}
+
 // What the layer says of a table that `bend` has bent.
 Status bent(void (*bend)(Table&)) {
   Host host(0);
@@ -422,6 +508,104 @@ const std::vector<Violator>& host_violators() {
          Host host(0);
          const Recorded recorded(host);
          host.ops.primitive_destroy(host.device->handle, recorded.primitive);
+         return Status();
+       }},
+      {"Z02", "a text in a dialect that is not there", Code::invalid_argument,
+       [] { return bent_text([](Text& text) { text.desc.dialect = 9; }); }},
+      {"Z02", "a text without an entry", Code::invalid_argument,
+       [] { return bent_text([](Text& text) { text.desc.entry_count = 0; }); }},
+      {"Z02", "a text without a letter", Code::invalid_argument,
+       [] { return bent_text([](Text& text) { text.desc.text.size = 0; }); }},
+      {"Z02", "an entry that is no C identifier", Code::invalid_argument,
+       [] { return bent_text([](Text& text) {
+              text.entries[0].name = {"*/", 2};
+            }); }},
+      {"Z02", "two entries of one name", Code::invalid_argument,
+       [] {
+         return bent_text([](Text& text) {
+           text.desc.entry_count = 2;
+           text.entries[1].name = text.entries[0].name;
+         });
+       }},
+      {"Z02", "an entry with an unknown flag", Code::invalid_argument,
+       [] { return bent_text([](Text& text) { text.entries[0].flags = 1u << 20; }); }},
+      {"Z02", "an entry in C with a group of two", Code::invalid_argument,
+       [] { return bent_text([](Text& text) { text.entries[0].group[0] = 2; }); }},
+      {"Z02", "an entry with a group of none", Code::invalid_argument,
+       [] {
+         return bent_text([](Text& text) {
+           text.desc.dialect = EP_DIALECT_CUDA_C;
+           text.entries[0].group[2] = 0;
+         });
+       }},
+      {"Z02", "two entries in GLSL", Code::invalid_argument,
+       [] {
+         return bent_text([](Text& text) {
+           text.desc.dialect = EP_DIALECT_GLSL;
+           text.desc.entry_count = 2;
+         });
+       }},
+      {"Z02", "a constant that is called as an entry is", Code::invalid_argument,
+       [] {
+         return bent_text([](Text& text) {
+           text.desc.constant_count = 1;
+           text.constants[0].name = text.entries[0].name;
+         });
+       }},
+      {"Z02", "a constant without a name", Code::invalid_argument,
+       [] {
+         return bent_text([](Text& text) {
+           text.desc.constant_count = 1;
+           text.constants[0].name = {};
+         });
+       }},
+      {"Z03", "a launch of a kernel without its buffer", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch& launch) { launch.request.buffer_count = 0; }); }},
+      {"Z03", "a launch of a kernel without its parameters", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch& launch) { launch.request.parameters = nullptr; }); }},
+      {"Z03", "a launch of a kernel with shorter parameters", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch& launch) { launch.request.parameter_bytes = 4; }); }},
+      {"Z03", "a launch of no group", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch& launch) { launch.request.groups[1] = 0; }); }},
+      {"Z03", "a launch without the workspace of its entry", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch&) {}, EP_ENTRY_FLAG_WORKSPACE); }},
+      {"Z03", "a launch with scratch for an entry that has none", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch& launch) { launch.request.scratch = launch.buffer; }); }},
+      {"Z03", "workspace at an odd place", Code::invalid_argument,
+       [] {
+         return bent_launch(
+             [](KernelLaunch& launch) {
+               launch.request.workspace = {launch.buffer.memory, 128};
+             },
+             EP_ENTRY_FLAG_WORKSPACE);
+       }},
+      {"M05", "a buffer of a kernel behind the end of its block", Code::invalid_argument,
+       [] { return bent_launch([](KernelLaunch& launch) { launch.buffer.offset = block; }); }},
+      {"M04", "a kernel of a module that was destroyed", Code::invalid_argument,
+       [] {
+         Host host(0);
+         const Compiled compiled(host);
+         host.ops.module_destroy(host.device->handle, compiled.module);
+         return KernelLaunch({host.memory(), 0}).run(host, compiled.kernel, host.stream());
+       }},
+      {"M06", "a module destroyed whose kernel is in flight", Code::ok,
+       [] {
+         Host host(0);
+         const Compiled compiled(host);
+         EXPECT_TRUE(KernelLaunch({host.memory(), 0}).run(host, compiled.kernel, host.stream()).ok());
+         host.ops.module_destroy(host.device->handle, compiled.module);
+         return Status();
+       }},
+      {"K07", "a module of a list destroyed", Code::ok,
+       [] {
+         Host host(0);
+         const Compiled compiled(host);
+         ep_stream* stream = host.stream();
+         ep_command_list* list = nullptr;
+         EXPECT_TRUE(begin_list(host, stream).ok());
+         EXPECT_TRUE(KernelLaunch({host.memory(), 0}).run(host, compiled.kernel, stream).ok());
+         EXPECT_TRUE(end_list(host, stream, &list).ok());
+         host.ops.module_destroy(host.device->handle, compiled.module);
          return Status();
        }},
       {"A01", "an allocation of 0 bytes", Code::invalid_argument,
@@ -1005,8 +1189,95 @@ Status fault_of_node(uint32_t node, int index) {
   return host.call(host.ops.stream_take_fault, stream, &fault);
 }
 
+// What the layer says of a dialect that `bend` has bent.
+void (*bend_dialect)(ep_dialect_info*) = nullptr;
+
+Status bent_dialect(void (*bend)(ep_dialect_info*)) {
+  bend_dialect = bend;
+  change([](ep_device_ops* ops) {
+    static decltype(ops->dialect_info) sound = nullptr;
+    sound = ops->dialect_info;
+    ops->dialect_info = [](ep_device* device, uint32_t index, ep_dialect_info* out, ep_error** error) {
+      const ep_status status = sound(device, index, out, error);
+      bend_dialect(out);
+      return status;
+    };
+  });
+  Host host(0);
+  ep_dialect_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_DIALECT_INFO;
+  return host.call(host.ops.dialect_info, host.device->handle, 0u, &info);
+}
+
+// What the layer says of a fault of a kernel that a launch answers.
+Status fault_of_kernel(int index, uint64_t flags) {
+  Host host(index);
+  const Compiled compiled(host, flags);
+  toy().launch_answer = EP_STATUS_FAULT;
+  toy().fault = {7, EP_FAULT_INDEX_OUT_OF_RANGE, 0, 9, 3, 0};
+  return KernelLaunch({host.memory(), 0}).run(host, compiled.kernel, host.stream());
+}
+
 const std::vector<Violator>& provider_violators() {
   static const std::vector<Violator> all = {
+      {"Z01", "a dialect that is not there", Code::internal,
+       [] { return bent_dialect([](ep_dialect_info* info) { info->dialect = 9; }); }},
+      {"Z01", "a dialect of no compiler", Code::internal,
+       [] { return bent_dialect([](ep_dialect_info* info) { info->compiler = {}; }); }},
+      {"Z01", "a dialect of three buffers", Code::internal,
+       [] { return bent_dialect([](ep_dialect_info* info) { info->greatest_buffers = 3; }); }},
+      {"Z01", "a dialect of 128 bytes of parameters", Code::internal,
+       [] { return bent_dialect([](ep_dialect_info* info) { info->parameter_bytes = 128; }); }},
+      {"Z01", "a dialect without groups", Code::internal,
+       [] { return bent_dialect([](ep_dialect_info* info) { info->groups[0] = 0; }); }},
+      {"Z04", "two reports about one text", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->module_create = [](ep_device*, const ep_module_desc* desc, ep_module** out, ep_module_info*,
+                                   ep_error**) {
+             desc->diagnose(desc->context, {"one", 3});
+             desc->diagnose(desc->context, {"two", 3});
+             static int module = 0;
+             return *out = reinterpret_cast<ep_module*>(&module), EP_STATUS_OK;
+           };
+           ops->module_destroy = [](ep_device*, ep_module*) {};
+         });
+         Host host(0);
+         Text text;
+         text.desc.diagnose = [](void*, ep_string) {};
+         ep_module* made = nullptr;
+         return create_module(host, text, &made);
+       }},
+      {"Z05", "a kernel of an entry that the text lacks", Code::internal,
+       [] {
+         Host host(0);
+         const Compiled compiled(host);
+         ep_kernel* made = nullptr;
+         return get_kernel(host, compiled.module, "g", &made);
+       }},
+      {"Z05", "no kernel of an entry that the text has", Code::internal,
+       [] {
+         Host host(0);
+         Text text;
+         text.entries[0].name = {"h", 1};
+         ep_module* module = nullptr;
+         ep_kernel* made = nullptr;
+         EXPECT_TRUE(create_module(host, text, &module).ok());
+         return get_kernel(host, module, "h", &made);
+       }},
+      {"Z06", "a fault of a kernel whose entry raises none", Code::internal, [] { return fault_of_kernel(1, 0); }},
+      {"F01", "a fault of a kernel from an asynchronous launch", Code::internal,
+       [] { return fault_of_kernel(0, EP_ENTRY_FLAG_FAULTS); }},
+      {"E04", "a text that nobody wanted to cancel", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->module_create = [](ep_device*, const ep_module_desc*, ep_module**, ep_module_info*, ep_error** error) {
+             return toy_fails(error, EP_STATUS_CANCELLED);
+           };
+         });
+         return bent_text([](Text&) {});
+       }},
       {"Y03", "a wish for a layout of an operand that is not there", Code::internal,
        [] {
          change([](ep_device_ops* ops) {

@@ -30,7 +30,7 @@ TestHost::TestHost(Settings settings, int32_t threads) : settings_(std::move(set
   table_.release = release;
   table_.config_get = config_get;
   table_.thread_limit = [](const ep_host* host) -> int32_t { return self(host).threads_; };
-  table_.plugin_path = [](const ep_host*) { return ep_string{"", 0}; };
+  table_.plugin_path = [](const ep_host* host) { return ep_string{self(host).path.data(), self(host).path.size()}; };
   table_.device_memory_report = [](const ep_host* host, ep_device*, int64_t delta) {
     const std::lock_guard lock(self(host).mutex_);
     self(host).reported_ += delta;
@@ -136,6 +136,7 @@ OpenProvider::OpenProvider(const std::string& name, Settings settings, int32_t t
     : host(std::move(settings), threads) {
   const char* folder = std::getenv("PROVIDERS_FOLDER");
   const std::string path = fmt::format("{}/libtenon_{}.so", folder == nullptr ? "." : folder, name);
+  host.path = path;
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   auto query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));

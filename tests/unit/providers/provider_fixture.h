@@ -35,6 +35,8 @@ class TestHost {
   void put_blobs(std::map<std::string, std::string> blobs);
   // Whether every call that can stop is to stop.
   void cancel(bool on) { cancelled_ = on; }
+  // Of the plug-in; set before it is opened.
+  std::string path;
 
  private:
   static TestHost& self(const ep_host* host) { return *static_cast<TestHost*>(host->context); }

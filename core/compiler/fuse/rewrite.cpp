@@ -1,0 +1,169 @@
+// Groups become nodes with a region.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "core/compiler/fuse/fuse.h"
+#include "core/graph/fusion.h"
+#include "core/graph/passes/match.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/regions/regions.h"
+#include "primitives/text/format.h"
+
+namespace tenon::graph {
+namespace {
+
+using compiler::Fusion;
+using compiler::FusionGroup;
+
+class Rewriting {
+ public:
+  Rewriting(Graph* graph, const Fusion& fusion) : graph_(*graph), fusion_(fusion) {
+    for (const FusionGroup& group : fusion.groups) {
+      for (const NodeId id : group.nodes) nodes_.emplace(id, graph_.node(id));
+    }
+  }
+
+  void run() {
+    for (; done_ < fusion_.groups.size(); ++done_) rewrite(fusion_.groups[done_]);
+    remove_dead_code(&graph_);
+  }
+
+ private:
+  // What stands for `id`, a value of the graph before.
+  ValueId now(ValueId id) const {
+    for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id)) id = found->second;
+    return id;
+  }
+
+  void rewrite(const FusionGroup& group) {
+    Node fused;
+    fused.op = &control::row_of(control::Kind::fused).op;
+    fused.attributes = words_of(control::Attributes{});
+    fused.label = graph_.add_label(label(group));
+    fused.regions.push_back(region(group, &fused.inputs));
+    const NodeId last = place(group);
+    const NodeId made = graph_.insert(last == kNoNode ? graph_.first() : graph_.next(last), std::move(fused));
+    for (size_t i = 0; i < group.outputs.size(); ++i) {
+      const ValueId old = now(group.outputs[i]);
+      graph_.replace(old, graph_.node(made).results[i]);
+      replaced_[old] = graph_.node(made).results[i];
+    }
+    move_readers(made);
+  }
+
+  // The last node of the program that the group has, or that makes what it reads.
+  NodeId place(const FusionGroup& group) {
+    std::map<NodeId, size_t> order;
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) order.emplace(id, order.size());
+    NodeId last = kNoNode;
+    const auto note = [&](NodeId id) {
+      if (order.count(id) != 0 && (last == kNoNode || order[id] > order[last])) last = id;
+    };
+    for (const NodeId id : group.nodes) note(id);
+    for (const ValueId id : group.inputs) note(graph_[now(id)].producer);
+    return last;
+  }
+
+  // The nodes that outputs or groups to come need; those that were fused before are needed no more.
+  std::set<NodeId> live() const {
+    std::set<NodeId> needed;
+    std::set<ValueId> values(graph_.outputs().begin(), graph_.outputs().end());
+    for (size_t i = done_ + 1; i < fusion_.groups.size(); ++i) {
+      for (const ValueId id : fusion_.groups[i].inputs) values.insert(now(id));
+      for (const NodeId id : fusion_.groups[i].nodes) values.insert(now(nodes_.at(id).results[0]));
+    }
+    for (NodeId id = graph_.last(); id != kNoNode; id = graph_.previous(id)) {
+      const Node& node = graph_.node(id);
+      const auto wanted = [&](ValueId made) { return values.count(made) != 0; };
+      if (std::none_of(node.results.begin(), node.results.end(), wanted)) continue;
+      needed.insert(id);
+      values.insert(node.inputs.begin(), node.inputs.end());
+    }
+    return needed;
+  }
+
+  // Nodes before `fused` that read its results go behind it, with those that read theirs, in their order.
+  void move_readers(NodeId fused) {
+    std::vector<NodeId> late;
+    const std::set<NodeId> needed = live();
+    std::map<ValueId, bool> late_values;
+    for (const ValueId id : graph_.node(fused).results) late_values[id] = true;
+    for (NodeId id = graph_.first(); id != fused; id = graph_.next(id)) {
+      if (needed.count(id) == 0) continue;
+      const std::vector<ValueId>& inputs = graph_.node(id).inputs;
+      if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId in) { return late_values.count(in) != 0; })) continue;
+      late.push_back(id);
+      for (const ValueId made : graph_.node(id).results) late_values[made] = true;
+    }
+    const NodeId before = graph_.next(fused);
+    for (const NodeId id : late) {
+      Node copy = graph_.node(id);
+      const std::vector<ValueId> results = std::exchange(copy.results, {});
+      const NodeId made = graph_.insert(before, std::move(copy), results.size());
+      for (size_t i = 0; i < results.size(); ++i) {
+        graph_.replace(results[i], graph_.node(made).results[i]);
+        replaced_[results[i]] = graph_.node(made).results[i];
+      }
+    }
+    for (auto at = late.rbegin(); at != late.rend(); ++at) graph_.erase(*at);
+  }
+
+  std::shared_ptr<Graph> region(const FusionGroup& group, std::vector<ValueId>* operands) {
+    std::shared_ptr<Graph> made = graph_.new_region();
+    std::map<ValueId, ValueId> of{{0, 0}};  // by value of the graph before: the region's
+    for (const NodeId id : group.nodes) {
+      Node copy = nodes_.at(id);
+      for (ValueId& input : copy.inputs) {
+        if (of.count(input) == 0) of[input] = given(made.get(), input, operands);
+        input = of[input];
+      }
+      if (copy.label != 0) copy.label = made->add_label(graph_.labels()[copy.label]);
+      const std::vector<ValueId> results = std::exchange(copy.results, {});
+      const NodeId put = made->append(std::move(copy), results.size());
+      for (size_t i = 0; i < results.size(); ++i) of[results[i]] = made->node(put).results[i];
+    }
+    std::vector<ValueId> outputs;
+    for (const ValueId id : group.outputs) outputs.push_back(of.at(id));
+    made->set_outputs(std::move(outputs));
+    return made;
+  }
+
+  // A constant of one element is the region's own, other values are operands.
+  ValueId given(Graph* region, ValueId id, std::vector<ValueId>* operands) {
+    const Value value = graph_[now(id)];
+    if (value.constant.defined() && value.constant.elements() == 1) return region->add_constant(value.constant);
+    operands->push_back(now(id));
+    return region->add_input(value.dtype, value.dims, value.device);
+  }
+
+  std::string label(const FusionGroup& group) const {
+    std::string text = fmt::format("{} nodes fused", group.nodes.size());
+    for (const NodeId id : {group.nodes.front(), group.nodes.back()}) {
+      const uint32_t own = nodes_.at(id).label;
+      if (own != 0) text += fmt::format("{} {}", id == group.nodes.front() ? "," : " to", graph_.labels()[own]);
+    }
+    return text;
+  }
+
+  Graph& graph_;
+  const Fusion& fusion_;
+  size_t done_ = 0;                      // groups that are nodes already
+  std::map<NodeId, Node> nodes_;         // of groups, as they were
+  std::map<ValueId, ValueId> replaced_;  // values of the graph before
+};
+
+}  // namespace
+
+std::string fuse_nodes(Graph* graph) {
+  std::string log;
+  for (;;) {  // what a group has left behind may be a group
+    const Fusion fusion = compiler::find_groups(*graph);
+    log += fusion.log;
+    if (fusion.groups.empty()) return log;
+    Rewriting(graph, fusion).run();
+  }
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,17 @@
+// Nodes that one kernel can compute become one node.
+#include "core/graph/fusion.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/regions/regions.h"
+
+namespace tenon::graph {
+
+// What is fused already stays as it is; control flow has regions of its own.
+void fuse(Graph* graph, const PassOptions& options) {
+  for (NodeId id = graph->first(); id != kNoNode; id = graph->next(id)) {
+    if (is_fused(graph->node(id))) continue;
+    for (const std::shared_ptr<Graph>& region : graph->node(id).regions) fuse(region.get(), options);
+  }
+  fuse_nodes(graph);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,157 @@
+#include "providers/cpu/modules/modules.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+
+#include "providers/cpu/modules/source.h"
+#include "providers/cpu/modules/store.h"
+#include "providers/cpu/threads/clock.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr uint64_t cache_line = 64;
+
+uint32_t vector_bytes_of(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::avx3: return 64;
+    case SimdLevel::avx2: return 32;
+    case SimdLevel::baseline: break;
+  }
+  return 16;
+}
+
+Compiler& compiler_of(ep_device* device) { return static_cast<OpenDevice*>(device)->compiler; }
+
+ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
+  const ep_host* host = device->host;
+  if (index != 0) return fail(host, error, EP_STATUS_NOT_FOUND, "cpu compiles one dialect; there is no %u.", index);
+  const Toolchain& tools = compiler_of(device).toolchain();
+  if (!tools.sentence.empty()) return fail_text(host, error, EP_STATUS_NOT_FOUND, tools.sentence, tools.remedy);
+  ep_dialect_info info{};
+  info.dialect = EP_DIALECT_C;
+  info.compiler = to_ep_string(tools.name);
+  info.features =
+      EP_DIALECT_FEATURE_F64 | EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_STORE_8 | EP_DIALECT_FEATURE_STORE_16;
+  info.vector_bytes = compiler_of(device).vector_bytes();
+  info.group_items = 1;
+  info.greatest_buffers = most_buffers;
+  for (int axis = 0; axis < 3; ++axis) {
+    info.group_dims[axis] = 1;
+    info.groups[axis] = axis == 0 ? uint64_t{std::numeric_limits<int64_t>::max()} : 1;
+  }
+  info.shared_bytes = most_local_bytes;
+  info.parameter_bytes = most_parameter_bytes;
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+void diagnose(const ep_module_desc& desc, const std::string& output) {
+  if (desc.diagnose != nullptr && !output.empty()) desc.diagnose(desc.context, to_ep_string(output));
+}
+
+// Compiles `source`, or finds what was kept of it.
+ep_status load(ep_device* device, const ep_module_desc& desc, const std::string& source,
+               std::unique_ptr<Library>* out_library, uint64_t* out_bytes, ep_error** error) {
+  const ep_host* host = device->host;
+  const Toolchain& tools = compiler_of(device).toolchain();
+  std::string why;
+  std::string everything;
+  if (tools.sentence.empty()) {
+    everything = fmt::format("{}\n{}\n{}\n{}", tools.name, tools.identity, compiler_of(device).vector_bytes(), source);
+    const std::string kept = kept_library(host, everything);
+    if (!kept.empty()) *out_library = Library::load(kept, &why);
+    *out_bytes = kept.size();
+    if (*out_library != nullptr) {
+      log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
+      return EP_STATUS_OK;
+    }
+  }
+  const int64_t begin = now();
+  Compiled compiled = compiler_of(device).compile(source);
+  diagnose(desc, compiled.output);
+  if (compiled.status == EP_STATUS_INVALID_ARGUMENT) {
+    return fail_text(
+        host, error, compiled.status,
+        fmt::format("The compiler ({}) refuses the module '{}': {}.", tools.name, shown(desc.name), compiled.sentence));
+  }
+  if (compiled.status != EP_STATUS_OK)
+    return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
+  *out_library = Library::load(compiled.library, &why);
+  *out_bytes = compiled.library.size();
+  if (*out_library == nullptr) {
+    return fail_text(host, error, EP_STATUS_UNSUPPORTED,
+                     fmt::format("The compiled module '{}' cannot be loaded: {}.", shown(desc.name), why));
+  }
+  log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s in %.1f ms", shown(desc.name).c_str(),
+           tools.name.c_str(), static_cast<double>(now() - begin) * 1e-6);
+  keep_library(host, everything, compiled.library);
+  return EP_STATUS_OK;
+}
+
+std::unique_ptr<ep_kernel> kernel_of(const ep_device& device, const Library& library, const ep_module_entry& entry) {
+  auto kernel = std::make_unique<ep_kernel>();
+  kernel->host = device.host;
+  kernel->threads = device.threads;
+  kernel->name = to_view(entry.name);
+  kernel->flags = entry.flags;
+  kernel->buffer_count = entry.buffer_count;
+  kernel->parameter_bytes = entry.parameter_bytes;
+  kernel->local_stride = (entry.shared_bytes + cache_line - 1) / cache_line * cache_line;
+  kernel->function = library.function(kernel->name);
+  return kernel;
+}
+
+ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module** out_module, ep_module_info* out_info,
+                        ep_error** error) {
+  const ep_host* host = device->host;
+  if (const ep_status status = check_module(host, *desc, error); status != EP_STATUS_OK) return status;
+  const std::string source = source_of(*desc);
+  std::unique_ptr<Library> library;
+  uint64_t bytes = 0;
+  const ep_status status = load(device, *desc, source, &library, &bytes, error);
+  if (status != EP_STATUS_OK) return status;
+  std::vector<std::unique_ptr<ep_kernel>> kernels;
+  for (uint32_t i = 0; i < desc->entry_count; ++i) {
+    kernels.push_back(kernel_of(*device, *library, desc->entries[i]));
+    if (kernels.back()->function != nullptr) continue;
+    return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT,
+                     fmt::format("The text of the module '{}' does not define the entry {}.", shown(desc->name),
+                                 kernels.back()->name));
+  }
+  ep_module_info info{};
+  info.host_bytes = bytes;
+  *out_module = make<ep_module>(host, host, std::move(library), std::move(kernels));
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
+
+ep_status kernel_get(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
+                     ep_error** error) {
+  for (const std::unique_ptr<ep_kernel>& kernel : module->kernels) {
+    if (kernel->name != to_view(entry)) continue;
+    *out_kernel = kernel.get();
+    fill(out_info, ep_kernel_info{});
+    return EP_STATUS_OK;
+  }
+  return fail_text(module->host, error, EP_STATUS_NOT_FOUND,
+                   fmt::format("The module has no entry '{}'.", shown(entry)));
+}
+
+}  // namespace
+
+OpenDevice::OpenDevice(const ep_host* from, SimdLevel level, int32_t most_threads)
+    : ep_device{from, level, most_threads, {from, most_threads}}, compiler(from, vector_bytes_of(level)) {}
+
+void fill_modules(ep_device_ops* ops) {
+  ops->dialect_info = entry<dialect_info>;
+  ops->module_create = entry<module_create>;
+  ops->module_destroy = module_destroy;
+  ops->kernel_get = entry<kernel_get>;
+  ops->kernel_launch = entry<kernel_launch>;
+}
+
+}  // namespace tenon::provider::cpu

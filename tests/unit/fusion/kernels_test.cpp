@@ -1,0 +1,149 @@
+// Fused programs on a device that compiles kernels: what runs, and that it computes what the ops compute one by one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "core/graph/execute/executable.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/recorder.h"
+#include "core/graph/signature.h"
+#include "core/graph/text.h"
+#include "core/ops/operators.h"
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+
+namespace tenon::graph {
+namespace {
+
+using Program = std::function<TensorList(const TensorList&)>;
+
+Tensor random_tensor(const Dims& dims, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> numbers(-2, 2);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = numbers(random);
+  return Tensor::from<float>(data, dims);
+}
+
+Graph record(const TensorList& inputs, const Program& code) {
+  Recorder recorder(Device::current());
+  const InterpreterScope scope(recorder);
+  TensorList values;
+  for (const Tensor& input : inputs) {
+    std::vector<std::string> names(static_cast<size_t>(input.rank()));
+    if (input.rank() > 1) names[0] = "rows";
+    values.push_back(recorder.input(input.dtype(), input.dims(), names));
+  }
+  return recorder.finish(code(values));
+}
+
+std::string report_of(const std::vector<StepExecution>& executions) {
+  std::string text;
+  for (const StepExecution& one : executions) {
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", one.entry.op);
+    EXPECT_TRUE(one.entry.op.find("fused") == std::string::npos || one.entry.rung == Rung::compiled);
+  }
+  return text;
+}
+
+void expect_close(const TensorList& got, const TensorList& expected, double bound) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::vector<double> a = cast(got[i], DType::f64).to_host<double>();
+    const std::vector<double> b = cast(expected[i], DType::f64).to_host<double>();
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t k = 0; k < b.size(); ++k) {
+      if (std::isnan(a[k]) && std::isnan(b[k])) continue;
+      ASSERT_NEAR(a[k], b[k], bound * (1 + std::fabs(b[k]))) << "output " << i << " [" << k << "]";
+    }
+  }
+}
+
+// `code`, recorded at the shapes of `inputs` with an open first axis, fused, launches what `report` says, and gives at
+// these and at other numbers of rows what eager ops give.
+void expect_fused(const std::vector<Dims>& shapes, const Program& code, const std::string& report, double bound) {
+  TensorList inputs;
+  for (const Dims& dims : shapes) inputs.push_back(random_tensor(dims, static_cast<uint32_t>(inputs.size() + 1)));
+  Graph graph = record(inputs, code);
+  find_pass("fuse").run(&graph, {});
+  for (const int64_t rows : {shapes[0][0], int64_t{2}, int64_t{5}, int64_t{67}}) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Dims dims = shapes[i];
+      if (dims.rank() > 1) dims[0] = rows;
+      inputs[i] = random_tensor(dims, static_cast<uint32_t>(rows) + static_cast<uint32_t>(i));
+    }
+    symbolic::Values sizes(graph.arena());
+    ASSERT_EQ(why_not(graph, inputs, &sizes), "");
+    std::vector<StepExecution> executions;
+    const TensorList got = run(prepare(graph, &sizes), inputs, {}, &executions);
+    EXPECT_EQ(report_of(executions), report) << print(graph);
+    expect_close(got, code(inputs), bound);
+  }
+}
+
+TEST(FusedKernels, RmsNormInElementaryOps) {
+  expect_fused(
+      {{33, 768}, {768}},
+      [](const TensorList& in) {
+        return TensorList{in[0] * rsqrt(mean(square(in[0]), Dims{-1}, true) + Scalar(1e-6)) * in[1]};
+      },
+      "fused (square mean add rsqrt mul mul)", 1e-5);
+}
+
+TEST(FusedKernels, LayerNormWithThreeResults) {
+  expect_fused(
+      {{33, 257}, {257}, {257}},
+      [](const TensorList& in) {
+        const Tensor average = mean(in[0], Dims{-1}, true), centred = in[0] - average;
+        const Tensor rstd = rsqrt(mean(square(centred), Dims{-1}, true) + Scalar(1e-5));
+        return TensorList{centred * rstd * in[1] + in[2], average, rstd};
+      },
+      "fused (mean sub square mean add rsqrt mul mul add)", 1e-5);
+}
+
+TEST(FusedKernels, MaskedSoftmax) {
+  expect_fused(
+      {{33, 129}, {33, 129}},
+      [](const TensorList& in) {
+        const Scalar out(-std::numeric_limits<double>::infinity());
+        const Tensor mask = gt(in[1], Scalar(0.0)), scores = in[0] * Scalar(0.5);
+        return TensorList{softmax(where(mask, scores, out), -1)};
+      },
+      "fused (gt mul where softmax)", 1e-5);
+}
+
+TEST(FusedKernels, BiasGeluAndResidual) {
+  expect_fused(
+      {{33, 513}, {513}, {33, 513}}, [](const TensorList& in) { return TensorList{gelu(in[0] + in[1]) + in[2]}; },
+      "fused (add gelu add)", 1e-5);
+}
+
+TEST(FusedKernels, SwiGlu) {
+  expect_fused(
+      {{33, 512}},
+      [](const TensorList& in) { return TensorList{silu(slice(in[0], 1, 0, 256)) * slice(in[0], 1, 256, 512)}; },
+      "fused (silu mul)", 1e-5);
+}
+
+TEST(FusedKernels, ColumnSums) {
+  expect_fused(
+      {{33, 65}, {33, 65}},
+      [](const TensorList& in) {
+        return TensorList{sum(in[0] * in[1], Dims{0}), sum(in[0], Dims{0})};
+      },
+      "fused (mul sum sum)", 1e-4);
+}
+
+TEST(FusedKernels, HalfPrecision) {
+  expect_fused(
+      {{33, 65}},
+      [](const TensorList& in) {
+        const Tensor x = cast(in[0], DType::bf16);
+        return TensorList{exp(x) * Scalar(0.5) + x};
+      },
+      "fused (cast exp mul add)", 1e-2);
+}
+
+}  // namespace
+}  // namespace tenon::graph

@@ -1,0 +1,213 @@
+// Random graphs, fused: the same results by the executor, bit by bit; the same text again; and each group, lowered to a
+// kernel that the interpreter of the loop IR runs, computes what its nodes compute one by one.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "core/compiler/fuse/fuse.h"
+#include "core/compiler/loop/interpret.h"
+#include "core/compiler/lower/lower.h"
+#include "core/graph/execute/executable.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/regions/regions.h"
+#include "core/graph/text.h"
+#include "core/graph/verify.h"
+#include "tests/unit/fusion/random_graph.h"
+
+namespace tenon::compiler {
+namespace {
+
+using graph::Graph;
+
+Tensor random_tensor(const Dims& dims, DType dtype, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> magnitudes(0.25f, 1.5f);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = random() % 2 == 0 ? magnitudes(random) : -magnitudes(random);
+  return cast(Tensor::from<float>(data, dims), dtype);
+}
+
+symbolic::Values hints_of(const Graph& graph) {
+  symbolic::Values sizes(graph.arena());
+  for (uint32_t i = 0; i < graph.arena().symbols().size(); ++i) {
+    throw_if_error(sizes.bind(i, *graph.arena().symbols()[i].hint));
+  }
+  return sizes;
+}
+
+TensorList inputs_of(const Graph& graph, symbolic::Values* sizes, uint32_t seed) {
+  TensorList inputs;
+  for (const graph::ValueId id : graph.inputs()) {
+    inputs.push_back(random_tensor(value_or_throw(sizes->of("input", graph[id].dims)), graph[id].dtype, ++seed));
+  }
+  return inputs;
+}
+
+// Programs that launch no kernels.
+const graph::PrepareOptions kOneByOne{.scheduled = false};
+
+std::string bytes_of(const Tensor& tensor) {
+  std::string bytes(static_cast<size_t>(tensor.bytes()), '\0');
+  tensor.copy_to_host(bytes.data());
+  return bytes;
+}
+
+std::vector<double> numbers_of(const Tensor& tensor) { return cast(tensor, DType::f64).to_host<double>(); }
+
+std::optional<std::string> difference(const TensorList& got, const TensorList& expected, double bound) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::vector<double> a = numbers_of(got[i]), b = numbers_of(expected[i]);
+    for (size_t k = 0; k < b.size(); ++k) {
+      const bool near =
+          std::fabs(a[k] - b[k]) <= bound * (1 + std::fabs(b[k])) || (std::isnan(a[k]) && std::isnan(b[k]));
+      if (!near) return fmt::format("output {}[{}] is {}, not {}", i, k, a[k], b[k]);
+    }
+  }
+  return std::nullopt;
+}
+
+TensorList interpreted(const Kernel& kernel, const Graph& region, const TensorList& inputs, symbolic::Values* sizes) {
+  std::vector<int64_t> parameters;
+  for (const Parameter& parameter : kernel.parameters)
+    parameters.push_back(value_or_throw(sizes->of(parameter.symbol)));
+  std::vector<std::string> memory;
+  for (const Tensor& input : inputs) memory.push_back(bytes_of(input));
+  std::vector<Dims> dims;
+  for (const graph::ValueId id : region.outputs()) {
+    dims.push_back(value_or_throw(sizes->of("output", region[id].dims)));
+    memory.emplace_back(static_cast<size_t>(dtype_bytes(region[id].dtype, element_count(dims.back()))), '\x5a');
+  }
+  std::vector<void*> buffers;
+  for (std::string& bytes : memory) buffers.push_back(bytes.data());
+  throw_if_error(interpret(kernel, parameters, buffers));
+  TensorList outputs;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const DType dtype = region[region.outputs()[i]].dtype;
+    outputs.push_back(Tensor::copy_from_host(memory[inputs.size() + i].data(), dims[i], dtype, Device::current()));
+  }
+  return outputs;
+}
+
+// What is wrong with the kernel of a fused node; nothing.
+std::optional<std::string> wrong_with(const Graph& region, symbolic::Values* sizes, uint32_t seed) {
+  const TensorList inputs = inputs_of(region, sizes, seed);
+  const TensorList expected = graph::run(graph::prepare(region, sizes, kOneByOne), inputs);
+  Graph copy = region.copy();
+  std::string text;
+  try {
+    const Kernel kernel = lower(&copy, "fused");
+    text = to_string(kernel);
+    throw_if_error(verify(kernel));
+    symbolic::Values own = hints_of(copy);
+    const std::optional<std::string> found = difference(interpreted(kernel, copy, inputs, &own), expected, 2e-2);
+    if (!found) return std::nullopt;
+    return fmt::format("{}:\n{}{}", *found, graph::print(region), text);
+  } catch (const Error& error) {
+    return fmt::format("{}:\n{}{}", error.what(), graph::print(region), text);
+  }
+}
+
+std::optional<std::string> wrong_in(Graph plain, uint32_t seed);
+
+std::optional<std::string> wrong_with(RandomGraph program, uint32_t seed) {
+  Graph plain = program.record();
+  const std::string text = graph::print(plain);
+  try {
+    return wrong_in(std::move(plain), seed);
+  } catch (const Error& error) {
+    return fmt::format("{}\n{}", error.what(), text);
+  }
+}
+
+std::optional<std::string> wrong_in(Graph plain, uint32_t seed) {
+  graph::remove_dead_code(&plain);
+  Graph fused = plain.copy();
+  graph::find_pass("fuse").run(&fused, {});
+  if (const Status status = graph::verify(fused); !status.ok()) return status.message() + "\n" + graph::print(fused);
+  Graph again = plain.copy();
+  graph::find_pass("fuse").run(&again, {});
+  const std::string text = graph::print(fused);
+  if (graph::print(again) != text) return "fusing again gives another text:\n" + text;
+  graph::find_pass("fuse").run(&again, {});
+  if (graph::print(again) != text) return "the pass is not idempotent:\n" + text + graph::print(again);
+  const std::string parsed = graph::print(graph::parse(text));  // numbers values anew
+  if (graph::print(graph::parse(parsed)) != parsed) return "the text does not parse back:\n" + text;
+  Graph counted = plain.copy();
+  const Fusion groups = find_groups(counted);
+  if (kernel_count(counted, groups) > kernel_count(counted, {})) return "fusion makes more kernels:\n" + groups.log;
+  symbolic::Values sizes = hints_of(plain), same = hints_of(fused);
+  const TensorList inputs = inputs_of(plain, &sizes, seed);
+  const TensorList a = graph::run(graph::prepare(plain, &sizes, kOneByOne), inputs);
+  const TensorList b = graph::run(graph::prepare(fused, &same, kOneByOne), inputs);
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (bytes_of(a[i]) != bytes_of(b[i])) return fmt::format("output {} has other bits:\n{}", i, text);
+  }
+  for (graph::NodeId id = fused.first(); id != graph::kNoNode; id = fused.next(id)) {
+    if (!graph::is_fused(fused.node(id))) continue;
+    if (auto wrong = wrong_with(*fused.node(id).regions[0], &same, seed)) return wrong;
+  }
+  return std::nullopt;
+}
+
+// What is wrong with the graph of `seed`, made as small as it stays wrong.
+std::optional<std::string> smallest_wrong(uint32_t seed) {
+  RandomGraph program(seed);
+  std::optional<std::string> wrong = wrong_with(program, seed);
+  for (bool smaller = wrong.has_value(); smaller;) {
+    smaller = false;
+    for (size_t at = 0; at < program.size() && !smaller; ++at) {
+      if (auto still = wrong_with(program.without(at), seed)) {
+        program = program.without(at);
+        wrong = std::move(still);
+        smaller = true;
+      }
+    }
+  }
+  return wrong;
+}
+
+// TENON_FUZZ_FIRST and TENON_FUZZ_COUNT choose other seeds.
+uint32_t number_of(const char* variable, uint32_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
+// A graph with kernels that the device has compiled, and one by one.
+std::optional<std::string> wrong_on_device(uint32_t seed) {
+  Graph plain = RandomGraph(seed).record();
+  graph::remove_dead_code(&plain);
+  Graph fused = plain.copy();
+  graph::find_pass("fuse").run(&fused, {});
+  symbolic::Values sizes = hints_of(plain), same = hints_of(fused);
+  const TensorList inputs = inputs_of(plain, &sizes, seed);
+  const TensorList expected = graph::run(graph::prepare(plain, &sizes, kOneByOne), inputs);
+  TensorList poisoned;
+  for (const Tensor& one : expected) {
+    const std::string poison(static_cast<size_t>(one.bytes()), '\x5a');
+    poisoned.push_back(Tensor::copy_from_host(poison.data(), one.dims(), one.dtype(), one.device()));
+  }
+  const TensorList got = graph::run(graph::prepare(fused, &same), inputs, poisoned);
+  const std::optional<std::string> found = difference(got, expected, 2e-2);
+  if (!found) return std::nullopt;
+  return fmt::format("{}:\n{}", *found, graph::print(fused));
+}
+
+TEST(RandomGraphs, ComputeTheSameAsKernels) {
+  const uint32_t first = number_of("TENON_FUZZ_FIRST", 1), count = number_of("TENON_FUZZ_KERNELS", 40);
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    const std::optional<std::string> wrong = wrong_on_device(seed);
+    ASSERT_FALSE(wrong.has_value()) << "seed " << seed << ": " << *wrong;
+  }
+}
+
+TEST(RandomGraphs, ComputeTheSameFused) {
+  const uint32_t first = number_of("TENON_FUZZ_FIRST", 1), count = number_of("TENON_FUZZ_COUNT", 2000);
+  for (uint32_t seed = first; seed < first + count; ++seed) {
+    const std::optional<std::string> wrong = smallest_wrong(seed);
+    ASSERT_FALSE(wrong.has_value()) << "seed " << seed << ": " << *wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::compiler
