@@ -253,7 +253,8 @@ std::string Program::c_text() const {
       case Word::max: stack.back() = fmt::format("ep_most({}, {})", a, b); break;
       default: {
         constexpr std::string_view signs[] = {"", "", "+", "-", "*", "", "", "", "", "", "==", "!=", "<", "<=", "&&"};
-        stack.back() = fmt::format("({} {} {})", a, signs[static_cast<size_t>(step.word)], b);
+        const std::string_view sign = signs[static_cast<size_t>(step.word)];
+        stack.back() = fmt::format("({} {} {})", a, sign, b);
       }
     }
   }
