@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -61,6 +62,7 @@ class Compiled {
     if (std::system(command.c_str()) != 0) throw std::runtime_error("A kernel does not compile.");
     void* library = dlopen(fmt::format("{}.so", base).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw std::runtime_error(dlerror());
+    std::filesystem::remove_all(folder);
     entry_ = reinterpret_cast<Entry*>(dlsym(library, made.entry.c_str()));
   }
 

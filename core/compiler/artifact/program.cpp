@@ -202,7 +202,7 @@ Result<Program> Program::parse(std::string_view text) {
   Program result;
   result.code_.clear();
   size_t depth = 0;
-  const auto wrong = [&](std::string_view word, std::string_view what) {
+  const auto refuse = [&](std::string_view word, std::string_view what) {
     return Status(Code::invalid_argument,
                   fmt::format("The program '{}': at '{}' {}.", text.substr(0, 200), word, what));
   };
@@ -219,15 +219,15 @@ Result<Program> Program::parse(std::string_view text) {
       ++depth;
     } else {
       const auto* const found = std::find(std::begin(kNames) + 2, std::end(kNames), word);
-      if (found == std::end(kNames)) return wrong(word, "a number, a parameter or a word of two operands is expected");
-      if (depth < 2) return wrong(word, "two operands are expected before it");
+      if (found == std::end(kNames)) return refuse(word, "a number, a parameter or a word of two operands is expected");
+      if (depth < 2) return refuse(word, "two operands are expected before it");
       step = {static_cast<Word>(found - std::begin(kNames)), 0};
       --depth;
     }
-    if (depth > kDeepest || result.code_.size() >= kLongest) return wrong(word, "it is too long");
+    if (depth > kDeepest || result.code_.size() >= kLongest) return refuse(word, "it is too long");
     result.code_.push_back(step);
   }
-  if (depth != 1) return wrong("the end", fmt::format("one number is expected, not {}", depth));
+  if (depth != 1) return refuse("the end", fmt::format("one number is expected, not {}", depth));
   return result;
 }
 
@@ -253,7 +253,8 @@ std::string Program::c_text() const {
       case Word::max: stack.back() = fmt::format("ep_most({}, {})", a, b); break;
       default: {
         constexpr std::string_view signs[] = {"", "", "+", "-", "*", "", "", "", "", "", "==", "!=", "<", "<=", "&&"};
-        stack.back() = fmt::format("({} {} {})", a, signs[static_cast<size_t>(step.word)], b);
+        const std::string_view sign = signs[static_cast<size_t>(step.word)];
+        stack.back() = fmt::format("({} {} {})", a, sign, b);
       }
     }
   }

@@ -32,8 +32,9 @@ struct Context {
   std::vector<std::string> at;            // by axis: the position
   std::vector<std::vector<Part>> levels;  // by depth, then by axis
   Id vector_axis = kNone;
-  int64_t copies = 1;  // vectors in a row
-  std::string part;    // how many lanes count; empty: all
+  int64_t copies = 1;       // vectors in a row
+  std::string part;         // how many lanes count; empty: all
+  bool prefetches = false;  // loads fetch those of the next item
 
   const std::vector<Part>& parts() const { return levels.back(); }
   std::string count() const { return part.empty() ? "EP_LANES" : part; }
@@ -341,7 +342,10 @@ class Emitter {
     } else if (step.linear) {
       whole = fmt::format("ep_gather_{}({}, {}, {})", type, address, size(context, step.step), context.count());
     }
-    if (expr.args[0] == kNone && !whole.empty()) return whole;
+    if (expr.args[0] == kNone && !whole.empty()) {
+      if (is_number(step.step, 1) && context.part.empty() && context.prefetches) prefetch(context, expr, address);
+      return whole;
+    }
     // Lane by lane: where the index is no line, and where a condition leaves lanes out.
     const std::string where = expr.args[0] == kNone ? "" : this->expr(context, expr.args[0], copy, memo);
     const std::string name = fresh();
@@ -359,6 +363,15 @@ class Emitter {
     --indent_;
     line("}}");
     return name;
+  }
+
+  // The same place of the next item. A processor that works on this item has time to fetch it.
+  void prefetch(const Context& context, const Expr& expr, const std::string& address) {
+    const Node& items = kernel_.body.front();
+    if (items.step != 1 || items.axis == context.vector_axis) return;
+    const Stride next = stride_of(kernel_.arena, expr.index, kernel_.axes[items.axis].symbol);
+    if (!next.linear || is_number(next.step, 0)) return;
+    line("__builtin_prefetch({} + {});", address, size(context, next.step));
   }
 
   std::string read(const Context& context, Id id, int64_t copy, Memo* memo) {
@@ -608,6 +621,10 @@ class Emitter {
     Context inside = context;
     inside.at[node.axis] = at;
     inside.vector_axis = node.axis;
+    // Loops that only add up wait for memory themselves.
+    inside.prefetches = std::any_of(node.body.begin(), node.body.end(), [&](const Node& step) {
+      return !step.is_loop() && kernel_.stages[step.stage].kind != StageKind::reduce;
+    });
     inside.levels.push_back(context.parts());
     inside.levels.back()[node.axis] = {at, ""};
     // What is known of the length: where the loop runs over the whole axis, that of the axis.

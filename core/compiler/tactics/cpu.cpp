@@ -10,8 +10,10 @@
 namespace tenon::compiler {
 namespace {
 
-constexpr int64_t kFlatBlock = 4096;     // positions of a flat loop: 32 KiB of f32 in and out
-constexpr int64_t kColumnBlock = 1024;   // columns at once: 4 KiB of f32 of each row
+constexpr int64_t kFlatBlock = 4096;   // positions of a flat loop: 32 KiB of f32 in and out
+constexpr int64_t kColumnBlock = 128;  // columns at once: 8 lines of f32 of each row, and as many sums in registers
+constexpr int64_t kColumnVectors = 8;
+constexpr int64_t kManyColumns = 1024;
 constexpr int64_t kTransposeBlock = 16;  // rows at once, where memory is contiguous along them: a line of the cache
 constexpr int64_t kMostRow = int64_t{128} << 10;  // bytes of a row in local memory: half of a small L2
 
@@ -148,7 +150,7 @@ class Tactic {
       if (axis != vector_ && (items_ == kNone || at_most(axis) > at_most(items_))) items_ = axis;
     }
     // Few items of much work each: columns instead.
-    if (items_ != kNone && contains(shared, vector_) && at_most(items_) < 64 && at_most(vector_) > kColumnBlock &&
+    if (items_ != kNone && contains(shared, vector_) && at_most(items_) < 64 && at_most(vector_) > kManyColumns &&
         !is_transposed()) {
       items_ = vector_;
     }
@@ -159,6 +161,7 @@ class Tactic {
       return stage.kind == StageKind::reduce || stage.axes.size() > 1;
     });
     if (items_ == vector_) {
+      in_columns_ = reduces;
       step_ = reduces ? kColumnBlock : kFlatBlock;
     } else if (is_transposed()) {
       step_ = kTransposeBlock;
@@ -214,9 +217,11 @@ class Tactic {
     }
     return result;
   }
-  // Spatial axes before reduced ones, and the lanes last; a transposition has its rows inside of the lanes.
+  // Spatial axes before reduced ones, and the lanes last. A transposition has its rows inside of the lanes; where the
+  // items are columns, everything is, so that sums of columns stay in registers.
   Id next_axis(Id stage, const std::set<Id>& done) const {
     const std::vector<Id> axes = left(stage, done);
+    if (in_columns_ && contains(axes, vector_)) return vector_;
     const bool rows_last = step_ == kTransposeBlock && items_ != vector_;
     for (const Id axis : axes) {
       if (axis != vector_ && !(rows_last && axis == items_)) return axis;
@@ -274,6 +279,7 @@ class Tactic {
       std::set<Id> seen;
       sum += cost(kernel_.stages[stage].value, &seen);
     }
+    if (in_columns_) return sum < 16 ? kColumnVectors : sum < 48 ? 4 : 2;
     return sum < 16 ? 4 : sum < 48 ? 2 : 1;
   }
 
@@ -311,6 +317,9 @@ class Tactic {
     const Places places(kernel_);
     const Place& place = *places.of(id).front();
     int64_t bytes = 8;
+    for (size_t i = 0; i < place.level; ++i) {
+      if (place.loops[i]->kind == LoopKind::vector) bytes *= 16 * place.loops[i]->unroll;
+    }
     for (const Id axis : kernel_.stages[id].axes) {
       int64_t positions = 1;
       for (size_t i = place.level; i < place.loops.size(); ++i) {
@@ -329,6 +338,7 @@ class Tactic {
   Id vector_ = kNone;
   Id items_ = kNone;
   int64_t step_ = 1;
+  bool in_columns_ = false;
 };
 
 }  // namespace
