@@ -28,9 +28,40 @@ class Rewriting {
   void run() {
     for (; done_ < fusion_.groups.size(); ++done_) rewrite(fusion_.groups[done_]);
     remove_dead_code(&graph_);
+    sort();
   }
 
  private:
+  // Nodes that stand before what they read go to the end, with those that read them, each behind what it reads.
+  void sort() {
+    std::set<NodeId> seen;
+    std::vector<NodeId> late;
+    const auto ready = [&](NodeId id) {
+      const std::vector<ValueId>& inputs = graph_.node(id).inputs;
+      return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+        return input == 0 || graph_[input].producer == kNoNode || seen.count(graph_[input].producer) != 0;
+      });
+    };
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
+      if (ready(id)) {
+        seen.insert(id);
+      } else {
+        late.push_back(id);
+      }
+    }
+    while (!late.empty()) {
+      const auto next = std::find_if(late.begin(), late.end(), ready);
+      if (next == late.end()) throw Error(Code::internal, "fuse: the groups of the program form a circle.");
+      Node copy = graph_.node(*next);
+      const std::vector<ValueId> results = std::exchange(copy.results, {});
+      const NodeId made = graph_.append(std::move(copy), results.size());
+      for (size_t i = 0; i < results.size(); ++i) graph_.replace(results[i], graph_.node(made).results[i]);
+      graph_.erase(*next);
+      seen.insert(made);
+      late.erase(next);
+    }
+  }
+
   // What stands for `id`, a value of the graph before.
   ValueId now(ValueId id) const {
     for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id)) id = found->second;
