@@ -10,7 +10,6 @@
 namespace tenon::compiler {
 namespace {
 
-constexpr int64_t kLanes = 16;
 constexpr int64_t kFlatBlock = 4096;     // positions of a flat loop: 32 KiB of f32 in and out
 constexpr int64_t kColumnBlock = 1024;   // columns at once: 4 KiB of f32 of each row
 constexpr int64_t kTransposeBlock = 16;  // rows at once, where memory is contiguous along them: a line of the cache
@@ -268,14 +267,14 @@ class Tactic {
     }
     return sum;
   }
+  // By what is computed alone: how long an axis is, and what is known of that, changes no order of additions.
   int64_t unroll(const std::vector<Id>& stages) const {
     int64_t sum = 0;
     for (const Id stage : stages) {
       std::set<Id> seen;
       sum += cost(kernel_.stages[stage].value, &seen);
     }
-    const int64_t vectors = std::max<int64_t>(1, at_most(vector_) / kLanes);
-    return std::min<int64_t>(sum < 16 ? 4 : sum < 48 ? 2 : 1, vectors >= 4 ? 4 : vectors >= 2 ? 2 : 1);
+    return sum < 16 ? 4 : sum < 48 ? 2 : 1;
   }
 
   // Registers where all readers are in the same loops, rows elsewhere.

@@ -1,5 +1,6 @@
 // Launches of compiled kernels: items dealt to threads as ranges.
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "providers/cpu/modules/modules.h"
@@ -65,23 +66,48 @@ int64_t begin_of(int64_t first, int64_t items, int32_t part, int32_t parts) {
   return first + whole + items % parts * part / parts;
 }
 
+constexpr int64_t worth_sharing = 3'000;  // nanoseconds of work; below, no region is opened anyway
+constexpr int64_t clock_takes = 20;
+
+// Stands for a launch by what decides its time: items and parameters. Never 0.
+uint64_t shape_of(const ep_kernel_launch& launch) {
+  uint64_t hash = launch.groups[0];
+  const auto mix = [&hash](uint64_t word) { hash = (hash ^ word) * 0x9e3779b97f4a7c15 ^ hash >> 29; };
+  const auto* bytes = static_cast<const char*>(launch.parameters);
+  for (uint32_t at = 0; at < launch.parameter_bytes; at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min(launch.parameter_bytes - at, 8u));
+    mix(word);
+  }
+  return hash | 1;
+}
+
 // Nobody can say beforehand how long an item takes: it depends on the parameters. So the first few items are timed, and
-// the rest counts as so many times that.
-void run_items(const Call& call, const LocalMemory& local, int64_t items) {
+// the rest counts as so many times that. A launch that was too short to be shared is not timed the next time.
+void run_items(const Call& call, ep_kernel& kernel, const LocalMemory& local, const ep_kernel_launch& launch) {
   constexpr int64_t first_share = 256;
-  if (items == 1 || call.kernel.threads == 1) return call(0, items, local.of(0));
+  const auto items = static_cast<int64_t>(launch.groups[0]);
+  if (items == 1 || kernel.threads == 1) return call(0, items, local.of(0));
+  const uint64_t shape = shape_of(launch);
+  if (kernel.short_shape.load(std::memory_order_relaxed) == shape) return call(0, items, local.of(0));
   const int64_t first = std::max<int64_t>(1, items / first_share);
+  const int64_t rest = items - first;
   const int64_t begin = now();
   call(0, first, local.of(0));
-  const double each = static_cast<double>(now() - begin) / static_cast<double>(first);
-  const int64_t rest = items - first;
+  const int64_t taken = std::max<int64_t>(now() - begin - clock_takes, 1);
   constexpr double longest = 1e15;
-  const auto nanoseconds = static_cast<int64_t>(std::min(each * static_cast<double>(rest), longest));
-  parallel(call.kernel.threads, nanoseconds, [&](int32_t part, int32_t parts) {
+  const double guess = static_cast<double>(taken) / static_cast<double>(first) * static_cast<double>(rest);
+  if (guess < worth_sharing) {
+    call(first, items, local.of(0));
+    if (now() - begin < worth_sharing) kernel.short_shape.store(shape, std::memory_order_relaxed);
+    return;
+  }
+  parallel(kernel.threads, static_cast<int64_t>(std::min(guess, longest)), [&](int32_t part, int32_t parts) {
     const int64_t from = begin_of(first, rest, part, parts);
     const int64_t to = begin_of(first, rest, part + 1, parts);
     if (from < to) call(from, to, local.of(parts == 1 ? 0 : runner()));
   });
+  if (now() - begin < worth_sharing) kernel.short_shape.store(shape, std::memory_order_relaxed);
 }
 
 void* address_or_null(ep_buffer buffer) { return buffer.memory != nullptr ? address_of(buffer) : nullptr; }
@@ -97,7 +123,7 @@ ep_status kernel_launch(ep_kernel* kernel, ep_stream*, const ep_kernel_launch* l
   if ((kernel->flags & EP_ENTRY_FLAG_SCRATCH) != 0) buffers[count++] = address_or_null(launch->scratch);
   FaultSink sink;
   const LocalMemory local(*kernel);
-  run_items({*kernel, buffers, launch->parameters, &sink}, local, static_cast<int64_t>(launch->groups[0]));
+  run_items({*kernel, buffers, launch->parameters, &sink}, *kernel, local, *launch);
   if (sink.raised == 0) [[likely]]
     return EP_STATUS_OK;
   if (out_fault != nullptr) *out_fault = {launch->tag, sink.code, sink.operand, sink.value, sink.limit, 0};

@@ -6,6 +6,7 @@
 
 #include "providers/cpu/modules/source.h"
 #include "providers/cpu/modules/store.h"
+#include "providers/cpu/threads/clock.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -62,8 +63,12 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
     const std::string kept = kept_library(host, everything);
     if (!kept.empty()) *out_library = Library::load(kept, &why);
     *out_bytes = kept.size();
-    if (*out_library != nullptr) return EP_STATUS_OK;
+    if (*out_library != nullptr) {
+      log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
+      return EP_STATUS_OK;
+    }
   }
+  const int64_t begin = now();
   Compiled compiled = compiler_of(device).compile(source);
   diagnose(desc, compiled.output);
   if (compiled.status == EP_STATUS_INVALID_ARGUMENT) {
@@ -79,6 +84,8 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
     return fail_text(host, error, EP_STATUS_UNSUPPORTED,
                      fmt::format("The compiled module '{}' cannot be loaded: {}.", shown(desc.name), why));
   }
+  log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s in %.1f ms", shown(desc.name).c_str(),
+           tools.name.c_str(), static_cast<double>(now() - begin) * 1e-6);
   keep_library(host, everything, compiled.library);
   return EP_STATUS_OK;
 }

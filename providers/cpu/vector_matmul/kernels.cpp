@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "providers/cpu/vector_matmul/kernel.h"
 
@@ -79,7 +78,8 @@ void rows(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, in
   for (; i < m; ++i) dot_rows<1>(y + i * step, step, a + i * row, row, x, k);
 }
 
-// sums[j] += x[0] b[j] + x[1] b[row + j] + ... of `count` rows.
+// sums[j] += x[0] b[j] + x[1] b[row + j] + ... of `count` rows: eight are as many streams as the processor fetches
+// ahead by itself (35 GB/s on two threads; four 32, with the rows after them fetched by instructions 30).
 template <int count, class T, class E>
 HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const E* HWY_RESTRICT b, int64_t row, const T* x, int64_t n) {
   const D<T> d;
@@ -90,7 +90,6 @@ HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const E* HWY_RESTRICT b, int64_t 
   for (; j + lanes <= n; j += lanes) {
     V<T> sum = hn::LoadU(d, sums + j);
     for (int r = 0; r < count; ++r) {
-      hwy::Prefetch(b + (r + count) * row + j);  // of the rows after these, which harms nobody at the end
       sum = hn::MulAdd(factors[r], load<T>(b + r * row + j), sum);
     }
     hn::StoreU(sum, d, sums + j);
@@ -109,7 +108,7 @@ void columns(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) {
       const int64_t end = std::min(k, begin + longest_sum / 8);
       std::fill_n(sums, wide, T{0});
       int64_t p = begin;
-      for (; p + 4 <= end; p += 4) add_rows<4>(sums, b + p * row + first, row, x + p, wide);
+      for (; p + 8 <= end; p += 8) add_rows<8>(sums, b + p * row + first, row, x + p, wide);
       for (; p < end; ++p) add_rows<1>(sums, b + p * row + first, row, x + p, wide);
       for (int64_t j = 0; j < wide; ++j) y[first + j] = begin == 0 ? sums[j] : y[first + j] + sums[j];
     }

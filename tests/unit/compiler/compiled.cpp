@@ -31,7 +31,7 @@ Compiled::Compiled(const KernelText& text) : local_bytes_(text.shared_bytes) {
     return;
   }
   library_ = dlopen(fmt::format("{}.so", base).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library_ != nullptr) function_ = reinterpret_cast<Entry*>(dlsym(library_, text.entry.c_str()));
+  if (library_ != nullptr) function_ = dlsym(library_, text.entry.c_str());
   EXPECT_NE(function_, nullptr) << dlerror();
 }
 
@@ -47,7 +47,7 @@ void Compiled::run(const std::vector<void*>& buffers, const std::vector<int64_t>
   ASSERT_NE(std::align(64, local_bytes_, aligned, space), nullptr);
   for (int64_t end = items; end > 0; end -= at_once) {
     std::fill_n(static_cast<unsigned char*>(aligned), local_bytes_, 0xa5);
-    function_(buffers.data(), parameters.data(), std::max<int64_t>(0, end - at_once), end, aligned);
+    symbol<Entry>()(buffers.data(), parameters.data(), std::max<int64_t>(0, end - at_once), end, aligned);
   }
 }
 

@@ -21,6 +21,11 @@ class Compiled {
   Compiled& operator=(const Compiled&) = delete;
 
   bool ok() const { return function_ != nullptr; }
+  // The entry as another type of function.
+  template <class Function>
+  Function* symbol() const {
+    return reinterpret_cast<Function*>(function_);
+  }
   // Runs all items in calls of `at_once` items, the last ones first.
   void run(const std::vector<void*>& buffers, const std::vector<int64_t>& parameters, int64_t items,
            int64_t at_once) const;
@@ -29,7 +34,7 @@ class Compiled {
   using Entry = void(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local);
 
   void* library_ = nullptr;
-  Entry* function_ = nullptr;
+  void* function_ = nullptr;
   size_t local_bytes_;
 };
 

@@ -56,8 +56,8 @@ TEST(CpuTactics, SoftmaxKeepsExponentialsInARow) {
                        "s = sum f32 at i over r: e\n"
                        "u = store y[50*i + r] at i r: div(e, s)\n",
                        {{1}, {3}}, 16),
-      "loops\n  items i\n    vector r unroll 2\n      m\n    vector r unroll 2\n      d\n      e\n      s\n"
-      "    vector r unroll 2\n      u\n");
+      "loops\n  items i\n    vector r unroll 4\n      m\n    vector r unroll 2\n      d\n      e\n      s\n"
+      "    vector r unroll 4\n      u\n");
 }
 
 TEST(CpuTactics, ElementwiseIsFlat) {

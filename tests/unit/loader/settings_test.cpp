@@ -24,7 +24,7 @@ Values values_of(const SettingRow& row) {
   if (row.type == "VmMode") return {"sync", "async", "sync", "both"};
   if (row.type == "Trust") return {"any", "owned", "any", "nobody"};
   if (row.type == "Probe") return {"all", "off", "flagged", "some"};
-  if (row.type == "Graphs" || row.type == "Blobs") return {"off", "on", "off", "maybe"};
+  if (row.type == "Graphs" || row.type == "Blobs" || row.type == "Fuse") return {"off", "on", "off", "maybe"};
   if (row.type == "Names") return {"a", "b", "c,d", "Not A Name"};
   if (row.type == "Folders") return {"/a", "/b", "/c", "relative"};
   if (row.type == "LogSpec") return {"vm", "load=info", "off", "weather"};

@@ -2,6 +2,7 @@
 // compiler that hangs.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "primitives/text/format.h"
@@ -470,6 +472,8 @@ TEST(ModuleCompilers, ThatFailAreNoFaultOfTheText) {
   EXPECT_NE(said.find("No space left on device"), std::string::npos) << said;
   said = refusal(script(folder, "dies", fmt::format("{}kill -SEGV $$\n", version)), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("signal 11"), std::string::npos) << said;
+  said = refusal(script(folder, "kills", fmt::format("{}kill -KILL $PPID\n", version)), EP_STATUS_UNSUPPORTED);
+  EXPECT_NE(said.find("helper ended while it compiled"), std::string::npos) << said;
   said = refusal(script(folder, "nothing", version), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(said.find("left no library"), std::string::npos) << said;
   const std::string junk = fmt::format("{}while [ \"$1\" != -o ]; do shift; done\necho junk > $2\n", version);
@@ -498,6 +502,32 @@ TEST(ModuleCompilers, AreFoundInAbsoluteFoldersOfThePathAlone) {
   EXPECT_NE(said.find("no C compiler"), std::string::npos) << said;
 }
 
+TEST(ModuleCompilers, ThatMayMakeNoFolderSaySo) {
+  const char* before = std::getenv("TMPDIR");
+  setenv("TMPDIR", "/proc", 1);
+  const std::string said = refusal("cc", EP_STATUS_UNSUPPORTED);
+  before != nullptr ? setenv("TMPDIR", before, 1) : unsetenv("TMPDIR");
+  EXPECT_NE(said.find("No folder could be made"), std::string::npos) << said;
+}
+
+TEST_P(Modules, AreUnsupportedWhereTheDiskIsFullAndCompileLater) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {500, before.rlim_max};
+  const auto create = [](OpenProvider& where) {
+    Module module(where);
+    module.add_entry("square", 2, sizeof(SquareParameters));
+    return module.create(square_text);
+  };
+  OpenProvider mine("cpu", {{"compiler", GetParam()}});
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const ep_status full = create(mine);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(full, EP_STATUS_UNSUPPORTED) << mine.host.sentence();
+  OpenProvider later("cpu", {{"compiler", GetParam()}});
+  EXPECT_EQ(create(later), EP_STATUS_OK) << later.host.sentence();
+}
+
 // The processes whose parent is this one.
 std::vector<pid_t> children() {
   std::vector<pid_t> all;
@@ -523,7 +553,18 @@ TEST_P(Modules, OutliveAHelperThatWasKilled) {
   EXPECT_EQ(compiles("second"), EP_STATUS_OK) << provider.host.sentence();
 }
 
+// The folders of compile helpers; one that was killed outright has left its own.
+std::set<std::string> compile_folders() {
+  std::set<std::string> all;
+  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("tenon-compile-", 0) == 0) all.insert(name);
+  }
+  return all;
+}
+
 TEST_P(Modules, LeaveNothingBehind) {
+  const std::set<std::string> folders = compile_folders();
   int64_t held = 0;
   {
     OpenProvider mine("cpu", {{"compiler", GetParam()}});
@@ -535,9 +576,7 @@ TEST_P(Modules, LeaveNothingBehind) {
     }
     EXPECT_EQ(mine.host.held(), held);
   }
-  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {
-    EXPECT_EQ(entry.path().filename().string().rfind("tenon-compile-", 0), std::string::npos) << entry.path();
-  }
+  EXPECT_EQ(compile_folders(), folders);
 }
 
 }  // namespace

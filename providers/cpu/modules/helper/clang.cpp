@@ -125,7 +125,8 @@ bool link_library(int object, std::string* output) {
                                           "--build-id=none", input.c_str(), mathematics.c_str(), "-o", "-"};
   const bool linked = lld::elf::link(words, said, said, false, false);
   llvm::outs().flush();
-  return linked;
+  if (llvm::outs().has_error()) said << llvm::outs().error().message();
+  return linked && !llvm::outs().has_error();
 }
 
 // What a compilation needs of the system, made before it begins.
@@ -142,7 +143,10 @@ struct Files {
   Files& operator=(const Files&) = delete;
 };
 
-// In a process of its own. Its status is a Result.
+// What a Result is counted from as the status of a process: LLVM ends processes too, with small numbers.
+constexpr int status_of = 100;
+
+// In a process of its own.
 Result compile_here(const std::string& text, uint32_t vector_bytes, const Files& files) {
   std::string output;
   Result result = Result::done;
@@ -179,14 +183,18 @@ Outcome compile(const std::string& text, const Question& question) {
   if (child < 0) return failed("No process could be made for the compiler.");
   if (child == 0) {
     alarm(question.seconds);
-    _exit(static_cast<int>(compile_here(text, question.vector_bytes, files)));
+    _exit(status_of + static_cast<int>(compile_here(text, question.vector_bytes, files)));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFSIGNALED(status)) return failed(fmt::format("The compiler ended with signal {}.", WTERMSIG(status)));
+  const int result = WEXITSTATUS(status) - status_of;
+  if (result < 0 || result > static_cast<int>(Result::failed)) {
+    return failed(fmt::format("The compiler ended with status {}.", WEXITSTATUS(status)));
+  }
   Outcome outcome;
-  outcome.result = static_cast<Result>(std::min(WEXITSTATUS(status), static_cast<int>(Result::failed)));
+  outcome.result = static_cast<Result>(result);
   outcome.output = contents<std::string>(files.output);
   if (outcome.result == Result::done) outcome.library = contents<std::vector<char>>(files.library);
   return outcome;

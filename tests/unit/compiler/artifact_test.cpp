@@ -1,0 +1,166 @@
+// Integer programs against plain arithmetic, and artifacts: buckets, bytes, sizes of outputs in C.
+#include "core/compiler/artifact/artifact.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/compiler/loop/interpret.h"
+#include "core/compiler/loop/names.h"
+#include "primitives/text/format.h"
+#include "tests/unit/compiler/compiled.h"
+
+namespace tenon::compiler {
+namespace {
+
+int64_t run(const Program& program, const std::vector<int64_t>& parameters) {
+  return value_or_throw(program.run(parameters));
+}
+
+TEST(Program, ComputesWhatTheSizeIs) {
+  Kernel kernel("sizes");
+  const SymDim n = kernel.add_parameter("n", 1, 1 << 20);
+  const SymDim m = kernel.add_parameter("m", 1, 1 << 20);
+  const symbolic::ArenaScope scope(kernel.arena);
+  const SymDim sizes[] = {n,
+                          3 * n * n - m + 5,
+                          floor_div(7 * n - 100, m + 1),
+                          modulo(n - 50, 7),
+                          min_size(n, m),
+                          max_size(n, 2 * m),
+                          ceil_div(n, 16),
+                          SymDim(-4),
+                          kernel.arena.broadcast(n, m)};
+  std::mt19937 random(1);
+  for (const SymDim size : sizes) {
+    const Program program = value_or_throw(Program::of(kernel, size));
+    EXPECT_EQ(value_or_throw(Program::parse(program.text())), program);
+    for (int i = 0; i < 100; ++i) {
+      const int64_t at_n = 1 + random() % 200;
+      const std::vector<int64_t> parameters{at_n, i % 2 == 0 ? at_n : 1};
+      EXPECT_EQ(run(program, parameters), value_or_throw(size_of(kernel, size, parameters))) << program.text();
+    }
+  }
+}
+
+TEST(Program, AnswersConditions) {
+  Kernel kernel("conditions");
+  const SymDim n = kernel.add_parameter("n", 0, 1 << 20);
+  const symbolic::ArenaScope scope(kernel.arena);
+  const std::vector<Condition> conditions{n <= 100, n > 10, n != 50};
+  const Program program = value_or_throw(Program::all(kernel, conditions));
+  for (int64_t i = 0; i < 120; ++i) EXPECT_EQ(run(program, {i}), i <= 100 && i > 10 && i != 50) << i;
+  EXPECT_EQ(run(value_or_throw(Program::all(kernel, {})), {7}), 1);
+  EXPECT_EQ(run(value_or_throw(Program::of(kernel, n)).chunks(4096), {4097}), 2);
+  EXPECT_EQ(run(value_or_throw(Program::of(kernel, n)).chunks(4096), {0}), 0);
+}
+
+TEST(Program, RefusesBadText) {
+  const auto refusal = [](std::string_view text) { return Program::parse(text).status().message(); };
+  EXPECT_EQ(refusal("1 add"), "The program '1 add': at 'add' two operands are expected before it.");
+  EXPECT_EQ(refusal("1 2"), "The program '1 2': at 'the end' one number is expected, not 2.");
+  EXPECT_EQ(refusal("p0 7 plus"),
+            "The program 'p0 7 plus': at 'plus' a number, a parameter or a word of two operands is expected.");
+  EXPECT_EQ(refusal(""), "The program '': at 'the end' one number is expected, not 0.");
+  EXPECT_FALSE(Program::parse("99999999999999999999").ok());
+  EXPECT_FALSE(Program::parse("p-1").ok());
+  const Program division = value_or_throw(Program::parse("p0 0 floor_div"));
+  EXPECT_EQ(division.run(std::vector<int64_t>{5}).status().message(),
+            "The program 'p0 0 floor_div' divides by 0 or leaves int64 at floor_div of 5 and 0.");
+  EXPECT_EQ(division.run({}).status().message(), "The program 'p0 0 floor_div' is run with 0 parameters.");
+}
+
+const std::string kSoftmax =
+    "kernel softmax\nsize n in [0, 65536]\nsize m in [1, 1048576]\naxis i n\naxis r m\nin x f32 n*m\nout y f32 n*m\n"
+    "k = max f32 at i over r: x[i*m + r]\n"
+    "e = value f32 at i r: exp(sub(x[i*m + r], k))\n"
+    "s = sum f32 at i over r: e\n"
+    "u = store y[i*m + r] at i r: div(e, s)\n";
+
+Artifact softmax() {
+  const Kernel kernel = parsed(kSoftmax);
+  return value_or_throw(make_artifact(kernel, {SymDims{kernel.parameters[0].symbol, kernel.parameters[1].symbol}}));
+}
+
+TEST(Artifact, LongRowsAreABucketOfTheirOwn) {
+  const Artifact artifact = softmax();
+  ASSERT_EQ(artifact.variants.size(), 2U);
+  EXPECT_EQ(value_or_throw(artifact.choose(std::vector<int64_t>{3, 8192})), 0U);
+  EXPECT_EQ(value_or_throw(artifact.choose(std::vector<int64_t>{3, 8193})), 1U);
+  EXPECT_EQ(run(artifact.variants[1].items, {3, 9}), 3);
+  EXPECT_GT(artifact.variants[0].text.shared_bytes, 0U);
+  EXPECT_EQ(artifact.variants[1].text.shared_bytes, 0U);
+}
+
+// The buckets, and the kernel whose sizes were numbers, give the same bits.
+TEST(Artifact, EveryBucketAddsInTheSameOrder) {
+  const Artifact artifact = softmax();
+  for (const int64_t length : {40, 130}) {
+    std::string text = kSoftmax;
+    text.replace(text.find("axis r m"), 8, fmt::format("axis r {}", length));
+    const Artifact fixed = value_or_throw(make_artifact(parsed(text), {}));
+    ASSERT_EQ(fixed.variants.size(), 1U);
+    const std::vector<int64_t> sizes{4, length};
+    std::vector<Memory> results;
+    for (const KernelText* each : {&artifact.variants[0].text, &artifact.variants[1].text, &fixed.variants[0].text}) {
+      const Compiled compiled(*each);
+      ASSERT_TRUE(compiled.ok());
+      results.emplace_back(parsed(kSoftmax), sizes, 5);
+      compiled.run(results.back().addresses(), sizes, 4, 3);
+    }
+    EXPECT_EQ(results[0].bytes(1), results[1].bytes(1)) << length;
+    EXPECT_EQ(results[0].bytes(1), results[2].bytes(1)) << length;
+  }
+}
+
+TEST(Artifact, IsReadBackFromItsBytes) {
+  const std::string bytes = to_bytes(softmax());
+  EXPECT_EQ(to_bytes(value_or_throw(from_bytes(bytes))), bytes);
+  EXPECT_EQ(to_bytes(softmax()), bytes) << "Made twice, an artifact has other bytes.";
+}
+
+TEST(Artifact, RefusesDamagedBytes) {
+  const std::string bytes = to_bytes(softmax());
+  EXPECT_EQ(from_bytes("").status().message(), "Line 1 of an artifact: 'tenon artifact 1' is expected.");
+  for (size_t length = 0; length < bytes.size(); length += 1 + length / 64) {
+    EXPECT_FALSE(from_bytes(std::string_view(bytes).substr(0, length)).ok()) << length;
+  }
+  EXPECT_FALSE(from_bytes(bytes + "x").ok());
+  std::mt19937 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    std::string damaged = bytes;
+    damaged[random() % 400] = static_cast<char>(random() % 256);
+    const Result<Artifact> read = from_bytes(damaged);
+    if (!read.ok()) continue;
+    EXPECT_EQ(to_bytes(value_or_throw(from_bytes(to_bytes(read.value())))), to_bytes(read.value()));
+  }
+}
+
+TEST(Artifact, SizesOfOutputsInC) {
+  Kernel kernel = parsed(kSoftmax);
+  const symbolic::ArenaScope scope(kernel.arena);
+  const SymDim n = kernel.parameters[0].symbol;
+  const SymDim m = kernel.parameters[1].symbol;
+  const std::vector<SymDims> dims{SymDims{n, 2 * m + 1}, SymDims{floor_div(n - 9, 4), modulo(m - 20, 3)},
+                                  SymDims{max_size(n, m), ceil_div(m, 16)}};
+  const Artifact artifact = value_or_throw(make_artifact(kernel, dims));
+  KernelText text;
+  text.entry = "softmax_infer_shape";
+  text.text = infer_shape_c(artifact);
+  const Compiled compiled(text);
+  ASSERT_TRUE(compiled.ok());
+  const auto infer_shape = compiled.symbol<int(const int64_t*, int64_t*)>();
+  for (int64_t i = 0; i < 50; ++i) {
+    const std::vector<int64_t> sizes{i, 1 + 7 * i};
+    std::vector<int64_t> out(6, -77);
+    EXPECT_EQ(infer_shape(sizes.data(), out.data()), 0);
+    size_t at = 0;
+    for (const std::vector<Program>& output : artifact.dims) {
+      for (const Program& size : output) EXPECT_EQ(out[at++], run(size, sizes)) << size.text();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::compiler
