@@ -26,11 +26,43 @@ class Rewriting {
   }
 
   void run() {
-    for (; done_ < fusion_.groups.size(); ++done_) rewrite(fusion_.groups[done_]);
+    for (const FusionGroup& group : fusion_.groups) rewrite(group);
+    remove_dead_code(&graph_);
+    sort();
     remove_dead_code(&graph_);
   }
 
  private:
+  // Nodes that stand before what they read go to the end, with those that read them, each behind what it reads.
+  void sort() {
+    std::set<NodeId> seen;
+    std::vector<NodeId> late;
+    const auto ready = [&](NodeId id) {
+      const std::vector<ValueId>& inputs = graph_.node(id).inputs;
+      return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
+        return input == 0 || graph_[input].producer == kNoNode || seen.count(graph_[input].producer) != 0;
+      });
+    };
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
+      if (ready(id)) {
+        seen.insert(id);
+      } else {
+        late.push_back(id);
+      }
+    }
+    while (!late.empty()) {
+      const auto next = std::find_if(late.begin(), late.end(), ready);
+      if (next == late.end()) throw Error(Code::internal, "fuse: the groups of the program form a circle.");
+      Node copy = graph_.node(*next);
+      const std::vector<ValueId> results = std::exchange(copy.results, {});
+      const NodeId made = graph_.append(std::move(copy), results.size());
+      for (size_t i = 0; i < results.size(); ++i) graph_.replace(results[i], graph_.node(made).results[i]);
+      graph_.erase(*next);
+      seen.insert(made);
+      late.erase(next);
+    }
+  }
+
   // What stands for `id`, a value of the graph before.
   ValueId now(ValueId id) const {
     for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id)) id = found->second;
@@ -50,7 +82,6 @@ class Rewriting {
       graph_.replace(old, graph_.node(made).results[i]);
       replaced_[old] = graph_.node(made).results[i];
     }
-    move_readers(made);
   }
 
   // The last node of the program that the group has, or that makes what it reads.
@@ -64,50 +95,6 @@ class Rewriting {
     for (const NodeId id : group.nodes) note(id);
     for (const ValueId id : group.inputs) note(graph_[now(id)].producer);
     return last;
-  }
-
-  // The nodes that outputs or groups to come need; those that were fused before are needed no more.
-  std::set<NodeId> live() const {
-    std::set<NodeId> needed;
-    std::set<ValueId> values(graph_.outputs().begin(), graph_.outputs().end());
-    for (size_t i = done_ + 1; i < fusion_.groups.size(); ++i) {
-      for (const ValueId id : fusion_.groups[i].inputs) values.insert(now(id));
-      for (const NodeId id : fusion_.groups[i].nodes) values.insert(now(nodes_.at(id).results[0]));
-    }
-    for (NodeId id = graph_.last(); id != kNoNode; id = graph_.previous(id)) {
-      const Node& node = graph_.node(id);
-      const auto wanted = [&](ValueId made) { return values.count(made) != 0; };
-      if (std::none_of(node.results.begin(), node.results.end(), wanted)) continue;
-      needed.insert(id);
-      values.insert(node.inputs.begin(), node.inputs.end());
-    }
-    return needed;
-  }
-
-  // Nodes before `fused` that read its results go behind it, with those that read theirs, in their order.
-  void move_readers(NodeId fused) {
-    std::vector<NodeId> late;
-    const std::set<NodeId> needed = live();
-    std::map<ValueId, bool> late_values;
-    for (const ValueId id : graph_.node(fused).results) late_values[id] = true;
-    for (NodeId id = graph_.first(); id != fused; id = graph_.next(id)) {
-      if (needed.count(id) == 0) continue;
-      const std::vector<ValueId>& inputs = graph_.node(id).inputs;
-      if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId in) { return late_values.count(in) != 0; })) continue;
-      late.push_back(id);
-      for (const ValueId made : graph_.node(id).results) late_values[made] = true;
-    }
-    const NodeId before = graph_.next(fused);
-    for (const NodeId id : late) {
-      Node copy = graph_.node(id);
-      const std::vector<ValueId> results = std::exchange(copy.results, {});
-      const NodeId made = graph_.insert(before, std::move(copy), results.size());
-      for (size_t i = 0; i < results.size(); ++i) {
-        graph_.replace(results[i], graph_.node(made).results[i]);
-        replaced_[results[i]] = graph_.node(made).results[i];
-      }
-    }
-    for (auto at = late.rbegin(); at != late.rend(); ++at) graph_.erase(*at);
   }
 
   std::shared_ptr<Graph> region(const FusionGroup& group, std::vector<ValueId>* operands) {
@@ -149,7 +136,6 @@ class Rewriting {
 
   Graph& graph_;
   const Fusion& fusion_;
-  size_t done_ = 0;                      // groups that are nodes already
   std::map<NodeId, Node> nodes_;         // of groups, as they were
   std::map<ValueId, ValueId> replaced_;  // values of the graph before
 };

@@ -44,6 +44,7 @@ class Lowering {
     const symbolic::ArenaScope scope(kernel_.arena);
     for (const ValueId id : graph_.inputs()) add_buffer(id, "in", false);
     for (const ValueId id : graph_.outputs()) add_buffer(id, "out", true);
+    find_shared();
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(id);
     for (size_t i = 0; i < graph_.outputs().size(); ++i) store(i);
     find_parameters();
@@ -86,14 +87,46 @@ class Lowering {
     return index;
   }
 
-  // Reductions, and maps that several others read, are stages of their own.
+  // The axes that every output and every reduction has: an item of a launch is a place on them.
+  void find_shared() {
+    std::vector<ValueId> values(graph_.outputs().begin(), graph_.outputs().end());
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
+      if (axes_.access(id).role == Role::reduce) values.push_back(result(id));
+    }
+    shared_ = sorted_axes(values[0]);
+    for (const ValueId value : values) {
+      const std::vector<AxisId> own = sorted_axes(value);
+      std::vector<AxisId> both;
+      std::set_intersection(shared_.begin(), shared_.end(), own.begin(), own.end(), std::back_inserter(both));
+      shared_ = std::move(both);
+    }
+  }
+
+  std::vector<AxisId> sorted_axes(ValueId value) const {
+    std::vector<AxisId> axes = axes_.of(value);
+    std::sort(axes.begin(), axes.end());
+    return axes;
+  }
+
+  // Whether a map is worth a stage: several read it, or each of its numbers is read more than once, as a factor of a
+  // row is. It must belong to an item, since a value that all items share would be computed in each.
+  bool worth_a_stage(ValueId made) const {
+    const std::vector<AxisId> own = sorted_axes(made);
+    if (!std::includes(own.begin(), own.end(), shared_.begin(), shared_.end())) return false;
+    const std::vector<graph::Use>& uses = graph_[made].uses;
+    const auto wider = [&](const graph::Use& use) {
+      return axes_.access(use.node).role == Role::map && axes_.of(result(use.node)).size() > own.size();
+    };
+    return uses.size() + (graph_.is_output(made) ? 1 : 0) >= 2 || std::any_of(uses.begin(), uses.end(), wider);
+  }
+
+  // Reductions, and maps that are worth it, are stages of their own.
   void add(NodeId id) {
     const Access& access = axes_.access(id);
     const ValueId made = result(id);
     if (access.role == Role::reduce) return reduce(id);
     if (access.role != Role::map) refuse("{} is no map and no reduction.", node(id).op->name);
-    const size_t readers = graph_[made].uses.size() + (graph_.is_output(made) ? 1 : 0);
-    if (access.view || access.cost == 0 || readers < 2) return;
+    if (access.view || access.cost == 0 || !worth_a_stage(made)) return;
     const Id value = compute(id, here(made), kNone);
     stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(axes_.of(made)), value);
   }
@@ -376,6 +409,7 @@ class Lowering {
   const Axes axes_;
   Kernel kernel_;
   std::map<AxisId, Id> kernel_axes_;
+  std::vector<AxisId> shared_;      // sorted
   std::map<ValueId, Id> loads_;     // buffers
   std::map<ValueId, Id> stages_;    // of those that have one
   std::map<ValueId, bool> narrow_;  // of stages: their numbers are to be rounded

@@ -13,6 +13,7 @@
 #include "core/ops/op_call.h"
 #include "core/ops/scalar_patch.h"
 #include "loader/log/log.h"
+#include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -87,9 +88,10 @@ class Preparation {
 
   // A kernel that the device has compiled, or the nodes one by one.
   void add_fused(NodeId id, const Node& node) {
-    std::string why_not = "programs that are not scheduled launch no kernels";
+    std::string why_not = "TENON_FUSE is off, or the program is not scheduled";
     Step step;
-    if (options_.scheduled) step.fused = fused_launch(*node.regions[0], sizes_, &why_not);
+    const bool wanted = options_.scheduled && loader::settings().fuse == loader::Fuse::on;
+    if (wanted) step.fused = fused_launch(*node.regions[0], sizes_, &why_not);
     if (step.fused == nullptr) {
       if (loader::log_enabled(loader::LogTopic::compile, loader::LogLevel::info)) {
         loader::log(loader::LogTopic::compile, loader::LogLevel::info,

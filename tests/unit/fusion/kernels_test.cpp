@@ -10,6 +10,8 @@
 #include "core/graph/recorder.h"
 #include "core/graph/signature.h"
 #include "core/graph/text.h"
+#include "core/interpreter/execution_report.h"
+#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -143,6 +145,75 @@ TEST(FusedKernels, HalfPrecision) {
         return TensorList{exp(x) * Scalar(0.5) + x};
       },
       "fused (cast exp mul add)", 1e-2);
+}
+
+// How often the process has launched a kernel of these ops.
+uint64_t launches_of(const std::string& op) {
+  uint64_t count = 0;
+  for (const ExecutionEntry& entry : execution_report()) {
+    if (entry.op == op) count += entry.launches;
+  }
+  return count;
+}
+
+TEST(FusedKernels, OfACompiledFunction) {
+  const auto norm = [](const Tensor& x, const Tensor& weight) {
+    return x * rsqrt(mean(square(x), Dims{-1}, true) + Scalar(1e-6)) * weight;
+  };
+  const auto step = compile(norm);
+  const Tensor weight = random_tensor({192}, 1);
+  for (const int64_t rows : {7, 7, 7, 64, 3}) {
+    const std::string kernel = "fused (square mean add rsqrt mul mul)";
+    const uint64_t before = launches_of(kernel);
+    const Tensor x = random_tensor({rows, 192}, static_cast<uint32_t>(rows));
+    const Tensor got = step(x, weight);
+    EXPECT_EQ(launches_of(kernel), before + 1) << rows;
+    expect_close({got}, {norm(x, weight)}, 1e-5);
+  }
+  EXPECT_EQ(step.stats().eager, 0u);
+}
+
+TEST(FusedKernels, OfForwardAndBackward) {
+  const auto loss_of = [](const Tensor& x, const Tensor& weight) {
+    const Tensor powers = exp(x - amax(x, Dims{-1}, true));
+    const Tensor rows = powers / sum(powers, Dims{-1}, true) * weight;
+    return mean(square(rows - mean(rows, Dims{-1}, true)));
+  };
+  const auto step = compile(loss_of);
+  for (const int64_t rows : {7, 7, 33}) {
+    const Tensor x = random_tensor({rows, 65}, 1).requires_grad_(),
+                 same = random_tensor({rows, 65}, 1).requires_grad_();
+    const Tensor weight = random_tensor({65}, 2).requires_grad_(), equal = random_tensor({65}, 2).requires_grad_();
+    const Tensor loss = step(x, weight);
+    loss.backward();
+    loss_of(same, equal).backward();
+    expect_close({x.grad(), weight.grad()}, {same.grad(), equal.grad()}, 1e-5);
+  }
+}
+
+TEST(FusedKernels, UnderAnInterpreterTheirOpsRun) {
+  const Program code = [](const TensorList& in) { return TensorList{tanh(in[0] * in[0]) + Scalar(1.0)}; };
+  const Tensor x = random_tensor({5, 7}, 1);
+  Graph graph = record({x}, code);
+  find_pass("fuse").run(&graph, {});
+  symbolic::Values sizes(graph.arena());
+  ASSERT_EQ(why_not(graph, TensorList{x}, &sizes), "");
+  const Executable program = prepare(graph, &sizes);
+  const Tensor leaf = x.detach().requires_grad_(), other = x.detach().requires_grad_();
+  sum(run(program, TensorList{leaf})[0]).backward();
+  sum(code({other})[0]).backward();
+  expect_close({leaf.grad()}, {other.grad()}, 1e-6);
+}
+
+TEST(FusedKernels, InputsThatAreNotRowMajorAreCopied) {
+  const Program code = [](const TensorList& in) { return TensorList{exp(in[0]) * Scalar(0.5) + in[1]}; };
+  const Tensor x = random_tensor({5, 7}, 1), y = random_tensor({7, 5}, 2);
+  Graph graph = record({x, permute(y, {1, 0})}, code);
+  find_pass("fuse").run(&graph, {});
+  symbolic::Values sizes(graph.arena());
+  const TensorList inputs{x, permute(y, {1, 0})};
+  ASSERT_EQ(why_not(graph, inputs, &sizes), "");
+  expect_close(run(prepare(graph, &sizes), inputs), code(inputs), 1e-6);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ std::optional<std::string> smallest_wrong(uint32_t seed) {
   return wrong;
 }
 
-// TENON_FUZZ_FIRST and TENON_FUZZ_COUNT choose other seeds.
+// FUZZ_FIRST and FUZZ_COUNT choose other seeds.
 uint32_t number_of(const char* variable, uint32_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
@@ -194,7 +194,7 @@ std::optional<std::string> wrong_on_device(uint32_t seed) {
 }
 
 TEST(RandomGraphs, ComputeTheSameAsKernels) {
-  const uint32_t first = number_of("TENON_FUZZ_FIRST", 1), count = number_of("TENON_FUZZ_KERNELS", 40);
+  const uint32_t first = number_of("FUZZ_FIRST", 1), count = number_of("FUZZ_KERNELS", 24);
   for (uint32_t seed = first; seed < first + count; ++seed) {
     const std::optional<std::string> wrong = wrong_on_device(seed);
     ASSERT_FALSE(wrong.has_value()) << "seed " << seed << ": " << *wrong;
@@ -202,7 +202,7 @@ TEST(RandomGraphs, ComputeTheSameAsKernels) {
 }
 
 TEST(RandomGraphs, ComputeTheSameFused) {
-  const uint32_t first = number_of("TENON_FUZZ_FIRST", 1), count = number_of("TENON_FUZZ_COUNT", 2000);
+  const uint32_t first = number_of("FUZZ_FIRST", 1), count = number_of("FUZZ_COUNT", 2000);
   for (uint32_t seed = first; seed < first + count; ++seed) {
     const std::optional<std::string> wrong = smallest_wrong(seed);
     ASSERT_FALSE(wrong.has_value()) << "seed " << seed << ": " << *wrong;

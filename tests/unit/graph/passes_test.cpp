@@ -561,7 +561,7 @@ TEST(Passes, DecideOnSymbolsOnlyWhatIsDecided) {
       {"epilogues",
        "reshape reshape slice slice permute permute mean sub mul mean add sqrt div mul permute matmul+mul "
        "full full full add matmul matmul+add"},
-      {"fuse", "reshape reshape slice slice fused permute matmul div full full fused matmul matmul add"},
+      {"fuse", "reshape reshape slice slice fused permute matmul div full fused matmul matmul add"},
   };
   for (const Pass& pass : passes()) {
     Graph graph = parse(kSymbolic);
