@@ -32,7 +32,7 @@ RANGES = {"log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "log1p": (-0.9, 
           "acosh": (1.1, 5), "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "pow": (0.1, 3),
           "arccosh": (1.1, 5), "arcsin": (-0.99, 0.99), "arccos": (-0.99, 0.99), "arctanh": (-0.99, 0.99),
           "log_sum": (0.1, 3), "prod": (0.9, 1.1), "bernoulli": (0, 1)}
-RANDOM = ("rand", "randn", "rand_like", "randn_like", "bernoulli", "dropout", "empty", "empty_like", "randint", "randperm",
+RANDOM = ("normal", "multinomial", "exponential", "uniform_", "normal_", "rand", "randn", "rand_like", "randn_like", "bernoulli", "dropout", "empty", "empty_like", "randint", "randperm",
           "philox_uniform", "philox_normal")
 
 
@@ -366,8 +366,42 @@ def also(*makers):
     return make
 
 
+def tensor(dims, **range_or_dtype):
+    """An argument: a tensor whose dims follow from those of the square one and from the case."""
+    return lambda case, square_dims: case.tensor(dims(square_dims, case.size), **range_or_dtype)
+
+
+def tensors(*dims):
+    return lambda case, square_dims: {"ts": [case.tensor(each(square_dims, case.size))["t"] for each in dims]}
+
+
+def batch(dims, size):
+    """Eight square matrices."""
+    side = max(1, int(math.sqrt(size / 8)))
+    return [8, side, side]
+
+
+def rows(dims, size):
+    return [dims[0]]
+
+
+def columns(dims, size):
+    return [dims[1]]
+
+
+def whole(dims, size):
+    return [size]
+
+
+def picture(dims, size):
+    """Sixteen channels."""
+    side = max(2, int(math.sqrt(size / 16)) // 2 * 2)
+    return [1, 16, side, side]
+
+
 X = object()
 NO_PEER = "PyTorch has no op for it"
+COMPLEX = "PyTorch's has complex numbers, which are pairs here"
 CASES = {
     **{op: elementwise_pair_wide for op in ("add", "mul", "div", "maximum")},
     **{op: elementwise_pair for op in ("sub", "pow", "fmod", "remainder", "floor_divide", "eq", "lt", "gt", "le", "ge", "ne")},
@@ -425,8 +459,46 @@ CASES = {
     "select_scatter": simple(X, lambda c, d: c.tensor([d[1]]), 0, 0),
     "copy_": simple(X, lambda c, d: c.tensor(d)), "copy_from": simple(X, lambda c, d: c.tensor(d)),
     "fill_": simple(X, 1.5), "zero_": simple(X),
-    "max_pool_with_indices_backward": None, "avg_pool_backward": None, "layer_norm_with_statistics": None,
-    "layer_norm_backward": None, "batch_norm_with_statistics": None, "batch_norm_backward": None, "conv_grad_weight": None,
+    "mv": simple(X, tensor(columns)), "addmv": simple(tensor(rows), X, tensor(columns)),
+    **{op: simple(tensor(whole), tensor(whole)) for op in ("dot", "vdot")},
+    **{op: simple(tensor(rows), tensor(columns)) for op in ("outer", "ger")},
+    "addr": simple(X, tensor(rows), tensor(columns)),
+    "bmm": simple(tensor(batch), tensor(batch)), "baddbmm": simple(tensor(batch), tensor(batch), tensor(batch)),
+    "addbmm": simple(tensor(lambda d, n: batch(d, n)[1:]), tensor(batch), tensor(batch)),
+    "kron": simple(tensor(lambda d, n: square(d[0])), tensor(lambda d, n: square(d[1]))),
+    "cross": simple(tensor(lambda d, n: [n // 3 or 1, 3]), tensor(lambda d, n: [n // 3 or 1, 3])),
+    "einsum": simple("ij,kj->ik", lambda c, d: {"ts": [0, c.tensor(d)["t"]]}),
+    "meshgrid": simple(tensors(rows, columns)),
+    "cartesian_prod": simple(tensors(rows, columns)),
+    "diagflat": simple(tensor(lambda d, n: rows(d, n))), "diag_embed": simple(tensor(rows)), "vander": simple(tensor(rows)),
+    "swapaxes": simple(X, 0, 1),
+    "repeat": simple(tensor(lambda d, n: [max(1, d[0] // 2), d[1] // 2]), [2, 2]),
+    "pixel_shuffle": simple(tensor(picture), 2), "pixel_unshuffle": simple(tensor(picture), 2),
+    "channel_shuffle": simple(tensor(picture), 2),
+    "nll_loss": simple(X, lambda c, d: c.index([d[0]], d[1])),
+    "binary_cross_entropy": simple(tensor(lambda d, n: d, low=0.01, high=0.99), tensor(lambda d, n: d, low=0.01, high=0.99)),
+    "cosine_embedding_loss": simple(X, tensor(lambda d, n: d), tensor(rows, low=1, high=1)),
+    "bucketize": simple(X, tensor(lambda d, n: [1024], low=1, high=1)),
+    "clip": simple(X, -1.0, 1.0),
+    "put": simple(X, lambda c, d: c.index([c.size], c.size), tensor(whole), why_not="of several writes either may stay"),
+    "linalg_solve_triangular": "random triangles are nearly singular",
+    **{op: COMPLEX for op in ("fft_c2c", "fft_c2r", "fft_fft", "fft_ifft", "fft_irfft", "fft_hfft", "fft_fftn", "fft_ifftn",
+                              "fft_fft2", "fft_ifft2", "fft_irfftn", "stft", "istft")},
+    "linalg_cholesky": "it needs a positive definite matrix, which no range of random numbers gives",
+    **{op: "benchmarks/primitives measures it" for op in ("lstm", "gru", "rnn_tanh", "rnn_relu", "recurrent_layer", "lstm_layer",
+                                                         "attention", "attention_with_log_sum")},
+    **{op: NO_PEER for op in ("one_hot_values", "nonzero_padded", "rotary_embedding", "gather_nd", "scatter_nd", "resize",
+                              "quantize_linear", "dequantize_linear", "quantized_matmul", "quantized_conv", "quantized_add",
+                              "quantized_mul")},
+    **{op: "its peer goes by another name and other arguments" for op in ("lp_pool", "interpolate", "embedding_bag", "index_put",
+                                                                         "unfold", "fold", "bilinear")},
+    **{op: simple(0, 1000, lambda c, d: d, why_not="its numbers are other ones") for op in ("randint",)},
+    "randint_like": simple(X, 0, 1000, why_not="its numbers are other ones"),
+    "normal": simple(tensor(lambda d, n: d), tensor(lambda d, n: d, low=0.5, high=1)),
+    "multinomial": simple(tensor(lambda d, n: d, low=0.1, high=1), 1),
+    **{op: "it is part of a gradient, which benchmarks/gradients measures"
+       for op in ("max_pool_with_indices_backward", "avg_pool_backward", "layer_norm_with_statistics", "layer_norm_backward",
+                  "batch_norm_with_statistics", "batch_norm_backward", "conv_grad_weight")},
 }
 
 
@@ -453,8 +525,8 @@ def cases(sizes=SIZES, dtypes=("f32", *NARROW)):
     abi = read_abi(ROOT / "ep_api")
     for op in ops:
         maker = CASES.get(op.name, by_signature)
-        if maker is None:
-            yield op.name, "it is part of a gradient, which benchmarks/gradients measures"
+        if isinstance(maker, str):
+            yield op.name, maker
             continue
         for dtype in dtypes:
             if dtype != "f32" and op.name not in MANY_TYPES:
