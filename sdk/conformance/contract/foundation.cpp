@@ -90,7 +90,8 @@ Status look(const Target& target) {
 // True for the rules whose tests compare results of work. Work on indices that have not arrived yet has faults where
 // there should be none, which is E03.
 bool is_about_work(std::string_view rule) {
-  return rule == "E03" || (!rule.empty() && std::string_view("CFGIKMPSYZ").find(rule.front()) != std::string_view::npos);
+  return rule == "E03" ||
+         (!rule.empty() && std::string_view("CFGIKMPSYZ").find(rule.front()) != std::string_view::npos);
 }
 
 }  // namespace
