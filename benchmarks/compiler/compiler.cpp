@@ -51,7 +51,7 @@ class Compiled {
     const KernelText made = tenon::value_or_throw(tenon::compiler::emit_c(kernel));
     items_ = tenon::value_or_throw(tenon::compiler::item_count(kernel, parameters_));
     local_bytes_ = (made.shared_bytes + 63) / 64 * 64 + 64;
-    std::string folder = "/tmp/tenon-bench-XXXXXX";
+    std::string folder = std::filesystem::temp_directory_path() / "tenon-bench-XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("No folder for kernels could be made.");
     const std::string base = fmt::format("{}/{}", folder, kernel.name);
     std::ofstream(fmt::format("{}.c", base)) << made.text;

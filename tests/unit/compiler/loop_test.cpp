@@ -60,7 +60,7 @@ TEST(LoopText, ParsesBackToTheSameText) {
 }
 
 TEST(LoopText, KeepsEveryPartOfTheIr) {
-  const std::string text =
+  const std::string body =
       "kernel parts\n"
       "size n in [1, 4096] multiple 16\n"
       "axis i n\n"
@@ -74,8 +74,7 @@ TEST(LoopText, KeepsEveryPartOfTheIr) {
       "%0 = f32(a[i + 1])\n"
       "v = value f32 inlined at i: add(%0, leaky_relu(%0; 0.25))\n"
       "%1 = mul(v, v)\n"
-      "m = max f32 in row at i over j k: select_free_placeholder\n";
-  const std::string body = with(text, "select_free_placeholder", "where(c[i], %1, -inf:f32)");
+      "m = max f32 in row at i over j k: where(c[i], %1, -inf:f32)\n";
   const std::string stores =
       "o = store d[i] at i: bf16(clamp(m, hard_sigmoid(%1; 0.2, 0.5), nan:f32))\n"
       "q = store e[0]: b[7 if lt([n - 1], [n % 5 + min(n, 9)])]\n";
