@@ -131,7 +131,7 @@ TEST_P(LargeRows, TransposedCopies) {
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     const auto size = static_cast<int64_t>(dtype_size(dtype));
     for (const int64_t odd : {int64_t{0}, 16 / size + 1}) {  // without and with rows that are aligned
-      const int64_t columns = 64 / size * 87 + odd, rows = (int64_t{17} << 20) / size / columns + 7;
+      const int64_t columns = 64 / size * 87 + odd, rows = ((int64_t{17} << 20) / size / columns | 63) + 24;
       std::vector<Line> lines(static_cast<size_t>(rows * columns * size / 64 + 1));
       std::vector<unsigned char> src(static_cast<size_t>(rows * columns * size));
       std::mt19937 generator(9);
