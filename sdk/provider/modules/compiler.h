@@ -57,8 +57,8 @@ class Compiler {
   // `provider` names it in messages, and lives as long as the compiler.
   Compiler(const ep_host* host, const char* provider, uint32_t target);
 
-  // Fills `found` with a helper, or with a sentence that says why there is none. `choice`: the setting `compiler`, which
-  // is not "none". Called once.
+  // Fills `found` with a helper, or with a sentence that says why there is none. `choice`: the setting `compiler`,
+  // which is not "none". Called once.
   virtual void find(const std::string& choice, Toolchain* found) = 0;
 
   std::string setting(std::string_view key) const;

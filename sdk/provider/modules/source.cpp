@@ -58,7 +58,8 @@ std::string real(double value, bool wide, int32_t dialect) {
       return wide ? fmt::format("as_double({:#x}UL)", wide_bits) : fmt::format("as_float({:#x}u)", bits);
     case EP_DIALECT_CUDA_C:
       if (finite) break;
-      return wide ? fmt::format("__longlong_as_double({:#x}ull)", wide_bits) : fmt::format("__uint_as_float({:#x}u)", bits);
+      return wide ? fmt::format("__longlong_as_double({:#x}ull)", wide_bits)
+                  : fmt::format("__uint_as_float({:#x}u)", bits);
     default: {
       if (finite) break;
       const char* sign = std::signbit(value) ? "-" : "";
@@ -109,15 +110,16 @@ ep_status check_entry(const Check& check, const ep_module_entry& entry, const ep
   }
   const uint32_t* const group = entry.group;
   const auto least = *std::min_element(group, group + 3);
-  bool fits = uint64_t{group[0]} * group[1] <= info.group_items &&
-              uint64_t{group[0]} * group[1] * group[2] <= info.group_items;
+  bool fits =
+      uint64_t{group[0]} * group[1] <= info.group_items && uint64_t{group[0]} * group[1] * group[2] <= info.group_items;
   for (int axis = 0; axis < 3; ++axis) fits = fits && group[axis] <= info.group_dims[axis];
   if (least == 0 || !fits) {
     return check.refuse(
         least == 0 ? EP_STATUS_INVALID_ARGUMENT : EP_STATUS_UNSUPPORTED,
-        fmt::format("gives the entry {} groups of {} x {} x {}; from 1 to {} x {} x {} are possible, {} work-items in all",
-                    name, group[0], group[1], group[2], info.group_dims[0], info.group_dims[1], info.group_dims[2],
-                    info.group_items));
+        fmt::format(
+            "gives the entry {} groups of {} x {} x {}; from 1 to {} x {} x {} are possible, {} work-items in all",
+            name, group[0], group[1], group[2], info.group_dims[0], info.group_dims[1], info.group_dims[2],
+            info.group_items));
   }
   if (uint64_t{entry.buffer_count} + 2 > info.greatest_buffers) {
     return check.refuse(EP_STATUS_UNSUPPORTED, fmt::format("gives the entry {} {} buffers; {} are possible", name,
@@ -166,7 +168,8 @@ ep_status check_module(const ep_host* host, const ep_module_desc& desc, const ep
   }
   if (desc.entry_count == 0) return check.refuse(EP_STATUS_INVALID_ARGUMENT, "has no entry");
   if (desc.dialect == EP_DIALECT_GLSL && desc.entry_count > 1) {
-    return check.refuse(EP_STATUS_INVALID_ARGUMENT, fmt::format("has {} entries; in GLSL it has one", desc.entry_count));
+    return check.refuse(EP_STATUS_INVALID_ARGUMENT,
+                        fmt::format("has {} entries; in GLSL it has one", desc.entry_count));
   }
   for (uint32_t i = 0; i < desc.entry_count; ++i) {
     if (const ep_status status = check_entry(check, desc.entries[i], info); status != EP_STATUS_OK) return status;
@@ -198,8 +201,8 @@ std::string shown(ep_string text) {
 std::string constants_of(const ep_module_desc& desc) {
   std::string lines;
   for (uint32_t i = 0; i < desc.constant_count; ++i) {
-    lines += fmt::format("#define {} {}\n", to_view(desc.constants[i].name),
-                         literal(desc.constants[i].value, desc.dialect));
+    lines +=
+        fmt::format("#define {} {}\n", to_view(desc.constants[i].name), literal(desc.constants[i].value, desc.dialect));
   }
   return lines;
 }
@@ -226,9 +229,9 @@ void diagnose(const ep_module_desc& desc, const std::string& output) {
 
 ep_status refuse_text(const ep_host* host, const ep_module_desc& desc, const std::string& compiler,
                       const std::string& output, ep_error** error) {
-  return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT,
-                   fmt::format("The compiler ({}) refuses the module '{}': {}.", compiler, shown(desc.name),
-                               first_error(output)));
+  return fail_text(
+      host, error, EP_STATUS_INVALID_ARGUMENT,
+      fmt::format("The compiler ({}) refuses the module '{}': {}.", compiler, shown(desc.name), first_error(output)));
 }
 
 }  // namespace tenon::provider

@@ -71,7 +71,9 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   const ep_host* host = device->host;
   ep_module_desc known = *desc;
   if (device->breaks("any_dialect")) known.dialect = EP_DIALECT_C;
-  if (const ep_status status = provider::check_module(host, known, provider::cpu::c_dialect(), error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = provider::check_module(host, known, provider::cpu::c_dialect(), error);
+      status != EP_STATUS_OK)
+    return status;
   provider::cpu::CCompiler compiler(host, 16);
   const provider::Compiled compiled = compiler.compile(spoilt(device, provider::cpu::source_of(known)));
   if (!compiled.output.empty() && !device->breaks("says_nothing")) {

@@ -10,7 +10,7 @@ namespace tenon::provider::helper {
 
 struct Outcome {
   Result result = Result::failed;
-  std::string output;         // what the compiler said; of Result::failed one sentence
+  std::string output;        // what the compiler said; of Result::failed one sentence
   std::vector<char> binary;  // what was made
 };
 

@@ -19,7 +19,7 @@ enum class Ask : uint32_t { identify, compile };
 struct Question {
   Ask ask = Ask::compile;
   uint32_t target = 0;   // what the binary is for; a number that the provider and its engine agree on
-  uint32_t seconds = 0;        // after which the helper may end itself
+  uint32_t seconds = 0;  // after which the helper may end itself
   uint32_t reserved = 0;
   uint64_t text_bytes = 0;
 };
