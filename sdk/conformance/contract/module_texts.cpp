@@ -40,11 +40,11 @@ constexpr std::string_view rooms = R"(
 ENTRY rooms(GLOBAL int64_t* y, GLOBAL int64_t* workspace, GLOBAL const int64_t* scratch, struct numbers p) {
   SHARED int64_t mine[120];
   const int64_t i = ITEM;
-  for (int64_t j = PLACE; j < p.length; j += 64) mine[j] = p.all[j];
+  for (int64_t j = PLACE; j < p.used; j += 64) mine[j] = p.all[j];
   SYNC;
   if (i >= p.count) return;
   int64_t sum = scratch[i % 8];
-  for (int64_t j = 0; j < p.length; ++j) sum += mine[j] * (i + 1);
+  for (int64_t j = 0; j < p.used; ++j) sum += mine[j] * (i + 1);
   workspace[i] = sum;
   y[i] = workspace[i];
 }
@@ -65,7 +65,7 @@ constexpr DialectRow rows[] = {
      false,
      R"(
 typedef float lanes __attribute__((vector_size(16)));
-struct numbers { int64_t count; int64_t length; int64_t all[120]; };
+struct numbers { int64_t count; int64_t used; int64_t all[120]; };
 )",
      {R"(
 void reals(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
@@ -108,9 +108,9 @@ void rooms(void* const* buffers, const void* parameters, int64_t begin, int64_t 
   const int64_t* scratch = buffers[2];
   int64_t* mine = local;
   for (int64_t i = begin; i < end; ++i) {
-    for (int64_t j = 0; j < p->length; ++j) mine[j] = p->all[j] * (i + 1);
+    for (int64_t j = 0; j < p->used; ++j) mine[j] = p->all[j] * (i + 1);
     int64_t sum = scratch[i % 8] + (__INTPTR_TYPE__)local % 64 + (__INTPTR_TYPE__)workspace % 256;
-    for (int64_t j = 0; j < p->length; ++j) sum += mine[j];
+    for (int64_t j = 0; j < p->used; ++j) sum += mine[j];
     workspace[i] = sum;
     y[i] = workspace[i];
   }
@@ -139,7 +139,7 @@ void faults(void* const* buffers, const void* parameters, int64_t begin, int64_t
 #define PLACE threadIdx.x
 #define SYNC __syncthreads()
 struct count { int64_t count; };
-struct numbers { int64_t count; int64_t length; int64_t all[120]; };
+struct numbers { int64_t count; int64_t used; int64_t all[120]; };
 )",
      {reals, doubles, integers, vectors, rooms, faults},
      "// one\n// two\nextern \"C\" __global__ void f() { missing(; }\n"},
@@ -155,7 +155,7 @@ struct numbers { int64_t count; int64_t length; int64_t all[120]; };
 #define PLACE get_local_id(0)
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE)
 struct count { int64_t count; };
-struct numbers { int64_t count; int64_t length; int64_t all[120]; };
+struct numbers { int64_t count; int64_t used; int64_t all[120]; };
 )",
      {reals, doubles, integers, vectors, rooms, faults},
      "// one\n// two\n__kernel void f() { missing(; }\n"},
@@ -207,17 +207,17 @@ void vectors() {
 }
 )",
       R"(
-struct Parameters { int64_t count; int64_t length; int64_t all[120]; };
+struct Parameters { int64_t count; int64_t used; int64_t all[120]; };
 EP_PARAMETERS
 shared int64_t mine[120];
 void rooms() {
   const uint i = ITEM;
-  for (uint j = gl_LocalInvocationID.x; j < ep_parameters.length; j += gl_WorkGroupSize.x) mine[j] = ep_parameters.all[j];
+  for (uint j = gl_LocalInvocationID.x; j < ep_parameters.used; j += gl_WorkGroupSize.x) mine[j] = ep_parameters.all[j];
   memoryBarrierShared();
   barrier();
   if (i >= ep_parameters.count) return;
   int64_t sum = Longs(ep_buffers[2]).v[i % 8] + int64_t(ep_buffers[1] % 256ul);
-  for (uint j = 0; j < ep_parameters.length; ++j) sum += mine[j] * int64_t(i + 1);
+  for (uint j = 0; j < ep_parameters.used; ++j) sum += mine[j] * int64_t(i + 1);
   Longs(ep_buffers[1]).v[i] = sum;
   Longs(ep_buffers[0]).v[i] = Longs(ep_buffers[1]).v[i];
 }

@@ -16,7 +16,7 @@ inline constexpr uint64_t kNumbers = 120;
 // Parameters of `rooms`; the other kernels have the first member alone. `items` is what follows them in GPU dialects.
 struct Numbers {
   int64_t count = 0;
-  int64_t length = kNumbers;
+  int64_t used = kNumbers;
   int64_t all[kNumbers];
 };
 
