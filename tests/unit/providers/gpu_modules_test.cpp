@@ -240,7 +240,7 @@ class FakeHelper {
     before_ = before != nullptr ? before : ".";
     const std::string plugins = folder_.make_folder("lib/tenon");
     const std::string file = fmt::format("libtenon_{}.so", provider_name());
-    fs::create_symlink(fs::absolute(before_ + "/" + file), plugins + "/" + file);
+    fs::create_symlink(fs::absolute(fmt::format("{}/{}", before_, file)), fmt::format("{}/{}", plugins, file));
     const std::string helper = folder_.write("libexec/tenon/tenon-compile-glsl", fmt::format(R"(#!/usr/bin/python3
 import os, socket, struct, sys, time
 plug = socket.socket(fileno=3)
@@ -292,7 +292,7 @@ class GpuHelpers : public GpuModules {
 TEST_F(GpuHelpers, ThatHangAreKilledAtTheirDeadline) {
   std::string mark;
   const ScratchFolder folder;
-  mark = folder.path() + "/pid";
+  mark = fmt::format("{}/pid", folder.path());
   const std::string hangs = fmt::format("open('{}', 'w').write(str(os.getpid())); time.sleep(60)", mark);
   const std::string sentence = said(hangs, EP_STATUS_UNSUPPORTED, {{"compile_seconds", "1"}});
   EXPECT_NE(sentence.find("(mine 1.0) did not end within 1 s and was killed"), std::string::npos) << sentence;
@@ -319,7 +319,7 @@ TEST_F(GpuHelpers, ThatAreNotThereSaySoAndNothingElseFails) {
   std::string sentence;
   {
     const FakeHelper fake("pass");
-    fs::remove_all(fake.folder().path() + "/libexec");
+    fs::remove_all(fmt::format("{}/libexec", fake.folder().path()));
     provider = std::make_unique<OpenProvider>(provider_name());
   }
   Module module(*provider);
