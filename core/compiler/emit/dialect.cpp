@@ -15,10 +15,10 @@ namespace {
 constexpr DialectWords kWords[] = {
     {EP_DIALECT_OPENCL_C, "static inline ", "__local ", "barrier(CLK_LOCAL_MEM_FENCE);", "get_group_id({0})",
      "get_num_groups({0})", "get_local_id({0})", "p.", "L"},
-    {EP_DIALECT_GLSL, "", "shared ", "memoryBarrierShared(); barrier();", "gl_WorkGroupID.{1}",
-     "gl_NumWorkGroups.{1}", "gl_LocalInvocationID.{1}", "ep_parameters.", "l"},
-    {EP_DIALECT_CUDA_C, "static __device__ inline ", "__shared__ ", "__syncthreads();", "blockIdx.{1}",
-     "gridDim.{1}", "threadIdx.{1}", "p.", "LL"},
+    {EP_DIALECT_GLSL, "", "shared ", "memoryBarrierShared(); barrier();", "gl_WorkGroupID.{1}", "gl_NumWorkGroups.{1}",
+     "gl_LocalInvocationID.{1}", "ep_parameters.", "l"},
+    {EP_DIALECT_CUDA_C, "static __device__ inline ", "__shared__ ", "__syncthreads();", "blockIdx.{1}", "gridDim.{1}",
+     "threadIdx.{1}", "p.", "LL"},
 };
 
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -35,9 +35,7 @@ std::string text_named(std::string_view name) {
 
 // --- The prelude of one type: words replaced, macros left behind taken away
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 template <class Replacement>
 std::string replaced(std::string_view text, const Replacement& replacement) {
@@ -80,12 +78,11 @@ std::string from_float(const DialectWords& words, DType from, DType to) {
                                      : static_cast<int64_t>(~uint64_t{0} >> (64 - bits));
   const int64_t least = is_signed(to) ? -most - 1 : 0;
   const std::string_view type = type_of(words, to);
-  return fmt::format("{6}x >= {0} ? {1} : x > {2} ? {3}{4}x) : x <= {2} ? {5} : {3}{4}0)",
-                     number_text(words, from, high), integer_text(words, to, most),
-                     number_text(words, from, is_signed(to) ? -high : 0.0), is_glsl(words) ? "" : "(",
-                     is_glsl(words) ? fmt::format("{}(", type) : fmt::format("{})(", type),
-                     integer_text(words, to, least),
-                     is_glsl(words) ? fmt::format("ep_isnan_f32(x) ? {}(0) : ", type) : "");
+  return fmt::format(
+      "{6}x >= {0} ? {1} : x > {2} ? {3}{4}x) : x <= {2} ? {5} : {3}{4}0)", number_text(words, from, high),
+      integer_text(words, to, most), number_text(words, from, is_signed(to) ? -high : 0.0), is_glsl(words) ? "" : "(",
+      is_glsl(words) ? fmt::format("{}(", type) : fmt::format("{})(", type), integer_text(words, to, least),
+      is_glsl(words) ? fmt::format("ep_isnan_f32(x) ? {}(0) : ", type) : "");
 }
 
 // An expression as `type`.
@@ -97,7 +94,11 @@ std::string bits_of(const DialectWords& words, std::string_view x) {
   return fmt::format("{}({})", is_glsl(words) ? "floatBitsToUint" : is_cuda(words) ? "__float_as_uint" : "as_uint", x);
 }
 std::string float_of(const DialectWords& words, std::string_view bits) {
-  return fmt::format("{}({})", is_glsl(words) ? "uintBitsToFloat" : is_cuda(words) ? "__uint_as_float" : "as_float", bits);
+  return fmt::format("{}({})",
+                     is_glsl(words)   ? "uintBitsToFloat"
+                     : is_cuda(words) ? "__uint_as_float"
+                                      : "as_float",
+                     bits);
 }
 
 // The bits of a number of `dtype` as it lies in memory, rounded from a float.
@@ -199,9 +200,9 @@ const DialectWords* words_of(int32_t dialect) {
 }
 
 std::string_view type_of(const DialectWords& words, DType dtype) {
-  if (is_cuda(words) && !is_narrow(dtype)) return storage_of(words, dtype) == "uint8_t" && dtype == DType::boolean
-                                                      ? std::string_view("bool")
-                                                      : storage_of(words, dtype);
+  if (is_cuda(words) && !is_narrow(dtype))
+    return storage_of(words, dtype) == "uint8_t" && dtype == DType::boolean ? std::string_view("bool")
+                                                                            : storage_of(words, dtype);
   switch (dtype) {
     case DType::f64: return "double";
     case DType::i8:
@@ -297,24 +298,26 @@ std::string memory_text(const DialectWords& words, DType dtype) {
   std::string element = "(b)[i]";
   if (is_glsl(words)) {
     const int64_t size = dtype_size(dtype);
-    text = fmt::format("layout(buffer_reference, scalar, buffer_reference_align = {0}) buffer Memory_{1} {{ {2} v; }};\n",
-                       size, name, storage);
+    text =
+        fmt::format("layout(buffer_reference, scalar, buffer_reference_align = {0}) buffer Memory_{1} {{ {2} v; }};\n",
+                    size, name, storage);
     element = fmt::format("Memory_{}((b) + uint64_t(i) * {}ul).v", name, size);
   }
   std::string get = as(words, type_of(words, dtype), element);
   if (dtype == DType::boolean) get = as(words, type_of(words, dtype), element + " != " + as(words, storage, "0"));
   if (is_narrow(dtype)) get = widened(words, dtype, element);
   const std::string put = as(words, storage, is_narrow(dtype) ? narrowed(words, dtype, "x") : "x");
-  return text + fmt::format("#define ep_get_{0}(b, i) {1}\n#define ep_put_{0}(b, i, x) {2} = {3}\n", name, get, element,
-                            put);
+  return text +
+         fmt::format("#define ep_get_{0}(b, i) {1}\n#define ep_put_{0}(b, i, x) {2} = {3}\n", name, get, element, put);
 }
 
 std::string cast_text(const DialectWords& words, DType from, DType to) {
   const std::string_view type = type_of(words, to);
   std::string body;
   if (to == DType::boolean) {
-    const std::string truth = is_floating(from) && is_glsl(words) ? "(floatBitsToUint(x) << 1) != 0u"
-                                                                  : fmt::format("x != {}", as(words, type_of(words, from), "0"));
+    const std::string truth = is_floating(from) && is_glsl(words)
+                                  ? "(floatBitsToUint(x) << 1) != 0u"
+                                  : fmt::format("x != {}", as(words, type_of(words, from), "0"));
     body = fmt::format("  return {};\n", as(words, type, truth));
   } else if (is_narrow(to)) {
     const std::string bits = narrowed(words, to, "f");

@@ -17,14 +17,14 @@ namespace tenon::compiler {
 struct DialectWords {
   int32_t dialect = 0;
 
-  std::string_view function;        // in front of a function
-  std::string_view shared;          // in front of an array that a group shares
-  std::string_view barrier;         // a statement
+  std::string_view function;  // in front of a function
+  std::string_view shared;    // in front of an array that a group shares
+  std::string_view barrier;   // a statement
   // Along a dim, of which {0} is the number and {1} the letter.
   std::string_view group, groups;
   std::string_view work_item;
-  std::string_view parameters;      // in front of a member of the parameters
-  std::string_view long_suffix;     // of an integer of 64 bits
+  std::string_view parameters;   // in front of a member of the parameters
+  std::string_view long_suffix;  // of an integer of 64 bits
 };
 // Errors: unsupported, for a dialect without work-items.
 const DialectWords* words_of(int32_t dialect);

@@ -27,10 +27,10 @@ struct KernelText {
 // when the kernel is made.
 Result<KernelText> emit_c(const Kernel& kernel);
 
-// In EP_DIALECT_OPENCL_C, EP_DIALECT_GLSL or EP_DIALECT_CUDA_C, of a kernel with loops of work_items. An item is a group
-// of a launch, whose groups may be laid out along x and y in any way; those beyond the items do nothing. `features` are
-// those of the device's ep_dialect_info. Errors: what verify() refuses; unsupported, for a dtype or a store that the
-// features do not have, with the feature's name.
+// In EP_DIALECT_OPENCL_C, EP_DIALECT_GLSL or EP_DIALECT_CUDA_C, of a kernel with loops of work_items. An item is a
+// group of a launch, whose groups may be laid out along x and y in any way; those beyond the items do nothing.
+// `features` are those of the device's ep_dialect_info. Errors: what verify() refuses; unsupported, for a dtype or a
+// store that the features do not have, with the feature's name.
 Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t features);
 
 }  // namespace tenon::compiler

@@ -25,9 +25,9 @@ struct Part {
 
 // Where the printer is.
 struct Context {
-  std::vector<std::string> at;     // by axis: the position
-  std::vector<std::string> slot;   // by axis: the same, but of work-items that have no position one of their own
-  std::vector<Part> parts;         // by axis: what the loops left
+  std::vector<std::string> at;      // by axis: the position
+  std::vector<std::string> slot;    // by axis: the same, but of work-items that have no position one of their own
+  std::vector<Part> parts;          // by axis: what the loops left
   std::vector<std::string> guards;  // what must hold for a store
 };
 
@@ -143,9 +143,8 @@ class GroupEmitter {
     std::string head;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const Buffer& buffer = kernel_.buffers[i];
-      head += fmt::format("{}{}{}{}* b{}", i == 0 ? "" : ", ",
-                          words_.dialect == EP_DIALECT_OPENCL_C ? "__global " : "", buffer.output ? "" : "const ",
-                          storage_of(words_, buffer.dtype), i);
+      head += fmt::format("{}{}{}{}* b{}", i == 0 ? "" : ", ", words_.dialect == EP_DIALECT_OPENCL_C ? "__global " : "",
+                          buffer.output ? "" : "const ", storage_of(words_, buffer.dtype), i);
     }
     if (!kernel_.parameters.empty()) head += fmt::format("{}Parameters p", head.empty() ? "" : ", ");
     switch (words_.dialect) {
@@ -214,8 +213,9 @@ class GroupEmitter {
       row.steps.emplace_back(axis, row.slots);
       if (positions > kMostShared || __builtin_mul_overflow(row.slots, std::max<int64_t>(positions, 1), &row.slots) ||
           row.slots > kMostShared) {
-        throw Error(Code::unsupported, fmt::format("Stage {} of kernel {} may need more than {} numbers of shared memory.",
-                                                   stage.name, kernel_.name, kMostShared));
+        throw Error(Code::unsupported,
+                    fmt::format("Stage {} of kernel {} may need more than {} numbers of shared memory.", stage.name,
+                                kernel_.name, kMostShared));
       }
     }
     array(fmt::format("row{}", id), stage.dtype, row.slots);
@@ -239,9 +239,9 @@ class GroupEmitter {
     if (stores) guards = context.guards;
     const Place& place = *places_.of(id).front();
     for (int64_t dim = 0; dim < 2; ++dim) {
-      const bool dealt = std::any_of(
-          place.loops.begin(), place.loops.begin() + static_cast<ptrdiff_t>(count),
-          [&](const Node* loop) { return loop->kind == LoopKind::work_items && loop->dim == dim; });
+      const bool dealt =
+          std::any_of(place.loops.begin(), place.loops.begin() + static_cast<ptrdiff_t>(count),
+                      [&](const Node* loop) { return loop->kind == LoopKind::work_items && loop->dim == dim; });
       if (!dealt && group_[static_cast<size_t>(dim)] > 1) guards.push_back(fmt::format("w{} == 0", dim));
     }
     std::string text;
@@ -392,8 +392,7 @@ class GroupEmitter {
 
   void begin_reduction(Id id) {
     const Stage& stage = kernel_.stages[id];
-    line("{} a{} = {}();", type(stage.dtype), id,
-         reduce_function(stage, "initial", reduce_text(stage.op).init, ""));
+    line("{} a{} = {}();", type(stage.dtype), id, reduce_function(stage, "initial", reduce_text(stage.op).init, ""));
   }
 
   void accumulate(Id id, const std::string& value) {
@@ -442,8 +441,8 @@ class GroupEmitter {
       case StageKind::reduce: return accumulate(id, value);
       case StageKind::store: {
         const std::string memory = memory_of(stage.dtype, true);
-        line("{}{{ ep_put_{}(b{}, ({}), {}); }}", guard(context, id, places_.of(id).front()->loops.size(), true), memory,
-             stage.buffer, size(context, stage.index), value);
+        line("{}{{ ep_put_{}(b{}, ({}), {}); }}", guard(context, id, places_.of(id).front()->loops.size(), true),
+             memory, stage.buffer, size(context, stage.index), value);
         return;
       }
       case StageKind::value:
@@ -560,7 +559,8 @@ Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t f
   }
   for (const Stage& stage : kernel.stages) {
     if (stage.storage != Storage::row) continue;
-    return Status(Code::unsupported, fmt::format("Stage {} of kernel {} is in a row, as for a CPU.", stage.name, kernel.name));
+    return Status(Code::unsupported,
+                  fmt::format("Stage {} of kernel {} is in a row, as for a CPU.", stage.name, kernel.name));
   }
   try {
     return GroupEmitter(kernel, *words, features).emit();

@@ -246,9 +246,9 @@ class Interpreter {
   bool is_first(Id id) const {
     const Place& place = *places_.of(id).front();
     for (size_t dim = 0; dim < 2; ++dim) {
-      const bool dealt =
-          std::any_of(place.loops.begin(), place.loops.begin() + static_cast<ptrdiff_t>(place.result),
-                      [&](const Node* loop) { return loop->kind == LoopKind::work_items && loop->dim == int64_t(dim); });
+      const bool dealt = std::any_of(
+          place.loops.begin(), place.loops.begin() + static_cast<ptrdiff_t>(place.result),
+          [&](const Node* loop) { return loop->kind == LoopKind::work_items && loop->dim == int64_t(dim); });
       if (!dealt && at_[dim] != 0) return false;
     }
     return true;
@@ -445,9 +445,9 @@ class Interpreter {
   std::span<void* const> buffers_;
   Places places_;
   std::vector<std::pair<int64_t, int64_t>> ranges_;  // by axis: what the loops around left
-  std::array<int64_t, 2> group_;   // work-items of a group
-  std::array<int64_t, 2> at_{};    // the work-item that runs
-  std::vector<const Node*> around_;  // loops of work-items that all of the group is in
+  std::array<int64_t, 2> group_;                     // work-items of a group
+  std::array<int64_t, 2> at_{};                      // the work-item that runs
+  std::vector<const Node*> around_;                  // loops of work-items that all of the group is in
   bool in_groups_ = false;
   std::vector<Held> held_;  // of each work-item, by stage
   std::vector<Held> shared_;

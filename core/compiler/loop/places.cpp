@@ -110,8 +110,7 @@ bool Places::ends_together(const Node& loop, size_t depth) const {
 
 bool Places::runs_together(const Node& loop, size_t depth) const {
   return std::any_of(loop.body.begin(), loop.body.end(), [&](const Node& node) {
-    return node.is_barrier ||
-           (node.is_loop() && (ends_together(node, depth + 1) || runs_together(node, depth + 1)));
+    return node.is_barrier || (node.is_loop() && (ends_together(node, depth + 1) || runs_together(node, depth + 1)));
   });
 }
 

@@ -312,7 +312,8 @@ class Verifier {
       if (node.kind == LoopKind::vector) has_vectors_ = true;
     } else {
       if (node.step != 1) wrong("The loop of work_items over {} has step {}.", axis, node.step);
-      if (node.dim != 0 && node.dim != 1) wrong("The loop over {} is along dim {}; a group has 0 and 1.", axis, node.dim);
+      if (node.dim != 0 && node.dim != 1)
+        wrong("The loop over {} is along dim {}; a group has 0 and 1.", axis, node.dim);
       if (node.width < 1 || node.width > 1024 || (node.width & (node.width - 1)) != 0) {
         wrong("The loop over {} has width {}, which must be a power of two from 1 to 1024.", axis, node.width);
       }
@@ -334,9 +335,10 @@ class Verifier {
         if (outer->axis == loop.axis) left = outer->step;
       }
       if (left != loop.width) {
-        wrong("The loop over {} is around a barrier or a reduction over work-items, so it must have {} positions left, "
-              "not {}.",
-              kernel_.axes[loop.axis].name, loop.width, left == 0 ? "all" : std::to_string(left));
+        wrong(
+            "The loop over {} is around a barrier or a reduction over work-items, so it must have {} positions left, "
+            "not {}.",
+            kernel_.axes[loop.axis].name, loop.width, left == 0 ? "all" : std::to_string(left));
       }
     }
     around.push_back(&loop);
@@ -417,7 +419,8 @@ class Verifier {
         }
       }
     }
-    if (in_groups_ && stage.storage == Storage::row) wrong("Stage {} is in a row, but the kernel has groups.", stage.name);
+    if (in_groups_ && stage.storage == Storage::row)
+      wrong("Stage {} is in a row, but the kernel has groups.", stage.name);
     if (!in_groups_ && stage.storage == Storage::shared) {
       wrong("Stage {} is in shared storage, but the kernel has no loop of work_items.", stage.name);
     }
@@ -451,7 +454,8 @@ class Verifier {
     }
     if (source.storage == Storage::shared && !same_work_items(written, place) &&
         !has_barrier_between(written, place, shared)) {
-      wrong("Stage {} reads stage {}, which other work-items wrote, and no barrier is between.", stage.name, source.name);
+      wrong("Stage {} reads stage {}, which other work-items wrote, and no barrier is between.", stage.name,
+            source.name);
     }
   }
 

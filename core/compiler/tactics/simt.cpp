@@ -10,10 +10,10 @@
 namespace tenon::compiler {
 namespace {
 
-constexpr int64_t kWorkItems = 256;    // of a group
-constexpr int64_t kPerWorkItem = 4;    // positions of a flat loop
-constexpr int64_t kColumns = 32;       // of a group; the other work-items share the rows
-constexpr int64_t kCheap = 6;          // additions that cost less than shared memory and a barrier
+constexpr int64_t kWorkItems = 256;  // of a group
+constexpr int64_t kPerWorkItem = 4;  // positions of a flat loop
+constexpr int64_t kColumns = 32;     // of a group; the other work-items share the rows
+constexpr int64_t kCheap = 6;        // additions that cost less than shared memory and a barrier
 
 class GroupTactic : public Tactic {
  public:
@@ -86,9 +86,8 @@ class GroupTactic : public Tactic {
     bool found_reduced = false;
     for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
       if (axis == vector_ || !is_used(axis)) continue;
-      const bool reduced = std::any_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& stage) {
-        return contains(stage.reduce_axes, axis);
-      });
+      const bool reduced = std::any_of(kernel_.stages.begin(), kernel_.stages.end(),
+                                       [&](const Stage& stage) { return contains(stage.reduce_axes, axis); });
       const bool longer = found == kNone || at_most(axis) > at_most(found);
       if (found == kNone || (reduced && !found_reduced) || (reduced == found_reduced && longer)) {
         found = axis;
@@ -149,9 +148,10 @@ class GroupTactic : public Tactic {
         continue;
       }
       if (stage.kind != StageKind::value) {
-        throw Error(Code::unsupported, fmt::format("Stage {} needs {} bytes of shared memory, beside {}, and a group of "
-                                                   "the device has {}.",
-                                                   stage.name, more, bytes, limits_.shared_bytes));
+        throw Error(Code::unsupported,
+                    fmt::format("Stage {} needs {} bytes of shared memory, beside {}, and a group of "
+                                "the device has {}.",
+                                stage.name, more, bytes, limits_.shared_bytes));
       }
       stage.storage = Storage::inlined;
       return true;

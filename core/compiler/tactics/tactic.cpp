@@ -143,8 +143,8 @@ std::vector<Node> Tactic::nest(const Places& places, std::vector<Id> stages, con
     std::vector<Id> inside, waiting, outside;
     for (const Id stage : stages) {
       const std::vector<Id> axes = left(stage, done);
-      const bool joins = contains(axes, axis) && next_axis(stage, done) == axis &&
-                         !reads_any(places, stage, waiting) && !reads_any(places, stage, outside);
+      const bool joins = contains(axes, axis) && next_axis(stage, done) == axis && !reads_any(places, stage, waiting) &&
+                         !reads_any(places, stage, outside);
       (joins ? inside : outside).push_back(stage);
       // What reads a sum, or what waits for one, comes after the loop.
       if (joins && contains(kernel_.stages[stage].reduce_axes, axis)) waiting.push_back(stage);

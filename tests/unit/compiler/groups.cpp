@@ -39,7 +39,8 @@ class OpenCl {
   cl_kernel compile(const KernelText& text) {
     const std::string whole =
         "#pragma OPENCL FP_CONTRACT OFF\n"
-        "typedef char int8_t; typedef uchar uint8_t; typedef short int16_t; typedef ushort uint16_t; typedef int int32_t;\n"
+        "typedef char int8_t; typedef uchar uint8_t; typedef short int16_t; typedef ushort uint16_t; typedef int "
+        "int32_t;\n"
         "typedef uint uint32_t; typedef long int64_t; typedef ulong uint64_t;\n#line 1 \"kernel\"\n" +
         text.text;
     const char* source = whole.c_str();
@@ -66,15 +67,15 @@ class OpenCl {
       std::vector<unsigned char> copy = memory->bytes(i);
       copy.resize(bytes);
       cl_int code = 0;
-      made.push_back(CL_FUNCTION(clCreateBuffer)(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, copy.data(),
-                                                 &code));
+      made.push_back(
+          CL_FUNCTION(clCreateBuffer)(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, copy.data(), &code));
       ASSERT_EQ(code, CL_SUCCESS);
       ASSERT_EQ(CL_FUNCTION(clSetKernelArg)(kernel, static_cast<cl_uint>(i), sizeof(cl_mem), &made.back()), CL_SUCCESS);
     }
     if (!parameters.empty()) {
-      ASSERT_EQ(CL_FUNCTION(clSetKernelArg)(kernel, static_cast<cl_uint>(buffers), 8 * parameters.size(),
-                                            parameters.data()),
-                CL_SUCCESS);
+      ASSERT_EQ(
+          CL_FUNCTION(clSetKernelArg)(kernel, static_cast<cl_uint>(buffers), 8 * parameters.size(), parameters.data()),
+          CL_SUCCESS);
     }
     const size_t local[2] = {text.group[0], text.group[1]};
     const size_t global[2] = {local[0] * static_cast<size_t>((items + 1) / 2), local[1] * 2};
@@ -118,16 +119,17 @@ class Nvrtc {
   // What it says against `text`; empty: it compiles.
   std::string refusal(const KernelText& text, const char* architecture) {
     using Program = void*;
-    const auto create = symbol(library_, "nvrtcCreateProgram",
-                               static_cast<int (*)(Program*, const char*, const char*, int, const char* const*,
-                                                   const char* const*)>(nullptr));
+    const auto create = symbol(
+        library_, "nvrtcCreateProgram",
+        static_cast<int (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(nullptr));
     const auto compile =
         symbol(library_, "nvrtcCompileProgram", static_cast<int (*)(Program, int, const char* const*)>(nullptr));
     const auto log_size = symbol(library_, "nvrtcGetProgramLogSize", static_cast<int (*)(Program, size_t*)>(nullptr));
     const auto get_log = symbol(library_, "nvrtcGetProgramLog", static_cast<int (*)(Program, char*)>(nullptr));
     const auto destroy = symbol(library_, "nvrtcDestroyProgram", static_cast<int (*)(Program*)>(nullptr));
     const std::string whole =
-        "typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;\n"
+        "typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short "
+        "uint16_t;\n"
         "typedef int int32_t; typedef unsigned int uint32_t; typedef long long int64_t;\n"
         "typedef unsigned long long uint64_t;\n#line 1 \"kernel\"\n" +
         text.text;

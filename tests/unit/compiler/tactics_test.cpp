@@ -1,4 +1,5 @@
-// Kernels without loops, scheduled for a CPU and for groups of work-items: the interpreter before and after, and the compiled text.
+// Kernels without loops, scheduled for a CPU and for groups of work-items: the interpreter before and after, and the
+// compiled text.
 #include "core/compiler/tactics/tactics.h"
 
 #include <gtest/gtest.h>
