@@ -6,10 +6,9 @@
 #include <mutex>
 #include <utility>
 
-#include "core/compiler/emit/emit.h"
+#include "core/compiler/emit/choose.h"
 #include "core/compiler/loop/interpret.h"
 #include "core/compiler/lower/lower.h"
-#include "core/compiler/tactics/tactics.h"
 #include "core/graph/fusion.h"
 #include "core/graph/text.h"
 #include "core/kernel/compiled_module.h"
@@ -29,6 +28,7 @@ struct Compiled {
   bool tried = false;
   std::string why_not;
   std::shared_ptr<const CompiledModule> module;
+  ep_dialect_info dialect{};
   std::optional<Kernel> kernel;
   std::vector<uint32_t> symbols;  // of the region's arena, by parameter
   std::string ops;
@@ -77,25 +77,17 @@ uint32_t symbol_number(const symbolic::Arena& arena, SymDim symbol) {
   throw Error(Code::internal, "A parameter of a kernel is no symbol of its program.");
 }
 
-bool compiles_c(DeviceState* device, std::string* why_not) {
-  Status refused;
-  for (const Dialect& dialect : dialects_of(device, &refused)) {
-    if (dialect.info.dialect == EP_DIALECT_C) return true;
-  }
-  *why_not = refused.ok() ? "the device compiles no dialect that kernels are printed in" : refused.message();
-  return false;
-}
-
 void compile(const Graph& region, DeviceState* device, Compiled* made) {
-  if (!compiles_c(device, &made->why_not)) return;
+  const std::optional<Dialect> dialect = dialect_for(device, &made->why_not);
+  if (!dialect) return;
+  made->dialect = dialect->info;
   made->ops = ops_of(region);
   Graph copy = region.copy();
   Kernel kernel = lower(&copy, fmt::format("fused_{}", region.size()));
   for (const Parameter& parameter : kernel.parameters) {
     made->symbols.push_back(symbol_number(copy.arena(), parameter.symbol));
   }
-  throw_if_error(schedule_for_cpu(&kernel));
-  const KernelText text = value_or_throw(emit_c(kernel));
+  const KernelText text = value_or_throw(print_for(&kernel, dialect->info));
   ModuleText module;
   module.dialect = text.dialect;
   module.name = kernel.name;
@@ -105,11 +97,13 @@ void compile(const Graph& region, DeviceState* device, Compiled* made) {
   entry.buffer_count = text.buffer_count;
   entry.parameter_bytes = text.parameter_bytes;
   entry.shared_bytes = text.shared_bytes;
+  entry.group = text.group;
   made->module = value_or_throw(compile_module(device, module));
   made->kernel.emplace(std::move(kernel));
 }
 
-std::shared_ptr<const FusedLaunch> launch_of(const Compiled& compiled, const Graph& region, symbolic::Values* sizes) {
+std::shared_ptr<const FusedLaunch> launch_of(const Compiled& compiled, const Graph& region, symbolic::Values* sizes,
+                                             std::string* why_not) {
   std::vector<int64_t> parameters;
   for (const uint32_t symbol : compiled.symbols) {
     parameters.push_back(value_or_throw(sizes->of(region.arena().symbol_at(symbol))));
@@ -119,9 +113,13 @@ std::shared_ptr<const FusedLaunch> launch_of(const Compiled& compiled, const Gra
   made->device = compiled.module->device;
   made->parameters.resize(parameters.size() * sizeof(int64_t));
   if (!parameters.empty()) std::memcpy(made->parameters.data(), parameters.data(), made->parameters.size());
-  made->groups[0] = static_cast<uint64_t>(value_or_throw(item_count(*compiled.kernel, parameters)));
+  const auto items = static_cast<uint64_t>(value_or_throw(item_count(*compiled.kernel, parameters)));
+  const Result<std::array<uint64_t, 3>> groups = groups_for(items, compiled.dialect);
+  *why_not = groups.ok() ? "it has no elements" : groups.status().message();
+  if (!groups.ok() || items == 0) return nullptr;
+  made->groups = groups.value();
   made->ops = compiled.ops;
-  return made->groups[0] == 0 ? nullptr : made;
+  return made;
 }
 
 }  // namespace
@@ -154,8 +152,7 @@ std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::V
     *why_not = compiled->why_not;
     return nullptr;
   }
-  *why_not = "it has no elements";
-  return compiler::launch_of(*compiled, region, sizes);
+  return compiler::launch_of(*compiled, region, sizes, why_not);
 }
 
 }  // namespace tenon::graph
