@@ -114,29 +114,6 @@ TEST(Artifact, EveryBucketAddsInTheSameOrder) {
   }
 }
 
-TEST(Artifact, IsReadBackFromItsBytes) {
-  const std::string bytes = to_bytes(softmax());
-  EXPECT_EQ(to_bytes(value_or_throw(from_bytes(bytes))), bytes);
-  EXPECT_EQ(to_bytes(softmax()), bytes) << "Made twice, an artifact has other bytes.";
-}
-
-TEST(Artifact, RefusesDamagedBytes) {
-  const std::string bytes = to_bytes(softmax());
-  EXPECT_EQ(from_bytes("").status().message(), "Line 1 of an artifact: 'tenon artifact 1' is expected.");
-  for (size_t length = 0; length < bytes.size(); length += 1 + length / 64) {
-    EXPECT_FALSE(from_bytes(std::string_view(bytes).substr(0, length)).ok()) << length;
-  }
-  EXPECT_FALSE(from_bytes(bytes + "x").ok());
-  std::mt19937 random(3);
-  for (int i = 0; i < 2000; ++i) {
-    std::string damaged = bytes;
-    damaged[random() % 400] = static_cast<char>(random() % 256);
-    const Result<Artifact> read = from_bytes(damaged);
-    if (!read.ok()) continue;
-    EXPECT_EQ(to_bytes(value_or_throw(from_bytes(to_bytes(read.value())))), to_bytes(read.value()));
-  }
-}
-
 TEST(Artifact, SizesOfOutputsInC) {
   Kernel kernel = parsed(kSoftmax);
   const symbolic::ArenaScope scope(kernel.arena);
