@@ -28,10 +28,10 @@ std::string ops_of(const Graph& region) {
   return text;
 }
 
-ModuleText module_of(const KernelText& text) {
+ModuleText module_of(const std::string& name, const KernelText& text) {
   ModuleText module;
   module.dialect = text.dialect;
-  module.name = text.entry;
+  module.name = name;
   module.text = text.text;
   KernelEntry& entry = module.entries.emplace_back();
   entry.name = text.entry;
@@ -159,7 +159,7 @@ void FusedKernel::compile(size_t number) {
   Status failed = fits(text);
   std::shared_ptr<const CompiledModule> module;
   if (failed.ok()) {
-    Result<std::shared_ptr<CompiledModule>> made = compile_module(device_, module_of(text));
+    Result<std::shared_ptr<CompiledModule>> made = compile_module(device_, module_of(artifact_.name, text));
     if (made.ok()) module = std::move(made).value();
     failed = made.status();
   }

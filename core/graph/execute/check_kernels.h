@@ -29,6 +29,9 @@ TENON_API std::vector<KernelCheck> kernel_checks();
 // Whether runs check their kernels.
 bool checks_kernels();
 
+// Runs `program` on row-major inputs without a check. Internal to core/graph/execute.
+TensorList run_by_schedule(const Executable& program, TensorList inputs);
+
 // The results of the kernel of `step`, one of `program`, after they were compared with those of its ops. A difference
 // beyond the bound is a warning, once for these ops (topic compile). Internal to core/graph/execute.
 TensorList run_checked(const Executable& program, const Step& step, std::span<const Tensor* const> inputs);

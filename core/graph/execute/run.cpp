@@ -305,6 +305,14 @@ TensorList run_and_check(const Executable& program, std::span<const Tensor> inpu
 
 }  // namespace
 
+TensorList run_by_schedule(const Executable& program, TensorList inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int32_t alignment = program.schedule->input_alignments[i];
+    if (alignment > 1 && misaligned(inputs[i], alignment)) inputs[i] = realigned(inputs[i], alignment);
+  }
+  return Run(program, {}, nullptr).run(inputs);
+}
+
 TensorList run(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                std::vector<StepExecution>* executions) {
   if (inputs.size() != program.inputs.size()) {
