@@ -12,11 +12,11 @@ namespace {
 
 constexpr size_t kMostKept = 1024;  // regions; beyond that all are forgotten
 
-// The kernel of each region. Its text and the address of the device are its name, in full.
+// The kernel of each region. Its text, without labels, and the address of the device are its name, in full.
 class Kept {
  public:
   std::shared_ptr<FusedKernel> of(const graph::Graph& region, DeviceState* device) {
-    const std::string text = graph::print(region);
+    const std::string text = graph::print(region, {.labels = false});
     const std::lock_guard lock(mutex_);
     std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));  // without the program's
     if (const auto found = all_.find(name); found != all_.end()) return found->second;

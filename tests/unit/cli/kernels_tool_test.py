@@ -42,7 +42,7 @@ def stages(tool, model, folder):
     before = run("compile", model, "--stage", "graph").stdout
     claim("softmax(" in before and "fused(" not in before, "the graph before fusion: " + before)
     fused = run("compile", model, "--stage", "fuse").stdout
-    claim("fuse %" in fused and "fused(" in fused, "each decision, and the graph: " + fused)
+    claim("fuse {%" in fused and "fused(" in fused, "each decision, and the graph: " + fused)
     loops = run("compile", model, "--stage", "loop").stdout
     claim(loops.count("\nkernel fused_") == 2 and "\n  items " not in loops, "kernels without loops: " + loops)
     schedule = run("compile", model, "--stage", "schedule").stdout
