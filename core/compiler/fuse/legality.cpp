@@ -156,7 +156,8 @@ class Judge {
         const NodeId maker = graph_[node.inputs[i]].producer;
         const int32_t cost = cost_of_maps(maker);
         if (cost < 0) return refuse(fmt::format("%{} is read at other places than it is made", node.inputs[i]));
-        const bool repeats = elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
+        const bool repeats =
+            !axes_.access(id).puts && elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
         if (repeats && cost > kMostRecomputed)
           return refuse(fmt::format("%{} would be computed often", node.inputs[i]));
       }

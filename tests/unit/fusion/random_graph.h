@@ -109,7 +109,13 @@ class RandomGraph {
   void views(const Tensor& x, int64_t axis) {
     if (x.rank() == 0) return;
     const int64_t size = hints(x)[static_cast<int32_t>(axis)];
-    switch (below(7)) {
+    switch (below(9)) {
+      case 7: return put(x, axis, size);
+      case 8: {
+        std::vector<int64_t> ends(static_cast<size_t>(2 * x.rank()), 0);
+        for (int64_t& end : ends) end = below(2);
+        return give(pad(x, ends, "constant", Scalar(0.25)));
+      }
       case 0: return give(reshape(x, {-1}));
       case 1: return give(unsqueeze(x, axis));
       case 2: {
@@ -124,8 +130,17 @@ class RandomGraph {
     }
   }
 
+  // Every second element of x, but the first, is another one's.
+  void put(const Tensor& x, int64_t axis, int64_t size) {
+    if (size < 3) return give(x);
+    give(slice_scatter(x, mul(slice(x, axis, 0, kEnd, 2), Scalar(0.5)), axis, 0, kEnd, 2));
+  }
+
   void types(const Tensor& x) {
-    switch (below(3)) {
+    switch (below(4)) {
+      case 3:
+        return x.rank() == 0 || count(x) == 0 ? give(x)
+                                              : give(cast(softmax(cast(x, DType::f16), x.rank() - 1), DType::f32));
       case 0: return give(cast(cast(x, DType::bf16), DType::f32));
       case 1: return give(cast(mul(cast(x, DType::f16), Scalar(0.5)), DType::f32));
       default: return give(cast(add(cast(x, DType::f64), Scalar(0.5)), DType::f32));
