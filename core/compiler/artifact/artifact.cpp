@@ -87,6 +87,7 @@ Result<Variant> read_variant(Lines& lines) {
   TENON_ASSIGN_OR_RETURN(const uint64_t buffers, lines.number_after("buffers ", 1 << 16));
   TENON_ASSIGN_OR_RETURN(const uint64_t parameters, lines.number_after("parameter_bytes ", 1 << 20));
   TENON_ASSIGN_OR_RETURN(const uint64_t shared, lines.number_after("shared_bytes ", 1 << 30));
+  TENON_ASSIGN_OR_RETURN(variant.text.flags, lines.number_after("flags ", EP_ENTRY_FLAG_FAULTS));
   TENON_ASSIGN_OR_RETURN(const uint64_t count, lines.number_after("text ", uint64_t{1} << 30));
   TENON_ASSIGN_OR_RETURN(const std::string_view text, lines.bytes(count));
   variant.text.dialect = static_cast<int32_t>(dialect);
@@ -146,9 +147,10 @@ std::string to_bytes(const Artifact& artifact) {
   for (const Variant& variant : artifact.variants) {
     const KernelText& text = variant.text;
     bytes += fmt::format(
-        "holds {}\nitems {}\nentry {}\ndialect {}\nbuffers {}\nparameter_bytes {}\nshared_bytes {}\ntext {}\n",
+        "holds {}\nitems {}\nentry {}\ndialect {}\nbuffers {}\nparameter_bytes {}\nshared_bytes {}\nflags {}\ntext "
+        "{}\n",
         variant.holds.text(), variant.items.text(), text.entry, text.dialect, text.buffer_count, text.parameter_bytes,
-        text.shared_bytes, text.text.size());
+        text.shared_bytes, text.flags, text.text.size());
     bytes += text.text;
   }
   bytes += fmt::format("outputs {}\n", artifact.dims.size());

@@ -157,6 +157,7 @@ class Reader {
       case OpId::select: return select();
       case OpId::concat: return concat();
       case OpId::pad: return pad();
+      case OpId::gather: return gather();
       case OpId::slice_scatter: return slice_scatter();
       case OpId::softmax:
       case OpId::log_softmax: return rows(node_.attributes_as<SoftmaxAttributes>().axis, 1);
@@ -205,6 +206,22 @@ class Reader {
   bool as_put() {
     made_.puts = true;
     return as(Role::map, kCheap);
+  }
+
+  // One element of each row. Gathers of more than one have an axis of their own.
+  bool gather() {
+    const int32_t axis = node_.attributes_as<AxisAttributes>().axis;
+    const SymDims from = dims(0), all = result_dims();
+    if (!is_floating(result().dtype) || !one(all[axis])) return false;
+    for (int32_t dim = 0; dim < rank(); ++dim) {
+      if (dim == axis) continue;
+      if (!equal(from[dim], all[dim])) return false;
+      link(0, dim, dim);
+      link(1, dim, dim);
+    }
+    made_.reduced = 1u << axis;
+    made_.picks = true;
+    return as(Role::reduce, kCheap);
   }
 
   // Of constants around the input. A dim without padding is read where it is.

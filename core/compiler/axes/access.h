@@ -30,6 +30,7 @@ struct Access {
   std::vector<Link> links;  // dims of an input without one are read elsewhere, or are 1
   uint32_t reduced = 0;     // of reduce and rows: bit d: dim d of input 0 is reduced
   bool view = false;        // it computes nothing
+  bool picks = false;       // a reduction that takes the one element whose position input 1 says
   bool puts = false;        // it puts inputs into parts of its result, and reads each of their elements at most once
   int32_t cost = 0;         // of an element, in additions
 };

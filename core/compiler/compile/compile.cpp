@@ -105,6 +105,7 @@ void compile(const Graph& region, DeviceState* device, Compiled* made) {
   entry.buffer_count = text.buffer_count;
   entry.parameter_bytes = text.parameter_bytes;
   entry.shared_bytes = text.shared_bytes;
+  entry.flags = text.flags;
   made->module = value_or_throw(compile_module(device, module));
   made->kernel.emplace(std::move(kernel));
 }

@@ -17,6 +17,7 @@ struct KernelText {
   uint32_t buffer_count = 0;     // in the order of Kernel::buffers
   uint32_t parameter_bytes = 0;  // an int64 per parameter, in the order of Kernel::parameters
   uint32_t shared_bytes = 0;     // of `local`
+  uint64_t flags = 0;            // EP_ENTRY_FLAG_*
 };
 
 // In EP_DIALECT_C, with vectors of 16 numbers. A reduction adds up 16 lanes times the vectors that its loop unrolls,

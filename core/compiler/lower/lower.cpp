@@ -1,6 +1,7 @@
 #include "core/compiler/lower/lower.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -149,9 +150,28 @@ class Lowering {
       }
     }
     if (over.empty()) over.push_back(kernel_.add_axis(fmt::format("a{}", kernel_.axes.size()), 1));
+    if (axes_.access(id).picks) return pick(id, index, over);
     const Id value = read(from, index, kNone);
     const std::string_view op = table::reduce_row(node(id).op->scalar_op)->name;
     stages_[made] = kernel_.add_reduce(fmt::format("v{}", made), op, kernel_axes(kept), over, value);
+    narrow_[made] = is_narrow(graph_[made].dtype);
+  }
+
+  // The greatest of the element that is meant and of -infinity for each other one.
+  void pick(NodeId id, const Index& index, const std::vector<Id>& over) {
+    const ValueId from = node(id).inputs[0], which = node(id).inputs[1], made = result(id);
+    const int32_t dim = static_cast<int32_t>(node(id).attributes_as<AxisAttributes>().axis);
+    Id number = read(which, input_index(id, 1, here(made)), kNone);
+    if (graph_[which].dtype != DType::i64) number = kernel_.cast(DType::i64, number);
+    const auto buffer = loads_.find(which);
+    const Id limit = kernel_.index(dims_of(graph_, from)[dim]);
+    const Id place =
+        kernel_.add_value(fmt::format("i{}", made), kernel_axes(axes_.of(made)),
+                          kernel_.position(number, limit, buffer == loads_.end() ? Id{0} : buffer->second));
+    const Id here = kernel_.binary("eq", kernel_.index(position(from, dim, index)), kernel_.read(place));
+    const Id none = kernel_.constant(wide(graph_[from].dtype), -std::numeric_limits<double>::infinity());
+    const Id value = kernel_.ternary("where", here, read(from, index, kNone), none);
+    stages_[made] = kernel_.add_reduce(fmt::format("v{}", made), "max", kernel_axes(axes_.of(made)), over, value);
     narrow_[made] = is_narrow(graph_[made].dtype);
   }
 

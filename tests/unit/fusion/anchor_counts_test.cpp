@@ -104,7 +104,18 @@ TEST(AnchorCount, SeveralAxesAtOnce) {
   });
 }
 
-// The maximum over all, which is spread: with the sum of another axis it would be larger than what is read.
+TEST(AnchorCount, LogSoftmaxAndOneOfEachRow) {
+  expect_kernels(2, {{{64, 129}}, {{64, 1}, DType::i64}},
+                 [](const TensorList& in) { return TensorList{mean(neg(gather(log_softmax(in[0], 1), 1, in[1])))}; });
+  expect_kernels(1, {{{1, 32000}, DType::f16}, {{1, 1}, DType::i32}, {{1, 1}, DType::f16}},
+                 [](const TensorList& in) { return TensorList{gather(log_softmax(in[0], 1), 1, in[1]) + in[2]}; });
+}
+
+TEST(AnchorCount, OneElementOfARowInMemoryIsNoKernel) {
+  expect_kernels(2, {{{64, 129}}, {{64, 1}, DType::i64}},
+                 [](const TensorList& in) { return TensorList{neg(gather(in[0], 1, in[1]))}; });
+}
+
 TEST(AnchorCount, AProductLargerThanWhatIsSummed) {
   expect_kernels(2, {{{64, 33}}, {{31}}},
                  [](const TensorList& in) { return TensorList{sum(in[0], Dims{1}, true) * in[1]}; });

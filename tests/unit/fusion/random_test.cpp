@@ -20,8 +20,14 @@ namespace {
 
 using graph::Graph;
 
+// Integers are positions: the first and the last one.
 Tensor random_tensor(const Dims& dims, DType dtype, uint32_t seed) {
   std::mt19937 random(seed);
+  if (dtype == DType::i64) {
+    std::vector<int64_t> positions(static_cast<size_t>(element_count(dims)));
+    for (int64_t& position : positions) position = -static_cast<int64_t>(random() % 2);
+    return Tensor::from<int64_t>(positions, dims);
+  }
   std::uniform_real_distribution<float> magnitudes(0.25f, 1.5f);
   std::vector<float> data(static_cast<size_t>(element_count(dims)));
   for (float& value : data) value = random() % 2 == 0 ? magnitudes(random) : -magnitudes(random);
