@@ -134,6 +134,15 @@ class Lowering {
     stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(axes_.of(made)), value);
   }
 
+  // Whether the reduction of one number is that number.
+  bool is_of_one(NodeId id) const {
+    if (axes_.access(id).picks) return false;
+    for (const std::string_view op : {"sum", "mean", "max", "min", "prod"}) {
+      if (table::reduce_row(node(id).op->scalar_op)->name == op) return true;
+    }
+    return false;
+  }
+
   void reduce(NodeId id) {
     const ValueId from = node(id).inputs[0], made = result(id);
     const std::vector<AxisId> kept = axes_.of(made);
@@ -148,6 +157,12 @@ class Lowering {
         if (reduced) over.push_back(at);
         index.push_back(kernel_.at(at));
       }
+    }
+    if (over.empty() && is_of_one(id)) {
+      Id value = read(from, index, kNone);
+      if (wide(graph_[made].dtype) != wide(graph_[from].dtype)) value = kernel_.cast(graph_[made].dtype, value);
+      stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(kept), value);
+      return;
     }
     if (over.empty()) over.push_back(kernel_.add_axis(fmt::format("a{}", kernel_.axes.size()), 1));
     if (axes_.access(id).picks) return pick(id, index, over);

@@ -1,5 +1,5 @@
 // Norms as kernels at the sizes around vectors, rows of registers and blocks, in every floating dtype, against sums in
-// f64. NORM_GRID=all takes every size; otherwise some.
+// wider numbers. NORM_GRID=all takes every size; otherwise some.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,9 +29,9 @@ struct Norm {
 };
 
 double mean_of(const Row& x, double (*term)(double v, double shift), double shift) {
-  double sum = 0;
+  long double sum = 0;
   for (const double v : x) sum += term(v, shift);
-  return sum / static_cast<double>(x.size());
+  return static_cast<double>(sum / static_cast<long double>(x.size()));
 }
 
 Row scaled(const Row& x, const Row& weight, double shift, double factor) {
@@ -41,10 +41,10 @@ Row scaled(const Row& x, const Row& weight, double shift, double factor) {
 }
 
 Row shares(const Row& x) {
-  double sum = 0;
-  for (const double v : x) sum += std::exp(v);
+  long double sum = 0;
+  for (const double v : x) sum += std::exp(static_cast<long double>(v));
   Row y(x.size());
-  for (size_t i = 0; i < x.size(); ++i) y[i] = std::exp(x[i]) / sum;
+  for (size_t i = 0; i < x.size(); ++i) y[i] = static_cast<double>(std::exp(static_cast<long double>(x[i])) / sum);
   return y;
 }
 

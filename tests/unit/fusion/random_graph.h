@@ -32,8 +32,13 @@ class RandomGraph {
   }
   size_t size() const { return steps_.size(); }
 
+  // What a model may call its inputs and nodes to get at the text of kernels or at files. No kernel has it anywhere.
+  static constexpr const char* kHostile = "*/ hostile \\\n\"'%s{}; ../../hostile #define";
+
   graph::Graph record() {
-    graph::Recorder recorder(Device::current());
+    graph::Recorder::Options options;
+    options.name = kHostile;
+    graph::Recorder recorder(Device::current(), options);
     const InterpreterScope scope(recorder);
     values_.clear();
     add_input(&recorder, {base_[0], base_[1], base_[2]});
@@ -43,6 +48,7 @@ class RandomGraph {
     add_input(&recorder, {base_[1], base_[2]});
     for (const uint32_t number : steps_) {
       random_.seed(seed_ * 64 + number);
+      recorder.label(fmt::format("{} {}", kHostile, number));
       step();
     }
     random_.seed(seed_);
@@ -66,9 +72,9 @@ class RandomGraph {
     std::vector<std::string> names;
     for (const int64_t size : dims) {
       const auto at = static_cast<size_t>(std::find(base_, base_ + 3, size) - base_);
-      names.push_back(size > 1 && at < 3 && (open_ >> at & 1) != 0 ? fmt::format("d{}", size) : "");
+      names.push_back(size > 1 && at < 3 && (open_ >> at & 1) != 0 ? fmt::format("d{} {}", size, kHostile) : "");
     }
-    values_.push_back(recorder->input(DType::f32, dims, names));
+    values_.push_back(recorder->input(DType::f32, dims, names, fmt::format("{} {}", kHostile, values_.size())));
   }
 
   void step() {
