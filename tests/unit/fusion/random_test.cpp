@@ -45,11 +45,18 @@ Tensor random_tensor(const Dims& dims, DType dtype, uint32_t seed) {
   return cast(Tensor::from<float>(data, dims), dtype);
 }
 
-symbolic::Values hints_of(const Graph& graph) {
+// A number for each symbol of an arena.
+using Numbers = std::vector<int64_t>;
+
+Numbers hints_of(const Graph& graph) {
+  Numbers numbers;
+  for (const symbolic::Symbol& symbol : graph.arena().symbols()) numbers.push_back(*symbol.hint);
+  return numbers;
+}
+
+symbolic::Values bound_to(const Graph& graph, const Numbers& numbers) {
   symbolic::Values sizes(graph.arena());
-  for (uint32_t i = 0; i < graph.arena().symbols().size(); ++i) {
-    throw_if_error(sizes.bind(i, *graph.arena().symbols()[i].hint));
-  }
+  for (uint32_t i = 0; i < numbers.size(); ++i) throw_if_error(sizes.bind(i, numbers[i]));
   return sizes;
 }
 
@@ -108,14 +115,16 @@ TensorList interpreted(const Kernel& kernel, const Graph& region, const TensorLi
 
 // Other numbers for the open sizes: edges of vectors, of rows of registers and of buckets. None, if the guards of the
 // graph let none through, or if they would be many elements.
-std::optional<symbolic::Values> other_sizes(const Graph& graph, uint32_t seed) {
+std::optional<Numbers> other_sizes(const Graph& graph, uint32_t seed) {
   constexpr int64_t kEdges[] = {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257};
   std::mt19937 random(seed);
   for (int attempt = 0; attempt < 4; ++attempt) {
     symbolic::Values sizes(graph.arena());
+    Numbers numbers;
     bool taken = !graph.arena().symbols().empty();
     for (uint32_t i = 0; i < graph.arena().symbols().size(); ++i) {
-      taken = taken && sizes.bind(i, kEdges[random() % std::size(kEdges)]).ok();
+      numbers.push_back(kEdges[random() % std::size(kEdges)]);
+      taken = taken && sizes.bind(i, numbers.back()).ok();
     }
     if (!taken || sizes.broken_guard() != nullptr || !sizes.check().ok()) continue;
     double elements = 0;
@@ -123,7 +132,7 @@ std::optional<symbolic::Values> other_sizes(const Graph& graph, uint32_t seed) {
       const Result<Dims> dims = sizes.of("value", graph[id].dims);
       elements += dims.ok() ? static_cast<double>(element_count(dims.value())) : 1e9;
     }
-    if (elements < 1 << 17) return sizes;
+    if (elements < 1 << 17) return numbers;
   }
   return std::nullopt;
 }
@@ -163,7 +172,7 @@ std::optional<std::string> wrong_with(const Graph& region, symbolic::Values* siz
 }
 
 std::optional<std::string> wrong_in(Graph plain, uint32_t seed);
-std::optional<std::string> wrong_at(const Graph& plain, const Graph& fused, symbolic::Values sizes, uint32_t seed);
+std::optional<std::string> wrong_at(const Graph& plain, const Graph& fused, const Numbers& numbers, uint32_t seed);
 
 std::optional<std::string> wrong_with(RandomGraph program, uint32_t seed) {
   Graph plain = program.record();
@@ -193,13 +202,13 @@ std::optional<std::string> wrong_in(Graph plain, uint32_t seed) {
   if (kernel_count(counted, groups) > kernel_count(counted, {})) return "fusion makes more kernels:\n" + groups.log;
   if (auto wrong = wrong_at(plain, fused, hints_of(plain), seed)) return wrong;
   if (!in_depth(seed)) return std::nullopt;
-  const std::optional<symbolic::Values> others = other_sizes(plain, seed);
+  const std::optional<Numbers> others = other_sizes(plain, seed);
   return others ? wrong_at(plain, fused, *others, seed) : std::nullopt;
 }
 
 // At these sizes: both graphs op by op, bit by bit, and each kernel.
-std::optional<std::string> wrong_at(const Graph& plain, const Graph& fused, symbolic::Values sizes, uint32_t seed) {
-  symbolic::Values same = sizes;
+std::optional<std::string> wrong_at(const Graph& plain, const Graph& fused, const Numbers& numbers, uint32_t seed) {
+  symbolic::Values sizes = bound_to(plain, numbers), same = bound_to(fused, numbers);
   const TensorList inputs = inputs_of(plain, &sizes, seed);
   const TensorList a = graph::run(graph::prepare(plain, &sizes, kOneByOne), inputs);
   const TensorList b = graph::run(graph::prepare(fused, &same, kOneByOne), inputs);
@@ -236,7 +245,7 @@ std::optional<std::string> wrong_on_device(uint32_t seed) {
   graph::remove_dead_code(&plain);
   Graph fused = plain.copy();
   graph::find_pass("fuse").run(&fused, {});
-  symbolic::Values sizes = hints_of(plain), same = hints_of(fused);
+  symbolic::Values sizes = bound_to(plain, hints_of(plain)), same = bound_to(fused, hints_of(fused));
   const TensorList inputs = inputs_of(plain, &sizes, seed);
   const TensorList expected = graph::run(graph::prepare(plain, &sizes, kOneByOne), inputs);
   TensorList poisoned;
