@@ -14,9 +14,6 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr double kFewItems = 16;           // no device is busy with fewer
-constexpr double kManyElements = 1 << 18;  // which one item, or few, compute for long
-
 class Judge {
  public:
   Judge(const Graph& graph, const Axes& axes, const std::vector<NodeId>& nodes, const Wanted& wanted,

@@ -7,6 +7,7 @@
 #include "core/compiler/axes/axes.h"
 #include "core/compiler/fuse/fuse.h"
 #include "core/compiler/fuse/legality.h"
+#include "core/compiler/fuse/split.h"
 #include "core/graph/fusion.h"
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
@@ -162,6 +163,7 @@ class Rewriting {
 
 std::string fuse_nodes(Graph* graph) {
   std::string log;
+  compiler::split_reductions(graph);
   for (;;) {  // what a group has left behind may be a group
     const Fusion fusion = compiler::find_groups(*graph);
     log += fusion.log;

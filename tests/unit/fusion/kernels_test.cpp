@@ -202,6 +202,29 @@ TEST(FusedKernels, OfACompiledFunction) {
   EXPECT_EQ(step.stats().eager, 0u);
 }
 
+// Parts of the data first, on the whole device, and what they gave then.
+TEST(FusedKernels, FewItemsOfManyElementsAreReducedTwice) {
+  expect_fused(
+      {{300, 1031}},
+      [](const TensorList& in) {
+        const Tensor average = mean(in[0]), centred = in[0] - average;
+        return TensorList{average, mean(square(centred))};
+      },
+      "fused (mean sub square mean); fused (mean mean sub square add mean)", 1e-5);
+  expect_fused(
+      {{300, 1031}, {300, 1031}}, [](const TensorList& in) { return TensorList{mean(square(in[0] - in[1]))}; },
+      "fused (sub square mean); mean", 1e-5);
+  const Program long_row = [](const TensorList& in) { return TensorList{sum(exp(in[0]) * in[0], Dims{0}, true)}; };
+  const Tensor x = random_tensor({300000}, 1);
+  Graph graph = record({x}, long_row);
+  find_pass("fuse").run(&graph, {});
+  symbolic::Values sizes(graph.arena());
+  ASSERT_EQ(why_not(graph, TensorList{x}, &sizes), "");
+  std::vector<StepExecution> executions;
+  expect_close(run(prepare(graph, &sizes), TensorList{x}, {}, &executions), long_row({x}), 1e-5);
+  EXPECT_EQ(report_of(executions), "fused (exp mul sum); sum");
+}
+
 // Which of two sizes is 1 is decided when a program is recorded: one kernel for each way that came.
 TEST(FusedKernels, BroadcastsThatAreNotKnown) {
   const auto code = [](const Tensor& x, const Tensor& y) { return exp(x + y) * Scalar(0.5); };
