@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "providers/cpu/movement/tile.cpp"
 #include "hwy/foreach_target.h"
 //
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "providers/cpu/movement/tile.h"
 
@@ -11,37 +12,94 @@ namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Columns [j, j + group) of a tile whose rows are a whole number of vectors.
-template <class T, int group>
-HWY_INLINE void interleave(T* tile, const T* src, int64_t src_stride, int64_t rows) {
-  const hn::CappedTag<T, 32 / sizeof(T)> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN T mixed[group * hn::MaxLanes(d)];
-  for (int64_t i = 0; i < rows; i += lanes) {
-    if constexpr (group == 4) {
-      hn::StoreInterleaved4(hn::LoadU(d, src + i), hn::LoadU(d, src + src_stride + i),
-                            hn::LoadU(d, src + 2 * src_stride + i), hn::LoadU(d, src + 3 * src_stride + i), d, mixed);
-    } else {
-      hn::StoreInterleaved2(hn::LoadU(d, src + i), hn::LoadU(d, src + src_stride + i), d, mixed);
-    }
-    for (int64_t k = 0; k < lanes; ++k)
-      hwy::CopyBytes<group * sizeof(T)>(mixed + k * group, tile + (i + k) * tile_side);
+#if HWY_TARGET != HWY_SCALAR
+// Lines 0, n, 2n, ... of the source side by side, n elements of each: what 16 bytes hold.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_lines(D d, const T* src, int64_t src_stride) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(T) <= 16) {
+    return hn::LoadU(d, src);
+  } else {
+    const hn::Half<D> half;
+    constexpr auto lines = static_cast<int64_t>(hn::MaxLanes(hn::Half<D>()));
+    return hn::Combine(d, load_lines(half, src + lines * src_stride, src_stride), load_lines(half, src, src_stride));
   }
 }
+
+// Rows [0, n) and columns [0, lanes) of a tile. Interleaving the first half of n vectors with the second log2(n) times
+// transposes each n x n block.
+template <bool past_cache, class D, class T>
+HWY_INLINE void transpose(D d, T* tile, int64_t tile_stride, const T* src, int64_t src_stride) {
+  constexpr int n = 16 / sizeof(T);
+  hn::Vec<D> in[n], out[n];
+  for (int k = 0; k < n; ++k) in[k] = load_lines(d, src + k * src_stride, src_stride);
+  for (int stage = 1; stage < n; stage *= 2) {
+    for (int k = 0; k < n / 2; ++k) {
+      out[2 * k] = hn::InterleaveLower(d, in[k], in[k + n / 2]);
+      out[2 * k + 1] = hn::InterleaveUpper(d, in[k], in[k + n / 2]);
+    }
+    for (int k = 0; k < n; ++k) in[k] = out[k];
+  }
+  for (int k = 0; k < n; ++k) {
+    if constexpr (past_cache)
+      hn::Stream(in[k], d, tile + k * tile_stride);
+    else
+      hn::StoreU(in[k], d, tile + k * tile_stride);
+  }
+}
+
+// The columns from `begin` on that vectors of D take, and then those that shorter vectors take, of `rows` rows, a
+// multiple of n. Returns the first column left.
+template <class D, class T>
+HWY_INLINE int64_t transpose_columns(D d, T* tile, const T* src, int64_t src_stride, int64_t rows, int64_t begin,
+                                     int64_t columns) {
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  int64_t j = begin;
+  for (; j + lanes <= columns; j += lanes) {
+    for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
+      transpose<false>(d, tile + i * tile_side<T> + j, tile_side<T>, src + j * src_stride + i, src_stride);
+    }
+  }
+  if constexpr (hn::MaxLanes(D()) * sizeof(T) > 16) {
+    return transpose_columns(hn::Half<D>(), tile, src, src_stride, rows, j, columns);
+  }
+  return j;
+}
+
+#endif
 
 template <class T>
 void fill_tile(void* row, const void* from, int64_t src_stride, int64_t rows, int64_t columns) {
   T* tile = static_cast<T*>(row);
   const T* src = static_cast<const T*>(from);
-  constexpr int group = sizeof(T) == 8 ? 2 : 4;
-  int64_t j = 0;
-  if (rows == tile_side) {
-    for (; j + group <= columns; j += group) interleave<T, group>(tile + j, src + j * src_stride, src_stride, rows);
-  }
-  for (; j < columns; ++j) {
-    for (int64_t i = 0; i < rows; ++i) tile[i * tile_side + j] = src[j * src_stride + i];
+  int64_t done_rows = 0, done_columns = 0;
+#if HWY_TARGET != HWY_SCALAR
+  done_rows = rows - rows % static_cast<int64_t>(16 / sizeof(T));
+  done_columns = transpose_columns(hn::FixedTag<T, HWY_LANES(T)>(), tile, src, src_stride, done_rows, 0, columns);
+#endif
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = j < done_columns ? done_rows : 0; i < rows; ++i) {
+      tile[i * tile_side<T> + j] = src[j * src_stride + i];
+    }
   }
 }
+
+#if HWY_TARGET != HWY_SCALAR
+template <class T>
+void stream_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows) {
+  const hn::FixedTag<T, HWY_LANES(T)> d;
+  constexpr auto lanes = static_cast<int64_t>(HWY_LANES(T));
+  constexpr int64_t line = 64 / sizeof(T);
+  for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
+    if (i % line == 0) {
+      for (int64_t j = 0; j < line; ++j) hwy::Prefetch(static_cast<const T*>(from) + j * src_stride + i + 2 * line);
+    }
+    for (int64_t j = 0; j < line; j += lanes) {
+      transpose<true>(d, static_cast<T*>(dst) + i * dst_stride + j, dst_stride,
+                      static_cast<const T*>(from) + j * src_stride + i, src_stride);
+    }
+  }
+}
+#endif
 
 template <class T>
 void reverse_row(void* row, const void* last, int64_t n) {
@@ -76,6 +134,19 @@ TileFunction chosen_tile(int32_t size) {
   }
 }
 
+StreamTileFunction chosen_stream_tile([[maybe_unused]] int32_t size) {
+#if HWY_TARGET == HWY_SCALAR
+  return nullptr;
+#else
+  switch (size) {
+    case 1: return stream_tile<uint8_t>;
+    case 2: return stream_tile<uint16_t>;
+    case 4: return stream_tile<uint32_t>;
+    default: return stream_tile<uint64_t>;
+  }
+#endif
+}
+
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -85,6 +156,10 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::provider::cpu {
 
 TileFunction tile_function(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_tile)(size); }
+
+StreamTileFunction stream_tile_function(SimdLevel level, int32_t size) {
+  return TENON_CPU_DISPATCH(level, chosen_stream_tile)(size);
+}
 
 ReverseFunction reverse_function(SimdLevel level, int32_t size) {
   return TENON_CPU_DISPATCH(level, chosen_reverse)(size);

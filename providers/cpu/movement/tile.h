@@ -7,13 +7,23 @@
 
 namespace tenon::provider::cpu {
 
-inline constexpr int64_t tile_side = 32;
+// A tile fits into half of a first cache, and its rows fill whole lines.
+template <class T>
+inline constexpr int64_t tile_side = sizeof(T) == 8 ? 32 : 64;
 
 // row[i * tile_side + j] = src[j * src_stride + i] of `rows` i and `columns` j, at most tile_side each.
 using TileFunction = void (*)(void* row, const void* src, int64_t src_stride, int64_t rows, int64_t columns);
 
 // Of elements of 1, 2, 4 or 8 bytes.
 TileFunction tile_function(SimdLevel level, int32_t size);
+
+// dst[i * dst_stride + j] = src[j * src_stride + i] of `rows` i, whose bytes are a multiple of 16, and the j that fill
+// 64 bytes, past the cache. The rows of dst are aligned to 64 bytes. The writing thread calls store_fence before
+// another one reads them.
+using StreamTileFunction = void (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t rows);
+
+// NULL where the level has no vectors.
+StreamTileFunction stream_tile_function(SimdLevel level, int32_t size);
 
 // row[i] = last[-i] for i < n.
 using ReverseFunction = void (*)(void* row, const void* last, int64_t n);
