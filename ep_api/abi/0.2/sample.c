@@ -5,6 +5,7 @@
 // each primitive makes something faster. This provider keeps its "device memory" in host memory, completes every call
 // before it returns (a SYNCHRONOUS device: no events, one stream), and computes relu and add. README.md says how to
 // build and check it. ep_api/ep_api.h is the contract: it describes each function below that has the name of a slot.
+#define _GNU_SOURCE  // for sample_modules.h
 #include "ep_api/ep_api.h"
 #include "ep_api/ep_names.h"  // names of ids, for our messages
 
@@ -234,6 +235,10 @@ static ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, co
   return (void)stream, (void)out_fault, (void)error, EP_STATUS_OK;
 }
 
+#ifdef SAMPLE_MODULES
+#include "sample_modules.h"  // kernels that the host hands over as text
+#endif
+
 // ---- The device, the plug-in, and the one exported symbol. ----
 
 static ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error) {
@@ -282,6 +287,9 @@ static ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_
                        .primitive_create = primitive_create,
                        .primitive_destroy = primitive_destroy,
                        .primitive_launch = primitive_launch};
+#ifdef SAMPLE_MODULES
+  fill_modules(&ops);
+#endif
   hand_out(out_ops, &ops, sizeof ops);
   *out_device = device;
   return EP_STATUS_OK;

@@ -1418,8 +1418,8 @@ typedef struct ep_command_list_replay_desc {
 } ep_command_list_replay_desc;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Kernel modules: the device compiles texts of the host's kernel compiler. The slots may be NULL. They are specified
-// here for hosts of later minors; no host of this one calls them.
+// Kernel modules: the device compiles texts of the host's kernel compiler. The slots may be NULL. MODULES.md has an
+// example, and what a text may use in each dialect.
 //
 //   * Dialects. A device says which it compiles (dialect_info), with versions and limits. A text is UTF-8 in one
 //     dialect, whole: the host has put its prelude in front. The provider puts in front of it what the dialect wants
@@ -1469,8 +1469,8 @@ typedef struct ep_kernel ep_kernel;
 #define EP_DIALECT_OPENCL_C 3
 // GLSL 4.60 with GL_EXT_buffer_reference2, GL_EXT_scalar_block_layout and GL_EXT_shader_explicit_arithmetic_types; the
 // text is the function `void name()`, for one entry; the provider writes main and the size of a group. It takes
-// addresses and parameters out of `ep_buffers[i]` (uint64_t) and `ep_parameters`, which the provider declares; the text
-// declares the struct Parameters.
+// addresses out of `ep_buffers[i]` (uint64_t) and parameters out of `ep_parameters`. The provider declares both; the
+// text declares the struct Parameters, and has a line `EP_PARAMETERS` behind it.
 #define EP_DIALECT_GLSL 4
 
 #define EP_DIALECT_FEATURE_F16 UINT64_C(1)  // arithmetic, and loads and stores, on f16
@@ -1788,8 +1788,8 @@ typedef struct ep_device_ops {
   ep_status (*command_list_replay)(ep_command_list* list, ep_stream* stream, const ep_command_list_replay_desc* replay,
                                    ep_error** error);
 
-  // --- kernel modules: optional as a group; NULL means that the device compiles no text. No host of this minor calls
-  //     them. ---
+  // --- kernel modules: optional as a group, with module_create; NULL means that the device compiles no text, and that
+  //     the host runs fused kernels elsewhere. ---
 
   // Describes the dialect number `index`, the best first. Threads: any. Errors: NOT_FOUND beyond the last.
   ep_status (*dialect_info)(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error);
