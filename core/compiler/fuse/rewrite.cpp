@@ -1,9 +1,12 @@
 // Groups become nodes with a region.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "core/compiler/emit/choose.h"
 #include "core/compiler/fuse/fuse.h"
 #include "core/graph/fusion.h"
 #include "core/graph/passes/match.h"
@@ -140,12 +143,29 @@ class Rewriting {
   std::map<ValueId, ValueId> replaced_;  // values of the graph before
 };
 
+// What a kernel may take on every device of the graph, up to `most`.
+size_t most_buffers(const Graph& graph, size_t most) {
+  std::set<DeviceState*> devices;
+  for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
+    for (const ValueId result : graph.node(id).results) devices.insert(graph[result].device);
+  }
+  for (DeviceState* device : devices) {
+    std::string why_not;
+    if (device == nullptr || !takes_modules(device)) continue;
+    const std::optional<Dialect> dialect = compiler::dialect_for(device, &why_not);
+    if (dialect) most = std::min<size_t>(most, dialect->info.greatest_buffers);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::string fuse_nodes(Graph* graph) {
   std::string log;
+  compiler::FuseOptions options;
+  options.most_buffers = most_buffers(*graph, options.most_buffers);
   for (;;) {  // what a group has left behind may be a group
-    const Fusion fusion = compiler::find_groups(*graph);
+    const Fusion fusion = compiler::find_groups(*graph, options);
     log += fusion.log;
     if (fusion.groups.empty()) return log;
     Rewriting(graph, fusion).run();

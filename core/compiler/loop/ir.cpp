@@ -167,6 +167,25 @@ Id Kernel::add_store(std::string stage_name, Id buffer, SymDim element, std::vec
   return append(&stages, std::move(stage));
 }
 
+namespace {
+
+void widen(const std::vector<Node>& nodes, std::array<int64_t, 2>* group) {
+  for (const Node& node : nodes) {
+    if (node.kind == LoopKind::work_items && (node.dim == 0 || node.dim == 1)) {
+      (*group)[static_cast<size_t>(node.dim)] = node.width;
+    }
+    widen(node.body, group);
+  }
+}
+
+}  // namespace
+
+std::array<int64_t, 2> group_of(const Kernel& kernel) {
+  std::array<int64_t, 2> group{1, 1};
+  widen(kernel.body, &group);
+  return group;
+}
+
 size_t arg_count(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::unary:

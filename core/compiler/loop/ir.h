@@ -79,7 +79,8 @@ enum class StageKind : uint8_t { value, reduce, store };
 //   inlined    nowhere: they are computed again where they are read (value stages alone)
 //   registers  in the loop that encloses the writer and all readers: they share the innermost loop
 //   row        in an array in the local memory of the item, over the loops that writer and readers do not share
-enum class Storage : uint8_t { inlined, registers, row };
+//   shared     in an array that the work-items of a group share, over all loops inside of the items loop
+enum class Storage : uint8_t { inlined, registers, row, shared };
 
 struct Stage {
   std::string name;
@@ -94,23 +95,34 @@ struct Stage {
   Storage storage = Storage::registers;
 };
 
-enum class LoopKind : uint8_t { items, serial, vector };
+enum class LoopKind : uint8_t { items, serial, vector, work_items };
 
-// A statement of the scheduled form: a loop, or, where `stage` is set, one step of a stage at the current point.
+// A statement of the scheduled form: a loop, or, where `stage` is set, one step of a stage at the current point, or a
+// barrier.
 //
 // A loop runs over the part of its axis that the loop around it on the same axis left (at first the whole axis), in
 // steps: `step` positions are left to the loops inside. A loop of step 1 is the innermost on its axis. A vector loop
 // takes as many positions at once as the dialect has lanes, `unroll` vectors in a row. The items loop is the outermost
 // loop, and the only one of its kind: its steps are the items of a launch.
+//
+// On a device of groups an item is a group. A loop of kind work_items deals its positions to `width` work-items along
+// dim 0 or 1 of the group: number w takes w, w + width and so on. All work-items run what no such loop along a dim is
+// around, and a store there is that of the first along the dim. A reduction over such a loop has one result, which all
+// work-items along its dim get after the loop. What a work-item wrote into shared storage is there for the others
+// behind the next barrier. A barrier, and a reduction over work-items, is for all of the group: a loop of work_items
+// around one has as many positions left as it has work-items, and so runs once.
 struct Node {
   Id axis = kNone;
   LoopKind kind = LoopKind::serial;
   int64_t step = 1;
   int64_t unroll = 1;
+  int64_t width = 1;  // of a loop of work_items: a power of two
+  int64_t dim = 0;
   std::vector<Node> body;
   Id stage = kNone;
+  bool is_barrier = false;
 
-  bool is_loop() const { return stage == kNone; }
+  bool is_loop() const { return stage == kNone && !is_barrier; }
 };
 
 struct Kernel {
@@ -154,6 +166,9 @@ struct Kernel {
   Id add_reduce(std::string stage_name, std::string_view op, std::vector<Id> spatial, std::vector<Id> over, Id expr);
   Id add_store(std::string stage_name, Id buffer, SymDim element, std::vector<Id> spatial, Id expr);
 };
+
+// The work-items of a group of a scheduled kernel along each dim; {1, 1} where it has no such loops.
+std::array<int64_t, 2> group_of(const Kernel& kernel);
 
 // How many arguments an expression of this kind has (a load: its condition, if it has one).
 size_t arg_count(const Expr& expr);
