@@ -303,8 +303,8 @@ TEST_F(GpuHelpers, ThatHangAreKilledAtTheirDeadline) {
   const ScratchFolder folder;
   mark = fmt::format("{}/pid", folder.path());
   const std::string hangs = fmt::format("open('{}', 'w').write(str(os.getpid())); time.sleep(60)", mark);
-  const std::string sentence = said(hangs, EP_STATUS_UNSUPPORTED, {{"compile_seconds", "1"}});
-  EXPECT_NE(sentence.find("(mine 1.0) did not end within 1 s and was killed"), std::string::npos) << sentence;
+  const std::string sentence = said(hangs, EP_STATUS_UNSUPPORTED, {{"compile_seconds", "3"}});
+  EXPECT_NE(sentence.find("(mine 1.0) did not end within 3 s and was killed"), std::string::npos) << sentence;
   pid_t process = 0;
   std::ifstream(mark) >> process;
   ASSERT_GT(process, 0);
