@@ -39,6 +39,7 @@ ModuleText module_of(const std::string& name, const KernelText& text) {
   entry.parameter_bytes = text.parameter_bytes;
   entry.shared_bytes = text.shared_bytes;
   entry.group = text.group;
+  entry.flags = text.flags;
   return module;
 }
 
