@@ -1,6 +1,7 @@
 #include "providers/vulkan/modules/spirv.h"
 
 #include <cstring>
+#include <set>
 
 namespace tenon::provider::vulkan {
 namespace {
@@ -61,11 +62,14 @@ std::vector<uint32_t> spirv_words(const std::string& bytes) {
 
 std::vector<uint32_t> without_contraction(std::span<const uint32_t> module) {
   std::vector<uint32_t> decorations;
+  std::set<uint32_t> precise;  // decorated by the text, and to be decorated once
   size_t decorations_begin = 0;
   for (size_t at = header_words; at < module.size(); at += module[at] >> 16) {
     const uint32_t op = module[at] & 0xffff;
     if (decorations_begin == 0 && !comes_first(op)) decorations_begin = at;
-    if (!is_arithmetic(op)) continue;
+    const bool decorates = op == OP_DECORATE && module[at] >> 16 == 3 && module[at + 2] == no_contraction;
+    if (decorates) precise.insert(module[at + 1]);
+    if (!is_arithmetic(op) || precise.count(module[at + 2]) != 0) continue;
     const uint32_t result = module[at + 2];
     decorations.insert(decorations.end(), {3u << 16 | OP_DECORATE, result, no_contraction});
   }

@@ -91,7 +91,7 @@ std::vector<std::string> entries(const std::string& text) {
 
 // Runs the compiler. False: it failed; its messages are in `log`.
 bool run(const std::string& folder, const std::string& options, std::string* log) {
-  const std::string command = fmt::format("{} -w -std=c++17 {} >{}/log 2>&1", FAKE_NVRTC_COMPILER, options, folder);
+  const std::string command = fmt::format("{} -std=c++17 {} >{}/log 2>&1", FAKE_NVRTC_COMPILER, options, folder);
   const bool done = std::system(command.c_str()) == 0;
   *log += contents(fmt::format("{}/log", folder));
   return done;
@@ -110,7 +110,7 @@ nvrtcResult compile_in(const std::string& folder, nvrtcProgram program) {
         << fmt::format("FAKE_EXPORT void fake_call_{0}(void* const* values) {{ fake_call(&{0}, values); }}\n", name);
   }
   all.close();
-  const std::string options = "-O1 -fPIC -shared -ffp-contract=off -fwrapv -fno-strict-aliasing -DFAKE_GLOBAL=";
+  const std::string options = "-w -O1 -fPIC -shared -ffp-contract=off -fwrapv -fno-strict-aliasing -DFAKE_GLOBAL=";
   if (!run(folder, fmt::format("{0} {1}/whole.cc -o {1}/made.so", options, folder), &program->log)) {
     return NVRTC_ERROR_COMPILATION;
   }
