@@ -345,6 +345,7 @@ class GroupEmitter {
       case ExprKind::load: text = load(context, expr, memo); break;
       case ExprKind::stage: text = read(context, expr.target, memo); break;
       case ExprKind::cast: text = cast(expr, this->expr(context, expr.args[0], memo)); break;
+      case ExprKind::position: throw Error(Code::unsupported, "Kernels for groups of work-items raise no faults.");
       default: {
         std::vector<std::string> args;
         for (size_t i = 0; i < arg_count(expr); ++i) args.push_back(this->expr(context, expr.args[i], memo));
