@@ -1,6 +1,7 @@
 // Attention as exporters write it: queries times keys, a scale, perhaps a mask, softmax, times values. Scales may stand
-// before the product; heads may share keys and values, as the pass `groups` leaves them. A mask that is where(keep,
-// scores, number) is none: attention takes a row of which nothing is kept otherwise.
+// before the product; heads may share keys and values, as the pass `groups` leaves them. where(keep, scores, number) is
+// the addition of where(keep, 0, number) if the number is so far below 0 that a sum with it is the number itself. It is
+// none with minus infinity: attention takes a row of which nothing is kept otherwise.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -44,6 +45,7 @@ class Pattern {
     if (graph_[weights].dims.rank() != 4 || attributes.axis != 3 || attributes.log != 0) return false;
     scores_ = graph_.node(softmax).inputs[0];
     take_mask();
+    take_choice();
     take_scale(&scores_);
     return true;
   }
@@ -61,6 +63,26 @@ class Pattern {
       return;
     }
   }
+
+  // A choice between the scores and a number.
+  void take_choice() {
+    const NodeId choice = maker(graph_, scores_, OpId::where);
+    if (choice == kNoNode || mask_ != 0 || !graph_.node(choice).epilogues.empty()) return;
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      const ValueId scores = graph_.node(choice).inputs[i];
+      const std::optional<double> far = number(graph_, choice, 3 - i);
+      if (scores == 0 || !far || !std::isfinite(*far) || *far > kFar || graph_[scores].dtype != DType::f32) continue;
+      if (!leads_to_product(scores) || !same_dims(graph_[scores].dims, graph_[scores_].dims)) continue;
+      scores_ = scores;
+      choice_ = graph_.node(choice).inputs[0];
+      far_ = *far;
+      keeps_true_ = i == 1;
+      return;
+    }
+  }
+
+  // What is added to the scores, or chooses among them; 0: nothing.
+  ValueId mask() const { return mask_ != 0 ? mask_ : choice_; }
 
   bool leads_to_product(ValueId value) const {
     double scale = 1;
@@ -123,7 +145,7 @@ class Pattern {
     for (const SymDim size : {query[3], key[3]}) {
       if (!graph_.arena().known({Relation::le, SymDim(1), size}).value_or(false)) return false;
     }
-    if (mask_ != 0 && !broadcasts(graph_[mask_].dims, scores)) return false;
+    if (mask() != 0 && !broadcasts(graph_[mask()].dims, scores)) return false;
     // Products would broadcast; attention does not.
     return identical(query[0], key[0]) && identical(key[0], value[0]) && identical(key[1], value[1]) &&
            identical(query[3], key[2]) && identical(key[3], value[2]) && identical(scores[0], query[0]) &&
@@ -149,25 +171,28 @@ class Pattern {
   }
 
   // A tensor without data with the hints of a value's sizes; undefined where there are none.
-  Tensor at_hints(ValueId id) const {
+  Tensor at_hints(ValueId id) const { return at_hints(id, graph_[id].dtype); }
+  Tensor at_hints(ValueId id, DType dtype) const {
     Dims dims;
     for (const SymDim size : graph_[id].dims) {
       const std::optional<int64_t> hint = graph_.arena().hint(size);
       if (!hint) return {};
       dims.push_back(*hint);
     }
-    return make_meta(graph_[id].device, {graph_[id].dtype, dims, contiguous_strides(dims)});
+    return make_meta(graph_[id].device, {dtype, dims, contiguous_strides(dims)});
   }
 
   // True if the device has a kernel for the op itself, or if that cannot be asked.
   bool runs_whole() const {
-    Tensor inputs[] = {at_hints(query_), at_hints(turned_), at_hints(value_), mask_ == 0 ? Tensor() : at_hints(mask_)};
+    const bool masks = mask() != 0;
+    Tensor inputs[] = {at_hints(query_), at_hints(turned_), at_hints(value_),
+                       masks ? at_hints(mask(), graph_[scores_].dtype) : Tensor()};
     if (!inputs[0].defined() || !inputs[1].defined() || !inputs[2].defined()) return true;
-    if (mask_ != 0 && !inputs[3].defined()) return true;
+    if (masks && !inputs[3].defined()) return true;
     Dims keys = inputs[1].dims();
     std::swap(keys[2], keys[3]);
     inputs[1] = make_meta(graph_[turned_].device, {inputs[1].dtype(), keys, contiguous_strides(keys)});
-    const Tensor* pointers[] = {&inputs[0], &inputs[1], &inputs[2], mask_ == 0 ? nullptr : &inputs[3], nullptr};
+    const Tensor* pointers[] = {&inputs[0], &inputs[1], &inputs[2], masks ? &inputs[3] : nullptr, nullptr};
     const Scalar scalars[] = {Scalar(scale_), Scalar(0.0)};
     Tensor output;
     OpCall call;
@@ -205,7 +230,25 @@ class Pattern {
     return put(std::move(node));
   }
 
+  ValueId put(OpId op, std::vector<ValueId> inputs, std::vector<Scalar> scalars, std::vector<uint64_t> attributes) {
+    Node node;
+    node.op = &op_row(op);
+    node.inputs = std::move(inputs);
+    node.scalars = std::move(scalars);
+    node.attributes = std::move(attributes);
+    return put(std::move(node));
+  }
+  // 0 where the scores count, and the number elsewhere.
+  ValueId chosen() {
+    const ValueId dropped = keeps_true_ ? put(OpId::logical_not, {choice_}, {}, {}) : choice_;
+    CastAttributes attributes{};
+    attributes.dtype = DType::f32;
+    const ValueId ones = put(OpId::cast, {dropped}, {}, words_of(attributes));
+    return put(OpId::mul, {ones, 0}, {Scalar(0.0), Scalar(far_)}, {});
+  }
+
   void replace() {
+    if (choice_ != 0) mask_ = chosen();
     Node node;
     node.op = &op_row(OpId::attention);
     node.inputs = {query_, keys(), value_, mask_, 0};
@@ -218,10 +261,15 @@ class Pattern {
   static constexpr AttentionAttributes kWhole{{EP_ATTENTION_START, 0, -1, -1}};  // every query reads every key
   static constexpr int64_t kLeastQueries = 4;                                    // of heads that share keys and values
 
+  static constexpr double kFar = -1e30;  // scores beside it vanish in f32
+
   Graph& graph_;
   NodeId product_;
   NodeId last_ = kNoNode;  // gives the result: the product, or what splits its rows into heads again
   ValueId query_ = 0, turned_ = 0, value_ = 0, scores_ = 0, mask_ = 0;
+  ValueId choice_ = 0;  // of where(choice, scores, far) or, unless it keeps what is true, where(choice, far, scores)
+  double far_ = 0;
+  bool keeps_true_ = true;
   double scale_ = 1;
 };
 

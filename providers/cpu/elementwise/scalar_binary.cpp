@@ -80,9 +80,13 @@ MapFunction scalar_binary_function(SimdLevel level, int32_t op, int32_t dtype) {
 
 MapKernel scalar_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
-  const bool one_by_one =
-      facts.checks_divisor || op == EP_BINARY_pow;  // the compiler turns the other functions into vectors
-  return {scalar_binary_function(level, op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000,
+  const bool divides_often = op == EP_BINARY_gcd || op == EP_BINARY_lcm;
+  // The compiler turns the other functions into vectors.
+  const bool one_by_one = facts.checks_divisor || op == EP_BINARY_pow || divides_often;
+  return {scalar_binary_function(level, op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype,
+          divides_often ? 10000
+          : one_by_one  ? 5000
+                        : 1000,
           one_by_one ? "plain" : "simd", false};
 }
 

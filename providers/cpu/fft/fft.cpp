@@ -62,24 +62,30 @@ class SideBySide {
   SideBySide(const ep_device& on, const ep_fft_attributes& at)
       : kernels_(fft_kernels<T>(on.simd)), form_(form_of(at.form)), inverse_(at.inverse != 0) {}
 
+  uint64_t workspace(int32_t threads, int64_t lines, int64_t n) const {
+    return pays(lines, n) ? static_cast<uint64_t>(threads * room_of(n)) * sizeof(T) : 0;
+  }
+
   // False if these lines are better transformed one by one.
-  bool run(int32_t threads, const Lines& dst, const Lines& src, int64_t n, double scale) {
-    constexpr int64_t longest = 16384;  // whose lines side by side fit the second cache
+  bool run(int32_t threads, const Lines& dst, const Lines& src, int64_t n, double scale, const ep_launch& launch) {
     const int64_t lines = dst.outer.count();
-    if (lines < 3 || n > longest) return false;
+    if (!pays(lines, n)) return false;
+    T* const workspace = reinterpret_cast<T*>(address_of(launch.workspace));
     const std::shared_ptr<const FftPlan<T>> plan = plan_for(n);
-    if (!plan->usable()) return false;
     const int64_t together = form_ == FftForm::COMPLEX ? kernels_.lanes : 2 * kernels_.lanes;
     const int64_t groups = (lines + together - 1) / together;
     const auto each = static_cast<double>(n) * std::log2(static_cast<double>(n)) / 4;
     parallel(threads, static_cast<int64_t>(each) * lines, [&](int32_t part, int32_t parts) {
-      Room room(n, kernels_.lanes, together, dst, src);
+      T* const numbers = workspace + runner() * room_of(n);
+      const int64_t half = 4 * (n + 2) * kernels_.lanes;
+      Room room = {numbers, numbers + half, numbers + 2 * half, std::vector<const T*>(static_cast<size_t>(together)),
+                   std::vector<T*>(static_cast<size_t>(together))};
       for (int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
         const int64_t first = group * together;
         read(src, first, std::min(together, lines - first), &room);
         place(dst, first, std::min(together, lines - first), &room);
-        kernels_.run(*plan, {room.sources.data(), room.results.data(), form_, inverse_, static_cast<T>(scale),
-                             room.work.data()});
+        kernels_.run(*plan,
+                     {room.sources.data(), room.results.data(), form_, inverse_, static_cast<T>(scale), room.work});
         write(dst, first, std::min(together, lines - first), room);
       }
     });
@@ -87,19 +93,21 @@ class SideBySide {
   }
 
  private:
+  static bool pays(int64_t lines, int64_t n) {
+    constexpr int64_t longest = 16384;  // whose lines side by side fit the second cache
+    return lines >= 3 && n <= longest && has_fft_plan(n);
+  }
+
   // Of one thread.
   struct Room {
-    std::vector<T> work, read, written;
+    T* work;
+    T* read;
+    T* written;
     std::vector<const T*> sources;
     std::vector<T*> results;
-
-    Room(int64_t n, int64_t lanes, int64_t together, const Lines& dst, const Lines& src)
-        : work(static_cast<size_t>(4 * (n + 2) * lanes)),
-          read(static_cast<size_t>(src.numbers() * (src.in_place() ? 1 : together))),
-          written(static_cast<size_t>(dst.numbers() * (dst.in_place() ? 1 : together))),
-          sources(static_cast<size_t>(together)),
-          results(static_cast<size_t>(together)) {}
   };
+  // The numbers of a thread's part of the workspace: what the transform needs, and copies of the lines.
+  int64_t room_of(int64_t n) const { return (4 * (n + 2) + 8 * (n + 2)) * kernels_.lanes; }
 
   static FftForm form_of(int32_t form) {
     if (form == EP_FFT_REAL_TO_HALF) return FftForm::REAL_TO_HALF;
@@ -121,7 +129,7 @@ class SideBySide {
         to = reinterpret_cast<const T*>(src.place(line));
         continue;
       }
-      T* const copy = room->read.data() + l * src.numbers();
+      T* const copy = room->read + l * src.numbers();
       to = copy;
       if (l >= count) {
         to = room->sources[static_cast<size_t>(count - 1)];
@@ -139,7 +147,7 @@ class SideBySide {
       const auto number = static_cast<int64_t>(l);
       const bool in_place = dst.in_place() && number < count;
       room->results[l] = in_place ? reinterpret_cast<T*>(dst.place(first + number))
-                                  : room->written.data() + (dst.in_place() ? 0 : number * dst.numbers());
+                                  : room->written + (dst.in_place() ? 0 : number * dst.numbers());
     }
   }
   void write(const Lines& dst, int64_t first, int64_t count, const Room& room) const {
@@ -163,7 +171,19 @@ class SideBySide {
 class FftPrimitive final : public ep_primitive {
  public:
   FftPrimitive(const ep_device& on, const ep_primitive_desc& desc)
-      : desc_(desc), at_(desc.attributes.fft), floats_(on, at_), doubles_(on, at_) {}
+      : desc_(desc), at_(desc.attributes.fft), floats_(on, at_), doubles_(on, at_), threads_(on.threads) {}
+
+  uint64_t workspace(const ep_shape* shapes) const override {
+    const uint32_t real = at_.form == EP_FFT_REAL_TO_HALF ? 1 : 0;
+    const OperandShape shape = shape_of(desc_.operands[real], shapes, real);
+    const int64_t n = shape.dims[at_.axis];
+    int64_t lines = 1;
+    for (int32_t i = 0; i < shape.rank - (at_.form == EP_FFT_COMPLEX ? 1 : 0); ++i) {
+      if (i != at_.axis) lines *= shape.dims[i];
+    }
+    return is_wide() ? doubles_.workspace(threads_, lines, n) : floats_.workspace(threads_, lines, n);
+  }
+  bool has_workspace() const override { return true; }
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     if (launch.scalar_count < 1) {
@@ -173,8 +193,8 @@ class FftPrimitive final : public ep_primitive {
     const Lines dst(launch, desc_, 0, at_.form == EP_FFT_HALF_TO_REAL, at_.axis);
     const Lines src(launch, desc_, 1, at_.form == EP_FFT_REAL_TO_HALF, at_.axis);
     const int64_t n = at_.form == EP_FFT_REAL_TO_HALF ? src.length : dst.length;
-    const bool wide = dst.format.compute == EP_DTYPE_f64;
-    if (wide ? doubles_.run(device->threads, dst, src, n, scale) : floats_.run(device->threads, dst, src, n, scale)) {
+    if (is_wide() ? doubles_.run(threads_, dst, src, n, scale, launch)
+                  : floats_.run(threads_, dst, src, n, scale, launch)) {
       return EP_STATUS_OK;
     }
     const kissfft<double> shared(static_cast<size_t>(n), at_.inverse != 0);
@@ -198,6 +218,8 @@ class FftPrimitive final : public ep_primitive {
   }
 
  private:
+  bool is_wide() const { return compute_dtype(desc_.operands[0].dtype) == EP_DTYPE_f64; }
+
   void read(const Lines& src, int64_t line, int64_t n, std::vector<char>* buffer, Complex* in) const {
     auto* const values = reinterpret_cast<double*>(in);
     src.read(line, 0, buffer, values, 2);
@@ -216,6 +238,7 @@ class FftPrimitive final : public ep_primitive {
   ep_fft_attributes at_;
   SideBySide<float> floats_;
   SideBySide<double> doubles_;
+  int32_t threads_;
 };
 
 }  // namespace

@@ -8,15 +8,26 @@
 
 namespace tenon::provider::cpu {
 
-// What the transforms of one length share.
+// The radices that have a butterfly, in the order in which they are split off.
+inline constexpr int64_t fft_radices[] = {4, 2, 3, 5, 7, 11, 13};
+
+// Whether n is 2 at least and a product of radices.
+inline bool has_fft_plan(int64_t n) {
+  int64_t rest = n;
+  for (const int64_t radix : fft_radices) {
+    for (; rest > 1 && rest % radix == 0;) rest /= radix;
+  }
+  return n > 1 && rest == 1;
+}
+
+// What the transforms of one length that has a plan share.
 template <class T>
 struct FftPlan {
   int64_t length = 0;
-  std::vector<int32_t> radices;  // their product is the length; empty if a factor is too great
+  std::vector<int64_t> radices;  // their product is the length
   std::vector<T> roots;          // exp(-2 pi i k / length) of every k, as pairs
 
   explicit FftPlan(int64_t n);
-  bool usable() const { return !radices.empty(); }
 };
 
 enum class FftForm : uint8_t { COMPLEX, REAL_TO_HALF, HALF_TO_REAL };

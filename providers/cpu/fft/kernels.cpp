@@ -147,7 +147,7 @@ void pass(const FftPlan<T>& plan, int64_t before, Complex<T> in, Complex<T> out)
 template <class T>
 using Pass = void (*)(const FftPlan<T>&, int64_t, Complex<T>, Complex<T>);
 template <class T>
-Pass<T> pass_of(int32_t radix) {
+Pass<T> pass_of(int64_t radix) {
   switch (radix) {
     case 2: return pass<2, T>;
     case 3: return pass<3, T>;
@@ -271,7 +271,7 @@ Complex<T> transform(const FftPlan<T>& plan, bool inverse, Complex<T> from, Comp
     std::swap(other.re, other.im);
   }
   int64_t before = 1;
-  for (const int32_t radix : plan.radices) {
+  for (const int64_t radix : plan.radices) {
     pass_of<T>(radix)(plan, before, from, other);
     std::swap(from, other);
     before *= radix;
@@ -334,11 +334,9 @@ namespace tenon::provider::cpu {
 template <class T>
 FftPlan<T>::FftPlan(int64_t n) : length(n) {
   int64_t rest = n;
-  for (const int32_t radix : {4, 2, 3, 5, 7, 11, 13}) {
+  for (const int64_t radix : fft_radices) {
     for (; rest % radix == 0; rest /= radix) radices.push_back(radix);
   }
-  if (rest != 1) radices.clear();
-  if (!usable()) return;
   roots.resize(static_cast<size_t>(2 * n));
   for (int64_t k = 0; k < n; ++k) {
     const double angle = -6.28318530717958647692 * static_cast<double>(k) / static_cast<double>(n);

@@ -1,5 +1,6 @@
 // unique: the elements, or the slices along an axis, become keys with positions; sorted, equal ones are neighbours.
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -73,6 +74,17 @@ class UniquePrimitive final : public ep_primitive {
            shape_of(desc_.operands[0], launch.shapes, 0).strides[0] == 1;
   }
 
+  // Whether an element starts a group behind another one: -0 equals 0, and NaN no element.
+  template <class Type>
+  static bool differs(const Type& type, typename Type::Bits one, typename Type::Bits next) {
+    using U = typename Type::Bits;
+    if constexpr (Type::mode != KeyMode::FLOAT) return one != next;
+    if constexpr (sizeof(U) == 4) return std::bit_cast<float>(one) != std::bit_cast<float>(next);
+    if constexpr (sizeof(U) == 8) return std::bit_cast<double>(one) != std::bit_cast<double>(next);
+    const U key = type.key(next);
+    return type.key(one) != key || type.is_nan_key(key);
+  }
+
   // Without keys and positions: the first elements of groups are counted in each chunk, then written behind those of
   // the chunks before.
   template <class Type>
@@ -81,10 +93,6 @@ class UniquePrimitive final : public ep_primitive {
     const int64_t n = axes_of(source(launch.shapes), ~0U, true).count();
     const U* const from = reinterpret_cast<const U*>(address_of(launch.operands[src_]));
     U* const to = reinterpret_cast<U*>(address_of(launch.operands[0]));
-    const auto starts = [&](int64_t i) {
-      const auto key = type.key(from[i]);
-      return i == 0 || key != type.key(from[i - 1]) || type.is_nan_key(key);
-    };
     constexpr int64_t unit = 1024;
     const int64_t units = (n + unit - 1) / unit;
     auto* const firsts = reinterpret_cast<int64_t*>(address_of(launch.workspace));  // number of a unit's first group
@@ -92,8 +100,7 @@ class UniquePrimitive final : public ep_primitive {
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
         int64_t count = u == 0 ? 1 : 0;
         for (int64_t i = std::max<int64_t>(u * unit, 1); i < std::min(n, (u + 1) * unit); ++i) {
-          const auto key = type.key(from[i]);
-          count += static_cast<int64_t>(key != type.key(from[i - 1]) || type.is_nan_key(key));
+          count += static_cast<int64_t>(differs(type, from[i - 1], from[i]));
         }
         firsts[u] = count;
       }
@@ -107,11 +114,13 @@ class UniquePrimitive final : public ep_primitive {
       U elements[unit + 1];  // a place more, since what starts no group is written too, and then overwritten
       int64_t places[unit + 1];
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
+        const int64_t begin = u * unit, end = std::min(n, begin + unit);
+        const bool has_places = indices || sizes;
         int64_t count = 0;
-        for (int64_t i = u * unit; i < std::min(n, (u + 1) * unit); ++i) {
+        for (int64_t i = begin; i < end; ++i) {
           elements[count] = from[i];
-          places[count] = i;
-          count += static_cast<int64_t>(starts(i));
+          if (has_places) places[count] = i;
+          count += static_cast<int64_t>(i == 0 || differs(type, from[i - 1], from[i]));
           if (inverse) inverse[i] = firsts[u] + count - 1;
         }
         std::copy_n(elements, count, to + firsts[u]);

@@ -43,6 +43,19 @@ const std::vector<Rows>& families() {
   return all;
 }
 
+// Operators that nothing translates, and why.
+struct Refused {
+  std::string_view domain, name, why;
+};
+constexpr Refused kRefused[] = {
+    {"ai.onnx.ml", "CastMap", "Tenon has no maps; give the model the numbers themselves, as a tensor."},
+    {"ai.onnx.ml", "DictVectorizer", "Tenon has no maps; give the model the vector that this operator makes."},
+    {"ai.onnx.ml", "ZipMap",
+     "Tenon has no maps; export the model without it (skl2onnx: options={'zipmap': False}), and its input, the matrix "
+     "of "
+     "probabilities, is the output."},
+};
+
 }  // namespace
 
 const Translator* find_text_translator(const Node& node) {
@@ -73,6 +86,11 @@ const Translator* find_translator(const Node& node, std::string* reason) {
   }
   if (!domain_known) {
     *reason = fmt::format("operators of the domain '{}' are not known.", node.domain);
+    return nullptr;
+  }
+  for (const Refused& row : kRefused) {
+    if (row.name != node.op_type || row.domain != node.domain) continue;
+    *reason = row.why;
     return nullptr;
   }
   *reason = versions.empty()

@@ -431,6 +431,22 @@ TEST(Passes, AttentionOfProductsIsOneOp) {
         return {matmul(softmax(add(x[3], scores), 3), x[2])};
       },
       "permute attention");
+  // A number far below 0 in place of scores, of one row everywhere; a choice by what is kept, and by what is not.
+  expect_pass(
+      "attention", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor scores = mul(matmul(x[0], permute(x[1], {0, 2, 3, 1})), Scalar(0.5));
+        const Tensor keep = gt(concat({ones({2, 1, 1, 5}), x[3], full({2, 1, 1, 5}, Scalar(-1))}, 2), Scalar(0));
+        return {matmul(softmax(where(keep, scores, Scalar(-3.4e38)), 3), x[2])};
+      },
+      "concat gt logical_not cast mul permute attention");
+  expect_pass(
+      "attention", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor scores = matmul(x[0], permute(x[1], {0, 2, 3, 1}));
+        return {matmul(softmax(masked_fill(scores, gt(x[3], Scalar(0)), Scalar(-1e30)), 3), x[2])};
+      },
+      "gt cast mul permute attention");
   // A list that is added to the queries is a value of its own.
   expect_pass(
       "attention", in,
@@ -453,6 +469,20 @@ TEST(Passes, ScoresThatAreNoAttentionStay) {
         return {matmul(softmax(mul(add(matmul(x[0], x[1]), x[4]), Scalar(0.5)), 3), x[2])};
       },
       "matmul add mul softmax matmul");
+  // A row of which nothing is kept would have no weights.
+  stays(
+      [](const TensorList& x) -> TensorList {
+        const Tensor keep = gt(x[4], Scalar(-10));
+        return {matmul(softmax(where(keep, matmul(x[0], x[1]), Scalar(-INFINITY)), 3), x[2])};
+      },
+      "gt matmul where softmax matmul");
+  // What a number nearer to 0 replaces would count in a row of which nothing is kept.
+  stays(
+      [](const TensorList& x) -> TensorList {
+        const Tensor keep = gt(x[4], Scalar(0));
+        return {matmul(softmax(where(keep, matmul(x[0], x[1]), Scalar(-1e4)), 3), x[2])};
+      },
+      "gt matmul where softmax matmul");
   // Values broadcast.
   stays([](const TensorList& x) -> TensorList { return {matmul(softmax(matmul(x[0], x[1]), 3), x[3])}; },
         "matmul softmax matmul");

@@ -206,6 +206,10 @@ class Composites(OpTest):
         self.same("mv", a, v)
         self.same("dot", v, some(4))
         self.same("vdot", v, some(4))
+        for dtype in (np.float32, np.float64):  # of several parts, the last of which is short
+            x, y = (some(n).astype(dtype) for n in (40001, 40001))
+            self.check(np.asarray((x.astype(np.float64) * y).sum(), dtype), "dot", x, y, rtol=1e-4, atol=1e-3)
+            self.check(np.asarray((x[::2].astype(np.float64) * y[1::2][:1]).sum(), dtype), "dot", x[::2], np.full(20001, y[1], dtype), rtol=1e-4, atol=1e-3)
         self.same("outer", v, some(3))
         self.same("inner", some(2, 3, 4), some(5, 4))
         self.same("inner", some(3), some(3))
