@@ -29,6 +29,7 @@ ep_device_ops device_ops() {
   fill_event(&ops);
   fill_primitive(&ops);
   fill_interop(&ops);
+  fill_modules(&ops);
   return ops;
 }
 

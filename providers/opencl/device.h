@@ -59,6 +59,7 @@ void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
+void fill_modules(ep_device_ops* ops);
 
 // Makes the context of `physical`; or, if `adopt` is not NULL, shares the application's.
 ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,

@@ -16,6 +16,8 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   features12.timelineSemaphore = VK_TRUE;
   features12.scalarBlockLayout = VK_TRUE;
   features12.storageBuffer8BitAccess = physical.features.narrow;
+  features12.shaderFloat16 = physical.features.float16;
+  features12.shaderInt8 = physical.features.int8;
   VkPhysicalDeviceVulkan11Features features11{};
   features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
   features11.pNext = &features12;
@@ -24,6 +26,8 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   features.pNext = &features11;
   features.features.shaderInt64 = physical.features.int64;
+  features.features.shaderInt16 = physical.features.int16;
+  features.features.shaderFloat64 = physical.features.float64;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &features;
@@ -123,6 +127,7 @@ ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const e
   if (const ep_status status = device->pipelines->create(error); status != EP_STATUS_OK) return status;
   device->staging = std::make_shared<Staging>(*context);
   device->streams = std::make_shared<StreamSet>();
+  device->compiler = std::make_unique<GlslCompiler>(host);
   device->context = std::move(context);
   return EP_STATUS_OK;
 }
@@ -137,6 +142,7 @@ ep_device_ops device_ops() {
   fill_primitive(&ops);
   fill_interop(&ops);
   fill_command_list(&ops);
+  fill_modules(&ops);
   return ops;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "providers/vulkan/kernels/pipeline.h"
+#include "providers/vulkan/modules/glsl_compiler.h"
 #include "providers/vulkan/queue/command_stream.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
@@ -26,6 +27,7 @@ struct ep_device {
   std::shared_ptr<tenon::provider::vulkan::Staging> staging;
   std::shared_ptr<tenon::provider::vulkan::StreamSet> streams;
   std::unique_ptr<tenon::provider::vulkan::Pipelines> pipelines;
+  std::unique_ptr<tenon::provider::vulkan::GlslCompiler> compiler;
 };
 
 struct ep_memory {
@@ -76,6 +78,7 @@ void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
 void fill_command_list(ep_device_ops* ops);
+void fill_modules(ep_device_ops* ops);
 
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();

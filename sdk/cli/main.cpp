@@ -186,8 +186,8 @@ struct CommandLine {
                      "with loops; text: for the device's compiler")
         ->check(CLI::IsMember({"graph", "fuse", "loop", "schedule", "text"}))
         ->capture_default_str();
-    command->add_option("--emit", compile.emit, "The dialect of the text")
-        ->check(CLI::IsMember({"c"}))
+    command->add_option("--emit", compile.emit, "The dialect of the text: C, CUDA C, OpenCL C or GLSL")
+        ->check(CLI::IsMember({"c", "cu", "cl", "glsl"}))
         ->capture_default_str();
     command->add_option("--sizes", compile.graph.sizes, "As for graph");
     command->add_option("--dim", compile.graph.dims, "As for graph");

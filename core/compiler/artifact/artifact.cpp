@@ -1,7 +1,6 @@
 #include "core/compiler/artifact/artifact.h"
 
 #include "core/compiler/emit/prelude_c.h"
-#include "core/compiler/tactics/tactics.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
@@ -11,7 +10,7 @@ namespace {
 // Rows of so many numbers of four bytes fit into local memory, with another row beside them.
 constexpr int64_t kShortRow = 8192;
 
-Result<Variant> make_variant(Kernel kernel, std::span<const Condition> conditions) {
+Result<Variant> make_variant(Kernel kernel, std::span<const Condition> conditions, const ep_dialect_info& dialect) {
   {
     const symbolic::ArenaScope scope(kernel.arena);
     for (const Condition& condition : conditions) kernel.arena.assume(condition);
@@ -21,10 +20,9 @@ Result<Variant> make_variant(Kernel kernel, std::span<const Condition> condition
     variant.name += (variant.name.empty() ? "" : " and ") + kernel.arena.text(condition);
   }
   TENON_ASSIGN_OR_RETURN(variant.holds, Program::all(kernel, conditions));
-  TENON_RETURN_IF_ERROR(schedule_for_cpu(&kernel));
+  TENON_ASSIGN_OR_RETURN(variant.text, print_for(&kernel, dialect));
   TENON_ASSIGN_OR_RETURN(const Program extent, Program::of(kernel, kernel.axes[kernel.body[0].axis].extent));
   variant.items = extent.chunks(kernel.body[0].step);
-  TENON_ASSIGN_OR_RETURN(variant.text, emit_c(kernel));
   variant.schedule = to_string(kernel);
   return variant;
 }
@@ -39,12 +37,12 @@ Result<size_t> Artifact::choose(std::span<const int64_t> sizes) const {
   return variants.size() - 1;
 }
 
-Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims) {
+Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims, const ep_dialect_info& dialect) {
   try {
     Artifact artifact;
     artifact.name = kernel.name;
     artifact.parameters = static_cast<uint32_t>(kernel.parameters.size());
-    TENON_ASSIGN_OR_RETURN(Variant general, make_variant(kernel, {}));
+    TENON_ASSIGN_OR_RETURN(Variant general, make_variant(kernel, {}, dialect));
     std::vector<Condition> conditions;
     for (const Axis& axis : kernel.axes) {
       const bool is_long = kernel.arena.range(axis.extent).hi > kShortRow;
@@ -55,7 +53,7 @@ Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>&
       if (is_long && in_rows && !axis.extent.is_number()) conditions.push_back(axis.extent <= SymDim(kShortRow));
     }
     if (!conditions.empty()) {
-      TENON_ASSIGN_OR_RETURN(Variant of_short_rows, make_variant(kernel, conditions));
+      TENON_ASSIGN_OR_RETURN(Variant of_short_rows, make_variant(kernel, conditions, dialect));
       if (of_short_rows.text.text != general.text.text) artifact.variants.push_back(std::move(of_short_rows));
     }
     artifact.variants.push_back(std::move(general));

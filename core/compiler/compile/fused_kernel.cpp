@@ -38,6 +38,8 @@ ModuleText module_of(const std::string& name, const KernelText& text) {
   entry.buffer_count = text.buffer_count;
   entry.parameter_bytes = text.parameter_bytes;
   entry.shared_bytes = text.shared_bytes;
+  entry.group = text.group;
+  entry.flags = text.flags;
   return module;
 }
 
@@ -79,31 +81,14 @@ FusedKernel::FusedKernel(const Graph& region, DeviceState* device) : device_(dev
 }
 
 void FusedKernel::make(const Graph& region) {
-  Status refused(Code::unsupported, "the device compiles no dialect that kernels are printed in");
-  bool takes_c = false;
-  for (const Dialect& dialect : dialects_of(device_, &refused))
-    takes_c = takes_c || dialect.info.dialect == EP_DIALECT_C;
-  if (!takes_c) throw Error(refused);
-  KernelStages stages = kernel_stages(region);
+  const std::optional<Dialect> dialect = dialect_for(device_, &why_not_);
+  if (!dialect) return;
+  dialect_ = dialect->info;
+  KernelStages stages = kernel_stages(region, dialect_);
   dumped_ = dump_stages(region, stages);
   symbols_ = std::move(stages.symbols);
   artifact_ = std::move(stages.artifact);
   buckets_.resize(artifact_.variants.size());
-}
-
-Status FusedKernel::fits(const KernelText& text) const {
-  for (const Dialect& dialect : dialects_of(device_)) {
-    if (dialect.info.dialect != text.dialect) continue;
-    const auto check = [&](std::string_view what, uint64_t needed, uint64_t most) {
-      if (needed <= most) return Status();
-      return Status(Code::unsupported, fmt::format("it needs {} {}, and {} takes at most {}", needed, what,
-                                                   device_->opened->spelling, most));
-    };
-    TENON_RETURN_IF_ERROR(check("buffers", text.buffer_count, dialect.info.greatest_buffers));
-    TENON_RETURN_IF_ERROR(check("bytes of parameters", text.parameter_bytes, dialect.info.parameter_bytes));
-    return check("bytes of local memory", text.shared_bytes, dialect.info.shared_bytes);
-  }
-  return {Code::unsupported, "the device no longer compiles the dialect of its text"};
 }
 
 std::shared_ptr<const FusedLaunch> FusedKernel::launch(const Graph& region, symbolic::Values* sizes,
@@ -120,11 +105,13 @@ std::shared_ptr<const FusedLaunch> FusedKernel::launch(const Graph& region, symb
   const size_t number = value_or_throw(artifact_.choose(parameters));
   const Variant& variant = artifact_.variants[number];
   auto made = std::make_shared<FusedLaunch>();
-  made->groups[0] = static_cast<uint64_t>(value_or_throw(variant.items.run(parameters)));
-  if (made->groups[0] == 0) {
-    *why_not = "it has no elements";
+  const auto items = static_cast<uint64_t>(value_or_throw(variant.items.run(parameters)));
+  const Result<std::array<uint64_t, 3>> groups = groups_for(items, dialect_);
+  if (!groups.ok() || items == 0) {
+    *why_not = groups.ok() ? "it has no elements" : groups.status().message();
     return nullptr;
   }
+  made->groups = groups.value();
   if (awaited != nullptr) {
     compile_later(number, awaited);
   } else {
@@ -156,13 +143,10 @@ void FusedKernel::compile(size_t number) {
     bucket.state = State::compiles;
   }
   const KernelText& text = artifact_.variants[number].text;
-  Status failed = fits(text);
   std::shared_ptr<const CompiledModule> module;
-  if (failed.ok()) {
-    Result<std::shared_ptr<CompiledModule>> made = compile_module(device_, module_of(artifact_.name, text));
-    if (made.ok()) module = std::move(made).value();
-    failed = made.status();
-  }
+  Result<std::shared_ptr<CompiledModule>> made = compile_module(device_, module_of(artifact_.name, text));
+  if (made.ok()) module = std::move(made).value();
+  const Status failed = made.status();
   end(number, module, failed);
   if (failed.code() == Code::cancelled && CancellationScope::cancelled_here()) throw Error(failed);
 }

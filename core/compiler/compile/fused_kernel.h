@@ -40,7 +40,6 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
   class Job;
 
   void make(const graph::Graph& region);
-  Status fits(const KernelText& text) const;
   // Compiles the text of a bucket, unless somebody does or did. Throws: cancelled, if the calling thread is.
   void compile(size_t bucket);
   void wait(size_t bucket, std::unique_lock<std::mutex>* lock);
@@ -52,7 +51,8 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
   DeviceState* const device_;
   std::string why_not_;  // there is no artifact
   std::string ops_;
-  std::string dumped_;             // the folder with its stages; empty: none
+  std::string dumped_;  // the folder with its stages; empty: none
+  ep_dialect_info dialect_{};
   std::vector<uint32_t> symbols_;  // of the region's arena, by parameter
   Artifact artifact_;
   std::mutex mutex_;

@@ -18,7 +18,7 @@ uint32_t symbol_number(const symbolic::Arena& arena, SymDim symbol) {
 
 }  // namespace
 
-KernelStages kernel_stages(const graph::Graph& region) {
+KernelStages kernel_stages(const graph::Graph& region, const ep_dialect_info& dialect) {
   KernelStages stages;
   graph::Graph copy = region.copy();
   const Kernel kernel = lower(&copy, fmt::format("fused_{}", region.size()));
@@ -27,14 +27,13 @@ KernelStages kernel_stages(const graph::Graph& region) {
     stages.symbols.push_back(symbol_number(copy.arena(), parameter.symbol));
   }
   stages.loops = to_string(kernel);
-  stages.artifact = value_or_throw(make_artifact(kernel, {}));
+  stages.artifact = value_or_throw(make_artifact(kernel, {}, dialect));
   return stages;
 }
 
 std::string text_file(const Artifact& artifact, size_t number) {
-  const std::string_view endings[] = {"txt", "c", "cu", "cl", "glsl"};  // by dialect
   const auto dialect = static_cast<size_t>(artifact.variants[number].text.dialect);
-  return fmt::format("text-{}.{}", number, dialect < std::size(endings) ? endings[dialect] : endings[0]);
+  return fmt::format("text-{}.{}", number, kDialectNames[dialect]);
 }
 
 std::string dump_stages(const graph::Graph& region, const KernelStages& stages) {

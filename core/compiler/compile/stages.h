@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/compiler/artifact/artifact.h"
@@ -11,6 +12,9 @@
 
 namespace tenon::compiler {
 
+// The names of the dialects, which files of texts end with, by EP_DIALECT_*.
+inline constexpr std::string_view kDialectNames[] = {"", "c", "cu", "cl", "glsl"};
+
 struct KernelStages {
   std::string name;
   std::vector<uint32_t> symbols;  // of the region's arena, by parameter of the kernel
@@ -18,9 +22,9 @@ struct KernelStages {
   Artifact artifact;
 };
 
-// Lowers `region`, and schedules and prints its kernel. No device is asked. Errors: unsupported and invalid_argument,
-// where it has no kernel.
-TENON_API KernelStages kernel_stages(const graph::Graph& region);
+// Lowers `region`, and schedules and prints its kernel for a device that compiles `dialect`; unlimited() gives one
+// without a device. Errors: unsupported and invalid_argument, where it has no kernel.
+TENON_API KernelStages kernel_stages(const graph::Graph& region, const ep_dialect_info& dialect);
 
 // The file of the text of bucket `number`, in the folder of dump_stages: "text-0.c".
 std::string text_file(const Artifact& artifact, size_t number);

@@ -85,7 +85,9 @@ class Interpreter {
         sizes_(kernel, parameters),
         buffers_(buffers),
         places_(kernel),
-        held_(kernel.stages.size()),
+        group_(group_of(kernel)),
+        held_(kernel.stages.size() * static_cast<size_t>(group_[0] * group_[1])),
+        shared_(kernel.stages.size()),
         stored_(kernel.buffers.size()) {
     if (buffers.size() != kernel.buffers.size()) {
       throw Error(Code::invalid_argument, fmt::format("Kernel {} takes {} buffers, but is given {}.", kernel.name,
@@ -95,7 +97,8 @@ class Interpreter {
   }
 
   void run() {
-    if (kernel_.scheduled()) return run(kernel_.body, 0);
+    in_groups_ = held_.size() > kernel_.stages.size();
+    if (kernel_.scheduled()) return in_groups_ ? launch(kernel_.body.front()) : run(kernel_.body, 0);
     for (size_t id = 0; id < kernel_.stages.size(); ++id) {
       std::vector<Id> axes = kernel_.stages[id].axes;
       axes.insert(axes.end(), kernel_.stages[id].reduce_axes.begin(), kernel_.stages[id].reduce_axes.end());
@@ -119,22 +122,174 @@ class Interpreter {
 
   void run(const std::vector<Node>& nodes, size_t depth) {
     for (const Node& node : nodes) {
+      if (node.is_barrier) continue;
       if (!node.is_loop()) {
         step(node.stage);
         continue;
       }
-      for (const Id id : places_.starting(node, depth)) {
-        if (kernel_.stages[id].storage == Storage::registers) held_[id].numbers.clear();
+      const std::vector<Id> reductions = places_.starting(node, depth);
+      for (const Id id : reductions) {
+        if (kernel_.stages[id].storage != Storage::row) held(id).numbers.clear();
       }
       const auto range = ranges_[node.axis];
-      for (int64_t i = range.first; i < range.second; i += node.step) {
-        ranges_[node.axis] = {i, std::min(range.second, i + node.step)};
-        sizes_.bind(kernel_.axes[node.axis].symbol, i);
+      const bool dealt = node.kind == LoopKind::work_items;
+      const int64_t step = dealt ? node.width : node.step;
+      for (int64_t i = range.first + (dealt ? at_[static_cast<size_t>(node.dim)] : 0); i < range.second; i += step) {
+        enter(node, i, range.second);
         run(node.body, depth + 1);
       }
       ranges_[node.axis] = range;
+      for (const Id id : reductions) {
+        if (kernel_.stages[id].storage == Storage::shared && (!in_groups_ || !places_.adds_across(id))) {
+          share(id, total(id, point(id)));
+        }
+      }
     }
   }
+
+  void enter(const Node& loop, int64_t i, int64_t end) {
+    ranges_[loop.axis] = {i, std::min(end, i + loop.step)};
+    sizes_.bind(kernel_.axes[loop.axis].symbol, i);
+  }
+
+  // --- Groups
+
+  // One group after another.
+  void launch(const Node& items) {
+    const auto range = ranges_[items.axis];
+    for (int64_t i = range.first; i < range.second; i += items.step) {
+      for (Held& held : held_) held.numbers.clear();
+      for (Held& held : shared_) held.numbers.clear();
+      enter(items, i, range.second);
+      together(items.body, 1);
+    }
+    ranges_[items.axis] = range;
+  }
+
+  // All work-items go through `nodes`: one after another up to where all must have come.
+  void together(const std::vector<Node>& nodes, size_t depth) {
+    size_t begin = 0;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const Node& node = nodes[i];
+      const bool in_steps = node.is_loop() && places_.runs_together(node, depth);
+      if (!node.is_barrier && !in_steps && !(node.is_loop() && places_.ends_together(node, depth))) continue;
+      each(nodes, begin, i, depth);
+      begin = i + 1;
+      if (node.is_barrier) {
+        publish();
+        continue;
+      }
+      if (in_steps) {
+        in_step(node, depth);
+      } else {
+        each(nodes, i, i + 1, depth);
+      }
+      each_work_item([&] {
+        for (const Id id : places_.starting(node, depth)) {
+          if (kernel_.stages[id].storage == Storage::shared && places_.adds_across(id)) share(id, total(id, point(id)));
+        }
+      });
+    }
+    each(nodes, begin, nodes.size(), depth);
+  }
+
+  // A loop whose steps all work-items take together.
+  void in_step(const Node& loop, size_t depth) {
+    if (loop.kind == LoopKind::work_items) {
+      around_.push_back(&loop);
+      together(loop.body, depth + 1);
+      around_.pop_back();
+      return;
+    }
+    each_work_item([&] {
+      for (const Id id : places_.starting(loop, depth)) held(id).numbers.clear();
+    });
+    const auto range = ranges_[loop.axis];
+    for (int64_t i = range.first; i < range.second; i += loop.step) {
+      enter(loop, i, range.second);
+      together(loop.body, depth + 1);
+    }
+    ranges_[loop.axis] = range;
+  }
+
+  void each(const std::vector<Node>& nodes, size_t begin, size_t end, size_t depth) {
+    if (begin == end) return;
+    const std::vector<Node> part(nodes.begin() + static_cast<ptrdiff_t>(begin),
+                                 nodes.begin() + static_cast<ptrdiff_t>(end));
+    each_work_item([&] { run(part, depth); });
+  }
+
+  // Calls `work` as each work-item that has positions in the loops around, the last one first.
+  template <class Work>
+  void each_work_item(const Work& work) {
+    for (at_[1] = group_[1] - 1; at_[1] >= 0; --at_[1]) {
+      for (at_[0] = group_[0] - 1; at_[0] >= 0; --at_[0]) {
+        const auto ranges = ranges_;
+        bool active = true;
+        for (const Node* loop : around_) {
+          const auto range = ranges_[loop->axis];
+          const int64_t i = range.first + at_[static_cast<size_t>(loop->dim)];
+          active = active && i < range.second;
+          enter(*loop, i, range.second);
+        }
+        if (active) work();
+        ranges_ = ranges;
+      }
+    }
+    at_ = {0, 0};
+  }
+
+  // What the work-item that runs holds by itself.
+  Held& held(Id id) { return held_[static_cast<size_t>(at_[1] * group_[0] + at_[0]) * kernel_.stages.size() + id]; }
+
+  // Whether the work-item is the first along each dim whose loops are not around the result of `id`.
+  bool is_first(Id id) const {
+    const Place& place = *places_.of(id).front();
+    for (size_t dim = 0; dim < 2; ++dim) {
+      const bool dealt = std::any_of(
+          place.loops.begin(), place.loops.begin() + static_cast<ptrdiff_t>(place.result),
+          [&](const Node* loop) { return loop->kind == LoopKind::work_items && loop->dim == int64_t(dim); });
+      if (!dealt && at_[dim] != 0) return false;
+    }
+    return true;
+  }
+
+  // Its own work-item sees it at once, the others after the next barrier.
+  void share(Id id, Number number) {
+    if (!is_first(id)) return;
+    held(id).numbers[point(id)] = number;
+    written_.emplace_back(id, point(id), number);
+  }
+  void publish() {
+    for (const auto& [id, at, number] : written_) shared_[id].numbers[at] = number;
+    written_.clear();
+  }
+
+  // What a reduction has added up at a point: by this work-item, or by all that add it up together.
+  Number total(Id id, const Point& at) {
+    const Stage& stage = kernel_.stages[id];
+    std::array<int64_t, 2> begin = at_, end{at_[0] + 1, at_[1] + 1};
+    const Place* place = in_groups_ ? places_.of(id).front() : nullptr;
+    for (size_t i = place == nullptr ? 0 : place->result; place != nullptr && i < place->loops.size(); ++i) {
+      if (place->loops[i]->kind != LoopKind::work_items) continue;
+      const auto dim = static_cast<size_t>(place->loops[i]->dim);
+      begin[dim] = 0;
+      end[dim] = group_[dim];
+    }
+    return reference::with_compute_type(stage.dtype, [&](auto t) {
+      using T = decltype(t);
+      T sum = initial<T>(stage);
+      for (int64_t y = begin[1]; y < end[1]; ++y) {
+        for (int64_t x = begin[0]; x < end[0]; ++x) {
+          const auto& numbers = held_[static_cast<size_t>(y * group_[0] + x) * kernel_.stages.size() + id].numbers;
+          const auto found = numbers.find(at);
+          if (found != numbers.end()) sum = reference::reduce_combine<T>(stage.op, sum, get<T>(found->second));
+        }
+      }
+      return is_floating(stage.dtype) ? number_of(sum) : as_element(stage.dtype, sum);
+    });
+  }
+  Point point(Id id) const { return point(kernel_.stages[id]); }
 
   Point point(const Stage& stage) const {
     Point result;
@@ -147,10 +302,11 @@ class Interpreter {
     if (stage.storage == Storage::inlined && kernel_.scheduled()) return;
     memo_.assign(kernel_.exprs.size(), std::nullopt);
     const Number value = eval(stage.value);
-    if (stage.kind == StageKind::store) return store(stage, value);
-    std::map<Point, Number>& numbers = held_[id].numbers;
+    if (stage.kind == StageKind::store) return in_groups_ && !is_first(id) ? void() : store(stage, value);
+    std::map<Point, Number>& numbers = held(id).numbers;
     const Point at = point(stage);
     if (stage.kind == StageKind::value) {
+      if (stage.storage == Storage::shared) return share(id, value);
       if (kernel_.scheduled() && stage.storage == Storage::registers) numbers.clear();
       numbers[at] = value;
       return;
@@ -216,6 +372,7 @@ class Interpreter {
       case ExprKind::stage: return read(expr.target);
       case ExprKind::load: return load(expr);
       case ExprKind::cast: return cast(expr);
+      case ExprKind::position: return position(expr);
       default: break;
     }
     const DType type = kernel_.exprs[expr.args[arg_count(expr) - 1]].dtype;
@@ -252,6 +409,13 @@ class Interpreter {
     });
   }
 
+  Number position(const Expr& expr) {
+    const int64_t at = eval(expr.args[0]).i, count = eval(expr.args[1]).i;
+    if (at >= -count && at < count) return {0, at < 0 ? at + count : at};
+    throw Error(Code::invalid_argument, fmt::format("Element {} of buffer {} is outside of [-{}, {}).", at,
+                                                    kernel_.buffers[expr.target].name, count, count));
+  }
+
   Number cast(const Expr& expr) {
     const Number value = eval(expr.args[0]);
     return reference::with_compute_type(kernel_.exprs[expr.args[0]].dtype,
@@ -261,18 +425,26 @@ class Interpreter {
   Number read(Id id) {
     const Stage& stage = kernel_.stages[id];
     if (stage.storage == Storage::inlined && kernel_.scheduled()) return eval(stage.value);
-    const auto found = held_[id].numbers.find(point(stage));
-    if (found == held_[id].numbers.end() && stage.kind != StageKind::reduce) {
+    const Point at = point(stage);
+    const bool shared = stage.storage == Storage::shared;
+    const bool is_sum = stage.kind == StageKind::reduce && !shared;
+    auto found = held(id).numbers.find(at);
+    bool is_there = is_sum || found != held(id).numbers.end();
+    if (!is_there && shared) {
+      found = shared_[id].numbers.find(at);
+      is_there = found != shared_[id].numbers.end();
+    }
+    if (!is_there) {
       throw Error(Code::invalid_argument,
                   fmt::format("Stage {} is read where it does not hold this point.", stage.name));
     }
     if (stage.kind == StageKind::value) return found->second;
+    const Number added = is_sum ? total(id, at) : found->second;
     int64_t count = 1;
     for (const Id axis : stage.reduce_axes) count *= sizes_.of(kernel_.axes[axis].extent);
     return reference::with_compute_type(stage.dtype, [&](auto t) {
       using T = decltype(t);
-      const T sum = found == held_[id].numbers.end() ? initial<T>(stage) : get<T>(found->second);
-      return as_element(stage.dtype, reference::reduce_finish<T>(stage.op, sum, count));
+      return as_element(stage.dtype, reference::reduce_finish<T>(stage.op, get<T>(added), count));
     });
   }
 
@@ -281,7 +453,13 @@ class Interpreter {
   std::span<void* const> buffers_;
   Places places_;
   std::vector<std::pair<int64_t, int64_t>> ranges_;  // by axis: what the loops around left
-  std::vector<Held> held_;
+  std::array<int64_t, 2> group_;                     // work-items of a group
+  std::array<int64_t, 2> at_{};                      // the work-item that runs
+  std::vector<const Node*> around_;                  // loops of work-items that all of the group is in
+  bool in_groups_ = false;
+  std::vector<Held> held_;  // of each work-item, by stage
+  std::vector<Held> shared_;
+  std::vector<std::tuple<Id, Point, Number>> written_;  // into shared storage, since the last barrier
   std::vector<std::unordered_set<int64_t>> stored_;
   std::vector<std::optional<Number>> memo_;
 };

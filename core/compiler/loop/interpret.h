@@ -2,7 +2,9 @@
 // primitives/reference. A result of f32 is rounded once per op; reductions of floats accumulate in double.
 //
 // A scheduled kernel runs loop by loop as its text says, and a stage in registers holds one number: so a schedule that
-// reads what is not there yet, or not there any more, is an error and not a lucky number.
+// reads what is not there yet, or not there any more, is an error and not a lucky number. Between two barriers the
+// work-items of a group run one after another, the last one first, and none sees what another wrote into shared
+// storage.
 #pragma once
 
 #include <cstdint>

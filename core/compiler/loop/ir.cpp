@@ -131,6 +131,11 @@ Id Kernel::cast(DType dtype, Id x) {
   return append(&exprs, expr);
 }
 
+Id Kernel::position(Id x, Id count, Id buffer) {
+  return append(&exprs,
+                Expr{.kind = ExprKind::position, .dtype = DType::i64, .target = buffer, .args = {x, count, kNone}});
+}
+
 Id Kernel::add_value(std::string stage_name, std::vector<Id> spatial, Id expr) {
   Stage stage;
   stage.name = std::move(stage_name);
@@ -167,11 +172,31 @@ Id Kernel::add_store(std::string stage_name, Id buffer, SymDim element, std::vec
   return append(&stages, std::move(stage));
 }
 
+namespace {
+
+void widen(const std::vector<Node>& nodes, std::array<int64_t, 2>* group) {
+  for (const Node& node : nodes) {
+    if (node.kind == LoopKind::work_items && (node.dim == 0 || node.dim == 1)) {
+      (*group)[static_cast<size_t>(node.dim)] = node.width;
+    }
+    widen(node.body, group);
+  }
+}
+
+}  // namespace
+
+std::array<int64_t, 2> group_of(const Kernel& kernel) {
+  std::array<int64_t, 2> group{1, 1};
+  widen(kernel.body, &group);
+  return group;
+}
+
 size_t arg_count(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::unary:
     case ExprKind::cast: return 1;
-    case ExprKind::binary: return 2;
+    case ExprKind::binary:
+    case ExprKind::position: return 2;
     case ExprKind::ternary: return 3;
     case ExprKind::load: return expr.args[0] == kNone ? 0 : 1;
     default: return 0;

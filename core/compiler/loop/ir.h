@@ -58,16 +58,18 @@ struct Buffer {
   bool output = false;  // written, never read; the others are read, never written
 };
 
-enum class ExprKind : uint8_t { constant, index, load, stage, unary, binary, ternary, cast };
+enum class ExprKind : uint8_t { constant, index, load, stage, unary, binary, ternary, cast, position };
 
 // An expression. Its dtype is that of its result; arguments of an op have one dtype, but for where's condition. f16 and
 // bf16 only load, store and cast: an op on them is an op on f32 between casts.
 struct Expr {
   ExprKind kind = ExprKind::constant;
   DType dtype = DType::none;
-  int32_t op = 0;                               // unary, binary, ternary: the row of scalar_ops.def
-  Id target = kNone;                            // load: the buffer; stage: the stage
-  SymDim index = 0;                             // load: the element; index: the number, as an i64
+  int32_t op = 0;     // unary, binary, ternary: the row of scalar_ops.def
+  Id target = kNone;  // load, position: the buffer; stage: the stage
+  SymDim index = 0;   // load: the element; index: the number, as an i64
+  // position: args[0], an i64 from buffer `target`, as a position among args[1] elements: a negative one counts from
+  // the end; one that is outside is a fault and gives 0.
   std::array<Id, 3> args{kNone, kNone, kNone};  // load: args[0] may be a bool; where it is false nothing is read: 0
   double a = 0, b = 0;                          // constant: a, of a floating dtype; unary: the row's parameters
   int64_t integer = 0;                          // constant of an integer dtype or bool; u64: its bits
@@ -79,7 +81,8 @@ enum class StageKind : uint8_t { value, reduce, store };
 //   inlined    nowhere: they are computed again where they are read (value stages alone)
 //   registers  in the loop that encloses the writer and all readers: they share the innermost loop
 //   row        in an array in the local memory of the item, over the loops that writer and readers do not share
-enum class Storage : uint8_t { inlined, registers, row };
+//   shared     in an array that the work-items of a group share, over all loops inside of the items loop
+enum class Storage : uint8_t { inlined, registers, row, shared };
 
 struct Stage {
   std::string name;
@@ -94,23 +97,34 @@ struct Stage {
   Storage storage = Storage::registers;
 };
 
-enum class LoopKind : uint8_t { items, serial, vector };
+enum class LoopKind : uint8_t { items, serial, vector, work_items };
 
-// A statement of the scheduled form: a loop, or, where `stage` is set, one step of a stage at the current point.
+// A statement of the scheduled form: a loop, or, where `stage` is set, one step of a stage at the current point, or a
+// barrier.
 //
 // A loop runs over the part of its axis that the loop around it on the same axis left (at first the whole axis), in
 // steps: `step` positions are left to the loops inside. A loop of step 1 is the innermost on its axis. A vector loop
 // takes as many positions at once as the dialect has lanes, `unroll` vectors in a row. The items loop is the outermost
 // loop, and the only one of its kind: its steps are the items of a launch.
+//
+// On a device of groups an item is a group. A loop of kind work_items deals its positions to `width` work-items along
+// dim 0 or 1 of the group: number w takes w, w + width and so on. All work-items run what no such loop along a dim is
+// around, and a store there is that of the first along the dim. A reduction over such a loop has one result, which all
+// work-items along its dim get after the loop. What a work-item wrote into shared storage is there for the others
+// behind the next barrier. A barrier, and a reduction over work-items, is for all of the group: a loop of work_items
+// around one has as many positions left as it has work-items, and so runs once.
 struct Node {
   Id axis = kNone;
   LoopKind kind = LoopKind::serial;
   int64_t step = 1;
   int64_t unroll = 1;
+  int64_t width = 1;  // of a loop of work_items: a power of two
+  int64_t dim = 0;
   std::vector<Node> body;
   Id stage = kNone;
+  bool is_barrier = false;
 
-  bool is_loop() const { return stage == kNone; }
+  bool is_loop() const { return stage == kNone && !is_barrier; }
 };
 
 struct Kernel {
@@ -149,11 +163,15 @@ struct Kernel {
   Id binary(std::string_view op, Id x, Id y);
   Id ternary(std::string_view op, Id x, Id y, Id z);
   Id cast(DType dtype, Id x);
+  Id position(Id x, Id count, Id buffer);
 
   Id add_value(std::string stage_name, std::vector<Id> spatial, Id expr);
   Id add_reduce(std::string stage_name, std::string_view op, std::vector<Id> spatial, std::vector<Id> over, Id expr);
   Id add_store(std::string stage_name, Id buffer, SymDim element, std::vector<Id> spatial, Id expr);
 };
+
+// The work-items of a group of a scheduled kernel along each dim; {1, 1} where it has no such loops.
+std::array<int64_t, 2> group_of(const Kernel& kernel);
 
 // How many arguments an expression of this kind has (a load: its condition, if it has one).
 size_t arg_count(const Expr& expr);

@@ -148,7 +148,7 @@ class LineReader {
       expect("]");
       return kernel_.load(place.first, place.second, where);
     }
-    if (rest_.substr(word.size()).starts_with("(")) return call(name());
+    if (rest_.substr(word.size()).starts_with("(")) return word == "position" ? position() : call(name());
     return kernel_.read(find(kernel_.stages, "stage"));
   }
 
@@ -173,6 +173,18 @@ class LineReader {
     const auto [end, error] = std::from_chars(begin.data(), begin.data() + length, integer);
     if (error != std::errc() || end != begin.data() + length) wrong("an integer is expected before the dtype");
     return kernel_.constant_integer(type, integer);
+  }
+
+  Id position() {
+    name();
+    expect("(");
+    const Id x = expression();
+    expect(",");
+    const Id count = expression();
+    expect(",");
+    const Id buffer = find(kernel_.buffers, "buffer");
+    expect(")");
+    return kernel_.position(x, count, buffer);
   }
 
   Id call(std::string_view op) {
@@ -267,8 +279,8 @@ class KernelReader {
     }
     if (reader.take("inlined")) stage.storage = Storage::inlined;
     if (reader.take("in")) {
-      reader.expect("row");
-      stage.storage = Storage::row;
+      stage.storage = reader.take("shared") ? Storage::shared : Storage::row;
+      if (stage.storage == Storage::row) reader.expect("row");
     }
     stage.axes = reader.axes("at");
     stage.reduce_axes = reader.axes("over");
@@ -284,11 +296,17 @@ class KernelReader {
     Node node;
     const bool items = reader.take("items");
     const bool serial = !items && reader.take("serial");
-    if (items || serial || reader.take("vector")) {
+    const bool work_items = !items && !serial && reader.take("work_items");
+    if (items || serial || work_items || reader.take("vector")) {
       node.kind = items ? LoopKind::items : serial ? LoopKind::serial : LoopKind::vector;
+      if (work_items) node.kind = LoopKind::work_items;
       node.axis = reader.find(kernel_.axes, "axis");
       if (reader.take("step")) node.step = reader.number();
       if (reader.take("unroll")) node.unroll = reader.number();
+      if (reader.take("width")) node.width = reader.number();
+      if (reader.take("dim")) node.dim = reader.number();
+    } else if (reader.take("barrier")) {
+      node.is_barrier = true;
     } else {
       node.stage = reader.find(kernel_.stages, "stage");
     }

@@ -39,12 +39,13 @@ void Places::walk(const std::vector<Node>& nodes, std::vector<const Node*>* arou
       around->pop_back();
       continue;
     }
+    if (node.is_barrier) continue;
     const std::vector<Id>& reduced = kernel_.stages[node.stage].reduce_axes;
     size_t result = around->size();
     for (size_t i = around->size(); i-- > 0;) {
       if (std::find(reduced.begin(), reduced.end(), (*around)[i]->axis) != reduced.end()) result = i;
     }
-    places_[node.stage].push_back({count_++, *around, result, result});
+    places_[node.stage].push_back({node.stage, count_++, *around, result, result});
   }
 }
 
@@ -87,12 +88,30 @@ std::vector<Id> Places::starting(const Node& loop, size_t depth) const {
       result.insert(result.end(), inside.begin(), inside.end());
       continue;
     }
+    if (node.is_barrier) continue;
     const Stage& stage = kernel_.stages[node.stage];
     if (stage.kind != StageKind::reduce) continue;
     const Place& place = places_[node.stage].front();
     if ((adds_in_one_number(node.stage) ? place.result : place.level) == depth) result.push_back(node.stage);
   }
   return result;
+}
+
+bool Places::adds_across(Id stage) const {
+  const Place& place = places_[stage].front();
+  return std::any_of(place.loops.begin() + static_cast<ptrdiff_t>(place.result), place.loops.end(),
+                     [](const Node* loop) { return loop->kind == LoopKind::work_items; });
+}
+
+bool Places::ends_together(const Node& loop, size_t depth) const {
+  const std::vector<Id> ends = starting(loop, depth);
+  return std::any_of(ends.begin(), ends.end(), [&](Id stage) { return adds_across(stage); });
+}
+
+bool Places::runs_together(const Node& loop, size_t depth) const {
+  return std::any_of(loop.body.begin(), loop.body.end(), [&](const Node& node) {
+    return node.is_barrier || (node.is_loop() && (ends_together(node, depth + 1) || runs_together(node, depth + 1)));
+  });
 }
 
 }  // namespace tenon::compiler

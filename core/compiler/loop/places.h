@@ -12,6 +12,7 @@ namespace tenon::compiler {
 // readers share the first `level` of its loops, which are no more than `result`. So in the body of loops[level - 1] a
 // row of its numbers lives.
 struct Place {
+  Id stage = kNone;
   size_t number = 0;  // in the order of the text
   std::vector<const Node*> loops;
   size_t result = 0;
@@ -33,6 +34,12 @@ class Places {
   // The reductions that begin where `loop` stands, in a body at `depth`: with the outermost loop that they reduce over,
   // and those that add up in a row with the outermost loop that their row spans.
   std::vector<Id> starting(const Node& loop, size_t depth) const;
+  // Whether work-items add up a reduction together: a loop that it reduces over is one of work_items.
+  bool adds_across(Id stage) const;
+  // Whether a reduction over work-items is whole behind `loop`, in a body at `depth`.
+  bool ends_together(const Node& loop, size_t depth) const;
+  // Whether all of the group goes through the loop step by step, since a barrier or such a reduction is inside.
+  bool runs_together(const Node& loop, size_t depth) const;
 
  private:
   void walk(const std::vector<Node>& nodes, std::vector<const Node*>* around);

@@ -95,6 +95,10 @@ class KernelWriter {
         return fmt::format("{}[{}{}]", kernel_.buffers[expr.target].name, size_(expr.index), where);
       }
       case ExprKind::stage: return kernel_.stages[expr.target].name;
+      case ExprKind::position: {
+        const std::string& buffer = kernel_.buffers[expr.target].name;
+        return fmt::format("position({}, {}, {})", text(expr.args[0]), text(expr.args[1]), buffer);
+      }
       case ExprKind::cast: return fmt::format("{}({})", dtype_name(expr.dtype), text(expr.args[0]));
       default: break;
     }
@@ -128,22 +132,25 @@ class KernelWriter {
       text_ += fmt::format("value {}", dtype_name(stage.dtype));
     }
     if (stage.storage == Storage::row) text_ += " in row";
+    if (stage.storage == Storage::shared) text_ += " in shared";
     if (stage.storage == Storage::inlined) text_ += " inlined";
     text_ += names("at", stage.axes) + names("over", stage.reduce_axes);
     text_ += fmt::format(": {}\n", text(stage.value));
   }
 
   void write(const std::vector<Node>& nodes, size_t depth) {
-    constexpr const char* kinds[] = {"items", "serial", "vector"};
+    constexpr const char* kinds[] = {"items", "serial", "vector", "work_items"};
     for (const Node& node : nodes) {
       text_.append(2 * depth, ' ');
       if (!node.is_loop()) {
-        text_ += fmt::format("{}\n", kernel_.stages[node.stage].name);
+        text_ += fmt::format("{}\n", node.is_barrier ? "barrier" : kernel_.stages[node.stage].name);
         continue;
       }
       text_ += fmt::format("{} {}", kinds[static_cast<size_t>(node.kind)], kernel_.axes[node.axis].name);
       if (node.step != 1) text_ += fmt::format(" step {}", node.step);
       if (node.unroll != 1) text_ += fmt::format(" unroll {}", node.unroll);
+      if (node.width != 1) text_ += fmt::format(" width {}", node.width);
+      if (node.dim != 0) text_ += fmt::format(" dim {}", node.dim);
       text_ += '\n';
       write(node.body, depth + 1);
     }

@@ -56,7 +56,7 @@ class Verifier {
       wrong("A {} is named '{}', but a name has 1 to 64 letters, digits and underscores, and no digit first.", what,
             given);
     }
-    for (const char* word : {"if", "min", "max", "broadcast", "ceil_div", "at", "over", "inf", "nan"}) {
+    for (const char* word : {"if", "min", "max", "broadcast", "ceil_div", "at", "over", "inf", "nan", "barrier"}) {
       if (given == word) wrong("A {} is named '{}', a word of the loop IR.", what, given);
     }
     if (!names_.insert(given).second) wrong("Two things are named '{}'.", given);
@@ -149,6 +149,13 @@ class Verifier {
       case ExprKind::unary:
       case ExprKind::binary:
       case ExprKind::ternary: op(expr, id); break;
+      case ExprKind::position:
+        if (expr.target >= kernel_.buffers.size()) wrong("Expression {} is a position in buffer {}.", id, expr.target);
+        if (expr.dtype != DType::i64 || kernel_.exprs[expr.args[0]].dtype != DType::i64 ||
+            kernel_.exprs[expr.args[1]].dtype != DType::i64) {
+          wrong("Expression {}, a position, is not of i64.", id);
+        }
+        break;
       case ExprKind::index:
         if (expr.dtype != DType::i64) wrong("Expression {} is an index of dtype {}.", id, dtype_name(expr.dtype));
         break;
@@ -270,10 +277,12 @@ class Verifier {
     shape(kernel_.body[0], {});
     const Places places(kernel_);
     for (size_t id = 0; id < kernel_.stages.size(); ++id) place(places, static_cast<Id>(id));
+    if (in_groups_) together(places, kernel_.body[0], {});
   }
 
   // Each loop by itself.
   void shape(const Node& node, const std::vector<const Node*>& around) {
+    if (node.is_barrier) return;
     if (!node.is_loop()) {
       if (node.stage >= kernel_.stages.size()) wrong("The loops run a stage that the kernel has not.");
       return;
@@ -287,7 +296,11 @@ class Verifier {
     }
     if (node.kind == LoopKind::vector && node.step != 1) wrong("The vector loop over {} has step {}.", axis, node.step);
     if (node.kind != LoopKind::vector && node.unroll != 1) wrong("The loop over {} is unrolled, but no vector.", axis);
+    work_items(node, axis);
     for (const Node* outer : around) {
+      if (outer->kind == LoopKind::work_items && node.kind == LoopKind::work_items && outer->dim == node.dim) {
+        wrong("The loop of work_items over {} along dim {} is inside of another along it.", axis, node.dim);
+      }
       if (outer->kind == LoopKind::vector && node.kind == LoopKind::vector) {
         wrong("The vector loop over {} is inside of another.", axis);
       }
@@ -298,6 +311,83 @@ class Verifier {
     std::vector<const Node*> inside = around;
     inside.push_back(&node);
     for (const Node& inner : node.body) shape(inner, inside);
+  }
+
+  void work_items(const Node& node, const std::string& axis) {
+    if (node.kind != LoopKind::work_items) {
+      if (node.width != 1 || node.dim != 0) wrong("The loop over {} has a width, but is none of work_items.", axis);
+      if (node.kind == LoopKind::vector) has_vectors_ = true;
+    } else {
+      if (node.step != 1) wrong("The loop of work_items over {} has step {}.", axis, node.step);
+      if (node.dim != 0 && node.dim != 1)
+        wrong("The loop over {} is along dim {}; a group has 0 and 1.", axis, node.dim);
+      if (node.width < 1 || node.width > 1024 || (node.width & (node.width - 1)) != 0) {
+        wrong("The loop over {} has width {}, which must be a power of two from 1 to 1024.", axis, node.width);
+      }
+      int64_t& width = widths_[static_cast<size_t>(node.dim)];
+      if (width != 0 && width != node.width) {
+        wrong("The loop over {} has width {}, but the group has {} along dim {}.", axis, node.width, width, node.dim);
+      }
+      width = node.width;
+      in_groups_ = true;
+    }
+    if (in_groups_ && has_vectors_) wrong("Kernel {} has loops of work_items and vector loops.", kernel_.name);
+  }
+
+  // Whether all of the group comes to each barrier, and to the end of each reduction over work-items.
+  void together(const Places& places, const Node& loop, std::vector<const Node*> around) {
+    if (loop.kind == LoopKind::work_items && places.runs_together(loop, around.size())) {
+      int64_t left = 0;
+      for (const Node* outer : around) {
+        if (outer->axis == loop.axis) left = outer->step;
+      }
+      if (left != loop.width) {
+        wrong(
+            "The loop over {} is around a barrier or a reduction over work-items, so it must have {} positions left, "
+            "not {}.",
+            kernel_.axes[loop.axis].name, loop.width, left == 0 ? "all" : std::to_string(left));
+      }
+    }
+    around.push_back(&loop);
+    for (const Node& node : loop.body) {
+      if (node.is_loop()) together(places, node, around);
+    }
+  }
+
+  // Whether the work-item that wrote a number of `source` is the one that reads it: each loop of work_items around the
+  // one has its like around the other, over the same positions.
+  bool same_work_items(const Place& written, const Place& place) const {
+    const auto dealt = [](const std::vector<const Node*>& loops, size_t count, int64_t dim) {
+      std::vector<std::array<int64_t, 3>> result;  // the loops over the axis of the dim's loop
+      for (size_t i = 0; i < count; ++i) {
+        if (loops[i]->kind != LoopKind::work_items || loops[i]->dim != dim) continue;
+        for (size_t k = 0; k <= i; ++k) {
+          if (loops[k]->axis == loops[i]->axis) result.push_back({loops[k]->axis, loops[k]->step, loops[k]->width});
+        }
+      }
+      return result;
+    };
+    for (const int64_t dim : {0, 1}) {
+      if (widths_[static_cast<size_t>(dim)] <= 1) continue;
+      const auto writers = dealt(written.loops, written.result, dim);
+      if (writers.empty() || writers != dealt(place.loops, place.loops.size(), dim)) return false;
+    }
+    return true;
+  }
+
+  // Whether a barrier stands between the loops of the one and those of the other, in the body that both are in.
+  bool has_barrier_between(const Place& written, const Place& place, size_t shared) const {
+    const std::vector<Node>& body = shared == 0 ? kernel_.body : written.loops[shared - 1]->body;
+    const auto holds = [&](const Node& node, const Place& each, Id stage) {
+      return shared < each.loops.size() ? &node == each.loops[shared] : !node.is_barrier && node.stage == stage;
+    };
+    bool inside = false;
+    for (const Node& node : body) {
+      if (inside && node.is_barrier) return true;
+      if (holds(node, place, place.stage)) return false;
+      if (holds(node, written, written.stage)) inside = true;
+    }
+    return false;
   }
 
   void place(const Places& places, Id id) {
@@ -336,6 +426,14 @@ class Verifier {
         }
       }
     }
+    if (in_groups_ && stage.storage == Storage::row)
+      wrong("Stage {} is in a row, but the kernel has groups.", stage.name);
+    if (!in_groups_ && stage.storage == Storage::shared) {
+      wrong("Stage {} is in shared storage, but the kernel has no loop of work_items.", stage.name);
+    }
+    if (in_groups_ && stage.kind == StageKind::reduce && !places.adds_in_one_number(id)) {
+      wrong("Stage {} does not add up in one number, in a kernel of groups.", stage.name);
+    }
     for (const Id read : places.reads(id)) order(places, id, place, read);
   }
 
@@ -361,12 +459,20 @@ class Verifier {
       wrong("Stage {} reads stage {}, which is in registers, outside of the loop over {} that computes it.", stage.name,
             source.name, kernel_.axes[written.loops[shared]->axis].name);
     }
+    if (source.storage == Storage::shared && !same_work_items(written, place) &&
+        !has_barrier_between(written, place, shared)) {
+      wrong("Stage {} reads stage {}, which other work-items wrote, and no barrier is between.", stage.name,
+            source.name);
+    }
   }
 
   const Kernel& kernel_;
   SizeWriter size_;
   std::set<std::string> names_;
   std::set<uint32_t> sizes_;
+  bool in_groups_ = false;
+  bool has_vectors_ = false;
+  std::array<int64_t, 2> widths_{};  // of the group; 0: no loop along the dim
 };
 
 }  // namespace

@@ -15,4 +15,19 @@ namespace tenon::compiler {
 // Errors: what verify() refuses.
 Status schedule_for_cpu(Kernel* kernel);
 
+// What a group of a device may have.
+struct GroupLimits {
+  uint32_t work_items = 256;
+  int64_t shared_bytes = 16384;
+};
+
+// Loops for a device of groups of work-items, of a kernel without loops. Work-items along dim 0 take the axis along
+// which most memory is contiguous. An item is a block of a flat loop, a row or, where rows are short, several along
+// dim 1, or some columns, whose rows work-items along dim 1 take. A reduction is added up by all that take its axis:
+// number w adds w, w + 256 and so on, and then the sums are added up pairwise; so its order depends on the kernel alone
+// on all devices that have groups of 256. What is not cheap and read again stays in shared memory.
+//
+// Errors: what verify() refuses; unsupported where shared memory is too short for a reduction that several loops read.
+Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits = {});
+
 }  // namespace tenon::compiler

@@ -2,11 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <limits>
-
 #include "providers/cpu/modules/source.h"
-#include "providers/cpu/modules/store.h"
 #include "providers/cpu/threads/clock.h"
+#include "sdk/provider/modules/source.h"
+#include "sdk/provider/modules/store.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -29,26 +28,11 @@ ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_i
   if (index != 0) return fail(host, error, EP_STATUS_NOT_FOUND, "cpu compiles one dialect; there is no %u.", index);
   const Toolchain& tools = compiler_of(device).toolchain();
   if (!tools.sentence.empty()) return fail_text(host, error, EP_STATUS_NOT_FOUND, tools.sentence, tools.remedy);
-  ep_dialect_info info{};
-  info.dialect = EP_DIALECT_C;
+  ep_dialect_info info = c_dialect();
   info.compiler = to_ep_string(tools.name);
-  info.features =
-      EP_DIALECT_FEATURE_F64 | EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_STORE_8 | EP_DIALECT_FEATURE_STORE_16;
-  info.vector_bytes = compiler_of(device).vector_bytes();
-  info.group_items = 1;
-  info.greatest_buffers = most_buffers;
-  for (int axis = 0; axis < 3; ++axis) {
-    info.group_dims[axis] = 1;
-    info.groups[axis] = axis == 0 ? uint64_t{std::numeric_limits<int64_t>::max()} : 1;
-  }
-  info.shared_bytes = most_local_bytes;
-  info.parameter_bytes = most_parameter_bytes;
+  info.vector_bytes = compiler_of(device).target();
   fill(out_info, info);
   return EP_STATUS_OK;
-}
-
-void diagnose(const ep_module_desc& desc, const std::string& output) {
-  if (desc.diagnose != nullptr && !output.empty()) desc.diagnose(desc.context, to_ep_string(output));
 }
 
 // Compiles `source`, or finds what was kept of it.
@@ -59,8 +43,8 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
   std::string why;
   std::string everything;
   if (tools.sentence.empty()) {
-    everything = fmt::format("{}\n{}\n{}\n{}", tools.name, tools.identity, compiler_of(device).vector_bytes(), source);
-    const std::string kept = kept_library(host, everything);
+    everything = compiler_of(device).everything_of(source);
+    const std::string kept = kept_binary(host, everything);
     if (!kept.empty()) *out_library = Library::load(kept, &why);
     *out_bytes = kept.size();
     if (*out_library != nullptr) {
@@ -71,22 +55,18 @@ ep_status load(ep_device* device, const ep_module_desc& desc, const std::string&
   const int64_t begin = now();
   Compiled compiled = compiler_of(device).compile(source);
   diagnose(desc, compiled.output);
-  if (compiled.status == EP_STATUS_INVALID_ARGUMENT) {
-    return fail_text(
-        host, error, compiled.status,
-        fmt::format("The compiler ({}) refuses the module '{}': {}.", tools.name, shown(desc.name), compiled.sentence));
-  }
+  if (compiled.status == EP_STATUS_INVALID_ARGUMENT) return refuse_text(host, desc, tools.name, compiled.output, error);
   if (compiled.status != EP_STATUS_OK)
     return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
-  *out_library = Library::load(compiled.library, &why);
-  *out_bytes = compiled.library.size();
+  *out_library = Library::load(compiled.binary, &why);
+  *out_bytes = compiled.binary.size();
   if (*out_library == nullptr) {
     return fail_text(host, error, EP_STATUS_UNSUPPORTED,
                      fmt::format("The compiled module '{}' cannot be loaded: {}.", shown(desc.name), why));
   }
   log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s in %.1f ms", shown(desc.name).c_str(),
            tools.name.c_str(), static_cast<double>(now() - begin) * 1e-6);
-  keep_library(host, everything, compiled.library);
+  keep_binary(host, everything, compiled.binary);
   return EP_STATUS_OK;
 }
 
@@ -106,7 +86,7 @@ std::unique_ptr<ep_kernel> kernel_of(const ep_device& device, const Library& lib
 ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module** out_module, ep_module_info* out_info,
                         ep_error** error) {
   const ep_host* host = device->host;
-  if (const ep_status status = check_module(host, *desc, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = check_module(host, *desc, c_dialect(), error); status != EP_STATUS_OK) return status;
   const std::string source = source_of(*desc);
   std::unique_ptr<Library> library;
   uint64_t bytes = 0;

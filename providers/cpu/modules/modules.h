@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "providers/cpu/device.h"
-#include "providers/cpu/modules/compiler.h"
+#include "providers/cpu/modules/c_compiler.h"
 #include "providers/cpu/modules/library.h"
 
 // An entry of a module, with the memory that its launches share. Threads: several may launch it at once.
@@ -41,7 +41,7 @@ namespace tenon::provider::cpu {
 struct OpenDevice : ep_device {
   OpenDevice(const ep_host* from, SimdLevel level, int32_t most_threads);
 
-  Compiler compiler;
+  CCompiler compiler;
 };
 
 // Fills the slots of kernel modules.

@@ -7,10 +7,10 @@
 
 namespace tenon::provider::cpu {
 
-// The limits that dialect_info states.
-inline constexpr uint32_t most_buffers = 256;
-inline constexpr uint64_t most_parameter_bytes = 65536;
-inline constexpr uint64_t most_local_bytes = uint64_t{4} << 20;
+inline constexpr uint32_t most_buffers = 256;  // of an entry
+
+// What dialect_info says, without compiler and vector_bytes.
+ep_dialect_info c_dialect();
 
 // What EP_FAULT_PARAMETER declares. The first fault that any thread raises is kept.
 struct FaultSink {
@@ -21,13 +21,6 @@ struct FaultSink {
   int64_t value = 0;
   int64_t limit = 0;
 };
-
-// Why `desc` cannot be compiled here: INVALID_ARGUMENT for what no description may say, UNSUPPORTED for what is beyond
-// this device. OK: nothing is wrong.
-ep_status check_module(const ep_host* host, const ep_module_desc& desc, ep_error** error);
-
-// `text` for a message: at most 64 characters, and none that is not printed.
-std::string shown(ep_string text);
 
 // The whole text. Its own lines count from 1 in messages, in a file called "kernel".
 std::string source_of(const ep_module_desc& desc);

@@ -27,11 +27,14 @@ namespace tenon::provider::opencl {
   X(clRetainMemObject)            \
   X(clReleaseMemObject)           \
   X(clCreateProgramWithSource)    \
+  X(clCreateProgramWithBinary)    \
   X(clBuildProgram)               \
   X(clGetProgramBuildInfo)        \
+  X(clGetProgramInfo)             \
   X(clReleaseProgram)             \
   X(clCreateKernel)               \
   X(clSetKernelArg)               \
+  X(clGetKernelWorkGroupInfo)     \
   X(clReleaseKernel)              \
   X(clEnqueueNDRangeKernel)       \
   X(clEnqueueReadBuffer)          \

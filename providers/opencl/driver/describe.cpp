@@ -74,6 +74,8 @@ PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id ha
       fmt::format("{}, {}, {}, driver {}, platform {}", device.name, text_of(api, handle, CL_DEVICE_VENDOR), version,
                   text_of(api, handle, CL_DRIVER_VERSION), platform_version);
   device.version = version_of(version);
+  device.compiler = fmt::format("{}, driver {}", text_of(api, handle, CL_DEVICE_OPENCL_C_VERSION),
+                                text_of(api, handle, CL_DRIVER_VERSION));
   device.type = value_of<cl_device_type>(api, handle, CL_DEVICE_TYPE);
   device.available = value_of<cl_bool>(api, handle, CL_DEVICE_AVAILABLE) != 0;
   device.compiles = value_of<cl_bool>(api, handle, CL_DEVICE_COMPILER_AVAILABLE) != 0;
@@ -83,6 +85,12 @@ PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id ha
                            CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   device.keeps_denormals = (value_of<cl_device_fp_config>(api, handle, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM) != 0;
   device.f64 = value_of<cl_device_fp_config>(api, handle, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
+  device.f16 = has(extensions, "cl_khr_fp16");
+  size_t dims[16] = {};
+  if (api.clGetDeviceInfo(handle, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof dims, dims, nullptr) == CL_SUCCESS) {
+    std::copy(dims, dims + 3, device.group_dims);
+  }
+  device.local_memory = value_of<cl_ulong>(api, handle, CL_DEVICE_LOCAL_MEM_SIZE);
   device.work_group = value_of<size_t>(api, handle, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   device.parameter_bytes = value_of<size_t>(api, handle, CL_DEVICE_MAX_PARAMETER_SIZE);
   device.memory = value_of<cl_ulong>(api, handle, CL_DEVICE_GLOBAL_MEM_SIZE);

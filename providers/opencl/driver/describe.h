@@ -12,6 +12,7 @@ struct PhysicalDevice {
   cl_device_id handle = nullptr;
   std::string name;
   std::string fingerprint;
+  std::string compiler;  // for people
   std::string unusable;  // empty: usable
   std::string remedy;
 
@@ -24,9 +25,12 @@ struct PhysicalDevice {
   bool unified_memory = false;
   bool exact_division = false;  // f32 quotients and roots are rounded to nearest on demand
   bool f64 = false;
-  bool keeps_denormals = false;     // of f32; f64 always does
-  uint64_t work_group = 256;        // most work-items of a group
-  uint64_t parameter_bytes = 1024;  // most bytes of the arguments of a kernel
+  bool keeps_denormals = false;          // of f32; f64 always does
+  bool f16 = false;                      // arithmetic on half
+  uint64_t work_group = 256;             // most work-items of a group
+  uint64_t group_dims[3] = {256, 1, 1};  // most work-items of a group along each axis
+  uint64_t local_memory = 0;             // bytes that a group may share
+  uint64_t parameter_bytes = 1024;       // most bytes of the arguments of a kernel
   uint64_t memory = 0;
   uint64_t largest_allocation = 0;
   uint32_t units = 0;

@@ -1,9 +1,12 @@
 // A slot for the fault of one launch. The first work-item that meets bad data takes it. Mirrors FaultLog::Slot of
-// queue/fault_log.h.
+// queue/fault_log.h. The kernels of programs leave limit and operand to the host.
 struct ep_fault_slot {
   volatile uint taken;
   int code;
   long value;
+  long limit;
+  int operand;
+  int reserved;
 };
 
 static inline void report_fault(global struct ep_fault_slot* slots, uint slot, int code, long value) {

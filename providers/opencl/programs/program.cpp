@@ -86,10 +86,7 @@ Refusal Programs::compile(const std::string& text, const std::string& options, s
                             result);
   }
   auto program = std::make_shared<Program>(context_, handle);
-  std::string all = options;
-  if (context_->physical.exact_division) all += " -cl-fp32-correctly-rounded-divide-sqrt";
-  if (context_->physical.f64) all += " -DEP_HAS_FLOAT64";
-  if (!build_options_.empty()) all.append(" ").append(build_options_);
+  const std::string all = options + this->options();
   result = api.clBuildProgram(handle, 1, &context_->physical.handle, all.c_str(), nullptr, nullptr);
   if (result != CL_SUCCESS) {
     return Refusal::failure(status_of(result), "%s.cl does not compile (%s): %s", text.c_str(), result_name(result),
@@ -97,6 +94,14 @@ Refusal Programs::compile(const std::string& text, const std::string& options, s
   }
   *out_program = std::move(program);
   return {};
+}
+
+std::string Programs::options() const {
+  std::string all;
+  if (context_->physical.exact_division) all += " -cl-fp32-correctly-rounded-divide-sqrt";
+  if (context_->physical.f64) all += " -DEP_HAS_FLOAT64";
+  if (!build_options_.empty()) all.append(" ").append(build_options_);
+  return all;
 }
 
 std::string Programs::log_of(cl_program program) const {

@@ -36,6 +36,7 @@ class Program {
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
+  cl_program handle() const { return handle_; }
   Refusal kernel(const std::string& name, std::shared_ptr<Kernel>* out_kernel);
   // True if somebody outside holds a kernel of the program.
   bool in_use() const;
@@ -57,6 +58,10 @@ class Programs {
   // compile is a failure with the first lines of the compiler's log, not a refusal.
   Refusal get(const std::string& text, const std::string& options, const std::string& name,
               std::shared_ptr<Kernel>* out_kernel);
+  // What the compiler of the driver is told for every text.
+  std::string options() const;
+  // What it said of `program`.
+  std::string log_of(cl_program program) const;
   // Drops the programs that no primitive holds.
   void trim();
 
@@ -67,7 +72,6 @@ class Programs {
   };
 
   Refusal compile(const std::string& text, const std::string& options, std::shared_ptr<Program>* out_program);
-  std::string log_of(cl_program program) const;
 
   std::shared_ptr<Context> context_;
   std::string build_options_;

@@ -100,21 +100,28 @@ ep_status CommandQueue::download(void* dst, cl_mem src, uint64_t offset, uint64_
 
 ep_status CommandQueue::launch_bytes(const Dispatch& dispatch, std::initializer_list<cl_mem> buffers,
                                      const void* parameters, uint64_t size, ep_error** error) {
+  constexpr size_t most_buffers = 10;
+  Argument arguments[most_buffers + 1];
+  size_t count = 0;
+  for (const cl_mem& buffer : buffers) arguments[count++] = {sizeof buffer, &buffer};
+  arguments[count++] = {size, parameters};
+  const size_t global[3] = {dispatch.groups * dispatch.group_size, 1, 1};
+  return launch_grid(*dispatch.kernel, {arguments, count}, global, {dispatch.group_size, 1, 1}, error);
+}
+
+ep_status CommandQueue::launch_grid(const Kernel& kernel, std::span<const Argument> arguments,
+                                    const size_t (&global)[3], const size_t (&local)[3], ep_error** error) {
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
   const Api& api = context_->api;
-  const size_t global = dispatch.groups * dispatch.group_size;
-  const size_t local = dispatch.group_size;
   // A cl_kernel holds its arguments, and two streams may launch one primitive: setting and enqueueing are one step.
-  std::lock_guard lock(dispatch.kernel->mutex());
-  cl_kernel kernel = dispatch.kernel->handle();
-  cl_uint number = 0;
-  for (const cl_mem& buffer : buffers) {
-    const cl_int result = api.clSetKernelArg(kernel, number++, sizeof buffer, &buffer);
+  std::lock_guard lock(kernel.mutex());
+  for (cl_uint number = 0; number < arguments.size(); ++number) {
+    const cl_int result = api.clSetKernelArg(kernel.handle(), number, arguments[number].size, arguments[number].value);
     if (result != CL_SUCCESS) return context_->failed(error, "clSetKernelArg", result);
   }
-  cl_int result = api.clSetKernelArg(kernel, number, size, parameters);
-  if (result != CL_SUCCESS) return context_->failed(error, "clSetKernelArg", result);
-  result = api.clEnqueueNDRangeKernel(handle_, kernel, 1, nullptr, &global, &local, 0, nullptr, nullptr);
+  const cl_uint axes = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
+  const cl_int result =
+      api.clEnqueueNDRangeKernel(handle_, kernel.handle(), axes, nullptr, global, local, 0, nullptr, nullptr);
   return context_->done(error, "clEnqueueNDRangeKernel", result);
 }
 

@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <span>
 
 #include "providers/opencl/programs/program.h"
 #include "providers/opencl/queue/fault_log.h"
@@ -34,6 +35,12 @@ class Point {
  private:
   std::shared_ptr<CommandQueue> queue_;
   cl_event event_;
+};
+
+// One argument of a kernel, as clSetKernelArg takes it.
+struct Argument {
+  size_t size;
+  const void* value;
 };
 
 // A kernel and its work: groups in x and y, and work-items of a group.
@@ -70,6 +77,10 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
     static_assert(sizeof(Parameters) + 8 * 10 <= least_parameter_bytes);
     return launch_bytes(dispatch, buffers, &parameters, sizeof parameters, error);
   }
+
+  // Enqueues a kernel on a grid of three axes.
+  ep_status launch_grid(const Kernel& kernel, std::span<const Argument> arguments, const size_t (&global)[3],
+                        const size_t (&local)[3], ep_error** error);
 
   ep_status record(std::shared_ptr<Point>* out_point, ep_error** error);
   // Work enqueued from now on waits for `point`, which may be of another queue.

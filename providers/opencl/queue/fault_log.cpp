@@ -67,7 +67,10 @@ void FaultLog::keep_faults_of(const Reading& reading) {
   for (size_t i = 0; i < reading.slots.size(); ++i) {
     const Slot& slot = reading.slots[i];
     const Watched& launch = reading.launches[i];
-    if (slot.taken != 0) faults_.push_back({launch.tag, slot.code, launch.operand, slot.value, launch.limit, 0});
+    if (slot.taken == 0) continue;
+    const bool own = launch.operand == of_kernel;
+    faults_.push_back(
+        {launch.tag, slot.code, own ? slot.operand : launch.operand, slot.value, own ? slot.limit : launch.limit, 0});
   }
 }
 

@@ -21,6 +21,9 @@ class FaultLog {
   FaultLog(const FaultLog&) = delete;
   FaultLog& operator=(const FaultLog&) = delete;
 
+  // In place of an operand: the kernel writes operand and limit into the slot.
+  static constexpr int32_t of_kernel = -1;
+
   // Takes a slot for the next launch. `operand` and `limit` are what a fault of the launch will say.
   ep_status watch(uint64_t tag, int32_t operand, int64_t limit, cl_mem* out_slots, uint32_t* out_slot,
                   ep_error** error);
@@ -37,6 +40,9 @@ class FaultLog {
     uint32_t taken;
     int32_t code;
     int64_t value;
+    int64_t limit;
+    int32_t operand;
+    int32_t reserved;
   };
   struct Watched {
     uint64_t tag;

@@ -72,6 +72,12 @@ void read_properties(const Api& api, VkPhysicalDevice handle, PhysicalFacts* fac
                        properties12.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   facts->keeps_denormals = properties12.shaderDenormPreserveFloat32 != 0 &&
                            properties12.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  constexpr VkSubgroupFeatureFlags wanted =
+      VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT |
+      VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_RELATIVE_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  facts->subgroup = properties11.subgroupSize;
+  facts->subgroups = (properties11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                     (properties11.subgroupSupportedOperations & wanted) == wanted;
   if (!has_pci) return;
   const int64_t place[4] = {pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction};
   std::copy(place, place + 4, facts->pci);
@@ -88,6 +94,8 @@ void read_features(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts
   api.vkGetPhysicalDeviceFeatures2(handle, &features);
   facts->features12.pNext = nullptr;
   facts->int64 = features.features.shaderInt64 != 0;
+  facts->int16 = features.features.shaderInt16 != 0;
+  facts->float64 = features.features.shaderFloat64 != 0;
   facts->storage16 = features11.storageBuffer16BitAccess != 0;
 }
 
@@ -196,6 +204,10 @@ PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& 
   if (!options.baseline) {
     device.features.narrow = device.facts.features12.storageBuffer8BitAccess != 0 && device.facts.storage16;
     device.features.int64 = device.facts.int64;
+    device.features.float64 = device.facts.float64;
+    device.features.float16 = device.facts.features12.shaderFloat16 != 0 && device.facts.storage16;
+    device.features.int8 = device.facts.features12.shaderInt8 != 0;
+    device.features.int16 = device.facts.int16;
   }
   return device;
 }

@@ -21,7 +21,11 @@ struct PhysicalFacts {
   uint64_t largest_allocation = 0;  // most bytes of a block, in granules: a limit of memories and of buffers
   int64_t pci[4]{-1, -1, -1, -1};   // domain, bus, device, function
   bool int64 = false;
+  bool int16 = false;
+  bool float64 = false;
   bool storage16 = false;
+  uint32_t subgroup = 0;                 // invocations of a subgroup
+  bool subgroups = false;                // compute shaders vote, shuffle and reduce in subgroups
   bool layered = false;                  // the driver has VK_KHR_portability_subset, which must then be enabled
   bool memory_fd = false;                // VK_KHR_external_memory_fd
   bool dma_buf = false;                  // VK_EXT_external_memory_dma_buf
@@ -42,6 +46,11 @@ inline constexpr uint32_t staging_pool = 1;
 struct Features {
   bool narrow = false;  // 8- and 16-bit storage: types of 1 and 2 bytes
   bool int64 = false;   // arithmetic on i64 and u64
+  // Of texts of the host alone; never of an application's device.
+  bool float16 = false;
+  bool float64 = false;
+  bool int8 = false;  // arithmetic, where 8-bit storage alone has loads and stores
+  bool int16 = false;
 };
 
 struct PhysicalDevice {

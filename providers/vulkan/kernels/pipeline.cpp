@@ -5,12 +5,6 @@
 #include "providers/vulkan/kernels/specialize.h"
 
 namespace tenon::provider::vulkan {
-namespace {
-
-constexpr uint32_t push_bytes = 128;  // the least limit of Vulkan devices
-
-}  // namespace
-
 Pipeline::~Pipeline() { context_->api.vkDestroyPipeline(context_->device, handle_, nullptr); }
 
 Pipelines::~Pipelines() {
@@ -36,12 +30,7 @@ Refusal Pipelines::failed(const char* call, VkResult result) {
   return Refusal::failure(status, "%s answered %s (%d)", call, result_name(result), static_cast<int>(result));
 }
 
-Refusal Pipelines::make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module) {
-  const std::span<const uint32_t> whole = module_words(name);
-  if (whole.empty()) return Refusal::failure(EP_STATUS_INTERNAL, "there is no such shader");
-  const PhysicalFacts& facts = context_->physical->facts;
-  const std::vector<uint32_t> words =
-      ask_of_floats(specialize(whole, constants), {facts.keeps_nan, facts.rounds_even, facts.keeps_denormals});
+Refusal Pipelines::make_module(std::span<const uint32_t> words, VkShaderModule* out_module) {
   VkShaderModuleCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   info.codeSize = words.size() * sizeof(uint32_t);
@@ -68,8 +57,8 @@ Refusal Pipelines::get(const std::string& module, const Constants& constants, st
 
 Refusal Pipelines::compile(const std::string& module, const Constants& constants,
                            std::shared_ptr<Pipeline>* out_pipeline) {
-  VkShaderModule code = VK_NULL_HANDLE;
-  if (const Refusal why = make_module(module, constants, &code)) return why;
+  const std::span<const uint32_t> whole = module_words(module);
+  if (whole.empty()) return Refusal::failure(EP_STATUS_INTERNAL, "there is no such shader");
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
   VkSpecializationInfo specialization{};
@@ -77,13 +66,22 @@ Refusal Pipelines::compile(const std::string& module, const Constants& constants
   specialization.pMapEntries = entries.data();
   specialization.dataSize = constants.size() * 4;
   specialization.pData = constants.data();
+  return make(specialize(whole, constants), &specialization, out_pipeline);
+}
+
+Refusal Pipelines::make(std::span<const uint32_t> words, const VkSpecializationInfo* constants,
+                        std::shared_ptr<Pipeline>* out_pipeline) {
+  const PhysicalFacts& facts = context_->physical->facts;
+  const FloatModes modes{facts.keeps_nan, facts.rounds_even, facts.keeps_denormals};
+  VkShaderModule code = VK_NULL_HANDLE;
+  if (const Refusal why = make_module(ask_of_floats({words.begin(), words.end()}, modes), &code)) return why;
   VkComputePipelineCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = code;
   info.stage.pName = "main";
-  info.stage.pSpecializationInfo = &specialization;
+  info.stage.pSpecializationInfo = constants;
   info.layout = layout_;
   if (wants_to_stop(context_->host)) {
     context_->api.vkDestroyShaderModule(context_->device, code, nullptr);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "sdk/provider/implementation.h"
 
 namespace tenon::provider::vulkan {
+
+inline constexpr uint32_t push_bytes = 128;  // of push constants: the least limit of Vulkan devices
 
 // Values of specialization constants: values[i] is constant i of the shader.
 using Constants = std::vector<uint32_t>;
@@ -45,6 +48,9 @@ class Pipelines {
   // Gets a pipeline and compiles it at the first call. A call for the same pipeline waits for its compilation; a call
   // for another pipeline does not. After a failure the next call tries again. Threads: any.
   Refusal get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline);
+  // A pipeline of its own for the SPIR-V `words`, whose entry is "main".
+  Refusal make(std::span<const uint32_t> words, const VkSpecializationInfo* constants,
+               std::shared_ptr<Pipeline>* out_pipeline);
   // Drops the pipelines that no primitive holds.
   void trim();
 
@@ -55,7 +61,7 @@ class Pipelines {
   };
 
   Refusal compile(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline);
-  Refusal make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module);
+  Refusal make_module(std::span<const uint32_t> words, VkShaderModule* out_module);
   Refusal failed(const char* call, VkResult result);
 
   std::shared_ptr<Context> context_;

@@ -10,7 +10,7 @@ CommandList::~CommandList() {
 }
 
 void CommandList::clear_faults() {
-  for (const FaultWatch& watch : watches) std::memset(watch.slot.host(), 0, 16);
+  for (const FaultWatch& watch : watches) std::memset(watch.slot.host(), 0, sizeof(FaultSlot));
 }
 
 uint64_t CommandList::device_bytes() const {

@@ -298,16 +298,14 @@ void CommandStream::collect_faults(const std::vector<FaultWatch>& watches, const
   const bool replay = batch.list != nullptr;
   uint64_t last = replay ? ~UINT64_C(0) : faulted_;
   for (const FaultWatch& watch : watches) {
-    struct {
-      uint32_t taken, code;
-      int64_t value;
-    } slot;
+    FaultSlot slot;
     std::memcpy(&slot, watch.slot.host(), sizeof slot);
     if (slot.taken == 0 || watch.recording == last) continue;
     last = watch.recording;
     const uint64_t tag = replay ? batch.tag : watch.tag;
     const uint64_t flags = replay ? EP_FAULT_FLAG_NODE(watch.recording) : 0;
-    faults_.push_back({tag, static_cast<int32_t>(slot.code), watch.operand, slot.value, 0, flags});
+    const int32_t operand = watch.operand == FaultWatch::of_kernel ? slot.operand : watch.operand;
+    faults_.push_back({tag, static_cast<int32_t>(slot.code), operand, slot.value, slot.limit, flags});
   }
   if (!replay) faulted_ = last;
 }
@@ -474,9 +472,9 @@ ep_status CommandStream::signal_semaphore(VkSemaphore semaphore, uint64_t value,
 ep_status CommandStream::Recording::watch_faults(uint64_t tag, int32_t operand, uint64_t* out_address,
                                                  ep_error** error) {
   StagedRange slot;
-  const ep_status status = stream_.stage(StagingKind::PARAMETERS, 16, 16, &slot, error);
+  const ep_status status = stream_.stage(StagingKind::PARAMETERS, sizeof(FaultSlot), 16, &slot, error);
   if (status != EP_STATUS_OK) return status;
-  std::memset(slot.host(), 0, 16);
+  std::memset(slot.host(), 0, sizeof(FaultSlot));
   const uint64_t number = stream_.list_ != nullptr ? number_ - stream_.list_begins_ - 1 : number_;
   stream_.open_->watches.push_back({slot, number, tag, operand});
   *out_address = slot.address();

@@ -23,8 +23,19 @@ namespace tenon::provider::vulkan {
 class CommandStream;
 struct CommandList;
 
+// What a kernel writes into a fault slot. Mirrors EpFaultSlot of modules/source.cpp, and FaultSlot of
+// shaders/memory.glsl, which has the first three.
+struct FaultSlot {
+  uint32_t taken, code;
+  int64_t value;
+  int64_t limit;
+  int32_t operand, reserved;
+};
+
 // A fault slot that the host reads when the work is done.
 struct FaultWatch {
+  static constexpr int32_t of_kernel = -1;  // in place of an operand
+
   StagedRange slot;
   uint64_t recording;
   uint64_t tag;
@@ -210,6 +221,7 @@ class CommandStream::Recording {
     return stream_.stage(StagingKind::PARAMETERS, size, 16, out_range, error);
   }
   // A zeroed fault slot, read when the batch is done. Among the slots of one recording, the first fault counts.
+  // `operand` of_kernel: the kernel writes operand and limit too.
   ep_status watch_faults(uint64_t tag, int32_t operand, uint64_t* out_address, ep_error** error);
   ep_status add_dispatch(const Dispatch& dispatch, ep_error** error);
   ep_status add_copy(VkBuffer dst, uint64_t dst_offset, VkBuffer src, uint64_t src_offset, uint64_t size,

@@ -2,6 +2,8 @@
 // either direction, and the device's conversions may flush denormals, so the conversions here use integers. f16 must be
 // fast: a sum of normal numbers places the last bit of a denormal where f32 rounds.
 
+#include "sdk/provider/glsl/half.glsl"
+
 struct Format {
   int exponent_bits;
   int mantissa_bits;
@@ -11,23 +13,6 @@ struct Format {
 Format format_of(const int dtype) {
   if (dtype == DTYPE_f8e5m2) return Format(5, 2, true);
   return Format(4, 3, false);
-}
-
-float f16_to_f32(uint bits) {
-  const uint shifted = (bits & 0x7fffu) << 13;  // exponent and digits in the place that f32 has for them
-  precise float denormal = uintBitsToFloat(shifted + 0x38800000u) - 6.103515625e-5;
-  uint magnitude = shifted < 0x800000u ? floatBitsToUint(denormal) : shifted + 0x38000000u;
-  if (shifted >= 0x0f800000u) magnitude = shifted == 0x0f800000u ? 0x7f800000u : 0x7fc00000u;
-  return uintBitsToFloat(((bits & 0x8000u) << 16) | magnitude);
-}
-uint f16_from_f32(float value) {
-  const uint bits = floatBitsToUint(value);
-  const uint magnitude = bits & 0x7fffffffu;
-  precise float denormal = uintBitsToFloat(magnitude) + 0.5;
-  uint result = magnitude < 0x38800000u ? floatBitsToUint(denormal) - 0x3f000000u
-                                        : (magnitude - 0x37fff001u + ((magnitude >> 13) & 1u)) >> 13;
-  if (magnitude >= 0x477ff000u) result = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
-  return ((bits >> 16) & 0x8000u) | result;
 }
 
 float narrow_to_f32(uint bits, const int dtype) {
@@ -56,10 +41,7 @@ float narrow_to_f32(uint bits, const int dtype) {
 uint narrow_from_f32(float value, const int dtype) {
   const uint bits = floatBitsToUint(value);
   const uint magnitude = bits & 0x7fffffffu;
-  if (dtype == DTYPE_bf16) {
-    if (magnitude > 0x7f800000u) return (bits >> 16) | 0x40u;
-    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  }
+  if (dtype == DTYPE_bf16) return bf16_from_f32(value);
   if (dtype == DTYPE_f16) return f16_from_f32(value);
   const Format format = format_of(dtype);
   const int width = format.exponent_bits + format.mantissa_bits;

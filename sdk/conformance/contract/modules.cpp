@@ -1,5 +1,5 @@
 // Kernel modules: dialects, texts that are compiled and refused, launches. Skipped on devices without module_create.
-// The texts are in C; a device that compiles other dialects alone is only asked to describe them.
+// The texts are in each dialect of the device (module_texts.h).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,6 +7,7 @@
 
 #include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/contract/module_texts.h"
 #include "sdk/conformance/primitive/work.h"
 
 namespace tenon::conformance {
@@ -15,71 +16,15 @@ namespace {
 constexpr uint64_t kTag = 0x0123456789abcdef;
 constexpr uint64_t kGuard = 64;  // bytes beside each buffer
 constexpr uint64_t kBlockAlignment = 256;
-constexpr size_t kNumbers = 120;
-
-// Arithmetic on each type, vectors, constants; parameters; memory of each kind; faults.
-constexpr const char* kText = R"(
-typedef float lanes __attribute__((vector_size(16)));
-struct numbers { int64_t length; int64_t all[120]; };
-void arithmetic(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
-  const float* x = buffers[0];
-  float* y = buffers[1];
-  double* z = buffers[2];
-  int64_t* n = buffers[3];
-  for (int64_t i = begin; i < end; ++i) {
-    y[i] = x[i] * x[i] - HALF;
-    z[i] = (double)x[i] / THIRD;
-    n[i] = MOST + (int64_t)x[i];
-  }
-}
-void vectors(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
-  const float* x = buffers[0];
-  float* y = buffers[1];
-  for (int64_t i = begin; i < end; ++i) {
-    lanes v;
-    __builtin_memcpy(&v, x + 4 * i, sizeof v);
-    v = v * v - v;
-    __builtin_memcpy(y + 4 * i, &v, sizeof v);
-  }
-}
-void rooms(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {
-  const struct numbers* p = parameters;
-  int64_t* y = buffers[0];
-  int64_t* workspace = buffers[1];
-  const int64_t* scratch = buffers[2];
-  int64_t* mine = local;
-  for (int64_t i = begin; i < end; ++i) {
-    for (int64_t j = 0; j < p->length; ++j) mine[j] = p->all[j] * (i + 1);
-    int64_t sum = scratch[i % 8] + (intptr_t)local % 64 + (intptr_t)workspace % 256;
-    for (int64_t j = 0; j < p->length; ++j) sum += mine[j];
-    workspace[i] = sum;
-    y[i] = workspace[i];
-  }
-}
-void faults(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local, EP_FAULT_PARAMETER) {
-  const int64_t* x = buffers[0];
-  int64_t* y = buffers[1];
-  for (int64_t i = begin; i < end; ++i) {
-    if (x[i] >= 1000) ep_raise(1, 0, x[i], 1000);
-    y[i] = x[i] + 1;
-  }
-}
-)";
-
-struct Numbers {
-  int64_t length = kNumbers;
-  int64_t all[kNumbers];
-};
-
 ep_string borrowed(std::string_view text) { return {text.data(), text.size()}; }
 
 // A text, and the module that is made of it.
 struct Text {
-  explicit Text(std::string_view of) {
+  Text(int32_t dialect, std::string of) : text(std::move(of)) {
     desc = with_header<ep_module_desc>(EP_STRUCT_MODULE_DESC);
-    desc.dialect = EP_DIALECT_C;
+    desc.dialect = dialect;
     desc.name = borrowed("conformance");
-    desc.text = borrowed(of);
+    desc.text = borrowed(text);
     desc.diagnose = [](void* context, ep_string output) {
       auto& self = *static_cast<Text*>(context);
       ++self.diagnoses;
@@ -90,9 +35,9 @@ struct Text {
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
-  void entry(std::string_view name, uint32_t buffers, uint32_t parameter_bytes = 0, uint64_t flags = 0,
+  void entry(std::string_view name, uint32_t buffers, uint32_t group, uint32_t parameter_bytes = 0, uint64_t flags = 0,
              uint32_t shared = 0) {
-    entries.push_back({borrowed(name), flags, buffers, parameter_bytes, {1, 1, 1}, shared});
+    entries.push_back({borrowed(name), flags, buffers, parameter_bytes, {group, 1, 1}, shared});
     desc.entries = entries.data();
     desc.entry_count = static_cast<uint32_t>(entries.size());
   }
@@ -116,6 +61,7 @@ struct Text {
     return Module(&subject, module);
   }
 
+  const std::string text;
   ep_module_desc desc{};
   std::vector<ep_module_entry> entries;
   std::vector<ep_module_constant> constants;
@@ -123,29 +69,92 @@ struct Text {
   int diagnoses = 0;
 };
 
-// The text above with all its entries and constants.
-struct WholeText : Text {
-  WholeText() : Text(kText) {
-    entry("arithmetic", 4);
-    entry("vectors", 2);
-    entry("rooms", 1, sizeof(Numbers), EP_ENTRY_FLAG_WORKSPACE | EP_ENTRY_FLAG_SCRATCH, kNumbers * 8);
-    entry("faults", 2, 0, EP_ENTRY_FLAG_FAULTS);
+// One dialect of the device, and the kernels that the device must compile in it.
+struct Dialect {
+  const DialectRow* row = nullptr;
+  ep_dialect_info info{};
+  std::vector<size_t> kernels = {};
+
+  bool has(std::string_view name) const {
+    return std::any_of(kernels.begin(), kernels.end(), [name](size_t one) { return kKernels[one].name == name; });
+  }
+};
+
+// A text of some kernels of a dialect, with all constants.
+struct KernelsText : Text {
+  KernelsText(const Dialect& dialect, const std::vector<size_t>& kernels)
+      : Text(dialect.row->dialect, text_of(*dialect.row, kernels)) {
+    for (const size_t kernel : kernels) {
+      const KernelRow& row = kKernels[kernel];
+      entry(row.name, row.buffers, dialect.row->group, row.parameter_bytes, row.flags,
+            row.shares ? static_cast<uint32_t>(kNumbers * 8) : 0);
+    }
     constant("HALF", EP_DTYPE_f32, 0.5, 0);
     constant("THIRD", EP_DTYPE_f64, 1.0 / 3, 0);
     constant("MOST", EP_DTYPE_i64, 0, INT64_MAX);
   }
 };
 
-// Ok where the device compiles C; else why the test is skipped.
-Status check_compiles_c(Subject& subject) {
+// The dialects of the device in which the kit has texts. Skipped: there are none.
+Result<std::vector<Dialect>> dialects_of(Subject& subject) {
   if (subject.ops.module_create == nullptr) return skipped("the device has no module_create.");
+  auto all = std::make_unique<std::vector<Dialect>>();
   for (uint32_t index = 0;; ++index) {
     auto info = with_header<ep_dialect_info>(EP_STRUCT_DIALECT_INFO);
     const Status status = subject.call("dialect_info", subject.ops.dialect_info, subject.device, index, &info);
-    if (status.code() == Code::not_found) return skipped("it compiles no C: {}", status.message());
+    if (status.code() == Code::not_found && !all->empty()) return std::move(*all);
+    if (status.code() == Code::not_found) return skipped("it compiles no text: {}", status.message());
     TENON_RETURN_IF_ERROR(status);
-    if (info.dialect == EP_DIALECT_C) return {};
+    Dialect dialect{dialect_row(info.dialect), info};
+    if (dialect.row == nullptr) continue;
+    for (size_t i = 0; i < std::size(kKernels); ++i) {
+      uint64_t needed = kKernels[i].features;
+      if (kKernels[i].shares && dialect.row->group > 1) needed |= EP_DIALECT_FEATURE_BARRIERS;
+      if ((needed & ~info.features) == 0) dialect.kernels.push_back(i);
+    }
+    all->push_back(std::move(dialect));
   }
+}
+
+// A module of all kernels; where a text has one entry, one for each.
+struct Modules {
+  Status compile(Subject& subject, const Dialect& dialect) {
+    if (!dialect.row->one_entry) return add(subject, dialect, dialect.kernels);
+    for (const size_t kernel : dialect.kernels) TENON_RETURN_IF_ERROR(add(subject, dialect, {kernel}));
+    return {};
+  }
+  // That kernel alone, in a module of its own.
+  Status compile(Subject& subject, const Dialect& dialect, std::string_view name) {
+    const auto row =
+        std::find_if(std::begin(kKernels), std::end(kKernels), [name](const auto& one) { return one.name == name; });
+    return add(subject, dialect, {static_cast<size_t>(row - std::begin(kKernels))});
+  }
+  const Module& of(std::string_view name) const {
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [name](const auto& some) {
+      return std::any_of(some.begin(), some.end(), [name](size_t one) { return kKernels[one].name == name; });
+    });
+    return modules[static_cast<size_t>(found - kernels.begin())];
+  }
+
+  std::vector<Module> modules;
+  std::vector<std::vector<size_t>> kernels;  // of each
+
+ private:
+  Status add(Subject& subject, const Dialect& dialect, const std::vector<size_t>& some) {
+    KernelsText text(dialect, some);
+    TENON_ASSIGN_OR_RETURN(Module module, text.compile(subject));
+    modules.push_back(std::move(module));
+    kernels.push_back(some);
+    return {};
+  }
+};
+
+// Runs `test` in each dialect; its errors name the dialect.
+template <class Test>
+Status in_each_dialect(Subject& subject, const Test& test) {
+  TENON_ASSIGN_OR_RETURN(const std::vector<Dialect> dialects, dialects_of(subject));
+  for (const Dialect& dialect : dialects) TENON_RETURN_IF_ERROR(test(dialect));
+  return {};
 }
 
 Result<ep_kernel*> get(Subject& subject, const Module& module, std::string_view entry) {
@@ -207,6 +216,7 @@ struct Call {
   const void* parameters = nullptr;
   uint32_t parameter_bytes = 0;
   uint64_t items = 1;
+  uint32_t group = 1;
   ep_buffer workspace{}, scratch{};
   uint64_t tag = kTag;
   ep_fault fault{};
@@ -219,7 +229,7 @@ struct Call {
     ep_kernel_launch launch{};
     launch.buffers = lent.data();
     launch.parameters = lent_bytes.data();
-    launch.groups[0] = items;
+    launch.groups[0] = (items + group - 1) / group;
     launch.groups[1] = launch.groups[2] = 1;
     launch.buffer_count = static_cast<uint32_t>(lent.size());
     launch.parameter_bytes = parameter_bytes;
@@ -252,9 +262,27 @@ std::vector<float> inputs(size_t count) {
   return x;
 }
 
-Status compute(Subject& subject, const Module& module, const Stream& stream, size_t items) {
-  const std::vector<float> x = inputs(items);
-  std::vector<float> y(items);
+// Launches `kernel` on x, and compares what it makes with `wanted`.
+template <class T>
+Status compute(Subject& subject, const Dialect& dialect, const Modules& modules, const Stream& stream,
+               std::string_view kernel, uint64_t items, const std::vector<float>& x, const std::vector<T>& wanted) {
+  if (!dialect.has(kernel)) return {};
+  Bytes from, to;
+  TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), x.size() * 4));
+  TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, wanted.size() * sizeof(T)));
+  const Drain drain(subject, stream);
+  TENON_ASSIGN_OR_RETURN(ep_kernel * found, get(subject, modules.of(kernel), kernel));
+  const auto count = static_cast<int64_t>(items);
+  Call call{{from.buffer(), to.buffer()}, &count, sizeof count, items, dialect.row->group};
+  TENON_RETURN_IF_ERROR(call.run(subject, found, stream));
+  TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output"));
+  return expect(got, wanted, fmt::format("the kernel {} in {}", kernel, dialect.row->name).c_str());
+}
+
+Status compute_all(Subject& subject, const Dialect& dialect, const Modules& modules, const Stream& stream,
+                   size_t items) {
+  const std::vector<float> x = inputs(items), fourfold = inputs(4 * items);
+  std::vector<float> y(items), w(4 * items);
   std::vector<double> z(items);
   std::vector<int64_t> n(items);
   for (size_t i = 0; i < items; ++i) {
@@ -263,42 +291,14 @@ Status compute(Subject& subject, const Module& module, const Stream& stream, siz
     z[i] = static_cast<double>(x[i]) / (1.0 / 3);
     n[i] = INT64_MIN + static_cast<int64_t>(x[i]) - 1;
   }
-  Bytes from, reals, wide, whole;
-  TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), items * 4));
-  TENON_RETURN_IF_ERROR(reals.make(subject, stream, nullptr, items * 4));
-  TENON_RETURN_IF_ERROR(wide.make(subject, stream, nullptr, items * 8));
-  TENON_RETURN_IF_ERROR(whole.make(subject, stream, nullptr, items * 8));
-  const Drain drain(subject, stream);
-  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "arithmetic"));
-  Call call{{from.buffer(), reals.buffer(), wide.buffer(), whole.buffer()}};
-  call.items = items;
-  TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
-  TENON_ASSIGN_OR_RETURN(const auto got_reals, reals.fetch(subject, stream, "an output of f32"));
-  TENON_ASSIGN_OR_RETURN(const auto got_wide, wide.fetch(subject, stream, "an output of f64"));
-  TENON_ASSIGN_OR_RETURN(const auto got_whole, whole.fetch(subject, stream, "an output of i64"));
-  TENON_RETURN_IF_ERROR(expect(got_reals, y, "f32 arithmetic"));
-  TENON_RETURN_IF_ERROR(expect(got_wide, z, "f64 arithmetic"));
-  return expect(got_whole, n, "i64 arithmetic");
-}
-
-Status compute_vectors(Subject& subject, const Module& module, const Stream& stream) {
-  constexpr size_t items = 77;
-  const std::vector<float> x = inputs(4 * items);
-  std::vector<float> y(x.size());
-  for (size_t i = 0; i < x.size(); ++i) {
-    volatile float square = x[i] * x[i];
-    y[i] = square - x[i];
+  for (size_t i = 0; i < w.size(); ++i) {
+    volatile float square = fourfold[i] * fourfold[i];
+    w[i] = square - fourfold[i];
   }
-  Bytes from, to;
-  TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), x.size() * 4));
-  TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, x.size() * 4));
-  const Drain drain(subject, stream);
-  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "vectors"));
-  Call call{{from.buffer(), to.buffer()}};
-  call.items = items;
-  TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
-  TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output of vectors"));
-  return expect(got, y, "vectors of 4");
+  TENON_RETURN_IF_ERROR(compute(subject, dialect, modules, stream, "reals", items, x, y));
+  TENON_RETURN_IF_ERROR(compute(subject, dialect, modules, stream, "doubles", items, x, z));
+  TENON_RETURN_IF_ERROR(compute(subject, dialect, modules, stream, "integers", items, x, n));
+  return compute(subject, dialect, modules, stream, "vectors", items, fourfold, w);
 }
 
 // The sentence of a refusal, and what it must be.
@@ -307,6 +307,57 @@ Status check_refused(Subject& subject, Text& text, Code code, std::string_view r
   if (made.status().code() == code) return {};
   return broken(rule, "module_create answered '{}' to {}, not '{}'", code_name(made.status().code()), what,
                 code_name(code));
+}
+
+// A launch of the kernel `faults` on data one of which is bad, or none.
+Status raise(Subject& subject, const Dialect& dialect, ep_kernel* kernel, const Stream& stream, bool faulty) {
+  constexpr size_t items = 3000, bad = 2222;
+  std::vector<int64_t> x(items, 7);
+  if (faulty) x[bad] = 5000;
+  Bytes from, to;
+  TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), items * 8));
+  TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, items * 8));
+  const Drain drain(subject, stream);
+  const int64_t count = items;
+  Call call{{from.buffer(), to.buffer()}, &count, sizeof count, items, dialect.row->group};
+  const Status launched = call.run(subject, kernel, stream);
+  if (!subject.synchronous()) {
+    TENON_RETURN_IF_ERROR(launched);
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+  }
+  std::vector<ep_fault> faults;
+  if (subject.synchronous() && launched.code() == Code::fault) faults.push_back(call.fault);
+  if (!subject.synchronous()) TENON_RETURN_IF_ERROR(take_faults(subject, stream, &faults));
+  if (faults.empty() == faulty) {
+    return broken("F01", "a kernel that {} bad data has {} faults", faulty ? "met" : "met no", faults.size());
+  }
+  if (!faulty) return {};
+  const ep_fault& fault = faults[0];
+  if (fault.tag == kTag && fault.code == 1 && fault.operand == 0 && fault.value == 5000 && fault.limit == 1000) {
+    return {};
+  }
+  return broken("F01",
+                "a kernel raised code 1, operand 0, value 5000, limit 1000; the fault has tag {:#x}, code {}, operand "
+                "{}, value {}, limit {}",
+                fault.tag, fault.code, fault.operand, fault.value, fault.limit);
+}
+
+// A text with an error in its third line.
+Status refuse_wrong_text(Subject& subject, const Dialect& dialect) {
+  Text text(dialect.row->dialect, std::string(dialect.row->wrong));
+  text.entry("f", 0, dialect.row->group);
+  const auto made = text.compile(subject);
+  if (made.status().code() != Code::invalid_argument) {
+    return broken("Z04", "module_create answered '{}' to a text with an error, not 'invalid argument'",
+                  code_name(made.status().code()));
+  }
+  if (made.status().message().find('3') == std::string::npos) {
+    return broken("Z04", "the error stands in line 3, and the sentence does not say so: {}", made.status().message());
+  }
+  if (text.diagnoses != 1 || text.output.empty()) {
+    return broken("Z04", "diagnose was called {} times for a text with an error", text.diagnoses);
+  }
+  return {};
 }
 
 }  // namespace
@@ -340,115 +391,84 @@ Status modules_described(Subject& subject) {
 }
 
 Status modules_results(Subject& subject) {
-  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
-  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  WholeText text;
-  TENON_ASSIGN_OR_RETURN(const Module module, text.compile(subject));
-  for (const size_t items : {1, 2, 255, 257, 20000}) TENON_RETURN_IF_ERROR(compute(subject, module, stream, items));
-  return compute_vectors(subject, module, stream);
+  return in_each_dialect(subject, [&](const Dialect& dialect) -> Status {
+    TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+    Modules modules;
+    TENON_RETURN_IF_ERROR(modules.compile(subject, dialect));
+    for (const size_t items : {1, 2, 255, 257, 20000}) {
+      TENON_RETURN_IF_ERROR(compute_all(subject, dialect, modules, stream, items));
+    }
+    return {};
+  });
 }
 
 Status modules_arguments(Subject& subject) {
-  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
-  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  WholeText text;
-  TENON_ASSIGN_OR_RETURN(const Module module, text.compile(subject));
-  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "rooms"));
-  constexpr size_t items = 20000;
-  Room workspace, scratch;
-  TENON_RETURN_IF_ERROR(workspace.make(subject, stream, random_bytes(items * 8, 5)));
-  TENON_RETURN_IF_ERROR(scratch.make(subject, stream, std::vector<uint8_t>(64, 0)));
-  Bytes to;
-  TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, items * 8));
-  const Drain drain(subject, stream);
-  Numbers numbers;
-  int64_t sum = 0;
-  for (size_t j = 0; j < kNumbers; ++j) sum += numbers.all[j] = static_cast<int64_t>(j * j) - 50;
-  std::vector<int64_t> wanted(items);
-  for (size_t i = 0; i < items; ++i) wanted[i] = sum * static_cast<int64_t>(i + 1);
-  Call call{{to.buffer()}, &numbers, sizeof numbers, items};
-  call.workspace = workspace.buffer();
-  call.scratch = scratch.buffer();
-  TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
-  TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output"));
-  const Status right = expect(got, wanted, "sums over parameters, workspace, scratch and local memory");
-  return right.ok() ? right : broken("Z08", "{}", right.message());
+  return in_each_dialect(subject, [&](const Dialect& dialect) -> Status {
+    if (!dialect.has("rooms")) return skipped("it has no integers of 64 bits, or no barriers.");
+    TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+    Modules modules;
+    TENON_RETURN_IF_ERROR(modules.compile(subject, dialect, "rooms"));
+    TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, modules.of("rooms"), "rooms"));
+    constexpr size_t items = 20000;
+    Room workspace, scratch;
+    TENON_RETURN_IF_ERROR(workspace.make(subject, stream, random_bytes(items * 8, 5)));
+    TENON_RETURN_IF_ERROR(scratch.make(subject, stream, std::vector<uint8_t>(64, 0)));
+    Bytes to;
+    TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, items * 8));
+    const Drain drain(subject, stream);
+    Numbers numbers;
+    numbers.count = items;
+    int64_t sum = 0;
+    for (size_t j = 0; j < kNumbers; ++j) sum += numbers.all[j] = static_cast<int64_t>(j * j) - 50;
+    std::vector<int64_t> wanted(items);
+    for (size_t i = 0; i < items; ++i) wanted[i] = sum * static_cast<int64_t>(i + 1);
+    Call call{{to.buffer()}, &numbers, sizeof numbers, items, dialect.row->group};
+    call.workspace = workspace.buffer();
+    call.scratch = scratch.buffer();
+    TENON_RETURN_IF_ERROR(call.run(subject, kernel, stream));
+    TENON_ASSIGN_OR_RETURN(const auto got, to.fetch(subject, stream, "an output"));
+    const Status right = expect(got, wanted, "sums over parameters, workspace, scratch and shared memory");
+    return right.ok() ? right : broken("Z08", "{}", right.message());
+  });
 }
 
 Status modules_faults(Subject& subject) {
-  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
-  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  WholeText text;
-  TENON_ASSIGN_OR_RETURN(const Module module, text.compile(subject));
-  TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, module, "faults"));
-  constexpr size_t items = 3000, bad = 2222;
-  std::vector<int64_t> x(items, 7);
-  for (const bool faulty : {false, true, false}) {
-    x[bad] = faulty ? 5000 : 7;
-    Bytes from, to;
-    TENON_RETURN_IF_ERROR(from.make(subject, stream, x.data(), items * 8));
-    TENON_RETURN_IF_ERROR(to.make(subject, stream, nullptr, items * 8));
-    const Drain drain(subject, stream);
-    Call call{{from.buffer(), to.buffer()}};
-    call.items = items;
-    const Status launched = call.run(subject, kernel, stream);
-    if (!subject.synchronous()) {
-      TENON_RETURN_IF_ERROR(launched);
-      TENON_RETURN_IF_ERROR(subject.finish(stream));
+  return in_each_dialect(subject, [&](const Dialect& dialect) -> Status {
+    if (!dialect.has("faults")) return skipped("it has no integers of 64 bits.");
+    TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+    Modules modules;
+    TENON_RETURN_IF_ERROR(modules.compile(subject, dialect, "faults"));
+    TENON_ASSIGN_OR_RETURN(ep_kernel * kernel, get(subject, modules.of("faults"), "faults"));
+    for (const bool faulty : {false, true, false}) {
+      TENON_RETURN_IF_ERROR(raise(subject, dialect, kernel, stream, faulty));
     }
-    std::vector<ep_fault> faults;
-    if (subject.synchronous() && launched.code() == Code::fault) faults.push_back(call.fault);
-    if (!subject.synchronous()) TENON_RETURN_IF_ERROR(take_faults(subject, stream, &faults));
-    if (faults.empty() == faulty) {
-      return broken("F01", "a kernel that {} bad data has {} faults", faulty ? "met" : "met no", faults.size());
-    }
-    if (!faulty) continue;
-    const ep_fault& fault = faults[0];
-    if (fault.tag != kTag || fault.code != 1 || fault.operand != 0 || fault.value != 5000 || fault.limit != 1000) {
-      return broken("F01",
-                    "a kernel raised code 1, operand 0, value 5000, limit 1000; the fault has tag {:#x}, code {}, "
-                    "operand {}, value {}, limit {}",
-                    fault.tag, fault.code, fault.operand, fault.value, fault.limit);
-    }
-  }
-  return {};
+    return {};
+  });
 }
 
 Status modules_refusals(Subject& subject) {
-  TENON_RETURN_IF_ERROR(check_compiles_c(subject));
-  {
-    Text text("// one\n// two\nvoid f(void* const* b, const void* p, int64_t i, int64_t n, void* l) { missing(; }\n");
-    text.entry("f", 0);
-    const auto made = text.compile(subject);
-    if (made.status().code() != Code::invalid_argument) {
-      return broken("Z04", "module_create answered '{}' to a text with an error, not 'invalid argument'",
-                    code_name(made.status().code()));
-    }
-    if (made.status().message().find('3') == std::string::npos) {
-      return broken("Z04", "the error stands in line 3, and the sentence does not say so: {}", made.status().message());
-    }
-    if (text.diagnoses != 1 || text.output.empty()) {
-      return broken("Z04", "diagnose was called {} times for a text with an error", text.diagnoses);
-    }
-  }
-  WholeText other;
-  other.desc.dialect = 99;
-  TENON_RETURN_IF_ERROR(check_refused(subject, other, Code::unsupported, "P02", "dialect 99"));
-  WholeText flagged;
-  flagged.entries[0].flags = UINT64_C(1) << 40;
-  TENON_RETURN_IF_ERROR(check_refused(subject, flagged, Code::unsupported, "P02", "an entry with an unknown flag"));
-  WholeText large;
-  large.entries[0].buffer_count = 1u << 30;
-  TENON_RETURN_IF_ERROR(check_refused(subject, large, Code::unsupported, "P02", "an entry of 2^30 buffers"));
-  WholeText whole;
-  TENON_ASSIGN_OR_RETURN(const Module module, whole.compile(subject));
-  Poisoned<ep_kernel*> kernel("out_kernel");
-  auto info = with_header<ep_kernel_info>(EP_STRUCT_KERNEL_INFO);
-  const auto absent = [&](ep_error** error) {
-    return subject.ops.kernel_get(module.get(), borrowed("absent"), &kernel.value, &info, error);
-  };
-  const Status found = refuses(subject, "kernel_get", {Code::not_found}, absent, kernel);
-  return found.ok() ? found : broken("Z05", "{}", found.message());
+  return in_each_dialect(subject, [&](const Dialect& dialect) -> Status {
+    TENON_RETURN_IF_ERROR(refuse_wrong_text(subject, dialect));
+    const auto changed = [&](Code code, std::string_view what, const auto& change) -> Status {
+      KernelsText text(dialect, {0});
+      change(text);
+      return check_refused(subject, text, code, "P02", what);
+    };
+    TENON_RETURN_IF_ERROR(changed(Code::unsupported, "dialect 99", [](Text& text) { text.desc.dialect = 99; }));
+    TENON_RETURN_IF_ERROR(changed(Code::unsupported, "an entry with an unknown flag",
+                                  [](Text& text) { text.entries[0].flags = UINT64_C(1) << 40; }));
+    TENON_RETURN_IF_ERROR(changed(Code::unsupported, "an entry of 2^30 buffers",
+                                  [](Text& text) { text.entries[0].buffer_count = 1u << 30; }));
+    KernelsText whole(dialect, {0});
+    TENON_ASSIGN_OR_RETURN(const Module module, whole.compile(subject));
+    Poisoned<ep_kernel*> kernel("out_kernel");
+    auto info = with_header<ep_kernel_info>(EP_STRUCT_KERNEL_INFO);
+    const auto absent = [&](ep_error** error) {
+      return subject.ops.kernel_get(module.get(), borrowed("absent"), &kernel.value, &info, error);
+    };
+    const Status found = refuses(subject, "kernel_get", {Code::not_found}, absent, kernel);
+    return found.ok() ? found : broken("Z05", "{}", found.message());
+  });
 }
 
 }  // namespace tenon::conformance

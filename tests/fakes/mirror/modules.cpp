@@ -1,12 +1,12 @@
 // Kernel modules in C, compiled and loaded as the cpu provider does it, and run by one thread in the order of the
 // stream.
-#include "providers/cpu/modules/compiler.h"
+#include "providers/cpu/modules/c_compiler.h"
 #include "providers/cpu/modules/library.h"
 #include "providers/cpu/modules/source.h"
+#include "sdk/provider/modules/source.h"
 #include "tests/fakes/mirror/device.h"
 
 #include <algorithm>
-#include <limits>
 
 struct ep_kernel {
   const ep_host* host = nullptr;
@@ -42,23 +42,13 @@ using FaultEntry = void (*)(void* const* buffers, const void* parameters, int64_
 
 ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
   if (index != 0) return fail_text(device->host, error, EP_STATUS_NOT_FOUND, "The mirror compiles one dialect.");
-  provider::cpu::Compiler compiler(device->host, 16);
+  provider::cpu::CCompiler compiler(device->host, 16);
   if (const std::string& why = compiler.toolchain().sentence; !why.empty()) {
     return fail_text(device->host, error, EP_STATUS_NOT_FOUND, why);
   }
-  ep_dialect_info info{};
-  info.dialect = EP_DIALECT_C;
+  ep_dialect_info info = provider::cpu::c_dialect();
   info.compiler = to_ep_string("as the cpu provider");
-  info.features = EP_DIALECT_FEATURE_F64 | EP_DIALECT_FEATURE_I64;
   if (device->breaks("moody_dialect")) info.vector_bytes = static_cast<uint32_t>(16 + device->asked++ % 2);
-  info.group_items = 1;
-  info.greatest_buffers = provider::cpu::most_buffers;
-  info.shared_bytes = provider::cpu::most_local_bytes;
-  info.parameter_bytes = provider::cpu::most_parameter_bytes;
-  for (int axis = 0; axis < 3; ++axis) {
-    info.group_dims[axis] = 1;
-    info.groups[axis] = axis == 0 ? uint64_t{std::numeric_limits<int64_t>::max()} : 1;
-  }
   fill(out_info, info);
   return EP_STATUS_OK;
 }
@@ -81,9 +71,11 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   const ep_host* host = device->host;
   ep_module_desc known = *desc;
   if (device->breaks("any_dialect")) known.dialect = EP_DIALECT_C;
-  if (const ep_status status = provider::cpu::check_module(host, known, error); status != EP_STATUS_OK) return status;
-  provider::cpu::Compiler compiler(host, 16);
-  const provider::cpu::Compiled compiled = compiler.compile(spoilt(device, provider::cpu::source_of(known)));
+  if (const ep_status status = provider::check_module(host, known, provider::cpu::c_dialect(), error);
+      status != EP_STATUS_OK)
+    return status;
+  provider::cpu::CCompiler compiler(host, 16);
+  const provider::Compiled compiled = compiler.compile(spoilt(device, provider::cpu::source_of(known)));
   if (!compiled.output.empty() && !device->breaks("says_nothing")) {
     desc->diagnose(desc->context, to_ep_string(compiled.output));
   }
@@ -96,14 +88,14 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   std::string why;
   auto* module = make<ep_module>(host, host);
   module->device = device;
-  module->library = provider::cpu::Library::load(compiled.library, &why);
+  module->library = provider::cpu::Library::load(compiled.binary, &why);
   for (uint32_t i = 0; i < desc->entry_count && module->library != nullptr; ++i) {
     const ep_module_entry& from = desc->entries[i];
     const std::string name(to_view(from.name));
     module->kernels.push_back({host, device, name, from.flags, from.shared_bytes, module->library->function(name)});
   }
   ep_module_info info{};
-  info.host_bytes = compiled.library.size();
+  info.host_bytes = compiled.binary.size();
   fill(out_info, info);
   *out_module = module;
   return EP_STATUS_OK;

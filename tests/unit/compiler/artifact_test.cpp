@@ -80,7 +80,7 @@ const std::string kSoftmax =
 
 Artifact softmax() {
   const Kernel kernel = parsed(kSoftmax);
-  return value_or_throw(make_artifact(kernel, {SymDims{kernel.parameters[0].symbol, kernel.parameters[1].symbol}}));
+  return value_or_throw(make_artifact(kernel, {SymDims{kernel.parameters[0].symbol, kernel.parameters[1].symbol}}, unlimited(EP_DIALECT_C)));
 }
 
 TEST(Artifact, LongRowsAreABucketOfTheirOwn) {
@@ -99,7 +99,7 @@ TEST(Artifact, EveryBucketAddsInTheSameOrder) {
   for (const int64_t length : {40, 130}) {
     std::string text = kSoftmax;
     text.replace(text.find("axis r m"), 8, fmt::format("axis r {}", length));
-    const Artifact fixed = value_or_throw(make_artifact(parsed(text), {}));
+    const Artifact fixed = value_or_throw(make_artifact(parsed(text), {}, unlimited(EP_DIALECT_C)));
     ASSERT_EQ(fixed.variants.size(), 1U);
     const std::vector<int64_t> sizes{4, length};
     std::vector<Memory> results;
@@ -121,7 +121,7 @@ TEST(Artifact, SizesOfOutputsInC) {
   const SymDim m = kernel.parameters[1].symbol;
   const std::vector<SymDims> dims{SymDims{n, 2 * m + 1}, SymDims{floor_div(n - 9, 4), modulo(m - 20, 3)},
                                   SymDims{max_size(n, m), ceil_div(m, 16)}};
-  Artifact artifact = value_or_throw(make_artifact(kernel, dims));
+  Artifact artifact = value_or_throw(make_artifact(kernel, dims, unlimited(EP_DIALECT_C)));
   artifact.dims.push_back({value_or_throw(Program::parse("p1 40 sub 16 ceil_div"))});
   KernelText text;
   text.entry = "softmax_infer_shape";

@@ -9,6 +9,7 @@
 #include "core/compiler/tactics/tactics.h"
 #include "primitives/text/format.h"
 #include "tests/unit/compiler/compiled.h"
+#include "tests/unit/compiler/groups.h"
 
 namespace tenon::compiler {
 namespace {
@@ -194,6 +195,11 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
     const Status status = schedule_for_cpu(&kernel);
     ASSERT_TRUE(status.ok()) << status.message() << "\n" << to_string(plain);
     expect_interprets(plain, kernel, {{0}, {1}, {5}});
+    Kernel in_groups = plain;
+    const Status grouped = schedule_for_groups(&in_groups);
+    ASSERT_TRUE(grouped.ok()) << grouped.message() << "\n" << to_string(plain);
+    expect_interprets(plain, in_groups, {{0}, {1}, {5}});
+    EXPECT_EQ(to_string(parsed(to_string(in_groups))), to_string(in_groups));
     Kernel by_hand = plain;
     std::mt19937 random(seed);
     const Id one = add_unit_axis(&by_hand);
@@ -203,6 +209,7 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
     if (seed % 30 == 0) {
       expect_compiles(kernel, {{0}, {1}, {17}}, 64, 1e-5);
       if (emit_c(by_hand).ok()) expect_compiles(by_hand, {{17}}, 64, 1e-5);
+      expect_dialects(in_groups, {{0}, {1}, {17}}, 64, 1e-5);
     }
     if (HasFatalFailure()) FAIL() << "seed " << seed << "\n" << to_string(kernel);
   }

@@ -1,4 +1,5 @@
-// Kernels without loops, scheduled for a CPU: the interpreter before and after, and the compiled text.
+// Kernels without loops, scheduled for a CPU and for groups of work-items: the interpreter before and after, and the
+// compiled text.
 #include "core/compiler/tactics/tactics.h"
 
 #include <gtest/gtest.h>
@@ -6,11 +7,15 @@
 #include "core/compiler/loop/interpret.h"
 #include "primitives/text/format.h"
 #include "tests/unit/compiler/compiled.h"
+#include "tests/unit/compiler/groups.h"
 
 namespace tenon::compiler {
 namespace {
 
 using Sizes = std::vector<std::vector<int64_t>>;
+
+// The loops that the last kernel got on a device of groups, as text.
+std::string last_groups;
 
 // The loops that the kernel got, as text.
 std::string expect_schedules(const std::string& text, const Sizes& sizes, double ulps, double absolute = 0) {
@@ -32,6 +37,7 @@ std::string expect_schedules(const std::string& text, const Sizes& sizes, double
   }
   expect_compiles(kernel, sizes, ulps, absolute);
   if (testing::Test::HasFailure()) ADD_FAILURE() << scheduled;
+  last_groups = expect_groups(plain, sizes, ulps, absolute);
   return scheduled.substr(scheduled.find("loops\n"));
 }
 

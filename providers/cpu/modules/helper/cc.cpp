@@ -17,9 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "providers/cpu/modules/helper/engine.h"
+#include "providers/cpu/modules/helper/options.h"
+#include "sdk/provider/modules/helper/engine.h"
 
-namespace tenon::provider::cpu::helper {
+namespace tenon::provider::helper {
 namespace {
 
 std::string compiler;  // its absolute path
@@ -217,7 +218,7 @@ Outcome compile(const std::string& text, const Question& question) {
   const Folder folder;
   if (!folder.made())
     return failed(fmt::format("No folder could be made for the compiler's output: {}.", std::strerror(errno)));
-  std::vector<std::string> options = code_options(question.vector_bytes);
+  std::vector<std::string> options = code_options(question.target);
   options.insert(options.end(), {"-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", "-Wl,--build-id=none", "-pipe",
                                  "-o", folder.library(), "-x", "c", "-", "-lm"});
   Run done = run(options, text);
@@ -233,4 +234,4 @@ Outcome compile(const std::string& text, const Question& question) {
   return {Result::done, std::move(done.output), contents(library.get())};
 }
 
-}  // namespace tenon::provider::cpu::helper
+}  // namespace tenon::provider::helper

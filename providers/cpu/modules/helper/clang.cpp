@@ -21,9 +21,10 @@
 #include <cerrno>
 #include <memory>
 
-#include "providers/cpu/modules/helper/engine.h"
+#include "providers/cpu/modules/helper/options.h"
+#include "sdk/provider/modules/helper/engine.h"
 
-namespace tenon::provider::cpu::helper {
+namespace tenon::provider::helper {
 namespace {
 
 constexpr const char* source_name = "/tenon/kernel.c";  // in memory; messages name it as the text's own #line says
@@ -183,7 +184,7 @@ Outcome compile(const std::string& text, const Question& question) {
   if (child < 0) return failed("No process could be made for the compiler.");
   if (child == 0) {
     alarm(question.seconds);
-    _exit(status_of + static_cast<int>(compile_here(text, question.vector_bytes, files)));
+    _exit(status_of + static_cast<int>(compile_here(text, question.target, files)));
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -196,8 +197,8 @@ Outcome compile(const std::string& text, const Question& question) {
   Outcome outcome;
   outcome.result = static_cast<Result>(result);
   outcome.output = contents<std::string>(files.output);
-  if (outcome.result == Result::done) outcome.library = contents<std::vector<char>>(files.library);
+  if (outcome.result == Result::done) outcome.binary = contents<std::vector<char>>(files.library);
   return outcome;
 }
 
-}  // namespace tenon::provider::cpu::helper
+}  // namespace tenon::provider::helper

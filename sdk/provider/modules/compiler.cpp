@@ -1,4 +1,4 @@
-#include "providers/cpu/modules/compiler.h"
+#include "sdk/provider/modules/compiler.h"
 
 #include <fmt/core.h>
 #include <sys/auxv.h>
@@ -9,25 +9,18 @@
 #include <charconv>
 #include <utility>
 
-#include "providers/cpu/modules/compile_helper.h"
 #include "sdk/provider/error.h"
+#include "sdk/provider/modules/compile_helper.h"
+#include "sdk/provider/modules/source.h"
 
-namespace tenon::provider::cpu {
+namespace tenon::provider {
 namespace {
 
 using End = CompileHelper::End;
 
 constexpr uint32_t longest_seconds = 3600;
-constexpr const char* setting_remedy =
-    "Set compiler of [provider.cpu] to the absolute path of a C compiler, to 'cc' or 'clang', or leave it out.";
 
 bool stops(const void* host) { return wants_to_stop(static_cast<const ep_host*>(host)); }
-
-std::string setting(const ep_host* host, std::string_view key) {
-  ep_string text{};
-  if (host->config_get(host, to_ep_string(key), &text) != EP_STATUS_OK) return {};
-  return std::string(to_view(text));
-}
 
 // Whether nobody can write `file` who cannot write the plug-in, whose folders the host has checked.
 bool is_as_safe(const struct stat& file, const struct stat& plugin) {
@@ -37,9 +30,22 @@ bool is_as_safe(const struct stat& file, const struct stat& plugin) {
   return S_ISREG(file.st_mode) && owned && same_group && (writers & ~plugin.st_mode) == 0;
 }
 
-// The helper `name`, two or three folders above the plug-in, as lib/tenon or lib/<machine>/tenon stand to libexec.
-std::string find_helper(const ep_host* host, const char* name) {
-  const std::string plugin(to_view(host->plugin_path(host)));
+}  // namespace
+
+Compiler::Compiler(const ep_host* host, const char* provider, uint32_t target)
+    : host_(host), provider_(provider), target_(target) {}
+
+Compiler::~Compiler() = default;
+
+std::string Compiler::setting(std::string_view key) const {
+  ep_string text{};
+  if (host_->config_get(host_, to_ep_string(key), &text) != EP_STATUS_OK) return {};
+  return std::string(to_view(text));
+}
+
+// Two or three folders above the plug-in, as lib/tenon or lib/<machine>/tenon stand to libexec.
+std::string Compiler::find_helper(const char* name) const {
+  const std::string plugin(to_view(host_->plugin_path(host_)));
   struct stat ours {};
   if (plugin.empty() || stat(plugin.c_str(), &ours) != 0) return {};
   const std::string folder = plugin.substr(0, plugin.rfind('/'));
@@ -51,41 +57,39 @@ std::string find_helper(const ep_host* host, const char* name) {
   return {};
 }
 
-#if defined(TENON_CLANG_VERSION)
-// Of a file: changes when the file is replaced.
-std::string state_of(const std::string& path) {
-  struct stat file {};
-  if (stat(path.c_str(), &file) != 0) return path;
-  return fmt::format("{} {} {} {}.{}", path, file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+void Compiler::identify(Toolchain* found, const char* remedy) {
+  bool fresh = false;
+  std::unique_ptr<CompileHelper> helper = take(&fresh, &found->sentence);
+  if (helper == nullptr) return;
+  const helper::Question question{helper::Ask::identify, target_, seconds_, 0, 0};
+  const auto never = [](const void*) { return false; };
+  const End end =
+      helper->ask(question, {}, CompileHelper::Clock::now() + std::chrono::seconds(seconds_), never, nullptr);
+  if (end != End::answered) {
+    found->sentence = "The compile helper did not say which compiler it has.";
+    return;
+  }
+  const std::string& said = helper->output();
+  if (helper->answer().result != helper::Result::done) {
+    found->sentence = said;
+    found->remedy = remedy;
+    return;
+  }
+  const size_t cut = std::min(said.find('\n'), said.size());
+  found->name = said.substr(0, cut);
+  found->identity = said.substr(std::min(cut + 1, said.size()));
+  give_back(std::move(helper));
 }
-#endif
-
-// The line of the compiler's first error, without the word "error".
-std::string first_error(const std::string& output) {
-  const size_t at = output.find("error: ");
-  if (at == std::string::npos) return output.substr(0, output.find('\n'));
-  const size_t begin = output.rfind('\n', at) + 1;  // 0 if there is none before
-  std::string line = output.substr(begin, output.find('\n', at) - begin);
-  const size_t colon = line.find(':');
-  if (line.compare(0, colon, "kernel") == 0) line = "line " + line.substr(colon + 1);
-  return line;
-}
-
-}  // namespace
-
-Compiler::Compiler(const ep_host* host, uint32_t vector_bytes) : host_(host), vector_bytes_(vector_bytes) {}
-
-Compiler::~Compiler() = default;
 
 void Compiler::find_toolchain() {
   Toolchain& found = toolchain_;
-  const std::string choice = setting(host_, "compiler");
-  const std::string seconds = setting(host_, "compile_seconds");
+  const std::string choice = setting("compiler");
+  const std::string seconds = setting("compile_seconds");
   const auto read = std::from_chars(seconds.data(), seconds.data() + seconds.size(), seconds_);
   if (!seconds.empty() && (read.ec != std::errc() || read.ptr != seconds.data() + seconds.size() || seconds_ == 0 ||
                            seconds_ > longest_seconds)) {
-    found.sentence = fmt::format("The setting compile_seconds of provider cpu is '{}'; 1 to {} are possible.", seconds,
-                                 longest_seconds);
+    found.sentence = fmt::format("The setting compile_seconds of provider {} is '{}'; 1 to {} are possible.", provider_,
+                                 seconds, longest_seconds);
     return;
   }
   if (getauxval(AT_SECURE) != 0) {
@@ -93,53 +97,11 @@ void Compiler::find_toolchain() {
     return;
   }
   if (choice == "none") {
-    found.sentence = "The setting compiler of provider cpu is 'none'.";
-    found.remedy = setting_remedy;
+    found.sentence = fmt::format("The setting compiler of provider {} is 'none'.", provider_);
+    found.remedy = fmt::format("Leave compiler out of [provider.{}].", provider_);
     return;
   }
-  if (!choice.empty() && choice != "cc" && choice != "clang" && choice[0] != '/') {
-    found.sentence = fmt::format("The setting compiler of provider cpu is '{}'.", choice);
-    found.remedy = setting_remedy;
-    return;
-  }
-#if defined(TENON_CLANG_VERSION)
-  if (choice.empty() || choice == "clang") {
-    found.helper = find_helper(host_, "tenon-compile-clang");
-    if (!found.helper.empty()) {
-      found.name = "clang " TENON_CLANG_VERSION;
-      found.identity = fmt::format("{}, {}", state_of(found.helper), state_of(TENON_CLANG_LIBRARY));
-      return;
-    }
-  }
-#endif
-  if (choice != "clang") found.helper = find_helper(host_, "tenon-compile-cc");
-  if (found.helper.empty()) {
-    found.sentence = fmt::format("The helper program {} is not installed with this provider.",
-                                 choice == "clang" ? "tenon-compile-clang" : "tenon-compile-cc");
-    return;
-  }
-  if (choice.size() > 2 && choice[0] == '/') found.chosen = choice;
-  bool fresh = false;
-  std::unique_ptr<CompileHelper> helper = take(&fresh, &found.sentence);
-  if (helper == nullptr) return;
-  const helper::Question question{helper::Ask::identify, vector_bytes_, seconds_, 0, 0};
-  const auto never = [](const void*) { return false; };
-  const End end =
-      helper->ask(question, {}, CompileHelper::Clock::now() + std::chrono::seconds(seconds_), never, nullptr);
-  if (end != End::answered) {
-    found.sentence = "The compile helper did not say which compiler it has.";
-    return;
-  }
-  const std::string& said = helper->output();
-  if (helper->answer().result != helper::Result::done) {
-    found.sentence = said;
-    found.remedy = "Install gcc or clang.";
-    return;
-  }
-  const size_t cut = std::min(said.find('\n'), said.size());
-  found.name = said.substr(0, cut);
-  found.identity = said.substr(std::min(cut + 1, said.size()));
-  give_back(std::move(helper));
+  find(choice, &found);
 }
 
 const Toolchain& Compiler::toolchain() {
@@ -185,7 +147,7 @@ Compiled Compiler::compile(const std::string& text) {
     return refuse(EP_STATUS_UNSUPPORTED, tools.sentence);
   }
   const auto deadline = CompileHelper::Clock::now() + std::chrono::seconds(seconds_);
-  const helper::Question question{helper::Ask::compile, vector_bytes_, seconds_ + 5, 0, text.size()};
+  const helper::Question question{helper::Ask::compile, target_, seconds_ + 5, 0, text.size()};
   while (true) {
     bool fresh = false;
     std::unique_ptr<CompileHelper> helper = take(&fresh, &compiled.sentence);
@@ -199,7 +161,7 @@ Compiled Compiler::compile(const std::string& text) {
                                                        toolchain_.name, seconds_));
     }
     compiled.output = std::move(helper->output());
-    compiled.library = std::move(helper->library());
+    compiled.binary = std::move(helper->binary());
     const helper::Result result = helper->answer().result;
     give_back(std::move(helper));
     if (result == helper::Result::done) return compiled;
@@ -208,4 +170,15 @@ Compiled Compiler::compile(const std::string& text) {
   }
 }
 
-}  // namespace tenon::provider::cpu
+std::string Compiler::everything_of(const std::string& source) {
+  const Toolchain& tools = toolchain();
+  return fmt::format("{}\n{}\n{}\n{}", tools.name, tools.identity, target_, source);
+}
+
+std::string state_of(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) return path;
+  return fmt::format("{} {} {} {}.{}", path, file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
+}  // namespace tenon::provider

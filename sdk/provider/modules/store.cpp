@@ -1,21 +1,22 @@
-#include "providers/cpu/modules/store.h"
+#include "sdk/provider/modules/store.h"
 
 #include <fmt/core.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "sdk/provider/error.h"
 
-namespace tenon::provider::cpu {
+namespace tenon::provider {
 namespace {
 
-// In front of a blob; then come the source, which is compared in full, and the library.
+// In front of a blob; then come the source, which is compared in full, and the binary.
 struct Head {
   char magic[8] = {'t', 'e', 'n', 'o', 'n', '-', 'k', '1'};
   uint64_t source_bytes = 0;
-  uint64_t library_bytes = 0;
-  uint64_t hash = 0;  // of the library
+  uint64_t binary_bytes = 0;
+  uint64_t hash = 0;  // of the binary
 };
 
 // FNV-1a.
@@ -25,11 +26,17 @@ uint64_t hash_of(const std::string& bytes) {
   return hash;
 }
 
+// A host of an earlier minor has no blobs.
+bool keeps_blobs(const ep_host* host) {
+  return host->struct_size >= offsetof(ep_host, blob_put) + sizeof host->blob_put;
+}
+
 std::string key_of(const std::string& source) { return fmt::format("kernel module {:016x}", hash_of(source)); }
 
 }  // namespace
 
-std::string kept_library(const ep_host* host, const std::string& source) {
+std::string kept_binary(const ep_host* host, const std::string& source) {
+  if (!keeps_blobs(host)) return {};
   std::string blob;
   const auto take = [](void* out, const void* data, uint64_t size) {
     static_cast<std::string*>(out)->assign(static_cast<const char*>(data), size);
@@ -41,21 +48,22 @@ std::string kept_library(const ep_host* host, const std::string& source) {
   const uint64_t rest = blob.size() - sizeof head;
   const bool fits = std::memcmp(head.magic, expected.magic, sizeof head.magic) == 0 &&
                     head.source_bytes == source.size() && rest >= source.size() &&
-                    head.library_bytes == rest - source.size() && blob.compare(sizeof head, source.size(), source) == 0;
+                    head.binary_bytes == rest - source.size() && blob.compare(sizeof head, source.size(), source) == 0;
   if (!fits) return {};
-  std::string library = blob.substr(sizeof head + source.size());
-  return hash_of(library) == head.hash ? library : std::string();
+  std::string binary = blob.substr(sizeof head + source.size());
+  return hash_of(binary) == head.hash ? binary : std::string();
 }
 
-void keep_library(const ep_host* host, const std::string& source, const std::string& library) {
+void keep_binary(const ep_host* host, const std::string& source, const std::string& binary) {
+  if (!keeps_blobs(host)) return;
   Head head;
   head.source_bytes = source.size();
-  head.library_bytes = library.size();
-  head.hash = hash_of(library);
+  head.binary_bytes = binary.size();
+  head.hash = hash_of(binary);
   std::string blob(reinterpret_cast<const char*>(&head), sizeof head);
   blob += source;
-  blob += library;
+  blob += binary;
   host->blob_put(host, to_ep_string(key_of(source)), blob.data(), blob.size());
 }
 
-}  // namespace tenon::provider::cpu
+}  // namespace tenon::provider

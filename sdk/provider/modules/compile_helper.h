@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "providers/cpu/modules/helper/protocol.h"
+#include "sdk/provider/modules/helper/protocol.h"
 
-namespace tenon::provider::cpu {
+namespace tenon::provider {
 
 class CompileHelper {
  public:
@@ -29,7 +29,7 @@ class CompileHelper {
           bool (*stops)(const void* context), const void* context);
   const helper::Answer& answer() const { return answer_; }
   std::string& output() { return output_; }
-  std::string& library() { return library_; }
+  std::string& binary() { return binary_; }
   // True in a process that was forked from the one that started the helper: it may not use it.
   bool is_foreign() const;
 
@@ -44,7 +44,7 @@ class CompileHelper {
   const int socket_;
   helper::Answer answer_;
   std::string output_;
-  std::string library_;
+  std::string binary_;
 };
 
-}  // namespace tenon::provider::cpu
+}  // namespace tenon::provider

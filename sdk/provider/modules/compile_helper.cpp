@@ -1,4 +1,4 @@
-#include "providers/cpu/modules/compile_helper.h"
+#include "sdk/provider/modules/compile_helper.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-namespace tenon::provider::cpu {
+namespace tenon::provider {
 namespace {
 
 constexpr int look_every_ms = 5;  // for a wish to stop
@@ -156,13 +156,13 @@ CompileHelper::End CompileHelper::ask(const helper::Question& question, const st
   if (end == End::answered) end = send(text.data(), text.size(), wait);
   if (end == End::answered) end = receive(read_head, sizeof answer_, wait);
   if (end != End::answered) return end;
-  if (answer_.output_bytes > helper::most_output_bytes || answer_.library_bytes > helper::most_library_bytes) {
+  if (answer_.output_bytes > helper::most_output_bytes || answer_.binary_bytes > helper::most_binary_bytes) {
     return End::broke;
   }
   output_.resize(answer_.output_bytes);
-  library_.resize(answer_.library_bytes);
+  binary_.resize(answer_.binary_bytes);
   end = receive(output_.data(), output_.size(), wait);
-  return end == End::answered ? receive(library_.data(), library_.size(), wait) : end;
+  return end == End::answered ? receive(binary_.data(), binary_.size(), wait) : end;
 }
 
-}  // namespace tenon::provider::cpu
+}  // namespace tenon::provider

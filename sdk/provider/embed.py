@@ -1,9 +1,10 @@
-"""Writes the texts of programs, with their includes resolved, into a C++ header.
+"""Writes texts that are compiled at run time, with their includes resolved, into a C++ header.
 
-Usage: embed.py --root FOLDER --out HEADER TEXT.cl...
+Usage: embed.py --root FOLDER --out HEADER --namespace NAME [NAME=]TEXT...
 
 A line `#include "path"` becomes the text of root/path, each time it stands there: the tables of ep_api are included
-several times, with other macros. Comments and empty lines are left out, since drivers read the text at run time.
+several times, with other macros. Comments, empty lines and what only a C++ compiler reads are left out, since devices'
+compilers read the text at run time.
 """
 import argparse
 import os
@@ -11,6 +12,8 @@ import re
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"\s*$')
 COMMENT = re.compile(r"//.*$")
+# Standard headers, and the contract, of whose names a prelude uses two numbers.
+LEFT_OUT = re.compile(r'^\s*#\s*(include\s*(<[^>]+>|"ep_api/ep_api.h")|pragma once)\s*$')
 
 
 def resolve(path, root):
@@ -18,6 +21,8 @@ def resolve(path, root):
     for line in open(os.path.join(root, path), encoding="utf-8"):
         line = COMMENT.sub("", line).rstrip()
         included = INCLUDE.match(line)
+        if LEFT_OUT.match(line):
+            continue
         if included:
             lines += resolve(included.group(1), root)
         elif line:
@@ -34,16 +39,18 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", required=True)
     parser.add_argument("--out", required=True)
+    parser.add_argument("--namespace", required=True)
     parser.add_argument("texts", nargs="+")
     arguments = parser.parse_args()
-    names = [os.path.splitext(os.path.basename(text))[0] for text in arguments.texts]
+    texts = [text.rpartition("=") for text in arguments.texts]
     with open(arguments.out, "w", encoding="utf-8") as out:
-        out.write("#pragma once\n\nnamespace tenon::provider::opencl {\n\n")
+        out.write(f"#pragma once\n\nnamespace {arguments.namespace} {{\n\n")
         out.write("struct ProgramText {\n  const char* name;\n  const char* text;\n};\n\n")
         out.write("inline constexpr ProgramText program_texts[] = {\n")
-        for name, text in zip(names, arguments.texts):
+        for name, _, text in texts:
+            name = name or os.path.splitext(os.path.basename(text))[0]
             out.write(f'    {{"{name}",\n{literal(resolve(text, arguments.root))}}},\n')
-        out.write("};\n\n}  // namespace tenon::provider::opencl\n")
+        out.write(f"}};\n\n}}  // namespace {arguments.namespace}\n")
 
 
 if __name__ == "__main__":

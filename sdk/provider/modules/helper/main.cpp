@@ -1,6 +1,6 @@
-// A compile helper: a process that turns C into shared objects for the plug-in that started it (protocol.h).
+// A compile helper: a process that turns texts into binaries for the plug-in that started it (protocol.h).
 //
-// The first argument, if there is one, is the path of the compiler to use. The helper bounds itself: memory, size of
+// The first argument, if there is one, says which compiler to use. The helper bounds itself: memory, size of
 // files, and the seconds of each question, after which SIGALRM ends it even if nobody kills it.
 #include <signal.h>
 #include <sys/resource.h>
@@ -12,9 +12,9 @@
 #include <cstdlib>
 
 #include "ep_api/ep_api.h"
-#include "providers/cpu/modules/helper/engine.h"
+#include "sdk/provider/modules/helper/engine.h"
 
-namespace tenon::provider::cpu::helper {
+namespace tenon::provider::helper {
 namespace {
 
 [[maybe_unused]] constexpr rlim_t most_memory = rlim_t{4} << 30;
@@ -57,9 +57,9 @@ bool answer(const Outcome& outcome) {
   Answer head;
   head.result = outcome.result;
   head.output_bytes = std::min<uint64_t>(outcome.output.size(), most_output_bytes);
-  head.library_bytes = outcome.result == Result::done ? outcome.library.size() : 0;
+  head.binary_bytes = outcome.result == Result::done ? outcome.binary.size() : 0;
   return write_all(&head, sizeof head) && write_all(outcome.output.data(), head.output_bytes) &&
-         write_all(outcome.library.data(), head.library_bytes);
+         write_all(outcome.binary.data(), head.binary_bytes);
 }
 
 int serve(const std::string& chosen) {
@@ -76,35 +76,6 @@ int serve(const std::string& chosen) {
   return 0;
 }
 
-}  // namespace
-
-std::vector<std::string> code_options(uint32_t vector_bytes) {
-  std::vector<std::string> options = {"-std=gnu11",
-                                      "-O2",
-                                      "-fPIC",
-                                      "-ffp-contract=off",
-                                      "-fno-fast-math",
-                                      "-fno-math-errno",
-                                      "-fno-trapping-math",
-                                      "-fwrapv",
-                                      "-fno-strict-aliasing",
-                                      "-fno-ident",
-                                      "-fno-asynchronous-unwind-tables",
-                                      "-fno-stack-protector",
-                                      "-Wno-psabi"};
-#if defined(__x86_64__)
-  // The levels of the x86-64 psABI are what Highway's targets need. Compilers use half of the widest registers unless
-  // they are told otherwise.
-  if (vector_bytes == 32) options.insert(options.end(), {"-march=x86-64-v3"});
-  if (vector_bytes == 64) options.insert(options.end(), {"-march=x86-64-v4", "-mprefer-vector-width=512"});
-#else
-  static_cast<void>(vector_bytes);
-#endif
-  return options;
-}
-
-namespace {
-
 int run(const std::string& chosen) {
   signal(SIGXFSZ, SIG_IGN);  // a write that finds no room fails, and ends nobody
   lower(RLIMIT_CORE, 0);
@@ -117,9 +88,9 @@ int run(const std::string& chosen) {
 
 }  // namespace
 
-}  // namespace tenon::provider::cpu::helper
+}  // namespace tenon::provider::helper
 
 int main(int count, char** words) {
-  using namespace tenon::provider::cpu::helper;
+  using namespace tenon::provider::helper;
   return run(count > 1 ? words[1] : "");
 }

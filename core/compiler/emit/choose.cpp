@@ -1,0 +1,83 @@
+#include "core/compiler/emit/choose.h"
+
+#include <algorithm>
+
+#include "core/compiler/emit/dialect.h"
+#include "core/compiler/tactics/tactics.h"
+#include "primitives/text/format.h"
+
+namespace tenon::compiler {
+namespace {
+
+Status beyond(const Kernel& kernel, std::string_view what, uint64_t needs, uint64_t has) {
+  if (needs <= has) return {};
+  return {Code::unsupported,
+          fmt::format("Kernel {} needs {} {}, and the device has {}.", kernel.name, needs, what, has)};
+}
+
+Status within_limits(const Kernel& kernel, const KernelText& text, const ep_dialect_info& dialect) {
+  TENON_RETURN_IF_ERROR(beyond(kernel, "buffers", text.buffer_count, dialect.greatest_buffers));
+  TENON_RETURN_IF_ERROR(beyond(kernel, "bytes of parameters", text.parameter_bytes, dialect.parameter_bytes));
+  if (text.dialect == EP_DIALECT_C) return {};
+  TENON_RETURN_IF_ERROR(beyond(kernel, "bytes of shared memory", text.shared_bytes, dialect.shared_bytes));
+  uint64_t work_items = 1;
+  for (size_t dim = 0; dim < text.group.size(); ++dim) {
+    TENON_RETURN_IF_ERROR(beyond(kernel, "work-items along a dim", text.group[dim], dialect.group_dims[dim]));
+    work_items *= text.group[dim];
+  }
+  return beyond(kernel, "work-items of a group", work_items, dialect.group_items);
+}
+
+}  // namespace
+
+std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not) {
+  Status refused;
+  for (Dialect& dialect : dialects_of(device, &refused)) {
+    if (dialect.info.dialect == EP_DIALECT_C || words_of(dialect.info.dialect) != nullptr) return std::move(dialect);
+  }
+  *why_not = refused.ok() ? "the device compiles no dialect that kernels are printed in" : refused.message();
+  return std::nullopt;
+}
+
+ep_dialect_info unlimited(int32_t dialect) {
+  ep_dialect_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_DIALECT_INFO;
+  info.dialect = dialect;
+  info.features = ~UINT64_C(0);
+  info.group_items = info.greatest_buffers = UINT32_MAX;
+  for (uint32_t& most : info.group_dims) most = UINT32_MAX;
+  for (uint64_t& most : info.groups) most = UINT64_MAX;
+  info.shared_bytes = info.parameter_bytes = UINT64_MAX;
+  return info;
+}
+
+Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect) {
+  Result<KernelText> text = Status(Code::internal, "No text.");
+  if (dialect.dialect == EP_DIALECT_C) {
+    TENON_RETURN_IF_ERROR(schedule_for_cpu(kernel));
+    text = emit_c(*kernel);
+  } else {
+    GroupLimits limits;
+    limits.work_items = std::min({dialect.group_items, dialect.group_dims[0], dialect.group_dims[1]});
+    // Half of what a group has, so that there is room for two groups and for sums.
+    limits.shared_bytes = static_cast<int64_t>(std::min<uint64_t>(dialect.shared_bytes / 2, 16384));
+    TENON_RETURN_IF_ERROR(schedule_for_groups(kernel, limits));
+    text = emit_groups(*kernel, dialect.dialect, dialect.features);
+  }
+  if (text.ok()) TENON_RETURN_IF_ERROR(within_limits(*kernel, text.value(), dialect));
+  return text;
+}
+
+Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info& dialect) {
+  if (dialect.dialect == EP_DIALECT_C || items <= dialect.groups[0]) return std::array<uint64_t, 3>{items, 1, 1};
+  const uint64_t along_x = std::max<uint64_t>(dialect.groups[0], 1);
+  const uint64_t along_y = (items + along_x - 1) / along_x;
+  if (along_y > dialect.groups[1]) {
+    return Status(Code::unsupported, fmt::format("A launch has {} groups, and the device takes {} times {}.", items,
+                                                 dialect.groups[0], dialect.groups[1]));
+  }
+  return std::array<uint64_t, 3>{along_x, along_y, 1};
+}
+
+}  // namespace tenon::compiler

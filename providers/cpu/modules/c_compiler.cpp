@@ -1,0 +1,39 @@
+#include "providers/cpu/modules/c_compiler.h"
+
+#include <fmt/core.h>
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr const char* setting_remedy =
+    "Set compiler of [provider.cpu] to the absolute path of a C compiler, to 'cc' or 'clang', or leave it out.";
+
+}  // namespace
+
+void CCompiler::find(const std::string& choice, Toolchain* found) {
+  if (!choice.empty() && choice != "cc" && choice != "clang" && choice[0] != '/') {
+    found->sentence = fmt::format("The setting compiler of provider cpu is '{}'.", choice);
+    found->remedy = setting_remedy;
+    return;
+  }
+#if defined(TENON_CLANG_VERSION)
+  if (choice.empty() || choice == "clang") {
+    found->helper = find_helper("tenon-compile-clang");
+    if (!found->helper.empty()) {
+      found->name = "clang " TENON_CLANG_VERSION;
+      found->identity = fmt::format("{}, {}", state_of(found->helper), state_of(TENON_CLANG_LIBRARY));
+      return;
+    }
+  }
+#endif
+  if (choice != "clang") found->helper = find_helper("tenon-compile-cc");
+  if (found->helper.empty()) {
+    found->sentence = fmt::format("The helper program {} is not installed with this provider.",
+                                  choice == "clang" ? "tenon-compile-clang" : "tenon-compile-cc");
+    return;
+  }
+  if (choice.size() > 2 && choice[0] == '/') found->chosen = choice;
+  identify(found, "Install gcc or clang.");
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,120 @@
+#include "providers/vulkan/modules/modules.h"
+
+#include <fmt/core.h>
+
+#include "providers/vulkan/modules/spirv.h"
+#include "sdk/provider/modules/source.h"
+#include "sdk/provider/modules/store.h"
+
+namespace tenon::provider::vulkan {
+namespace {
+
+// Why the device compiles no text. OK: it does.
+ep_status check_compiles(ep_device* device, ep_status status, ep_error** error) {
+  if (!device->context->physical->features.int64) {
+    return fail(device->host, error, status, "%s has no integers of 64 bits (shaderInt64), in which addresses come.",
+                device->context->physical->name.c_str());
+  }
+  const Toolchain& tools = device->compiler->toolchain();
+  if (tools.sentence.empty()) return EP_STATUS_OK;
+  return fail_text(device->host, error, status, tools.sentence, tools.remedy);
+}
+
+ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
+  if (index != 0) {
+    return fail(device->host, error, EP_STATUS_NOT_FOUND, "vulkan compiles one dialect; there is no %u.", index);
+  }
+  if (const ep_status status = check_compiles(device, EP_STATUS_NOT_FOUND, error); status != EP_STATUS_OK)
+    return status;
+  ep_dialect_info info = glsl_dialect(*device->context);
+  info.compiler = to_ep_string(device->compiler->toolchain().name);
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+// Compiles `source`, or finds what was kept.
+ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::string& source,
+                     std::vector<uint32_t>* out_words, ep_error** error) {
+  const ep_host* host = device->host;
+  const std::string everything = device->compiler->everything_of(source);
+  *out_words = spirv_words(kept_binary(host, everything));
+  if (!out_words->empty()) {
+    log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(desc.name).c_str());
+    return EP_STATUS_OK;
+  }
+  const Compiled compiled = device->compiler->compile(source);
+  const std::string& compiler = device->compiler->toolchain().name;
+  diagnose(desc, compiled.output);
+  if (compiled.status == EP_STATUS_INVALID_ARGUMENT) return refuse_text(host, desc, compiler, compiled.output, error);
+  if (compiled.status != EP_STATUS_OK) {
+    return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
+  }
+  *out_words = spirv_words(compiled.binary);
+  if (out_words->empty()) {
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "What %s made of the module '%s' is no SPIR-V.", compiler.c_str(),
+                shown(desc.name).c_str());
+  }
+  log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s", shown(desc.name).c_str(), compiler.c_str());
+  keep_binary(host, everything, compiled.binary);
+  return EP_STATUS_OK;
+}
+
+ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module** out_module, ep_module_info* out_info,
+                        ep_error** error) {
+  const ep_host* host = device->host;
+  const Context& context = *device->context;
+  if (const ep_status status = context.check(error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = check_module(host, *desc, glsl_dialect(context), error); status != EP_STATUS_OK) {
+    return status;
+  }
+  if (const ep_status status = check_compiles(device, EP_STATUS_UNSUPPORTED, error); status != EP_STATUS_OK) {
+    return status;
+  }
+  std::vector<uint32_t> words;
+  const ep_status compiled = make_words(device, *desc, source_of(context, *desc), &words, error);
+  if (compiled != EP_STATUS_OK) return compiled;
+  ep_kernel kernel;
+  if (const Refusal why = device->pipelines->make(without_contraction(words), nullptr, &kernel.pipeline)) {
+    const ep_status status = why.status() == EP_STATUS_INTERNAL ? EP_STATUS_UNSUPPORTED : why.status();
+    return fail_text(host, error, status,
+                     fmt::format("The driver of {} makes no kernel of the module '{}': {}.", context.physical->name,
+                                 shown(desc->name), why.text()));
+  }
+  const ep_module_entry& entry = desc->entries[0];
+  kernel.name = to_view(entry.name);
+  kernel.flags = entry.flags;
+  kernel.buffer_count = entry.buffer_count;
+  kernel.words = words_of(entry);
+  kernel.placement = placement_of(entry);
+  kernel.host = host;
+  ep_module_info info{};
+  info.host_bytes = words.size() * sizeof words[0];
+  *out_module = make<ep_module>(host, host, std::move(kernel));
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
+
+ep_status kernel_get(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
+                     ep_error** error) {
+  if (module->kernel.name == to_view(entry)) {
+    *out_kernel = &module->kernel;
+    fill(out_info, ep_kernel_info{});
+    return EP_STATUS_OK;
+  }
+  return fail_text(module->host, error, EP_STATUS_NOT_FOUND,
+                   fmt::format("The module has no entry '{}'.", shown(entry)));
+}
+
+}  // namespace
+
+void fill_modules(ep_device_ops* ops) {
+  ops->dialect_info = entry<dialect_info>;
+  ops->module_create = entry<module_create>;
+  ops->module_destroy = module_destroy;
+  ops->kernel_get = entry<kernel_get>;
+  ops->kernel_launch = entry<kernel_launch>;
+}
+
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,31 @@
+// The handles of kernel modules.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "providers/vulkan/device.h"
+#include "providers/vulkan/modules/source.h"
+
+// The entry of a module. Threads: several may launch it at once.
+struct ep_kernel {
+  std::shared_ptr<tenon::provider::vulkan::Pipeline> pipeline;
+  std::string name;
+  uint64_t flags = 0;
+  uint32_t buffer_count = 0;
+  uint32_t words = 0;  // of ep_buffers
+  tenon::provider::vulkan::Placement placement{};
+  const ep_host* host = nullptr;
+};
+
+struct ep_module {
+  const ep_host* host = nullptr;
+  ep_kernel kernel;
+};
+
+namespace tenon::provider::vulkan {
+
+ep_status kernel_launch(ep_kernel* kernel, ep_stream* stream, const ep_kernel_launch* launch, ep_fault* out_fault,
+                        ep_error** error);
+
+}  // namespace tenon::provider::vulkan

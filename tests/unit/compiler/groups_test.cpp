@@ -1,0 +1,104 @@
+// Kernels of groups: what the verifier refuses, the interpreter, the texts in the dialects of work-items.
+#include "tests/unit/compiler/groups.h"
+
+#include <gtest/gtest.h>
+
+#include "core/compiler/emit/emit.h"
+#include "core/compiler/loop/interpret.h"
+#include "core/compiler/loop/places.h"
+#include "core/compiler/tactics/tactics.h"
+#include "ep_api/ep_api.h"
+#include "primitives/text/format.h"
+#include "tests/unit/compiler/compiled.h"
+
+namespace tenon::compiler {
+namespace {
+
+// Work-items write along j and read along i.
+const std::string kTurned =
+    "kernel turned\naxis one 1\naxis i 6\naxis j 13\nin x f32 78\nout y f32 78\n"
+    "v = value f32 in shared at one i j: exp(x[13*i + j])\n"
+    "u = store y[13*i + j] at one i j: add(v, 1:f32)\n"
+    "loops\n  items one\n    serial i\n      work_items j width 8\n        v\n    barrier\n"
+    "    serial j\n      work_items i width 8\n        u\n";
+
+std::string without(std::string text, std::string_view part) {
+  const size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return text.erase(at, part.size());
+}
+
+std::string with(std::string text, std::string_view from, std::string_view to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string refusal(const std::string& text) {
+  const Result<Kernel> kernel = parse_kernel(text);
+  EXPECT_FALSE(kernel.ok()) << text;
+  return kernel.status().message();
+}
+
+TEST(GroupLoops, ParseBackToTheSameText) { EXPECT_EQ(to_string(parsed(kTurned)), kTurned); }
+
+TEST(GroupLoops, ABarrierIsMissed) {
+  EXPECT_EQ(refusal(without(kTurned, "    barrier\n")),
+            "Stage u reads stage v, which other work-items wrote, and no barrier is between.");
+  // Whoever wrote a number may read it.
+  const std::string same = with(without(kTurned, "    barrier\n"), "    serial j\n      work_items i width 8\n",
+                                "    serial i\n      work_items j width 8\n");
+  EXPECT_TRUE(parse_kernel(same).ok());
+  // The interpreter finds it too.
+  Kernel kernel = parsed(kTurned);
+  std::vector<Node>& body = kernel.body.front().body;
+  body.erase(body.begin() + 1);
+  Memory memory(kernel, {}, 7);
+  EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(), "Stage v is read where it does not hold this point.");
+}
+
+TEST(GroupLoops, RefuseWhatNotAllOfTheGroupReaches) {
+  const std::string inside = with(kTurned, "    barrier\n    serial j\n", "    serial j\n      barrier\n");
+  EXPECT_TRUE(parse_kernel(with(inside, "      barrier\n", "")).status().message().find("no barrier is between") !=
+              std::string::npos);
+  EXPECT_EQ(refusal("kernel k\naxis i 9\naxis j 13\nin x f32 117\nout y f32 9\n"
+                    "s = sum f32 at i over j: x[13*i + j]\nu = store y[i] at i: s\n"
+                    "loops\n  items i step 4\n    work_items i width 8 dim 1\n      work_items j width 8\n        s\n"
+                    "      u\n"),
+            "The loop over i is around a barrier or a reduction over work-items, so it must have 8 positions left, "
+            "not 4.");
+  EXPECT_EQ(refusal(with(kTurned, "work_items j width 8", "work_items j width 6")),
+            "The loop over j has width 6, which must be a power of two from 1 to 1024.");
+  EXPECT_EQ(refusal(with(kTurned, "work_items i width 8", "work_items i width 4")),
+            "The loop over i has width 4, but the group has 8 along dim 0.");
+  EXPECT_EQ(refusal(with(kTurned, "in shared", "in row")), "Stage v is in a row, but the kernel has groups.");
+  EXPECT_EQ(refusal(with(kTurned, "work_items i width 8", "vector i")),
+            "Kernel turned has loops of work_items and vector loops.");
+  EXPECT_EQ(refusal(with(kTurned, "work_items i width 8", "work_items i width 8 dim 2")),
+            "The loop over i is along dim 2; a group has 0 and 1.");
+}
+
+TEST(GroupTexts, WaitAtBarriers) { expect_dialects(parsed(kTurned), {{}}, 8, 0); }
+
+TEST(GroupTexts, NeedTheFeaturesOfTheirTypes) {
+  Kernel kernel = parsed(
+      "kernel narrow\nsize n in [0, 65536]\naxis i n\nin x f16 n\nout y bool n\nout z f64 n\n"
+      "u = store y[i] at i: gt(f32(x[i]), 1:f32)\nv = store z[i] at i: f64(f32(x[i]))\n");
+  ASSERT_TRUE(schedule_for_groups(&kernel).ok());
+  constexpr uint64_t all = EP_DIALECT_FEATURE_F64 | EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_STORE_8 |
+                           EP_DIALECT_FEATURE_STORE_16 | EP_DIALECT_FEATURE_BARRIERS;
+  EXPECT_TRUE(emit_groups(kernel, EP_DIALECT_OPENCL_C, all).ok());
+  EXPECT_EQ(emit_groups(kernel, EP_DIALECT_OPENCL_C, all & ~EP_DIALECT_FEATURE_STORE_8).status().message(),
+            "A store of bool needs EP_DIALECT_FEATURE_STORE_8, which the device does not have in this dialect.");
+  EXPECT_EQ(emit_groups(kernel, EP_DIALECT_CUDA_C, all & ~EP_DIALECT_FEATURE_F64).status().message(),
+            "A number of f64 needs EP_DIALECT_FEATURE_F64, which the device does not have in this dialect.");
+  EXPECT_EQ(emit_groups(kernel, EP_DIALECT_GLSL, all).status().code(), Code::unsupported);
+  EXPECT_EQ(emit_groups(kernel, EP_DIALECT_C, all).status().code(), Code::unsupported);
+}
+
+TEST(GroupTexts, EveryCompilerIsThere) {
+  if (!missing_compilers().empty()) GTEST_SKIP() << missing_compilers();
+}
+
+}  // namespace
+}  // namespace tenon::compiler
