@@ -193,14 +193,11 @@ void FusedKernel::end(size_t number, std::shared_ptr<const CompiledModule> modul
   if (!failed.ok() && !is_passing(failed)) tell(number, failed);
 }
 
-// Once for a bucket. A limit of the device is no news; a compiler that refuses our text, hangs or dies is.
+// Once for a bucket: its compiler refuses our text, hangs or dies.
 void FusedKernel::tell(size_t number, const Status& failed) const {
-  const bool is_limit = !fits(artifact_.variants[number].text).ok();
-  const loader::LogLevel level = is_limit ? loader::LogLevel::info : loader::LogLevel::warning;
-  if (!loader::log_enabled(loader::LogTopic::compile, level)) return;
   const std::string where = dumped_.empty() ? "TENON_DUMP=FOLDER keeps its text"
                                             : fmt::format("its text is {}/{}", dumped_, text_file(artifact_, number));
-  loader::log(loader::LogTopic::compile, level,
+  loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
               fmt::format("{} ({}): {} Its ops run one by one; {}.", artifact_.name, ops_, failed.message(), where));
 }
 

@@ -80,7 +80,8 @@ const std::string kSoftmax =
 
 Artifact softmax() {
   const Kernel kernel = parsed(kSoftmax);
-  return value_or_throw(make_artifact(kernel, {SymDims{kernel.parameters[0].symbol, kernel.parameters[1].symbol}}, unlimited(EP_DIALECT_C)));
+  return value_or_throw(make_artifact(kernel, {SymDims{kernel.parameters[0].symbol, kernel.parameters[1].symbol}},
+                                      unlimited(EP_DIALECT_C)));
 }
 
 TEST(Artifact, LongRowsAreABucketOfTheirOwn) {
