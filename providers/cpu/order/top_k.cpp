@@ -1,7 +1,8 @@
-// top_k: a line goes by a list of candidates, which are cut down to k whenever the list is full. After the first cut an
-// element is a candidate only if it comes before the k-th one, so most elements of a line are only looked at. A short
-// list is in order from the start, and each candidate is put into its place.
+// top_k: a line goes by a list of candidates, which are cut down to k whenever the list is full. A sample of the line
+// says which elements may be among the first k at all; after a cut an element is a candidate only if it comes before
+// the k-th one. So most elements of a line are only looked at.
 #include <algorithm>
+#include <cmath>
 
 #include "providers/cpu/order/keys.h"
 #include "providers/cpu/order/lines.h"
@@ -12,10 +13,10 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t in_order = 64;          // the greatest k of a list that is kept in order
 constexpr int64_t spare = 2048;           // candidates beyond k that a list has room for
 constexpr int64_t block = 64;             // elements that are looked at together
 constexpr int64_t part_length = 1 << 16;  // at least, of a line that several threads look at
+constexpr int64_t most_sampled = 512;     // elements of a line
 
 inline bool before(uint64_t x, uint64_t y) { return x < y; }
 inline bool before(const WideEntry& x, const WideEntry& y) {
@@ -34,55 +35,80 @@ struct Candidates {
   int64_t room;
   int64_t count = 0;
   bool keeps_all = false;  // k is so great that sorting all costs less than choosing
-  bool is_full = false;
-  U limit = static_cast<U>(~U{0});  // is_full: a key must be less than this one
+  bool is_full = false;    // a cut was made
+  bool none_left = false;  // no key is less than the k-th one
+  static constexpr U all_keys = static_cast<U>(~U{0});
+  U most = all_keys;  // the greatest key of a candidate
 
   void add(Entry entry) {
-    if (k <= in_order && !keeps_all) return insert(entry);
     list[count++] = entry;
     if (count == room && !keeps_all) cut();
   }
-  void insert(Entry entry) {
-    if (count == k && (k == 0 || !before(entry, list[k - 1]))) return;
-    int64_t place = count < k ? count++ : k - 1;
-    for (; place > 0 && before(entry, list[place - 1]); --place) list[place] = list[place - 1];
-    list[place] = entry;
-    is_full = count == k;
-    if (is_full) limit = Make::key(list[k - 1]);
-  }
+  // What is in order already, as equal elements are, needs no choice.
   void cut() {
     if (count <= k || keeps_all) return;
-    std::nth_element(list, list + k - 1, list + count, [](const Entry& x, const Entry& y) { return before(x, y); });
+    const auto comes_before = [](const Entry& x, const Entry& y) { return before(x, y); };
+    if (!std::is_sorted(list, list + count, comes_before))
+      std::nth_element(list, list + k - 1, list + count, comes_before);
     count = k;
     is_full = true;
-    limit = Make::key(list[k - 1]);
+    // Later elements with the key of the k-th one come behind it.
+    const U last = Make::key(list[k - 1]);
+    none_left = last == 0;
+    most = static_cast<U>(last - 1);
   }
-  // Looks at elements begin to end of a line.
+  // Looks at elements begin to end of a line, the first look of an empty list.
   void look(const Type& type, const U* from, int64_t stride, int64_t begin, int64_t end, U flip) {
+    if (stride == 1) return look([&](int64_t i) { return static_cast<U>(type.key(from[i]) ^ flip); }, begin, end);
+    look([&](int64_t i) { return static_cast<U>(type.key(from[i * stride]) ^ flip); }, begin, end);
+  }
+
+ private:
+  template <class KeyAt>
+  void look(const KeyAt& key_at, int64_t begin, int64_t end) {
+    if (!keeps_all) most = guess(key_at, begin, end);
+    scan(key_at, begin, end);
+    if (is_full || count >= k || most == all_keys) return;
+    count = 0;  // the sample was not like the line
+    most = all_keys;
+    scan(key_at, begin, end);
+  }
+  // A key that at least k of the elements do not exceed, in all likelihood: by its place in a sample, and three
+  // deviations more.
+  template <class KeyAt>
+  U guess(const KeyAt& key_at, int64_t begin, int64_t end) const {
+    const int64_t n = end - begin;
+    const int64_t sampled = std::min(n / 8, most_sampled);
+    const double wanted =
+        static_cast<double>(k) * static_cast<double>(sampled) / static_cast<double>(std::max<int64_t>(n, 1));
+    const auto place = static_cast<int64_t>(wanted + 3 * std::sqrt(wanted)) + 1;
+    if (sampled < 32 || place > sampled / 3) return all_keys;
+    U keys[most_sampled];
+    for (int64_t i = 0; i < sampled; ++i) keys[i] = key_at(begin + i * n / sampled);
+    std::nth_element(keys, keys + place - 1, keys + sampled);
+    return keys[place - 1];
+  }
+  template <class KeyAt>
+  void scan(const KeyAt& key_at, int64_t begin, int64_t end) {
     int64_t i = begin;
-    for (; i < end && !is_full; ++i) add(Make::make(static_cast<U>(type.key(from[i * stride]) ^ flip), i));
     U keys[block];
-    for (; i + block <= end; i += block) {
+    const auto any_candidate = [&] {
       unsigned any = 0;
-      if (stride == 1) {
-        for (int64_t j = 0; j < block; ++j) {
-          keys[j] = static_cast<U>(type.key(from[i + j]) ^ flip);
-          any |= keys[j] < limit ? 1U : 0U;
-        }
-      } else {
-        for (int64_t j = 0; j < block; ++j) {
-          keys[j] = static_cast<U>(type.key(from[(i + j) * stride]) ^ flip);
-          any |= keys[j] < limit ? 1U : 0U;
-        }
-      }
-      if (any == 0) continue;
       for (int64_t j = 0; j < block; ++j) {
-        if (keys[j] < limit) add(Make::make(keys[j], i + j));
+        keys[j] = key_at(i + j);
+        any |= keys[j] <= most ? 1U : 0U;
+      }
+      return any != 0;
+    };
+    for (; i + block <= end && !none_left; i += block) {
+      if (!any_candidate()) continue;
+      for (int64_t j = 0; j < block && !none_left; ++j) {
+        if (keys[j] <= most) add(Make::make(keys[j], i + j));
       }
     }
-    for (; i < end; ++i) {
-      const U key = static_cast<U>(type.key(from[i * stride]) ^ flip);
-      if (key < limit) add(Make::make(key, i));
+    for (; i < end && !none_left; ++i) {
+      const U key = key_at(i);
+      if (key <= most) add(Make::make(key, i));
     }
   }
 };
@@ -133,6 +159,7 @@ class TopKPrimitive final : public ep_primitive {
     const Lines values(desc_, launch, values_, axis_);
     const Lines positions(desc_, launch, positions_, axis_);
     const int64_t k = values ? values.length : positions.length;
+    if (k == 0) return;
     const int64_t room = room_of(k, src.length);
     const int64_t lines = src.outer.count();
     const int64_t bytes = room_bytes(room);
@@ -188,7 +215,8 @@ class TopKPrimitive final : public ep_primitive {
     const int64_t k = found.k;
     Entry* sorted = found.list;
     if (found.is_full || (k <= 256 && !found.keeps_all)) {
-      std::sort(sorted, sorted + k, [](const Entry& x, const Entry& y) { return before(x, y); });
+      const auto comes_before = [](const Entry& x, const Entry& y) { return before(x, y); };
+      if (!std::is_sorted(sorted, sorted + k, comes_before)) std::sort(sorted, sorted + k, comes_before);
     } else {
       // Nothing was cut, so the candidates are still in the order of their positions, as a stable sort wants them.
       auto* const others = sorted + found.room;

@@ -151,7 +151,7 @@ def main():
         (folder / "wrong.txt").write_text('graph "g"\n%1 = input f32[2] on cpu:0\n%2 = relo(%1)\nreturn %2\n')
         refused(["The text is no graph: line 3: at position 9 there is no op 'relo'."], "graph", folder / "wrong.txt")
         refused(["no.txt' cannot be read"], "graph", folder / "no.txt")
-        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, profile, compare, check, graph, devices, "], "runn", model, code=2)
+        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, profile, compare, check, graph, compile, devices, "], "runn", model, code=2)
         refused(["tenon: there is no command 'frobnicate'.\n"], "frobnicate", code=2)
         refused(["tenon run: the argument 'b.onnx' is one too many.\n  `tenon help run` says what it takes."],
                 "run", model, "b.onnx", "c.onnx", code=2)
