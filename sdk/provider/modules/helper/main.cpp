@@ -79,7 +79,7 @@ int serve(const std::string& chosen) {
 
 int run(const std::string& chosen) {
   setpriority(PRIO_PROCESS, 0, niceness);  // of this process and the compilers that it starts
-  signal(SIGXFSZ, SIG_IGN);  // a write that finds no room fails, and ends nobody
+  signal(SIGXFSZ, SIG_IGN);                // a write that finds no room fails, and ends nobody
   lower(RLIMIT_CORE, 0);
   lower(RLIMIT_FSIZE, largest_file);
 #if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_NONE  // a sanitizer reserves far more
