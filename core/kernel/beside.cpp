@@ -35,10 +35,9 @@ class Beside {
   void end(const DeviceState* device) {
     std::deque<Work> dropped;  // destroyed without the lock
     std::unique_lock lock(mutex_);
-    for (Work& work : waiting_) {
-      if (work.device == device) dropped.push_back(std::move(work));
-    }
-    std::erase_if(waiting_, [](const Work& work) { return work.run == nullptr; });
+    std::deque<Work> others;
+    for (Work& work : waiting_) (work.device == device ? dropped : others).push_back(std::move(work));
+    waiting_.swap(others);
     if (running_ == device) stop_.cancel();
     changed_.wait(lock, [&] { return running_ != device; });
     lock.unlock();

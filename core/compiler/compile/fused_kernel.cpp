@@ -193,14 +193,11 @@ void FusedKernel::end(size_t number, std::shared_ptr<const CompiledModule> modul
   if (!failed.ok() && !is_passing(failed)) tell(number, failed);
 }
 
-// Once for a kernel: a device that has no compiler is no news, a text that its compiler refuses is.
+// Once for a bucket: its compiler refuses our text, hangs or dies.
 void FusedKernel::tell(size_t number, const Status& failed) const {
-  const bool refused = failed.code() == Code::invalid_argument;
-  const loader::LogLevel level = refused ? loader::LogLevel::warning : loader::LogLevel::info;
-  if (!loader::log_enabled(loader::LogTopic::compile, level)) return;
   const std::string where = dumped_.empty() ? "TENON_DUMP=FOLDER keeps its text"
                                             : fmt::format("its text is {}/{}", dumped_, text_file(artifact_, number));
-  loader::log(loader::LogTopic::compile, level,
+  loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
               fmt::format("{} ({}): {} Its ops run one by one; {}.", artifact_.name, ops_, failed.message(), where));
 }
 

@@ -93,6 +93,26 @@ def cached(tool, model, folder):
     claim(outputs == expected and said.count("compiled by") == 2, "a folder that is none costs nothing but time: " + said)
 
 
+def refused(tool, model, folder):
+    """A compiler that refuses texts, or hangs: the ops run one by one, and the log says why, once for each kernel."""
+    arguments = ["run", model, "--input", "x=random", "--dim", "rows=7", "--repeat", "3", "--json"]
+    expected = json.loads(tool.run(*arguments, "--no-fuse").stdout)["outputs"]
+    cases = {"refuses": ("echo 'kernel:7:3: error: no such thing' >&2; exit 1", "line 7:3: error: no such thing"),
+             "hangs": ("sleep 60", "did not end within 1 s and was killed")}
+    for name, (does, says) in cases.items():
+        compiler = folder / name
+        compiler.write_text('#!/bin/sh\ncase "$*" in *--version*) echo "cc 1.0"; exit;; esac\n' + does + "\n")
+        compiler.chmod(0o700)
+        config = folder / f"{name}.toml"
+        config.write_text(f'[provider.cpu]\ncompiler = "{compiler}"\ncompile_seconds = "1"\n')
+        config.chmod(0o600)
+        done = tool.run(*arguments, TENON_CONFIG=config, TENON_FUSE="on", TENON_COMPILE="wait", TENON_DUMP=folder / "refused")
+        claim = tool.claim
+        claim(json.loads(done.stdout)["outputs"] == expected, f"a compiler that {name} changes no result: " + done.stdout)
+        claim(done.stderr.count(says) == 2, f"a compiler that {name} is told of once for each kernel: " + done.stderr)
+        claim("one by one" in done.stderr and "/text-0.c" in done.stderr, "the log names the text: " + done.stderr)
+
+
 def main():
     tool = Tool(sys.argv[1])
     run, claim = tool.run, tool.claim
@@ -119,6 +139,7 @@ def main():
         for file in ("17-fuse.log", "graph.txt", "loops.txt", "schedule-0.txt", "text-0.c"):
             claim(file in written, f"a dump has {file}: {written}")
         cached(tool, model, folder)
+        refused(tool, model, folder)
     return tool.verdict()
 
 

@@ -25,6 +25,8 @@ Values values_of(const SettingRow& row) {
   if (row.type == "Trust") return {"any", "owned", "any", "nobody"};
   if (row.type == "Probe") return {"all", "off", "flagged", "some"};
   if (row.type == "Graphs" || row.type == "Blobs" || row.type == "Fuse") return {"off", "on", "off", "maybe"};
+  if (row.type == "Compile") return {"wait", "beside", "wait", "later"};
+  if (row.type == "Check") return {"compile", "off", "compile", "all"};
   if (row.type == "Names") return {"a", "b", "c,d", "Not A Name"};
   if (row.type == "Folders") return {"/a", "/b", "/c", "relative"};
   if (row.type == "LogSpec") return {"vm", "load=info", "off", "weather"};

@@ -20,6 +20,7 @@ namespace {
 [[maybe_unused]] constexpr rlim_t most_memory = rlim_t{4} << 30;
 constexpr rlim_t largest_file = rlim_t{256} << 20;
 constexpr unsigned longest_alarm = 3600;
+constexpr int niceness = 10;  // programs run meanwhile, and their threads want the processors
 
 bool read_all(void* to, size_t size) {
   auto* next = static_cast<char*>(to);
@@ -77,7 +78,8 @@ int serve(const std::string& chosen) {
 }
 
 int run(const std::string& chosen) {
-  signal(SIGXFSZ, SIG_IGN);  // a write that finds no room fails, and ends nobody
+  setpriority(PRIO_PROCESS, 0, niceness);  // of this process and the compilers that it starts
+  signal(SIGXFSZ, SIG_IGN);                // a write that finds no room fails, and ends nobody
   lower(RLIMIT_CORE, 0);
   lower(RLIMIT_FSIZE, largest_file);
 #if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_NONE  // a sanitizer reserves far more
