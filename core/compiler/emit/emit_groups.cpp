@@ -421,15 +421,16 @@ class GroupEmitter {
     const std::string tree = fmt::format("tree_{}", name_of(stage.dtype));
     if (trees_.insert(computed(stage.dtype)).second) array(tree, stage.dtype, group_[0] * group_[1]);
     const int64_t apart = dim == 0 ? 1 : group_[0];
+    const std::string own = group_[1] > 1 ? fmt::format("w0 + w1 * {}", group_[0]) : "w0";
     line("{}", words_.barrier);
-    line("{}[w] = a{};", tree, id);
+    line("{}[{}] = a{};", tree, own, id);
     line("{}", words_.barrier);
-    line("for (int half = {}; half > 0; half /= 2) {{", width / 2);
-    line("  if (w{} < half) {}[w] = {};", dim, tree,
-         combine(stage, fmt::format("{}[w]", tree), fmt::format("{}[w + half * {}]", tree, apart)));
+    line("for (int apart = {}; apart > 0; apart /= 2) {{", width / 2);
+    line("  if (w{} < apart) {}[{}] = {};", dim, tree, own,
+         combine(stage, fmt::format("{}[{}]", tree, own), fmt::format("{}[{} + apart * {}]", tree, own, apart)));
     line("  {}", words_.barrier);
     line("}}");
-    line("a{} = {}[w - w{} * {}];", id, tree, dim, apart);
+    line("a{} = {}[{} - w{} * {}];", id, tree, own, dim, apart);
   }
 
   // --- Loops
@@ -467,6 +468,10 @@ class GroupEmitter {
     }
   }
 
+  static std::string plus_work_item(const std::string& lo, const Node& node) {
+    return node.width == 1 ? lo : fmt::format("{} + w{}", lo, node.dim);
+  }
+
   void loop(const Context& context, const Node& node, size_t depth) {
     const Part part = context.parts[node.axis];
     const std::string at = fmt::format("i{}", next_++);
@@ -478,13 +483,13 @@ class GroupEmitter {
       const std::string own = fmt::format("own{}", next_++);
       line("{{");
       ++indent_;
-      line("const int64_t {} = {} + w{};", own, part.lo, node.dim);
+      line("const int64_t {} = {};", own, plus_work_item(part.lo, node));
       line("const bool has_{} = {} < {};", own, own, part.hi);
       line("const int64_t {} = has_{} ? {} : {};", at, own, own, part.lo);
       inside.slot[node.axis] = own;
       inside.guards.push_back("has_" + own);
     } else if (node.kind == LoopKind::work_items) {
-      line("for (int64_t {0} = {1} + w{2}; {0} < {3}; {0} += {4}) {{", at, part.lo, node.dim, part.hi, node.width);
+      line("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", at, plus_work_item(part.lo, node), part.hi, node.width);
       ++indent_;
     } else {
       line("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", at, part.lo, part.hi, node.step);
@@ -506,18 +511,28 @@ class GroupEmitter {
     }
     for (size_t i = 0; i < kernel_.parameters.size(); ++i) line("const int64_t p{0} = {1}p{0};", i, words_.parameters);
     for (int dim = 0; dim < 2; ++dim) {
-      line("const int w{} = {};", dim, as("int", along(words_.work_item, dim)));
+      if (group_[static_cast<size_t>(dim)] > 1)
+        line("const int w{} = {};", dim, as("int", along(words_.work_item, dim)));
     }
-    line("const int w = w0 + w1 * {};", group_[0]);
     const Node& items = kernel_.body.front();
     Context context;
     context.at.resize(kernel_.axes.size());
     context.slot.resize(kernel_.axes.size());
     for (const Axis& axis : kernel_.axes) context.parts.push_back({"0", size(context, axis.extent)});
     const std::string extent = context.parts[items.axis].hi;
-    line("const int64_t first = ({} + {} * {}) * {};", as("int64_t", along(words_.group, 0)),
-         as("int64_t", along(words_.group, 1)), as("int64_t", along(words_.groups, 0)), items.step);
-    line("if (first >= {}) return;", extent);
+    const std::string number =
+        fmt::format("({} + {} * {}) * {}", as("int64_t", along(words_.group, 0)), as("int64_t", along(words_.group, 1)),
+                    as("int64_t", along(words_.groups, 0)), items.step);
+    if (places_.runs_together(items, 0)) {
+      // A group beyond the items computes the first one again and stores nothing: compilers of OpenCL C take no barrier
+      // behind a return.
+      line("const bool is_item = {} < {};", number, extent);
+      line("const int64_t first = is_item ? {} : {};", number, as("int64_t", "0"));
+      context.guards.emplace_back("is_item");
+    } else {
+      line("const int64_t first = {};", number);
+      line("if (first >= {}) return;", extent);
+    }
     context.at[items.axis] = context.slot[items.axis] = "first";
     context.parts[items.axis] = {"first", "first + 1"};
     if (items.step != 1) {
