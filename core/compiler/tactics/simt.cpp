@@ -28,6 +28,7 @@ class GroupTactic : public Tactic {
     choose_items();
     choose_widths();
     set_loops();
+    if (keep_rows()) set_loops();
     while (place_values()) set_loops();
     add_barriers();
     return verify(kernel_);
@@ -138,14 +139,74 @@ class GroupTactic : public Tactic {
     }
   }
 
-  // Inlines a shared value that is cheap, or for which the shared memory is too short. Whether it did.
+  // A row of an input that several loops read becomes a value, so that memory is read once. Whether there was one.
+  bool keep_rows() {
+    const Places places(kernel_);
+    std::map<Id, std::set<const Node*>> loops;  // by load: those that read it
+    for (const Id stage : stages_to_run()) {
+      const Place& place = *places.of(stage).front();
+      std::set<Id> seen;
+      each_load(kernel_.stages[stage].value, &seen, [&](const Expr& expr) {
+        if (is_row(expr)) loops[first_like(expr)].insert(place.loops.back());
+      });
+    }
+    bool found = false;
+    for (const auto& [load, readers] : loops) {
+      if (readers.size() < 2) continue;
+      keep_row(load);
+      found = true;
+    }
+    return found;
+  }
+  // A load of its own element for each position along the lanes and the items.
+  bool is_row(const Expr& expr) const {
+    if (expr.kind != ExprKind::load || expr.args[0] != kNone || items_ == vector_) return false;
+    const std::set<uint32_t> symbols = symbols_of(kernel_.arena, expr.index);
+    return symbols.contains(kernel_.at(items_).index()) && symbols.contains(kernel_.at(vector_).index());
+  }
+  bool is_like(const Expr& a, const Expr& b) const {
+    return a.kind == ExprKind::load && a.target == b.target && a.args[0] == b.args[0] && identical(a.index, b.index);
+  }
+  Id first_like(const Expr& expr) const {
+    const auto found =
+        std::find_if(kernel_.exprs.begin(), kernel_.exprs.end(), [&](const Expr& each) { return is_like(each, expr); });
+    return static_cast<Id>(found - kernel_.exprs.begin());
+  }
+  // The value is the first stage; its name is that of no other thing.
+  void keep_row(Id load) {
+    const Expr row = kernel_.exprs[load];
+    for (Expr& expr : kernel_.exprs) {
+      if (expr.kind == ExprKind::stage) ++expr.target;
+      if (is_like(expr, row)) expr = Expr{.kind = ExprKind::stage, .dtype = row.dtype, .target = 0};
+    }
+    for (Id& kept : kept_) ++kept;
+    kept_.push_back(0);
+    kernel_.exprs.push_back(row);
+    Stage stage;
+    stage.name = fmt::format("row_of_{}_{}", row.target, kept_.size());
+    stage.dtype = row.dtype;
+    const std::set<uint32_t> symbols = symbols_of(kernel_.arena, row.index);
+    for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
+      if (symbols.contains(kernel_.at(axis).index())) stage.axes.push_back(axis);
+    }
+    stage.value = static_cast<Id>(kernel_.exprs.size() - 1);
+    kernel_.stages.insert(kernel_.stages.begin(), std::move(stage));
+  }
+
+  // Inlines a shared value that is cheap, or for which the shared memory is too short beside reductions; rows of inputs
+  // come last. Whether it did.
   bool place_values() {
+    std::vector<Id> order = stages_to_run();
+    const auto rank = [&](Id id) {
+      return kernel_.stages[id].kind == StageKind::reduce ? 0 : contains(kept_, id) ? 2 : 1;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](Id a, Id b) { return rank(a) < rank(b); });
     int64_t bytes = 0;
-    for (size_t id = 0; id < kernel_.stages.size(); ++id) {
+    for (const Id id : order) {
       Stage& stage = kernel_.stages[id];
       if (stage.storage != Storage::shared) continue;
       std::set<Id> seen;
-      const bool cheap = stage.kind == StageKind::value && cost(stage.value, &seen) <= kCheap;
+      const bool cheap = stage.kind == StageKind::value && !contains(kept_, id) && cost(stage.value, &seen) <= kCheap;
       const int64_t more = shared_bytes(stage);
       if (!cheap && bytes + more <= limits_.shared_bytes) {
         bytes += more;
@@ -164,7 +225,7 @@ class GroupTactic : public Tactic {
   }
 
   int64_t shared_bytes(const Stage& stage) const {
-    int64_t bytes = 8;
+    int64_t bytes = dtype_size(stage.dtype) == 8 ? 8 : 4;
     for (const Id axis : stage.axes) {
       const int64_t positions = axis == items_ ? step_ : at_most(axis);
       if (positions > limits_.shared_bytes || __builtin_mul_overflow(bytes, std::max<int64_t>(positions, 1), &bytes)) {
@@ -240,6 +301,7 @@ class GroupTactic : public Tactic {
   Id items_ = kNone;
   Id second_ = kNone;  // the axis along dim 1
   bool in_columns_ = false;
+  std::vector<Id> kept_;  // values that are rows of inputs
   int64_t step_ = 1;
   std::array<int64_t, 2> widths_{1, 1};
 };
