@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,23 +18,47 @@ struct CompiledModule;
 
 namespace tenon::graph {
 
+struct AwaitedKernels;
+struct FusedLaunch;
+
+// What a region has become on a device: its kernels. Threads: any number.
+class FusedRegion {
+ public:
+  virtual ~FusedRegion() = default;
+  // As fused_launch, for a region that is the same.
+  virtual std::shared_ptr<const FusedLaunch> launch(const Graph& region, symbolic::Values* sizes,
+                                                    const std::shared_ptr<AwaitedKernels>& awaited,
+                                                    std::string* why_not) = 0;
+};
+
 // One launch of the kernel of a fused node, for one set of sizes. Its buffers are the inputs of the region and then its
 // outputs, all row-major.
 struct FusedLaunch {
+  std::shared_ptr<FusedRegion> of;
   std::shared_ptr<const CompiledModule> module;
   DeviceState* device = nullptr;
   uint32_t kernel = 0;  // index into module->kernels
   std::vector<std::byte> parameters;
   std::array<uint64_t, 3> groups{1, 1, 1};
-  std::string ops;  // what it computes: "square mean add rsqrt mul mul"
+  std::string ops;     // what it computes: "square mean add rsqrt mul mul"
+  std::string bucket;  // the sizes that its text is for; empty: there is one text for all
 };
 
 // Makes each set of nodes that one kernel can compute one node, `fused`, whose region has them (regions/regions.h).
 // Gives what was decided, a line for each decision.
 std::string fuse_nodes(Graph* graph);
 
-// The launch that computes `region`, of a fused node, for `sizes`; null where there is none, with the reason. The first
-// call for a region waits for the device's compiler. Threads: any number.
-std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::Values* sizes, std::string* why_not);
+// Kernels that are compiled beside a program whose nodes run one by one meanwhile. Threads: any.
+struct AwaitedKernels {
+  std::atomic<uint32_t> asked{0};  // all of them
+  std::atomic<uint32_t> left{0};   // those that are not compiled yet
+  std::atomic<uint32_t> ready{0};  // those that are there
+};
+
+// The launch that computes `region`, of a fused node, for `sizes`; null where there is none, with the reason. A kernel
+// that is not compiled yet is compiled by this call, or, if `awaited` is not null, beside: then there is no launch, and
+// `awaited` counts the kernel. Threads: any number. Errors: cancelled.
+std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::Values* sizes,
+                                                const std::shared_ptr<AwaitedKernels>& awaited, std::string* why_not);
 
 }  // namespace tenon::graph

@@ -128,7 +128,7 @@ class Printer {
     if (node.precision != Precision::stated) text += fmt::format(" precision {}", static_cast<int>(node.precision));
     if (node.device != nullptr) text += fmt::format(" on {}", node.device->opened->spelling);
     for (size_t i = 0; i < node.results.size(); ++i) text += (i == 0 ? " : " : ", ") + type(node.results[i]);
-    if (node.label != 0) text += " label " + in_quotes(graph_.labels()[node.label]);
+    if (node.label != 0 && options_.labels) text += " label " + in_quotes(graph_.labels()[node.label]);
     return text;
   }
 

@@ -56,8 +56,9 @@ symbolic::Values values_of(const std::vector<ArgumentDims>& arguments, const gra
   return values;
 }
 
-std::shared_ptr<Backward> backward_of(const Recording& recording, const std::vector<ArgumentDims>& dims, bool exact) {
-  return recording.backward == nullptr ? nullptr : std::make_shared<Backward>(recording.backward, dims, exact);
+std::shared_ptr<Backward> backward_of(const Recording& recording, const std::vector<ArgumentDims>& dims,
+                                      const Making& making) {
+  return recording.backward == nullptr ? nullptr : std::make_shared<Backward>(recording.backward, dims, making);
 }
 
 }  // namespace
@@ -68,32 +69,39 @@ void refuse_gone(const std::string& name) {
               "Keep the compiled function as long as create_graph is wanted of its results.");
 }
 
-const BackwardProgram& Backward::program(Programs* programs, const CallShape& shape, const std::vector<bool>& comes) {
+Making::Making(const CompileOptions& options) {
+  passes.exact = options.exact;
+  passes.fuse = options.fuse;
+  prepare.packed = !options.exact;
+  prepare.fuse = options.fuse;
+  prepare.compile = options.compile;
+}
+
+std::shared_ptr<const BackwardProgram> Backward::program(Programs* programs, const CallShape& shape,
+                                                         const std::vector<bool>& comes) {
   const std::lock_guard lock(programs->mutex);
-  const auto found = programs->backward.find(comes);
-  if (found != programs->backward.end()) return found->second;
+  std::shared_ptr<const BackwardProgram>& known_program = programs->backward[comes];
+  if (known_program != nullptr && !graph::is_outdated(known_program->program)) return known_program;
   const PartOfBackward* part = nullptr;
   {
     const std::lock_guard own_lock(mutex_);
     const auto [known, is_new] = parts_.try_emplace(comes, PartOfBackward{graph::Graph(""), {}});
     if (is_new) {
       known->second = part_of(part_->graph, part_->saved.size(), comes);
-      graph::PassOptions options;
-      options.exact = exact_;
-      graph::optimise(&known->second.graph, options);
+      graph::optimise(&known->second.graph, making_.passes);
     }
     part = &known->second;
   }
   symbolic::Values sizes = values_of(dims_, part->graph, shape);
-  BackwardProgram made{graph::prepare(part->graph, &sizes, {.packed = !exact_}), part->outputs};
-  return programs->backward.emplace(comes, std::move(made)).first->second;
+  BackwardProgram made{graph::prepare(part->graph, &sizes, making_.prepare), part->outputs};
+  return known_program = std::make_shared<const BackwardProgram>(std::move(made));
 }
 
-Entry::Entry(Recording recording, bool exact)
+Entry::Entry(Recording recording, const Making& making)
     : recording_(std::move(recording)),
-      exact_(exact),
+      making_(making),
       dims_(dims_of(recording_)),
-      backward_(backward_of(recording_, dims_, exact)) {}
+      backward_(backward_of(recording_, dims_, making)) {}
 
 bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   if (recording_.shape.fixed != shape.fixed) return false;
@@ -114,14 +122,16 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
 
 std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = programs_.find(shape.sizes); found != programs_.end()) return found->second;
+  const auto found = programs_.find(shape.sizes);
+  if (found != programs_.end() && !graph::is_outdated(found->second->forward)) return found->second;
   auto made = std::make_shared<Programs>();
   symbolic::Values sizes = values_of(dims_, recording_.forward, shape);
-  graph::PrepareOptions options{.packed = !exact_};
+  graph::PrepareOptions options = making_.prepare;
   options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
   for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
   if (!order_.empty()) options.like = &programs_.at(order_.back())->forward;
   made->forward = graph::prepare(recording_.forward, &sizes, options);
+  if (found != programs_.end()) return found->second = made;
   if (order_.size() == kMostExecutables) {
     programs_.erase(order_.front());
     order_.erase(order_.begin());
@@ -189,7 +199,7 @@ TensorList Callable::learn(const CallShape& shape, const TensorList& inputs, con
     eager_.fetch_add(1, std::memory_order_relaxed);
     return std::move(taken.results);
   }
-  entry = std::make_shared<Entry>(*std::move(taken.recording), options_.exact);
+  entry = std::make_shared<Entry>(*std::move(taken.recording), Making(options_));
   if (parts_.used()) return run_entry(entry, shape, inputs, replay);  // a function in parts is called each time
   entry->checked.store(!options_.check, std::memory_order_relaxed);
   {

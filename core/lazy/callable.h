@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/graph/execute/executable.h"
+#include "core/graph/passes/passes.h"
 #include "core/graph/signature.h"
 #include "core/lazy/recording.h"
 #include "core/lazy/split.h"
@@ -18,6 +19,14 @@ namespace tenon::lazy {
 
 using graph::kMostRecordings;
 constexpr size_t kMostExecutables = 256;  // of one recording, for as many sizes; the oldest goes
+
+// How programs are made from recordings.
+struct Making {
+  explicit Making(const CompileOptions& options);
+
+  graph::PassOptions passes;
+  graph::PrepareOptions prepare;
+};
 
 // Backward, ready for some sizes and for the results whose gradients come.
 struct BackwardProgram {
@@ -29,7 +38,8 @@ struct BackwardProgram {
 struct Programs {
   graph::Executable forward;
   std::mutex mutex;
-  std::map<std::vector<bool>, BackwardProgram> backward;  // mutex; by the results whose gradients come
+  std::map<std::vector<bool>, std::shared_ptr<const BackwardProgram>>
+      backward;  // mutex; by the results whose gradients come
 };
 
 // The dims of one argument of a function in its recording, and where CallShape::sizes has those of a call.
@@ -41,18 +51,19 @@ struct ArgumentDims {
 // Backward of one recording. Results hold it, so it holds no captured tensor: state that is written leads to results.
 class Backward {
  public:
-  Backward(std::shared_ptr<const BackwardPart> part, std::vector<ArgumentDims> dims, bool exact)
-      : part_(std::move(part)), dims_(std::move(dims)), exact_(exact) {}
+  Backward(std::shared_ptr<const BackwardPart> part, std::vector<ArgumentDims> dims, Making making)
+      : part_(std::move(part)), dims_(std::move(dims)), making_(std::move(making)) {}
 
   const BackwardPart& part() const { return *part_; }
-  // The program where gradients come for those results of BackwardPart::results for which `comes` says so. Valid as
-  // long as `programs` is. Errors: those of graph::prepare.
-  const BackwardProgram& program(Programs* programs, const CallShape& shape, const std::vector<bool>& comes);
+  // The program where gradients come for those results of BackwardPart::results for which `comes` says so. Errors:
+  // those of graph::prepare.
+  std::shared_ptr<const BackwardProgram> program(Programs* programs, const CallShape& shape,
+                                                 const std::vector<bool>& comes);
 
  private:
   const std::shared_ptr<const BackwardPart> part_;
   const std::vector<ArgumentDims> dims_;
-  const bool exact_;
+  const Making making_;
   std::mutex mutex_;
   std::map<std::vector<bool>, PartOfBackward> parts_;  // mutex; as Programs::backward
 };
@@ -69,8 +80,7 @@ struct GradientFunction {
 // A recording and what was prepared from it.
 class Entry {
  public:
-  // `exact`: its programs have the bits of eager runs.
-  Entry(Recording recording, bool exact);
+  Entry(Recording recording, const Making& making);
 
   const Recording& recording() const { return recording_; }
   bool serves(const CallShape& shape, const TensorList& inputs) const;
@@ -92,7 +102,7 @@ class Entry {
 
  private:
   Recording recording_;
-  const bool exact_;
+  const Making making_;
   const std::vector<ArgumentDims> dims_;
   const std::shared_ptr<Backward> backward_;
   mutable std::mutex mutex_;

@@ -33,20 +33,26 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "core/device/export.h"
+#include "core/kernel/compiling.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon {
 
 struct CompileOptions {
   std::string name = "a compiled function";  // what errors call it
-  bool exact = false;      // results have the bits of the eager run; else passes may move them within their bounds
-  bool whole = true;       // false: where the host reads elements the program ends, and the function goes on eagerly
-  bool check = true;       // the second call is recorded and compared
+  bool exact = false;  // results have the bits of the eager run; else passes may move them within their bounds
+  bool whole = true;   // false: where the host reads elements the program ends, and the function goes on eagerly
+  bool check = true;   // the second call is recorded and compared
+  // Whether ops that one kernel can compute become one; as TENON_FUSE says, if it is not given. Exact programs have
+  // none.
+  std::optional<bool> fuse = {};
+  std::optional<Compiling> compile = {};  // whether programs wait for their kernels; as TENON_COMPILE says
   TensorList frozen = {};  // tensors from outside that are constants: folded and packed; writing one is an error later
 };
 

@@ -30,19 +30,18 @@ std::shared_ptr<const graph::Executable> Parts::executable_of(graph::Graph progr
   const auto same = [&](const Part& part) { return same_program(part.recorded, program); };
   const auto part = std::find_if(parts_.begin(), parts_.end(), same);
   if (part != parts_.end()) {
-    if (const auto found = part->executables.find(sizes); found != part->executables.end()) return found->second;
+    const auto found = part->executables.find(sizes);
+    if (found != part->executables.end() && !graph::is_outdated(*found->second)) return found->second;
   }
   graph::Graph optimised = program.copy();
-  graph::PassOptions options;
-  options.exact = options_.exact;
-  graph::optimise(&optimised, options);
+  const Making making(options_);
+  graph::optimise(&optimised, making.passes);
   symbolic::Values values(optimised.arena());
   throw_if_error(graph::bind_sizes(optimised, arguments, &values));
-  auto made =
-      std::make_shared<const graph::Executable>(graph::prepare(optimised, &values, {.packed = !options_.exact}));
+  auto made = std::make_shared<const graph::Executable>(graph::prepare(optimised, &values, making.prepare));
   if (part != parts_.end()) {
     if (part->executables.size() == kMostExecutables) part->executables.clear();
-    part->executables.emplace(std::move(sizes), made);
+    part->executables[std::move(sizes)] = made;
   } else if (parts_.size() < kMostRecordings) {
     parts_.push_back({std::move(program), {{std::move(sizes), made}}});
   } else {

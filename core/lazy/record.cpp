@@ -6,6 +6,7 @@
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
 #include "core/graph/passes/passes.h"
+#include "core/lazy/callable.h"
 #include "core/lazy/recording.h"
 #include "core/lazy/slots.h"
 #include "core/lazy/split.h"
@@ -335,11 +336,7 @@ class Take {
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
-  void optimise(graph::Graph* graph) const {
-    graph::PassOptions options;
-    options.exact = options_.exact;
-    graph::optimise(graph, options);
-  }
+  void optimise(graph::Graph* graph) const { graph::optimise(graph, Making(options_).passes); }
 
   void finish(graph::NodeId begin) {
     made_.recorded = tracer_.recorder().finish(outputs_);

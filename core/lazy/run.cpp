@@ -87,11 +87,11 @@ class CompiledNode final : public autograd::Node {
     TensorList arguments;
     for (const Saved& saved : call_.saved) arguments.push_back(saved.tensor);
     arguments.insert(arguments.end(), gradients.begin(), gradients.end());
-    const BackwardProgram& backward = call_.backward->program(call_.programs.get(), call_.shape, comes);
-    const TensorList found = graph::run(backward.program, arguments);
+    const auto backward = call_.backward->program(call_.programs.get(), call_.shape, comes);
+    const TensorList found = graph::run(backward->program, arguments);
     for (size_t i = 0; i < of_inputs.size(); ++i) {
       const auto output = part().targets[i].output;
-      if (output && backward.outputs[*output]) of_inputs[i] = found[*backward.outputs[*output]];
+      if (output && backward->outputs[*output]) of_inputs[i] = found[*backward->outputs[*output]];
     }
   }
 

@@ -8,6 +8,7 @@
 
 #include "core/device/device_state.h"
 #include "core/device/process.h"
+#include "core/kernel/beside.h"
 #include "core/kernel/compiled_graph.h"
 #include "core/kernel/compiled_module.h"
 #include "core/kernel/kernel_cache.h"
@@ -131,6 +132,7 @@ Status check_unused(const DeviceState& state) {
 }
 
 void destroy(OpenedDevices& devices, DeviceState& state) {
+  end_compiling(&state);
   vm::destroy_command_lists(&state);
   destroy_graphs(&state);
   destroy_modules(&state);

@@ -34,6 +34,8 @@ using VmMode = loader::VmMode;
 using Trust = loader::Trust;
 using Graphs = loader::Graphs;
 using Fuse = loader::Fuse;
+using Compile = loader::Compile;
+using Check = loader::Check;
 using Probe = loader::Probe;
 using Blobs = loader::Blobs;
 }  // namespace setting_type

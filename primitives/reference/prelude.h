@@ -65,6 +65,7 @@ inline uint64_t ep_abs(uint64_t x) { return x; }
 
 inline double ep_sqrt(double x) { return std::sqrt(x); }
 inline double ep_exp(double x) { return std::exp(x); }
+inline double ep_exp2(double x) { return std::exp2(x); }
 inline double ep_expm1(double x) { return std::expm1(x); }
 inline double ep_log(double x) { return std::log(x); }
 inline double ep_log1p(double x) { return std::log1p(x); }

@@ -86,7 +86,7 @@ constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
 constexpr Implementation resize[] = {{"axes", Resize::why_not, Resize::make}};
 constexpr Implementation recurrent[] = {{"simd", Recurrent::simd_why_not, Recurrent::make},
                                         {"plain", Recurrent::why_not, Recurrent::make}};
-constexpr Implementation fft[] = {{"kissfft", Fft::why_not, Fft::make}};
+constexpr Implementation fft[] = {{"lines", Fft::why_not, Fft::make}};
 constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};
 
 constexpr ImplementationList lists[] = {

@@ -67,6 +67,7 @@ ep_status open_device(const ep_host* host, const Driver& driver, const DeviceFac
   ep_device* device = make<ep_device>(host);
   device->driver = &driver;
   device->facts = facts;
+  device->compiler = std::make_unique<NvrtcCompiler>(host, static_cast<uint32_t>(facts.capability));
   CUresult result = driver.device_primary_ctx_retain(&device->context, facts.number);
   if (result == CUDA_SUCCESS) {
     const Current current(device);
@@ -111,6 +112,7 @@ ep_device_ops device_ops() {
   fill_primitive(&ops);
   fill_interop(&ops);
   fill_command_list(&ops);
+  fill_modules(&ops);
   return ops;
 }
 

@@ -13,6 +13,7 @@
 #include "providers/cuda/faults/fault_log.h"
 #include "providers/cuda/kernels/modules.h"
 #include "providers/cuda/matmul/cublaslt.h"
+#include "providers/cuda/modules/nvrtc_compiler.h"
 #include "providers/cuda/transfer/staging.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
@@ -33,6 +34,10 @@ struct DeviceFacts {
   int capability = 0;  // 90 for compute capability 9.0
   int processors = 0;  // number of multiprocessors
   int threads_per_processor = 0;
+  int group_items = 1024;  // most threads of a block; then along each axis
+  int group_dims[3] = {1024, 1024, 64};
+  int groups[3] = {0x7fffffff, 65535, 65535};  // most blocks along each axis
+  int shared_bytes = 48 << 10;                 // that a kernel of a block may declare
   bool integrated = false;
   bool memory_pools = false;  // the driver offers stream-ordered allocation on this device
 };
@@ -52,6 +57,7 @@ struct ep_device {
   CUmemoryPool pool = nullptr;           // source of device memory; NULL: cuMemAlloc is the source
   CUstream allocation_stream = nullptr;  // orders the work of the pool; runs nothing else
   tenon::provider::cuda::Modules modules;
+  std::unique_ptr<tenon::provider::cuda::NvrtcCompiler> compiler;  // of texts of the host
   tenon::provider::cuda::CublasLt cublaslt;
   std::atomic<int> lost{0};  // the CUresult that ended the device; 0: the device lives
 };
@@ -157,6 +163,7 @@ void fill_peer(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
 void fill_command_list(ep_device_ops* ops);
+void fill_modules(ep_device_ops* ops);
 
 // A launch or copy on a stream. If the stream records and the call does not end well, an exception included, the
 // recording has failed.

@@ -29,6 +29,16 @@ void describe_limits(const Driver& driver, DeviceFacts* facts) {
       10 * ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) + ask(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   facts->processors = ask(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   facts->threads_per_processor = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  facts->group_items = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+  facts->shared_bytes = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+  constexpr CUdevice_attribute dims[] = {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+                                         CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+  constexpr CUdevice_attribute grids[] = {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+                                          CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z};
+  for (int axis = 0; axis < 3; ++axis) {
+    facts->group_dims[axis] = ask(dims[axis]);
+    facts->groups[axis] = ask(grids[axis]);
+  }
   facts->integrated = ask(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
   facts->memory_pools = ask(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
   facts->pci[0] = ask(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);

@@ -18,7 +18,7 @@ struct RunOptions {
   std::string format = "npy";
   uint32_t repeat = 1;
   uint64_t seed = 1;
-  bool report = false, json = false, eager = false;
+  bool report = false, json = false, eager = false, no_fuse = false;
   Precision precision = Precision::stated;
 };
 int run_model(const RunOptions& options);
@@ -31,7 +31,7 @@ struct ProfileOptions {
   uint32_t warm_up = 3;
   uint32_t repeat = 0;  // 0: as many as take two seconds
   uint32_t top = 25;    // nodes in the table
-  bool json = false;
+  bool json = false, no_fuse = false;
   Precision precision = Precision::stated;
 };
 int profile_model(const ProfileOptions& options);
@@ -59,6 +59,13 @@ struct GraphOptions {
 };
 // Prints the graph of a model after some passes, or reads one and runs it.
 int show_graph(const GraphOptions& options);
+
+struct CompileOptions {
+  GraphOptions graph;  // without pass, output and run
+  std::string stage = "text", emit = "c";
+};
+// Prints what becomes of a graph's ops that one kernel computes, at one stage of the kernel compiler.
+int show_kernels(const CompileOptions& options);
 
 struct CheckOptions {
   std::string model, device;

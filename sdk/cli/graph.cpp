@@ -14,7 +14,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
-#include "sdk/cli/commands.h"
+#include "sdk/cli/model_graph.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
 #include "sdk/onnx/onnx.h"
@@ -129,9 +129,13 @@ void run(const graph::Graph& graph, const GraphOptions& options) {
 
 }  // namespace
 
-int show_graph(const GraphOptions& options) {
+graph::Graph read_graph(const GraphOptions& options) {
   const bool model = std::filesystem::path(options.file).extension() == ".onnx";
-  graph::Graph graph = model ? of_model(options) : of_text(options);
+  return model ? of_model(options) : of_text(options);
+}
+
+int show_graph(const GraphOptions& options) {
+  graph::Graph graph = read_graph(options);
   rewrite(&graph, options);
   if (options.run) return run(graph, options), 0;
   std::string constants;

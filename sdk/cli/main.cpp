@@ -24,6 +24,7 @@ struct CommandLine {
   CompareOptions compare;
   CheckOptions check;
   GraphOptions graph;
+  CompileOptions compile;
   ReportOptions devices, doctor;
   OpsOptions ops;
   OnnxTestOptions onnx_test;
@@ -43,6 +44,7 @@ struct CommandLine {
     add_compare();
     add_check();
     add_graph();
+    add_compile();
     add_reports();
     add_onnx_test();
     add_conform();
@@ -122,6 +124,7 @@ struct CommandLine {
     command->add_flag("--report", run.report, "Say for each node where it ran, how, and why not better");
     add_precision(command, run.precision);
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
+    command->add_flag("--no-fuse", run.no_fuse, "Launch no kernels that compute several ops in one");
     command->add_flag("--json", run.json, "Print JSON");
     command->callback([this] { chosen = [this] { return run_model(run); }; });
   }
@@ -151,6 +154,7 @@ struct CommandLine {
     command->add_option("--trace", profile.trace, "A file to write: one run as a trace for chrome://tracing, Perfetto");
     command->add_option("--seed", profile.seed, "Seed of random inputs")->capture_default_str();
     add_precision(command, profile.precision);
+    command->add_flag("--no-fuse", profile.no_fuse, "As for run");
     command->add_flag("--json", profile.json, "Print JSON");
     command->callback([this] { chosen = [this] { return profile_model(profile); }; });
   }
@@ -170,6 +174,27 @@ struct CommandLine {
     command->add_option("--seed", graph.seed, "Seed of random inputs")->capture_default_str();
     command->add_flag("--run", graph.run, "Run it on random inputs and print the results in short");
     command->callback([this] { chosen = [this] { return show_graph(graph); }; });
+  }
+
+  void add_compile() {
+    CLI::App* command = app.add_subcommand("compile", "Print the kernels that ops of an ONNX model become");
+    command->add_option("FILE", compile.graph.file, "A model.onnx, or a graph.txt that `graph --output` has written")
+        ->required();
+    command
+        ->add_option("--stage", compile.stage,
+                     "graph: before fusion; fuse: each decision, and the graph; loop: kernels without loops; schedule: "
+                     "with loops; text: for the device's compiler")
+        ->check(CLI::IsMember({"graph", "fuse", "loop", "schedule", "text"}))
+        ->capture_default_str();
+    command->add_option("--emit", compile.emit, "The dialect of the text: C, CUDA C, OpenCL C or GLSL")
+        ->check(CLI::IsMember({"c", "cu", "cl", "glsl"}))
+        ->capture_default_str();
+    command->add_option("--sizes", compile.graph.sizes, "As for graph");
+    command->add_option("--dim", compile.graph.dims, "As for graph");
+    command->add_option("--input,-i", compile.graph.inputs, "As for run; inputs that are not given are random");
+    command->add_option("--device,-d", compile.graph.device, "As for run");
+    command->add_option("--external-data", compile.graph.external_data, "As for run")->check(is_folder());
+    command->callback([this] { chosen = [this] { return show_kernels(compile); }; });
   }
 
   void add_compare() {

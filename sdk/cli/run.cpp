@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/graph/execute/check_kernels.h"
 #include "core/interpreter/execution_report.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
@@ -130,6 +131,8 @@ onnx::Model load_model(const RunOptions& options) {
   load_options.device = options.device.empty() ? Device::current() : Device(options.device);
   load_options.external_data_root = options.external_data;
   load_options.eager = options.eager;
+  if (options.no_fuse) load_options.fuse = false;
+  if (options.report) load_options.compile = Compiling::wait;  // the first run is reported
   load_options.precision = options.precision;
   return onnx::load(options.model, load_options);
 }
@@ -184,6 +187,30 @@ void print_host_launches(const Results& results) {
   std::printf("%zu of %zu launches ran on the host; --report says which and why\n", host, launches);
 }
 
+json checks_json() {
+  json list = json::array();
+  for (const graph::KernelCheck& row : graph::kernel_checks()) {
+    list.push_back({{"kernel", row.kernel},
+                    {"ops", row.ops},
+                    {"where", row.where},
+                    {"launches", row.launches},
+                    {"worst", row.worst},
+                    {"difference", row.difference},
+                    {"bound", row.bound}});
+  }
+  return list;
+}
+
+// What TENON_CHECK=compile has found.
+void print_checks() {
+  std::vector<std::vector<std::string>> rows = {{"kernel", "ops", "launches", "worst difference", "allowed", "where"}};
+  for (const graph::KernelCheck& row : graph::kernel_checks()) {
+    rows.push_back({row.kernel, row.ops, fmt::format("{}", row.launches), fmt::format("{:.3g}", row.difference),
+                    fmt::format("{:.3g}", row.bound), row.where});
+  }
+  if (rows.size() > 1) print_table(rows);
+}
+
 }  // namespace
 
 int run_model(const RunOptions& options) {
@@ -206,10 +233,12 @@ int run_model(const RunOptions& options) {
       report["planned_bytes"] = stats.planned_peak;
       report["planned_lower_bound_bytes"] = stats.planned_lower_bound;
     }
+    if (json checks = checks_json(); !checks.empty()) report["kernel_checks"] = std::move(checks);
     std::printf("%s\n", report.dump(2).c_str());
     return 0;
   }
   print_report(options, results);
+  print_checks();
   if (options.report) {
     print_executions(results.executions);
     print_plan(results);

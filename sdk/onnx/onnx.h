@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "core/device/export.h"
+#include "core/kernel/compiling.h"
 #include "core/ops/precision.h"
 #include "core/tensor/tensor.h"
 
@@ -50,6 +52,10 @@ struct Options {
   bool eager = false;
   // How far a recorded model is rewritten.
   Passes passes = Passes::bounded;
+  // Whether ops that one kernel can compute become one; as TENON_FUSE says, if it is not given. Passes::exact has none.
+  std::optional<bool> fuse = {};
+  // Whether the first run waits for these kernels; as TENON_COMPILE says, if it is not given.
+  std::optional<Compiling> compile = {};
   // How far inputs must match the shapes that the file declares.
   Shapes shapes = Shapes::exact;
   // The number of prepared graphs that a model keeps, one per signature, beside at most eight recordings of which they

@@ -201,6 +201,7 @@ TENON_SCALAR T ep_min(T x, T y) {
   }
 TENON_PRELUDE_LIBRARY(ep_sqrt, std::sqrt)
 TENON_PRELUDE_LIBRARY(ep_exp, std::exp)
+TENON_PRELUDE_LIBRARY(ep_exp2, std::exp2)
 TENON_PRELUDE_LIBRARY(ep_expm1, std::expm1)
 TENON_PRELUDE_LIBRARY(ep_log, std::log)
 TENON_PRELUDE_LIBRARY(ep_log1p, std::log1p)

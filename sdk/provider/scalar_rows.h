@@ -62,6 +62,7 @@ constexpr bool in_domain(Domain domain) {
   }                                                                        \
   template <class T>                                                       \
   TENON_SCALAR inline T reduce_map(Op<id>, T x) {                          \
+    TENON_ROW_LITERALS(T)                                                  \
     return map;                                                            \
   }                                                                        \
   template <class T>                                                       \

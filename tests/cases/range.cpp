@@ -143,6 +143,7 @@ Range not_negative(Range x) {
 }
 Range ep_sqrt(const Range& x) { return not_negative(rising(x, ROW(sqrt), std::sqrt, 0)); }
 Range ep_exp(const Range& x) { return not_negative(rising(x, ROW(exp), std::exp)); }
+Range ep_exp2(const Range& x) { return not_negative(rising(x, ROW(exp2), std::exp2)); }
 Range ep_expm1(const Range& x) { return rising(x, ROW(expm1), std::expm1); }
 Range ep_log(const Range& x) { return rising(x, ROW(log), std::log, 0); }
 Range ep_log1p(const Range& x) { return rising(x, ROW(log1p), std::log1p, -1); }

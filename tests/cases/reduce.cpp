@@ -72,7 +72,8 @@ Tolerance reduce_tolerance(int32_t op, DType dtype, double count, Tier tier) {
   switch (op) {
     case EP_REDUCE_max:
     case EP_REDUCE_min: return {};
-    case EP_REDUCE_sum: return {step, 2 * count, 0};
+    case EP_REDUCE_sum:
+    case EP_REDUCE_nansum: return {step, 2 * count, 0};
     case EP_REDUCE_mean: return {1 + more("div").ulps, 2, 0};
     case EP_REDUCE_log_sum: return {5 + more("log").ulps, 4 + count / 8 + more("log").epsilons, 0};
     case EP_REDUCE_l2_norm: return {step > 0 ? 1 : 4 + count + more("sqrt").ulps, 0, 1};

@@ -115,6 +115,10 @@ void l2_norm(const autograd::Backward& b) {
 
 void sum_square(const autograd::Backward& b) { b.give(0, kept(b, b.grad()) * (b.input(0) * 2)); }
 
+void nansum(const autograd::Backward& b) {
+  b.give(0, tenon::where(tenon::isnan(b.input(0)), Scalar(0), kept(b, b.grad())));
+}
+
 void log_sum(const autograd::Backward& b) { b.give(0, spread(b, b.grad() * tenon::exp(-b.result()))); }
 
 }  // namespace tenon::gradients

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/compiler/artifact/program.h"
-#include "core/compiler/emit/emit.h"
+#include "core/compiler/emit/choose.h"
 #include "core/compiler/loop/ir.h"
 #include "primitives/status/status.h"
 
@@ -17,9 +16,11 @@ namespace tenon::compiler {
 
 // A bucket: the sizes for which `holds` gives 1.
 struct Variant {
+  std::string name;  // "m <= 8192"; empty: all sizes
   Program holds;
   Program items;
   KernelText text;
+  std::string schedule;  // the kernel with its loops
 };
 
 struct Artifact {
@@ -32,15 +33,10 @@ struct Artifact {
   Result<size_t> choose(std::span<const int64_t> sizes) const;
 };
 
-// A kernel without loops, scheduled for a CPU and written in EP_DIALECT_C: once for all sizes, and, where a row of a
-// size that is not known would not fit into local memory, once more for rows that do. `dims` are the sizes of the
-// outputs, in the arena of the kernel. All variants add in the same order.
-Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims);
-
-// The artifact as bytes, and back. The bytes may come from anywhere.
-// Errors: invalid_argument, with the line and what was expected there.
-std::string to_bytes(const Artifact& artifact);
-Result<Artifact> from_bytes(std::string_view bytes);
+// A kernel without loops, scheduled and written for a device that compiles `dialect`: once for all sizes, and, where a
+// row of a size that is not known would not fit into local memory, once more for rows that do. `dims` are the sizes of
+// the outputs, in the arena of the kernel. All variants add in the same order. Errors: those of print_for.
+Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims, const ep_dialect_info& dialect);
 
 // "int <name>_infer_shape(const int64_t* p, int64_t* out)": the sizes of all outputs, one after another, in C.
 std::string infer_shape_c(const Artifact& artifact);

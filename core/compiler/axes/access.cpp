@@ -156,6 +156,9 @@ class Reader {
       case OpId::slice: return slice();
       case OpId::select: return select();
       case OpId::concat: return concat();
+      case OpId::pad: return pad();
+      case OpId::gather: return gather();
+      case OpId::slice_scatter: return slice_scatter();
       case OpId::softmax:
       case OpId::log_softmax: return rows(node_.attributes_as<SoftmaxAttributes>().axis, 1);
       case OpId::layer_norm:
@@ -197,7 +200,53 @@ class Reader {
         if (dim != axis) link(i, dim, dim);
       }
     }
+    return as_put();
+  }
+
+  bool as_put() {
+    made_.puts = true;
     return as(Role::map, kCheap);
+  }
+
+  // One element of each row. Gathers of more than one have an axis of their own.
+  bool gather() {
+    const int32_t axis = node_.attributes_as<AxisAttributes>().axis;
+    const SymDims from = dims(0), all = result_dims();
+    if (!is_floating(result().dtype) || !one(all[axis])) return false;
+    for (int32_t dim = 0; dim < rank(); ++dim) {
+      if (dim == axis) continue;
+      if (!equal(from[dim], all[dim])) return false;
+      link(0, dim, dim);
+      link(1, dim, dim);
+    }
+    made_.reduced = 1u << axis;
+    made_.picks = true;
+    return as(Role::reduce, kCheap);
+  }
+
+  // Of constants around the input. A dim without padding is read where it is.
+  bool pad() {
+    const ep_pad_attributes& window = node_.attributes_as<PadAttributes>().window;
+    if (window.mode != EP_PAD_CONSTANT) return false;
+    const SymCall call = call_of(node_);
+    const SymDims from = dims(0), all = result_dims();
+    for (int32_t dim = 0; dim < rank(); ++dim) {
+      if (identical(size_of(call, window.low[dim]), SymDim(0)) && equal(from[dim], all[dim])) link(0, dim, dim);
+    }
+    return as_put();
+  }
+
+  bool slice_scatter() {
+    if (input(1).dtype != result().dtype || input(1).dims.rank() != rank()) return false;
+    const SymDims part = dims(1), all = result_dims();
+    const int32_t axis = node_.attributes_as<SliceAttributes>().axis;
+    for (int32_t dim = 0; dim < rank(); ++dim) {
+      link(0, dim, dim);
+      if (dim == axis) continue;
+      if (!equal(part[dim], all[dim])) return false;
+      link(1, dim, dim);
+    }
+    return as_put();
   }
 
   bool reduce() {
@@ -216,7 +265,7 @@ class Reader {
 
   // Along `count` dims from `first` on.
   bool rows(int32_t first, int32_t count) {
-    if (result().dtype != DType::f32 && result().dtype != DType::f64) return false;
+    if (!is_floating(result().dtype)) return false;
     if (input(0).dtype != result().dtype || !broadcast(0)) return false;
     for (int32_t dim = first; dim < first + count; ++dim) made_.reduced |= 1u << dim;
     return as(Role::rows, kFunction);
@@ -241,6 +290,14 @@ SymDims dims_of(Graph& graph, ValueId value) {
   SymDims dims;
   for (const SymDim size : graph[value].dims) dims.push_back(graph.arena().resolve(size));
   return dims;
+}
+
+SymCall call_of(const Node& node) {
+  SymCall call;
+  call.op = node.op;
+  call.attributes = node.attributes.data();
+  call.patches = node.patches;
+  return call;
 }
 
 Access access_of(Graph& graph, NodeId node) { return Reader(graph, graph.node(node)).run(); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/ops/sym_call.h"
 
 namespace tenon::compiler {
 
@@ -29,11 +30,16 @@ struct Access {
   std::vector<Link> links;  // dims of an input without one are read elsewhere, or are 1
   uint32_t reduced = 0;     // of reduce and rows: bit d: dim d of input 0 is reduced
   bool view = false;        // it computes nothing
+  bool picks = false;       // a reduction that takes the one element whose position input 1 says
+  bool puts = false;        // it puts inputs into parts of its result, and reads each of their elements at most once
   int32_t cost = 0;         // of an element, in additions
 };
 
 // The dims of `value` as short as they are known: a symbol that is always 1 is 1.
 SymDims dims_of(graph::Graph& graph, graph::ValueId value);
+
+// The record of `node`, whose attributes may be expressions.
+SymCall call_of(const graph::Node& node);
 
 // Nodes with epilogues, several results, results on several devices, or dtypes without arithmetic are opaque; so are
 // those that may meet a fault.

@@ -38,7 +38,7 @@ bool meet(const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
 
 }  // namespace
 
-Axes::Axes(Graph& graph) : graph_(graph) {
+Axes::Axes(Graph& graph) : graph_(&graph) {
   const symbolic::ArenaScope scope(graph.arena());
   dims_.resize(graph.value_count());
   for (ValueId id = 1; id < graph.value_count(); ++id) {
@@ -84,7 +84,7 @@ std::vector<AxisId> Axes::of(ValueId value) const {
 std::vector<AxisId> Axes::of(ValueId value, int32_t dim) const { return of_dims(value, dim, 1); }
 
 bool Axes::equal(SymDim a, SymDim b) const {
-  return identical(a, b) || graph_.arena().known({Relation::eq, a, b}).value_or(false);
+  return identical(a, b) || graph_->arena().known({Relation::eq, a, b}).value_or(false);
 }
 
 // Joins axes from the outermost on, then from the innermost on; what is left between them has other sizes.
@@ -130,7 +130,7 @@ bool Axes::join_back(std::vector<AxisId>* a, std::vector<AxisId>* b) {
 // Splits `axis` into a part of `part` indices, outermost if `front`, and the rest.
 bool Axes::split(AxisId axis, SymDim part, bool front) {
   if (equal(part, SymDim(0)) || equal(part, SymDim(1))) return false;
-  const std::optional<SymDim> rest = quotient(graph_.arena(), atoms_[axis].size, part);
+  const std::optional<SymDim> rest = quotient(graph_->arena(), atoms_[axis].size, part);
   if (!rest || equal(*rest, SymDim(1)) || equal(*rest, SymDim(0))) return false;
   const std::vector<ValueId> of = atoms_[axis].of;
   const AxisId outer = make(front ? part : *rest, of);
@@ -140,18 +140,32 @@ bool Axes::split(AxisId axis, SymDim part, bool front) {
 }
 
 // Makes two axes of one size one, unless a value has both: x + transposed x has two axes.
-void Axes::unite(AxisId a, AxisId b) {
-  if (a == b || meet(atoms_[a].of, atoms_[b].of)) return;
+bool Axes::unite(AxisId a, AxisId b) {
+  if (a == b || meet(atoms_[a].of, atoms_[b].of)) return false;
   std::vector<ValueId> all;
   std::set_union(atoms_[a].of.begin(), atoms_[a].of.end(), atoms_[b].of.begin(), atoms_[b].of.end(),
                  std::back_inserter(all));
   atoms_[b].parent = a;
   atoms_[a].of = std::move(all);
+  return true;
+}
+
+bool Axes::align(const std::vector<ValueId>& values) {
+  bool changed = false;
+  for (size_t i = 1; i < values.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      const std::vector<AxisId> a = of(values[k]), b = of(values[i]);
+      const auto same = [&](AxisId x, AxisId y) { return equal(size(x), size(y)); };
+      if (!std::equal(a.begin(), a.end(), b.begin(), b.end(), same)) continue;
+      for (size_t at = 0; at < a.size(); ++at) changed = unite(find(a[at]), find(b[at])) || changed;
+    }
+  }
+  return changed;
 }
 
 bool Axes::aligned(NodeId node, uint32_t input, AxisId axis) const {
   axis = find(axis);
-  const Node& of_node = graph_.node(node);
+  const Node& of_node = graph_->node(node);
   for (const Link& link : accesses_[node].links) {
     if (link.input != input) continue;
     const std::vector<AxisId> in = of_dims(of_node.inputs[input], link.in_first, link.in_count);

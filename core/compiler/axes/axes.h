@@ -32,6 +32,10 @@ class Axes {
   // one. Both have the axis.
   bool aligned(graph::NodeId node, uint32_t input, AxisId axis) const;
 
+  // Makes the axes of values of equal dims the same ones, dim by dim, where no value would have one twice: values that
+  // have nothing to do with each other, but that loops of the same lengths make. Whether that changed anything.
+  bool align(const std::vector<graph::ValueId>& values);
+
  private:
   struct Atom {
     SymDim size = 1;
@@ -48,10 +52,10 @@ class Axes {
   bool join_front(std::vector<AxisId>* a, std::vector<AxisId>* b);
   bool join_back(std::vector<AxisId>* a, std::vector<AxisId>* b);
   bool split(AxisId axis, SymDim part, bool front);
-  void unite(AxisId a, AxisId b);
+  bool unite(AxisId a, AxisId b);
   bool equal(SymDim a, SymDim b) const;
 
-  graph::Graph& graph_;
+  graph::Graph* graph_;
   std::vector<Access> accesses_;           // by node
   std::vector<std::vector<AxisId>> dims_;  // by value and dim; kNone where it is 1
   std::vector<Atom> atoms_;

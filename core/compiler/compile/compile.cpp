@@ -1,52 +1,32 @@
-// Fused nodes get kernels: the region is lowered, scheduled and printed, and the device compiles the text. What was
-// compiled is kept for the process.
-#include <algorithm>
-#include <cstring>
+// Fused nodes get kernels, which are kept for the process.
 #include <map>
 #include <mutex>
 #include <utility>
 
-#include "core/compiler/emit/choose.h"
-#include "core/compiler/loop/interpret.h"
-#include "core/compiler/lower/lower.h"
+#include "core/compiler/compile/fused_kernel.h"
 #include "core/graph/fusion.h"
 #include "core/graph/text.h"
-#include "core/kernel/compiled_module.h"
-#include "primitives/text/format.h"
 
 namespace tenon::compiler {
 namespace {
 
-using graph::FusedLaunch;
-using graph::Graph;
-
 constexpr size_t kMostKept = 1024;  // regions; beyond that all are forgotten
 
-// What a region has become on a device. Its text and the address of the device are its name, in full.
-struct Compiled {
-  std::mutex mutex;
-  bool tried = false;
-  std::string why_not;
-  std::shared_ptr<const CompiledModule> module;
-  ep_dialect_info dialect{};
-  std::optional<Kernel> kernel;
-  std::vector<uint32_t> symbols;  // of the region's arena, by parameter
-  std::string ops;
-};
-
+// The kernel of each region. Its text, without labels, and the address of the device are its name, in full.
 class Kept {
  public:
-  std::shared_ptr<Compiled> of(const DeviceState* device, std::string text) {
+  std::shared_ptr<FusedKernel> of(const graph::Graph& region, DeviceState* device) {
+    const std::string text = graph::print(region, {.labels = false});
     const std::lock_guard lock(mutex_);
+    std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));  // without the program's
+    if (const auto found = all_.find(name); found != all_.end()) return found->second;
     if (all_.size() >= kMostKept) all_.clear();
-    std::shared_ptr<Compiled>& found = all_[{device, std::move(text)}];
-    if (found == nullptr) found = std::make_shared<Compiled>();
-    return found;
+    return all_.emplace(std::move(name), std::make_shared<FusedKernel>(region, device)).first->second;
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<Compiled>> all_;
+  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<FusedKernel>> all_;
 };
 
 // It is never destroyed, since programs may end after static objects.
@@ -55,104 +35,19 @@ Kept& kept() {
   return all;
 }
 
-// The text of `region`, without the name of its program.
-std::string name_of(const Graph& region) {
-  const std::string text = graph::print(region);
-  return text.substr(text.find('\n') + 1);
-}
-
-std::string ops_of(const Graph& region) {
-  std::string text;
-  for (graph::NodeId id = region.first(); id != graph::kNoNode; id = region.next(id)) {
-    if (region.node(id).op->form == OpForm::view) continue;
-    text += (text.empty() ? "" : " ") + std::string(region.node(id).op->name);
-  }
-  return text;
-}
-
-uint32_t symbol_number(const symbolic::Arena& arena, SymDim symbol) {
-  for (uint32_t i = 0; i < arena.symbols().size(); ++i) {
-    if (identical(arena.symbol_at(i), symbol)) return i;
-  }
-  throw Error(Code::internal, "A parameter of a kernel is no symbol of its program.");
-}
-
-void compile(const Graph& region, DeviceState* device, Compiled* made) {
-  const std::optional<Dialect> dialect = dialect_for(device, &made->why_not);
-  if (!dialect) return;
-  made->dialect = dialect->info;
-  made->ops = ops_of(region);
-  Graph copy = region.copy();
-  Kernel kernel = lower(&copy, fmt::format("fused_{}", region.size()));
-  for (const Parameter& parameter : kernel.parameters) {
-    made->symbols.push_back(symbol_number(copy.arena(), parameter.symbol));
-  }
-  const KernelText text = value_or_throw(print_for(&kernel, dialect->info));
-  ModuleText module;
-  module.dialect = text.dialect;
-  module.name = kernel.name;
-  module.text = text.text;
-  KernelEntry& entry = module.entries.emplace_back();
-  entry.name = text.entry;
-  entry.buffer_count = text.buffer_count;
-  entry.parameter_bytes = text.parameter_bytes;
-  entry.shared_bytes = text.shared_bytes;
-  entry.group = text.group;
-  made->module = value_or_throw(compile_module(device, module));
-  made->kernel.emplace(std::move(kernel));
-}
-
-std::shared_ptr<const FusedLaunch> launch_of(const Compiled& compiled, const Graph& region, symbolic::Values* sizes,
-                                             std::string* why_not) {
-  std::vector<int64_t> parameters;
-  for (const uint32_t symbol : compiled.symbols) {
-    parameters.push_back(value_or_throw(sizes->of(region.arena().symbol_at(symbol))));
-  }
-  auto made = std::make_shared<FusedLaunch>();
-  made->module = compiled.module;
-  made->device = compiled.module->device;
-  made->parameters.resize(parameters.size() * sizeof(int64_t));
-  if (!parameters.empty()) std::memcpy(made->parameters.data(), parameters.data(), made->parameters.size());
-  const auto items = static_cast<uint64_t>(value_or_throw(item_count(*compiled.kernel, parameters)));
-  const Result<std::array<uint64_t, 3>> groups = groups_for(items, compiled.dialect);
-  *why_not = groups.ok() ? "it has no elements" : groups.status().message();
-  if (!groups.ok() || items == 0) return nullptr;
-  made->groups = groups.value();
-  made->ops = compiled.ops;
-  return made;
-}
-
 }  // namespace
 }  // namespace tenon::compiler
 
 namespace tenon::graph {
 
-std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::Values* sizes, std::string* why_not) {
+std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::Values* sizes,
+                                                const std::shared_ptr<AwaitedKernels>& awaited, std::string* why_not) {
   DeviceState* device = region.outputs().empty() ? nullptr : region[region.outputs()[0]].device;
   if (device == nullptr || !takes_modules(device)) {
     *why_not = "the device compiles no kernels";
     return nullptr;
   }
-  const std::shared_ptr<compiler::Compiled> compiled = compiler::kept().of(device, compiler::name_of(region));
-  const std::lock_guard lock(compiled->mutex);
-  const bool gone = compiled->module != nullptr && compiled->module->handle == nullptr;  // the device has ended
-  if (!compiled->tried || gone) {
-    compiled->tried = true;
-    compiled->symbols.clear();
-    try {
-      compiler::compile(region, device, compiled.get());
-    } catch (const Error& error) {
-      compiled->module = nullptr;
-      compiled->tried = error.code() != Code::cancelled && error.code() != Code::out_of_device_memory;
-      if (error.code() == Code::cancelled) throw;
-      compiled->why_not = error.status().message();
-    }
-  }
-  if (compiled->module == nullptr) {
-    *why_not = compiled->why_not;
-    return nullptr;
-  }
-  return compiler::launch_of(*compiled, region, sizes, why_not);
+  return compiler::kept().of(region, device)->launch(region, sizes, awaited, why_not);
 }
 
 }  // namespace tenon::graph

@@ -6,6 +6,7 @@
 #include "core/compiler/axes/access.h"
 #include "core/graph/recorder.h"
 #include "core/ops/decompose/decompose.h"
+#include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
 namespace tenon::compiler {
@@ -53,6 +54,8 @@ class Part {
     graph::Recorder recorder{Device(node_device())};
     const InterpreterScope scope(recorder);
     std::vector<Tensor> tensors(node_.inputs.size());
+    const DType dtype = graph_[node_.results[0]].dtype;
+    const bool narrow = dtype == DType::f16 || dtype == DType::bf16;
     std::vector<const Tensor*> pointers(node_.inputs.size());
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (node_.inputs[i] == 0) continue;
@@ -65,7 +68,8 @@ class Part {
         hints.push_back(*hint);
         names.push_back(size.is_number() ? std::string() : fmt::format("size {}", size.word()));
       }
-      tensors[i] = recorder.input(value.dtype, hints, names, {}, Device(value.device));
+      const Tensor input = recorder.input(value.dtype, hints, names, {}, Device(value.device));
+      tensors[i] = narrow ? cast(input, DType::f32) : input;  // computed in f32, as the primitive is, and rounded once
       pointers[i] = &tensors[i];
       inputs->push_back(node_.inputs[i]);
     }
@@ -79,6 +83,7 @@ class Part {
     call.outputs = {&made, 1};
     call.precision = node_.precision;
     ops::decompose(call);
+    if (narrow) made = cast(made, dtype);
     const bool general = recorder.arena().constraints().size() == known;
     Graph part = recorder.finish(call.outputs);
     for (NodeId id = part.first(); id != kNoNode; id = part.next(id)) {

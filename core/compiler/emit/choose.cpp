@@ -39,6 +39,19 @@ std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not) {
   return std::nullopt;
 }
 
+ep_dialect_info unlimited(int32_t dialect) {
+  ep_dialect_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_DIALECT_INFO;
+  info.dialect = dialect;
+  info.features = ~UINT64_C(0);
+  info.group_items = info.greatest_buffers = UINT32_MAX;
+  for (uint32_t& most : info.group_dims) most = UINT32_MAX;
+  for (uint64_t& most : info.groups) most = UINT64_MAX;
+  info.shared_bytes = info.parameter_bytes = UINT64_MAX;
+  return info;
+}
+
 Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect) {
   Result<KernelText> text = Status(Code::internal, "No text.");
   if (dialect.dialect == EP_DIALECT_C) {

@@ -4,12 +4,16 @@
 #include <optional>
 
 #include "core/compiler/emit/emit.h"
+#include "core/device/export.h"
 #include "core/kernel/compiled_module.h"
 
 namespace tenon::compiler {
 
 // The first of those that the device names which there is a printer for; nothing, with the reason, if there is none.
 std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not);
+
+// A device without limits that compiles `dialect`, with all of its features: to see texts without a device.
+TENON_API ep_dialect_info unlimited(int32_t dialect);
 
 // `kernel`, which has no loops, with loops for `dialect`, as text. Errors: those of the schedule and of the printer;
 // unsupported, where the text is beyond a limit of the device, with the limit.

@@ -19,6 +19,7 @@ struct KernelText {
   uint32_t parameter_bytes = 0;  // an int64 per parameter, in the order of Kernel::parameters
   uint32_t shared_bytes = 0;     // of `local`, or of a group
   std::array<uint32_t, 3> group{1, 1, 1};
+  uint64_t flags = 0;  // EP_ENTRY_FLAG_*
 };
 
 // In EP_DIALECT_C, with vectors of 16 numbers. A reduction adds up 16 lanes times the vectors that its loop unrolls,

@@ -68,6 +68,7 @@ class Emitter {
     result.buffer_count = static_cast<uint32_t>(kernel_.buffers.size());
     result.parameter_bytes = static_cast<uint32_t>(8 * kernel_.parameters.size());
     result.shared_bytes = static_cast<uint32_t>(local_);
+    result.flags = faults() ? EP_ENTRY_FLAG_FAULTS : 0;
     return result;
   }
 
@@ -386,6 +387,26 @@ class Emitter {
 
   std::string fresh() { return fmt::format("t{}", next_++); }
 
+  // Whether an expression may raise a fault.
+  bool faults() const {
+    return std::any_of(kernel_.exprs.begin(), kernel_.exprs.end(),
+                       [](const Expr& expr) { return expr.kind == ExprKind::position; });
+  }
+
+  // The variable that holds a position. Its check is written out, since ep_raise works in the entry alone.
+  std::string position(const Context& context, const Expr& expr, int64_t copy, Memo* memo) {
+    const std::string x = this->expr(context, expr.args[0], copy, memo),
+                      n = this->expr(context, expr.args[1], copy, memo);
+    const std::string name = fresh(), lane = fmt::format("l{}", next_++);
+    line("{} {} = {} + ({} & ({} < 0));", vector_of(DType::i64), name, x, n, x);
+    line("for (int {} = 0; {} < {}; ++{}) {{", lane, lane, context.count(), lane);
+    line("  if ({0}[{1}] >= 0 && {0}[{1}] < {2}[{1}]) continue;", name, lane, n);
+    line("  ep_raise({}, {}, {}[{}], {}[{}]);", EP_FAULT_INDEX_OUT_OF_RANGE, expr.target, x, lane, n, lane);
+    line("  {}[{}] = 0;", name, lane);
+    line("}}");
+    return name;
+  }
+
   // The variable that holds an expression.
   std::string expr(const Context& context, Id id, int64_t copy, Memo* memo) {
     const auto found = memo->find({id, copy});
@@ -393,6 +414,8 @@ class Emitter {
     const Expr& expr = kernel_.exprs[id];
     std::string text;
     switch (expr.kind) {
+      case ExprKind::position:
+        return memo->emplace(std::pair(id, copy), position(context, expr, copy, memo)).first->second;
       case ExprKind::constant: text = constant(expr); break;
       case ExprKind::index: text = index(context, expr, copy); break;
       case ExprKind::load: text = load(context, expr, copy, memo); break;
@@ -660,8 +683,11 @@ class Emitter {
   }
 
   void body(const std::string& entry) {
-    line("void {}(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local);", entry);
-    line("void {}(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local) {{", entry);
+    const std::string head =
+        fmt::format("void {}(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local{})",
+                    entry, faults() ? ", EP_FAULT_PARAMETER" : "");
+    line("{};", head);
+    line("{} {{", head);
     ++indent_;
     for (size_t i = 0; i < kernel_.parameters.size(); ++i) {
       line("const int64_t p{} = ((const int64_t*)parameters)[{}];", i, i);

@@ -179,7 +179,7 @@ EP_INLINE $V ep_trunc_$s($V x) { return ep_sign_of_$s(ep_floor_$s(ep_abs_$s(x)),
 // Functions of C's library, lane by lane.
 constexpr std::string_view kLibraryUnary[] = {"expm1", "log2", "log10", "sin",   "cos",   "tan",   "asin", "acos",
                                               "atan",  "sinh", "cosh",  "asinh", "acosh", "atanh", "erfc", "lgamma"};
-constexpr std::string_view kLibraryUnaryF64[] = {"exp", "log", "log1p", "tanh", "erf"};
+constexpr std::string_view kLibraryUnaryF64[] = {"exp", "exp2", "log", "log1p", "tanh", "erf"};
 constexpr std::string_view kUnaryText = R"C($S $n$f($S);
 EP_CALL $V ep_$n_$s($V x) {
   $V r;
@@ -254,9 +254,8 @@ EP_INLINE ep_v_f32 ep_exp_near_f32(ep_v_f32 x) {
   const ep_v_f32 y = ep_exp_rest_f32(x, &shifted);
   return (ep_v_f32)((ep_v_i32)y + ((ep_v_i32)shifted << 23));
 }
-EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
-  ep_v_f32 shifted;
-  const ep_v_f32 y = ep_exp_rest_f32(ep_clip_f32(x, -150.0f, 130.0f), &shifted);
+// y * 2^n, where `shifted` is 1.5 * 2^23 + n.
+EP_INLINE ep_v_f32 ep_scaled_f32(ep_v_f32 y, ep_v_f32 shifted) {
 #if defined(__AVX512F__)
   // One instruction multiplies by 2^n, however far n goes.
   return __builtin_ia32_scalefps512_mask(y, shifted - ep_lit_f32(12582912.0), y, (uint16_t)-1, 4);
@@ -266,6 +265,17 @@ EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
   const ep_v_i32 half = n >> 1;
   return y * (ep_v_f32)((half + 127) << 23) * (ep_v_f32)((n - half + 127) << 23);
 #endif
+}
+EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
+  ep_v_f32 shifted;
+  const ep_v_f32 y = ep_exp_rest_f32(ep_clip_f32(x, -150.0f, 130.0f), &shifted);
+  return ep_scaled_f32(y, shifted);
+}
+EP_INLINE ep_v_f32 ep_exp2_f32(ep_v_f32 x) {
+  const ep_v_f32 bounded = ep_clip_f32(x, -152.0f, 130.0f);
+  const ep_v_f32 shifted = bounded + ep_lit_f32(12582912.0);
+  const ep_v_f32 r = (bounded - (shifted - ep_lit_f32(12582912.0))) * ep_lit_f32(0.69314718055994531);
+  return ep_scaled_f32(ep_fma_f32(ep_exp_tail_f32(r), r * r, r) + ep_lit_f32(1), shifted);
 }
 EP_INLINE ep_v_f32 ep_log_f32(ep_v_f32 x) {
   const ep_v_i32 denormal = x < ep_lit_f32(1.17549435e-38f);

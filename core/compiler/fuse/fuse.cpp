@@ -43,13 +43,23 @@ class Fusing {
 
   Fusion run() {
     sink();
-    while (merge_along_edges() || merge_siblings()) {
-    }
+    hold_back();
+    grow();
     recompute();
+    if (!held_.empty()) {
+      held_.clear();
+      grow();
+      recompute();
+    }
     return finish();
   }
 
  private:
+  void grow() {
+    while (merge_along_edges() || merge_siblings()) {
+    }
+  }
+
   ValueId result(NodeId id) const { return graph_.node(id).results[0]; }
   NodeId maker(ValueId id) const { return id == 0 ? kNoNode : graph_[id].producer; }
   bool fusible(NodeId id) const { return id != kNoNode && home_[id] != kNone; }
@@ -68,6 +78,31 @@ class Fusing {
       if (graph_.is_output(result(*at)) || uses.size() != 1 || !fusible(uses[0].node)) continue;
       merge(home_[*at], home_[uses[0].node]);
     }
+  }
+
+  // Cheap maps of values from outside, which several groups read, wait until the groups have grown: in one of them they
+  // would be a path from it to the others.
+  void hold_back() {
+    for (uint32_t group = 0; group < groups_.size(); ++group) {
+      if (!groups_[group].empty() && is_shared_and_cheap(group)) held_.insert(group);
+    }
+  }
+  bool is_shared_and_cheap(uint32_t group) const {
+    const NodeId last = groups_[group].back();
+    const std::vector<Use>& uses = graph_[result(last)].uses;
+    std::set<uint32_t> readers;
+    for (const Use& use : uses) {
+      if (!fusible(use.node)) return false;
+      readers.insert(home_[use.node]);
+    }
+    if (readers.size() < 2 || graph_.is_output(result(last)) || axes_.access(last).view) return false;
+    for (const NodeId id : groups_[group]) {
+      for (const ValueId input : graph_.node(id).inputs) {
+        if (fusible(maker(input)) && home_[maker(input)] != group) return false;
+      }
+    }
+    std::vector<NodeId> part;
+    return cost_with(last, group, &part) <= kMostRecomputed && part.size() == groups_[group].size();
   }
 
   bool merge_along_edges() {
@@ -93,27 +128,47 @@ class Fusing {
       std::sort(readers.begin(), readers.end(), [&](NodeId a, NodeId b) { return places_[a] < places_[b]; });
       for (size_t i = 1; i < readers.size(); ++i) {
         for (size_t k = i < kNearest ? 0 : i - kNearest; k < i; ++k) {
-          merged = merge(home_[readers[k]], home_[readers[i]]) || merged;
+          merged = merge(home_[readers[k]], home_[readers[i]], true) || merged;
         }
       }
     }
     return merged;
   }
 
-  bool merge(uint32_t a, uint32_t b) {
-    if (a == b) return false;
-    if (!tried_.insert({versions_[std::min(a, b)], versions_[std::max(a, b)], std::min(a, b), std::max(a, b)}).second)
+  // The axes with those of the results of `nodes` in line, if that makes `nodes` a kernel.
+  std::optional<Axes> align(const std::vector<NodeId>& nodes, const Wanted& wanted, Verdict* verdict) const {
+    std::vector<ValueId> made;
+    for (const NodeId id : nodes) {
+      if (wanted(id)) made.push_back(result(id));
+    }
+    Axes changed = axes_;
+    if (!changed.align(made)) return std::nullopt;
+    Verdict found = judge(graph_, changed, nodes, wanted, options_);
+    if (!found.why_not.empty()) return std::nullopt;
+    *verdict = std::move(found);
+    return changed;
+  }
+
+  bool merge(uint32_t a, uint32_t b, bool may_align = false) {
+    if (a == b || held_.count(a) != 0 || held_.count(b) != 0) return false;
+    if (!tried_
+             .insert({versions_[std::min(a, b)], versions_[std::max(a, b)], std::min(a, b), std::max(a, b), may_align})
+             .second) {
       return false;
+    }
     std::vector<NodeId> nodes;
     std::merge(groups_[a].begin(), groups_[a].end(), groups_[b].begin(), groups_[b].end(), std::back_inserter(nodes),
                [&](NodeId x, NodeId y) { return places_[x] < places_[y]; });
-    const Verdict verdict = judge(graph_, axes_, nodes, read_outside(a, b), options_);
+    Verdict verdict = judge(graph_, axes_, nodes, read_outside(a, b), options_);
+    std::optional<Axes> aligned;
+    if (!verdict.why_not.empty() && may_align) aligned = align(nodes, read_outside(a, b), &verdict);
     const std::string why = !verdict.why_not.empty()   ? verdict.why_not
                             : leaves_and_returns(a, b) ? "a path through a node outside would close a circle"
                                                        : "";
     log_ += fmt::format("{} {} and {}{}{}\n", why.empty() ? "fuse" : "keep apart", text(groups_[a]), text(groups_[b]),
                         why.empty() ? "" : ": ", why);
     if (!why.empty()) return false;
+    if (aligned) axes_ = *std::move(aligned);
     for (const NodeId id : groups_[b]) home_[id] = a;
     groups_[a] = std::move(nodes);
     groups_[b].clear();
@@ -328,14 +383,15 @@ class Fusing {
 
   Graph& graph_;
   const FuseOptions& options_;
-  const Axes axes_;
+  Axes axes_;
   std::vector<NodeId> order_;
   std::vector<uint32_t> places_;             // by node: its place in the program
   std::vector<uint32_t> home_;               // by node: its group, or kNone
   std::vector<std::vector<NodeId>> groups_;  // in the order of the program
   std::vector<std::set<NodeId>> borrowed_;   // by group: its nodes whose home is another group
   std::map<uint32_t, uint32_t> versions_;    // by group: how often it has grown
-  std::set<std::array<uint32_t, 4>> tried_;  // pairs of groups, with their versions
+  std::set<std::array<uint32_t, 5>> tried_;  // pairs of groups, with their versions, and whether axes may be aligned
+  std::set<uint32_t> held_;                  // groups that wait
   std::string log_;
 };
 

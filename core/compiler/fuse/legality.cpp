@@ -14,9 +14,6 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr double kFewItems = 16;           // no device is busy with fewer
-constexpr double kManyElements = 1 << 18;  // which one item, or few, compute for long
-
 class Judge {
  public:
   Judge(const Graph& graph, const Axes& axes, const std::vector<NodeId>& nodes, const Wanted& wanted,
@@ -28,7 +25,7 @@ class Judge {
     if (verdict_.outputs.empty()) return no("it has no outputs");
     if (nodes_.size() > options_.most_nodes) return no("it has too many nodes");
     if (verdict_.inputs.size() + verdict_.outputs.size() > options_.most_buffers) return no("it has too many buffers");
-    if (one_device() && find_spatial() && outputs_fit()) edges_fit() && enough_items();
+    if (one_device() && picks_from_rows() && find_spatial() && outputs_fit()) edges_fit() && enough_items();
     return std::move(verdict_);
   }
 
@@ -60,6 +57,18 @@ class Judge {
       }
       if (wanted_(id)) verdict_.outputs.push_back(result(id));
     }
+  }
+
+  // To take one element of a row costs a kernel the whole row: only one that has it anyway does.
+  bool picks_from_rows() {
+    const bool has_rows = std::any_of(nodes_.begin(), nodes_.end(), [&](NodeId id) {
+      return axes_.access(id).role != Role::map && !axes_.access(id).picks;
+    });
+    for (const NodeId id : nodes_) {
+      if (!axes_.access(id).picks) continue;
+      if (!has_rows || !made_inside(graph_.node(id).inputs[0])) return refuse("it would read a row for one element");
+    }
+    return true;
   }
 
   bool one_device() {
@@ -156,7 +165,8 @@ class Judge {
         const NodeId maker = graph_[node.inputs[i]].producer;
         const int32_t cost = cost_of_maps(maker);
         if (cost < 0) return refuse(fmt::format("%{} is read at other places than it is made", node.inputs[i]));
-        const bool repeats = elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
+        const bool repeats =
+            !axes_.access(id).puts && elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
         if (repeats && cost > kMostRecomputed)
           return refuse(fmt::format("%{} would be computed often", node.inputs[i]));
       }

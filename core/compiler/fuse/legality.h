@@ -33,6 +33,9 @@ Verdict judge(const graph::Graph& graph, const Axes& axes, const std::vector<gra
 
 constexpr int32_t kMostRecomputed = 4;  // additions that cost less than a store and a load
 
+constexpr double kFewItems = 16;           // no device is busy with fewer
+constexpr double kManyElements = 1 << 18;  // which one item, or few, compute for long
+
 // The number of elements of `value` at the hints of its sizes; 1 where there are none.
 double elements_at_hints(const graph::Graph& graph, graph::ValueId value);
 

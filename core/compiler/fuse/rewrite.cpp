@@ -6,8 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "core/compiler/axes/axes.h"
 #include "core/compiler/emit/choose.h"
 #include "core/compiler/fuse/fuse.h"
+#include "core/compiler/fuse/legality.h"
+#include "core/compiler/fuse/split.h"
 #include "core/graph/fusion.h"
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
@@ -28,11 +31,15 @@ class Rewriting {
     }
   }
 
-  void run() {
-    for (const FusionGroup& group : fusion_.groups) rewrite(group);
+  // Whether it changed the graph.
+  bool run() {
+    size_t made = 0;
+    for (const FusionGroup& group : fusion_.groups) made += rewrite(group) ? 1 : 0;
+    if (made == 0) return false;
     remove_dead_code(&graph_);
     sort();
     remove_dead_code(&graph_);
+    return true;
   }
 
  private:
@@ -72,12 +79,23 @@ class Rewriting {
     return id;
   }
 
-  void rewrite(const FusionGroup& group) {
+  // Alone a region may have other axes than in its graph, where further values say which are one.
+  static bool stands_alone(Graph& region) {
+    compiler::Axes axes(region);
+    axes.align(std::vector<ValueId>(region.outputs().begin(), region.outputs().end()));
+    std::vector<NodeId> nodes;
+    for (NodeId id = region.first(); id != kNoNode; id = region.next(id)) nodes.push_back(id);
+    const compiler::Wanted wanted = [&](NodeId id) { return region.is_output(region.node(id).results[0]); };
+    return compiler::judge(region, axes, nodes, wanted, {}).why_not.empty();
+  }
+
+  bool rewrite(const FusionGroup& group) {
     Node fused;
     fused.op = &control::row_of(control::Kind::fused).op;
     fused.attributes = words_of(control::Attributes{});
     fused.label = graph_.add_label(label(group));
     fused.regions.push_back(region(group, &fused.inputs));
+    if (!stands_alone(*fused.regions[0])) return false;
     const NodeId last = place(group);
     const NodeId made = graph_.insert(last == kNoNode ? graph_.first() : graph_.next(last), std::move(fused));
     for (size_t i = 0; i < group.outputs.size(); ++i) {
@@ -85,6 +103,7 @@ class Rewriting {
       graph_.replace(old, graph_.node(made).results[i]);
       replaced_[old] = graph_.node(made).results[i];
     }
+    return true;
   }
 
   // The last node of the program that the group has, or that makes what it reads.
@@ -164,11 +183,11 @@ std::string fuse_nodes(Graph* graph) {
   std::string log;
   compiler::FuseOptions options;
   options.most_buffers = most_buffers(*graph, options.most_buffers);
+  compiler::split_reductions(graph);
   for (;;) {  // what a group has left behind may be a group
     const Fusion fusion = compiler::find_groups(*graph, options);
     log += fusion.log;
-    if (fusion.groups.empty()) return log;
-    Rewriting(graph, fusion).run();
+    if (fusion.groups.empty() || !Rewriting(graph, fusion).run()) return log;
   }
 }
 

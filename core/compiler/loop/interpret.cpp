@@ -372,6 +372,7 @@ class Interpreter {
       case ExprKind::stage: return read(expr.target);
       case ExprKind::load: return load(expr);
       case ExprKind::cast: return cast(expr);
+      case ExprKind::position: return position(expr);
       default: break;
     }
     const DType type = kernel_.exprs[expr.args[arg_count(expr) - 1]].dtype;
@@ -406,6 +407,13 @@ class Interpreter {
     return reference::with_compute_type(buffer.dtype, [&](auto t) {
       return number_of(reference::load<decltype(t)>(buffer.dtype, buffers_[expr.target], index));
     });
+  }
+
+  Number position(const Expr& expr) {
+    const int64_t at = eval(expr.args[0]).i, count = eval(expr.args[1]).i;
+    if (at >= -count && at < count) return {0, at < 0 ? at + count : at};
+    throw Error(Code::invalid_argument, fmt::format("Element {} of buffer {} is outside of [-{}, {}).", at,
+                                                    kernel_.buffers[expr.target].name, count, count));
   }
 
   Number cast(const Expr& expr) {

@@ -131,6 +131,11 @@ Id Kernel::cast(DType dtype, Id x) {
   return append(&exprs, expr);
 }
 
+Id Kernel::position(Id x, Id count, Id buffer) {
+  return append(&exprs,
+                Expr{.kind = ExprKind::position, .dtype = DType::i64, .target = buffer, .args = {x, count, kNone}});
+}
+
 Id Kernel::add_value(std::string stage_name, std::vector<Id> spatial, Id expr) {
   Stage stage;
   stage.name = std::move(stage_name);
@@ -190,7 +195,8 @@ size_t arg_count(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::unary:
     case ExprKind::cast: return 1;
-    case ExprKind::binary: return 2;
+    case ExprKind::binary:
+    case ExprKind::position: return 2;
     case ExprKind::ternary: return 3;
     case ExprKind::load: return expr.args[0] == kNone ? 0 : 1;
     default: return 0;

@@ -58,16 +58,18 @@ struct Buffer {
   bool output = false;  // written, never read; the others are read, never written
 };
 
-enum class ExprKind : uint8_t { constant, index, load, stage, unary, binary, ternary, cast };
+enum class ExprKind : uint8_t { constant, index, load, stage, unary, binary, ternary, cast, position };
 
 // An expression. Its dtype is that of its result; arguments of an op have one dtype, but for where's condition. f16 and
 // bf16 only load, store and cast: an op on them is an op on f32 between casts.
 struct Expr {
   ExprKind kind = ExprKind::constant;
   DType dtype = DType::none;
-  int32_t op = 0;                               // unary, binary, ternary: the row of scalar_ops.def
-  Id target = kNone;                            // load: the buffer; stage: the stage
-  SymDim index = 0;                             // load: the element; index: the number, as an i64
+  int32_t op = 0;     // unary, binary, ternary: the row of scalar_ops.def
+  Id target = kNone;  // load, position: the buffer; stage: the stage
+  SymDim index = 0;   // load: the element; index: the number, as an i64
+  // position: args[0], an i64 from buffer `target`, as a position among args[1] elements: a negative one counts from
+  // the end; one that is outside is a fault and gives 0.
   std::array<Id, 3> args{kNone, kNone, kNone};  // load: args[0] may be a bool; where it is false nothing is read: 0
   double a = 0, b = 0;                          // constant: a, of a floating dtype; unary: the row's parameters
   int64_t integer = 0;                          // constant of an integer dtype or bool; u64: its bits
@@ -161,6 +163,7 @@ struct Kernel {
   Id binary(std::string_view op, Id x, Id y);
   Id ternary(std::string_view op, Id x, Id y, Id z);
   Id cast(DType dtype, Id x);
+  Id position(Id x, Id count, Id buffer);
 
   Id add_value(std::string stage_name, std::vector<Id> spatial, Id expr);
   Id add_reduce(std::string stage_name, std::string_view op, std::vector<Id> spatial, std::vector<Id> over, Id expr);

@@ -148,7 +148,7 @@ class LineReader {
       expect("]");
       return kernel_.load(place.first, place.second, where);
     }
-    if (rest_.substr(word.size()).starts_with("(")) return call(name());
+    if (rest_.substr(word.size()).starts_with("(")) return word == "position" ? position() : call(name());
     return kernel_.read(find(kernel_.stages, "stage"));
   }
 
@@ -173,6 +173,18 @@ class LineReader {
     const auto [end, error] = std::from_chars(begin.data(), begin.data() + length, integer);
     if (error != std::errc() || end != begin.data() + length) wrong("an integer is expected before the dtype");
     return kernel_.constant_integer(type, integer);
+  }
+
+  Id position() {
+    name();
+    expect("(");
+    const Id x = expression();
+    expect(",");
+    const Id count = expression();
+    expect(",");
+    const Id buffer = find(kernel_.buffers, "buffer");
+    expect(")");
+    return kernel_.position(x, count, buffer);
   }
 
   Id call(std::string_view op) {

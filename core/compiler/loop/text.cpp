@@ -95,6 +95,10 @@ class KernelWriter {
         return fmt::format("{}[{}{}]", kernel_.buffers[expr.target].name, size_(expr.index), where);
       }
       case ExprKind::stage: return kernel_.stages[expr.target].name;
+      case ExprKind::position: {
+        const std::string& buffer = kernel_.buffers[expr.target].name;
+        return fmt::format("position({}, {}, {})", text(expr.args[0]), text(expr.args[1]), buffer);
+      }
       case ExprKind::cast: return fmt::format("{}({})", dtype_name(expr.dtype), text(expr.args[0]));
       default: break;
     }

@@ -149,6 +149,13 @@ class Verifier {
       case ExprKind::unary:
       case ExprKind::binary:
       case ExprKind::ternary: op(expr, id); break;
+      case ExprKind::position:
+        if (expr.target >= kernel_.buffers.size()) wrong("Expression {} is a position in buffer {}.", id, expr.target);
+        if (expr.dtype != DType::i64 || kernel_.exprs[expr.args[0]].dtype != DType::i64 ||
+            kernel_.exprs[expr.args[1]].dtype != DType::i64) {
+          wrong("Expression {}, a position, is not of i64.", id);
+        }
+        break;
       case ExprKind::index:
         if (expr.dtype != DType::i64) wrong("Expression {} is an index of dtype {}.", id, dtype_name(expr.dtype));
         break;

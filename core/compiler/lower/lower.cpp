@@ -1,6 +1,7 @@
 #include "core/compiler/lower/lower.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -38,7 +39,9 @@ using Index = std::vector<SymDim>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, std::string name) : graph_(graph), axes_(graph), kernel_(std::move(name), graph.arena()) {}
+  Lowering(Graph& graph, std::string name) : graph_(graph), axes_(graph), kernel_(std::move(name), graph.arena()) {
+    axes_.align(std::vector<ValueId>(graph.outputs().begin(), graph.outputs().end()));
+  }
 
   Kernel run() {
     const symbolic::ArenaScope scope(kernel_.arena);
@@ -131,6 +134,15 @@ class Lowering {
     stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(axes_.of(made)), value);
   }
 
+  // Whether the reduction of one number is that number.
+  bool is_of_one(NodeId id) const {
+    if (axes_.access(id).picks) return false;
+    for (const std::string_view op : {"sum", "mean", "max", "min", "prod"}) {
+      if (table::reduce_row(node(id).op->scalar_op)->name == op) return true;
+    }
+    return false;
+  }
+
   void reduce(NodeId id) {
     const ValueId from = node(id).inputs[0], made = result(id);
     const std::vector<AxisId> kept = axes_.of(made);
@@ -146,10 +158,35 @@ class Lowering {
         index.push_back(kernel_.at(at));
       }
     }
+    if (over.empty() && is_of_one(id)) {
+      Id value = read(from, index, kNone);
+      if (wide(graph_[made].dtype) != wide(graph_[from].dtype)) value = kernel_.cast(graph_[made].dtype, value);
+      stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(kept), value);
+      return;
+    }
     if (over.empty()) over.push_back(kernel_.add_axis(fmt::format("a{}", kernel_.axes.size()), 1));
+    if (axes_.access(id).picks) return pick(id, index, over);
     const Id value = read(from, index, kNone);
     const std::string_view op = table::reduce_row(node(id).op->scalar_op)->name;
     stages_[made] = kernel_.add_reduce(fmt::format("v{}", made), op, kernel_axes(kept), over, value);
+    narrow_[made] = is_narrow(graph_[made].dtype);
+  }
+
+  // The greatest of the element that is meant and of -infinity for each other one.
+  void pick(NodeId id, const Index& index, const std::vector<Id>& over) {
+    const ValueId from = node(id).inputs[0], which = node(id).inputs[1], made = result(id);
+    const int32_t dim = static_cast<int32_t>(node(id).attributes_as<AxisAttributes>().axis);
+    Id number = read(which, input_index(id, 1, here(made)), kNone);
+    if (graph_[which].dtype != DType::i64) number = kernel_.cast(DType::i64, number);
+    const auto buffer = loads_.find(which);
+    const Id limit = kernel_.index(dims_of(graph_, from)[dim]);
+    const Id place =
+        kernel_.add_value(fmt::format("i{}", made), kernel_axes(axes_.of(made)),
+                          kernel_.position(number, limit, buffer == loads_.end() ? Id{0} : buffer->second));
+    const Id here = kernel_.binary("eq", kernel_.index(position(from, dim, index)), kernel_.read(place));
+    const Id none = kernel_.constant(wide(graph_[from].dtype), -std::numeric_limits<double>::infinity());
+    const Id value = kernel_.ternary("where", here, read(from, index, kNone), none);
+    stages_[made] = kernel_.add_reduce(fmt::format("v{}", made), "max", kernel_axes(axes_.of(made)), over, value);
     narrow_[made] = is_narrow(graph_[made].dtype);
   }
 
@@ -283,12 +320,15 @@ class Lowering {
     return found;
   }
 
-  SymCall call_of(NodeId id) const {
-    SymCall call;
-    call.op = node(id).op;
-    call.attributes = node(id).attributes.data();
-    call.patches = node(id).patches;
-    return call;
+  infer::BasicSliceRange<SymDim> slice_range(NodeId id, SymDim size) const {
+    const auto& attributes = node(id).attributes_as<SliceAttributes>();
+    const SymCall call = call_of(node(id));
+    return value_or_throw(infer::slice_range<SymDim>("slice", size, size_of(call, attributes.start),
+                                                     size_of(call, attributes.end), attributes.step));
+  }
+  // How many elements a pad has in front of its input along `dim`.
+  SymDim padding(NodeId id, int32_t dim) const {
+    return size_of(call_of(node(id)), node(id).attributes_as<PadAttributes>().window.low[dim]);
   }
 
   // What an op without links says of dim `dim` of its input; `number` gives the index on a dim of its result.
@@ -296,15 +336,17 @@ class Lowering {
   SymDim number_of(NodeId id, int32_t dim, const Number& number) const {
     const SymDim size = dims_of(graph_, node(id).inputs[0])[dim];
     if (node(id).op == &op_row(OpId::slice)) {
-      const auto& attributes = node(id).attributes_as<SliceAttributes>();
-      const SymCall call = call_of(id);
-      const auto range = value_or_throw(infer::slice_range<SymDim>("slice", size, size_of(call, attributes.start),
-                                                                   size_of(call, attributes.end), attributes.step));
+      const auto range = slice_range(id, size);
       return range.start + number(dim) * range.step;
     }
+    if (node(id).op == &op_row(OpId::slice_scatter)) {
+      const auto range = slice_range(id, size);
+      return floor_div(number(dim) - range.start, SymDim(range.step));
+    }
+    if (node(id).op == &op_row(OpId::pad)) return number(dim) - padding(id, dim);
     if (node(id).op == &op_row(OpId::select)) {
       const auto& attributes = node(id).attributes_as<SelectAttributes>();
-      return value_or_throw(infer::selected<SymDim>("select", size, dim, size_of(call_of(id), attributes.index)));
+      return value_or_throw(infer::selected<SymDim>("select", size, dim, size_of(call_of(node(id)), attributes.index)));
     }
     if (node(id).op == &op_row(OpId::concat)) return number(dim);
     refuse("{} reads dim {} in a way that is not known.", node(id).op->name, dim);
@@ -315,8 +357,10 @@ class Lowering {
     const DType dtype = graph_[result(id)].dtype;
     if (op.form == OpForm::elementwise) return elementwise(id, index, where);
     if (axes_.access(id).view) return read(node(id).inputs[0], input_index(id, 0, index), where);
-    if (&op == &op_row(OpId::full)) return scalar(id, 0, dtype);
+    if (&op == &op_row(OpId::full)) return rounded(scalar(id, 0, dtype), dtype);
     if (&op == &op_row(OpId::concat)) return concat(id, index, where);
+    if (&op == &op_row(OpId::pad)) return pad(id, index, where);
+    if (&op == &op_row(OpId::slice_scatter)) return slice_scatter(id, index, where);
     const ValueId from = node(id).inputs[0];  // a cast
     const Id value = read(from, input_index(id, 0, index), where);
     if (is_narrow(dtype)) return rounded(kernel_.cast(DType::f32, value), dtype);
@@ -362,29 +406,59 @@ class Lowering {
   // Of the input in whose part the index lies, the others being read nowhere.
   Id concat(NodeId id, const Index& index, Id where) {
     const int32_t axis = node(id).attributes_as<AxisAttributes>().axis;
-    size_t begin = 0;
-    for (int32_t dim = 0; dim < axis; ++dim) begin += axes_.of(result(id), dim).size();
-    const std::vector<AxisId> list = axes_.of(result(id), axis);
-    const Index own(index.begin() + static_cast<ptrdiff_t>(begin),
-                    index.begin() + static_cast<ptrdiff_t>(begin + list.size()));
-    const SymDim at = joined(list, own);
+    const SymDim at = position(result(id), axis, index);
     std::vector<SymDim> ends;
     SymDim end = 0;
     for (const ValueId input : node(id).inputs) ends.push_back(end += dims_of(graph_, input)[axis]);
     Id value = kNone;
     for (size_t i = ends.size(); i-- > 0;) {
-      Id mine = i == 0 ? kNone : kernel_.binary("ge", kernel_.index(at), kernel_.index(ends[i - 1]));
-      if (i + 1 < ends.size()) {
-        const Id before = kernel_.binary("lt", kernel_.index(at), kernel_.index(ends[i]));
-        mine = mine == kNone ? before : kernel_.binary("logical_and", mine, before);
-      }
-      const Id both = mine == kNone ? where : where == kNone ? mine : kernel_.binary("logical_and", where, mine);
-      const Id part =
-          read(node(id).inputs[i],
-               input_index(id, static_cast<uint32_t>(i), index, i == 0 ? SymDim(0) : 0 - ends[i - 1]), both);
+      Id mine = i == 0 ? kNone : compared("ge", at, ends[i - 1]);
+      if (i + 1 < ends.size()) mine = both(mine, compared("lt", at, ends[i]));
+      const Index from = input_index(id, static_cast<uint32_t>(i), index, i == 0 ? SymDim(0) : 0 - ends[i - 1]);
+      const Id part = read(node(id).inputs[i], from, both(where, mine));
       value = value == kNone ? part : kernel_.ternary("where", mine, part, value);
     }
     return value;
+  }
+
+  // The position on dim `dim` of `id` that `index` says.
+  SymDim position(ValueId id, int32_t dim, const Index& index) const {
+    size_t begin = 0;
+    for (int32_t before = 0; before < dim; ++before) begin += axes_.of(id, before).size();
+    const std::vector<AxisId> list = axes_.of(id, dim);
+    const auto first = index.begin() + static_cast<ptrdiff_t>(begin);
+    return joined(list, Index(first, first + static_cast<ptrdiff_t>(list.size())));
+  }
+  // Both, either of which may be kNone: always.
+  Id both(Id a, Id b) { return a == kNone ? b : b == kNone ? a : kernel_.binary("logical_and", a, b); }
+  Id compared(const char* op, SymDim a, SymDim b) { return kernel_.binary(op, kernel_.index(a), kernel_.index(b)); }
+
+  // The input where the index lies in it, a constant around it.
+  Id pad(NodeId id, const Index& index, Id where) {
+    const ValueId in = node(id).inputs[0], made = result(id);
+    const SymDims from = dims_of(graph_, in), all = dims_of(graph_, made);
+    Id inside = kNone;
+    for (int32_t dim = 0; dim < from.rank(); ++dim) {
+      const SymDim low = padding(id, dim), at = position(made, dim, index);
+      if (!identical(low, SymDim(0))) inside = both(inside, compared("ge", at, low));
+      if (!identical(low + from[dim], all[dim])) inside = both(inside, compared("lt", at, low + from[dim]));
+    }
+    const Id value = read(in, input_index(id, 0, index), both(where, inside));
+    return inside == kNone ? value
+                           : kernel_.ternary("where", inside, value,
+                                             rounded(scalar(id, 0, graph_[made].dtype), graph_[made].dtype));
+  }
+
+  // The second input where the index is one of the slice's, the first one elsewhere.
+  Id slice_scatter(NodeId id, const Index& index, Id where) {
+    const int32_t axis = node(id).attributes_as<SliceAttributes>().axis;
+    const auto range = slice_range(id, dims_of(graph_, result(id))[axis]);
+    const SymDim at = position(result(id), axis, index), step = range.step;
+    Id inside = both(compared("ge", at, range.start), compared("lt", at, range.start + range.length * step));
+    if (range.step != 1) inside = both(inside, compared("eq", modulo(at - range.start, step), 0));
+    const Id part = read(node(id).inputs[1], input_index(id, 1, index), both(where, inside));
+    const Id outside = both(where, kernel_.unary("logical_not", inside));
+    return kernel_.ternary("where", inside, part, read(node(id).inputs[0], input_index(id, 0, index), outside));
   }
 
   // The symbols that are not axes, in the order of their numbers.
@@ -406,7 +480,7 @@ class Lowering {
   }
 
   Graph& graph_;
-  const Axes axes_;
+  Axes axes_;
   Kernel kernel_;
   std::map<AxisId, Id> kernel_axes_;
   std::vector<AxisId> shared_;      // sorted

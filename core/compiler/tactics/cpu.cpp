@@ -46,14 +46,16 @@ class CpuTactic : public Tactic {
     if (items_ == kNone && contains(shared, vector_)) items_ = vector_;
     if (items_ == kNone) items_ = add_unit_axis(&kernel_);
     if (vector_ == kNone) vector_ = items_;
-    const bool reduces = std::any_of(kernel_.stages.begin(), kernel_.stages.end(), [](const Stage& stage) {
-      return stage.kind == StageKind::reduce || stage.axes.size() > 1;
-    });
+    const auto reduces = [](const Stage& stage) { return stage.kind == StageKind::reduce; };
+    const auto has_more = [&](const Stage& stage) { return reduces(stage) || stage.axes.size() > 1; };
+    const auto any = [&](const auto& is) { return std::any_of(kernel_.stages.begin(), kernel_.stages.end(), is); };
     if (items_ == vector_) {
-      in_columns_ = reduces;
-      step_ = reduces ? kColumnBlock : kFlatBlock;
+      in_columns_ = any(has_more);
+      step_ = in_columns_ ? kColumnBlock : kFlatBlock;
     } else if (is_transposed()) {
       step_ = kTransposeBlock;
+    } else {  // where no reduction is along the lanes, everything is inside of them, and no row is needed
+      in_columns_ = contains(shared, vector_) && any(reduces);
     }
   }
 
@@ -89,11 +91,15 @@ class CpuTactic : public Tactic {
     const std::vector<Id> axes = left(stage, done);
     if (in_columns_ && contains(axes, vector_)) return vector_;
     const bool rows_last = step_ == kTransposeBlock && items_ != vector_;
+    Id next = kNone;
     for (const Id axis : axes) {
-      if (axis != vector_ && !(rows_last && axis == items_)) return axis;
+      if (axis == vector_ || (rows_last && axis == items_)) continue;
+      if (is_shared(axis)) return axis;  // the loop of all stages
+      if (next == kNone) next = axis;
     }
-    return contains(axes, vector_) ? vector_ : axes.front();
+    return next != kNone ? next : contains(axes, vector_) ? vector_ : axes.front();
   }
+  bool is_shared(Id axis) const { return contains(shared_axes(), axis); }
 
   Node loop_over(Id axis, const std::vector<Id>& stages) const override {
     Node loop;

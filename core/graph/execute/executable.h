@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/graph/graph.h"
 #include "core/interpreter/execution_report.h"
 #include "core/interpreter/work.h"
+#include "core/kernel/compiling.h"
 #include "core/ops/op_call.h"
 #include "core/symbolic/values.h"
 #include "core/tensor/labels.h"
@@ -36,6 +38,7 @@ struct Schedule;
 struct PartWrite;
 struct RegionStep;
 struct FusedLaunch;
+struct AwaitedKernels;
 
 // A node as a record, or a part of its decomposition; or an island, which is many nodes that a device runs as one graph
 // (islands.h).
@@ -76,8 +79,12 @@ struct Executable {
   std::vector<uint32_t> over;  // PrepareOptions::over
   // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first. Executables of one graph share them.
   std::shared_ptr<Labels> labels = std::make_shared<Labels>();
-  std::shared_ptr<const Schedule> schedule;  // null: every step runs by itself
+  std::shared_ptr<const Schedule> schedule;       // null: every step runs by itself
+  std::shared_ptr<const AwaitedKernels> awaited;  // kernels that some of the steps stand for; null: none
 };
+
+// Whether all kernels that the program awaited are compiled, or refused: prepared once more, it launches them.
+TENON_API bool is_outdated(const Executable& executable);
 
 // What the values between the steps of an executable take while it runs, on all devices together. Inputs, outputs and
 // constants do not count.
@@ -117,6 +124,12 @@ struct PrepareOptions {
   // kNoInput, or no element: it is none. Where every step that leads from the input to the result may write over what
   // it reads, the state stays where it is: a run writes what changes, and copies nothing.
   std::vector<uint32_t> over = {};
+  // Whether kernels compute fused nodes, or their nodes run one by one; as TENON_FUSE says, if it is not given.
+  std::optional<bool> fuse = {};
+  // Whether prepare() waits for the kernels; as TENON_COMPILE says, if it is not given.
+  std::optional<Compiling> compile = {};
+  // Of the program around a region that is prepared: it counts the kernels of the region too. Else null.
+  std::shared_ptr<AwaitedKernels> awaited = nullptr;
   // Prepared from the same graph with the same options, for other sizes; or null. What the sizes do not change is taken
   // from it.
   const Executable* like = nullptr;

@@ -10,6 +10,7 @@
 #include "core/graph/execute/steps.h"
 #include "core/graph/fusion.h"
 #include "core/graph/regions/regions.h"
+#include "core/kernel/beside.h"
 #include "core/ops/op_call.h"
 #include "core/ops/scalar_patch.h"
 #include "loader/log/log.h"
@@ -88,10 +89,10 @@ class Preparation {
 
   // A kernel that the device has compiled, or the nodes one by one.
   void add_fused(NodeId id, const Node& node) {
-    std::string why_not = "TENON_FUSE is off, or the program is not scheduled";
+    std::string why_not = "fusion is off, or the program is not scheduled";
     Step step;
-    const bool wanted = options_.scheduled && loader::settings().fuse == loader::Fuse::on;
-    if (wanted) step.fused = fused_launch(*node.regions[0], sizes_, &why_not);
+    const bool wanted = options_.scheduled && options_.fuse.value_or(loader::settings().fuse == loader::Fuse::on);
+    if (wanted) step.fused = fused_launch(*node.regions[0], sizes_, options_.awaited, &why_not);
     if (step.fused == nullptr) {
       if (loader::log_enabled(loader::LogTopic::compile, loader::LogLevel::info)) {
         loader::log(loader::LogTopic::compile, loader::LogLevel::info,
@@ -105,9 +106,7 @@ class Preparation {
     step.attributes = node.attributes;
     step.label = node.label;
     step.node = id;
-    PrepareOptions inside = options_;
-    inside.scheduled = inside.whole_graphs = false;  // only an interpreter that must see the ops runs it
-    step.regions = prepare_regions(graph_, node, sizes_, inside);
+    step.regions = prepare_regions(graph_, node, sizes_, options_);
     add_step(&made_, std::move(step));
   }
 
@@ -186,6 +185,17 @@ class Preparation {
 
 }  // namespace
 
+// Whether kernels stand or stood for some steps of it, so that another preparation may find them.
+static bool awaits(const Executable& executable) {
+  const AwaitedKernels* awaited = executable.awaited.get();
+  return awaited != nullptr && (awaited->left.load(std::memory_order_acquire) != 0 || awaited->ready.load() != 0);
+}
+
+bool is_outdated(const Executable& executable) {
+  const AwaitedKernels* awaited = executable.awaited.get();
+  return awaited != nullptr && awaited->left.load(std::memory_order_acquire) == 0 && awaited->ready.load() != 0;
+}
+
 Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options) {
   return prepare_outputs(graph, graph.outputs(), sizes, options);
 }
@@ -194,10 +204,14 @@ Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs,
                            const PrepareOptions& options) {
   const InterpreterScope eager(eager_interpreter());
   throw_if_error(sizes->check());
-  if (options.like != nullptr) {
+  if (options.like != nullptr && !awaits(*options.like)) {
     if (std::optional<Executable> made = resize(graph, sizes, *options.like, options.packed)) return *std::move(made);
   }
-  Executable made = Preparation(graph, sizes, options).run(outputs);
+  PrepareOptions given = options;
+  const bool counts = given.awaited == nullptr && compiling(given.compile) == Compiling::beside;
+  if (counts) given.awaited = std::make_shared<AwaitedKernels>();
+  Executable made = Preparation(graph, sizes, given).run(outputs);
+  if (counts && given.awaited->asked.load() != 0) made.awaited = given.awaited;
   if (options.whole_graphs) take_islands(&made);
   if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);

@@ -60,7 +60,7 @@ class RegionRun {
     const size_t own = step_.kind == Kind::while_loop ? step_.carried : operands_.size();
     const TensorList given(operands_.begin(), operands_.begin() + static_cast<ptrdiff_t>(own));
     std::vector<control::Body> bodies;
-    for (size_t k = 0; k < step_.regions.size(); ++k) {
+    for (size_t k = 0; k < std::max<size_t>(step_.regions.size(), 1); ++k) {
       bodies.push_back([this, k, own](TensorList inputs) {
         inputs.insert(inputs.end(), operands_.begin() + static_cast<ptrdiff_t>(own), operands_.end());
         return run_region(k, inputs);
@@ -70,7 +70,7 @@ class RegionRun {
   }
 
   TensorList run_region(size_t k, const TensorList& inputs, std::span<const Tensor> bound = {}) const {
-    const PreparedRegion& region = step_.regions[k];
+    const PreparedRegion& region = step_.late != nullptr ? step_.late->prepared() : step_.regions[k];
     std::vector<Tensor> targets;
     for (size_t i = 0; i < bound.size(); ++i) {
       if (region.passed[i] == PreparedRegion::kMade) targets.push_back(bound[i]);
@@ -136,6 +136,29 @@ class RegionRun {
 
 }  // namespace
 
+LateRegion::LateRegion(std::shared_ptr<const Graph> region, symbolic::Values* sizes) : region_(std::move(region)) {
+  for (uint32_t i = 0; i < region_->arena().symbols().size(); ++i) {
+    const Result<int64_t> value = sizes->of(region_->arena().symbol_at(i));
+    sizes_.push_back(value.ok() ? std::optional(value.value()) : std::nullopt);
+  }
+}
+
+const PreparedRegion& LateRegion::prepared() {
+  const std::lock_guard lock(mutex_);
+  if (prepared_) return *prepared_;
+  symbolic::Values sizes(region_->arena());
+  for (uint32_t i = 0; i < sizes_.size(); ++i) {
+    if (sizes_[i]) throw_if_error(sizes.bind(i, *sizes_[i]));
+  }
+  PrepareOptions options;
+  options.scheduled = options.whole_graphs = false;  // each op shows
+  PreparedRegion made;
+  const std::vector<ValueId> outputs = made_results(*region_, &made.passed);
+  made.program = prepare_outputs(*region_, outputs, &sizes, options);
+  prepared_.emplace(std::move(made));
+  return *prepared_;
+}
+
 std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node& node, symbolic::Values* sizes,
                                                   const PrepareOptions& options) {
   auto made = std::make_shared<RegionStep>();
@@ -145,7 +168,9 @@ std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node
   PrepareOptions inside = options;
   inside.like = nullptr;
   inside.over.clear();  // it says which results of the program lie in the memory of inputs
+  if (made->kind == Kind::fused) made->late = std::make_shared<LateRegion>(node.regions[0], sizes);
   for (const std::shared_ptr<Graph>& region : node.regions) {
+    if (made->late != nullptr) break;
     PreparedRegion& prepared = made->regions.emplace_back();
     const std::vector<ValueId> outputs = made_results(*region, &prepared.passed);
     prepared.program = prepare_outputs(*region, outputs, sizes, inside);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,12 +22,28 @@ struct PreparedRegion {
   std::vector<uint32_t> passed;  // by result: the input that it is, or kMade
 };
 
+// The region of a fused step, with the sizes to prepare it for. Threads: any.
+class LateRegion {
+ public:
+  LateRegion(std::shared_ptr<const Graph> region, symbolic::Values* sizes);
+  // Errors: those of prepare().
+  const PreparedRegion& prepared();
+
+ private:
+  const std::shared_ptr<const Graph> region_;
+  std::vector<std::optional<int64_t>> sizes_;  // by symbol
+  std::mutex mutex_;
+  std::optional<PreparedRegion> prepared_;
+};
+
 // What Step::regions points to.
 struct RegionStep {
   control::Kind kind = control::Kind::cond;
   control::Attributes attributes;
   size_t carried = 0;  // so many operands, the first ones, change from step to step
   std::vector<PreparedRegion> regions;
+  // Of a fused step, which runs so under an interpreter that must see its ops: the first such run prepares the region.
+  std::shared_ptr<LateRegion> late;
   std::vector<TensorMeta> results;
   std::vector<DeviceState*> devices;  // of the results
 };

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "core/graph/execute/part_write.h"
+#include "core/graph/execute/regions.h"
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
+#include "core/graph/fusion.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/segment_launch.h"
 #include "core/ops/scalar_patch.h"
@@ -56,10 +58,11 @@ class Resizing {
   }
 
   bool take(const Step& step) {
-    if (step.regions != nullptr) return false;  // their programs may read any size
+    if (step.regions != nullptr && step.fused == nullptr) return false;  // their programs may read any size
     made_.steps.push_back(step);
     Step& next = made_.steps.back();
-    bool changes = std::any_of(step.inputs.begin(), step.inputs.end(), [&](uint32_t id) { return changed_[id]; });
+    bool changes = step.fused != nullptr ||
+                   std::any_of(step.inputs.begin(), step.inputs.end(), [&](uint32_t id) { return changed_[id]; });
     if (step.node != kNoNode) {
       const Node& node = graph_.node(step.node);
       if (step.derived && !step.dense_copy && !node.patches.empty()) return false;  // its numbers came from these
@@ -76,6 +79,7 @@ class Resizing {
 
   bool work_out(Step* step) {
     if (step->island != nullptr) return false;
+    if (step->fused != nullptr) return fuse(step);
     if (is_view(*step)) return look(step);
     if (computes(*step) && step->prepared == nullptr) return false;
     if (step->dense_copy) return copy(step);
@@ -110,6 +114,17 @@ class Resizing {
     if (!is_contiguous(before.dims, before.strides)) return false;
     give(step->outputs[0], {before.dtype, from.dims, contiguous_strides(from.dims)});
     return launch(step);
+  }
+
+  // A kernel for the new sizes, if the device has compiled one.
+  bool fuse(Step* step) {
+    const Node& node = graph_.node(step->node);
+    std::string why_not;
+    step->fused = step->fused->of->launch(*node.regions[0], sizes_, std::make_shared<AwaitedKernels>(), &why_not);
+    if (step->fused == nullptr) return false;
+    step->regions = prepare_regions(graph_, node, sizes_, {});
+    for (size_t i = 0; i < step->outputs.size(); ++i) give(step->outputs[i], step->regions->results[i]);
+    return true;
   }
 
   // A launch that needs what the one before needed: no copies, no decomposition, and no address of its own kind.

@@ -4,6 +4,7 @@
 
 #include "core/device/device_state.h"
 #include "core/device/process.h"
+#include "core/graph/execute/check_kernels.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/walk.h"
@@ -286,7 +287,31 @@ TensorList run_through(const Executable& program, std::span<const Tensor> inputs
   return outputs;
 }
 
+bool has_kernels(const Executable& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(),
+                     [](const Step& step) { return step.fused != nullptr; });
+}
+
+// Step after step, so that the inputs and results of each kernel are at hand.
+TensorList run_and_check(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                         std::vector<StepExecution>* executions) {
+  const InterpreterScope scope(eager_interpreter());
+  TensorList outputs = run_through(program, inputs, bound, executions);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (i >= bound.size() || !bound[i].defined()) outputs[i] = clone(outputs[i]);
+  }
+  return outputs;
+}
+
 }  // namespace
+
+TensorList run_by_schedule(const Executable& program, TensorList inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int32_t alignment = program.schedule->input_alignments[i];
+    if (alignment > 1 && misaligned(inputs[i], alignment)) inputs[i] = realigned(inputs[i], alignment);
+  }
+  return Run(program, {}, nullptr).run(inputs);
+}
 
 TensorList run(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                std::vector<StepExecution>* executions) {
@@ -302,6 +327,7 @@ TensorList run(const Executable& program, std::span<const Tensor> inputs, std::s
     seen = seen || watched(given[i]);
   }
   if (seen) return run_through(program, given, bound, executions);
+  if (checks_kernels() && has_kernels(program)) return run_and_check(program, given, bound, executions);
   for (size_t i = 0; i < given.size(); ++i) {
     const int32_t alignment = program.schedule->input_alignments[i];
     if (alignment > 1 && misaligned(given[i], alignment)) given[i] = realigned(given[i], alignment);

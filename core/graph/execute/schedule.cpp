@@ -413,7 +413,8 @@ class Scheduling {
             fused.device->opened->spelling,
             fused.module->name,
             Rung::compiled,
-            "",
+            fmt::format("reads and writes {} bytes{}", fused_work(step).bytes,
+                        fused.bucket.empty() ? "" : ", by the text for " + fused.bucket),
             1,
             0,
             ""};

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/check_kernels.h"
 #include "core/graph/execute/regions.h"
 #include "core/interpreter/device_graph.h"
 #include "core/tensor/factory.h"
@@ -37,6 +38,8 @@ std::string StepRunner::device_of(const Step& step, std::span<const Tensor* cons
 }
 
 TensorList StepRunner::apply(const Step& step, std::span<const Tensor* const> inputs) {
+  const bool launches_kernel = step.fused != nullptr && &interpreter_ == &eager_interpreter() && checks_kernels();
+  if (launches_kernel) return run_checked(program_, step, inputs);
   if (step.regions != nullptr) return run_regions(*step.regions, inputs);
   return step.island != nullptr ? launch(step, inputs) : apply_op(step, inputs);
 }

@@ -21,8 +21,21 @@ Error cannot(const std::string& path, const std::string& why) {
                "Name a folder that you may write, or unset TENON_DUMP.");
 }
 
-// A new folder, which nobody else can have prepared, for its owner alone: constants may be secret.
-std::string new_folder(const std::string& parent, std::string_view name) {
+}  // namespace
+
+std::string file_name_of(std::string_view name) {
+  std::string safe(name.substr(0, kLongestName));
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  std::replace_if(
+      safe.begin(), safe.end(), [&](char c) { return !allowed(c); }, '_');
+  if (!safe.empty() && (safe[0] == '.' || safe[0] == '-')) safe[0] = '_';
+  return safe;
+}
+
+// For its owner alone: constants may be secret.
+std::string new_dump_folder(const std::string& parent, std::string_view name) {
   namespace fs = std::filesystem;
   static std::atomic<uint32_t> count{0};
   std::error_code error;
@@ -39,29 +52,16 @@ std::string new_folder(const std::string& parent, std::string_view name) {
   }
 }
 
-void append(const std::string& path, const std::string& bytes) {
+void append_dump(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush()) {
     throw cannot(path, "the file takes no more bytes");
   }
 }
 
-}  // namespace
-
-std::string file_name_of(std::string_view name) {
-  std::string safe(name.substr(0, kLongestName));
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  std::replace_if(
-      safe.begin(), safe.end(), [&](char c) { return !allowed(c); }, '_');
-  if (!safe.empty() && (safe[0] == '.' || safe[0] == '-')) safe[0] = '_';
-  return safe;
-}
-
 Dump::Dump(const std::string& folder, const Graph& graph) {
   if (folder.empty()) return;
-  folder_ = new_folder(folder, graph.arena().name());
+  folder_ = new_dump_folder(folder, graph.arena().name());
   stage(0, "recorded", graph);
 }
 
@@ -80,9 +80,14 @@ void Dump::stage(size_t number, std::string_view name, const Graph& graph) {
   if (places_.size() != known) keep_constants(graph);
   if (text == last_) return;
   last_ = text;
-  if (!constants.empty()) append(folder_ + "/constants.bin", constants);
+  if (!constants.empty()) append_dump(folder_ + "/constants.bin", constants);
   bytes_ += constants.size();
-  append(fmt::format("{}/{:02}-{}.txt", folder_, number, file_name_of(name)), text);
+  append_dump(fmt::format("{}/{:02}-{}.txt", folder_, number, file_name_of(name)), text);
+}
+
+void Dump::note(size_t number, std::string_view name, const std::string& text) const {
+  if (folder_.empty() || text.empty()) return;
+  append_dump(fmt::format("{}/{:02}-{}.log", folder_, number, file_name_of(name)), text);
 }
 
 }  // namespace tenon::graph

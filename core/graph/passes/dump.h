@@ -22,6 +22,8 @@ class TENON_API Dump {
 
   // Writes `graph` as the stage `name`, the `number`-th, if it differs from the stage before.
   void stage(size_t number, std::string_view name, const Graph& graph);
+  // Writes what a pass said, 17-fuse.log.
+  void note(size_t number, std::string_view name, const std::string& text) const;
 
   // The folder of this graph; empty: nothing is written.
   const std::string& folder() const { return folder_; }
@@ -35,6 +37,11 @@ class TENON_API Dump {
   TensorList kept_;                             // so that no other tensor gets their addresses
   size_t bytes_ = 0;                            // of constants.bin
 };
+
+// A new folder "4711-3-name" in `parent`, which nobody else can have prepared, for its owner alone; and bytes at the
+// end of a file there. Errors: as Dump's.
+TENON_API std::string new_dump_folder(const std::string& parent, std::string_view name);
+TENON_API void append_dump(const std::string& path, const std::string& bytes);
 
 // `name` as a part of a file name: at most 64 letters, digits, '-', '_' and '.', of which none is first; others become
 // '_'.

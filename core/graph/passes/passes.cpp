@@ -73,11 +73,15 @@ const Pass& find_pass(std::string_view name) {
 
 void optimise(Graph* graph, const PassOptions& options) {
   Dump dump(loader::settings().dump, *graph);
+  std::string decisions;
+  PassOptions given = options;
+  if (given.decisions == nullptr && !dump.folder().empty()) given.decisions = &decisions;
   for (size_t i = 0; i < std::size(kPasses); ++i) {
     if (options.exact && !kPasses[i].bound.empty()) continue;
     if (kPasses[i].run == fuse && !fuses(options)) continue;
-    kPasses[i].run(graph, options);
+    kPasses[i].run(graph, given);
     dump.stage(i + 1, kPasses[i].name, *graph);
+    if (kPasses[i].run == fuse) dump.note(i + 1, kPasses[i].name, decisions);
   }
 }
 

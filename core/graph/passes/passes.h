@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct PassOptions {
   bool exact = false;                 // only exact passes
   FoldedConstants* folded = nullptr;  // null: nothing is shared with other graphs
   std::optional<bool> fuse = {};      // whether nodes become kernels; as TENON_FUSE says, if it is not given
+  std::string* decisions = nullptr;   // gets a line for each decision of the pass `fuse`
 };
 
 struct Pass {

@@ -50,6 +50,10 @@ void decompose_sum_square(const OpCall& call) {
   const Reduction r(call);
   store(call, r.sum_of(mul(r.x, r.x)));
 }
+void decompose_nansum(const OpCall& call) {
+  const Reduction r(call);
+  store(call, r.sum_of(where(isnan(r.x), Scalar(0), r.x)));
+}
 void decompose_log_sum(const OpCall& call) {
   const Reduction r(call);
   store(call, log(r.sum_of(r.x)));

@@ -27,6 +27,20 @@ double greatest(DType dtype) {
   }
 }
 
+// The unit of rounding of a floating dtype, half the distance from 1 to the next number, and its least positive number.
+struct Steps {
+  double unit, least;
+};
+Steps steps_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return {0x1p-53, 0x1p-1074};
+    case DType::f32: return {0x1p-24, 0x1p-149};
+    case DType::f16: return {0x1p-11, 0x1p-24};
+    case DType::bf16: return {0x1p-8, 0x1p-133};
+    default: refuse("nextafter: needs f64, f32, f16 or bf16, but got {}.", dtype_name(dtype));
+  }
+}
+
 template <class A, class B>
 Tensor quotient(const A& a, const B& b) {
   return tenon::div(a, b);
@@ -80,6 +94,27 @@ Tensor ldexp(const Tensor& input, const Tensor& other) {
   return floating("ldexp", input) * tenon::exp2(floating("ldexp", other));
 }
 
+// Up is the sum with a little more than half a step, rounded (Rump, Zimmermann, Boldo and Melquiond, Computing
+// predecessor and successor in rounding to nearest, 2009, algorithm 2).
+Tensor nextafter(const Tensor& input, const Tensor& other) {
+  const DType dtype = promote(floating("nextafter", input).dtype(), floating("nextafter", other).dtype());
+  const Tensor from = tenon::cast(input.detach(), dtype);
+  const Tensor to = tenon::cast(other.detach(), dtype);
+  const Steps steps = steps_of(dtype);
+  const double more = steps.unit * (1 + 2 * steps.unit);
+  const Tensor way = tenon::where(tenon::gt(to, from), tenon::full_like(from, Scalar(1)), Scalar(-1));
+  const Tensor x = from * way;  // whose next number above is looked for
+  const Tensor size = tenon::abs(x);
+  const Tensor scaled = x * (1 / steps.unit);
+  const Tensor small = (scaled + tenon::abs(scaled) * more) * steps.unit;
+  const Tensor next = tenon::where(tenon::lt(size, Scalar(steps.least / steps.unit)), x + steps.least, small);
+  const Scalar far(steps.least / steps.unit / steps.unit / 2);
+  Tensor result = tenon::where(tenon::ge(size, far), x + size * more, next);
+  result = tenon::where(tenon::isinf(x), Scalar(-greatest(dtype)), result) * way;
+  result = tenon::where(tenon::eq(result, Scalar(0)), from * 0, result);  // a zero has the sign of input
+  return tenon::where(tenon::logical_or(tenon::eq(from, to), tenon::isnan(to)), to, result);
+}
+
 Tensor isposinf(const Tensor& input) {
   require_defined("isposinf", "input", input);
   return tenon::eq(input, Scalar(kInfinity));
@@ -97,8 +132,8 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
   require_defined("nan_to_num", "input", input);
   if (!is_floating(input.dtype())) return input;
   const double most = greatest(input.dtype());
+  if (!posinf && !neginf) return tenon::nan_to_num_within(input, nan, most);
   Tensor result = tenon::where(tenon::isnan(input), Scalar(nan), input);
-  if (!posinf && !neginf) return tenon::clamp(result, Scalar(-most), Scalar(most));
   result = tenon::where(tenon::isposinf(input), Scalar(posinf.value_or(most)), result);
   return tenon::where(tenon::isneginf(input), Scalar(neginf.value_or(-most)), result);
 }

@@ -102,11 +102,6 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& input, IntList dim, int64_t co
   return {tenon::var(x, dim, correction, keepdim), tenon::mean(x, dim, keepdim)};
 }
 
-Tensor nansum(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
-  require_defined("nansum", "input", input);
-  const Tensor x = is_floating(input.dtype()) ? tenon::where(tenon::isnan(input), Scalar(0), input) : input;
-  return tenon::sum(x, dim, keepdim, dtype);
-}
 Tensor nanmean(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
   const Tensor x = floating("nanmean", "input", input);
   const Tensor counted = tenon::cast(tenon::logical_not(tenon::isnan(x)), x.dtype());

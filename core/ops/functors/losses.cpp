@@ -32,14 +32,6 @@ Tensor from_sum(const Tensor& sum, const Tensor& terms, Reduction how) {
   return how == Reduction::sum ? sum : sum / static_cast<double>(terms.elements());
 }
 
-// difference^2 / 2 up to `bend` in magnitude, and the tangent from there on: c (|difference| - c / 2) with c the lesser
-// of both.
-Tensor square_then_line(const Tensor& difference, double bend) {
-  const Tensor distance = tenon::abs(difference);
-  const Tensor bounded = tenon::minimum(distance, bend);
-  return bounded * tenon::sub(distance, bounded, Scalar(0.5));
-}
-
 void require_pair(std::string_view op, const Tensor& input, const Tensor& target) {
   require_defined(op, "input", input);
   require_defined(op, "target", target);
@@ -151,13 +143,13 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_vie
   if (!(beta >= 0)) refuse("smooth_l1_loss: beta is {}; it must be at least 0.", beta);
   if (beta == 0) return tenon::l1_loss(input, target, reduction);
   const Reduction how = reduction_of("smooth_l1_loss", reduction);
-  return reduced(square_then_line(input - target, beta), how) * (1 / beta);
+  return reduced(tenon::huber(input - target, beta), how) * (1 / beta);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
   require_pair("huber_loss", input, target);
   if (!(delta > 0)) refuse("huber_loss: delta is {}; it must be above 0.", delta);
-  return reduced(square_then_line(input - target, delta), reduction_of("huber_loss", reduction));
+  return reduced(tenon::huber(input - target, delta), reduction_of("huber_loss", reduction));
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,

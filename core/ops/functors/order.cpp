@@ -93,26 +93,21 @@ void require_mask(std::string_view op, const Tensor& mask) {
   if (mask.dtype() != DType::boolean) refuse("{}: mask is {} but must be bool.", op, dtype_name(mask.dtype()));
 }
 
-// Whether the search goes on behind an element of the sequence: NaN is behind all numbers.
-Tensor goes_on(const Tensor& element, const Tensor& value, bool right) {
-  return tenon::logical_not(right ? tenon::gt(element, value) : tenon::ge(element, value));
-}
-
-// Bisection for all values at once: the position grows by falling powers of two as long as what lies before it does.
+// Bisection for all values at once: of the elements from `position` on, the first half is left out where its last one
+// lies before the value. NaN lies behind all numbers.
 Tensor search(const Tensor& sequence, const Tensor& value, bool right, bool is_list) {
-  const int64_t length = sequence.dim(-1);
-  Tensor position = tenon::zeros(value.dims(), DType::i64, value.device());
-  if (length == 0) return position;
-  int64_t step = 1;
-  while (2 * step <= length) step *= 2;
-  for (; step > 0; step /= 2) {
-    const Tensor candidate = tenon::add(position, Scalar(step));
-    const Tensor probe = tenon::sub(tenon::minimum(candidate, Scalar(length)), Scalar(1));
+  int64_t length = sequence.dim(-1);
+  const DType type = length < std::numeric_limits<int32_t>::max() ? DType::i32 : DType::i64;
+  Tensor position = tenon::zeros(value.dims(), type, value.device());
+  while (length > 0) {
+    const int64_t half = (length + 1) / 2;
+    const Tensor probe = half == 1 ? position : tenon::add(position, Scalar(half - 1));
     const Tensor element = is_list ? tenon::take(sequence, probe) : tenon::gather(sequence, -1, probe);
-    const Tensor within = tenon::le(candidate, Scalar(length));
-    position = tenon::where(tenon::logical_and(within, goes_on(element, value, right)), candidate, position);
+    const Tensor ends = right ? tenon::gt(element, value) : tenon::ge(element, value);
+    position = tenon::where(ends, position, tenon::add(position, Scalar(half)));
+    length -= half;
   }
-  return position;
+  return tenon::cast(position, DType::i64);
 }
 
 }  // namespace

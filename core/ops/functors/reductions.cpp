@@ -104,6 +104,13 @@ Tensor sum_square(const Tensor& input, IntList dim, bool keepdim) {
 }
 Tensor log_sum(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::log_sum, input, dim, keepdim); }
 
+Tensor nansum(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
+  require_defined("nansum", "input", input);
+  if (!is_floating(input.dtype())) return tenon::sum(input, dim, keepdim, dtype);
+  if (dtype == DType::none || is_floating(dtype)) return reduced(OpId::nansum, input, dim, keepdim, dtype);
+  return tenon::sum(tenon::where(tenon::isnan(input), Scalar(0), input), dim, keepdim, dtype);
+}
+
 Tensor log_sum_exp(const Tensor& input, IntList dim, bool keepdim) {
   const Tensor x = floating("log_sum_exp", input);
   if (is_empty(x)) return reduced(OpId::log_sum, x, dim, keepdim);

@@ -1,4 +1,6 @@
-// fft, by KissFFT, in f64 whatever the dtype: its factors in f32 are off by more than a step.
+// fft. Three lines or more of a length without prime factors above 13 are transformed side by side, a line in each lane
+// of a vector. Others go one by one through KissFFT, in f64 whatever the dtype: its factors in f32 are off by more than
+// a step.
 #pragma once
 
 #include "providers/cpu/primitive.h"

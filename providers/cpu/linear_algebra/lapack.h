@@ -13,8 +13,8 @@ extern "C" {
   void p##trtrs_(const char* uplo, const char* trans, const char* diagonal, const int* n, const int* columns,          \
                  const T* a, const int* lda, T* b, const int* ldb, int* info, size_t uplo_length, size_t trans_length, \
                  size_t diagonal_length);                                                                              \
-  void p##gelsd_(const int* m, const int* n, const int* columns, T* a, const int* lda, T* b, const int* ldb, T* s,     \
-                 const T* least, int* rank, T* work, const int* work_length, int* integers, int* info);                \
+  void p##gelsy_(const int* m, const int* n, const int* columns, T* a, const int* lda, T* b, const int* ldb,           \
+                 int* pivots, const T* least, int* rank, T* work, const int* work_length, int* info);                  \
   void p##geqrf_(const int* m, const int* n, T* a, const int* lda, T* tau, T* work, const int* work_length,            \
                  int* info);                                                                                           \
   void p##orgqr_(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work,                \
@@ -40,7 +40,7 @@ struct Lapack<float> {
   static constexpr auto getrs = sgetrs_;
   static constexpr auto potrf = spotrf_;
   static constexpr auto trtrs = strtrs_;
-  static constexpr auto gelsd = sgelsd_;
+  static constexpr auto gelsy = sgelsy_;
   static constexpr auto geqrf = sgeqrf_;
   static constexpr auto orgqr = sorgqr_;
   static constexpr auto gesdd = sgesdd_;
@@ -53,7 +53,7 @@ struct Lapack<double> {
   static constexpr auto getrs = dgetrs_;
   static constexpr auto potrf = dpotrf_;
   static constexpr auto trtrs = dtrtrs_;
-  static constexpr auto gelsd = dgelsd_;
+  static constexpr auto gelsy = dgelsy_;
   static constexpr auto geqrf = dgeqrf_;
   static constexpr auto orgqr = dorgqr_;
   static constexpr auto gesdd = dgesdd_;

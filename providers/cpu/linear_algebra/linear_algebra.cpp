@@ -153,18 +153,14 @@ bool least_squares(Matrix<T>* a, Matrix<T>* b, Matrix<T>* x) {
   const int longer = std::max(a->rows, a->columns);
   *x = Matrix<T>(longer, b->columns);
   for (int j = 0; j < b->columns; ++j) std::copy_n(b->column(j), b->rows, x->column(j));
-  std::vector<T> s(static_cast<size_t>(std::min(a->rows, a->columns)));
   const T least = std::numeric_limits<T>::epsilon() * static_cast<T>(longer);
   int rank = 0;
-  int integers_length = 0;
   int info = 0;
-  std::vector<int> integers;
+  std::vector<int> pivots(static_cast<size_t>(a->columns));  // 0: the column may be moved
   const auto run = [&](T* work, int length) {
     const int lda = a->stride();
-    int* const room = length < 0 ? &integers_length : integers.data();
-    Lapack<T>::gelsd(&a->rows, &a->columns, &b->columns, a->data(), &lda, x->data(), &longer, s.data(), &least, &rank,
-                     work, &length, room, &info);
-    if (length < 0) integers.resize(static_cast<size_t>(integers_length) + 1);
+    Lapack<T>::gelsy(&a->rows, &a->columns, &b->columns, a->data(), &lda, x->data(), &longer, pivots.data(), &least,
+                     &rank, work, &length, &info);
     return info;
   };
   return with_work<T>(run) == 0;

@@ -56,7 +56,7 @@ void move_tile(TileFunction fill, StreamTileFunction stream, T* dst, int64_t dst
     stream(dst, dst_stride, src, src_stride, done);
   }
   if (done == rows) return;
-  fill(buffer, src + done, src_stride, rows - done, columns);
+  fill(buffer, tile, src + done, src_stride, rows - done, columns);
   for (int64_t i = done; i < rows; ++i) {
     if (columns == tile)
       std::memcpy(dst + i * dst_stride, buffer[i - done], sizeof buffer[0]);

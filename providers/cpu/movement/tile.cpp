@@ -50,17 +50,17 @@ HWY_INLINE void transpose(D d, T* tile, int64_t tile_stride, const T* src, int64
 // The columns from `begin` on that vectors of D take, and then those that shorter vectors take, of `rows` rows, a
 // multiple of n. Returns the first column left.
 template <class D, class T>
-HWY_INLINE int64_t transpose_columns(D d, T* tile, const T* src, int64_t src_stride, int64_t rows, int64_t begin,
-                                     int64_t columns) {
+HWY_INLINE int64_t transpose_columns(D d, T* tile, int64_t tile_stride, const T* src, int64_t src_stride, int64_t rows,
+                                     int64_t begin, int64_t columns) {
   constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(D()));
   int64_t j = begin;
   for (; j + lanes <= columns; j += lanes) {
     for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
-      transpose<false>(d, tile + i * tile_side<T> + j, tile_side<T>, src + j * src_stride + i, src_stride);
+      transpose<false>(d, tile + i * tile_stride + j, tile_stride, src + j * src_stride + i, src_stride);
     }
   }
   if constexpr (hn::MaxLanes(D()) * sizeof(T) > 16) {
-    return transpose_columns(hn::Half<D>(), tile, src, src_stride, rows, j, columns);
+    return transpose_columns(hn::Half<D>(), tile, tile_stride, src, src_stride, rows, j, columns);
   }
   return j;
 }
@@ -68,17 +68,18 @@ HWY_INLINE int64_t transpose_columns(D d, T* tile, const T* src, int64_t src_str
 #endif
 
 template <class T>
-void fill_tile(void* row, const void* from, int64_t src_stride, int64_t rows, int64_t columns) {
-  T* tile = static_cast<T*>(row);
+void fill_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows, int64_t columns) {
+  T* tile = static_cast<T*>(dst);
   const T* src = static_cast<const T*>(from);
   int64_t done_rows = 0, done_columns = 0;
 #if HWY_TARGET != HWY_SCALAR
   done_rows = rows - rows % static_cast<int64_t>(16 / sizeof(T));
-  done_columns = transpose_columns(hn::FixedTag<T, HWY_LANES(T)>(), tile, src, src_stride, done_rows, 0, columns);
+  done_columns =
+      transpose_columns(hn::FixedTag<T, HWY_LANES(T)>(), tile, dst_stride, src, src_stride, done_rows, 0, columns);
 #endif
   for (int64_t j = 0; j < columns; ++j) {
     for (int64_t i = j < done_columns ? done_rows : 0; i < rows; ++i) {
-      tile[i * tile_side<T> + j] = src[j * src_stride + i];
+      tile[i * dst_stride + j] = src[j * src_stride + i];
     }
   }
 }

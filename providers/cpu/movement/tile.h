@@ -11,8 +11,9 @@ namespace tenon::provider::cpu {
 template <class T>
 inline constexpr int64_t tile_side = sizeof(T) == 8 ? 32 : 64;
 
-// row[i * tile_side + j] = src[j * src_stride + i] of `rows` i and `columns` j, at most tile_side each.
-using TileFunction = void (*)(void* row, const void* src, int64_t src_stride, int64_t rows, int64_t columns);
+// dst[i * dst_stride + j] = src[j * src_stride + i] of `rows` i and `columns` j.
+using TileFunction = void (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t rows,
+                              int64_t columns);
 
 // Of elements of 1, 2, 4 or 8 bytes.
 TileFunction tile_function(SimdLevel level, int32_t size);

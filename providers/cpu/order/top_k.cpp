@@ -1,5 +1,6 @@
 // top_k: a line goes by a list of candidates, which are cut down to k whenever the list is full. After the first cut an
-// element is a candidate only if it comes before the k-th one, so most elements of a line are only looked at.
+// element is a candidate only if it comes before the k-th one, so most elements of a line are only looked at. A short
+// list is in order from the start, and each candidate is put into its place.
 #include <algorithm>
 
 #include "providers/cpu/order/keys.h"
@@ -11,6 +12,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
+constexpr int64_t in_order = 64;          // the greatest k of a list that is kept in order
 constexpr int64_t spare = 2048;           // candidates beyond k that a list has room for
 constexpr int64_t block = 64;             // elements that are looked at together
 constexpr int64_t part_length = 1 << 16;  // at least, of a line that several threads look at
@@ -36,8 +38,17 @@ struct Candidates {
   U limit = static_cast<U>(~U{0});  // is_full: a key must be less than this one
 
   void add(Entry entry) {
+    if (k <= in_order && !keeps_all) return insert(entry);
     list[count++] = entry;
     if (count == room && !keeps_all) cut();
+  }
+  void insert(Entry entry) {
+    if (count == k && (k == 0 || !before(entry, list[k - 1]))) return;
+    int64_t place = count < k ? count++ : k - 1;
+    for (; place > 0 && before(entry, list[place - 1]); --place) list[place] = list[place - 1];
+    list[place] = entry;
+    is_full = count == k;
+    if (is_full) limit = Make::key(list[k - 1]);
   }
   void cut() {
     if (count <= k || keeps_all) return;

@@ -1,11 +1,13 @@
 // unique: the elements, or the slices along an axis, become keys with positions; sorted, equal ones are neighbours.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "providers/cpu/order/keys.h"
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/order/radix.h"
+#include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -43,7 +45,9 @@ class UniquePrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     with_key_type(dtype_, [&](auto type) {
-      if (axis_ < 0) {
+      if (axis_ < 0 && order_ == EP_UNIQUE_CONSECUTIVE && is_line(launch)) {
+        consecutive(type, launch);
+      } else if (axis_ < 0) {
         elements(type, launch);
       } else {
         slices(type, launch);
@@ -61,6 +65,65 @@ class UniquePrimitive final : public ep_primitive {
     if (number < 0) return {};
     const OperandShape shape = shape_of(desc_.operands[number], launch.shapes, static_cast<uint32_t>(number));
     return {reinterpret_cast<int64_t*>(address_of(launch.operands[number])), shape.strides[0]};
+  }
+
+  // Whether the elements of SRC and DST lie one after the other.
+  bool is_line(const ep_launch& launch) const {
+    return axes_of(source(launch.shapes), ~0U, true).contiguous() &&
+           shape_of(desc_.operands[0], launch.shapes, 0).strides[0] == 1;
+  }
+
+  // Without keys and positions: the first elements of groups are counted in each chunk, then written behind those of
+  // the chunks before.
+  template <class Type>
+  void consecutive(const Type& type, const ep_launch& launch) const {
+    using U = typename Type::Bits;
+    const int64_t n = axes_of(source(launch.shapes), ~0U, true).count();
+    const U* const from = reinterpret_cast<const U*>(address_of(launch.operands[src_]));
+    U* const to = reinterpret_cast<U*>(address_of(launch.operands[0]));
+    const auto starts = [&](int64_t i) {
+      const auto key = type.key(from[i]);
+      return i == 0 || key != type.key(from[i - 1]) || type.is_nan_key(key);
+    };
+    constexpr int64_t unit = 1024;
+    const int64_t units = (n + unit - 1) / unit;
+    auto* const firsts = reinterpret_cast<int64_t*>(address_of(launch.workspace));  // number of a unit's first group
+    parallel(threads_, n / 2, [&](int32_t part, int32_t parts) {
+      for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
+        int64_t count = u == 0 ? 1 : 0;
+        for (int64_t i = std::max<int64_t>(u * unit, 1); i < std::min(n, (u + 1) * unit); ++i) {
+          const auto key = type.key(from[i]);
+          count += static_cast<int64_t>(key != type.key(from[i - 1]) || type.is_nan_key(key));
+        }
+        firsts[u] = count;
+      }
+    });
+    int64_t groups = 0;
+    for (int64_t u = 0; u < units; ++u) groups += std::exchange(firsts[u], groups);
+    const List indices = list(launch, EP_ROLE_DST_INDICES);
+    const List inverse = list(launch, EP_ROLE_DST_INVERSE);
+    const List sizes = list(launch, EP_ROLE_DST_COUNTS);
+    parallel(threads_, n, [&](int32_t part, int32_t parts) {
+      U elements[unit + 1];  // a place more, since what starts no group is written too, and then overwritten
+      int64_t places[unit + 1];
+      for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
+        int64_t count = 0;
+        for (int64_t i = u * unit; i < std::min(n, (u + 1) * unit); ++i) {
+          elements[count] = from[i];
+          places[count] = i;
+          count += static_cast<int64_t>(starts(i));
+          if (inverse) inverse[i] = firsts[u] + count - 1;
+        }
+        std::copy_n(elements, count, to + firsts[u]);
+        for (int64_t g = 0; indices && g < count; ++g) indices[firsts[u] + g] = places[g];
+        for (int64_t g = 0; sizes && g < count; ++g) sizes[firsts[u] + g] = places[g];
+      }
+    });
+    for (int64_t g = 0; sizes && g < groups; ++g) sizes[g] = (g + 1 < groups ? sizes[g + 1] : n) - sizes[g];
+    list(launch, EP_ROLE_DST_COUNT)[0] = groups;
+    std::fill(to + groups, to + n, U{0});
+    for (int64_t g = groups; indices && g < n; ++g) indices[g] = 0;
+    for (int64_t g = groups; sizes && g < n; ++g) sizes[g] = 0;
   }
 
   template <class Type>

@@ -25,51 +25,52 @@ class CellMath {
   CellMath(SimdLevel level, const ep_recurrent_attributes& at, int64_t width)
       : at_(at), width_(width), logistic_(kernel(level, EP_UNARY_sigmoid)), tanh_(kernel(level, EP_UNARY_tanh)) {}
 
-  // H' from the sums a; `h` becomes it.
-  void simple(T* a, T* h) const {
-    limit(a, width_);
-    if (at_.cell == EP_CELL_TANH) return apply(tanh_, h, a, width_);
-    for (int64_t j = 0; j < width_; ++j) h[j] = a[j] < 0 ? T{0} : a[j];
+  // Each function is for n elements of the state, next to each other; all pointers are to the first of them. `old_h`
+  // may be `h`.
+
+  // h = H' from the sums a.
+  void simple(T* a, T* h, int64_t n) const {
+    limit(a, n);
+    if (at_.cell == EP_CELL_TANH) return apply(tanh_, h, a, n);
+    for (int64_t j = 0; j < n; ++j) h[j] = a[j] < 0 ? T{0} : a[j];
   }
 
-  // The gates i, o, f and c stand `step` apart. `peephole`, of i, o and f, may be NULL.
-  void lstm(T* gates, int64_t step, const T* peephole, T* h, T* c) const {
+  // The gates i, o, f and c stand `step` apart. `peephole`, of i, o and f, each `width`, may be NULL.
+  void lstm(T* gates, int64_t step, const T* peephole, T* h, T* c, int64_t n) const {
     T *const i = gates, *const o = gates + step, *const f = gates + 2 * step, *const g = gates + 3 * step;
     if (peephole != nullptr) {
-      for (int64_t j = 0; j < width_; ++j) i[j] += peephole[j] * c[j];
-      for (int64_t j = 0; j < width_; ++j) f[j] += peephole[2 * width_ + j] * c[j];
+      for (int64_t j = 0; j < n; ++j) i[j] += peephole[j] * c[j];
+      for (int64_t j = 0; j < n; ++j) f[j] += peephole[2 * width_ + j] * c[j];
     }
-    limit(gates, 4 * step);
-    if (peephole == nullptr) {
-      apply(logistic_, gates, gates, 3 * step);
-    } else {
-      apply(logistic_, i, i, width_);
-      apply(logistic_, f, f, width_);
-    }
+    for (T* gate : {i, f, g}) limit(gate, n);
+    apply(logistic_, i, i, n);
+    apply(logistic_, f, f, n);
+    apply(tanh_, g, g, n);
     if ((at_.flags & EP_RECURRENT_FLAG_COUPLED) != 0) {
-      for (int64_t j = 0; j < width_; ++j) f[j] = 1 - i[j];
+      for (int64_t j = 0; j < n; ++j) f[j] = 1 - i[j];
     }
-    apply(tanh_, g, g, width_);
-    for (int64_t j = 0; j < width_; ++j) c[j] = f[j] * c[j] + i[j] * g[j];
+    for (int64_t j = 0; j < n; ++j) c[j] = f[j] * c[j] + i[j] * g[j];
     if (peephole != nullptr) {
-      for (int64_t j = 0; j < width_; ++j) o[j] += peephole[width_ + j] * c[j];
-      limit(o, width_);
-      apply(logistic_, o, o, width_);
+      for (int64_t j = 0; j < n; ++j) o[j] += peephole[width_ + j] * c[j];
     }
-    apply(tanh_, g, c, width_);
-    for (int64_t j = 0; j < width_; ++j) h[j] = o[j] * g[j];
+    limit(o, n);
+    apply(logistic_, o, o, n);
+    apply(tanh_, g, c, n);
+    for (int64_t j = 0; j < n; ++j) h[j] = o[j] * g[j];
   }
 
-  // The gates z and r become their values.
-  void gru_gates(T* gates, int64_t step) const {
-    limit(gates, 2 * step);
-    apply(logistic_, gates, gates, 2 * step);
+  // The gates z and r, `step` apart, become their values.
+  void gru_gates(T* gates, int64_t step, int64_t n) const {
+    for (T* gate : {gates, gates + step}) {
+      limit(gate, n);
+      apply(logistic_, gate, gate, n);
+    }
   }
-  // H' from z and the sum b.
-  void gru_state(const T* z, T* b, T* h) const {
-    limit(b, width_);
-    apply(tanh_, b, b, width_);
-    for (int64_t j = 0; j < width_; ++j) h[j] = (1 - z[j]) * b[j] + z[j] * h[j];
+  // h = H' from z, the sum b and the state before.
+  void gru_state(const T* z, T* b, const T* old_h, T* h, int64_t n) const {
+    limit(b, n);
+    apply(tanh_, b, b, n);
+    for (int64_t j = 0; j < n; ++j) h[j] = (1 - z[j]) * b[j] + z[j] * old_h[j];
   }
 
  private:

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "providers/cpu/convolution/kernel.h"
+#include "providers/cpu/movement/tile.h"
 
 namespace tenon::provider::cpu {
 
@@ -13,26 +13,34 @@ namespace tenon::provider::cpu {
 template <class T>
 class Panels {
  public:
-  Panels(SimdLevel level, int64_t gates, int64_t width, int64_t depth)
+  // `values` has room for gates * step() * depth elements, aligned to 64 bytes.
+  Panels(SimdLevel level, int64_t width, int64_t depth, T* values)
       : tiles_(tile_kernels(level)),
+        fill_(tile_function(level, sizeof(T))),
         width_(width),
         depth_(depth),
         per_gate_((width + tiles_.columns - 1) / tiles_.columns),
-        values_(static_cast<size_t>(gates * step() * depth)) {}
+        values_(values) {}
 
-  // The columns of one gate.
+  // The panels of a gate, their columns, and those of one panel.
+  int64_t per_gate() const { return per_gate_; }
   int64_t step() const { return per_gate_ * tiles_.columns; }
+  int64_t columns() const { return tiles_.columns; }
 
-  // Row j of gate `gate` is `row`, whose elements lie `stride` apart.
-  void set(int64_t gate, int64_t j, const T* row) {
-    T* to = values_.data() + (gate * per_gate_ + j / tiles_.columns) * depth_ * tiles_.columns + j % tiles_.columns;
-    for (int64_t p = 0; p < depth_; ++p) to[p * tiles_.columns] = row[p];
+  // Packs panel `panel` of a gate whose rows, each `depth` elements, lie one after the other from `rows` on.
+  void pack(int64_t gate, int64_t panel, const T* rows) {
+    const int64_t begin = panel * tiles_.columns;
+    const int64_t n = std::min<int64_t>(tiles_.columns, width_ - begin);
+    T* const to = values_ + (gate * step() + begin) * depth_;
+    if (n < tiles_.columns) std::fill_n(to, depth_ * tiles_.columns, T{0});
+    fill_(to, tiles_.columns, rows + begin * depth_, depth_, depth_, n);
   }
 
-  // dst[r] = rows[r] * gates [first, first + count) + bias, or, with `adds`, + dst. Rows of dst lie `dst_row` apart.
+  // dst[r] = rows[r] * `count` panels from number `first` on, over all gates, + bias, or, with `adds`, + dst. Rows of
+  // dst lie `dst_row` apart.
   void run(const T* const* rows, int64_t row_count, int64_t first, int64_t count, const T* bias, bool adds, T* dst,
            int64_t dst_row) const {
-    const T* weights = values_.data() + first * step() * depth_;
+    const T* weights = values_ + first * tiles_.columns * depth_;
     for (int64_t r = 0; r < row_count; r += tiles_.rows) {
       const int64_t n = std::min<int64_t>(tiles_.rows, row_count - r);
       if constexpr (sizeof(T) == 4) {
@@ -44,7 +52,7 @@ class Panels {
         tile.dst_row = dst_row;
         tile.taps = 1;
         tile.depth = depth_;
-        tile.panels = count * per_gate_;
+        tile.panels = count;
         tile.panel_floats = depth_ * tiles_.columns;
         tile.ahead = 256;
         tile.ahead_step = tiles_.columns;
@@ -53,7 +61,7 @@ class Panels {
         tile.adds = adds;
         tiles_.run(tile);
       } else {
-        for (int64_t i = r; i < r + n; ++i) run_row(rows[i], weights, count * per_gate_, bias, adds, dst + i * dst_row);
+        for (int64_t i = r; i < r + n; ++i) run_row(rows[i], weights, count, bias, adds, dst + i * dst_row);
       }
     }
   }
@@ -71,10 +79,11 @@ class Panels {
   }
 
   TileKernels tiles_;
+  TileFunction fill_;
   int64_t width_;
   int64_t depth_;
   int64_t per_gate_;
-  std::vector<T> values_;
+  T* values_;
 };
 
 }  // namespace tenon::provider::cpu

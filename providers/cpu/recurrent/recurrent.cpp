@@ -62,58 +62,64 @@ struct Sizes {
 template <class T>
 class Run {
  public:
-  Run(const ep_launch& launch, const ep_primitive_desc& desc, const Sizes& sizes, SimdLevel level)
+  // `room` is a workspace of the bytes that bytes() says.
+  Run(const ep_launch& launch, const ep_primitive_desc& desc, const Sizes& sizes, SimdLevel level, T* room)
       : at_(desc.attributes.recurrent),
         s_(sizes),
         math_(level, at_, sizes.width),
-        from_inputs_(level, sizes.gates, sizes.width, sizes.inputs),
-        from_state_(level, sizes.gates, sizes.width, sizes.width),
+        from_inputs_(level, sizes.width, sizes.inputs, room),
+        from_state_(level, sizes.width, sizes.width, room + sizes.gates * from_inputs_.step() * sizes.inputs),
         src_(launch, desc, EP_ROLE_SRC),
+        weight_(launch, desc, EP_ROLE_WEIGHT),
+        recurrent_(launch, desc, EP_ROLE_RECURRENT_WEIGHT),
         peephole_(launch, desc, EP_ROLE_PEEPHOLE),
         dst_(launch, desc, EP_ROLE_DST),
         dst_hidden_(launch, desc, EP_ROLE_DST_HIDDEN),
         dst_cell_(launch, desc, EP_ROLE_DST_CELL),
         bias_(static_cast<size_t>(row())),
         state_bias_(static_cast<size_t>(row())),
-        sums_(static_cast<size_t>(sizes.steps * sizes.batch * row())),
+        sums_(room + row() * (sizes.inputs + sizes.width)),
         hidden_(state(launch, desc, EP_ROLE_HIDDEN)),
         cell_(state(launch, desc, EP_ROLE_CELL)) {
-    pack(launch, desc);
+    hidden_.resize(2 * hidden_.size());
+    add_biases(launch, desc);
+  }
+
+  static uint64_t bytes(const Sizes& sizes, SimdLevel level) {
+    const int64_t row = sizes.gates * Panels<T>(level, sizes.width, 0, nullptr).step();
+    return static_cast<uint64_t>(row * (sizes.inputs + sizes.width + sizes.steps * sizes.batch)) * sizeof(T);
+  }
+
+  // The panels of each of the two weights.
+  int64_t panels() const { return s_.gates * from_state_.per_gate(); }
+  // Panels [begin, end), before everything else.
+  void pack(int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t gate = i / from_state_.per_gate(), panel = i % from_state_.per_gate();
+      const int64_t from = gate_block(at_, gate) * s_.width;
+      from_inputs_.pack(gate, panel, weight_.row(from, s_.inputs));
+      from_state_.pack(gate, panel, recurrent_.row(from, s_.width));
+    }
   }
 
   // The sums of all inputs, for rows of SRC.
   void inputs(int64_t begin, int64_t end) {
     std::vector<const T*> rows;
     for (int64_t i = begin; i < end; ++i) rows.push_back(src_.row(i, s_.inputs));
-    from_inputs_.run(rows.data(), end - begin, 0, s_.gates, bias_.data(), false, sums_.data() + begin * row(), row());
+    from_inputs_.run(rows.data(), end - begin, 0, panels(), bias_.data(), false, sums_ + begin * row(), row());
   }
+
+  // Whether several threads can share the steps of one element: if no sum wants what another thread makes of one.
+  bool can_share() const { return at_.cell != EP_CELL_GRU || linear(); }
 
   // All steps of elements [begin, end) of the batch.
   void elements(int64_t begin, int64_t end, const int64_t* lengths) {
-    const int64_t n = end - begin;
-    std::vector<const T*> states;
-    for (int64_t b = begin; b < end; ++b) states.push_back(hidden_.data() + b * s_.width);
-    std::vector<T> room(static_cast<size_t>(n * (step() + s_.width)));
-    std::vector<T> zeros(static_cast<size_t>(s_.width));
-    const bool reverse = (at_.flags & EP_RECURRENT_FLAG_REVERSE) != 0;
-    for (int64_t i = 0; i < s_.steps; ++i) {
-      const int64_t time = reverse ? s_.steps - 1 - i : i;
-      T* const sums = sums_.data() + (time * s_.batch + begin) * row();
-      if (at_.cell == EP_CELL_GRU) {
-        gru_sums(states.data(), n, sums, room.data());
-      } else {
-        from_state_.run(states.data(), n, 0, s_.gates, nullptr, true, sums, row());
-      }
-      for (int64_t b = begin; b < end; ++b) {
-        const bool active = lengths == nullptr || time < lengths[b];
-        if (active) update(sums + (b - begin) * row(), b);
-        dst_.put(time * s_.batch + b, active ? hidden_.data() + b * s_.width : zeros.data());
-      }
-    }
-    for (int64_t b = begin; b < end; ++b) {
-      dst_hidden_.put(b, hidden_.data() + b * s_.width);
-      dst_cell_.put(b, cell_.data() + b * s_.width);
-    }
+    walk(begin, end, 0, from_state_.per_gate(), lengths, false);
+  }
+  // All steps of the whole batch, for some elements of each state, side by side with the other parts.
+  void share(int32_t part, int32_t parts, const int64_t* lengths) {
+    const int64_t all = from_state_.per_gate();
+    walk(0, s_.batch, all * part / parts, all * (part + 1) / parts, lengths, parts > 1);
   }
 
  private:
@@ -129,15 +135,12 @@ class Run {
 
   bool linear() const { return (at_.flags & EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET) != 0; }
 
-  void pack(const ep_launch& launch, const ep_primitive_desc& desc) {
-    const Dense<T> weight(launch, desc, EP_ROLE_WEIGHT), recurrent(launch, desc, EP_ROLE_RECURRENT_WEIGHT);
+  void add_biases(const ep_launch& launch, const ep_primitive_desc& desc) {
     const Dense<T> bias(launch, desc, EP_ROLE_BIAS), recurrent_bias(launch, desc, EP_ROLE_RECURRENT_BIAS);
     for (int64_t gate = 0; gate < s_.gates; ++gate) {
       for (int64_t j = 0; j < s_.width; ++j) {
         const int64_t from = gate_block(at_, gate) * s_.width + j;
         const auto to = static_cast<size_t>(gate * step() + j);
-        from_inputs_.set(gate, j, weight.row(from, s_.inputs));
-        from_state_.set(gate, j, recurrent.row(from, s_.width));
         if (bias.data() != nullptr) bias_[to] = bias.data()[from];
         if (recurrent_bias.data() == nullptr) continue;
         (linear() && gate == 2 ? state_bias_ : bias_)[to] += recurrent_bias.data()[from];
@@ -145,15 +148,72 @@ class Run {
     }
   }
 
+  // Some elements of each state: those of panels [first, first + panels).
+  struct Part {
+    int64_t first, panels, begin, count;
+  };
+
+  // A step reads the states of the one before, which lie in the other half of hidden_.
+  void walk(int64_t begin, int64_t end, int64_t first, int64_t last, const int64_t* lengths, bool waits) {
+    const int64_t n = end - begin, columns = from_state_.columns(), half = s_.batch * s_.width;
+    const Part part = {first, last - first, first * columns, std::min(last * columns, s_.width) - first * columns};
+    std::vector<const T*> states(static_cast<size_t>(n));
+    std::vector<T> room(static_cast<size_t>(n * (step() + s_.width)));
+    const std::vector<T> zeros(static_cast<size_t>(s_.width));
+    const bool reverse = (at_.flags & EP_RECURRENT_FLAG_REVERSE) != 0;
+    for (int64_t i = 0; i < s_.steps; ++i) {
+      const int64_t time = reverse ? s_.steps - 1 - i : i;
+      const T* const before = hidden_.data() + i % 2 * half;
+      T* const after = hidden_.data() + (i + 1) % 2 * half;
+      T* const sums = sums_ + (time * s_.batch + begin) * row();
+      for (int64_t b = 0; b < n; ++b) states[static_cast<size_t>(b)] = before + (begin + b) * s_.width;
+      if (at_.cell == EP_CELL_GRU) {
+        gru_sums(states.data(), n, sums, room.data(), part);
+      } else {
+        add_products(states.data(), n, 0, s_.gates, sums, part);
+      }
+      const auto active = [&](int64_t b) { return lengths == nullptr || time < lengths[b]; };
+      for (int64_t b = begin; b < end; ++b) {
+        const int64_t at = b * s_.width + part.begin;
+        if (active(b))
+          update(sums + (b - begin) * row() + part.begin, before + at, after + at, b, part);
+        else
+          std::copy_n(before + at, part.count, after + at);
+      }
+      if (waits) wait_for_others();
+      for (int64_t b = begin; first == 0 && b < end; ++b) {
+        dst_.put(time * s_.batch + b, active(b) ? after + b * s_.width : zeros.data());
+      }
+    }
+    for (int64_t b = begin; first == 0 && b < end; ++b) {
+      dst_hidden_.put(b, hidden_.data() + s_.steps % 2 * half + b * s_.width);
+      dst_cell_.put(b, cell_.data() + b * s_.width);
+    }
+  }
+
+  // sums += states times `count` gates from `gate` on.
+  void add_products(const T* const* states, int64_t n, int64_t gate, int64_t count, T* sums, const Part& part) const {
+    const int64_t all = from_state_.per_gate();
+    if (part.panels == all) {
+      return from_state_.run(states, n, gate * all, count * all, nullptr, true, sums + gate * step(), row());
+    }
+    for (int64_t g = gate; g < gate + count; ++g) {
+      from_state_.run(states, n, g * all + part.first, part.panels, nullptr, true, sums + g * step() + part.begin,
+                      row());
+    }
+  }
+
   // The sums of z, r and h; r is a value already.
-  void gru_sums(const T* const* states, int64_t n, T* sums, T* room) const {
-    from_state_.run(states, n, 0, 2, nullptr, true, sums, row());
-    for (int64_t b = 0; b < n; ++b) math_.gru_gates(sums + b * row(), step());
+  void gru_sums(const T* const* states, int64_t n, T* sums, T* room, const Part& part) const {
+    add_products(states, n, 0, 2, sums, part);
+    for (int64_t b = 0; b < n; ++b) math_.gru_gates(sums + b * row() + part.begin, step(), part.count);
     if (linear()) {
-      from_state_.run(states, n, 2, 1, state_bias_.data() + 2 * step(), false, room, step());
+      from_state_.run(states, n, 2 * from_state_.per_gate() + part.first, part.panels,
+                      state_bias_.data() + 2 * step() + part.begin, false, room + part.begin, step());
       for (int64_t b = 0; b < n; ++b) {
-        T* const gates = sums + b * row();
-        for (int64_t j = 0; j < s_.width; ++j) gates[2 * step() + j] += gates[step() + j] * room[b * step() + j];
+        T* const gates = sums + b * row() + part.begin;
+        for (int64_t j = 0; j < part.count; ++j)
+          gates[2 * step() + j] += gates[step() + j] * room[b * step() + part.begin + j];
       }
       return;
     }
@@ -163,15 +223,17 @@ class Run {
       for (int64_t j = 0; j < s_.width; ++j) to[j] = sums[b * row() + step() + j] * states[b][j];
       reset.push_back(to);
     }
-    from_state_.run(reset.data(), n, 2, 1, nullptr, true, sums + 2 * step(), row());
+    add_products(reset.data(), n, 2, 1, sums, part);
   }
 
-  void update(T* gates, int64_t b) {
-    T* const h = hidden_.data() + b * s_.width;
+  void update(T* gates, const T* before, T* after, int64_t b, const Part& part) {
     switch (at_.cell) {
-      case EP_CELL_LSTM: return math_.lstm(gates, step(), peephole_.data(), h, cell_.data() + b * s_.width);
-      case EP_CELL_GRU: return math_.gru_state(gates, gates + 2 * step(), h);
-      default: return math_.simple(gates, h);
+      case EP_CELL_LSTM: {
+        const T* const peephole = peephole_.data() == nullptr ? nullptr : peephole_.data() + part.begin;
+        return math_.lstm(gates, step(), peephole, after, cell_.data() + b * s_.width + part.begin, part.count);
+      }
+      case EP_CELL_GRU: return math_.gru_state(gates, gates + 2 * step(), before, after, part.count);
+      default: return math_.simple(gates, after, part.count);
     }
   }
 
@@ -179,9 +241,11 @@ class Run {
   Sizes s_;
   CellMath<T> math_;
   Panels<T> from_inputs_, from_state_;
-  Dense<T> src_, peephole_;
+  Dense<T> src_, weight_, recurrent_, peephole_;
   Rows dst_, dst_hidden_, dst_cell_;
-  std::vector<T> bias_, state_bias_, sums_, hidden_, cell_;
+  std::vector<T> bias_, state_bias_;
+  T* sums_;  // [steps, batch, row()]
+  std::vector<T> hidden_, cell_;
 };
 
 template <class T>
@@ -189,27 +253,30 @@ class RecurrentPrimitive final : public ep_primitive {
  public:
   explicit RecurrentPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
 
-  ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
-    const auto shape = [&](int32_t role) {
-      const int32_t i = find_operand(desc_, role);
-      return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
-    };
-    const OperandShape src = shape(EP_ROLE_SRC);
-    const Sizes sizes = {src.dims[0], src.dims[1], src.dims[2], shape(EP_ROLE_RECURRENT_WEIGHT).dims[1],
-                         gate_count(desc_.attributes.recurrent.cell)};
+  bool has_workspace() const override { return true; }
+  uint64_t workspace(const ep_shape* shapes) const override { return Run<T>::bytes(sizes_of(shapes), device->simd); }
+
+  ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override {
+    if (launch.workspace.memory == nullptr && workspace(launch.shapes) != 0) {
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "The launch of a recurrent cell has no workspace.");
+    }
+    const Sizes sizes = sizes_of(launch.shapes);
     BadIndex bad;
     const std::vector<int64_t> lengths = lengths_of(launch, sizes, &bad);
-    Run<T> run(launch, desc_, sizes, device->simd);
+    Run<T> run(launch, desc_, sizes, device->simd, reinterpret_cast<T*>(address_of(launch.workspace)));
     const int64_t rows = sizes.steps * sizes.batch;
     const int64_t columns = sizes.gates * sizes.width;
+    parallel(device->threads, columns * (sizes.inputs + sizes.width) / 8, [&](int32_t part, int32_t parts) {
+      run.pack(run.panels() * part / parts, run.panels() * (part + 1) / parts);
+    });
     parallel(device->threads, rows * columns * sizes.inputs / 32,
              [&](int32_t part, int32_t parts) { run.inputs(rows * part / parts, rows * (part + 1) / parts); });
     const int64_t* const until = lengths.empty() ? nullptr : lengths.data();
-    if (sizes.batch == 1) {
-      run.elements(0, 1, until);
+    const int64_t each = columns * (sizes.width / 32 + 2);
+    if (sizes.batch == 1 && run.can_share() && each >= worth_sharing) {
+      together(device->threads, rows * each, [&](int32_t part, int32_t parts) { run.share(part, parts, until); });
     } else {
-      const int64_t each = columns * (sizes.width / 32 + 2);
-      parallel(device->threads, rows * each, [&](int32_t part, int32_t parts) {
+      parallel(sizes.batch == 1 ? 1 : device->threads, rows * each, [&](int32_t part, int32_t parts) {
         const int64_t begin = sizes.batch * part / parts;
         const int64_t end = sizes.batch * (part + 1) / parts;
         if (begin < end) run.elements(begin, end, until);
@@ -219,6 +286,19 @@ class RecurrentPrimitive final : public ep_primitive {
   }
 
  private:
+  // Nanoseconds of a step from which on threads share it; they wait for each other after each.
+  static constexpr int64_t worth_sharing = 4000;
+
+  Sizes sizes_of(const ep_shape* shapes) const {
+    const auto shape = [&](int32_t role) {
+      const int32_t i = find_operand(desc_, role);
+      return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
+    };
+    const OperandShape src = shape(EP_ROLE_SRC);
+    return {src.dims[0], src.dims[1], src.dims[2], shape(EP_ROLE_RECURRENT_WEIGHT).dims[1],
+            gate_count(desc_.attributes.recurrent.cell)};
+  }
+
   std::vector<int64_t> lengths_of(const ep_launch& launch, const Sizes& sizes, BadIndex* bad) const {
     std::vector<int64_t> lengths;
     const int32_t i = find_operand(desc_, EP_ROLE_LENGTHS);

@@ -41,6 +41,7 @@ using Op = std::integral_constant<int32_t, id>;
   }                                                                                       \
   template <class W>                                                                      \
   HWY_INLINE W reduce_map(Op<id>, W x) {                                                  \
+    [[maybe_unused]] auto ep_lit = [](double v) HWY_ATTR { return lit<W>(v); };           \
     return map;                                                                           \
   }                                                                                       \
   template <class W>                                                                      \

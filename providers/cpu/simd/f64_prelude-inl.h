@@ -81,6 +81,15 @@ template <Wide V>
 HWY_INLINE V ep_exp(V x) {
   return shifted_exp(x, 0);
 }
+template <Wide V>
+HWY_INLINE V ep_exp2(V x) {
+  const V bounded = hn::Min(hn::Max(x, lit<V>(-1076.0)), lit<V>(1025.0));
+  const V shifter = lit<V>(6755399441055744.0);
+  const V shifted = hn::Add(bounded, shifter);
+  const V r = hn::Mul(hn::Sub(bounded, hn::Sub(shifted, shifter)), lit<V>(0.6931471805599453));
+  const V y = hn::Add(expm1_of_reduced(r), lit<V>(1));
+  return hn::IfThenElse(hn::IsNaN(x), x, scale_by(y, shifted));
+}
 // exp for x <= 0, for softmax: results below the least normal number may be 0. NaN gives NaN.
 template <Wide V>
 HWY_INLINE V exp_of_nonpositive(V x) {

@@ -171,6 +171,18 @@ void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int
       &region, width, width * (region.levels + 1), is_worth_waking(nanoseconds));
 }
 
+void run_together(int32_t width, void (*body)(const void*, int32_t, int32_t), const void* context) {
+  Region region{body, context, width, 0};
+  Team::run(
+      [](void* data) {
+        const Region& r = *static_cast<Region*>(data);
+        r.body(r.context, Team::part(), Team::parts());
+      },
+      &region, width);
+}
+
+void wait_for_others() { Team::barrier(); }
+
 int32_t runner() { return Team::runner(); }
 
 OpenMpWidth::OpenMpWidth(int32_t width) : before_(region_width()), width_(width) {

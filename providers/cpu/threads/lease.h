@@ -44,6 +44,9 @@ class WideLease {
 void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void* context, int32_t part, int32_t parts),
                const void* context);
 
+// Calls body(context, part, parts) for one part per thread.
+void run_together(int32_t width, void (*body)(const void* context, int32_t part, int32_t parts), const void* context);
+
 // Of the thread that runs a part: a number below the limit, which no other thread has at the same time.
 int32_t runner();
 
@@ -62,6 +65,19 @@ void parallel(int32_t limit, int64_t nanoseconds, const Body& body) {
   if (lease.width() == 1) return body(0, 1);
   run_parts(lease.width(), nanoseconds, body);
 }
+
+// Calls body(part, parts) once on each of as many threads as the lease gives. All of them call wait_for_others equally
+// often; it returns when the last one has come.
+template <class Body>
+void together(int32_t limit, int64_t nanoseconds, const Body& body) {
+  const WideLease lease(limit, nanoseconds);
+  if (lease.width() == 1) return body(0, 1);
+  run_together(
+      lease.width(),
+      [](const void* context, int32_t part, int32_t parts) { (*static_cast<const Body*>(context))(part, parts); },
+      &body);
+}
+void wait_for_others();
 
 // OpenMP regions of this thread (oneDNN opens them) have `width` threads during the lifetime of an OpenMpWidth.
 class OpenMpWidth {

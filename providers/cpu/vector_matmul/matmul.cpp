@@ -1,5 +1,6 @@
 // matmul of a matrix and a vector: the memory of the matrix is read once, by as many threads as that needs.
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <vector>
 
@@ -77,6 +78,11 @@ class VectorMatmulPrimitive final : public ep_primitive {
       format_.read(gathered.data(), 1, x, p.x_step, p.length);
     }
     const void* const vector = gathered.empty() ? static_cast<const void*>(x) : gathered.data();
+    if (p.rows == 1) {
+      run_one(launch, static_cast<const T*>(vector));
+      if (!tail_.empty()) tail_.run(launch, device->threads);
+      return EP_STATUS_OK;
+    }
     // A thread brings about 16 bytes per nanosecond.
     parallel(device->threads, p.rows * p.length * static_cast<int64_t>(sizeof(E)) / 16,
              [&](int32_t part, int32_t parts) {
@@ -93,6 +99,27 @@ class VectorMatmulPrimitive final : public ep_primitive {
  private:
   static E* at(const ep_launch& launch, int32_t i) { return reinterpret_cast<E*>(address_of(launch.operands[i])); }
 
+  // The only element of y: the products of parts of one length, so that the sum does not depend on the threads.
+  void run_one(const ep_launch& launch, const T* x) const {
+    const Problem& p = problem_;
+    constexpr int64_t unit = 16384;
+    const int64_t units = (p.length + unit - 1) / unit;
+    std::array<T, 64> few;
+    std::vector<T> many(units > 64 ? static_cast<size_t>(units) : 0);
+    T* const sums = units > 64 ? many.data() : few.data();
+    const E* const row = at(launch, p.matrix);
+    parallel(device->threads, p.length * static_cast<int64_t>(2 * sizeof(E)) / 16, [&](int32_t part, int32_t parts) {
+      for (int64_t i = units * part / parts; i < units * (part + 1) / parts; ++i) {
+        kernels_.rows(sums + i, 1, row + i * unit, 0, x + i * unit, 1, std::min(unit, p.length - i * unit));
+      }
+    });
+    double total = 0;
+    for (int64_t i = 0; i < units; ++i) total += static_cast<double>(sums[i]);
+    T bias{0};
+    if (p.bias >= 0) format_.read(&bias, 1, at(launch, p.bias), 1, 1);
+    const T result = static_cast<T>(total) + bias;
+    format_.write(at(launch, p.y), 1, &result, 1, 1);
+  }
   // Elements begin to end of y.
   void run(const ep_launch& launch, const T* x, int64_t begin, int64_t end) const {
     const Problem& p = problem_;
@@ -159,14 +186,15 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if (dst.dims[dst.rank - 1] != 1 && dst.dims[dst.rank - 2] != 1)
     return Refusal::because("neither operand is a vector");
   const Problem problem = problem_of(desc);
-  if ((desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && dst.dtype == EP_DTYPE_f32)
+  if (problem.rows > 1 && (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 &&
+      dst.dtype == EP_DTYPE_f32)
     return Refusal::because("the matrix never changes");
-  if (problem.length < 2 || problem.rows < 2) return Refusal::because("the matrix is a vector too");
+  if (problem.length < 2) return Refusal::because("the matrix is a vector too");
   if (compute == EP_DTYPE_f32 && problem.rows * problem.length < few) return Refusal::because("a small matrix");
   const bool by_rows = problem.column == 1;
   const bool by_columns = problem.row == 1 && problem.column > 0 && problem.y_step == 1;
   if (!by_rows && !by_columns) return Refusal::because("neither rows nor columns of the matrix are contiguous");
-  if (by_rows && problem.row == 0) return Refusal::because("a row repeated by stride 0");
+  if (by_rows && problem.rows > 1 && problem.row == 0) return Refusal::because("a row repeated by stride 0");
   return why_no_tail(device, desc, 0);
 }
 

@@ -13,11 +13,11 @@ CUresult FaultLog::take_memory(const Driver& driver, CUstream stream) {
     if (result != CUDA_SUCCESS) return result;
   }
   void* place = nullptr;
-  const CUresult result = driver.mem_host_alloc(&place, fault_slots * sizeof(FaultSlot),
+  const CUresult result = driver.mem_host_alloc(&place, fault_slots * sizeof(FaultRecord),
                                                 CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
   if (result != CUDA_SUCCESS) return result;
-  std::memset(place, 0, fault_slots * sizeof(FaultSlot));
-  slots_ = static_cast<FaultSlot*>(place);
+  std::memset(place, 0, fault_slots * sizeof(FaultRecord));
+  slots_ = static_cast<FaultRecord*>(place);
   return CUDA_SUCCESS;
 }
 
@@ -70,13 +70,19 @@ void FaultLog::end_replay(FaultLog& log, uint64_t sequence) {
   log.settle();
 }
 
+ep_fault FaultLog::fault_of(const Pending& launch, uint64_t tag, uint64_t flags) const {
+  const FaultRecord& slot = slots_[launch.sequence % fault_slots];
+  const bool own = launch.operand == of_kernel;
+  return {tag, slot.code, own ? slot.operand : launch.operand, slot.value, own ? slot.limit : 0, flags};
+}
+
 // Moves the faults of a replay, and makes the slots ready for the next one.
 void FaultLog::collect(uint64_t tag, std::deque<ep_fault>* out_faults) {
   const std::lock_guard lock(mutex_);
   for (const Pending& launch : pending_) {
     FaultSlot& slot = slots_[launch.sequence % fault_slots];
     if (slot.sequence != launch.sequence) continue;
-    out_faults->push_back({tag, slot.code, launch.operand, slot.value, 0, EP_FAULT_FLAG_NODE(launch.tag)});
+    out_faults->push_back(fault_of(launch, tag, EP_FAULT_FLAG_NODE(launch.tag)));
     slot.sequence = 0;
   }
 }
@@ -102,8 +108,7 @@ void FaultLog::settle() {
       pending_.pop_front();
       continue;
     }
-    const FaultSlot& slot = slots_[done.sequence % fault_slots];
-    if (slot.sequence == done.sequence) ready_.push_back({done.tag, slot.code, done.operand, slot.value, 0, 0});
+    if (slots_[done.sequence % fault_slots].sequence == done.sequence) ready_.push_back(fault_of(done, done.tag, 0));
     pending_.pop_front();
   }
   open_.store(pending_.size() + ready_.size(), std::memory_order_release);

@@ -27,6 +27,13 @@ struct Driver;
 
 inline constexpr uint64_t fault_slots = 256;  // pending launches that may fault, per stream
 
+// A slot, with what kernels of the host's texts write beside it. Mirrors ep_fault_slot of modules/source.cpp.
+struct FaultRecord : FaultSlot {
+  int64_t limit;
+  int32_t operand;
+  int32_t unused;
+};
+
 class FaultLog {
  public:
   // Makes room for one more launch on `stream`. Allocates the slots at the first call. If every slot belongs to a
@@ -34,6 +41,9 @@ class FaultLog {
   CUresult make_room(const Driver& driver, CUstream stream);
   // The stream is being destroyed. Faults that nobody took are dropped.
   void release(const Driver& driver);
+
+  // In place of an operand: the kernel writes operand and limit.
+  static constexpr int32_t of_kernel = -1;
 
   // The fault target of a launch named `tag`; the fault blames `operand`.
   FaultTarget add(uint64_t tag, int32_t operand, int64_t least);
@@ -63,12 +73,13 @@ class FaultLog {
     std::shared_ptr<FaultLog> list;  // of a replay
   };
   void collect(uint64_t tag, std::deque<ep_fault>* out_faults);
+  ep_fault fault_of(const Pending& launch, uint64_t tag, uint64_t flags) const;
   CUresult take_memory(const Driver& driver, CUstream stream);
   void settle();
 
   bool kept_ = false;  // the log of a command list
   std::mutex mutex_;   // that of a stream is locked before that of a list
-  FaultSlot* slots_ = nullptr;
+  FaultRecord* slots_ = nullptr;
   CUdeviceptr claim_ = 0;
   std::atomic<uint64_t> last_{0};
   std::atomic<uint64_t> completed_{0};

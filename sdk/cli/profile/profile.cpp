@@ -65,6 +65,8 @@ void write_trace(const onnx::Model& model, const onnx::Inputs& inputs, const std
 ModelProfile measure(const ProfileOptions& options) {
   ModelProfile profile;
   onnx::Options load_options;
+  if (options.no_fuse) load_options.fuse = false;
+  load_options.compile = Compiling::wait;
   load_options.device = options.device.empty() ? Device::current() : Device(options.device);
   load_options.external_data_root = options.external_data;
   load_options.precision = options.precision;

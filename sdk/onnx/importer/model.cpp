@@ -193,6 +193,14 @@ static bool same_values(const RecordedGraph& recorded, std::span<const Tensor> i
   return true;
 }
 
+// `like`: what was prepared from the same recording for other sizes, or null.
+graph::PrepareOptions Model::Impl::preparation(const graph::Executable* like) const {
+  graph::PrepareOptions made{.packed = options.passes != Passes::exact, .like = like};
+  made.fuse = options.fuse;
+  made.compile = options.compile;
+  return made;
+}
+
 // Prepares the first recording that serves `inputs`.
 std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor> inputs) {
   std::list<std::shared_ptr<const RecordedGraph>> all;
@@ -209,8 +217,8 @@ std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor
       const auto last = std::find_if(recorded_models.begin(), recorded_models.end(), from);
       if (last != recorded_models.end()) before = *last;
     }
-    std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact,
-                                                       before == nullptr ? nullptr : before->graph.get());
+    std::optional<RecordedModel> model =
+        prepare_model(*recording, inputs, preparation(before == nullptr ? nullptr : before->graph.get()));
     if (!model) continue;
     model->from = recording;
     const std::lock_guard lock(mutex);
@@ -226,8 +234,8 @@ std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> in
   for (const DynamicDims dims : {DynamicDims::open, DynamicDims::numbers}) {
     try {
       auto recording = std::make_shared<RecordedGraph>(record_graph(parsed, inputs, values, dims, one_size_per_name()));
-      graph::optimise(&recording->graph, {options.passes == Passes::exact, &folded});
-      std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact);
+      graph::optimise(&recording->graph, {options.passes == Passes::exact, &folded, options.fuse});
+      std::optional<RecordedModel> model = prepare_model(*recording, inputs, preparation());
       if (!model) continue;
       model->from = recording;
       const std::lock_guard lock(mutex);
@@ -246,6 +254,7 @@ std::shared_ptr<const RecordedModel> Model::Impl::keep(RecordedModel model, std:
   auto kept = std::make_shared<RecordedModel>(std::move(model));
   const std::lock_guard lock(mutex);
   kept->signature = signature(inputs, by_value);
+  recorded_models.remove_if([&](const auto& model) { return model->signature == kept->signature; });
   recorded_models.push_front(kept);
   while (recorded_models.size() > std::max<uint32_t>(1, options.max_recorded)) recorded_models.pop_back();
   return kept;
@@ -272,6 +281,10 @@ std::shared_ptr<const RecordedModel> Model::Impl::record(std::span<const Tensor>
   return keep(std::move(model), inputs);
 }
 
+static bool is_outdated(const RecordedModel& model) {
+  return model.graph != nullptr && graph::is_outdated(*model.graph);
+}
+
 std::shared_ptr<const RecordedModel> Model::Impl::recorded_for(std::span<const Tensor> inputs) {
   std::vector<bool> values;
   {
@@ -283,7 +296,7 @@ std::shared_ptr<const RecordedModel> Model::Impl::recorded_for(std::span<const T
     const std::lock_guard lock(mutex);
     const auto found = std::find_if(recorded_models.begin(), recorded_models.end(),
                                     [&](const auto& recorded) { return recorded->signature == key; });
-    if (found != recorded_models.end()) {
+    if (found != recorded_models.end() && !is_outdated(**found)) {
       recorded_models.splice(recorded_models.begin(), recorded_models, found);
       return recorded_models.front();
     }

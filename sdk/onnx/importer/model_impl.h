@@ -31,6 +31,7 @@ struct Model::Impl {
   std::shared_ptr<const RecordedModel> record(std::span<const Tensor> inputs, std::vector<bool> values);
   std::optional<RecordedModel> from_recordings(std::span<const Tensor> inputs);
   std::optional<RecordedModel> record_open(std::span<const Tensor> inputs, const std::vector<bool>& values);
+  graph::PrepareOptions preparation(const graph::Executable* like = nullptr) const;
   std::shared_ptr<const RecordedModel> keep(RecordedModel recorded, std::span<const Tensor> inputs);
   bool one_size_per_name() const { return options.shapes == Shapes::exact; }
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;

@@ -232,15 +232,14 @@ RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> in
   return {recorder.finish(outputs), std::move(graph_inputs), std::move(nodes), by_value, std::move(constants)};
 }
 
-std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs, bool exact,
-                                           const graph::Executable* like) {
+std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs,
+                                           const graph::PrepareOptions& options) {
   TensorList taken;
   for (uint32_t i : recorded.inputs) taken.push_back(inputs[i]);
   symbolic::Values sizes(recorded.graph.arena());
   if (!graph::why_not(recorded.graph, taken, &sizes).empty()) return std::nullopt;
   RecordedModel model;
-  model.graph = std::make_shared<const graph::Executable>(
-      graph::prepare(recorded.graph, &sizes, {.packed = !exact, .like = like}));
+  model.graph = std::make_shared<const graph::Executable>(graph::prepare(recorded.graph, &sizes, options));
   model.graph_inputs = recorded.inputs;
   model.nodes = recorded.nodes;
   model.nodes.resize(model.graph->labels->size(), -1);

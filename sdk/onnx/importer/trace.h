@@ -53,10 +53,9 @@ enum class DynamicDims : uint8_t { open, numbers };
 // Dims of one name are one symbol if `one_size`. Errors: those of the ops; UnknownValue.
 RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
                            DynamicDims dims, bool one_size);
-// The steps of `recorded` for `inputs`, if its guards allow them; else nothing. `exact`: with the bits of eager runs.
-// `like`: what was prepared from it for other sizes, or null.
-std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs, bool exact,
-                                           const graph::Executable* like = nullptr);
+// The steps of `recorded` for `inputs`, if its guards allow them; else nothing.
+std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs,
+                                           const graph::PrepareOptions& options);
 
 // Finds what cannot run, without running it: records every node and asks the device about its ops. Dynamic dims get one
 // number and then another; a failure with only one of them is not judged. Adds a line per refused node. Errors: a node

@@ -148,12 +148,7 @@ TensorList translate_conv_transpose(NodeContext& n) {
                          w.dilations)};
 }
 
-TensorList average_pool(NodeContext& n) {
-  Window w = read_window(n, {});
-  resolve_same(n, &w);
-  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, rounds_up(n, w), n.flag("count_include_pad", false),
-                   w.dilations)};
-}
+TensorList average_pool(NodeContext& n) { return {average_pool_of_node(n, n.input(0))}; }
 
 // Turns positions in a plane [.., h, w] into positions in the whole tensor, in row-major order or with the axes of the
 // plane reversed.
@@ -328,6 +323,12 @@ Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const
   Window w = read_window(n, spatial_dims(weight));
   resolve_same(n, &w);
   return conv(x, weight, bias, w.strides, w.pads, w.dilations, n.integer("group", 1));
+}
+
+Tensor average_pool_of_node(NodeContext& n, const Tensor& x) {
+  Window w = read_window(n, {});
+  resolve_same(n, &w);
+  return avg_pool(x, w.kernel, w.strides, w.pads, rounds_up(n, w), n.flag("count_include_pad", false), w.dilations);
 }
 
 Tensor quantized_conv_of_node(NodeContext& n, const QuantizedTensor& x, const QuantizedTensor& weight,

@@ -13,6 +13,9 @@ bool all_within(const std::vector<int64_t>& values, int64_t least);
 // The convolution that the node's window describes. Input 0 of the node is of the shape of `x`.
 Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
+// The means over the node's windows. Input 0 of the node is of the shape of `x`.
+Tensor average_pool_of_node(NodeContext& n, const Tensor& x);
+
 // Numbers that stand for reals, with scale and zero point; undefined: there is none.
 struct QuantizedTensor {
   Tensor value, scale, zero_point;

@@ -3,6 +3,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -43,6 +44,31 @@ TensorList linear_global_average_pool(NodeContext& n) {
   std::vector<int64_t> axes;
   for (int32_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   return as_numbers(n, mean(x, axes, true), 3);
+}
+
+TensorList linear_average_pool(NodeContext& n) {
+  if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", n.rank(0)));
+  return as_numbers(n, average_pool_of_node(n, real(n, 0)), 3);
+}
+
+// Scale and zero point of the result, then of each part the numbers, their scale and zero point.
+TensorList linear_concat(NodeContext& n) {
+  const size_t given = n.input_count();
+  if (given < 5 || (given - 2) % 3 != 0) {
+    n.invalid(fmt::format("it has {} inputs; two and three for each part are possible", given));
+  }
+  const DType dtype = n.dtype(1);
+  TensorList parts;
+  for (size_t i = 2; i < given; i += 3) {
+    if (n.dtype(i + 1) != DType::f32 || n.dtype(i) != dtype || n.dtype(i + 2) != dtype) {
+      n.invalid(fmt::format("inputs {} to {} are {}, {} and {}; numbers, scale and zero point must be {}, f32 and {}",
+                            i, i + 2, dtype_name(n.dtype(i)), dtype_name(n.dtype(i + 1)), dtype_name(n.dtype(i + 2)),
+                            dtype_name(dtype), dtype_name(dtype)));
+    }
+    parts.push_back(real(n, i));
+  }
+  const Tensor all = parts.size() == 1 ? parts[0] : concat(parts, n.require("axis", Attribute::Kind::integer).i);
+  return {quantize_linear(all, n.input(0), n.input(1), -1, 0, dtype)};
 }
 
 Tensor turned(const Tensor& x, bool turns) { return turns ? t(x) : x; }
@@ -87,6 +113,8 @@ constexpr Translator kRows[] = {
     of_domain(kDomain, "MatMulIntegerToFloat", 1, integer_to_float),
     of_domain(kDomain, "QGemm", 1, gemm),
     of_domain(kDomain, "QLinearAdd", 1, linear_add),
+    of_domain(kDomain, "QLinearAveragePool", 1, linear_average_pool, pool_why_not),
+    of_domain(kDomain, "QLinearConcat", 1, linear_concat),
     of_domain(kDomain, "QLinearGlobalAveragePool", 1, linear_global_average_pool, pool_why_not),
     of_domain(kDomain, "QLinearLeakyRelu", 1, linear_leaky_relu),
     of_domain(kDomain, "QLinearMul", 1, linear_mul),

@@ -73,6 +73,15 @@ float exp_shifted(float x, int shift) {
 }
 float ep_exp(float x) { return exp_shifted(x, 0); }
 
+float ep_exp2(float x) {
+  if (ep_isnan(x)) return x;
+  const float bounded = x < -152.0 ? -152.0 : (x > 130.0 ? 130.0 : x);
+  const float whole = roundEven(bounded);
+  precise float r = (bounded - whole) * 0.69314718055994531;
+  precise float y = (exp_tail(r) * (r * r) + r) + 1.0;
+  return scale(y, int(whole));
+}
+
 float ep_expm1(float x) {
   if (ep_isnan(x) || x == 0.0) return x;
   int n;

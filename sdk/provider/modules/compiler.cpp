@@ -123,6 +123,9 @@ std::unique_ptr<CompileHelper> Compiler::take(bool* fresh, std::string* why_not)
   std::string why;
   std::unique_ptr<CompileHelper> helper = CompileHelper::start(toolchain_.helper, toolchain_.chosen, &why);
   if (helper == nullptr) *why_not = fmt::format("The helper '{}' could not be started: {}.", toolchain_.helper, why);
+  if (helper != nullptr) {
+    log_line(host_, EP_LOG_DEBUG, "compile", "starts the compile helper %s", toolchain_.helper.c_str());
+  }
   return helper;
 }
 

@@ -27,6 +27,7 @@ static inline EP_T ep_trunc(EP_T x) { return trunc(x); }
 static inline EP_T ep_rint(EP_T x) { return rint(x); }
 
 static inline EP_T ep_exp(EP_T x) { return exp(x); }
+static inline EP_T ep_exp2(EP_T x) { return exp2(x); }
 static inline EP_T ep_expm1(EP_T x) { return expm1(x); }
 static inline EP_T ep_log(EP_T x) { return log(x); }
 static inline EP_T ep_log1p(EP_T x) { return log1p(x); }

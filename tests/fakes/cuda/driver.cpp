@@ -8,10 +8,6 @@
 #include "tests/fakes/cuda/fake.h"
 #include "tests/fakes/cuda/stream.h"
 
-struct CUmod_st {
-  int unused;
-};
-
 namespace tenon::fakes::cuda {
 namespace {
 
@@ -121,6 +117,14 @@ FAKE_API CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = control().pools ? 1 : 0; break;
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y: *value = 1024; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: *value = 64; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: *value = 0x7fffffff; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: *value = 65535; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK: *value = 48 << 10; break;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = 0x81 + device; break;
     default: *value = 0;
   }
@@ -336,49 +340,5 @@ FAKE_API CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent
     times[i] = handle->state->completed_ns;
   }
   *milliseconds = static_cast<float>(static_cast<double>(static_cast<int64_t>(times[1] - times[0])) / 1e6);
-  return CUDA_SUCCESS;
-}
-
-FAKE_API CUresult cuModuleLoadData(CUmodule* module, const void*) {
-  FAKE_ENTER(true);
-  if (const int failure = control().fail_module.exchange(0); failure != 0) return static_cast<CUresult>(failure);
-  *module = new CUmod_st{0};
-  ++control().objects;
-  return CUDA_SUCCESS;
-}
-FAKE_API CUresult cuModuleUnload(CUmodule module) {
-  delete module;
-  --control().objects;
-  return CUDA_SUCCESS;
-}
-FAKE_API CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
-  FAKE_ENTER(true);
-  const tenon::fakes::cuda::Kernel* kernel = tenon::fakes::cuda::find_kernel(name);
-  *function = reinterpret_cast<CUfunction>(const_cast<tenon::fakes::cuda::Kernel*>(kernel));
-  return kernel != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
-}
-
-namespace {
-
-bool is_possible(unsigned int grid, unsigned int block, unsigned int rest) {
-  return grid >= 1 && grid <= 0x7fffffffU && block >= 1 && block <= 1024 && rest == 1;
-}
-
-}  // namespace
-
-FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigned int grid_y, unsigned int grid_z,
-                                 unsigned int block, unsigned int block_y, unsigned int block_z, unsigned int,
-                                 CUstream stream, void** parameters, void**) {
-  FAKE_ENTER(true);
-  FAKE_HERE(stream);
-  if (const int failure = control().fail_launch.exchange(0); failure != 0) return static_cast<CUresult>(failure);
-  if (!is_possible(grid, block, grid_y * grid_z * block_y * block_z)) return CUDA_ERROR_INVALID_VALUE;
-  const auto* kernel = reinterpret_cast<const tenon::fakes::cuda::Kernel*>(function);
-  const auto* bytes = static_cast<const unsigned char*>(parameters[0]);
-  std::vector<unsigned char> arguments(bytes, bytes + argument_size(kernel));
-  control().launches.fetch_add(1);
-  if (control().record) control().note({name_of(kernel), grid, block, arguments});
-  if (!control().run_kernels) return CUDA_SUCCESS;
-  stream->push([=, arguments = std::move(arguments)] { run_kernel(kernel, grid, block, arguments.data()); });
   return CUDA_SUCCESS;
 }

@@ -61,6 +61,20 @@ const char* name_of(const Kernel* kernel);
 size_t argument_size(const Kernel* kernel);
 void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, const void* arguments);
 
+// A kernel of a text that the fake NVRTC compiled (nvrtc.cpp): a function of a shared object.
+struct TextKernel {
+  std::string name;
+  uint32_t (*count)();                // of its parameters
+  uint32_t (*size)(uint32_t);         // of parameter i
+  void (*call)(void* const* values);  // in the place that `place` has set
+  void (*place)(const uint32_t* thread_block_and_dims, void (*wait)());
+};
+struct Dims {
+  uint32_t grid[3], block[3];
+};
+// Runs it in its geometry; the threads of a block take turns from barrier to barrier.
+void run_text_kernel(const TextKernel& kernel, const Dims& dims, void* const* values);
+
 }  // namespace tenon::fakes::cuda
 
 struct CUctx_st {

@@ -45,6 +45,42 @@ void call(const Kernel* kernel, const void* arguments) {
   kernel->function(arguments);
 }
 
+// The text kernel that this thread runs.
+struct TextRun {
+  const TextKernel* kernel = nullptr;
+  Dims dims{};
+};
+thread_local TextRun text_run;
+
+void take_place() {
+  const provider::EmulatedThread& now = provider::emulated_thread;
+  const uint32_t* const grid = text_run.dims.grid;
+  const uint32_t* const block = text_run.dims.block;
+  const auto thread = static_cast<uint32_t>(now.thread);
+  const auto number = static_cast<uint32_t>(now.block);
+  const uint32_t place[12] = {thread % block[0],
+                              thread / block[0] % block[1],
+                              thread / block[0] / block[1],
+                              number % grid[0],
+                              number / grid[0] % grid[1],
+                              number / grid[0] / grid[1],
+                              block[0],
+                              block[1],
+                              block[2],
+                              grid[0],
+                              grid[1],
+                              grid[2]};
+  text_run.kernel->place(place, [] {
+    provider::emulated_meeting.wait();
+    take_place();
+  });
+}
+
+void run_text(const void* values) {
+  take_place();
+  text_run.kernel->call(static_cast<void* const*>(values));
+}
+
 // The C library's function, not the wrapper of the address sanitizer: that one complains on standard error that it does
 // not support the call.
 template <class Function>
@@ -157,6 +193,13 @@ void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, const void*
       }
     }
   }
+}
+
+void run_text_kernel(const TextKernel& kernel, const Dims& dims, void* const* values) {
+  text_run = {&kernel, dims};
+  const uint32_t threads = dims.block[0] * dims.block[1] * dims.block[2];
+  const Kernel team{kernel.name, run_text, 0, threads};
+  run_kernel(&team, uint64_t{dims.grid[0]} * dims.grid[1] * dims.grid[2], threads, values);
 }
 
 }  // namespace tenon::fakes::cuda

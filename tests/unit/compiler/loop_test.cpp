@@ -6,6 +6,7 @@
 
 #include "core/compiler/loop/interpret.h"
 #include "core/compiler/loop/ir.h"
+#include "primitives/text/format.h"
 #include "tests/unit/compiler/compiled.h"
 
 namespace tenon::compiler {
@@ -132,6 +133,28 @@ TEST(LoopInterpreter, ComputesRmsNorm) {
       for (size_t r = 0; r < 24; ++r) EXPECT_NEAR(y[i * 24 + r], x[i * 24 + r] * scale * w[r], 1e-6);
     }
   }
+}
+
+TEST(LoopInterpreter, TakesPositionsFromEitherEnd) {
+  const std::string text =
+      "kernel pick\naxis i 3\naxis r 5\nin x f32 15\nin k i64 3\nout y f32 3\n"
+      "p = value i64 at i: position(k[i], [5], k)\n"
+      "v = max f32 at i over r: where(eq([r], p), x[5*i + r], -inf:f32)\n"
+      "s = store y[i] at i: v\n";
+  const Kernel kernel = parsed(text);
+  EXPECT_EQ(to_string(kernel), text);
+  const std::vector<float> x = numbers(15, 1);
+  std::vector<int64_t> at{-5, 4, -1};
+  std::vector<float> y(3, 99);
+  const std::vector<void*> buffers{const_cast<float*>(x.data()), at.data(), y.data()};
+  ASSERT_TRUE(interpret(kernel, {}, buffers).ok());
+  EXPECT_EQ(y, (std::vector<float>{x[0], x[9], x[14]}));
+  for (const int64_t wrong : {5, -6}) {
+    at[1] = wrong;
+    const Status status = interpret(kernel, {}, buffers);
+    EXPECT_EQ(status.message(), fmt::format("Element {} of buffer k is outside of [-5, 5).", wrong));
+  }
+  EXPECT_NE(refusal(with(text, "position(k[i], [5], k)", "position(x[i], [5], at)")), "");
 }
 
 }  // namespace

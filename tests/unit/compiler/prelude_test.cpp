@@ -83,16 +83,18 @@ void expect_bounds(const std::vector<Bound>& bounds, const char* dtype) {
 
 // The bounds are those of tier full in accuracy.def.
 TEST(PreludeC, FunctionsOfF32KeepTheirBounds) {
-  expect_bounds<float>({{"exp", 4},   {"expm1", 4}, {"log", 4},    {"log1p", 4}, {"log2", 4},  {"log10", 4},
-                        {"sin", 4},   {"cos", 4},   {"tan", 4},    {"asin", 4},  {"acos", 4},  {"atan", 4},
-                        {"sinh", 4},  {"cosh", 4},  {"asinh", 4},  {"acosh", 4}, {"atanh", 4}, {"tanh", 4},
-                        {"erf", 4},   {"erfc", 23}, {"sqrt", 0.5}, {"floor", 0}, {"ceil", 0},  {"trunc", 0},
-                        {"round", 0}, {"neg", 0},   {"abs", 0},    {"sign", 0},  {"relu", 0},  {"reciprocal", 0.5}},
-                       "f32");
+  expect_bounds<float>(
+      {{"exp", 4},    {"exp2", 4},  {"expm1", 4},       {"log", 4},   {"log1p", 4}, {"log2", 4}, {"log10", 4},
+       {"sin", 4},    {"cos", 4},   {"tan", 4},         {"asin", 4},  {"acos", 4},  {"atan", 4}, {"sinh", 4},
+       {"cosh", 4},   {"asinh", 4}, {"acosh", 4},       {"atanh", 4}, {"tanh", 4},  {"erf", 4},  {"erfc", 23},
+       {"sqrt", 0.5}, {"floor", 0}, {"ceil", 0},        {"trunc", 0}, {"round", 0}, {"neg", 0},  {"abs", 0},
+       {"sign", 0},   {"relu", 0},  {"reciprocal", 0.5}},
+      "f32");
 }
 
 TEST(PreludeC, FunctionsOfF64KeepTheirBounds) {
   expect_bounds<double>({{"exp", 4},
+                         {"exp2", 4},
                          {"log", 4},
                          {"log1p", 4},
                          {"tanh", 4},

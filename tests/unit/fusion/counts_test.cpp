@@ -2,56 +2,14 @@
 // numbers, with an open first axis, and with every axis open.
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <string>
 #include <vector>
 
-#include "core/compiler/fuse/fuse.h"
-#include "core/graph/recorder.h"
-#include "core/graph/text.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
-#include "primitives/text/format.h"
+#include "tests/unit/fusion/kernel_counts.h"
 
 namespace tenon::compiler {
 namespace {
-
-using Program = std::function<TensorList(const TensorList&)>;
-
-struct Input {
-  Dims dims;
-  DType dtype = DType::f32;
-};
-
-enum class Open { nothing, first, all };
-
-graph::Graph record(const std::vector<Input>& inputs, const Program& code, Open open) {
-  graph::Recorder recorder(Device::current());
-  const InterpreterScope scope(recorder);
-  TensorList values;
-  for (const Input& input : inputs) {
-    std::vector<std::string> names;
-    for (int32_t dim = 0; dim < input.dims.rank(); ++dim) {
-      const bool opened = open == Open::all || (open == Open::first && dim == 0 && &input == &inputs[0]);
-      names.push_back(opened ? fmt::format("d{}", input.dims[dim]) : "");  // equal sizes are one symbol
-    }
-    values.push_back(recorder.input(input.dtype, input.dims, names));
-  }
-  return recorder.finish(code(values));
-}
-
-// Expects `count` kernels, however open the sizes are.
-void expect_kernels(size_t count, const std::vector<Input>& inputs, const Program& code,
-                    const std::vector<Open>& ways = {Open::nothing, Open::first, Open::all}) {
-  for (const Open open : ways) {
-    graph::Graph graph = record(inputs, code, open);
-    const Fusion fusion = find_groups(graph);
-    EXPECT_EQ(kernel_count(graph, fusion), count) << "open: " << static_cast<int>(open) << "\n"
-                                                  << graph::print(graph) << fusion.log;
-    graph::Graph again = record(inputs, code, open);
-    EXPECT_EQ(find_groups(again).log, fusion.log) << "fusion depends on more than the graph";
-  }
-}
 
 Scalar number(double value) { return Scalar(value); }
 
@@ -248,7 +206,7 @@ TEST(KernelCount, ReductionsInATree) {
     const Tensor most = expand(amax(in[0], Dims{-1}), {128, -1, -1});
     return TensorList{sum(most, Dims{0})};
   };
-  expect_kernels(1, {{{32, 33, 128}}}, tree, {Open::nothing, Open::first});
+  expect_kernels(1, {{{32, 33, 128}}}, tree, {Open::nothing, Open::batch});
   expect_kernels(2, {{{32, 33, 128}}}, tree, {Open::all});
   expect_kernels(2, {{{32, 33, 128}}}, [](const TensorList& in) {
     const Tensor most = amax(in[0], Dims{-1});

@@ -147,6 +147,35 @@ TEST(FusedKernels, HalfPrecision) {
       "fused (cast exp mul add)", 1e-2);
 }
 
+TEST(FusedKernels, LossesOfRows) {
+  const Program code = [](const TensorList& in) {
+    return TensorList{neg(gather(log_softmax(in[0], 1), 1, in[1])), gather(log_softmax(in[0], 1), 1, in[1]) * 0.5};
+  };
+  const Tensor x = random_tensor({5, 131}, 1);
+  const auto positions = [](const std::vector<int64_t>& list) { return Tensor::from<int64_t>(list, Dims{5, 1}); };
+  Graph graph = record({x, positions({0, 1, 2, 3, 4})}, code);
+  find_pass("fuse").run(&graph, {});
+  symbolic::Values sizes(graph.arena());
+  ASSERT_EQ(why_not(graph, TensorList{x, positions({0, 1, 2, 3, 4})}, &sizes), "");
+  const Executable program = prepare(graph, &sizes);
+  for (const std::vector<int64_t>& list : {std::vector<int64_t>{0, 130, -1, -131, 64}, {1, 1, 1, 1, 1}}) {
+    std::vector<StepExecution> executions;
+    const TensorList in{x, positions(list)}, got = run(program, in, {}, &executions);
+    EXPECT_EQ(report_of(executions), "fused (log_softmax gather neg log_softmax gather mul)") << print(graph);
+    expect_close(got, code(in), 1e-5);
+  }
+  for (const int64_t wrong : {int64_t{131}, int64_t{-132}}) {
+    try {
+      run(program, TensorList{x, positions({0, 1, wrong, 3, 4})})[0].to_host<float>();
+      FAIL() << wrong << " is taken";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(fmt::format("{}", wrong)), std::string::npos) << error.what();
+    }
+  }
+  const TensorList in{x, positions({4, 3, 2, 1, 0})};
+  expect_close(run(program, in), code(in), 1e-5);
+}
+
 // How often the process has launched a kernel of these ops.
 uint64_t launches_of(const std::string& op) {
   uint64_t count = 0;
@@ -171,6 +200,47 @@ TEST(FusedKernels, OfACompiledFunction) {
     expect_close({got}, {norm(x, weight)}, 1e-5);
   }
   EXPECT_EQ(step.stats().eager, 0u);
+}
+
+// Parts of the data first, on the whole device, and what they gave then.
+TEST(FusedKernels, FewItemsOfManyElementsAreReducedTwice) {
+  expect_fused(
+      {{300, 1031}},
+      [](const TensorList& in) {
+        const Tensor average = mean(in[0]), centred = in[0] - average;
+        return TensorList{average, mean(square(centred))};
+      },
+      "fused (mean sub square mean); fused (mean mean sub square add mean)", 1e-5);
+  expect_fused(
+      {{300, 1031}, {300, 1031}}, [](const TensorList& in) { return TensorList{mean(square(in[0] - in[1]))}; },
+      "fused (sub square mean); mean", 1e-5);
+  const Program long_row = [](const TensorList& in) { return TensorList{sum(exp(in[0]) * in[0], Dims{0}, true)}; };
+  const Tensor x = random_tensor({300000}, 1);
+  Graph graph = record({x}, long_row);
+  find_pass("fuse").run(&graph, {});
+  symbolic::Values sizes(graph.arena());
+  ASSERT_EQ(why_not(graph, TensorList{x}, &sizes), "");
+  std::vector<StepExecution> executions;
+  expect_close(run(prepare(graph, &sizes), TensorList{x}, {}, &executions), long_row({x}), 1e-5);
+  EXPECT_EQ(report_of(executions), "fused (exp mul sum); sum");
+}
+
+// Which of two sizes is 1 is decided when a program is recorded: one kernel for each way that came.
+TEST(FusedKernels, BroadcastsThatAreNotKnown) {
+  const auto code = [](const Tensor& x, const Tensor& y) { return exp(x + y) * Scalar(0.5); };
+  const auto step = compile(code);
+  const std::string kernel = "fused (add exp mul)";
+  const auto check = [&](const Dims& a, const Dims& b, size_t recordings) {
+    const Tensor x = random_tensor(a, 1), y = random_tensor(b, 2);
+    const uint64_t before = launches_of(kernel);
+    expect_close({step(x, y)}, {code(x, y)}, 1e-5);
+    EXPECT_EQ(launches_of(kernel), before + 1);
+    EXPECT_EQ(step.stats().recordings, recordings);
+  };
+  for (const int64_t rows : {5, 9}) check({rows, 7}, {rows, 7}, 1);
+  for (const int64_t rows : {5, 9}) check({rows, 7}, {1, 7}, 2);
+  for (const int64_t rows : {4, 6}) check({1, 7}, {rows, 7}, 3);
+  check({8, 7}, {8, 7}, 3);
 }
 
 TEST(FusedKernels, OfForwardAndBackward) {

@@ -32,8 +32,13 @@ class RandomGraph {
   }
   size_t size() const { return steps_.size(); }
 
+  // What a model may call its inputs and nodes to get at the text of kernels or at files. No kernel has it anywhere.
+  static constexpr const char* kHostile = "*/ hostile \\\n\"'%s{}; ../../hostile #define";
+
   graph::Graph record() {
-    graph::Recorder recorder(Device::current());
+    graph::Recorder::Options options;
+    options.name = kHostile;
+    graph::Recorder recorder(Device::current(), options);
     const InterpreterScope scope(recorder);
     values_.clear();
     add_input(&recorder, {base_[0], base_[1], base_[2]});
@@ -43,6 +48,7 @@ class RandomGraph {
     add_input(&recorder, {base_[1], base_[2]});
     for (const uint32_t number : steps_) {
       random_.seed(seed_ * 64 + number);
+      recorder.label(fmt::format("{} {}", kHostile, number));
       step();
     }
     random_.seed(seed_);
@@ -66,9 +72,9 @@ class RandomGraph {
     std::vector<std::string> names;
     for (const int64_t size : dims) {
       const auto at = static_cast<size_t>(std::find(base_, base_ + 3, size) - base_);
-      names.push_back(size > 1 && at < 3 && (open_ >> at & 1) != 0 ? fmt::format("d{}", size) : "");
+      names.push_back(size > 1 && at < 3 && (open_ >> at & 1) != 0 ? fmt::format("d{} {}", size, kHostile) : "");
     }
-    values_.push_back(recorder->input(DType::f32, dims, names));
+    values_.push_back(recorder->input(DType::f32, dims, names, fmt::format("{} {}", kHostile, values_.size())));
   }
 
   void step() {
@@ -109,7 +115,13 @@ class RandomGraph {
   void views(const Tensor& x, int64_t axis) {
     if (x.rank() == 0) return;
     const int64_t size = hints(x)[static_cast<int32_t>(axis)];
-    switch (below(7)) {
+    switch (below(9)) {
+      case 7: return put(x, axis, size);
+      case 8: {
+        std::vector<int64_t> ends(static_cast<size_t>(2 * x.rank()), 0);
+        for (int64_t& end : ends) end = below(2);
+        return give(pad(x, ends, "constant", Scalar(0.25)));
+      }
       case 0: return give(reshape(x, {-1}));
       case 1: return give(unsqueeze(x, axis));
       case 2: {
@@ -124,8 +136,17 @@ class RandomGraph {
     }
   }
 
+  // Every second element of x, but the first, is another one's.
+  void put(const Tensor& x, int64_t axis, int64_t size) {
+    if (size < 3) return give(x);
+    give(slice_scatter(x, mul(slice(x, axis, 0, kEnd, 2), Scalar(0.5)), axis, 0, kEnd, 2));
+  }
+
   void types(const Tensor& x) {
-    switch (below(3)) {
+    switch (below(4)) {
+      case 3:
+        return x.rank() == 0 || count(x) == 0 ? give(x)
+                                              : give(cast(softmax(cast(x, DType::f16), x.rank() - 1), DType::f32));
       case 0: return give(cast(cast(x, DType::bf16), DType::f32));
       case 1: return give(cast(mul(cast(x, DType::f16), Scalar(0.5)), DType::f32));
       default: return give(cast(add(cast(x, DType::f64), Scalar(0.5)), DType::f32));
@@ -145,7 +166,8 @@ class RandomGraph {
 
   void norms(const Tensor& x, int64_t axis) {
     if (x.rank() == 0 || count(x) == 0) return;
-    switch (below(4)) {
+    switch (below(5)) {
+      case 4: return give(gather(log_softmax(x, axis), axis, argmax(neg(x), axis, true)));
       case 0: return give(mul(x, rsqrt(add(mean(square(x), Dims{axis}, true), Scalar(0.1)))));
       case 1: return give(softmax(x, axis));
       case 2: return give(layer_norm(x, {hints(x)[x.rank() - 1]}, Tensor(), Tensor(), 0.1));

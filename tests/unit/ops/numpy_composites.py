@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from numpy_runner import Dtype, OpTest, run, some
+from numpy_runner import Call, Dtype, OpTest, run, some
 
 warnings.filterwarnings("ignore", module="torch")  # of what its newer versions change
 TORCH_DTYPES = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "i32": torch.int32}
@@ -73,6 +73,10 @@ class Composites(OpTest):
         self.same("signbit", np.array([3, -2, 0]))
         for op in ("isposinf", "isneginf", "isreal", "nan_to_num"):
             self.same(op, EDGES)
+        self.same("nan_to_num", EDGES.astype(np.float64), 2.5)
+        self.check(np.array([0, -1, 1, 65504, -65504], np.float16), "nan_to_num", np.array([NAN, -1, 1, INF, -INF], np.float16))
+        self.check(np.array([9, 3, -3, 3, -1], np.float32), "nan_to_num_within", np.array([NAN, INF, -4, 3, -1], np.float32), 9.0, 3.0)
+        self.check(np.array([0.5, 0.125, 2, 0], np.float32), "huber", np.array([1, -0.5, -2.5, 0], np.float32), 1.0)
         self.same("nan_to_num", EDGES, 1.5, 2.5, -3.5)
         self.same("nan_to_num", EDGES, posinf=9.0)
         self.same("nan_to_num", np.array([1, 2]))
@@ -94,6 +98,27 @@ class Composites(OpTest):
         self.same("glu", some(3, 6), 1)
         self.refused("glu: axis 0 has length 3, which has no half.", "glu", some(3, 6), 0)
         self.refused("positive: a bool tensor has no sign.", "positive", np.array([True]))
+
+    def test_next_numbers(self):
+        """Bits: every f16, f32 and f64 of every exponent, edges and denormals, to both sides."""
+        every = np.arange(65536, dtype=np.uint16).view(np.float16)
+        f32 = np.random.default_rng(5).integers(0, 1 << 32, 4000, np.uint64).astype(np.uint32).view(np.float32)
+        f64 = np.random.default_rng(6).integers(0, 1 << 64, 4000, np.uint64).view(np.float64)
+        steps = [2.0 ** k for k in range(-149, 128)]
+        tiny = np.array([5e-324, 2.2250738585072014e-308, 4.450147717014403e-308, 1.7976931348623157e308])
+        for x in (every, f32, np.array(steps, np.float32), f64, tiny, EDGES):
+            for to in (INF, -INF, 0, 1.5):
+                target = np.full_like(x, to)
+                with self.subTest(dtype=x.dtype, to=to), np.errstate(all="ignore"):
+                    got = run("nextafter", x, target)[0]
+                    np.testing.assert_array_equal(got, np.nextafter(x, target))
+                    if x.dtype == np.float16:
+                        continue  # of equal zeros NumPy's halves keep the first, as C does not
+                    zeros = got == 0
+                    np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(np.nextafter(x, target)[zeros]))
+        self.same("nextafter", np.ones((2, 1), np.float32), np.array([2, NAN, 0], np.float64).astype(np.float32))
+        self.refused("nextafter: needs f64, f32, f16 or bf16, but got f8e5m2.", "nextafter",
+                     Call("cast", x, Dtype("f8e5m2")), Call("cast", x, Dtype("f8e5m2")))
 
     def test_binary_functions(self):
         x, y = some(3, 5), some(5)

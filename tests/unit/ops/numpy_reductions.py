@@ -8,7 +8,7 @@ from numpy_runner import Dtype, OpTest, Refused, run, some
 
 REDUCE = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.amax, "amin": np.amin,
           "l1_norm": lambda x, **k: np.sum(np.abs(x), **k), "l2_norm": lambda x, **k: np.sqrt(np.sum(x * x, **k)),
-          "sum_square": lambda x, **k: np.sum(x * x, **k), "log_sum": lambda x, **k: np.log(np.sum(x, **k)),
+          "sum_square": lambda x, **k: np.sum(x * x, **k), "log_sum": lambda x, **k: np.log(np.sum(x, **k)), "nansum": np.nansum,
           "log_sum_exp": scipy.special.logsumexp}
 
 

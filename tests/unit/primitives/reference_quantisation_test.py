@@ -117,6 +117,27 @@ class Quantisation(unittest.TestCase):
             product = real(q, spread(scale, blocks), spread(zero_point, blocks)).astype(np.float32)
             self.same(got, driver.from_storage(real_type, driver.to_storage(real_type, product), SHAPE))
 
+    def test_sums_and_products_of_quantised_numbers(self):
+        for dtype, op in itertools.product(("u8", "i8"), ("add", "mul")):
+            scales = {role: f32(self.rng.uniform(0.01, 0.2, (1, 1, 1))) for role in ("src", "weight")}
+            scales["dst"] = f32(self.rng.uniform(0.05, 0.3 if op == "add" else 3, (1, 1, 1)))
+            zeros = {role: self.zero_points(dtype, (1, 1, 1)) for role in scales}
+            a, b = self.numbers(dtype, SHAPE), self.numbers(dtype, SHAPE)
+            inputs = [("src", dtype, a), ("src_b", dtype, b)]
+            for role in scales:
+                inputs += [(role + "_scale", "f32", scales[role]), (role + "_zero_point", dtype, zeros[role])]
+            got = REFERENCE.run("binary", f"op={op}", [("dst", dtype, SHAPE)], inputs)
+            reals = [real(a, scales["src"], zeros["src"]), real(b, scales["weight"], zeros["weight"])]
+            exact = (np.add if op == "add" else np.multiply)(*reals)
+            want = quantised(exact.astype(np.float32), scales["dst"], zeros["dst"], dtype)
+            # Where the quotient is a tie but for its roundings, both numbers are right.
+            steps = exact / scales["dst"]
+            tie = np.abs(np.abs(steps - np.floor(steps)) - 0.5) < 1e-4
+            self.assertLess(tie.mean(), 0.05)
+            self.same(got[~tie], want[~tie])
+            self.assertLessEqual(np.abs(got.astype(int) - want)[tie].max(initial=0), 1)
+            self.assertGreater(len(np.unique(got)), 20)
+
     def test_a_zero_point_alone_has_the_scale_one(self):
         got = REFERENCE.run("dequantise", "", [("dst", "f32", (3,))],
                             [("src", "u8", [0, 10, 255]), ("src_zero_point", "u8", [10])])

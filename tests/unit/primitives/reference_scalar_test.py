@@ -92,6 +92,8 @@ UNARY = {
     "lgamma": special.gammaln, "digamma": special.psi,
     "log_sigmoid": lambda x: -softplus(-x), "signbit": lambda x: np.signbit(x) & ~np.isnan(x), "sinc": np.sinc,
     "tanhshrink": lambda x: x - np.tanh(x), "threshold": lambda x: np.where(np.isnan(x) | (x > A), x, B),
+    "nan_to_num": lambda x: np.where(np.isnan(x), A, np.clip(x, -B, B)),
+    "huber": lambda x: np.where(np.abs(x) <= A, x * x / 2, A * (np.abs(x) - A / 2)),
 }
 
 BINARY = {
@@ -116,7 +118,7 @@ REDUCE = {
     "sum": lambda x: np.sum(x, dtype=x.dtype), "prod": lambda x: np.prod(x, dtype=x.dtype), "max": np.max, "min": np.min,
     "mean": np.mean, "any": np.any, "all": np.all, "l1_norm": lambda x: np.sum(np.abs(x), dtype=x.dtype),
     "l2_norm": lambda x: np.sqrt(np.sum(x * x)), "sum_square": lambda x: np.sum(x * x, dtype=x.dtype),
-    "log_sum": lambda x: np.log(np.sum(x)),
+    "log_sum": lambda x: np.log(np.sum(x)), "nansum": np.nansum,
 }
 
 # NumPy's own rounding of these is not the nearest double, or the row is put together otherwise: relative bound in double.

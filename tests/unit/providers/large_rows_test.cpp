@@ -1,13 +1,16 @@
 // So many rows that kernels write their results past the cache, which takes another path. Compares softmax and layer
-// norm with double-precision loops on every dispatch target, with rows of NaN and infinity among the others.
+// norm with double-precision loops on every dispatch target, with rows of NaN and infinity among the others, and
+// transposed copies with a loop over places.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
 #include "primitives/text/format.h"
+#include "sdk/provider/descriptor.h"
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -119,6 +122,37 @@ TEST_P(LargeRows, SoftmaxWithARest) { compare(EP_PRIMITIVE_softmax, 777, false, 
 TEST_P(LargeRows, SoftmaxOfLongRows) { compare(EP_PRIMITIVE_softmax, 5008, false, softmax_loop, 0); }
 TEST_P(LargeRows, LogSoftmax) { compare(EP_PRIMITIVE_softmax, 784, true, log_softmax_loop, 1e-6); }
 TEST_P(LargeRows, LayerNorm) { compare(EP_PRIMITIVE_layer_norm, 784, false, layer_norm_loop, 1e-6); }
+
+// Lines of 64 bytes of the result come past the cache, and the rest otherwise: rows and columns are no multiples of
+// tiles.
+TEST_P(LargeRows, TransposedCopies) {
+  const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    for (const int64_t odd : {int64_t{0}, 16 / size + 1}) {  // without and with rows that are aligned
+      const int64_t columns = 64 / size * 87 + odd, rows = ((int64_t{17} << 20) / size / columns | 63) + 24;
+      std::vector<Line> lines(static_cast<size_t>(rows * columns * size / 64 + 1));
+      std::vector<unsigned char> src(static_cast<size_t>(rows * columns * size));
+      std::mt19937 generator(9);
+      for (unsigned char& byte : src) byte = static_cast<unsigned char>(generator());
+      std::memset(lines.data(), 0xEE, lines.size() * 64);
+      const ep_primitive_desc desc = descriptor(
+          EP_PRIMITIVE_copy,
+          {dense(EP_ROLE_DST, dtype, {rows, columns}), strided(EP_ROLE_SRC, dtype, {rows, columns}, {1, rows})});
+      ASSERT_EQ(run_once(*cpu, desc, {lines.data(), src.data()}, {}).status, EP_STATUS_OK) << cpu->host.sentence();
+      const auto* dst = reinterpret_cast<const unsigned char*>(lines.data());
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t j = 0; j < columns; ++j) {
+          wrong += std::memcmp(dst + (i * columns + j) * size, src.data() + (j * rows + i) * size,
+                               static_cast<size_t>(size)) != 0;
+        }
+      }
+      EXPECT_EQ(wrong, 0) << "elements of " << size << " bytes, " << rows << " x " << columns;
+    }
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Target, LargeRows, testing::Values("baseline", "avx2", "avx3"),
                          [](const auto& info) { return std::string(info.param); });

@@ -108,6 +108,19 @@ Work transposed(int64_t channels, int64_t size) {
   return packed(work);
 }
 
+// 40 steps of one element, whose state several threads share.
+Work recurrent(const char* name, int32_t cell, int64_t gates, int32_t flags, int64_t width) {
+  Work work{name,
+            descriptor(EP_PRIMITIVE_recurrent,
+                       {dense(EP_ROLE_DST, EP_DTYPE_f32, {40, 1, width}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {40, 1, 70}),
+                        dense(EP_ROLE_WEIGHT, EP_DTYPE_f32, {gates * width, 70}),
+                        dense(EP_ROLE_RECURRENT_WEIGHT, EP_DTYPE_f32, {gates * width, width})}),
+            {}};
+  work.desc.attributes.recurrent.cell = cell;
+  work.desc.attributes.recurrent.flags = flags;
+  return work;
+}
+
 // An epilogue that runs over the finished result, on several threads.
 Work with_gelu(Work work) {
   work.name = "gelu after " + std::string(work.name);
@@ -138,7 +151,10 @@ std::vector<Work> wide_work() {
           packed(convolution(64, 28, 3)),
           packed(convolution(256, 14, 3)),
           packed(convolution(320, 30, 3)),
-          transposed(128, 17)};
+          transposed(128, 17),
+          recurrent("lstm", EP_CELL_LSTM, 4, 0, 301),
+          recurrent("gru", EP_CELL_GRU, 3, 0, 301),
+          recurrent("gru, linear before reset", EP_CELL_GRU, 3, EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET, 301)};
 }
 
 std::vector<std::vector<float>> operands_of(const Work& work) {

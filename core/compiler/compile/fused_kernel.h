@@ -1,0 +1,63 @@
+// FusedKernel: what a region has become on a device: its artifact, and a compiled module for each bucket of sizes that
+// was asked for.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/compiler/artifact/artifact.h"
+#include "core/graph/fusion.h"
+#include "core/kernel/compiled_module.h"
+
+namespace tenon::compiler {
+
+// Threads: any number.
+class FusedKernel final : public graph::FusedRegion, public std::enable_shared_from_this<FusedKernel> {
+ public:
+  // Lowers, schedules and prints `region`. A region that has no kernel keeps the reason.
+  FusedKernel(const graph::Graph& region, DeviceState* device);
+  FusedKernel(const FusedKernel&) = delete;
+  FusedKernel& operator=(const FusedKernel&) = delete;
+
+  std::shared_ptr<const graph::FusedLaunch> launch(const graph::Graph& region, symbolic::Values* sizes,
+                                                   const std::shared_ptr<graph::AwaitedKernels>& awaited,
+                                                   std::string* why_not) override;
+
+ private:
+  enum class State : uint8_t { idle, waits, compiles, done };
+
+  // A text of the artifact, on the way to its module. `done` without a module: `why_not` says why.
+  struct Bucket {
+    State state = State::idle;
+    std::shared_ptr<const CompiledModule> module;
+    std::string why_not;
+    std::vector<std::shared_ptr<graph::AwaitedKernels>> awaited;
+  };
+  class Job;
+
+  void make(const graph::Graph& region);
+  // Compiles the text of a bucket, unless somebody does or did. Throws: cancelled, if the calling thread is.
+  void compile(size_t bucket);
+  void wait(size_t bucket, std::unique_lock<std::mutex>* lock);
+  void compile_later(size_t bucket, const std::shared_ptr<graph::AwaitedKernels>& awaited);
+  // The end of a compilation, which gave `module` or failed for the reason `failed`.
+  void end(size_t bucket, std::shared_ptr<const CompiledModule> module, const Status& failed);
+  void tell(size_t bucket, const Status& failed) const;
+
+  DeviceState* const device_;
+  std::string why_not_;  // there is no artifact
+  std::string ops_;
+  std::string dumped_;  // the folder with its stages; empty: none
+  ep_dialect_info dialect_{};
+  std::vector<uint32_t> symbols_;  // of the region's arena, by parameter
+  Artifact artifact_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Bucket> buckets_;  // mutex; by variant
+};
+
+}  // namespace tenon::compiler

@@ -1,0 +1,117 @@
+#include "core/kernel/beside.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "core/device/process.h"
+#include "core/kernel/cancellation.h"
+#include "loader/settings/settings.h"
+
+namespace tenon {
+namespace {
+
+struct Work {
+  const DeviceState* device = nullptr;
+  std::function<void()> run;
+};
+
+class Beside {
+ public:
+  void add(Work work) {
+    if (!process::usable().ok()) return;
+    const std::lock_guard lock(mutex_);
+    if (ending_) return;
+    if (!thread_.joinable()) {
+      process::at_end(process::Ending::drain, [] { all().end(); });
+      thread_ = std::thread([this] { loop(); });
+    }
+    waiting_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+
+  void end(const DeviceState* device) {
+    std::deque<Work> dropped;  // destroyed without the lock
+    std::unique_lock lock(mutex_);
+    for (Work& work : waiting_) {
+      if (work.device == device) dropped.push_back(std::move(work));
+    }
+    std::erase_if(waiting_, [](const Work& work) { return work.run == nullptr; });
+    if (running_ == device) stop_.cancel();
+    changed_.wait(lock, [&] { return running_ != device; });
+    lock.unlock();
+  }
+
+  void finish() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ending_ || (waiting_.empty() && running_ == nullptr); });
+  }
+
+  static Beside& all() {
+    static auto* beside = new Beside;  // never destroyed: programs may end after static objects
+    return *beside;
+  }
+
+ private:
+  void end() {
+    std::deque<Work> dropped;
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+      dropped.swap(waiting_);
+      stop_.cancel();
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+  void loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });
+      if (ending_) return;
+      Work work = std::move(waiting_.front());
+      waiting_.pop_front();
+      running_ = work.device;
+      const Cancellation stop = stop_ = Cancellation();
+      lock.unlock();
+      {
+        const CancellationScope scope(stop);
+        work.run();
+        work.run = nullptr;  // what it keeps goes before the device may
+      }
+      lock.lock();
+      running_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+  std::deque<Work> waiting_;
+  const DeviceState* running_ = nullptr;
+  Cancellation stop_;  // of what runs
+  bool ending_ = false;
+};
+
+}  // namespace
+
+Compiling compiling(std::optional<Compiling> wanted) {
+  if (wanted) return *wanted;
+  return loader::settings().compile == loader::Compile::wait ? Compiling::wait : Compiling::beside;
+}
+
+void compile_beside(const DeviceState* device, std::function<void()> work) {
+  Beside::all().add({device, std::move(work)});
+}
+
+void end_compiling(const DeviceState* device) {
+  if (!process::forked()) Beside::all().end(device);
+}
+
+void finish_compiling() { Beside::all().finish(); }
+
+}  // namespace tenon

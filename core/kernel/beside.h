@@ -1,0 +1,26 @@
+// Work that waits for a device's compiler, on one thread beside the program. Internal to the library.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/device/device_state.h"
+#include "core/kernel/compiling.h"
+
+namespace tenon {
+
+// What `wanted` says, or else the setting TENON_COMPILE.
+Compiling compiling(std::optional<Compiling> wanted);
+
+// Has `work` run on the thread beside, after what came before it; `work` throws nothing. When `device` or the program
+// ends, work that has not begun is dropped without a run, and a compiler that works for it is told to stop. Threads:
+// any.
+void compile_beside(const DeviceState* device, std::function<void()> work);
+
+// Drops the work of `device`, and returns when none of it runs any more. Not to be called by such work.
+void end_compiling(const DeviceState* device);
+
+// Returns when no work waits or runs.
+void finish_compiling();
+
+}  // namespace tenon
