@@ -60,6 +60,7 @@ class GroupEmitter {
     result.buffer_count = static_cast<uint32_t>(kernel_.buffers.size());
     result.parameter_bytes = static_cast<uint32_t>(8 * kernel_.parameters.size());
     result.shared_bytes = static_cast<uint32_t>(shared_);
+    result.flags = faults_ ? EP_ENTRY_FLAG_FAULTS : 0;
     result.group = {static_cast<uint32_t>(group_[0]), static_cast<uint32_t>(group_[1]), 1};
     return result;
   }
@@ -147,6 +148,7 @@ class GroupEmitter {
                           buffer.output ? "" : "const ", storage_of(words_, buffer.dtype), i);
     }
     if (!kernel_.parameters.empty()) head += fmt::format("{}Parameters p", head.empty() ? "" : ", ");
+    if (faults_) head += fmt::format("{}EP_FAULT_PARAMETER", head.empty() ? "" : ", ");
     switch (words_.dialect) {
       case EP_DIALECT_OPENCL_C: return fmt::format("__kernel void {}({}) {{\n{}{}}}\n", name, head, arrays_, body_);
       case EP_DIALECT_CUDA_C:
@@ -344,6 +346,7 @@ class GroupEmitter {
       case ExprKind::index: text = as(type(DType::i64), size(context, expr.index)); break;
       case ExprKind::load: text = load(context, expr, memo); break;
       case ExprKind::stage: text = read(context, expr.target, memo); break;
+      case ExprKind::position: return memo->emplace(id, position(context, expr, memo)).first->second;
       case ExprKind::cast: text = cast(expr, this->expr(context, expr.args[0], memo)); break;
       default: {
         std::vector<std::string> args;
@@ -354,6 +357,19 @@ class GroupEmitter {
     const std::string name = fresh();
     line("const {} {} = {};", type(expr.dtype), name, text);
     memo->emplace(id, name);
+    return name;
+  }
+
+  // The variable that holds a position. Its check is written out, since ep_raise works in the entry alone.
+  std::string position(const Context& context, const Expr& expr, Memo* memo) {
+    const std::string x = this->expr(context, expr.args[0], memo), n = this->expr(context, expr.args[1], memo);
+    const std::string name = fresh();
+    faults_ = true;
+    line("int64_t {0} = {1} < 0 ? {1} + {2} : {1};", name, x, n);
+    line("if ({0} < 0 || {0} >= {1}) {{", name, n);
+    line("  ep_raise({}, {}, {}, {});", EP_FAULT_INDEX_OUT_OF_RANGE, expr.target, x, n);
+    line("  {} = 0;", name);
+    line("}}");
     return name;
   }
 
@@ -553,6 +569,7 @@ class GroupEmitter {
   int64_t shared_ = 0;
   std::set<DType> numbers_, memory_, trees_, casts_from_;
   bool narrow_ = false;
+  bool faults_ = false;
   std::set<std::pair<DType, DType>> casts_;
   std::map<std::string, std::string> functions_;
   std::string arrays_;
