@@ -441,11 +441,11 @@ class GroupEmitter {
     line("{}", words_.barrier);
     line("{}[{}] = a{};", tree, own, id);
     line("{}", words_.barrier);
-    line("for (int apart = {}; apart > 0; apart /= 2) {{", width / 2);
-    line("  if (w{} < apart) {}[{}] = {};", dim, tree, own,
-         combine(stage, fmt::format("{}[{}]", tree, own), fmt::format("{}[{} + apart * {}]", tree, own, apart)));
-    line("  {}", words_.barrier);
-    line("}}");
+    for (int64_t half = width / 2; half > 0; half /= 2) {
+      line("if (w{} < {}) {}[{}] = {};", dim, half, tree, own,
+           combine(stage, fmt::format("{}[{}]", tree, own), fmt::format("{}[{} + {}]", tree, own, half * apart)));
+      line("{}", words_.barrier);
+    }
     line("a{} = {}[{} - w{} * {}];", id, tree, own, dim, apart);
   }
 
