@@ -429,7 +429,9 @@ class Interpreter {
     const bool shared = stage.storage == Storage::shared;
     const bool is_sum = stage.kind == StageKind::reduce && !shared;
     auto found = held(id).numbers.find(at);
-    bool is_there = is_sum || found != held(id).numbers.end();
+    // What the others hold of a shared sum is their part of it.
+    const bool is_part = shared && stage.kind == StageKind::reduce && !is_first(id);
+    bool is_there = is_sum || (!is_part && found != held(id).numbers.end());
     if (!is_there && shared) {
       found = shared_[id].numbers.find(at);
       is_there = found != shared_[id].numbers.end();
