@@ -210,8 +210,9 @@ class GroupEmitter {
     Row row;
     for (size_t i = stage.axes.size(); i-- > 0;) {
       const Id axis = stage.axes[i];
-      int64_t positions = kernel_.arena.range(kernel_.axes[axis].extent).hi;
-      if (axis == kernel_.body[0].axis) positions = std::min(positions, kernel_.body[0].step);
+      // Work-items without a position have slots of their own too.
+      const bool is_items = axis == kernel_.body[0].axis;
+      const int64_t positions = is_items ? kernel_.body[0].step : kernel_.arena.range(kernel_.axes[axis].extent).hi;
       row.steps.emplace_back(axis, row.slots);
       if (positions > kMostShared || __builtin_mul_overflow(row.slots, std::max<int64_t>(positions, 1), &row.slots) ||
           row.slots > kMostShared) {
