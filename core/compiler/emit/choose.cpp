@@ -71,8 +71,9 @@ Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect) {
 
 Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info& dialect) {
   if (dialect.dialect == EP_DIALECT_C || items <= dialect.groups[0]) return std::array<uint64_t, 3>{items, 1, 1};
-  const uint64_t along_x = std::max<uint64_t>(dialect.groups[0], 1);
-  const uint64_t along_y = (items + along_x - 1) / along_x;
+  const uint64_t most = std::max<uint64_t>(dialect.groups[0], 1);
+  const uint64_t along_y = (items + most - 1) / most;
+  const uint64_t along_x = (items + along_y - 1) / along_y;
   if (along_y > dialect.groups[1]) {
     return Status(Code::unsupported, fmt::format("A launch has {} groups, and the device takes {} times {}.", items,
                                                  dialect.groups[0], dialect.groups[1]));

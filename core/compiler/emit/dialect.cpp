@@ -132,7 +132,8 @@ std::string to_odd(const DialectWords& words, DType from) {
       as(words, "float", "m"));
 }
 
-constexpr std::string_view kCudaHead = R"(typedef unsigned int uint;
+constexpr std::string_view kCudaHead = R"(#pragma nv_diag_suppress 177
+typedef unsigned int uint;
 typedef unsigned short ushort;
 namespace std {
 template <class T> struct numeric_limits;
@@ -141,10 +142,15 @@ template <class T> struct numeric_limits;
     static __host__ __device__ constexpr T min() { return least; } \
     static __host__ __device__ constexpr T lowest() { return least; } \
     static __host__ __device__ constexpr T max() { return most; } \
-    static __host__ __device__ constexpr T infinity() { return most; } \
   };
-EP_LIMITS(float, -__builtin_huge_valf(), __builtin_huge_valf())
-EP_LIMITS(double, -__builtin_huge_val(), __builtin_huge_val())
+template <> struct numeric_limits<float> {
+  static __device__ float lowest() { return __int_as_float(0xff800000); }
+  static __device__ float max() { return __int_as_float(0x7f800000); }
+};
+template <> struct numeric_limits<double> {
+  static __device__ double lowest() { return __longlong_as_double(0xfff0000000000000ll); }
+  static __device__ double max() { return __longlong_as_double(0x7ff0000000000000ll); }
+};
 EP_LIMITS(bool, false, true)
 EP_LIMITS(int8_t, -128, 127)
 EP_LIMITS(int16_t, -32768, 32767)
@@ -174,14 +180,7 @@ using ::pow; using ::fma;
 #define EP_FAULT_DIVISION_BY_ZERO 2
 #define EP_FAULT_INTEGER_OVERFLOW 3
 )";
-constexpr std::string_view kCudaTail = R"(using namespace tenon::provider::scalar;
-#define EP_ROW(T, expression) \
-  auto ep_lit = [](double value) { return static_cast<T>(value); }; \
-  auto ep_lowest = [] { return std::numeric_limits<T>::lowest(); }; \
-  auto ep_highest = [] { return std::numeric_limits<T>::max(); }; \
-  (void)ep_lit; (void)ep_lowest; (void)ep_highest; \
-  return expression;
-)";
+constexpr std::string_view kCudaTail = "using namespace tenon::provider::scalar;\n";
 
 constexpr std::string_view kSizes =
     "$Fint64_t ep_least(int64_t a, int64_t b) { return a < b ? a : b; }\n"
@@ -338,7 +337,15 @@ std::string cast_text(const DialectWords& words, DType from, DType to) {
 }
 
 std::string body_text(const DialectWords& words, std::string_view expression, DType dtype) {
-  if (is_cuda(words)) return fmt::format("EP_ROW({}, ({}))", type_of(words, dtype), expression);
+  if (is_cuda(words)) {
+    const std::string_view type = type_of(words, dtype);
+    return fmt::format("return {};", replaced(expression, [&](std::string_view word) {
+                         if (word == "ep_lit") return std::string(type);
+                         if (word == "ep_lowest") return fmt::format("std::numeric_limits<{}>::lowest", type);
+                         if (word == "ep_highest") return fmt::format("std::numeric_limits<{}>::max", type);
+                         return std::string(word);
+                       }));
+  }
   return fmt::format("return {};", with_suffix(expression, dtype_name(dtype)));
 }
 

@@ -60,6 +60,7 @@ class GroupEmitter {
     result.buffer_count = static_cast<uint32_t>(kernel_.buffers.size());
     result.parameter_bytes = static_cast<uint32_t>(8 * kernel_.parameters.size());
     result.shared_bytes = static_cast<uint32_t>(shared_);
+    result.flags = faults_ ? EP_ENTRY_FLAG_FAULTS : 0;
     result.group = {static_cast<uint32_t>(group_[0]), static_cast<uint32_t>(group_[1]), 1};
     return result;
   }
@@ -147,6 +148,7 @@ class GroupEmitter {
                           buffer.output ? "" : "const ", storage_of(words_, buffer.dtype), i);
     }
     if (!kernel_.parameters.empty()) head += fmt::format("{}Parameters p", head.empty() ? "" : ", ");
+    if (faults_) head += fmt::format("{}EP_FAULT_PARAMETER", head.empty() ? "" : ", ");
     switch (words_.dialect) {
       case EP_DIALECT_OPENCL_C: return fmt::format("__kernel void {}({}) {{\n{}{}}}\n", name, head, arrays_, body_);
       case EP_DIALECT_CUDA_C:
@@ -208,8 +210,9 @@ class GroupEmitter {
     Row row;
     for (size_t i = stage.axes.size(); i-- > 0;) {
       const Id axis = stage.axes[i];
-      int64_t positions = kernel_.arena.range(kernel_.axes[axis].extent).hi;
-      if (axis == kernel_.body[0].axis) positions = std::min(positions, kernel_.body[0].step);
+      // Work-items without a position have slots of their own too.
+      const bool is_items = axis == kernel_.body[0].axis;
+      const int64_t positions = is_items ? kernel_.body[0].step : kernel_.arena.range(kernel_.axes[axis].extent).hi;
       row.steps.emplace_back(axis, row.slots);
       if (positions > kMostShared || __builtin_mul_overflow(row.slots, std::max<int64_t>(positions, 1), &row.slots) ||
           row.slots > kMostShared) {
@@ -344,6 +347,7 @@ class GroupEmitter {
       case ExprKind::index: text = as(type(DType::i64), size(context, expr.index)); break;
       case ExprKind::load: text = load(context, expr, memo); break;
       case ExprKind::stage: text = read(context, expr.target, memo); break;
+      case ExprKind::position: return memo->emplace(id, position(context, expr, memo)).first->second;
       case ExprKind::cast: text = cast(expr, this->expr(context, expr.args[0], memo)); break;
       case ExprKind::position: throw Error(Code::unsupported, "Kernels for groups of work-items raise no faults.");
       default: {
@@ -355,6 +359,19 @@ class GroupEmitter {
     const std::string name = fresh();
     line("const {} {} = {};", type(expr.dtype), name, text);
     memo->emplace(id, name);
+    return name;
+  }
+
+  // The variable that holds a position. Its check is written out, since ep_raise works in the entry alone.
+  std::string position(const Context& context, const Expr& expr, Memo* memo) {
+    const std::string x = this->expr(context, expr.args[0], memo), n = this->expr(context, expr.args[1], memo);
+    const std::string name = fresh();
+    faults_ = true;
+    line("int64_t {0} = {1} < 0 ? {1} + {2} : {1};", name, x, n);
+    line("if ({0} < 0 || {0} >= {1}) {{", name, n);
+    line("  ep_raise({}, {}, {}, {});", EP_FAULT_INDEX_OUT_OF_RANGE, expr.target, x, n);
+    line("  {} = 0;", name);
+    line("}}");
     return name;
   }
 
@@ -422,15 +439,16 @@ class GroupEmitter {
     const std::string tree = fmt::format("tree_{}", name_of(stage.dtype));
     if (trees_.insert(computed(stage.dtype)).second) array(tree, stage.dtype, group_[0] * group_[1]);
     const int64_t apart = dim == 0 ? 1 : group_[0];
+    const std::string own = group_[1] > 1 ? fmt::format("w0 + w1 * {}", group_[0]) : "w0";
     line("{}", words_.barrier);
-    line("{}[w] = a{};", tree, id);
+    line("{}[{}] = a{};", tree, own, id);
     line("{}", words_.barrier);
-    line("for (int half = {}; half > 0; half /= 2) {{", width / 2);
-    line("  if (w{} < half) {}[w] = {};", dim, tree,
-         combine(stage, fmt::format("{}[w]", tree), fmt::format("{}[w + half * {}]", tree, apart)));
-    line("  {}", words_.barrier);
-    line("}}");
-    line("a{} = {}[w - w{} * {}];", id, tree, dim, apart);
+    for (int64_t half = width / 2; half > 0; half /= 2) {
+      line("if (w{} < {}) {}[{}] = {};", dim, half, tree, own,
+           combine(stage, fmt::format("{}[{}]", tree, own), fmt::format("{}[{} + {}]", tree, own, half * apart)));
+      line("{}", words_.barrier);
+    }
+    line("a{} = {}[{} - w{} * {}];", id, tree, own, dim, apart);
   }
 
   // --- Loops
@@ -468,6 +486,10 @@ class GroupEmitter {
     }
   }
 
+  static std::string plus_work_item(const std::string& lo, const Node& node) {
+    return node.width == 1 ? lo : fmt::format("{} + w{}", lo, node.dim);
+  }
+
   void loop(const Context& context, const Node& node, size_t depth) {
     const Part part = context.parts[node.axis];
     const std::string at = fmt::format("i{}", next_++);
@@ -479,13 +501,13 @@ class GroupEmitter {
       const std::string own = fmt::format("own{}", next_++);
       line("{{");
       ++indent_;
-      line("const int64_t {} = {} + w{};", own, part.lo, node.dim);
+      line("const int64_t {} = {};", own, plus_work_item(part.lo, node));
       line("const bool has_{} = {} < {};", own, own, part.hi);
       line("const int64_t {} = has_{} ? {} : {};", at, own, own, part.lo);
       inside.slot[node.axis] = own;
       inside.guards.push_back("has_" + own);
     } else if (node.kind == LoopKind::work_items) {
-      line("for (int64_t {0} = {1} + w{2}; {0} < {3}; {0} += {4}) {{", at, part.lo, node.dim, part.hi, node.width);
+      line("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", at, plus_work_item(part.lo, node), part.hi, node.width);
       ++indent_;
     } else {
       line("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", at, part.lo, part.hi, node.step);
@@ -507,18 +529,28 @@ class GroupEmitter {
     }
     for (size_t i = 0; i < kernel_.parameters.size(); ++i) line("const int64_t p{0} = {1}p{0};", i, words_.parameters);
     for (int dim = 0; dim < 2; ++dim) {
-      line("const int w{} = {};", dim, as("int", along(words_.work_item, dim)));
+      if (group_[static_cast<size_t>(dim)] > 1)
+        line("const int w{} = {};", dim, as("int", along(words_.work_item, dim)));
     }
-    line("const int w = w0 + w1 * {};", group_[0]);
     const Node& items = kernel_.body.front();
     Context context;
     context.at.resize(kernel_.axes.size());
     context.slot.resize(kernel_.axes.size());
     for (const Axis& axis : kernel_.axes) context.parts.push_back({"0", size(context, axis.extent)});
     const std::string extent = context.parts[items.axis].hi;
-    line("const int64_t first = ({} + {} * {}) * {};", as("int64_t", along(words_.group, 0)),
-         as("int64_t", along(words_.group, 1)), as("int64_t", along(words_.groups, 0)), items.step);
-    line("if (first >= {}) return;", extent);
+    const std::string number =
+        fmt::format("({} + {} * {}) * {}", as("int64_t", along(words_.group, 0)), as("int64_t", along(words_.group, 1)),
+                    as("int64_t", along(words_.groups, 0)), items.step);
+    if (places_.runs_together(items, 0)) {
+      // A group beyond the items computes the first one again and stores nothing: compilers of OpenCL C take no barrier
+      // behind a return.
+      line("const bool is_item = {} < {};", number, extent);
+      line("const int64_t first = is_item ? {} : {};", number, as("int64_t", "0"));
+      context.guards.emplace_back("is_item");
+    } else {
+      line("const int64_t first = {};", number);
+      line("if (first >= {}) return;", extent);
+    }
     context.at[items.axis] = context.slot[items.axis] = "first";
     context.parts[items.axis] = {"first", "first + 1"};
     if (items.step != 1) {
@@ -539,6 +571,7 @@ class GroupEmitter {
   int64_t shared_ = 0;
   std::set<DType> numbers_, memory_, trees_, casts_from_;
   bool narrow_ = false;
+  bool faults_ = false;
   std::set<std::pair<DType, DType>> casts_;
   std::map<std::string, std::string> functions_;
   std::string arrays_;

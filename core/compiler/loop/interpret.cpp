@@ -129,7 +129,7 @@ class Interpreter {
       }
       const std::vector<Id> reductions = places_.starting(node, depth);
       for (const Id id : reductions) {
-        if (kernel_.stages[id].storage != Storage::row) held(id).numbers.clear();
+        if (kernel_.stages[id].storage != Storage::row) begin(id);
       }
       const auto range = ranges_[node.axis];
       const bool dealt = node.kind == LoopKind::work_items;
@@ -202,7 +202,7 @@ class Interpreter {
       return;
     }
     each_work_item([&] {
-      for (const Id id : places_.starting(loop, depth)) held(id).numbers.clear();
+      for (const Id id : places_.starting(loop, depth)) begin(id);
     });
     const auto range = ranges_[loop.axis];
     for (int64_t i = range.first; i < range.second; i += loop.step) {
@@ -237,6 +237,15 @@ class Interpreter {
       }
     }
     at_ = {0, 0};
+  }
+
+  // A sum in registers begins anew; what shared storage holds of other points stays.
+  void begin(Id id) {
+    if (kernel_.stages[id].storage == Storage::shared) {
+      held(id).numbers.erase(point(id));
+    } else {
+      held(id).numbers.clear();
+    }
   }
 
   // What the work-item that runs holds by itself.
@@ -429,7 +438,9 @@ class Interpreter {
     const bool shared = stage.storage == Storage::shared;
     const bool is_sum = stage.kind == StageKind::reduce && !shared;
     auto found = held(id).numbers.find(at);
-    bool is_there = is_sum || found != held(id).numbers.end();
+    // What the others hold of a shared sum is their part of it.
+    const bool is_part = shared && stage.kind == StageKind::reduce && !is_first(id);
+    bool is_there = is_sum || (!is_part && found != held(id).numbers.end());
     if (!is_there && shared) {
       found = shared_[id].numbers.find(at);
       is_there = found != shared_[id].numbers.end();

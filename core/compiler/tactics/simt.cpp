@@ -28,15 +28,16 @@ class GroupTactic : public Tactic {
     choose_items();
     choose_widths();
     set_loops();
+    if (keep_rows()) set_loops();
     while (place_values()) set_loops();
     add_barriers();
     return verify(kernel_);
   }
 
  private:
-  bool reduces() const {
+  bool is_reduced(Id axis) const {
     return std::any_of(kernel_.stages.begin(), kernel_.stages.end(),
-                       [](const Stage& stage) { return stage.kind == StageKind::reduce; });
+                       [&](const Stage& stage) { return contains(stage.reduce_axes, axis); });
   }
 
   void choose_items() {
@@ -51,6 +52,7 @@ class GroupTactic : public Tactic {
     if (items_ != vector_ && contains(shared, vector_) && at_most(items_) < 16 && at_most(vector_) > kWorkItems) {
       items_ = vector_;
     }
+    in_columns_ = !is_reduced(vector_);
   }
 
   // No more work-items along an axis than it has positions; more would add up nothing, and change no sum.
@@ -74,7 +76,6 @@ class GroupTactic : public Tactic {
     } else {
       widths_[0] = width_over(vector_, work_items);
       second_ = items_;
-      step_ = work_items / widths_[0];
     }
     widths_[1] = width_over(second_, work_items / widths_[0]);
     if (second_ == items_) step_ = widths_[1];
@@ -86,8 +87,7 @@ class GroupTactic : public Tactic {
     bool found_reduced = false;
     for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
       if (axis == vector_ || !is_used(axis)) continue;
-      const bool reduced = std::any_of(kernel_.stages.begin(), kernel_.stages.end(),
-                                       [&](const Stage& stage) { return contains(stage.reduce_axes, axis); });
+      const bool reduced = is_reduced(axis);
       const bool longer = found == kNone || at_most(axis) > at_most(found);
       if (found == kNone || (reduced && !found_reduced) || (reduced == found_reduced && longer)) {
         found = axis;
@@ -97,15 +97,20 @@ class GroupTactic : public Tactic {
     return found;
   }
 
-  // The items first, where a group has several; then other axes, spatial ones before reduced ones, and last those that
-  // are dealt to work-items.
+  // The items first, where a group has several; then columns, where rows are added up; then other axes, and those that
+  // are dealt to work-items last. Spatial axes are around reduced ones, so that a sum is one number.
   Id next_axis(Id stage, const std::set<Id>& done) const override {
     const std::vector<Id> axes = left(stage, done);
     if (contains(axes, items_)) return items_;
+    if (in_columns_ && contains(axes, vector_)) return vector_;
+    const bool spatial = contains(kernel_.stages[stage].axes, axes.front());
+    Id found = kNone;
     for (const Id axis : axes) {
+      if (contains(kernel_.stages[stage].axes, axis) != spatial) continue;
       if (axis != vector_ && axis != second_) return axis;
+      if (found == kNone || axis == second_) found = axis;
     }
-    return second_ != kNone && contains(axes, second_) ? second_ : vector_;
+    return found;
   }
 
   Node loop_over(Id axis, const std::vector<Id>&) const override {
@@ -134,14 +139,74 @@ class GroupTactic : public Tactic {
     }
   }
 
-  // Inlines a shared value that is cheap, or for which the shared memory is too short. Whether it did.
+  // A row of an input that several loops read becomes a value, so that memory is read once. Whether there was one.
+  bool keep_rows() {
+    const Places places(kernel_);
+    std::map<Id, std::set<const Node*>> loops;  // by load: those that read it
+    for (const Id stage : stages_to_run()) {
+      const Place& place = *places.of(stage).front();
+      std::set<Id> seen;
+      each_load(kernel_.stages[stage].value, &seen, [&](const Expr& expr) {
+        if (is_row(expr)) loops[first_like(expr)].insert(place.loops.back());
+      });
+    }
+    bool found = false;
+    for (const auto& [load, readers] : loops) {
+      if (readers.size() < 2) continue;
+      keep_row(load);
+      found = true;
+    }
+    return found;
+  }
+  // A load of its own element for each position along the lanes and the items.
+  bool is_row(const Expr& expr) const {
+    if (expr.kind != ExprKind::load || expr.args[0] != kNone || items_ == vector_) return false;
+    const std::set<uint32_t> symbols = symbols_of(kernel_.arena, expr.index);
+    return symbols.contains(kernel_.at(items_).index()) && symbols.contains(kernel_.at(vector_).index());
+  }
+  bool is_like(const Expr& a, const Expr& b) const {
+    return a.kind == ExprKind::load && a.target == b.target && a.args[0] == b.args[0] && identical(a.index, b.index);
+  }
+  Id first_like(const Expr& expr) const {
+    const auto found =
+        std::find_if(kernel_.exprs.begin(), kernel_.exprs.end(), [&](const Expr& each) { return is_like(each, expr); });
+    return static_cast<Id>(found - kernel_.exprs.begin());
+  }
+  // The value is the first stage; its name is that of no other thing.
+  void keep_row(Id load) {
+    const Expr row = kernel_.exprs[load];
+    for (Expr& expr : kernel_.exprs) {
+      if (expr.kind == ExprKind::stage) ++expr.target;
+      if (is_like(expr, row)) expr = Expr{.kind = ExprKind::stage, .dtype = row.dtype, .target = 0};
+    }
+    for (Id& kept : kept_) ++kept;
+    kept_.push_back(0);
+    kernel_.exprs.push_back(row);
+    Stage stage;
+    stage.name = fmt::format("row_of_{}_{}", row.target, kept_.size());
+    stage.dtype = row.dtype;
+    const std::set<uint32_t> symbols = symbols_of(kernel_.arena, row.index);
+    for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
+      if (symbols.contains(kernel_.at(axis).index())) stage.axes.push_back(axis);
+    }
+    stage.value = static_cast<Id>(kernel_.exprs.size() - 1);
+    kernel_.stages.insert(kernel_.stages.begin(), std::move(stage));
+  }
+
+  // Inlines a shared value that is cheap, or for which the shared memory is too short beside reductions; rows of inputs
+  // come last. Whether it did.
   bool place_values() {
+    std::vector<Id> order = stages_to_run();
+    const auto rank = [&](Id id) {
+      return kernel_.stages[id].kind == StageKind::reduce ? 0 : contains(kept_, id) ? 2 : 1;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](Id a, Id b) { return rank(a) < rank(b); });
     int64_t bytes = 0;
-    for (size_t id = 0; id < kernel_.stages.size(); ++id) {
+    for (const Id id : order) {
       Stage& stage = kernel_.stages[id];
       if (stage.storage != Storage::shared) continue;
       std::set<Id> seen;
-      const bool cheap = stage.kind == StageKind::value && cost(stage.value, &seen) <= kCheap;
+      const bool cheap = stage.kind == StageKind::value && !contains(kept_, id) && cost(stage.value, &seen) <= kCheap;
       const int64_t more = shared_bytes(stage);
       if (!cheap && bytes + more <= limits_.shared_bytes) {
         bytes += more;
@@ -160,7 +225,7 @@ class GroupTactic : public Tactic {
   }
 
   int64_t shared_bytes(const Stage& stage) const {
-    int64_t bytes = 8;
+    int64_t bytes = dtype_size(stage.dtype) == 8 ? 8 : 4;
     for (const Id axis : stage.axes) {
       const int64_t positions = axis == items_ ? step_ : at_most(axis);
       if (positions > limits_.shared_bytes || __builtin_mul_overflow(bytes, std::max<int64_t>(positions, 1), &bytes)) {
@@ -170,37 +235,73 @@ class GroupTactic : public Tactic {
     return bytes;
   }
 
-  // In front of each read that the verifier would refuse without one.
   void add_barriers() {
-    Status status = verify(kernel_);
-    for (size_t tries = 0; !status.ok() && tries < kernel_.stages.size(); ++tries) {
-      if (!add_barrier(&kernel_.body.front().body)) return;
-      status = verify(kernel_);
+    while (add_barrier()) {
     }
   }
-  // Behind the first loop that writes into shared storage and has none behind it.
-  bool add_barrier(std::vector<Node>* nodes) const {
-    for (size_t i = 0; i + 1 < nodes->size(); ++i) {
-      if (!writes_shared((*nodes)[i]) || (*nodes)[i + 1].is_barrier) continue;
-      Node barrier;
-      barrier.is_barrier = true;
-      nodes->insert(nodes->begin() + static_cast<ptrdiff_t>(i) + 1, std::move(barrier));
-      return true;
-    }
-    for (Node& node : *nodes) {
-      if (node.is_loop() && node.axis == items_ && add_barrier(&node.body)) return true;
+  // In front of the first loop that reads what other work-items wrote, and has none between. Whether it did.
+  bool add_barrier() {
+    const Places places(kernel_);
+    for (const Id reader : stages_to_run()) {
+      const Place& place = *places.of(reader).front();
+      for (const Id source : places.reads(reader)) {
+        if (kernel_.stages[source].storage != Storage::shared) continue;
+        const Place& written = *places.of(source).front();
+        if (same_work_items(written, place)) continue;
+        size_t shared = 0;
+        while (shared < std::min(written.loops.size(), place.loops.size()) &&
+               written.loops[shared] == place.loops[shared]) {
+          ++shared;
+        }
+        if (put_barrier(&kernel_.body, written, place, shared)) return true;
+      }
     }
     return false;
   }
-  bool writes_shared(const Node& node) const {
-    if (node.is_barrier) return false;
-    if (!node.is_loop()) return kernel_.stages[node.stage].storage == Storage::shared;
-    return std::any_of(node.body.begin(), node.body.end(), [&](const Node& each) { return writes_shared(each); });
+  bool same_work_items(const Place& written, const Place& place) const {
+    const std::array<Id, 2> writers = dealt(written.loops, written.result);
+    const std::array<Id, 2> readers = dealt(place.loops, place.loops.size());
+    for (size_t dim = 0; dim < 2; ++dim) {
+      if (widths_[dim] > 1 && (writers[dim] == kNone || writers[dim] != readers[dim])) return false;
+    }
+    return true;
+  }
+  // The axes of the loops of work-items, by dim.
+  static std::array<Id, 2> dealt(const std::vector<const Node*>& loops, size_t count) {
+    std::array<Id, 2> axes{kNone, kNone};
+    for (size_t i = 0; i < count; ++i) {
+      if (loops[i]->kind == LoopKind::work_items) axes[static_cast<size_t>(loops[i]->dim)] = loops[i]->axis;
+    }
+    return axes;
+  }
+  static bool put_barrier(std::vector<Node>* nodes, const Place& written, const Place& place, size_t shared) {
+    for (size_t depth = 0; depth < shared; ++depth) {
+      const auto loop =
+          std::find_if(nodes->begin(), nodes->end(), [&](const Node& node) { return &node == place.loops[depth]; });
+      nodes = &loop->body;
+    }
+    const auto holds = [&](const Node& node, const Place& each) {
+      return shared < each.loops.size() ? &node == each.loops[shared] : !node.is_barrier && node.stage == each.stage;
+    };
+    bool between = false;
+    for (size_t i = 0; i < nodes->size(); ++i) {
+      const Node& node = (*nodes)[i];
+      if (between && node.is_barrier) return false;
+      if (holds(node, written)) between = true;
+      if (!holds(node, place)) continue;
+      Node barrier;
+      barrier.is_barrier = true;
+      nodes->insert(nodes->begin() + static_cast<ptrdiff_t>(i), std::move(barrier));
+      return true;
+    }
+    return false;
   }
 
   GroupLimits limits_;
   Id items_ = kNone;
   Id second_ = kNone;  // the axis along dim 1
+  bool in_columns_ = false;
+  std::vector<Id> kept_;  // values that are rows of inputs
   int64_t step_ = 1;
   std::array<int64_t, 2> widths_{1, 1};
 };

@@ -36,7 +36,7 @@ class Tactic {
   std::vector<Id> shared_axes() const;
   // The greatest number that is known to be no less than the extent.
   int64_t at_most(Id axis) const { return kernel_.arena.range(kernel_.axes[axis].extent).hi; }
-  // How indices grow along the axis: visit(stage, index, bytes of an element, twice for stores).
+  // Calls visit(stage, index, bytes of an element) for each load and store; stores count twice.
   template <class Visit>
   void each_access(const Visit& visit) const {
     for (const Stage& stage : kernel_.stages) {
@@ -45,6 +45,15 @@ class Tactic {
                 [&](const Expr& expr) { visit(stage, expr.index, dtype_size(kernel_.buffers[expr.target].dtype)); });
       if (stage.kind == StageKind::store) visit(stage, stage.index, 2 * dtype_size(stage.dtype));
     }
+  }
+
+  // Calls visit(load) for each load below an expression, but for those of stages that it reads.
+  template <class Visit>
+  void each_load(Id id, std::set<Id>* seen, const Visit& visit) const {
+    if (!seen->insert(id).second) return;
+    const Expr& expr = kernel_.exprs[id];
+    for (size_t i = 0; i < arg_count(expr); ++i) each_load(expr.args[i], seen, visit);
+    if (expr.kind == ExprKind::load) visit(expr);
   }
 
   // The stages that are not inlined.
@@ -62,13 +71,6 @@ class Tactic {
   Id vector_ = kNone;
 
  private:
-  template <class Visit>
-  void each_load(Id id, std::set<Id>* seen, const Visit& visit) const {
-    if (!seen->insert(id).second) return;
-    const Expr& expr = kernel_.exprs[id];
-    for (size_t i = 0; i < arg_count(expr); ++i) each_load(expr.args[i], seen, visit);
-    if (expr.kind == ExprKind::load) visit(expr);
-  }
   bool merges(Id outer, Id inner);
   int64_t bytes_along(Id axis) const;
   bool reads_any(const Places& places, Id stage, const std::vector<Id>& others) const;

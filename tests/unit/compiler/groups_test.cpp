@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/compiler/emit/emit.h"
+#include "core/compiler/emit/choose.h"
 #include "core/compiler/loop/interpret.h"
 #include "core/compiler/loop/places.h"
 #include "core/compiler/tactics/tactics.h"
@@ -94,6 +94,41 @@ TEST(GroupTexts, NeedTheFeaturesOfTheirTypes) {
             "A number of f64 needs EP_DIALECT_FEATURE_F64, which the device does not have in this dialect.");
   EXPECT_EQ(emit_groups(kernel, EP_DIALECT_GLSL, all).status().code(), Code::unsupported);
   EXPECT_EQ(emit_groups(kernel, EP_DIALECT_C, all).status().code(), Code::unsupported);
+}
+
+TEST(GroupTexts, StayWithinTheLimitsOfTheDevice) {
+  const Kernel plain = parsed(
+      "kernel norm\nsize n in [0, 65536]\naxis i n\naxis r 768\nin x f32 768*n\nout y f32 768*n\n"
+      "s = sum f32 at i over r: x[768*i + r]\nu = store y[768*i + r] at i r: div(x[768*i + r], s)\n");
+  ep_dialect_info dialect{};
+  dialect.dialect = EP_DIALECT_OPENCL_C;
+  dialect.features = EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_BARRIERS;
+  dialect.group_items = 64;
+  for (size_t dim = 0; dim < 3; ++dim) {
+    dialect.group_dims[dim] = 64;
+    dialect.groups[dim] = 1000;
+  }
+  dialect.greatest_buffers = 16;
+  dialect.shared_bytes = 4096;
+  dialect.parameter_bytes = 1024;
+  const auto printed = [&] {
+    Kernel kernel = plain;
+    return print_for(&kernel, dialect);
+  };
+  ASSERT_TRUE(printed().ok()) << printed().status().message();
+  EXPECT_EQ(printed().value().group[0], 64U);
+  EXPECT_EQ(value_or_throw(groups_for(1000, dialect)), (std::array<uint64_t, 3>{1000, 1, 1}));
+  EXPECT_EQ(value_or_throw(groups_for(1001, dialect)), (std::array<uint64_t, 3>{501, 2, 1}));
+  EXPECT_EQ(groups_for(1000001, dialect).status().message(),
+            "A launch has 1000001 groups, and the device takes 1000 times 1000.");
+  dialect.greatest_buffers = 1;
+  EXPECT_EQ(printed().status().message(), "Kernel norm needs 2 buffers, and the device has 1.");
+  dialect.greatest_buffers = 16;
+  dialect.parameter_bytes = 4;
+  EXPECT_EQ(printed().status().message(), "Kernel norm needs 8 bytes of parameters, and the device has 4.");
+  dialect.parameter_bytes = 1024;
+  dialect.shared_bytes = 128;
+  EXPECT_EQ(printed().status().message(), "Kernel norm needs 256 bytes of shared memory, and the device has 128.");
 }
 
 TEST(GroupTexts, EveryCompilerIsThere) {

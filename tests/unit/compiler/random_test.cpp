@@ -184,6 +184,7 @@ int random_steps(const Kernel& plain, Kernel* kernel, std::mt19937& random) {
 // --gtest_random_seed=N draws other kernels.
 TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
   int steps = 0;
+  int scheduled = 0;
   const auto first = static_cast<uint32_t>(testing::UnitTest::GetInstance()->random_seed()) * 1000;
   for (uint32_t seed = first; seed < first + 60; ++seed) {
     const RandomKernel made(seed);
@@ -197,9 +198,13 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
     expect_interprets(plain, kernel, {{0}, {1}, {5}});
     Kernel in_groups = plain;
     const Status grouped = schedule_for_groups(&in_groups);
-    ASSERT_TRUE(grouped.ok()) << grouped.message() << "\n" << to_string(plain);
-    expect_interprets(plain, in_groups, {{0}, {1}, {5}});
-    EXPECT_EQ(to_string(parsed(to_string(in_groups))), to_string(in_groups));
+    const bool too_long = grouped.code() == Code::unsupported;  // reductions that need more shared memory than there is
+    ASSERT_TRUE(grouped.ok() || too_long) << grouped.message() << "\n" << to_string(plain);
+    scheduled += grouped.ok() ? 1 : 0;
+    if (grouped.ok()) {
+      expect_interprets(plain, in_groups, {{0}, {1}, {5}});
+      EXPECT_EQ(to_string(parsed(to_string(in_groups))), to_string(in_groups));
+    }
     Kernel by_hand = plain;
     std::mt19937 random(seed);
     const Id one = add_unit_axis(&by_hand);
@@ -209,11 +214,12 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
     if (seed % 30 == 0) {
       expect_compiles(kernel, {{0}, {1}, {17}}, 64, 1e-5);
       if (emit_c(by_hand).ok()) expect_compiles(by_hand, {{17}}, 64, 1e-5);
-      expect_dialects(in_groups, {{0}, {1}, {17}}, 64, 1e-5);
+      if (grouped.ok()) expect_dialects(in_groups, {{0}, {1}, {17}}, 64, 1e-5);
     }
     if (HasFatalFailure()) FAIL() << "seed " << seed << "\n" << to_string(kernel);
   }
   EXPECT_GT(steps, 60);
+  EXPECT_GT(scheduled, 45);  // of 60
 }
 
 }  // namespace

@@ -51,6 +51,10 @@ TEST(CpuTactics, RmsNormReadsRows) {
                        "u = store y[100*i + r] at i r: mul(v, w[r])\n",
                        {{0}, {1}, {3}}, 8),
       "loops\n  items i\n    vector r unroll 4\n      s\n    t\n    vector r unroll 4\n      v\n      u\n");
+  EXPECT_EQ(
+      last_groups,
+      "loops\n  items i step 2\n    work_items i width 2 dim 1\n      work_items r width 128\n        row_of_0_1\n"
+      "        s\n      t\n      work_items r width 128\n        v\n        u\n");
 }
 
 TEST(CpuTactics, SoftmaxKeepsExponentialsInARow) {
@@ -72,6 +76,7 @@ TEST(CpuTactics, ElementwiseIsFlat) {
                              "u = store y[50*i + j] at i j: add(gelu(x[50*i + j]), z[50*i + j])\n",
                              {{0}, {1}, {3}, {200}}, 8, 1e-6),
             "loops\n  items i_j step 4096\n    vector i_j unroll 2\n      u\n");
+  EXPECT_EQ(last_groups, "loops\n  items i_j step 1024\n    work_items i_j width 256\n      u\n");
 }
 
 TEST(CpuTactics, ABiasKeepsItsAxis) {
@@ -92,6 +97,10 @@ TEST(CpuTactics, ColumnsAreSummedInBlocks) {
                        "u = store z[j] at j: m\n",
                        {{0}, {1}, {9}}, 64, 1e-5),
       "loops\n  items j step 128\n    vector j unroll 8\n      serial r\n        s\n        m\n      t\n      u\n");
+  EXPECT_EQ(
+      last_groups,
+      "loops\n  items j step 32\n    work_items j width 32\n      work_items r width 8 dim 1\n        s\n        m\n"
+      "      t\n      u\n");
 }
 
 TEST(CpuTactics, ColumnSoftmax) {
