@@ -349,7 +349,6 @@ class GroupEmitter {
       case ExprKind::stage: text = read(context, expr.target, memo); break;
       case ExprKind::position: return memo->emplace(id, position(context, expr, memo)).first->second;
       case ExprKind::cast: text = cast(expr, this->expr(context, expr.args[0], memo)); break;
-      case ExprKind::position: throw Error(Code::unsupported, "Kernels for groups of work-items raise no faults.");
       default: {
         std::vector<std::string> args;
         for (size_t i = 0; i < arg_count(expr); ++i) args.push_back(this->expr(context, expr.args[i], memo));
