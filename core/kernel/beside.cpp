@@ -111,6 +111,8 @@ void end_compiling(const DeviceState* device) {
   if (!process::forked()) Beside::all().end(device);
 }
 
-void finish_compiling() { Beside::all().finish(); }
+void finish_compiling() {
+  if (!process::forked()) Beside::all().finish();
+}
 
 }  // namespace tenon
