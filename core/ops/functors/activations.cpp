@@ -98,8 +98,8 @@ Tensor ldexp(const Tensor& input, const Tensor& other) {
 // predecessor and successor in rounding to nearest, 2009, algorithm 2).
 Tensor nextafter(const Tensor& input, const Tensor& other) {
   const DType dtype = promote(floating("nextafter", input).dtype(), floating("nextafter", other).dtype());
-  const Tensor from = tenon::cast(input.detach(), dtype);
-  const Tensor to = tenon::cast(other.detach(), dtype);
+  const Tensor from = tenon::cast(input, dtype);
+  const Tensor to = tenon::cast(other, dtype);
   const Steps steps = steps_of(dtype);
   const double more = steps.unit * (1 + 2 * steps.unit);
   const Tensor way = tenon::where(tenon::gt(to, from), tenon::full_like(from, Scalar(1)), Scalar(-1));
