@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/ops.h"
+#include "benchmarks/models/ones.h"
 #include "primitives/status/error.h"
 #include "sdk/onnx/onnx.h"
 
@@ -22,17 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using tenon::Tensor;
-
-tenon::onnx::Inputs ones(const tenon::onnx::Model& model, const std::vector<int64_t>& open_dims) {
-  tenon::onnx::Inputs inputs;
-  for (const tenon::onnx::ValueInfo& input : model.inputs()) {
-    std::vector<int64_t> dims;
-    size_t open = 0;
-    for (const tenon::onnx::Dim& dim : input.dims) dims.push_back(dim.value >= 0 ? dim.value : open_dims.at(open++));
-    inputs[input.name] = tenon::full(dims, tenon::Scalar(int64_t{1}), input.dtype);
-  }
-  return inputs;
-}
+using tenon::bench::ones;
 
 // A model, loaded one way, and its times.
 struct Side {

@@ -13,26 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/models/ones.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
-#include "core/ops/ops.h"
 #include "primitives/status/error.h"
 #include "sdk/onnx/onnx.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-tenon::onnx::Inputs ones(const tenon::onnx::Model& model, const std::vector<int64_t>& open_dims) {
-  tenon::onnx::Inputs inputs;
-  for (const tenon::onnx::ValueInfo& input : model.inputs()) {
-    std::vector<int64_t> dims;
-    size_t open = 0;
-    for (const tenon::onnx::Dim& dim : input.dims) dims.push_back(dim.value >= 0 ? dim.value : open_dims.at(open++));
-    inputs[input.name] = tenon::full(dims, tenon::Scalar(int64_t{1}), input.dtype);
-  }
-  return inputs;
-}
+using tenon::bench::ones;
 
 double milliseconds(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
