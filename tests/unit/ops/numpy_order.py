@@ -99,6 +99,15 @@ class Order(OpTest):
                 for largest in (True, False):
                     values, positions = sorted_stably(x, 1, largest)
                     self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
+        # Lines of which a sample says too much: few of the first k, at even distances; lines in order; and equal ones.
+        uneven = np.zeros((3, 1000), np.float32)
+        uneven[:, ::8] = np.arange(1, 126, dtype=np.float32)
+        for x in (uneven, -uneven, np.arange(3000, dtype=np.float32).reshape(3, 1000), np.ones((2, 4097), np.float32),
+                  np.repeat(np.int64([[-2**63, 2**63 - 1]]), 700, 1)):
+            for k in (20, 64, 130):
+                for largest in (True, False):
+                    values, positions = sorted_stably(x, 1, largest)
+                    self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
         self.refused("topk: k is 4, but the axis has 3 elements.", "topk", some(2, 3), 4)
 
     def test_middle_elements(self):
