@@ -114,6 +114,20 @@ void add_scatter_cases(std::vector<Case>* cases) {
     special.values[2].fill = Fill::SPECIAL_B;
     cases->push_back(special);
   }
+  // So many updates may go by several threads, each of which picks those of its places.
+  for (int32_t op : {EP_SCATTER_ASSIGN, EP_SCATTER_ADD}) {
+    for (DType index_type : {DType::i64, DType::i32}) {
+      const Shape shape = {"many", {3001}, 0, {20011}};
+      cases->push_back(scatter_case(shape, EP_GATHER_ELEMENTS, op, DType::f32, index_type));
+      Case equal = scatter_case(shape, EP_GATHER_SLICES, op, DType::f32, index_type, "_equal");
+      equal.values[3] = {Fill::INDEX, 2000, 2000};
+      cases->push_back(equal);
+      Case fault = scatter_case(shape, EP_GATHER_ELEMENTS, op, DType::f32, index_type, "_out_of_range");
+      fault.values[3] = {Fill::INDEX, 0, 3001};
+      fault.fault = EP_FAULT_INDEX_OUT_OF_RANGE;
+      cases->push_back(fault);
+    }
+  }
   // So many integers into few places may be added in tables.
   for (DType dtype : {DType::i64, DType::u64}) {
     const Shape shape = {"many_in_few", {37}, 0, {40003}};

@@ -12,6 +12,7 @@
 #include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
+#include "providers/cpu/movement/pick.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/simd/copy_bytes.h"
@@ -31,12 +32,12 @@ T combined(T x, T update) {
   }
 }
 
-// What happens to a place: one(place, update), or row(place, update, n) for n of both side by side. One that
-// keeps_place may work on a copy of a place, a `Place`, until the next update goes elsewhere.
+// What happens to a place: one(place, update), or row(place, update, n) for n of both side by side. Either may work on
+// a copy of a place, a `Place`, until the next update goes elsewhere. Of one that keeps_last only the last one matters.
 template <class U>
 struct Move {
   using Place = U;
-  static constexpr bool keeps_place = false;
+  static constexpr bool keeps_last = true;
 
   void one(char* place, const char* update) const {
     *reinterpret_cast<U*>(place) = *reinterpret_cast<const U*>(update);
@@ -48,7 +49,7 @@ struct Move {
 
 template <int32_t op, class T>
 struct Combine {
-  static constexpr bool keeps_place = true;
+  static constexpr bool keeps_last = false;
   using Place = T;
 
   void one(char* place, const char* update) const {
@@ -66,7 +67,7 @@ struct Combine {
 template <int32_t op, class T>
 struct Convert {
   using Place = T;
-  static constexpr bool keeps_place = true;
+  static constexpr bool keeps_last = false;
   const RowFormat& format;
 
   void one(char* place, const char* update) const { row(place, update, 1); }
@@ -92,12 +93,11 @@ struct Strip {
   int64_t n;
   int64_t length;
   int64_t low, high;
+  SimdLevel simd;
 };
 
-constexpr int64_t longest_span = 256;
-
 // Updates first to last, at most longest_span, one after the other. `dense`: all steps are those of lists. Unless
-// `whole`, those within [low, high) are listed first, so that no branch depends on where one goes.
+// `whole`, those within [low, high) are picked first, so that no branch depends on where one goes.
 template <class Index, class Apply, bool dense, bool whole>
 void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad, const Apply& apply) {
   constexpr int64_t size = sizeof(typename Apply::Place);
@@ -126,33 +126,41 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
     }
     return;
   }
-  const auto width = static_cast<uint64_t>(strip.high - strip.low);
-  int64_t mine[longest_span];
-  int64_t count = 0;
+  Picked mine;
+  if (index_step == 1) {
+    pick<Index>(strip.simd)(indices + first, last - first, strip.length, strip.low, strip.high, &mine);
+    for (int64_t k = 0; k < mine.count && !mine.is_outside; ++k) update(first + mine.numbers[k], mine.positions[k]);
+    if (!mine.is_outside) return;
+  }
   for (int64_t i = first; i < last; ++i) {
     const int64_t position = position_of(i);
-    mine[count] = i;
-    const bool fits = !is_outside(i, position) && static_cast<uint64_t>(position - strip.low) < width;
-    count += static_cast<int64_t>(fits);
+    if (!is_outside(i, position) && position >= strip.low && position < strip.high) update(i, position);
   }
-  for (int64_t k = 0; k < count; ++k) update(mine[k], position_of(mine[k]));
 }
 
-// A span of updates to one place, as a look at its ends suggests. Returns how many there were.
-template <class Index, class Apply>
-int64_t scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply& apply) {
+// Whether a span of updates goes to one place; a look at its ends says it mostly.
+template <class Index>
+bool has_one_place(const Strip& strip, int64_t first, int64_t last) {
   const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
-  const int64_t position = indices[first * strip.index_step];
-  if (strip.line_step != 0 || position != indices[(last - 1) * strip.index_step]) return 0;
-  if (position < strip.low || position >= strip.high) return 0;
+  const Index index = indices[first * strip.index_step];
+  if (strip.line_step != 0 || index != indices[(last - 1) * strip.index_step]) return false;
+  if (index < 0 || index >= strip.length) return false;
+  Index differences = 0;
+  for (int64_t i = first; i < last; ++i) differences |= indices[i * strip.index_step] ^ index;
+  return differences == 0;
+}
+
+// Updates first to last, to one place.
+template <class Index, class Apply>
+void scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply& apply) {
+  const int64_t position = reinterpret_cast<const Index*>(strip.indices)[first * strip.index_step];
+  if (position < strip.low || position >= strip.high) return;
   auto* const place = reinterpret_cast<typename Apply::Place*>(strip.places + position * strip.place_step);
   typename Apply::Place value = *place;
-  int64_t i = first;
-  for (; i < last && indices[i * strip.index_step] == position; ++i) {
+  for (int64_t i = Apply::keeps_last ? last - 1 : first; i < last; ++i) {
     apply.one(reinterpret_cast<char*>(&value), strip.updates + i * strip.update_step);
   }
   *place = value;
-  return i - first;
 }
 
 // Equal positions one after the other do not wait for each other's stores.
@@ -167,8 +175,11 @@ void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
                            : scatter_span<Index, Apply, true, false>;
   for (int64_t first = 0; first < strip.n;) {
     const int64_t last = std::min(first + longest_span, strip.n);
-    const int64_t done = Apply::keeps_place ? scatter_equals<Index>(strip, first, last, apply) : 0;
-    if (first + done < last) run(strip, first + done, last, bad, apply);
+    if (has_one_place<Index>(strip, first, last)) {
+      scatter_equals<Index>(strip, first, last, apply);
+    } else {
+      run(strip, first, last, bad, apply);
+    }
     first = last;
   }
 }
@@ -308,7 +319,9 @@ class ScatterPrimitive final : public ep_primitive {
     const bool by_lane = lanes >= 64;
     const bool rows = inner > 1 && moves_rows(walk);
     const int64_t width = rows ? std::clamp<int64_t>(lanes / (2 * device->threads), 16, 256) : 1;
-    const int64_t pieces = by_lane ? (lanes + width - 1) / width : device->threads < 4 ? 1 : device->threads;
+    const bool picks = inner == 1 && walk.along_updates.rank == 1 && walk.along_indices.strides[0] == 1;
+    const int64_t ranges = picks || device->threads >= 4 ? device->threads : 1;
+    const int64_t pieces = by_lane ? (lanes + width - 1) / width : ranges;
     const int64_t quarters = rows ? 2 : 16;  // of a nanosecond, of one element
     parallel(device->threads, lanes * along * quarters / 4, [&](int32_t part, int32_t parts) {
       const int64_t first = pieces * part / parts;
@@ -390,6 +403,7 @@ class ScatterPrimitive final : public ep_primitive {
     strip.length = walk.length;
     strip.low = range.low;
     strip.high = range.high;
+    strip.simd = device->simd;
     if (lists && range.end - range.begin == 1 && walk.inner_updates.count() == 1) {
       strip.indices = indices + first_index * index_size;
       strip.index_step = walk.along_indices.strides[0];
