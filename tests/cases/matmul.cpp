@@ -241,6 +241,16 @@ void add_matmul_epilogues(std::vector<Case>* cases) {
     packed.values.push_back({});
     cases->push_back(packed);
   }
+  for (bool transposed : {false, true}) {
+    const Shape row = {transposed ? "row_transposed" : "row", {}, {}, {}, 1, 1100, 131, false, transposed, Bias::ROW};
+    Case packed = matmul_case(row, DType::bf16, DType::bf16, "_constant_weight");
+    packed.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+    cases->push_back(packed);
+    if (transposed) continue;
+    packed.name += "_padded";
+    packed.desc.operands[2].strides[0] = 1111;
+    cases->push_back(packed);
+  }
 }
 
 }  // namespace
