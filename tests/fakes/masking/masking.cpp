@@ -307,6 +307,7 @@ int32_t kind_named(const std::string& name) {
 void configure(const ep_host* host) {
   Masks& all = masks();
   if (all.query == nullptr && all.path.empty()) all.path = setting(host, "path");
+  if (setting(host, "unmapped") == "yes") masking_control().unmapped = true;
   const std::string refuse = setting(host, "refuse");
   for (size_t begin = 0; begin < refuse.size();) {
     const size_t end = std::min(refuse.find(',', begin), refuse.size());
