@@ -8,12 +8,14 @@
 
 #include "core/device/process.h"
 #include "core/interpreter/call_key.h"
+#include "core/interpreter/host_loops.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/launch.h"
 #include "core/interpreter/layout_class.h"
 #include "core/interpreter/prepared_index.h"
 #include "core/interpreter/tables.h"
 #include "core/ops/attributes.h"
+#include "core/ops/composite.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
@@ -147,6 +149,13 @@ void run_in(const OpCall& call, DeviceState* device) {
 
 void run(const OpCall& call);
 
+// Runs a composite by its loop over host memory, or else by the ops that it is written in.
+void run_composite(const OpCall& call) {
+  const HostLoop loop = host_loop(*call.op);
+  if (loop != nullptr && loop(call)) return;
+  composite::called(call.op->named, [&] { compose(call, eager_interpreter()); });
+}
+
 // Runs an element-wise call whose tensors are on several devices, if all on other devices than the first of some rank
 // are numbers, tensors of rank 0 on the host: these are moved. Else throws `why_not`.
 [[gnu::cold]] void run_with_moved_numbers(const OpCall& call, const Status& why_not) {
@@ -180,7 +189,7 @@ void run(const OpCall& call) {
                             call.op->name),
                 "Fork before the first use of Tenon, or start the program anew with exec.");
   }
-  if (call.op->form == OpForm::composite) return compose(call, eager_interpreter());
+  if (call.op->form == OpForm::composite) return run_composite(call);
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
   if (call.op->form == OpForm::builtin) return run_builtin(call);
@@ -205,6 +214,7 @@ class EagerInterpreter final : public Interpreter {
     run(call);
   }
   std::string name() const override { return "the eager interpreter"; }
+  bool keeps(const OpInfo& op) const override { return host_loop(op) != nullptr; }
   bool host_value_known(const Tensor&) override { return true; }
 };
 
