@@ -1,0 +1,69 @@
+// How the sums of a tile become results: in loops, or sixteen at a time.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ep_api/ep_api.h"
+#include "providers/cpu/quantised/dot_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#if !defined(__clang__)  // gcc 12 sees the undefined vectors of its own intrinsics (gcc.gnu.org/PR105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+#endif
+
+namespace tenon::provider::cpu {
+
+inline void store_plain(const DotResults& to, int32_t row, int32_t column, int32_t sum) {
+  sum += to.added[column];
+  const int64_t at = row * to.dst_row + column;
+  if (to.result == DotResult::i32) return std::memcpy(to.dst + at * 4, &sum, 4), void();
+  const float real = std::fma(static_cast<float>(sum), to.factor[column], to.bias[column]);
+  if (to.result == DotResult::f32) return std::memcpy(to.dst + at * 4, &real, 4), void();
+  const bool is_signed = to.result == DotResult::i8;
+  const float low = static_cast<float>((is_signed ? -128 : 0) - to.zero_point);
+  const float rounded = std::isnan(real) ? 0.0f : std::nearbyint(std::clamp(real, low, low + 255));
+  to.dst[at] = static_cast<char>(static_cast<int32_t>(rounded) + to.zero_point);
+}
+
+#if defined(__x86_64__)
+#define TENON_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define TENON_VNNI_INLINE TENON_VNNI __attribute__((always_inline)) inline
+// Sums stay in registers only if loops over rows are unrolled before gcc looks for scalars. Unrolled code with a
+// sanitizer's checks compiles for a minute.
+#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
+#define TENON_UNROLL
+#elif defined(__clang__)
+#define TENON_UNROLL _Pragma("unroll")
+#else
+#define TENON_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+TENON_VNNI_INLINE void store_vector(const DotResults& to, int32_t row, int32_t column, __m512i sum) {
+  const int32_t left = to.columns - column;
+  if (left <= 0) return;
+  const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
+  const int64_t at = row * to.dst_row + column;
+  sum = _mm512_add_epi32(sum, _mm512_loadu_si512(to.added + column));
+  if (to.result == DotResult::i32) return _mm512_mask_storeu_epi32(to.dst + at * 4, mask, sum);
+  const __m512 real =
+      _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(to.factor + column), _mm512_loadu_ps(to.bias + column));
+  if (to.result == DotResult::f32) return _mm512_mask_storeu_ps(to.dst + at * 4, mask, real);
+  const float low = static_cast<float>((to.result == DotResult::i8 ? -128 : 0) - to.zero_point);
+  const __mmask16 ordered = _mm512_cmp_ps_mask(real, real, _CMP_ORD_Q);
+  const __m512 bounded =
+      _mm512_min_ps(_mm512_max_ps(_mm512_maskz_mov_ps(ordered, real), _mm512_set1_ps(low)), _mm512_set1_ps(low + 255));
+  const __m512i moved = _mm512_add_epi32(_mm512_cvtps_epi32(bounded), _mm512_set1_epi32(to.zero_point));
+  const __m128i bytes = _mm512_cvtepi32_epi8(moved);
+  if (left >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(to.dst + at), bytes);
+  _mm_mask_storeu_epi8(to.dst + at, mask, bytes);
+}
+
+inline bool has_vnni() { return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"); }
+#endif
+
+}  // namespace tenon::provider::cpu
