@@ -58,6 +58,7 @@ TENON_VNNI void run_pixels(const DepthTile& tile) {
   const __mmask32 mask = tile.columns >= kDotColumns ? ~__mmask32{0} : (__mmask32{1} << tile.columns) - 1;
   const __m256i flip = _mm256_set1_epi8(tile.flips ? static_cast<char>(0x80) : 0), ones = _mm256_set1_epi8(1);
   const uint8_t* const* pixel = tile.src;
+  const int64_t per_tap = int64_t{tile.quads} * kDotColumns * 4;
   for (int32_t column = 0; column < tile.src_columns; ++column) {
     const int32_t* taps = tile.taps + column * kDepthPixels;
     for (int32_t quad = 0; quad < tile.quads; ++quad, pixel += 4) {
@@ -68,9 +69,10 @@ TENON_VNNI void run_pixels(const DepthTile& tile) {
       const __m256i low_23 = _mm256_unpacklo_epi8(line[2], line[3]), high_23 = _mm256_unpackhi_epi8(line[2], line[3]);
       const __m256i four[4] = {_mm256_unpacklo_epi16(low_01, low_23), _mm256_unpackhi_epi16(low_01, low_23),
                                _mm256_unpacklo_epi16(high_01, high_23), _mm256_unpackhi_epi16(high_01, high_23)};
+      const int8_t* of_quad = tile.weights + quad * (kDotColumns * 4);
       TENON_UNROLL for (int p = 0; p < kPixels; ++p) {
         if (taps[p] < 0) continue;
-        const int8_t* weights = tile.weights + (taps[p] * tile.quads + quad) * kDotColumns * 4;
+        const int8_t* weights = of_quad + taps[p] * per_tap;
         TENON_UNROLL for (int k = 0; k < 4; ++k) {
           sum[p][k] = _mm256_dpbusd_epi32(sum[p][k], four[k], load_weights(weights + k * 32));
           if constexpr (kZeros) bytes[p][k] = _mm256_dpbusd_epi32(bytes[p][k], four[k], ones);
@@ -78,14 +80,15 @@ TENON_VNNI void run_pixels(const DepthTile& tile) {
       }
     }
   }
+  const VectorResults to[2] = {results_from(tile, 0), results_from(tile, 16)};
   TENON_UNROLL for (int p = 0; p < kPixels; ++p) {
     __m512i left = joined<0>(sum[p]), right = joined<1>(sum[p]);
     if constexpr (kZeros) {
       left = _mm512_sub_epi32(left, zeros_times(tile, 0, joined<0>(bytes[p])));
       right = _mm512_sub_epi32(right, zeros_times(tile, 16, joined<1>(bytes[p])));
     }
-    store_vector(tile, p, 0, left);
-    store_vector(tile, p, 16, right);
+    store_vector(to[0], p, left);
+    if (tile.columns > 16) store_vector(to[1], p, right);
   }
 }
 

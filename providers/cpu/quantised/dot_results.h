@@ -43,24 +43,44 @@ inline void store_plain(const DotResults& to, int32_t row, int32_t column, int32
 #define TENON_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-TENON_VNNI_INLINE void store_vector(const DotResults& to, int32_t row, int32_t column, __m512i sum) {
+// Sixteen columns of DotResults in registers.
+struct VectorResults {
+  __m512i added, zero_point;
+  __m512 factor, bias, low, high;
+  __mmask16 mask;
+  DotResult result;
+  char* dst;
+  int64_t dst_row;
+};
+
+TENON_VNNI_INLINE VectorResults results_from(const DotResults& to, int32_t column) {
   const int32_t left = to.columns - column;
-  if (left <= 0) return;
-  const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
-  const int64_t at = row * to.dst_row + column;
-  sum = _mm512_add_epi32(sum, _mm512_loadu_si512(to.added + column));
-  if (to.result == DotResult::i32) return _mm512_mask_storeu_epi32(to.dst + at * 4, mask, sum);
-  const __m512 real =
-      _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(to.factor + column), _mm512_loadu_ps(to.bias + column));
-  if (to.result == DotResult::f32) return _mm512_mask_storeu_ps(to.dst + at * 4, mask, real);
   const float low = static_cast<float>((to.result == DotResult::i8 ? -128 : 0) - to.zero_point);
-  const __mmask16 ordered = _mm512_cmp_ps_mask(real, real, _CMP_ORD_Q);
-  const __m512 bounded =
-      _mm512_min_ps(_mm512_max_ps(_mm512_maskz_mov_ps(ordered, real), _mm512_set1_ps(low)), _mm512_set1_ps(low + 255));
-  const __m512i moved = _mm512_add_epi32(_mm512_cvtps_epi32(bounded), _mm512_set1_epi32(to.zero_point));
-  const __m128i bytes = _mm512_cvtepi32_epi8(moved);
-  if (left >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(to.dst + at), bytes);
-  _mm_mask_storeu_epi8(to.dst + at, mask, bytes);
+  const int64_t bytes = to.result == DotResult::i32 || to.result == DotResult::f32 ? 4 : 1;
+  return {_mm512_loadu_si512(to.added + column),
+          _mm512_set1_epi32(to.zero_point),
+          _mm512_loadu_ps(to.factor + column),
+          _mm512_loadu_ps(to.bias + column),
+          _mm512_set1_ps(low),
+          _mm512_set1_ps(low + 255),
+          static_cast<__mmask16>(left >= 16  ? 0xffff
+                                 : left <= 0 ? 0
+                                             : (1 << left) - 1),
+          to.result,
+          to.dst + column * bytes,
+          to.dst_row * bytes};
+}
+
+TENON_VNNI_INLINE void store_vector(const VectorResults& to, int32_t row, __m512i sum) {
+  char* dst = to.dst + row * to.dst_row;
+  sum = _mm512_add_epi32(sum, to.added);
+  if (to.result == DotResult::i32) return _mm512_mask_storeu_epi32(dst, to.mask, sum);
+  const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), to.factor, to.bias);
+  if (to.result == DotResult::f32) return _mm512_mask_storeu_ps(dst, to.mask, real);
+  // A NaN stays one, as it is the second operand, and becomes an integer whose last byte is 0.
+  const __m512 bounded = _mm512_min_ps(to.high, _mm512_max_ps(to.low, real));
+  _mm_mask_storeu_epi8(dst, to.mask,
+                       _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(bounded), to.zero_point)));
 }
 
 inline bool has_vnni() { return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"); }

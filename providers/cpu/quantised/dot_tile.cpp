@@ -87,10 +87,17 @@ TENON_VNNI void run_rows(const DotTile& tile) {
 #define TENON_PART(r) partial_group(rows[r] + whole * 4, rest)
     TENON_ADD_GROUP(TENON_PART)
   }
-  TENON_UNROLL for (int r = 0; r < kRows; ++r) {
-    store_vector(tile, r, 0, tile.weight_zero == nullptr ? sum[r] : without_zeros(tile, r, 0, sum[r]));
-    store_vector(tile, r, 16, tile.weight_zero == nullptr ? more[r] : without_zeros(tile, r, 16, more[r]));
+  if (tile.weight_zero != nullptr) {
+    TENON_UNROLL for (int r = 0; r < kRows; ++r) {
+      sum[r] = without_zeros(tile, r, 0, sum[r]);
+      more[r] = without_zeros(tile, r, 16, more[r]);
+    }
   }
+  const VectorResults left = results_from(tile, 0);
+  TENON_UNROLL for (int r = 0; r < kRows; ++r) store_vector(left, r, sum[r]);
+  if (tile.columns <= 16) return;
+  const VectorResults right = results_from(tile, 16);
+  TENON_UNROLL for (int r = 0; r < kRows; ++r) store_vector(right, r, more[r]);
 }
 
 template <bool kFlips>

@@ -15,7 +15,6 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kFewChannels = 16;
 constexpr int64_t kGroupBytes = 256 * 1024;  // of the panels that several blocks read one after the other
 
 int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -64,6 +63,7 @@ class Product final : public ep_primitive {
         framed_(wants_frame(product)),
         joined_(framed_ && product.dilation[1] == 1 && !product.depthwise),
         direct_(stores_directly(product)),
+        one_step_(!framed_ && has_one_step(product)),
         panels_(product, joined_),
         kernel_(dot_kernel(on.simd)),
         depth_kernel_(depth_kernel(on.simd)),
@@ -140,8 +140,15 @@ class Product final : public ep_primitive {
 
   static bool wants_frame(const ByteProduct& product) {
     const bool apart = product.in != 1 && product.src_strides[1] != 1;
-    return apart ||
-           (!product.depthwise && product.in < kFewChannels && product.kernel[1] > 1 && product.dilation[1] == 1);
+    return apart || product.joins_taps();
+  }
+  // A pixel of DST is one of SRC, and all have one step.
+  static bool has_one_step(const ByteProduct& p) {
+    const int64_t step = p.src_strides[3];
+    bool same = p.taps() == 1;
+    for (int i = 0; i < 2; ++i) same = same && p.stride[i] == 1 && p.pad[i] == 0 && p.src_size[i] == p.dst_size[i];
+    return same && (p.src_size[0] == 1 || p.src_strides[2] == step * p.src_size[1]) &&
+           (p.images == 1 || p.src_strides[0] == step * p.pixels());
   }
   // Results of neighbouring pixels have one step, and channels follow each other.
   static bool stores_directly(const ByteProduct& p) {
@@ -261,32 +268,51 @@ class Product final : public ep_primitive {
   // Where the taps of `rows` pixels from `pixel` on lie.
   void find_taps(const Run& run, int64_t batch, int64_t pixel, int32_t rows, const uint8_t** taps) const {
     const ByteProduct& p = product_;
-    const auto* outside = reinterpret_cast<const uint8_t*>(run.room + outside_at_);
     const auto* src = reinterpret_cast<const uint8_t*>(address_of(run.launch.operands[src_])) + batch * batch_.src;
     const auto* frame = reinterpret_cast<const uint8_t*>(run.room + frame_at_);
-    for (int32_t row = 0; row < rows; ++row, ++pixel) {
-      const int64_t x = pixel % p.dst_size[1], y = pixel / p.dst_size[1] % p.dst_size[0];
-      const int64_t image = pixel / p.pixels();
-      const uint8_t** to = taps + row;
+    int64_t x = pixel % p.dst_size[1], y = pixel / p.dst_size[1] % p.dst_size[0], image = pixel / p.pixels();
+    if (one_step_) {
+      for (int32_t row = 0; row < rows; ++row) taps[row] = src + (pixel + row) * p.src_strides[3];
+      return;
+    }
+    for (int32_t row = 0; row < rows; ++row) {
       if (framed_) {
         const int64_t line = (batch * p.images + image) * frame_[0] + y * p.stride[0];
-        const int64_t columns = joined_ ? 1 : p.kernel[1];
-        for (int64_t tap = 0; tap < panels_.taps; ++tap, to += rows) {
-          const int64_t down = tap / columns * p.dilation[0], right = tap % columns * p.dilation[1];
-          *to = frame + ((line + down) * frame_[1] + x * p.stride[1] + right) * p.in;
-        }
-        continue;
+        find_in_frame(frame + (line * frame_[1] + x * p.stride[1]) * p.in, rows, taps + row);
+      } else {
+        find_in_image(run, src + image * p.src_strides[0], y * p.stride[0] - p.pad[0], x * p.stride[1] - p.pad[1], rows,
+                      taps + row);
       }
-      const int64_t top = y * p.stride[0] - p.pad[0], left = x * p.stride[1] - p.pad[1];
-      const uint8_t* origin = src + image * p.src_strides[0];
-      for (int64_t down = 0; down < p.kernel[0]; ++down) {
-        const int64_t at_y = top + down * p.dilation[0];
-        const bool in_lines = static_cast<uint64_t>(at_y) < static_cast<uint64_t>(p.src_size[0]);
-        for (int64_t right = 0; right < p.kernel[1]; ++right, to += rows) {
-          const int64_t at_x = left + right * p.dilation[1];
-          const bool inside = in_lines && static_cast<uint64_t>(at_x) < static_cast<uint64_t>(p.src_size[1]);
-          *to = inside ? origin + at_y * p.src_strides[2] + at_x * p.src_strides[3] : outside;
-        }
+      if (++x < p.dst_size[1]) continue;
+      x = 0;
+      if (++y < p.dst_size[0]) continue;
+      y = 0;
+      ++image;
+    }
+  }
+
+  void find_in_frame(const uint8_t* first, int32_t rows, const uint8_t** to) const {
+    const ByteProduct& p = product_;
+    const int64_t columns = joined_ ? 1 : p.kernel[1];
+    for (int64_t down = 0; down < p.kernel[0]; ++down) {
+      for (int64_t right = 0; right < columns; ++right, to += rows) {
+        *to = first + (down * p.dilation[0] * frame_[1] + right * p.dilation[1]) * p.in;
+      }
+    }
+  }
+
+  void find_in_image(const Run& run, const uint8_t* image, int64_t top, int64_t left, int32_t rows,
+                     const uint8_t** to) const {
+    const ByteProduct& p = product_;
+    const auto* outside = reinterpret_cast<const uint8_t*>(run.room + outside_at_);
+    for (int64_t down = 0; down < p.kernel[0]; ++down) {
+      const int64_t at_y = top + down * p.dilation[0];
+      const bool in_lines = static_cast<uint64_t>(at_y) < static_cast<uint64_t>(p.src_size[0]);
+      const uint8_t* line = image + at_y * p.src_strides[2];
+      for (int64_t right = 0; right < p.kernel[1]; ++right, to += rows) {
+        const int64_t at_x = left + right * p.dilation[1];
+        const bool inside = in_lines && static_cast<uint64_t>(at_x) < static_cast<uint64_t>(p.src_size[1]);
+        *to = inside ? line + at_x * p.src_strides[3] : outside;
       }
     }
   }
@@ -391,12 +417,14 @@ class Product final : public ep_primitive {
     const int64_t down = framed_ ? frame_[1] * p.in : p.src_strides[2], right = framed_ ? p.in : p.src_strides[3];
     const char* src = framed_ ? run.room + frame_at_ + image * frame_[0] * down
                               : address_of(run.launch.operands[src_]) + image * p.src_strides[0];
-    for (int64_t column = 0; column < columns; ++column) {
-      const int64_t at_x = x * p.stride[1] + column - pad[1];
-      for (int64_t k = 0; k < panels_.groups * 4; ++k) {
-        const int64_t at_y = top + k * p.dilation[0] - pad[0];
-        const bool inside = k < p.kernel[0] && at_y >= 0 && at_y < size[0] && at_x >= 0 && at_x < size[1];
-        *to++ = inside ? reinterpret_cast<const uint8_t*>(src + at_y * down + at_x * right) : outside;
+    const int64_t lines = panels_.groups * 4, left = x * p.stride[1] - pad[1];
+    for (int64_t k = 0; k < lines; ++k) {
+      const int64_t at_y = top + k * p.dilation[0] - pad[0];
+      const bool in_lines = k < p.kernel[0] && at_y >= 0 && at_y < size[0];
+      const auto* line_of_src = reinterpret_cast<const uint8_t*>(src + at_y * down);
+      for (int64_t column = 0; column < columns; ++column) {
+        const int64_t at_x = left + column;
+        to[column * lines + k] = in_lines && at_x >= 0 && at_x < size[1] ? line_of_src + at_x * right : outside;
       }
     }
   }
@@ -424,7 +452,7 @@ class Product final : public ep_primitive {
   const Batch batch_;
   const NumberOperands numbers_;
   const int32_t src_, weight_, column_axis_;
-  const bool framed_, joined_, direct_;
+  const bool framed_, joined_, direct_, one_step_;
   const Panels panels_;
   const DotKernel kernel_;
   const DepthKernel depth_kernel_;

@@ -19,6 +19,8 @@ struct ByteProduct {
   int64_t weight_strides[4] = {};  // of result, channel, line, pixel
   bool depthwise = false;
 
+  // The taps of a line are computed as one: the channels are too few to fill a product alone.
+  bool joins_taps() const { return !depthwise && in < 16 && kernel[1] > 1 && dilation[1] == 1; }
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t pixels() const { return dst_size[0] * dst_size[1]; }
 };

@@ -36,6 +36,42 @@ Refusal why_not_bytes(const ep_primitive_desc& desc, int32_t weight_role) {
 // Sums of that many products of bytes, zero points taken out, fit 32 bits.
 bool may_overflow(int64_t terms) { return terms > (int64_t{1} << 31) / (255 * 255); }
 
+// The product of a convolution: of each group, or of all channels where they have weights of their own.
+ByteProduct convolution_of(const ep_primitive_desc& desc) {
+  const ep_convolution_attributes& at = desc.attributes.convolution;
+  const ep_operand_desc& dst = desc.operands[0];
+  const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
+  ByteProduct product;
+  product.images = dst.dims[0];
+  product.depthwise = at.groups > 1 && at.groups == src.dims[1] && at.groups == dst.dims[1];
+  const int64_t groups = product.depthwise ? 1 : at.groups;
+  product.in = src.dims[1] / groups;
+  product.out = dst.dims[1] / groups;
+  for (int32_t i = 0; i < 2; ++i) {
+    product.src_strides[i] = stride_of(src, i);
+    product.dst_strides[i] = stride_of(dst, i);
+    product.weight_strides[i] = stride_of(weight, i);
+  }
+  for (int32_t i = 0; i < at.spatial_rank; ++i) {
+    const int32_t to = 2 - at.spatial_rank + i, axis = 2 + i;  // one spatial dim is a line
+    product.src_size[to] = src.dims[axis];
+    product.dst_size[to] = dst.dims[axis];
+    product.kernel[to] = weight.dims[axis];
+    product.stride[to] = at.stride[i];
+    product.dilation[to] = at.dilation[i];
+    product.pad[to] = at.pad_low[i];
+    product.src_strides[2 + to] = stride_of(src, axis);
+    product.dst_strides[2 + to] = stride_of(dst, axis);
+    product.weight_strides[2 + to] = stride_of(weight, axis);
+  }
+  // The step from pixel to pixel, where there is one pixel per line, is that from line to line.
+  if (product.dst_size[1] == 1)
+    product.dst_strides[3] = product.dst_size[0] == 1 ? product.dst_strides[0] : product.dst_strides[2];
+  if (product.dst_strides[3] == 0) product.dst_strides[3] = product.out;
+  return product;
+}
+
 }  // namespace
 
 Refusal QuantisedMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
@@ -88,8 +124,9 @@ Refusal QuantisedConvolution::why_not(const ep_device&, const ep_primitive_desc&
   int64_t terms = 1;
   for (int32_t axis = 1; axis < weight.rank; ++axis) terms *= weight.dims[axis];
   if (may_overflow(terms)) return Refusal::because("sums of %lld products", static_cast<long long>(terms));
+  const bool copies_src = convolution_of(desc).joins_taps();  // whatever its order
   for (const ep_operand_desc* moved : {&desc.operands[0], &src}) {
-    if (moved->dims[1] == 1 || moved->strides[1] == 1) continue;
+    if (moved->dims[1] == 1 || moved->strides[1] == 1 || (moved == &src && copies_src)) continue;
     int64_t bytes = dtype_size(moved->dtype);
     for (int32_t axis = 0; axis < moved->rank; ++axis) bytes *= moved->dims[axis];
     info.penalty_bytes += static_cast<uint64_t>(bytes);
@@ -99,39 +136,10 @@ Refusal QuantisedConvolution::why_not(const ep_device&, const ep_primitive_desc&
 
 Refusal QuantisedConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                    ep_primitive_info& info) {
-  const ep_convolution_attributes& at = desc.attributes.convolution;
-  const ep_operand_desc& dst = desc.operands[0];
-  const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
-  const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
-  ByteProduct product;
-  product.images = dst.dims[0];
-  product.depthwise = at.groups > 1 && at.groups == src.dims[1] && at.groups == dst.dims[1];
-  const int64_t groups = product.depthwise ? 1 : at.groups;
-  product.in = src.dims[1] / groups;
-  product.out = dst.dims[1] / groups;
-  for (int32_t i = 0; i < 2; ++i) {
-    product.src_strides[i] = stride_of(src, i);
-    product.dst_strides[i] = stride_of(dst, i);
-    product.weight_strides[i] = stride_of(weight, i);
-  }
-  for (int32_t i = 0; i < at.spatial_rank; ++i) {
-    const int32_t to = 2 - at.spatial_rank + i, axis = 2 + i;  // one spatial dim is a line
-    product.src_size[to] = src.dims[axis];
-    product.dst_size[to] = dst.dims[axis];
-    product.kernel[to] = weight.dims[axis];
-    product.stride[to] = at.stride[i];
-    product.dilation[to] = at.dilation[i];
-    product.pad[to] = at.pad_low[i];
-    product.src_strides[2 + to] = stride_of(src, axis);
-    product.dst_strides[2 + to] = stride_of(dst, axis);
-    product.weight_strides[2 + to] = stride_of(weight, axis);
-  }
-  // The step from pixel to pixel, where there is one pixel per line, is that from line to line.
-  if (product.dst_size[1] == 1)
-    product.dst_strides[3] = product.dst_size[0] == 1 ? product.dst_strides[0] : product.dst_strides[2];
-  if (product.dst_strides[3] == 0) product.dst_strides[3] = product.out;
+  const ByteProduct product = convolution_of(desc);
   Batch batch;
-  if (groups > 1) {
+  const int64_t groups = desc.attributes.convolution.groups;
+  if (groups > 1 && !product.depthwise) {
     batch = {groups, product.in * product.src_strides[1], product.out * product.weight_strides[0],
              product.out * product.dst_strides[1], true};
   }
