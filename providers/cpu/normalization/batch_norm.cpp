@@ -12,7 +12,7 @@ class BatchNormPrimitive final : public RowPrimitive {
  public:
   BatchNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 3),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         kernels_(row_kernels(on.simd)),
         axis_(desc.attributes.batch_norm.axis),
         src_(find_operand(desc, EP_ROLE_SRC)) {
