@@ -103,18 +103,24 @@ bool run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepa
   return true;
 }
 
-// Runs a call that is beyond the primitive with open dims that was chosen for its signature: chooses again, with
-// numbers, and keeps this choice.
+// Runs a call for whose signature another choice is due, and keeps this choice: with numbers, if the call is beyond the
+// primitive with open dims that was chosen; or now that kernels are there.
 template <size_t kRoom>
-[[gnu::cold]] void run_with_numbers(OwnedInputs<kRoom>* owned, DeviceState* device, uint64_t hash, const CallKey& key) {
-  std::unique_ptr<Prepared> made = value_or_throw(prepare(owned->call, device, Reach::setting, Sizes::numbers));
-  made->key.assign(key.data(), key.data() + key.size());
-  const std::string_view why = "a launch with open sizes was refused";
-  made->reason = made->reason.empty() ? std::string(why) : fmt::format("{}; {}", why, made->reason);
-  tables().drop(hash, key.data(), key.size());
-  const std::shared_ptr<const Prepared> prepared =
-      made->reusable ? share_instead(hash, std::move(made)) : std::shared_ptr<const Prepared>(std::move(made));
-  run_nested(owned, prepared, hash);
+[[gnu::cold]] void run_anew(OwnedInputs<kRoom>* owned, DeviceState* device, uint64_t hash, const CallKey& key) {
+  for (bool done = false; !done;) {
+    std::shared_ptr<const Prepared> prepared = find_prepared(hash, key.data(), key.size());
+    if (prepared == nullptr || prepared->rung == Rung::native || prepared->outdated()) {
+      const bool arrived = prepared != nullptr && prepared->outdated();
+      std::unique_ptr<Prepared> made =
+          value_or_throw(prepare(owned->call, device, Reach::setting, arrived ? Sizes::open : Sizes::numbers));
+      made->key.assign(key.data(), key.data() + key.size());
+      const std::string_view why = "a launch with open sizes was refused";
+      if (!arrived) made->reason = made->reason.empty() ? std::string(why) : fmt::format("{}; {}", why, made->reason);
+      prepared = made->reusable ? share_instead(hash, std::move(made)) : std::move(made);
+    }
+    tables().drop(hash, key.data(), key.size());
+    done = run_nested(owned, prepared, hash);
+  }
 }
 
 template <size_t kRoom>
@@ -135,7 +141,7 @@ void run_in(const OpCall& call, DeviceState* device) {
     done = run_and_count(&owned, *entry->prepared, &entry->counters);
   }
   if (!done) [[unlikely]]
-    run_with_numbers(&owned, device, hash, key);
+    run_anew(&owned, device, hash, key);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
     if (given >> i & 1) call.outputs[i].impl()->storage.note_write(call.op->name);
   }

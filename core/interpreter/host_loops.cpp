@@ -322,7 +322,7 @@ inline void write_next(F* result, const F* from, const F* to, int32_t n) {
     const I least = (std::bit_cast<I>(y) & sign) | I{1};
     const I next = (bits & ~sign) == 0 ? least : stepped;
     const F kept = x == y ? y : std::bit_cast<F>(next);
-    result[i] = (x != x) | (y != y) ? x + y : kept;
+    result[i] = ((x != x) | (y != y)) ? x + y : kept;
   }
 }
 

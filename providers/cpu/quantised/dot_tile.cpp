@@ -4,15 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ep_api/ep_api.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if !defined(__clang__)  // gcc 12 sees the undefined vectors of its own intrinsics (gcc.gnu.org/PR105593)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#endif
+#include "providers/cpu/quantised/vnni.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -65,18 +57,6 @@ void run_plain(const DotTile& tile) {
 // --- avx512_vnni ---
 
 #if defined(__x86_64__)
-#define TENON_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-#define TENON_VNNI_INLINE TENON_VNNI __attribute__((always_inline)) inline
-// Sums stay in registers only if loops over rows are unrolled before gcc looks for scalars. Unrolled code with a
-// sanitizer's checks compiles for a minute.
-#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
-#define TENON_UNROLL
-#elif defined(__clang__)
-#define TENON_UNROLL _Pragma("unroll")
-#else
-#define TENON_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 inline uint32_t whole_group(const uint8_t* from) {
   uint32_t bytes;
   std::memcpy(&bytes, from, 4);
@@ -164,15 +144,13 @@ void run_vnni_tile(const DotTile& tile) {
 }
 
 void run_vnni(const DotTile& tile) { tile.flips ? run_vnni_tile<true>(tile) : run_vnni_tile<false>(tile); }
-
-bool has_vnni() { return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"); }
 #endif
 
 }  // namespace
 
 DotKernel dot_kernel([[maybe_unused]] SimdLevel level) {
 #if defined(__x86_64__)
-  if (level == SimdLevel::avx3 && has_vnni()) return run_vnni;
+  if (has_vnni(level)) return run_vnni;
 #endif
   return run_plain;
 }
