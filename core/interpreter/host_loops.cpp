@@ -15,6 +15,7 @@
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
+#include "core/vm/storage.h"
 
 namespace tenon {
 namespace {
@@ -310,6 +311,26 @@ bool run_linspace(const OpCall& call) {
   return true;
 }
 
+// Writes a given tensor. Long ones are filled by several threads.
+bool fill(const OpCall& call, const Scalar& value) {
+  constexpr int64_t most = int64_t{16} << 10;  // bytes
+  const Tensor& output = call.outputs[0];
+  const TensorImpl& impl = *output.impl();
+  const int64_t bytes = impl.elements * dtype_size(impl.dtype);
+  if (impl.storage == nullptr || impl.recorded != nullptr || !impl.contiguous || bytes == 0 || bytes > most)
+    return false;
+  if ((impl.dtype != DType::f32 && impl.dtype != DType::f64) || !on_host(impl.device)) return false;
+  if (impl.dtype == DType::f32) {
+    std::fill_n(static_cast<float*>(output.data()), impl.elements, static_cast<float>(value.to_double()));
+  } else {
+    std::fill_n(static_cast<double*>(output.data()), impl.elements, value.to_double());
+  }
+  impl.storage.note_write(call.op->name);
+  return true;
+}
+bool run_fill(const OpCall& call) { return fill(call, call.scalars[0]); }
+bool run_zero(const OpCall& call) { return fill(call, Scalar(0)); }
+
 // The number next to each of `from` on the way to that of `to`, by steps of its bits.
 template <class F, class I>
 inline void write_next(F* result, const F* from, const F* to, int32_t n) {
@@ -537,6 +558,8 @@ constexpr Row kRows[] = {
     {OpId::trace, run_trace},
     {OpId::flip, run_flip},
     {OpId::linspace, run_linspace},
+    {OpId::fill_, run_fill},
+    {OpId::zero_, run_zero},
     {OpId::nextafter, run_nextafter},
     {OpId::searchsorted, run_searchsorted},
     {OpId::bucketize, run_bucketize},
