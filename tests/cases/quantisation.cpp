@@ -329,10 +329,23 @@ struct Windows {
   std::string_view name;
   int64_t channels, kernel, stride, dilation, pad;
   bool channels_last;
+  int64_t groups = 1, results = 37;
 };
 const Windows windows[] = {
-    {"3x3", 20, 3, 1, 1, 1, true},   {"stem", 3, 5, 2, 1, 2, true},       {"rest", 21, 3, 2, 2, 1, true},
-    {"rows", 20, 3, 1, 1, 1, false}, {"pointwise", 18, 1, 1, 1, 0, true}, {"few_dilated", 3, 3, 1, 2, 2, false},
+    {"3x3", 20, 3, 1, 1, 1, true},
+    {"stem", 3, 5, 2, 1, 2, true},
+    {"rest", 21, 3, 2, 2, 1, true},
+    {"rows", 20, 3, 1, 1, 1, false},
+    {"pointwise", 18, 1, 1, 1, 0, true},
+    {"few_dilated", 3, 3, 1, 2, 2, false},
+    {"groups", 60, 3, 1, 2, 2, true, 3, 111},
+    {"groups_of_few", 12, 3, 2, 1, 1, false, 4, 8},
+    {"depthwise", 77, 3, 1, 1, 1, true, 77, 77},
+    {"depthwise_rest", 32, 5, 2, 1, 2, true, 32, 32},
+    {"depthwise_dilated", 45, 3, 2, 2, 1, true, 45, 45},
+    {"depthwise_rows", 19, 4, 1, 1, 1, false, 19, 19},
+    {"depthwise_small", 19, 3, 2, 3, 0, true, 19, 19},
+    {"depthwise_doubled", 5, 3, 1, 1, 1, true, 5, 10},
 };
 
 Case byte_convolution(const Bytes& bytes, const Windows& window) {
@@ -344,7 +357,7 @@ Case byte_convolution(const Bytes& bytes, const Windows& window) {
                0};
   ep_convolution_attributes& at = made.desc.attributes.convolution;
   at.spatial_rank = 2;
-  at.groups = 1;
+  at.groups = window.groups;
   for (int32_t i = 0; i < 2; ++i) {
     at.stride[i] = window.stride;
     at.dilation[i] = window.dilation;
@@ -354,18 +367,19 @@ Case byte_convolution(const Bytes& bytes, const Windows& window) {
   const auto out = [&](int64_t size) {
     return (size + 2 * window.pad - window.dilation * (window.kernel - 1) - 1) / window.stride + 1;
   };
-  const Dims src = {2, window.channels, 9, 7}, dst = {2, 37, out(9), out(7)};
+  const Dims src = {2, window.channels, 9, 7}, dst = {2, window.results, out(9), out(7)};
   const auto strides = [&](const Dims& dims) {
     return window.channels_last ? permuted_strides(dims, {0, 2, 3, 1}) : contiguous_strides(dims);
   };
   add_operand(made.desc, EP_ROLE_DST, bytes.dst, dst, strides(dst));
   add_operand(made.desc, EP_ROLE_SRC, bytes.src, src, strides(src));
-  add_operand(made.desc, EP_ROLE_WEIGHT, bytes.weight, {37, window.channels, window.kernel, window.kernel});
+  add_operand(made.desc, EP_ROLE_WEIGHT, bytes.weight,
+              {window.results, window.channels / window.groups, window.kernel, window.kernel});
   if (bytes.constant) made.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
   made.values = {{}, bytes_of(bytes.src), bytes_of(bytes.weight)};
-  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {37});
+  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {window.results});
   made.values.push_back({Fill::GRID, -2, 2});
-  add_byte_numbers(&made, bytes, 4, 0, 37);
+  add_byte_numbers(&made, bytes, 4, 0, window.results);
   return made;
 }
 

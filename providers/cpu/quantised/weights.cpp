@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "providers/cpu/quantised/product.h"
+#include "providers/cpu/quantised/numbers.h"
 #include "providers/cpu/quantised/quantised.h"
 #include "providers/cpu/quantised/weight_digits.h"
 #include "providers/cpu/quantised/weight_rows.h"

@@ -281,7 +281,10 @@ TEST_F(CompiledCalls, LeaveOpsThatMayMeetAFaultToTheHost) {
       const Tensor index = Tensor::from<int64_t>({0, wrong, 2}, {3, 1}, Device("cpu")).to(bare);
       Tensor result;
       std::string why;
-      EXPECT_EQ(rungs({x, index}, [](In in) { return gather(in[0], 1, in[1]); }, &result, &why), "gather host") << why;
+      EXPECT_EQ(rungs(
+                    {x, index}, [](In in) { return gather(in[0], 1, in[1]); }, &result, &why),
+                "gather host")
+          << why;
       return result.to(Device::host()).to_host<float>();
     };
     EXPECT_EQ(taken(3).size(), 3U);
