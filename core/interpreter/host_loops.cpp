@@ -251,6 +251,8 @@ bool run_flip(const OpCall& call) {
   if (first < 0 || last >= rank || last - first != flipped.rank() - 1) return false;
   int64_t outer = 1, turned = 1, inner = size;
   for (int32_t k = 0; k < rank; ++k) (k < first ? outer : k <= last ? turned : inner) *= input.dims[k];
+  constexpr int64_t most_of_rows = int64_t{64} << 10;  // bytes; the device turns longer rows around by wider vectors
+  if (inner == size && first == last && input.elements * size > most_of_rows) return false;
   const char* from = elements_of<char>(*call.inputs[0]);
   Tensor result = made(input.dims, input.dtype, input.device);
   char* to = static_cast<char*>(result.data());
