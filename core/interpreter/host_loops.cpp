@@ -15,6 +15,7 @@
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
+#include "core/vm/storage.h"
 
 namespace tenon {
 namespace {
@@ -250,6 +251,8 @@ bool run_flip(const OpCall& call) {
   if (first < 0 || last >= rank || last - first != flipped.rank() - 1) return false;
   int64_t outer = 1, turned = 1, inner = size;
   for (int32_t k = 0; k < rank; ++k) (k < first ? outer : k <= last ? turned : inner) *= input.dims[k];
+  constexpr int64_t most_of_rows = int64_t{64} << 10;  // bytes; the device turns longer rows around by wider vectors
+  if (inner == size && first == last && input.elements * size > most_of_rows) return false;
   const char* from = elements_of<char>(*call.inputs[0]);
   Tensor result = made(input.dims, input.dtype, input.device);
   char* to = static_cast<char*>(result.data());
@@ -310,6 +313,26 @@ bool run_linspace(const OpCall& call) {
   return true;
 }
 
+// Writes a given tensor. Long ones are filled by several threads.
+bool fill(const OpCall& call, const Scalar& value) {
+  constexpr int64_t most = int64_t{16} << 10;  // bytes
+  const Tensor& output = call.outputs[0];
+  const TensorImpl& impl = *output.impl();
+  const int64_t bytes = impl.elements * dtype_size(impl.dtype);
+  if (impl.storage == nullptr || impl.recorded != nullptr || !impl.contiguous || bytes == 0 || bytes > most)
+    return false;
+  if ((impl.dtype != DType::f32 && impl.dtype != DType::f64) || !on_host(impl.device)) return false;
+  if (impl.dtype == DType::f32) {
+    std::fill_n(static_cast<float*>(output.data()), impl.elements, static_cast<float>(value.to_double()));
+  } else {
+    std::fill_n(static_cast<double*>(output.data()), impl.elements, value.to_double());
+  }
+  impl.storage.note_write(call.op->name);
+  return true;
+}
+bool run_fill(const OpCall& call) { return fill(call, call.scalars[0]); }
+bool run_zero(const OpCall& call) { return fill(call, Scalar(0)); }
+
 // The number next to each of `from` on the way to that of `to`, by steps of its bits.
 template <class F, class I>
 inline void write_next(F* result, const F* from, const F* to, int32_t n) {
@@ -322,7 +345,7 @@ inline void write_next(F* result, const F* from, const F* to, int32_t n) {
     const I least = (std::bit_cast<I>(y) & sign) | I{1};
     const I next = (bits & ~sign) == 0 ? least : stepped;
     const F kept = x == y ? y : std::bit_cast<F>(next);
-    result[i] = (x != x) | (y != y) ? x + y : kept;
+    result[i] = ((x != x) | (y != y)) ? x + y : kept;
   }
 }
 
@@ -537,6 +560,8 @@ constexpr Row kRows[] = {
     {OpId::trace, run_trace},
     {OpId::flip, run_flip},
     {OpId::linspace, run_linspace},
+    {OpId::fill_, run_fill},
+    {OpId::zero_, run_zero},
     {OpId::nextafter, run_nextafter},
     {OpId::searchsorted, run_searchsorted},
     {OpId::bucketize, run_bucketize},

@@ -144,7 +144,8 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_vie
   if (!(beta >= 0)) refuse("smooth_l1_loss: beta is {}; it must be at least 0.", beta);
   if (beta == 0) return tenon::l1_loss(input, target, reduction);
   const Reduction how = reduction_of("smooth_l1_loss", reduction);
-  return reduced(tenon::huber(input - target, beta), how) * (1 / beta);
+  const Tensor loss = reduced(tenon::huber(input - target, beta), how);
+  return beta == 1 ? loss : loss * (1 / beta);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {

@@ -99,6 +99,10 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
     return {{}, Refusal::because("inputs of %s and %s", dtype_name(dtype), dtype_name(desc.operands[2].dtype))};
   }
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
+  if (!is_scalar(desc.operands[1]) && !is_scalar(desc.operands[2]) && desc.operands[0].dtype == dtype) {
+    const MapKernel narrow = narrow_binary_kernel(device.simd, op, dtype);
+    if (narrow.function != nullptr) return plan_rows(device, desc, narrow, dtype, dtype);
+  }
   const int32_t compute = compute_dtype(dtype);
   Planned planned = plan_rows(device, desc, binary_kernel(device.simd, op, compute), compute, compute);
   planned.plan.fault_operand = 2;

@@ -38,7 +38,11 @@ MapKernel unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 
-// The three functions above choose from these: vector kernels over f32 and f64, and scalar kernels over the other
+// The kernel of `op` from and to storage of f16 or bf16, which computes in f32. No function: not `op`, or not this
+// level.
+MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
+
+// The first three functions above choose from these: vector kernels over f32 and f64, and scalar kernels over the other
 // types, and over f64 at the level `baseline`, where the vector kernels have no function.
 MapKernel vector_unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel vector_binary_kernel(SimdLevel level, int32_t op, int32_t dtype);

@@ -3,6 +3,8 @@
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/scalar_binary.cpp"
 #include "hwy/foreach_target.h"
 //
+#include <type_traits>
+
 #include "ep_api/ep_api.h"
 #include "hwy/highway.h"
 #include "providers/cpu/elementwise/kernel.h"
@@ -12,6 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr bool fuses = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
@@ -23,12 +26,65 @@ template <class T>
   }
 }
 
+// The greatest common divisors of `n` pairs, by Euclid's algorithm on all of them at once. Quotients of numbers of up
+// to 32 bits are exact enough in double that their integral part is that of the true quotient.
+constexpr int32_t gcd_block = 64;
+template <class T>
+inline void divisors(const T* x, const T* y, int32_t n, double (&a)[gcd_block]) {
+  const hn::ScalableTag<double> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int32_t>(hn::Lanes(d));
+  alignas(64) double b[gcd_block] = {};
+  for (int32_t i = 0; i < n; ++i) {
+    a[i] = static_cast<double>(static_cast<std::make_unsigned_t<T>>(scalar::ep_abs(x[i])));
+    b[i] = static_cast<double>(static_cast<std::make_unsigned_t<T>>(scalar::ep_abs(y[i])));
+  }
+  for (bool left = true; left;) {
+    V most = hn::Zero(d);
+    for (int32_t i = 0; i < gcd_block; i += lanes) {
+      const V greater = hn::Load(d, a + i), lesser = hn::Load(d, b + i);
+      const auto done = hn::Eq(lesser, hn::Zero(d));
+      const V by = hn::IfThenElse(done, hn::Set(d, 1), lesser);
+      const V rest = hn::Sub(greater, hn::Mul(hn::Floor(hn::Div(greater, by)), by));
+      const V next = hn::IfThenZeroElse(done, rest);
+      hn::Store(hn::IfThenElse(done, greater, by), d, a + i);
+      hn::Store(next, d, b + i);
+      most = hn::Max(most, next);
+    }
+    left = !hn::AllTrue(d, hn::Eq(most, hn::Zero(d)));
+  }
+}
+
+// gcd and lcm, which is |x| / gcd * |y| with the wrapping of the row's expression.
+template <int32_t op, class T>
+void divisor_loop(T* out, const T* x, const T* y, int64_t n) {
+  using Wrapped = std::make_unsigned_t<T>;
+  alignas(64) double a[gcd_block] = {};
+  for (int64_t begin = 0; begin < n; begin += gcd_block) {
+    const auto count = static_cast<int32_t>(n - begin < gcd_block ? n - begin : gcd_block);
+    divisors(x + begin, y + begin, count, a);
+    for (int32_t i = 0; i < count; ++i) {
+      const auto divisor = static_cast<T>(static_cast<Wrapped>(static_cast<int64_t>(a[i])));
+      if constexpr (op == EP_BINARY_gcd) {
+        out[begin + i] = divisor;
+      } else {
+        const T by = divisor == 0 ? T{1} : divisor;
+        const auto part = static_cast<T>(static_cast<double>(scalar::ep_abs(x[begin + i])) / static_cast<double>(by));
+        out[begin + i] = scalar::ep_mul(part, scalar::ep_abs(y[begin + i]));
+      }
+    }
+  }
+}
+
 template <int32_t op, class T>
 void loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
   using R = decltype(scalar::binary_row(scalar::Op<op>(), T{}, T{}));
   const T* x = static_cast<const T*>(src[0]);
   const T* y = static_cast<const T*>(src[1]);
   R* out = static_cast<R*>(dst);
+  if constexpr ((op == EP_BINARY_gcd || op == EP_BINARY_lcm) && scalar::is_int<T> && sizeof(T) <= 4) {
+    return divisor_loop<op, T>(out, x, y, n);
+  }
   if constexpr (scalar::binary_facts(op).checks_divisor && scalar::is_int<T>) {
     if (context.fault_code == 0) note_fault(x, y, n, context);
   }

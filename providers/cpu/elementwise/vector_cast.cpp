@@ -10,6 +10,7 @@
 #include "ep_api/ep_api.h"
 #include "hwy/highway.h"
 #include "providers/cpu/elementwise/cast.h"
+#include "providers/cpu/elementwise/narrow-inl.h"
 #include "providers/cpu/elementwise/vector_cast.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,29 +51,18 @@ HWY_INLINE void row(To* HWY_RESTRICT out, const From* HWY_RESTRICT in, int64_t n
 }
 
 HWY_INLINE void row(float* HWY_RESTRICT out, const F16Bits* HWY_RESTRICT in, int64_t n) {
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, hn::ScalableTag<float>> half;
+  const NarrowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(in + i))), d, out + i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(load_narrow(in + i), d, out + i);
   for (; i < n; ++i) out[i] = to_f32(in[i]);
 }
 
-// The processor keeps bits of NaN; cast() gives one NaN per sign.
 HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<hn::ScalableTag<float>> bits;
-  const hn::Rebind<hwy::float16_t, hn::ScalableTag<float>> half;
+  const NarrowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto x = hn::LoadU(d, in + i);
-    const auto nan =
-        hn::BitCast(d, hn::Or(hn::Set(bits, 0x7fc00000U), hn::And(hn::BitCast(bits, x), hn::Set(bits, 0x80000000U))));
-    hn::StoreU(hn::DemoteTo(half, hn::IfThenElse(hn::IsNaN(x), nan, x)), half,
-               reinterpret_cast<hwy::float16_t*>(out + i));
-  }
+  for (; i + lanes <= n; i += lanes) store_narrow(hn::LoadU(d, in + i), out + i);
   for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
 }
 

@@ -12,7 +12,7 @@ class BatchNormPrimitive final : public RowPrimitive {
  public:
   BatchNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 3),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         kernels_(row_kernels(on.simd)),
         axis_(desc.attributes.batch_norm.axis),
         src_(find_operand(desc, EP_ROLE_SRC)) {
@@ -69,10 +69,12 @@ class BatchNormPrimitive final : public RowPrimitive {
   double parameter(const ep_launch& launch, int32_t which, int64_t c, double none) const {
     const int32_t index = parameters_[which];
     if (index < 0) return none;
-    const RowFormat parameter_format(desc_.operands[index].dtype);
+    const int32_t dtype = desc_.operands[index].dtype;
     const int64_t stride = shape(launch.shapes, index).strides[0];
-    const char* element = address_of(launch.operands[index]) + c * stride * parameter_format.size;
-    if (parameter_format.compute == EP_DTYPE_f64) return *reinterpret_cast<const double*>(element);
+    const char* element = address_of(launch.operands[index]) + c * stride * dtype_size(dtype);
+    if (dtype == EP_DTYPE_f64) return *reinterpret_cast<const double*>(element);
+    if (dtype == EP_DTYPE_f32) return *reinterpret_cast<const float*>(element);
+    const RowFormat parameter_format(dtype);
     float value;
     parameter_format.read(&value, 1, element, 1, 1);
     return value;
@@ -85,7 +87,11 @@ class BatchNormPrimitive final : public RowPrimitive {
       const double factor = parameter(launch, 0, first + i, 1) / std::sqrt(parameter(launch, 3, first + i, 1) + eps);
       const double values[] = {parameter(launch, 2, first + i, 0), factor, parameter(launch, 1, first + i, 0)};
       for (int32_t which = 0; which < 3; ++which) {
-        narrow(EP_DTYPE_f64, format_.compute)(channel[which] + i * format_.compute_size, 1, &values[which], 1, 1);
+        if (format_.compute == EP_DTYPE_f32) {
+          reinterpret_cast<float*>(channel[which])[i] = static_cast<float>(values[which]);
+        } else {
+          reinterpret_cast<double*>(channel[which])[i] = values[which];
+        }
       }
     }
   }

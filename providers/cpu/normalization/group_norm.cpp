@@ -35,7 +35,7 @@ class GroupNormPrimitive final : public RowPrimitive {
  public:
   GroupNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 1),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         kernels_(row_kernels(on.simd)),
         groups_(desc.attributes.group_norm.groups),
         src_(find_operand(desc, EP_ROLE_SRC)),

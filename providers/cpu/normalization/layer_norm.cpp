@@ -8,24 +8,36 @@
 namespace tenon::provider::cpu {
 namespace {
 
+// The sum of f(i) for i < n, in eight parts, none of which waits for another.
+template <class F>
+double sum_of(int64_t n, const F& f) {
+  double parts[8] = {};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int64_t k = 0; k < 8; ++k) parts[k] += f(i + k);
+  }
+  for (; i < n; ++i) parts[0] += f(i);
+  return ((parts[0] + parts[4]) + (parts[1] + parts[5])) + ((parts[2] + parts[6]) + (parts[3] + parts[7]));
+}
+
 void layer_norm_f64(double* dst, const double* src, const double* scale, const double* shift, int64_t n, double eps,
                     double* out_mean, double* out_inv_std) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += src[i];
-  const double mean = sum / static_cast<double>(n);
-  double squares = 0;
-  for (int64_t i = 0; i < n; ++i) squares += (src[i] - mean) * (src[i] - mean);
+  const double mean = sum_of(n, [src](int64_t i) { return src[i]; }) / static_cast<double>(n);
+  const double squares = sum_of(n, [src, mean](int64_t i) { return (src[i] - mean) * (src[i] - mean); });
   const double inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
-  for (int64_t i = 0; i < n; ++i) {
-    dst[i] = (src[i] - mean) * inv_std * (scale == nullptr ? 1.0 : scale[i]) + (shift == nullptr ? 0.0 : shift[i]);
+  if (scale != nullptr && shift != nullptr) {
+    for (int64_t i = 0; i < n; ++i) dst[i] = (src[i] - mean) * inv_std * scale[i] + shift[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      dst[i] = (src[i] - mean) * inv_std * (scale == nullptr ? 1.0 : scale[i]) + (shift == nullptr ? 0.0 : shift[i]);
+    }
   }
   *out_mean = mean;
   *out_inv_std = inv_std;
 }
 
 void rms_norm_f64(double* dst, const double* src, const double* scale, int64_t n, double eps, double* out_inv_std) {
-  double squares = 0;
-  for (int64_t i = 0; i < n; ++i) squares += src[i] * src[i];
+  const double squares = sum_of(n, [src](int64_t i) { return src[i] * src[i]; });
   *out_inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
   for (int64_t i = 0; i < n; ++i) dst[i] = src[i] * *out_inv_std * (scale == nullptr ? 1.0 : scale[i]);
 }
@@ -43,7 +55,7 @@ class LayerNormPrimitive final : public RowPrimitive {
  public:
   LayerNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 3),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         kernels_(row_kernels(on.simd)),
         axis_(first_axis(desc)),
         mask_(~0U << axis_),
@@ -98,7 +110,7 @@ class LayerNormPrimitive final : public RowPrimitive {
     const OperandShape given = shape(launch.shapes, index);
     const int32_t normalised = shape(launch.shapes, 0).rank - axis_;
     const Axes row = axes_of(given, ~0U << (given.rank - normalised), true);
-    const RowFormat parameter_format(desc_.operands[index].dtype);
+    const RowFormat parameter_format(desc_.operands[index].dtype, device->simd);
     const char* base = address_of(launch.operands[index]);
     if (parameter_format.compute == format_.compute) return parameter_format.fetch(base, row, buffer);
     double spare;

@@ -20,15 +20,19 @@ inline uint64_t key_of(uint32_t entry) { return entry; }
 inline uint64_t key_of(uint64_t entry) { return entry >> 32; }
 inline uint64_t key_of(const WideEntry& entry) { return entry.key; }
 
+// False: it would have taken more than `most` moves. The entries are then in another order, equal ones in the same.
 template <class Entry>
-void insertion_sort(Entry* a, int64_t n) {
+bool insertion_sort(Entry* a, int64_t n, int64_t most) {
   for (int64_t i = 1; i < n; ++i) {
     const Entry entry = a[i];
     const uint64_t key = key_of(entry);
     int64_t at = i;
     for (; at > 0 && key < key_of(a[at - 1]); --at) a[at] = a[at - 1];
     a[at] = entry;
+    most -= i - at;
+    if (most < 0) return false;
   }
+  return true;
 }
 
 template <int digit_bits, class Entry>
@@ -64,7 +68,8 @@ struct Radix {
     return true;
   }
 
-  static Entry* sort(Entry* a, Entry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts) {
+  // By the bits from `first` on.
+  static Entry* sort(Entry* a, Entry* b, int64_t n, int32_t first, int32_t bits, int32_t threads, int64_t* counts) {
     const int64_t chunks = chunks_of(n);
     const auto for_chunks = [&](const auto& body) {
       if (chunks == 1) return body(0);
@@ -72,7 +77,7 @@ struct Radix {
         for (int64_t chunk = chunks * part / parts; chunk < chunks * (part + 1) / parts; ++chunk) body(chunk);
       });
     };
-    for (int32_t shift = 0; shift < bits; shift += digit_bits) {
+    for (int32_t shift = first; shift < bits; shift += digit_bits) {
       for_chunks([&](int64_t chunk) {
         count(a, n * chunk / chunks, n * (chunk + 1) / chunks, shift, counts + chunk * buckets);
       });
@@ -87,13 +92,24 @@ struct Radix {
 };
 
 template <class Entry>
+Entry* sort_from(int32_t first, Entry* a, Entry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts) {
+  if (n < many || bits <= 8) return Radix<8, Entry>::sort(a, b, n, first, bits, threads, counts);
+  return Radix<11, Entry>::sort(a, b, n, first, bits, threads, counts);
+}
+
+template <class Entry>
 Entry* sort(Entry* a, Entry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts) {
   if (n <= few) {
-    insertion_sort(a, n);
+    insertion_sort(a, n, few * few);
     return a;
   }
-  if (n < many || bits <= 8) return Radix<8, Entry>::sort(a, b, n, bits, threads, counts);
-  return Radix<11, Entry>::sort(a, b, n, bits, threads, counts);
+  if (bits < 64) return sort_from(0, a, b, n, bits, threads, counts);
+  // The first bits of long keys that differ well, such as random ones, leave little to insert. Of keys that share them
+  // a later pass sorts all bits; equal keys are still in their order.
+  const int32_t digits = n < many ? 2 * 8 : n <= int64_t{1} << 24 ? 2 * 11 : 3 * 11;
+  Entry* const nearly = sort_from(bits - digits, a, b, n, bits, threads, counts);
+  if (insertion_sort(nearly, n, 2 * n)) return nearly;
+  return sort_from(0, nearly, nearly == a ? b : a, n, bits, threads, counts);
 }
 
 }  // namespace

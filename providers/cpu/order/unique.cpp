@@ -8,6 +8,7 @@
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/order/radix.h"
+#include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -117,13 +118,23 @@ class UniquePrimitive final : public ep_primitive {
         const int64_t begin = u * unit, end = std::min(n, begin + unit);
         const bool has_places = indices || sizes;
         int64_t count = 0;
+        if (!has_places && !inverse) {
+          elements[0] = from[begin];
+          count = static_cast<int64_t>(begin == 0 || differs(type, from[begin - 1], from[begin]));
+          for (int64_t i = begin + 1; i < end; ++i) {
+            elements[count] = from[i];
+            count += static_cast<int64_t>(differs(type, from[i - 1], from[i]));
+          }
+          copy_bytes(to + firsts[u], elements, static_cast<size_t>(count) * sizeof(U));
+          continue;
+        }
         for (int64_t i = begin; i < end; ++i) {
           elements[count] = from[i];
           if (has_places) places[count] = i;
           count += static_cast<int64_t>(i == 0 || differs(type, from[i - 1], from[i]));
           if (inverse) inverse[i] = firsts[u] + count - 1;
         }
-        std::copy_n(elements, count, to + firsts[u]);
+        copy_bytes(to + firsts[u], elements, static_cast<size_t>(count) * sizeof(U));
         for (int64_t g = 0; indices && g < count; ++g) indices[firsts[u] + g] = places[g];
         for (int64_t g = 0; sizes && g < count; ++g) sizes[firsts[u] + g] = places[g];
       }

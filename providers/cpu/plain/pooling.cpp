@@ -181,7 +181,7 @@ class PoolingPrimitive final : public ep_primitive {
   PoolingPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
         window_(window_kernel(on.simd)),
-        format_(desc.operands[0].dtype),
+        format_(desc.operands[0].dtype, on.simd),
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_DST_INDICES)) {}
 

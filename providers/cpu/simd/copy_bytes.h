@@ -1,6 +1,7 @@
-// memcpy in pieces. glibc copies more than some kilobytes by `rep movsb`, and on AMD's Zen 3 and 4 that takes ten times
-// as long if the destination lies a few bytes further within its page than the source does: 617 us for 4 MB, in
-// pieces 50.
+// memcpy in pieces. glibc copies some kilobytes and more by `rep movsb`, and on AMD's Zen 3 and 4 that takes ten times
+// as long if the destination lies a few bytes further within its page than the source does. 256 KB, 4 bytes further:
+// 97 us in pieces of 4 KB, 6.8 in those of 1 KB. gcc puts `rep movsq` in place of a call whose length it knows a bound
+// of: 17 us.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +11,12 @@
 namespace tenon::provider::cpu {
 
 inline void copy_bytes(void* to, const void* from, size_t count) {
-  constexpr size_t piece = 4096;  // below every threshold of glibc
+  constexpr size_t piece = 1024;  // below every threshold of glibc
   auto* out = static_cast<char*>(to);
   const auto* in = static_cast<const char*>(from);
   while (count > 0) {
-    const size_t some = std::min(count, piece);
+    size_t some = std::min(count, piece);
+    asm("" : "+r"(some));  // so that the bound is not known
     std::memcpy(out, in, some);
     out += some;
     in += some;

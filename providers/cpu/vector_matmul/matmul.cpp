@@ -19,8 +19,9 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t few = 2048;  // elements of a matrix that small_matmul takes
-constexpr int64_t unit = 64;   // elements of y: a thread has whole units, and a panel of a packed matrix is as wide
+constexpr int64_t few = 2048;        // elements of a matrix that small_matmul takes
+constexpr int64_t few_of_one = 128;  // the same of one row
+constexpr int64_t unit = 64;  // elements of y: a thread has whole units, and a panel of a packed matrix is as wide
 
 // y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.
 struct Problem {
@@ -236,7 +237,8 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
       dst.dtype == EP_DTYPE_f32)
     return Refusal::because("the matrix never changes");
   if (problem.length < 2) return Refusal::because("the matrix is a vector too");
-  if (compute == EP_DTYPE_f32 && problem.rows * problem.length < few) return Refusal::because("a small matrix");
+  if (compute == EP_DTYPE_f32 && problem.rows * problem.length < (problem.rows == 1 ? few_of_one : few))
+    return Refusal::because("a small matrix");
   const bool by_rows = problem.column == 1;
   const bool by_columns = problem.row == 1 && problem.column > 0 && problem.y_step == 1;
   if (!by_rows && !by_columns) return Refusal::because("neither rows nor columns of the matrix are contiguous");

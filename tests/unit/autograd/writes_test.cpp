@@ -40,7 +40,7 @@ TEST(Writes, ASavedResultThatChangedIsAnErrorThatNamesBothOps) {
   const Tensor z = sum(y);
   zero_(y);
   EXPECT_EQ(error_of([&] { z.backward(); }),
-            "backward: exp saved a result of shape [2] for its gradient, and full has written into that tensor since "
+            "backward: exp saved a result of shape [2] for its gradient, and zero_ has written into that tensor since "
             "(version 0 was saved, it is version 1 now).\n  while computing the gradient of exp");
 }
 
@@ -78,7 +78,7 @@ TEST(Writes, IntoALeafThatWantsAGradientAreRefused) {
   EXPECT_EQ(error_of([&] { add_(x, 1); }),
             "add_: the tensor to write is a leaf that wants a gradient, so its elements may not change.");
   EXPECT_EQ(error_of([&] { zero_(slice(x, 0, 0, 1)); }),
-            "zero_: full: the tensor to write is a view of a leaf that wants a gradient.");
+            "zero_: the tensor to write is a view of a leaf that wants a gradient.");
   EXPECT_EQ(numbers(x), (Values{1, 2}));
 }
 

@@ -90,6 +90,16 @@ class Binary(OpTest):
             with self.subTest(x=x, y=y):
                 self.check(np.add(x, y, dtype=np.float64), "add", x, y, dtype=dtype)
 
+    def test_halves_are_computed_as_f32(self):
+        x, y = some(3, 37, dtype=np.float16), some(3, 37, dtype=np.float16)
+        x[0, :6], y[0, :6] = [np.inf, -np.inf, np.nan, 6e-8, 65504, 0], [np.inf, np.inf, 1, 2, 65504, 0]
+        with np.errstate(all="ignore"):
+            for op, function in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide)):
+                want = function(x.astype(np.float32), y.astype(np.float32)).astype(np.float16)
+                self.check(want, op, x, y, rtol=0, atol=0)
+                self.check(want[:, 1:], op, x[:, 1:].copy(), y[:, 1:].copy(), rtol=0, atol=0)
+                self.check(function(x.astype(np.float32), y[1].astype(np.float32)).astype(np.float16), op, x, y[1], rtol=0, atol=0)
+
     def test_alpha(self):
         x, y = some(3, 4), some(4)
         self.check(x + 2 * y, "add", x, y, alpha=2)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from numpy_runner import Call, Dtype, OpTest, run, some
+from numpy_runner import Call, Dtype, OpTest, Refused, run, some
 
 warnings.filterwarnings("ignore", module="torch")  # of what its newer versions change
 TORCH_DTYPES = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64, "i32": torch.int32}
@@ -116,6 +116,10 @@ class Composites(OpTest):
                         continue  # of equal zeros NumPy's halves keep the first, as C does not
                     zeros = got == 0
                     np.testing.assert_array_equal(np.signbit(got[zeros]), np.signbit(np.nextafter(x, target)[zeros]))
+        for dtype in (np.float32, np.float64):
+            x, y = (np.ldexp(some(3, 201, dtype=dtype), np.random.default_rng(7).integers(-1100, 1000, (3, 201)) // (8 if dtype == np.float32 else 1)) for _ in range(2))
+            y[0, ::3], x[1, ::5] = x[0, ::3], 0
+            self.check(np.nextafter(x, y), "nextafter", x, y, rtol=0, atol=0)
         self.same("nextafter", np.ones((2, 1), np.float32), np.array([2, NAN, 0], np.float64).astype(np.float32))
         self.refused("nextafter: needs f64, f32, f16 or bf16, but got f8e5m2.", "nextafter",
                      Call("cast", x, Dtype("f8e5m2")), Call("cast", x, Dtype("f8e5m2")))
@@ -134,6 +138,13 @@ class Composites(OpTest):
         whole = np.array([[0, 12, -18, 7, -1, 100], [0, 0, 24, -35, 9, 64]])
         for dtype in (np.int64, np.int32, np.int8):
             self.same("gcd", *whole.astype(dtype))
+            limits = np.iinfo(dtype)
+            wide = np.random.default_rng(5).integers(limits.min + 1, limits.max, (2, 3, 67), dtype)  # several blocks, a short last one
+            wide[0] &= wide[1]  # with common bits
+            wide[:, 0, :4] = [[limits.max, limits.max, 0, 1], [limits.max, limits.max - 1, limits.max, limits.max]]
+            self.check(np.gcd(*wide), "gcd", *wide)
+        small = np.random.default_rng(6).integers(-30000, 30000, (2, 3, 67), np.int32)
+        self.check(np.lcm(*small), "lcm", *small)
         self.same("lcm", *whole)
         self.check(np.lcm(whole[0], 8), "lcm", whole[0], 8)
         self.same("rsub", x, y, alpha=2)
@@ -191,7 +202,10 @@ class Composites(OpTest):
         self.same("diag", some(4), 1)
         self.same("diag", some(4, 3), -1)
         self.same("diagflat", some(2, 2), 1)
+        for k in (-3, 0, 2, 300):  # too long for one loop
+            self.same("diag_embed", some(300), k)
         self.same("trace", some(4, 3))
+        self.same("trace", some(2, 7, dtype=np.float64))
         self.same("trace", some(3, 3, dtype=np.int32))
         self.same("block_diag", (some(2, 3), some(3), some(1, 1)), oracle=lambda x: torch.block_diag(*x))
         self.same("vander", some(4), 3)
@@ -371,5 +385,8 @@ class Composites(OpTest):
         self.same("binary_cross_entropy", np.array([0, 1.0], np.float32), np.array([1, 1.0], np.float32))
         self.same("triplet_margin_loss", x, y, some(4, 5), swap=True)
         self.refused("mse_loss: reduction is 'avg'; it may be 'none', 'mean' or 'sum'.", "mse_loss", x, y, reduction="avg")
+        self.same("nll_loss", some(5), np.asarray(np.int64(3)))
+        with self.assertRaisesRegex(Refused, "nll_loss: index 5 is out of range"):
+            run("nll_loss", x, np.int64([0, 1, 5, 2]))
         self.refused("nll_loss: target has shape [3]; of input [4, 5] it must have shape [4].", "nll_loss", x, labels(3, classes=5))
         self.refused("cross_entropy: target must be classes, which are integers, not bool.", "cross_entropy", x, np.ones(4, bool))

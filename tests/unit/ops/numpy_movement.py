@@ -162,6 +162,10 @@ class Assembling(OpTest):
         self.check(np.tile(x, (2, 1, 3)), "tile", x, [2, 1, 3])
         self.check(np.tile(x, (2,)), "tile", x, [2])
         self.check(np.flip(x, (0, 1)), "flip", x, [0, 1])
+        for dtype in (np.float32, np.float64, np.int16, np.uint8):
+            cube = some(3, 5, 7, dtype=dtype, low=1, high=100)
+            for dims in ([0], [1], [-1], [0, 1], [-1, 1], [0, 2], [2, 1, 0]):
+                self.check(np.flip(cube, dims), "flip", cube, dims)
 
 
 class Views(OpTest):

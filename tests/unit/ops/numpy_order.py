@@ -110,6 +110,16 @@ class Order(OpTest):
                     self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
         self.refused("topk: k is 4, but the axis has 3 elements.", "topk", some(2, 3), 4)
 
+    def test_long_keys(self):
+        """Random ones, ones that differ in their last bits alone, and many equal ones: by short digits and by long ones."""
+        numbers = np.random.default_rng(3)
+        for n in (200, 40000):
+            for x in (numbers.integers(-2**62, 2**62, n), numbers.integers(0, n, n), numbers.integers(0, 9, n) << 50,
+                      (numbers.integers(0, 3, n) << 60) + numbers.integers(0, 1000, n)):
+                for descending in (False, True):
+                    values, positions = sorted_stably(x[None], 1, descending)
+                    self.check([values[0], positions[0]], "sort", x, 0, descending)
+
     def test_middle_elements(self):
         x = few(5, 8)
         values, positions = sorted_stably(x, 1, False)
@@ -117,6 +127,11 @@ class Order(OpTest):
         self.check([values[:, 2:3], positions[:, 2:3]], "kthvalue", x, 3, 1, True)
         self.check([values[:, 3], positions[:, 3]], "median", x, 1)
         self.check(np.sort(x.ravel())[19], "median", x)
+        for n in (1, 20001):  # beyond 16384 only those that share the median's first bits are put in order
+            long = some(n) ** 3
+            self.check(np.sort(long)[(n - 1) // 2], "median", long)
+            long[n // 3] = np.nan
+            self.assertTrue(np.isnan(run("median", long)[0]))
         broken = x.copy()
         broken[2, 4] = np.nan
         got = run("median", broken, 1)
@@ -155,6 +170,9 @@ class Searches(OpTest):
             want = np.searchsorted(sequence, x, "right" if right else "left")
             self.check(want, "searchsorted", sequence, x, right=right)
             self.check(want, "bucketize", x, sequence, right=right)
+            for dtype in (np.float32, np.float64, np.int32, np.int64):
+                many, places = np.sort(some(301, dtype=dtype, low=-90, high=90)), some(3, 37, dtype=dtype, low=-99, high=99)
+                self.check(np.searchsorted(many, places, "right" if right else "left"), "searchsorted", many, places, right=right)
         self.check(np.searchsorted(sequence, x).astype(np.int32), "searchsorted", sequence, x, out_int32=True)
         rows = np.sort(few(3, 6), 1)
         values = few(3, 4)

@@ -1,0 +1,70 @@
+// The most common binary functions over f16 and over bf16, from storage to storage, compiled once per dispatch target.
+// Others convert blocks (map.h).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_narrow.cpp"
+#include "hwy/foreach_target.h"
+//
+#include <algorithm>
+
+#include "providers/cpu/elementwise/narrow-inl.h"
+#include "providers/cpu/simd/scalar_ops-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+template <int32_t op, class E>
+void narrow_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
+  constexpr auto lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::MaxLanes(NarrowTag()));
+  const auto some = [](const E* x, const E* y, E* to)
+                        HWY_ATTR { store_narrow(binary_row(Op<op>(), load_narrow(x), load_narrow(y)), to); };
+  const E* const x = static_cast<const E*>(src[0]);
+  const E* const y = static_cast<const E*>(src[1]);
+  E* const to = static_cast<E*>(dst);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) some(x + i, y + i, to + i);
+  if (i == n) return;
+  E rest[3][lanes] = {};
+  std::copy(x + i, x + n, rest[0]);
+  std::copy(y + i, y + n, rest[1]);
+  some(rest[0], rest[1], rest[2]);
+  std::copy(rest[2], rest[2] + (n - i), to + i);
+}
+
+template <class E>
+MapFunction narrow_function_of(int32_t op) {
+  switch (op) {
+    case EP_BINARY_add: return narrow_loop<EP_BINARY_add, E>;
+    case EP_BINARY_sub: return narrow_loop<EP_BINARY_sub, E>;
+    case EP_BINARY_mul: return narrow_loop<EP_BINARY_mul, E>;
+    case EP_BINARY_div: return narrow_loop<EP_BINARY_div, E>;
+    default: return nullptr;
+  }
+}
+#endif
+
+}  // namespace
+
+MapFunction narrow_function([[maybe_unused]] int32_t op, [[maybe_unused]] int32_t dtype) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (dtype == EP_DTYPE_f16) return narrow_function_of<F16Bits>(op);
+  if (dtype == EP_DTYPE_bf16) return narrow_function_of<Bf16Bits>(op);
+#endif
+  return nullptr;
+}
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
+  return {TENON_CPU_DISPATCH(level, narrow_function)(op, dtype), dtype, 400, "simd", false, false};
+}
+
+}  // namespace tenon::provider::cpu
+#endif
