@@ -385,22 +385,24 @@ Case byte_convolution(const Bytes& bytes, const Windows& window) {
 
 // --- f32 by constant matrices of 4 and 8 bits ---
 
-Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point) {
+Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point, std::string_view kind = "",
+                 const Values& x = {Fill::RANDOM, -1, 1}) {
   constexpr int64_t depth = 83, columns = 45;
-  Case made = {fmt::format("matmul/weights/{}_{}_rows{}{}", dtype_name(dtype), rows,
-                           block == 0 ? "" : fmt::format("_blocks_of_{}", block), zero_point ? "_zero_point" : ""),
-               make_desc(EP_PRIMITIVE_matmul),
-               {},
-               {},
-               {},
-               0};
+  Case made = {
+      fmt::format("matmul/weights/{}_{}_rows{}{}{}", dtype_name(dtype), rows,
+                  block == 0 ? "" : fmt::format("_blocks_of_{}", block), zero_point ? "_zero_point" : "", kind),
+      make_desc(EP_PRIMITIVE_matmul),
+      {},
+      {},
+      {},
+      0};
   const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
   const double most = dtype_info(dtype).bits == 4 ? is_signed ? 7 : 15 : is_signed ? 127 : 255;
   add_operand(made.desc, EP_ROLE_DST, DType::f32, {rows, columns});
   add_operand(made.desc, EP_ROLE_SRC, DType::f32, {rows, depth});
   add_operand(made.desc, EP_ROLE_SRC_B, dtype, {depth, columns}).flags = EP_OPERAND_FLAG_CONSTANT;
   add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {rows, columns}, {0, 1});
-  made.values = {{}, {Fill::RANDOM, -1, 1}, {Fill::RANDOM, is_signed ? -most - 1 : 0, most}, {Fill::RANDOM, -1, 1}};
+  made.values = {{}, x, {Fill::RANDOM, is_signed ? -most - 1 : 0, most}, {Fill::RANDOM, -x.high, x.high}};
   ep_quantisation& how = made.desc.attributes.matmul.weight;
   how.axes = block == 0 ? 0b10 : 0b11;
   how.block[0] = static_cast<int32_t>(block);
@@ -409,7 +411,7 @@ Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point) {
   add_parameters(&made, EP_ROLE_WEIGHT_SCALE, DType::f32, {dtype, middle - 2, middle + 2}, {"", {}, dims}, kSmall,
                  zero_point);
   set_tolerances(&made, [&](Tier tier) -> Tolerance {
-    return {2.0, depth * (1 + beyond_full("product", tier, DType::f32).ulps) + 2, 0};
+    return {2.0, x.high * (depth * (1 + beyond_full("product", tier, DType::f32).ulps) + 2), 0};
   });
   return made;
 }
@@ -470,7 +472,12 @@ void add_quantisation_cases(std::vector<Case>* cases) {
     for (int64_t rows : {1, 3, 17}) {
       cases->push_back(weight_case(dtype, 0, rows, false));
       cases->push_back(weight_case(dtype, 16, rows, true));
+      cases->push_back(weight_case(dtype, 32, rows, true));
     }
+    cases->push_back(weight_case(dtype, 0, 2, false, "_special", {Fill::SPECIAL, -1, 1}));
+    cases->push_back(weight_case(dtype, 0, 2, false, "_tiny", {Fill::RANDOM, 1e-37, 1e-35}));
+    cases->push_back(weight_case(dtype, 32, 2, false, "_huge", {Fill::RANDOM, -1e30, 1e30}));
+    cases->push_back(weight_case(dtype, 32, 2, true, "_peaks", {Fill::PEAKS, -1, 1e6}));
   }
   for (DType dtype : {DType::u8, DType::i8}) {
     cases->push_back(byte_pooling(dtype));

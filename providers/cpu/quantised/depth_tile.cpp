@@ -1,6 +1,7 @@
 #include "providers/cpu/quantised/depth_tile.h"
 
 #include "providers/cpu/quantised/dot_results.h"
+#include "providers/cpu/quantised/vnni.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -103,7 +104,7 @@ void run_vnni(const DepthTile& tile) {
 
 DepthKernel depth_kernel([[maybe_unused]] SimdLevel level) {
 #if defined(__x86_64__)
-  if (level == SimdLevel::avx3 && has_vnni()) return run_vnni;
+  if (has_vnni(level)) return run_vnni;
 #endif
   return run_plain;
 }

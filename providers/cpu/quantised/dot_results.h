@@ -7,14 +7,7 @@
 
 #include "ep_api/ep_api.h"
 #include "providers/cpu/quantised/dot_tile.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if !defined(__clang__)  // gcc 12 sees the undefined vectors of its own intrinsics (gcc.gnu.org/PR105593)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#endif
+#include "providers/cpu/quantised/vnni.h"
 
 namespace tenon::provider::cpu {
 
@@ -31,18 +24,6 @@ inline void store_plain(const DotResults& to, int32_t row, int32_t column, int32
 }
 
 #if defined(__x86_64__)
-#define TENON_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-#define TENON_VNNI_INLINE TENON_VNNI __attribute__((always_inline)) inline
-// Sums stay in registers only if loops over rows are unrolled before gcc looks for scalars. Unrolled code with a
-// sanitizer's checks compiles for a minute.
-#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
-#define TENON_UNROLL
-#elif defined(__clang__)
-#define TENON_UNROLL _Pragma("unroll")
-#else
-#define TENON_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 // Sixteen columns of DotResults in registers.
 struct VectorResults {
   __m512i added, zero_point;
@@ -82,8 +63,6 @@ TENON_VNNI_INLINE void store_vector(const VectorResults& to, int32_t row, __m512
   _mm_mask_storeu_epi8(dst, to.mask,
                        _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(bounded), to.zero_point)));
 }
-
-inline bool has_vnni() { return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"); }
 #endif
 
 }  // namespace tenon::provider::cpu

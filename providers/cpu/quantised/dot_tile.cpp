@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "providers/cpu/quantised/dot_results.h"
+#include "providers/cpu/quantised/vnni.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -121,14 +122,13 @@ void run_vnni_tile(const DotTile& tile) {
 }
 
 void run_vnni(const DotTile& tile) { tile.flips ? run_vnni_tile<true>(tile) : run_vnni_tile<false>(tile); }
-
 #endif
 
 }  // namespace
 
 DotKernel dot_kernel([[maybe_unused]] SimdLevel level) {
 #if defined(__x86_64__)
-  if (level == SimdLevel::avx3 && has_vnni()) return run_vnni;
+  if (has_vnni(level)) return run_vnni;
 #endif
   return run_plain;
 }
