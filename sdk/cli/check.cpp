@@ -4,6 +4,7 @@
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/json_text.h"
 #include "sdk/onnx/onnx.h"
 
 namespace tenon::cli {
@@ -26,7 +27,7 @@ int check_model(const CheckOptions& options) {
                                      {"inputs", infos(checked.inputs)},
                                      {"outputs", infos(checked.outputs)},
                                      {"refusals", checked.refusals}};
-    std::printf("%s\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json_text(document).c_str());
     return checked.refusals.empty() ? 0 : 1;
   }
   std::printf("%s: opset %lld, %llu nodes, %llu weights\n", options.model.c_str(),

@@ -8,6 +8,7 @@
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
+#include "sdk/cli/json_text.h"
 #include "sdk/cli/table.h"
 
 namespace tenon::cli {
@@ -73,7 +74,7 @@ int list_devices(const ReportOptions& options) {
       if (is_quarantined(candidate)) quarantined.push_back(candidate.sentence);
     }
     const nlohmann::json all = {{"devices", list}, {"settings_error", error}, {"quarantined", quarantined}};
-    std::printf("%s\n", all.dump(2).c_str());
+    std::printf("%s\n", json_text(all).c_str());
   } else if (!devices.empty()) {
     print_table(device_rows(devices, chosen));
   }

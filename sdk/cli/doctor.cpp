@@ -8,6 +8,7 @@
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
+#include "sdk/cli/json_text.h"
 #include "sdk/cli/table.h"
 
 namespace tenon::cli {
@@ -145,7 +146,7 @@ int doctor(const ReportOptions& options) {
   const json found = report();
   const bool healthy = text(found["default_device_error"]).empty();
   if (options.json) {
-    std::printf("%s\n", found.dump(2).c_str());
+    std::printf("%s\n", json_text(found).c_str());
     return healthy ? 0 : 1;
   }
   print_candidates(found);

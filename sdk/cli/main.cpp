@@ -224,13 +224,16 @@ struct CommandLine {
   }
 
   static void add_precision(CLI::App* command, tenon::Precision& precision) {
-    static const std::map<std::string, tenon::Precision> tiers = {
-        {"fast", tenon::Precision::fast}, {"relaxed", tenon::Precision::relaxed}, {"full", tenon::Precision::full}};
+    const auto set = [&precision](const std::string& name) {
+      precision = name == "fast"      ? tenon::Precision::fast
+                  : name == "relaxed" ? tenon::Precision::relaxed
+                                      : tenon::Precision::full;
+    };
     command
-        ->add_option("--precision", precision,
-                     "The tier of accuracy that every op demands (fast, relaxed, full; unless given, what each device "
-                     "states). A device below it is passed over")
-        ->transform(CLI::CheckedTransformer(tiers));
+        ->add_option_function<std::string>("--precision", set,
+                                           "The tier of accuracy that every op demands (unless given, what each device "
+                                           "states). A device below it is passed over")
+        ->check(CLI::IsMember({"fast", "relaxed", "full"}));
   }
 
   static void add_report_flags(CLI::App* command, ReportOptions& options) {

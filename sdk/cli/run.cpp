@@ -11,6 +11,7 @@
 #include "primitives/text/progress.h"
 #include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
 #include "sdk/cli/table.h"
@@ -235,7 +236,7 @@ int run_model(const RunOptions& options) {
       report["planned_lower_bound_bytes"] = stats.planned_lower_bound;
     }
     if (json checks = checks_json(); !checks.empty()) report["kernel_checks"] = std::move(checks);
-    std::printf("%s\n", report.dump(2).c_str());
+    std::printf("%s\n", json_text(report).c_str());
     return 0;
   }
   print_report(options, results);

@@ -8,6 +8,7 @@
 #include "primitives/text/progress.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
+#include "sdk/cli/json_text.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
@@ -200,7 +201,7 @@ int compare_devices(const CompareOptions& options) {
                    {"isolated", options.isolate}, {"nodes", list}, {"diverges", first != rows.end()},
                    {"verdict", verdict}};
     report["first_divergence"] = first != rows.end() ? row_json(*first) : json();
-    std::printf("%s\n", report.dump(2).c_str());
+    std::printf("%s\n", json_text(report).c_str());
   } else {
     std::printf("%s on A = %s (%s) and B = %s (%s)%s\n", options.model.c_str(), name_a.c_str(),
                 a.device().name().c_str(), name_b.c_str(), b.device().name().c_str(),

@@ -135,6 +135,12 @@ def main():
         refused(["not an ONNX model"], "run", folder / "x.npy")
         refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
         refused(["MODEL is required"], "run", code=2)
+        refused(["--precision: best not in {fast,relaxed,full}"], "run", model, "--precision", "best", code=2)
+        foreign = folder / "no_utf8_\udcff.onnx"  # a byte that is no UTF-8
+        make_model(foreign)
+        for arguments in (("run", "-i", "x=random"), ("check",), ("profile", "--repeat", "2", "-i", "x=random")):
+            report = json.loads(run(arguments[0], foreign, "--json", *arguments[1:]).stdout)
+            claim(report["model"].endswith("no_utf8_\ufffd.onnx"), f"{arguments}: JSON of a file whose name is no UTF-8: {report['model']!r}")
         for op, code in (("Relu", 0), (f"No{EVIL}", 1)):
             evil = folder / f"evil{code}.onnx"
             make_evil(evil, op)
