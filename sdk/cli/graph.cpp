@@ -71,7 +71,11 @@ graph::Graph of_model(const GraphOptions& options) {
 graph::Graph of_text(const GraphOptions& options) {
   const std::filesystem::path path(options.file);
   const std::filesystem::path constants = path.parent_path() / kConstants;
-  return graph::parse(read(path), std::filesystem::exists(constants) ? read(constants) : std::string());
+  try {
+    return graph::parse(read(path), std::filesystem::exists(constants) ? read(constants) : std::string());
+  } catch (const Error& error) {
+    throw Error(error.status().with_context(fmt::format("  while reading '{}'", options.file)));
+  }
 }
 
 // Runs the passes up to and with `last`; all of them if it is empty, none if it is "none".

@@ -49,6 +49,18 @@ struct Row {
   int64_t offset = 0;  // in bytes
 };
 
+// Whether a condition holds in all lanes that count, and whether in none, as texts of C. `same`: it is one truth.
+struct Truth {
+  std::string all, none;
+  bool same = false;
+};
+
+// What the loops around a statement have computed, by the expression and the copy.
+struct Memo {
+  std::map<std::pair<Id, int64_t>, std::string> values;
+  std::map<std::pair<Id, int64_t>, std::optional<Truth>> truths;
+};
+
 DType computed(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 class Emitter {
@@ -60,6 +72,7 @@ class Emitter {
     for (size_t id = 0; id < kernel_.stages.size(); ++id) {
       if (kernel_.stages[id].storage == Storage::row) lay_out(static_cast<Id>(id));
     }
+    find_guarded_loads();
     KernelText result;
     result.dialect = EP_DIALECT_C;
     result.entry = "k_" + kernel_.name;
@@ -73,8 +86,6 @@ class Emitter {
   }
 
  private:
-  using Memo = std::map<std::pair<Id, int64_t>, std::string>;
-
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
     body_.append(2 * indent_, ' ');
@@ -347,13 +358,24 @@ class Emitter {
       if (is_number(step.step, 1) && context.part.empty() && context.prefetches) prefetch(context, expr, address);
       return whole;
     }
+    const std::string name = fresh();
+    const std::optional<Truth> truth =
+        expr.args[0] == kNone ? std::nullopt : this->truth(context, expr.args[0], copy, memo);
+    if (truth && truth->same && !whole.empty()) {
+      line("{} {} = {{}};", vector_of(dtype), name);
+      line("if ({}) {} = {};", truth->all, name, whole);
+      return name;
+    }
     // Lane by lane: where the index is no line, and where a condition leaves lanes out.
     const std::string where = expr.args[0] == kNone ? "" : this->expr(context, expr.args[0], copy, memo);
-    const std::string name = fresh();
-    line("{} {};", vector_of(dtype), name);
-    const bool has_whole = !whole.empty() && context.part.empty();
-    if (has_whole) line("if (ep_all({})) {} = {}; else {{", where, name, whole);
-    if (!has_whole) line("{{");
+    line("{} {} = {{}};", vector_of(dtype), name);
+    if (truth && !whole.empty()) {
+      line("if ({}) {} = {}; else if (!({})) {{", truth->all, name, whole, truth->none);
+    } else if (!whole.empty() && context.part.empty()) {
+      line("if (ep_all({})) {} = {}; else {{", where, name, whole);
+    } else {
+      line("{{");
+    }
     ++indent_;
     line("{} k = {{}};", c_memory_vector(dtype));
     line("for (int64_t i = 0; i < {}; ++i) {{", context.count());
@@ -362,6 +384,107 @@ class Emitter {
     line("}}");
     line("{} = ep_take_{}(k);", name, type);
     --indent_;
+    line("}}");
+    return name;
+  }
+
+  // Of comparisons of positions, and what logic makes of them: they are lines, so their ends tell of all lanes.
+  std::optional<Truth> truth(const Context& context, Id id, int64_t copy, Memo* memo) {
+    const auto found = memo->truths.find({id, copy});
+    if (found != memo->truths.end()) return found->second;
+    const Expr& expr = kernel_.exprs[id];
+    std::optional<Truth> result;
+    if (expr.kind == ExprKind::unary && op_name(expr) == "logical_not") {
+      result = truth(context, expr.args[0], copy, memo);
+      if (result) std::swap(result->all, result->none);
+    } else if (expr.kind == ExprKind::binary && expr.dtype == DType::boolean) {
+      result = is_position(expr.args[0]) && is_position(expr.args[1]) ? comparison(context, expr, copy)
+                                                                      : conjunction(context, expr, copy, memo);
+    }
+    if (result && !result->all.starts_with('c')) {
+      result->all = named(result->all);
+      result->none = result->same ? "!" + result->all : named(result->none);
+    }
+    return memo->truths.emplace(std::pair(id, copy), result).first->second;
+  }
+  std::string named(const std::string& condition) {
+    const std::string name = fmt::format("c{}", next_++);
+    line("const int {} = {};", name, condition);
+    return name;
+  }
+  bool is_position(Id id) const {
+    const Expr& expr = kernel_.exprs[id];
+    return expr.kind == ExprKind::index || (expr.kind == ExprKind::constant && expr.dtype == DType::i64);
+  }
+
+  std::optional<Truth> comparison(const Context& context, const Expr& expr, int64_t copy) {
+    const std::map<std::string_view, const char*> signs{{"lt", "<"},  {"le", "<="}, {"gt", ">"},
+                                                        {"ge", ">="}, {"eq", "=="}, {"ne", "!="}};
+    const auto sign = signs.find(op_name(expr));
+    if (sign == signs.end()) return std::nullopt;
+    bool same = true;
+    for (const Id arg : {expr.args[0], expr.args[1]}) {
+      if (kernel_.exprs[arg].kind == ExprKind::constant) continue;
+      const Stride step = stride(context, kernel_.exprs[arg].index);
+      if (!step.linear) return std::nullopt;
+      same = same && is_number(step.step, 0);
+    }
+    if (!same && sign->second[1] == '=' && (sign->second[0] == '=' || sign->second[0] == '!')) return std::nullopt;
+    const auto at = [&](const std::string& lane) {
+      std::array<std::string, 2> texts;
+      for (size_t i = 0; i < 2; ++i) {
+        const Expr& arg = kernel_.exprs[expr.args[i]];
+        texts[i] = arg.kind == ExprKind::constant ? fmt::format("{}ll", arg.integer) : size(context, arg.index, lane);
+      }
+      return fmt::format("({} {} {})", texts[0], sign->second, texts[1]);
+    };
+    const std::string first = at(lane_of(copy));
+    if (same) return Truth{first, "!" + first, true};
+    const std::string last =
+        at(context.part.empty() ? fmt::format("{}", kLanes * copy + kLanes - 1) : fmt::format("{} - 1", context.part));
+    return Truth{fmt::format("{} && {}", first, last), fmt::format("!({} || {})", first, last), false};
+  }
+
+  std::optional<Truth> conjunction(const Context& context, const Expr& expr, int64_t copy, Memo* memo) {
+    const bool both = op_name(expr) == "logical_and";
+    if (!both && op_name(expr) != "logical_or") return std::nullopt;
+    const std::optional<Truth> x = truth(context, expr.args[0], copy, memo),
+                               y = truth(context, expr.args[1], copy, memo);
+    if (!x || !y) return std::nullopt;
+    const std::string all = fmt::format("({} {} {})", x->all, both ? "&&" : "||", y->all);
+    return Truth{all, fmt::format("({} {} {})", x->none, both ? "||" : "&&", y->none), x->same && y->same};
+  }
+
+  // By expression: whether it loads where a condition holds alone, so that a branch is worth not being computed.
+  void find_guarded_loads() {
+    guarded_.resize(kernel_.exprs.size());
+    for (size_t id = 0; id < guarded_.size(); ++id) {
+      const Expr& expr = kernel_.exprs[id];
+      guarded_[id] = expr.kind == ExprKind::load && expr.args[0] != kNone;
+      for (size_t i = 0; i < arg_count(expr); ++i) guarded_[id] = guarded_[id] || guarded_[expr.args[i]];
+      if (expr.kind != ExprKind::stage) continue;
+      const Stage& stage = kernel_.stages[expr.target];
+      guarded_[id] = stage.storage == Storage::inlined && stage.value < id && guarded_[stage.value];
+    }
+  }
+
+  // A choice by one truth for all lanes, of which one side is computed; empty where both sides are.
+  std::string branch(const Context& context, Id id, int64_t copy, Memo* memo) {
+    const Expr& expr = kernel_.exprs[id];
+    if (expr.kind != ExprKind::ternary || op_name(expr) != "where" || faults() || !guarded_[id]) return "";
+    const std::optional<Truth> truth = this->truth(context, expr.args[0], copy, memo);
+    if (!truth || !truth->same) return "";
+    const std::string name = fresh();
+    line("{} {};", vector_of(expr.dtype), name);
+    for (const int side : {1, 2}) {
+      if (side == 1) line("if ({}) {{", truth->all);
+      if (side == 2) line("}} else {{");
+      ++indent_;
+      Memo inside = *memo;
+      const std::string value = this->expr(context, expr.args[side], copy, &inside);
+      line("{} = {};", name, value);
+      --indent_;
+    }
     line("}}");
     return name;
   }
@@ -409,13 +532,14 @@ class Emitter {
 
   // The variable that holds an expression.
   std::string expr(const Context& context, Id id, int64_t copy, Memo* memo) {
-    const auto found = memo->find({id, copy});
-    if (found != memo->end()) return found->second;
+    const auto found = memo->values.find({id, copy});
+    if (found != memo->values.end()) return found->second;
     const Expr& expr = kernel_.exprs[id];
-    std::string text;
+    std::string text = branch(context, id, copy, memo);
+    if (!text.empty()) return memo->values.emplace(std::pair(id, copy), text).first->second;
     switch (expr.kind) {
       case ExprKind::position:
-        return memo->emplace(std::pair(id, copy), position(context, expr, copy, memo)).first->second;
+        return memo->values.emplace(std::pair(id, copy), position(context, expr, copy, memo)).first->second;
       case ExprKind::constant: text = constant(expr); break;
       case ExprKind::index: text = index(context, expr, copy); break;
       case ExprKind::load: text = load(context, expr, copy, memo); break;
@@ -429,7 +553,7 @@ class Emitter {
     }
     const std::string name = fresh();
     line("const {} {} = {};", vector_of(expr.dtype), name, text);
-    memo->emplace(std::pair(id, copy), name);
+    memo->values.emplace(std::pair(id, copy), name);
     return name;
   }
 
@@ -733,6 +857,7 @@ class Emitter {
   std::set<std::pair<DType, DType>> casts_;
   std::map<std::string, std::string> functions_;
   std::map<Id, int64_t> held_copies_;
+  std::vector<bool> guarded_;
   std::string body_;
   size_t indent_ = 0;
   size_t next_ = 0;

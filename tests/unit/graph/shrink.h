@@ -16,9 +16,9 @@
 
 namespace tenon::graph {
 
-// Runs into outputs full of a pattern that no result has.
+// Runs into outputs full of a pattern that no result has. Nodes of regions run one by one: unit_fusion runs kernels.
 inline TensorList results_of(const Graph& graph, uint32_t seed) {
-  const Executable program = prepare(graph);
+  const Executable program = prepare(graph, {.fuse = false});
   TensorList inputs, outputs;
   for (uint32_t id : program.inputs) {
     const TensorMeta& meta = program.values[id].meta;
