@@ -2,11 +2,29 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace tenon::provider::cpu {
 namespace {
 
 constexpr const char* setting_remedy =
     "Set compiler of [provider.cpu] to the absolute path of a C compiler, to 'cc' or 'clang', or leave it out.";
+
+// All that decides which compiler tenon-compile-cc finds, and in which state it is: `chosen`, or what there is in the
+// folders of the PATH.
+std::string compilers_of(const std::string& chosen) {
+  if (!chosen.empty()) return state_of(chosen);
+  const char* path = std::getenv("PATH");
+  std::string all = path != nullptr ? path : "/usr/bin:/bin";
+  std::string rest = all;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    for (const char* name : {"cc", "gcc", "clang"}) all += "\n" + state_of(rest.substr(0, end) + "/" + name);
+    rest.erase(0, std::min(end + 1, rest.size()));
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -33,7 +51,7 @@ void CCompiler::find(const std::string& choice, Toolchain* found) {
     return;
   }
   if (choice.size() > 2 && choice[0] == '/') found->chosen = choice;
-  identify(found, "Install gcc or clang.");
+  identify(found, "Install gcc or clang.", compilers_of(found->chosen));
 }
 
 }  // namespace tenon::provider::cpu

@@ -4,6 +4,7 @@
 
 #include "providers/cpu/modules/source.h"
 #include "providers/cpu/threads/clock.h"
+#include "sdk/provider/modules/slots.h"
 #include "sdk/provider/modules/source.h"
 #include "sdk/provider/modules/store.h"
 
@@ -107,31 +108,11 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   return EP_STATUS_OK;
 }
 
-void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
-
-ep_status kernel_get(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
-                     ep_error** error) {
-  for (const std::unique_ptr<ep_kernel>& kernel : module->kernels) {
-    if (kernel->name != to_view(entry)) continue;
-    *out_kernel = kernel.get();
-    fill(out_info, ep_kernel_info{});
-    return EP_STATUS_OK;
-  }
-  return fail_text(module->host, error, EP_STATUS_NOT_FOUND,
-                   fmt::format("The module has no entry '{}'.", shown(entry)));
-}
-
 }  // namespace
 
 OpenDevice::OpenDevice(const ep_host* from, SimdLevel level, int32_t most_threads)
     : ep_device{from, level, most_threads, {from, most_threads}}, compiler(from, vector_bytes_of(level)) {}
 
-void fill_modules(ep_device_ops* ops) {
-  ops->dialect_info = entry<dialect_info>;
-  ops->module_create = entry<module_create>;
-  ops->module_destroy = module_destroy;
-  ops->kernel_get = entry<kernel_get>;
-  ops->kernel_launch = entry<kernel_launch>;
-}
+void fill_modules(ep_device_ops* ops) { fill_module_slots<dialect_info, module_create, kernel_launch>(ops); }
 
 }  // namespace tenon::provider::cpu

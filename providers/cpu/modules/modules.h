@@ -18,6 +18,7 @@ struct ep_kernel {
   uint64_t flags = 0;
   uint32_t buffer_count = 0;
   uint32_t parameter_bytes = 0;
+  ep_kernel_info info{};                 // unknown: an item is a call
   uint64_t local_stride = 0;             // bytes of local memory of a thread, a multiple of 64; 0: none
   void* function = nullptr;              // of type Entry or FaultEntry (launch.cpp)
   std::atomic<uint64_t> short_shape{0};  // of a launch that was too short to be shared among threads; 0: none

@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "providers/opencl/driver/result.h"
 #include "providers/opencl/modules/source.h"
+#include "sdk/provider/modules/slots.h"
 #include "sdk/provider/modules/source.h"
 #include "sdk/provider/modules/store.h"
 
@@ -57,8 +60,14 @@ struct Build {
     const cl_int result = build(handle, made);
     diagnose(desc, log);
     if (result == CL_SUCCESS) return EP_STATUS_OK;
-    if (result == CL_BUILD_PROGRAM_FAILURE) {
+    // A compiler that finds fault with the text says "error" and where; one that finds the disk full does not.
+    if (result == CL_BUILD_PROGRAM_FAILURE && log.find("error") != std::string::npos) {
       return refuse_text(device->host, desc, context().physical.compiler, log, error);
+    }
+    if (result == CL_BUILD_PROGRAM_FAILURE) {
+      return fail_text(device->host, error, EP_STATUS_UNSUPPORTED,
+                       fmt::format("The compiler ({}) failed on the module '{}', and names no error of its text: {}",
+                                   context().physical.compiler, shown(desc.name), log.substr(0, 256)));
     }
     const ep_status status = status_of(result);
     return fail(device->host, error, status == EP_STATUS_INTERNAL ? EP_STATUS_UNSUPPORTED : status,
@@ -111,6 +120,14 @@ size_t most_items(const Context& context, const Kernel& kernel) {
   return result == CL_SUCCESS ? most : SIZE_MAX;
 }
 
+// The private memory of a work-item that is in no register; 0: the driver does not say.
+uint32_t private_bytes(const Context& context, const Kernel& kernel) {
+  cl_ulong bytes = 0;
+  const cl_int result = context.api.clGetKernelWorkGroupInfo(kernel.handle(), context.physical.handle,
+                                                             CL_KERNEL_PRIVATE_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+  return result == CL_SUCCESS ? static_cast<uint32_t>(std::min<cl_ulong>(bytes, UINT32_MAX)) : 0;
+}
+
 ep_status make_kernel(Build* build, const ep_module_entry& entry, std::unique_ptr<ep_kernel>* out_kernel) {
   const ep_host* host = build->device->host;
   const Context& context = build->context();
@@ -134,6 +151,7 @@ ep_status make_kernel(Build* build, const ep_module_entry& entry, std::unique_pt
                 "The kernel %s has groups of %zu work-items; %s runs it in groups of %zu at most.",
                 kernel->name.c_str(), items, context.physical.name.c_str(), most);
   }
+  kernel->info.spilled_bytes = private_bytes(context, *kernel->kernel);
   *out_kernel = std::move(kernel);
   return EP_STATUS_OK;
 }
@@ -166,28 +184,8 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   return EP_STATUS_OK;
 }
 
-void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
-
-ep_status kernel_get(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
-                     ep_error** error) {
-  for (const std::unique_ptr<ep_kernel>& kernel : module->kernels) {
-    if (kernel->name != to_view(entry)) continue;
-    *out_kernel = kernel.get();
-    fill(out_info, ep_kernel_info{});
-    return EP_STATUS_OK;
-  }
-  return fail_text(module->host, error, EP_STATUS_NOT_FOUND,
-                   fmt::format("The module has no entry '{}'.", shown(entry)));
-}
-
 }  // namespace
 
-void fill_modules(ep_device_ops* ops) {
-  ops->dialect_info = entry<dialect_info>;
-  ops->module_create = entry<module_create>;
-  ops->module_destroy = module_destroy;
-  ops->kernel_get = entry<kernel_get>;
-  ops->kernel_launch = entry<kernel_launch>;
-}
+void fill_modules(ep_device_ops* ops) { fill_module_slots<dialect_info, module_create, kernel_launch>(ops); }
 
 }  // namespace tenon::provider::opencl

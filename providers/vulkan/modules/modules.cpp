@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "providers/vulkan/modules/spirv.h"
+#include "sdk/provider/modules/slots.h"
 #include "sdk/provider/modules/source.h"
 #include "sdk/provider/modules/store.h"
 
@@ -73,48 +74,31 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   std::vector<uint32_t> words;
   const ep_status compiled = make_words(device, *desc, source_of(context, *desc), &words, error);
   if (compiled != EP_STATUS_OK) return compiled;
-  ep_kernel kernel;
-  if (const Refusal why = device->pipelines->make(without_contraction(words), nullptr, &kernel.pipeline)) {
+  auto kernel = std::make_unique<ep_kernel>();
+  if (const Refusal why = device->pipelines->make(without_contraction(words), nullptr, &kernel->pipeline)) {
     const ep_status status = why.status() == EP_STATUS_INTERNAL ? EP_STATUS_UNSUPPORTED : why.status();
     return fail_text(host, error, status,
                      fmt::format("The driver of {} makes no kernel of the module '{}': {}.", context.physical->name,
                                  shown(desc->name), why.text()));
   }
   const ep_module_entry& entry = desc->entries[0];
-  kernel.name = to_view(entry.name);
-  kernel.flags = entry.flags;
-  kernel.buffer_count = entry.buffer_count;
-  kernel.words = words_of(entry);
-  kernel.placement = placement_of(entry);
-  kernel.host = host;
+  kernel->name = to_view(entry.name);
+  kernel->flags = entry.flags;
+  kernel->buffer_count = entry.buffer_count;
+  kernel->words = words_of(entry);
+  kernel->placement = placement_of(entry);
+  kernel->host = host;
   ep_module_info info{};
   info.host_bytes = words.size() * sizeof words[0];
-  *out_module = make<ep_module>(host, host, std::move(kernel));
+  std::vector<std::unique_ptr<ep_kernel>> kernels;
+  kernels.push_back(std::move(kernel));
+  *out_module = make<ep_module>(host, host, std::move(kernels));
   fill(out_info, info);
   return EP_STATUS_OK;
 }
 
-void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
-
-ep_status kernel_get(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
-                     ep_error** error) {
-  if (module->kernel.name == to_view(entry)) {
-    *out_kernel = &module->kernel;
-    fill(out_info, ep_kernel_info{});
-    return EP_STATUS_OK;
-  }
-  return fail_text(module->host, error, EP_STATUS_NOT_FOUND,
-                   fmt::format("The module has no entry '{}'.", shown(entry)));
-}
-
 }  // namespace
 
-void fill_modules(ep_device_ops* ops) {
-  ops->dialect_info = entry<dialect_info>;
-  ops->module_create = entry<module_create>;
-  ops->module_destroy = module_destroy;
-  ops->kernel_get = entry<kernel_get>;
-  ops->kernel_launch = entry<kernel_launch>;
-}
+void fill_modules(ep_device_ops* ops) { fill_module_slots<dialect_info, module_create, kernel_launch>(ops); }
 
 }  // namespace tenon::provider::vulkan

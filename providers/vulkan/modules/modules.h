@@ -3,11 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "providers/vulkan/device.h"
 #include "providers/vulkan/modules/source.h"
 
-// The entry of a module. Threads: several may launch it at once.
+// An entry of a module, which has one. Threads: several may launch it at once.
 struct ep_kernel {
   std::shared_ptr<tenon::provider::vulkan::Pipeline> pipeline;
   std::string name;
@@ -16,11 +17,12 @@ struct ep_kernel {
   uint32_t words = 0;  // of ep_buffers
   tenon::provider::vulkan::Placement placement{};
   const ep_host* host = nullptr;
+  ep_kernel_info info{};  // unknown: Vulkan 1.2 does not say
 };
 
 struct ep_module {
   const ep_host* host = nullptr;
-  ep_kernel kernel;
+  std::vector<std::unique_ptr<ep_kernel>> kernels;
 };
 
 namespace tenon::provider::vulkan {

@@ -12,6 +12,7 @@
 #include "sdk/provider/error.h"
 #include "sdk/provider/modules/compile_helper.h"
 #include "sdk/provider/modules/source.h"
+#include "sdk/provider/modules/store.h"
 
 namespace tenon::provider {
 namespace {
@@ -57,7 +58,17 @@ std::string Compiler::find_helper(const char* name) const {
   return {};
 }
 
-void Compiler::identify(Toolchain* found, const char* remedy) {
+void Compiler::identify(Toolchain* found, const char* remedy, const std::string& depends) {
+  const auto take_from = [found](const std::string& said) {
+    const size_t cut = std::min(said.find('\n'), said.size());
+    found->name = said.substr(0, cut);
+    found->identity = said.substr(std::min(cut + 1, said.size()));
+  };
+  const std::string asked = fmt::format("which compiler\n{}\n{}\n{}", state_of(found->helper), found->chosen, depends);
+  if (!depends.empty()) {
+    const std::string kept = kept_binary(host_, asked);
+    if (!kept.empty()) return take_from(kept);
+  }
   bool fresh = false;
   std::unique_ptr<CompileHelper> helper = take(&fresh, &found->sentence);
   if (helper == nullptr) return;
@@ -75,9 +86,8 @@ void Compiler::identify(Toolchain* found, const char* remedy) {
     found->remedy = remedy;
     return;
   }
-  const size_t cut = std::min(said.find('\n'), said.size());
-  found->name = said.substr(0, cut);
-  found->identity = said.substr(std::min(cut + 1, said.size()));
+  take_from(said);
+  if (!depends.empty()) keep_binary(host_, asked, said);
   give_back(std::move(helper));
 }
 
@@ -146,6 +156,7 @@ Compiled Compiler::compile(const std::string& text) {
     compiled.remedy = tools.remedy;
     return refuse(EP_STATUS_UNSUPPORTED, tools.sentence);
   }
+  if (wants_to_stop(host_)) return refuse(EP_STATUS_CANCELLED, "The host wanted to stop.");
   const auto deadline = CompileHelper::Clock::now() + std::chrono::seconds(seconds_);
   const helper::Question question{helper::Ask::compile, target_, seconds_ + 5, 0, text.size()};
   while (true) {

@@ -64,8 +64,10 @@ class Compiler {
   std::string setting(std::string_view key) const;
   // The path of the helper `name` of this package; empty: it is not installed, or others may write it.
   std::string find_helper(const char* name) const;
-  // Asks the helper of `found` for name and identity. `remedy`: where it has no compiler.
-  void identify(Toolchain* found, const char* remedy);
+  // Asks the helper of `found` for name and identity. `remedy`: where it has no compiler. `depends` says all that
+  // decides the answer beside the helper; the host then keeps it, and the next process asks nobody. Empty: it is not
+  // kept.
+  void identify(Toolchain* found, const char* remedy, const std::string& depends = {});
 
  private:
   // An idle helper, or a fresh one. NULL: `*why_not` says why.

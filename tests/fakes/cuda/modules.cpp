@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +11,7 @@
 
 #include "tests/fakes/cuda/fake.h"
 #include "tests/fakes/cuda/stream.h"
+#include "tests/unit/scratch_folder.h"
 
 using tenon::fakes::cuda::control;
 using tenon::fakes::cuda::Dims;
@@ -41,14 +41,9 @@ size_t library_bytes(const void* image) {
 }
 
 void* load(const void* image, size_t bytes) {
-  char path[] = "/tmp/tenon-fake-cubin-XXXXXX";
-  const int file = mkstemp(path);
-  if (file < 0) return nullptr;
-  const bool written = write(file, image, bytes) == static_cast<ssize_t>(bytes);
-  close(file);
-  void* library = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-  unlink(path);
-  return library;
+  const tenon::ScratchFolder folder;
+  const std::string path = folder.write("kernel.so", std::string(static_cast<const char*>(image), bytes));
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 template <class Function>

@@ -2,7 +2,6 @@
 // which the fake driver loads as machine code (modules.cpp).
 #include <fmt/core.h>
 #include <nvrtc.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +10,8 @@
 #include <iterator>
 #include <string>
 #include <vector>
+
+#include "tests/unit/scratch_folder.h"
 
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 
@@ -146,12 +147,8 @@ FAKE_API nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   return NVRTC_SUCCESS;
 }
 FAKE_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
-  char folder[] = "/tmp/tenon-fake-nvrtc-XXXXXX";
-  if (mkdtemp(folder) == nullptr) return NVRTC_ERROR_OUT_OF_MEMORY;
-  const nvrtcResult result = compile_in(folder, program);
-  for (const char* file : {"text.cc", "whole.cc", "made.so", "log"}) unlink(fmt::format("{}/{}", folder, file).c_str());
-  rmdir(folder);
-  return result;
+  const tenon::ScratchFolder folder;
+  return folder.path().empty() ? NVRTC_ERROR_OUT_OF_MEMORY : compile_in(folder.path(), program);
 }
 FAKE_API nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
   *size = program->log.size() + 1;

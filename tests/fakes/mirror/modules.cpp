@@ -3,6 +3,7 @@
 #include "providers/cpu/modules/c_compiler.h"
 #include "providers/cpu/modules/library.h"
 #include "providers/cpu/modules/source.h"
+#include "sdk/provider/modules/slots.h"
 #include "sdk/provider/modules/source.h"
 #include "tests/fakes/mirror/device.h"
 
@@ -15,19 +16,19 @@ struct ep_kernel {
   uint64_t flags = 0;
   uint32_t shared_bytes = 0;
   void* function = nullptr;
+  ep_kernel_info info{};
 };
 
 struct ep_module {
   const ep_host* host;
   ep_device* device = nullptr;
   std::unique_ptr<tenon::provider::cpu::Library> library = {};
-  std::vector<ep_kernel> kernels = {};
+  std::vector<std::unique_ptr<ep_kernel>> kernels = {};
 };
 
 namespace tenon::mirror {
 namespace {
 
-using provider::destroy;
 using provider::entry;
 using provider::fail_text;
 using provider::fill;
@@ -92,7 +93,8 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   for (uint32_t i = 0; i < desc->entry_count && module->library != nullptr; ++i) {
     const ep_module_entry& from = desc->entries[i];
     const std::string name(to_view(from.name));
-    module->kernels.push_back({host, device, name, from.flags, from.shared_bytes, module->library->function(name)});
+    module->kernels.push_back(std::make_unique<ep_kernel>(
+        ep_kernel{host, device, name, from.flags, from.shared_bytes, module->library->function(name)}));
   }
   ep_module_info info{};
   info.host_bytes = compiled.binary.size();
@@ -101,19 +103,13 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   return EP_STATUS_OK;
 }
 
-void module_destroy(ep_device*, ep_module* module) noexcept { destroy(module); }
-
 ep_status kernel_get(ep_module* module, ep_string name, ep_kernel** out_kernel, ep_kernel_info* out_info,
                      ep_error** error) {
-  const auto found = std::find_if(module->kernels.begin(), module->kernels.end(),
-                                  [&](const ep_kernel& kernel) { return kernel.name == to_view(name); });
   const bool any = module->device->breaks("any_entry") && !module->kernels.empty();
-  if (found != module->kernels.end() || any) {
-    fill(out_info, ep_kernel_info{});
-    *out_kernel = found != module->kernels.end() ? &*found : &module->kernels.front();
-    return EP_STATUS_OK;
-  }
-  return fail_text(module->host, error, EP_STATUS_NOT_FOUND, "The text has no such entry.");
+  const bool known = std::any_of(module->kernels.begin(), module->kernels.end(),
+                                 [&](const auto& kernel) { return kernel->name == to_view(name); });
+  if (any && !known) name = to_ep_string(module->kernels.front()->name);
+  return provider::find_kernel(module, name, out_kernel, out_info, error);
 }
 
 // One launch, and what it keeps of what was lent.
@@ -179,11 +175,8 @@ ep_status kernel_launch(ep_kernel* kernel, ep_stream* stream, const ep_kernel_la
 }  // namespace
 
 void fill_modules(ep_device_ops* ops) {
-  ops->dialect_info = entry<dialect_info>;
-  ops->module_create = entry<module_create>;
-  ops->module_destroy = module_destroy;
+  provider::fill_module_slots<dialect_info, module_create, kernel_launch>(ops);
   ops->kernel_get = entry<kernel_get>;
-  ops->kernel_launch = entry<kernel_launch>;
 }
 
 }  // namespace tenon::mirror

@@ -1,7 +1,9 @@
 // Kernel modules of the providers vulkan, opencl and cuda, over the raw ABI: where arguments lie, what is refused, what
 // the host keeps, and helpers that hang, die or answer nonsense. MODULES_PROVIDER names the provider.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <thread>
 
 #include "primitives/text/format.h"
+#include "tests/fakes/cuda/control.h"
 #include "tests/unit/providers/module_fixture.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -238,6 +241,45 @@ TEST_F(GpuModules, LeaveNothingBehind) {
   EXPECT_EQ(provider->host.held(), held);
 }
 
+TEST_F(GpuModules, AreNotCompiledOnceTheHostWantsToStop) {
+  provider->host.cancel(true);
+  Module module(*provider);
+  EXPECT_EQ(create(module, 2, 3), EP_STATUS_CANCELLED);
+  EXPECT_NE(provider->host.sentence().find("wanted to stop"), std::string::npos) << provider->host.sentence();
+  provider->host.cancel(false);
+  Module later(*provider);
+  EXPECT_EQ(create(later, 2, 3), EP_STATUS_OK) << provider->host.sentence();
+}
+
+// The helper of Vulkan writes no file, and PoCL's driver goes on without its own cache or fails: then it is no fault of
+// the text, and the next module is made.
+TEST_F(GpuModules, AreMadeOrUnsupportedWhereTheDiskIsFullAndMadeLater) {
+  if (info.dialect == EP_DIALECT_CUDA_C) GTEST_SKIP() << "the fake NVRTC takes a full disk for a wrong text";
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {500, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Module module(*provider);
+  const ep_status full = create(module, 2, 5);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_TRUE(full == EP_STATUS_OK || full == EP_STATUS_UNSUPPORTED) << full << ": " << provider->host.sentence();
+  Module later(*provider);
+  ASSERT_EQ(create(later, 2, 6), EP_STATUS_OK) << provider->host.sentence();
+  EXPECT_EQ(wrong_sums(later, 2, 6), 0u);
+}
+
+TEST_F(GpuModules, SayOfAKernelWhatTheDriverSays) {
+  Module module(*provider);
+  ASSERT_EQ(create(module, 2, 2), EP_STATUS_OK);
+  module.kernel("sum");
+  const bool cuda = info.dialect == EP_DIALECT_CUDA_C;
+  EXPECT_EQ(module.info.registers, cuda ? 32u : 0u);
+  EXPECT_EQ(module.info.groups_at_once, cuda ? 2048 / group : 0u);
+  EXPECT_LT(module.info.spilled_bytes, 1u << 20);
+}
+
 std::string helper_name() { return provider_name() == "cuda" ? "tenon-compile-cuda" : "tenon-compile-glsl"; }
 
 // A tree with the plug-in and, in place of its helper, a program that answers who it is and then does as `does` says.
@@ -310,6 +352,43 @@ TEST_F(GpuHelpers, ThatHangAreKilledAtTheirDeadline) {
   ASSERT_GT(process, 0);
   for (int look = 0; look < 500 && kill(process, 0) == 0; ++look) usleep(10'000);
   EXPECT_NE(kill(process, 0), 0);
+}
+
+TEST_F(GpuHelpers, AreStoppedWhereTheHostWantsToStop) {
+  const FakeHelper fake("time.sleep(60)");
+  GpuModules::SetUp();
+  std::thread stopper([&] {
+    usleep(200'000);
+    provider->host.cancel(true);
+  });
+  Module module(*provider);
+  EXPECT_EQ(create(module, 1, 1), EP_STATUS_CANCELLED) << provider->host.sentence();
+  stopper.join();
+}
+
+// The device goes while the helper compiles: the code is not loaded, and nothing of the module is left.
+TEST_F(GpuHelpers, AnswerForADeviceThatIsLostMeanwhile) {
+  void* driver = provider_name() == "cuda" ? dlopen("libcuda.so.1", RTLD_NOW) : nullptr;
+  using Find = fakes::cuda::Control*();
+  auto* find = driver == nullptr ? nullptr : reinterpret_cast<Find*>(dlsym(driver, "fake_cuda_control"));
+  if (find == nullptr) GTEST_SKIP() << "no driver that can be told to lose its device";
+  fakes::cuda::Control* control = find();
+  const FakeHelper fake("time.sleep(0.5); answer(0, b'', b'code')");
+  GpuModules::SetUp();
+  const int64_t held = provider->host.held();
+  std::thread loses([&] {
+    usleep(200'000);
+    control->lost = 719;  // CUDA_ERROR_LAUNCH_FAILED
+  });
+  Module module(*provider);
+  const ep_status status = create(module, 1, 1);
+  loses.join();
+  EXPECT_EQ(status, EP_STATUS_DEVICE_LOST) << provider->host.sentence();
+  EXPECT_EQ(provider->host.held(), held);
+  Module later(*provider);
+  EXPECT_EQ(create(later, 1, 1), EP_STATUS_DEVICE_LOST) << provider->host.sentence();
+  provider.reset();
+  control->lost = 0;
 }
 
 TEST_F(GpuHelpers, ThatFailAreNoFaultOfTheText) {

@@ -53,7 +53,7 @@ class Module {
   }
   ep_kernel* kernel(const std::string& name) {
     ep_kernel* kernel = nullptr;
-    ep_kernel_info info{sizeof info, EP_STRUCT_KERNEL_INFO, nullptr, 0, 0, 0, 0};
+    info = {sizeof info, EP_STRUCT_KERNEL_INFO, nullptr, 0, 0, 0, 0};
     ep_error* error = nullptr;
     EXPECT_EQ(provider_.ops.kernel_get(handle_, text_of(name), &kernel, &info, &error), EP_STATUS_OK);
     return kernel;
@@ -63,6 +63,7 @@ class Module {
   std::vector<std::string> said;
   int32_t dialect = EP_DIALECT_C;
   uint64_t host_bytes = 0;
+  ep_kernel_info info{};  // of the last kernel
 
  private:
   OpenProvider& provider_;

@@ -6,12 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <set>
 #include <thread>
@@ -308,6 +310,18 @@ TEST_P(Modules, RefuseWhatIsNoModuleOfTheirs) {
   EXPECT_EQ(module.create(square_text, {{{"x", 1}, {99, 0, {}}}}), EP_STATUS_UNSUPPORTED);
 }
 
+// The processes whose parent is this one.
+std::vector<pid_t> children() {
+  std::vector<pid_t> all;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string number, name, state;
+    pid_t parent = 0;
+    if (file >> number >> name >> state >> parent && parent == getpid()) all.push_back(std::stoi(number));
+  }
+  return all;
+}
+
 TEST_P(Modules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
   const auto compiled = [&](OpenProvider& where) {
     Module module(where);
@@ -320,14 +334,18 @@ TEST_P(Modules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
   EXPECT_TRUE(compiled(provider));
   EXPECT_FALSE(compiled(provider));
   auto blobs = provider.host.blobs();
-  ASSERT_EQ(blobs.size(), 1u);
-  const std::string whole = blobs.begin()->second;
+  ASSERT_EQ(blobs.size(), std::string(GetParam()) == "cc" ? 2u : 1u);  // beside it, which compiler there is
+  const auto code = std::max_element(blobs.begin(), blobs.end(),
+                                     [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const std::string whole = code->second;
+  const size_t helpers = children().size();
   OpenProvider second("cpu", {{"compiler", GetParam()}});
   second.host.put_blobs(blobs);
   EXPECT_FALSE(compiled(second)) << "a second process compiles nothing";
+  EXPECT_EQ(children().size(), helpers) << "and starts no helper";
   std::mt19937 generator(5);
   for (int round = 0; round < 4; ++round) {
-    std::string& blob = blobs.begin()->second;
+    std::string& blob = code->second;
     blob = whole;
     if (round == 0) {
       blob.resize(generator() % whole.size());
@@ -437,6 +455,38 @@ TEST(ModuleCompilers, AreFoundInAbsoluteFoldersOfThePathAlone) {
   EXPECT_NE(said.find("no C compiler"), std::string::npos) << said;
 }
 
+// What was kept of the question which compiler there is holds until a compiler is replaced, or another is found first.
+TEST(ModuleCompilers, AreAskedForTheirVersionsOnce) {
+  const ScratchFolder folder;
+  const std::string mine = script(folder, "first/cc", "echo mine 1.0\n");
+  const std::string before = std::getenv("PATH");
+  setenv("PATH", fmt::format("{0}/zero:{0}/first:{1}", folder.path(), before).c_str(), 1);
+  std::map<std::string, std::string> blobs;
+  const auto name = [&] {
+    OpenProvider provider("cpu", {{"compiler", "cc"}});
+    provider.host.put_blobs(blobs);
+    ep_dialect_info info{};
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_DIALECT_INFO;
+    ep_error* error = nullptr;
+    EXPECT_EQ(provider.ops.dialect_info(provider.device, 0, &info, &error), EP_STATUS_OK);
+    blobs = provider.host.blobs();
+    const size_t helpers = children().size();
+    return fmt::format("{} {}", std::string(info.compiler.data, info.compiler.size), helpers);
+  };
+  const size_t others = children().size();
+  EXPECT_EQ(name(), fmt::format("mine 1.0 {}", others + 1));
+  EXPECT_EQ(name(), fmt::format("mine 1.0 {}", others));
+  script(folder, "first/cc", "echo mine 2.0 of April\n");
+  EXPECT_EQ(name(), fmt::format("mine 2.0 of April {}", others + 1));
+  script(folder, "zero/clang", "echo other 3\n");
+  EXPECT_EQ(name(), fmt::format("mine 2.0 of April {}", others + 1));
+  script(folder, "zero/cc", "echo another 4\n");
+  EXPECT_EQ(name(), fmt::format("another 4 {}", others + 1));
+  EXPECT_EQ(name(), fmt::format("another 4 {}", others));
+  setenv("PATH", before.c_str(), 1);
+}
+
 TEST(ModuleCompilers, ThatMayMakeNoFolderSaySo) {
   const char* before = std::getenv("TMPDIR");
   setenv("TMPDIR", "/proc", 1);
@@ -461,18 +511,6 @@ TEST_P(Modules, AreUnsupportedWhereTheDiskIsFullAndCompileLater) {
   EXPECT_EQ(full, EP_STATUS_UNSUPPORTED) << mine.host.sentence();
   OpenProvider later("cpu", {{"compiler", GetParam()}});
   EXPECT_EQ(create(later), EP_STATUS_OK) << later.host.sentence();
-}
-
-// The processes whose parent is this one.
-std::vector<pid_t> children() {
-  std::vector<pid_t> all;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "stat");
-    std::string number, name, state;
-    pid_t parent = 0;
-    if (file >> number >> name >> state >> parent && parent == getpid()) all.push_back(std::stoi(number));
-  }
-  return all;
 }
 
 TEST_P(Modules, OutliveAHelperThatWasKilled) {
