@@ -14,6 +14,7 @@ constexpr int64_t kFlatBlock = 4096;   // positions of a flat loop: 32 KiB of f3
 constexpr int64_t kColumnBlock = 128;  // columns at once: 8 lines of f32 of each row, and as many sums in registers
 constexpr int64_t kColumnVectors = 8;
 constexpr int64_t kManyColumns = 1024;
+constexpr int64_t kMostColumns = 2048;   // whose sums stay in a row
 constexpr int64_t kTransposeBlock = 16;  // rows at once, where memory is contiguous along them: a line of the cache
 constexpr int64_t kTransposeColumns = 64;
 constexpr int64_t kMostRow = int64_t{128} << 10;  // bytes of a row in local memory: half of a small L2
@@ -63,8 +64,15 @@ class CpuTactic : public Tactic {
         step_ = kTransposeColumns;
       }
     } else {  // where no reduction is along the lanes, everything is inside of them, and no row is needed
-      in_columns_ = contains(shared, vector_) && any(reduces);
+      in_columns_ = contains(shared, vector_) && any(reduces) && !has_wide_sums();
     }
+  }
+
+  // Whether sums of columns stay in a row: memory is then read line after line, three times as fast as some columns of
+  // each line. A row is short enough for the nearest cache.
+  bool has_wide_sums() const {
+    const SymDim width = kernel_.axes[vector_].extent;
+    return width.is_number() && width.number() > kColumnBlock && width.number() <= kMostColumns;
   }
 
   // Whether some memory is contiguous along the items but not along the lanes.
