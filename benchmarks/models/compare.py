@@ -70,6 +70,7 @@ CASES = {
     "llama": {"1 after 128": decoder_inputs(128)},
     "bert_base": {"1x128": text_inputs(1, 128, False), "3x50 padded": text_inputs(3, 50, True)},
     "resnet50_qdq": {"1x3x224x224": image_inputs(1, 224)},
+    "mobilenet_v2_qdq": {"1x3x224x224": image_inputs(1, 224), "3x3x224x224": image_inputs(3, 224)},
     "bert_base_qdq": {"1x128": text_inputs(1, 128, False)},
 }
 

@@ -16,7 +16,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import compare
 
-MODELS = {"resnet50": "1x3x224x224", "bert_base": "1x128"}  # the case of compare.py whose inputs calibrate
+MODELS = {"resnet50": "1x3x224x224", "mobilenet_v2": "1x3x224x224", "bert_base": "1x128"}  # the case of compare.py whose inputs calibrate
 
 
 class Samples(CalibrationDataReader):
@@ -44,7 +44,7 @@ def main():
             quant_format=QuantFormat.QDQ,
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
-            per_channel=name == "resnet50",
+            per_channel=name != "bert_base",
         )
         prepared.unlink()
         print(f"{name}_qdq.onnx", flush=True)

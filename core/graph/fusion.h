@@ -44,9 +44,12 @@ struct FusedLaunch {
   std::string bucket;  // the sizes that its text is for; empty: there is one text for all
 };
 
+// Of which nodes kernels are made: several computes more than one op at once, all takes ops that stand alone too.
+enum class FusedGroups : uint8_t { several, all };
+
 // Makes each set of nodes that one kernel can compute one node, `fused`, whose region has them (regions/regions.h).
 // Gives what was decided, a line for each decision.
-std::string fuse_nodes(Graph* graph);
+std::string fuse_nodes(Graph* graph, FusedGroups groups = FusedGroups::several);
 
 // Kernels that are compiled beside a program whose nodes run one by one meanwhile. Threads: any.
 struct AwaitedKernels {

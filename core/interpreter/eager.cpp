@@ -8,12 +8,14 @@
 
 #include "core/device/process.h"
 #include "core/interpreter/call_key.h"
+#include "core/interpreter/host_loops.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/launch.h"
 #include "core/interpreter/layout_class.h"
 #include "core/interpreter/prepared_index.h"
 #include "core/interpreter/tables.h"
 #include "core/ops/attributes.h"
+#include "core/ops/composite.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
@@ -101,18 +103,24 @@ bool run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepa
   return true;
 }
 
-// Runs a call that is beyond the primitive with open dims that was chosen for its signature: chooses again, with
-// numbers, and keeps this choice.
+// Runs a call for whose signature another choice is due, and keeps this choice: with numbers, if the call is beyond the
+// primitive with open dims that was chosen; or now that kernels are there.
 template <size_t kRoom>
-[[gnu::cold]] void run_with_numbers(OwnedInputs<kRoom>* owned, DeviceState* device, uint64_t hash, const CallKey& key) {
-  std::unique_ptr<Prepared> made = value_or_throw(prepare(owned->call, device, Reach::setting, Sizes::numbers));
-  made->key.assign(key.data(), key.data() + key.size());
-  const std::string_view why = "a launch with open sizes was refused";
-  made->reason = made->reason.empty() ? std::string(why) : fmt::format("{}; {}", why, made->reason);
-  tables().drop(hash, key.data(), key.size());
-  const std::shared_ptr<const Prepared> prepared =
-      made->reusable ? share_instead(hash, std::move(made)) : std::shared_ptr<const Prepared>(std::move(made));
-  run_nested(owned, prepared, hash);
+[[gnu::cold]] void run_anew(OwnedInputs<kRoom>* owned, DeviceState* device, uint64_t hash, const CallKey& key) {
+  for (bool done = false; !done;) {
+    std::shared_ptr<const Prepared> prepared = find_prepared(hash, key.data(), key.size());
+    if (prepared == nullptr || prepared->rung == Rung::native || prepared->outdated()) {
+      const bool arrived = prepared != nullptr && prepared->outdated();
+      std::unique_ptr<Prepared> made =
+          value_or_throw(prepare(owned->call, device, Reach::setting, arrived ? Sizes::open : Sizes::numbers));
+      made->key.assign(key.data(), key.data() + key.size());
+      const std::string_view why = "a launch with open sizes was refused";
+      if (!arrived) made->reason = made->reason.empty() ? std::string(why) : fmt::format("{}; {}", why, made->reason);
+      prepared = made->reusable ? share_instead(hash, std::move(made)) : std::move(made);
+    }
+    tables().drop(hash, key.data(), key.size());
+    done = run_nested(owned, prepared, hash);
+  }
 }
 
 template <size_t kRoom>
@@ -133,13 +141,20 @@ void run_in(const OpCall& call, DeviceState* device) {
     done = run_and_count(&owned, *entry->prepared, &entry->counters);
   }
   if (!done) [[unlikely]]
-    run_with_numbers(&owned, device, hash, key);
+    run_anew(&owned, device, hash, key);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
     if (given >> i & 1) call.outputs[i].impl()->storage.note_write(call.op->name);
   }
 }
 
 void run(const OpCall& call);
+
+// Runs a composite by its loop over host memory, or else by the ops that it is written in.
+void run_composite(const OpCall& call) {
+  const HostLoop loop = host_loop(*call.op);
+  if (loop != nullptr && loop(call)) return;
+  composite::called(call.op->named, [&] { compose(call, eager_interpreter()); });
+}
 
 // Runs an element-wise call whose tensors are on several devices, if all on other devices than the first of some rank
 // are numbers, tensors of rank 0 on the host: these are moved. Else throws `why_not`.
@@ -174,7 +189,7 @@ void run(const OpCall& call) {
                             call.op->name),
                 "Fork before the first use of Tenon, or start the program anew with exec.");
   }
-  if (call.op->form == OpForm::composite) return compose(call, eager_interpreter());
+  if (call.op->form == OpForm::composite) return run_composite(call);
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
   if (call.op->form == OpForm::builtin) return run_builtin(call);
@@ -199,6 +214,7 @@ class EagerInterpreter final : public Interpreter {
     run(call);
   }
   std::string name() const override { return "the eager interpreter"; }
+  bool keeps(const OpInfo& op) const override { return host_loop(op) != nullptr; }
   bool host_value_known(const Tensor&) override { return true; }
 };
 

@@ -11,8 +11,8 @@
 
 namespace tenon {
 
-// The rungs of the fallback ladder, best first. `compiled` is what a kernel computes that was compiled for a program:
-// several of its ops at once. No single op takes that rung.
+// The rungs of the fallback ladder, best first. `compiled` is what kernels compute that the device has compiled from
+// text: several ops of a program at once, or an op that the device has no primitive for.
 enum class Rung : uint8_t { native, decomposed, compiled, host };
 TENON_API std::string_view rung_name(Rung rung);
 

@@ -1,6 +1,7 @@
 #include "core/interpreter/launch.h"
 
 #include "core/device/process.h"
+#include "core/interpreter/compiled_call.h"
 #include "core/interpreter/eager.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
@@ -270,11 +271,14 @@ Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   if (prepared.rung == Rung::native && prepared.row_major_outputs.empty()) [[likely]] {
     return {0, !run_native(owned, prepared)};
   }
+  if (prepared.outdated()) return {0, true};
   uint32_t given = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
   uint64_t moved = 0;
   if (prepared.rung == Rung::native) {
     if (!run_native(owned, prepared)) return {0, true};
+  } else if (prepared.rung == Rung::compiled) {
+    prepared.compiled->run(call);
   } else if (prepared.rung == Rung::decomposed) {
     moved = run_decomposed(call);
   } else {

@@ -9,7 +9,8 @@ namespace tenon {
 // How a run ended.
 struct Ran {
   uint64_t bytes_moved = 0;  // between devices
-  bool beyond = false;       // the shapes are beyond the primitive, which has open dims: nothing happened
+  // The shapes are beyond the primitive, which has open dims; or kernels are there that were awaited: nothing happened.
+  bool beyond = false;
 };
 
 // Runs `prepared` on the tensors of the call, on its rung, and fills the outputs. kRoom is how many tensors there is

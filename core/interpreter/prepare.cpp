@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/interpreter/compiled_call.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
 #include "core/interpreter/lower.h"
@@ -252,8 +253,33 @@ Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fall
                 lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.");
 }
 
+// Takes the kernels of `call`, if the device has compiled them. What `prepared` awaits it compiles beside.
+bool take_compiled(const OpCall& call, Prepared* prepared) {
+  const loader::Settings& settings = loader::settings();
+  if (settings.fallback < loader::Fallback::compile || settings.fuse == loader::Fuse::off) return false;
+  if (settings.check == loader::Check::compile) {
+    add_reason(prepared, "compiled", "TENON_CHECK compares kernels with ops that run on other rungs");
+    return false;
+  }
+  CompiledAnswer answer = compiled_call(call, prepared->device, prepared->outputs);
+  if (!answer.why_not.empty()) {
+    add_reason(prepared, "compiled", answer.why_not);
+    return false;
+  }
+  if (answer.left != nullptr) {
+    add_reason(prepared, "compiled", "its kernels are being compiled");
+    prepared->awaited = std::move(answer.left);
+    return false;
+  }
+  prepared->compiled = std::move(answer.call);
+  prepared->reusable = !answer.baked;
+  prepared->rung = Rung::compiled;
+  return true;
+}
+
 // Chooses among the rungs below native.
 Status descend(const OpCall& call, Prepared* prepared) {
+  if (take_compiled(call, prepared)) return {};
   const loader::Fallback lowest = loader::settings().fallback;
   if (lowest >= loader::Fallback::decompose && ops::has_decomposition(call)) {
     const Status probed = probe_decomposition(call);
@@ -284,7 +310,8 @@ Prepared::~Prepared() {
 uint64_t Prepared::bytes() const {
   const bool own = kernel != nullptr && !kernel->dynamic;
   return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) +
-         reason.capacity() + (outputs.capacity() + row_major_outputs.capacity()) * sizeof(TensorMeta) +
+         reason.capacity() + (compiled != nullptr ? compiled->bytes() : 0) +
+         (outputs.capacity() + row_major_outputs.capacity()) * sizeof(TensorMeta) +
          operands.capacity() * sizeof(PreparedOperand);
 }
 

@@ -5,6 +5,7 @@
 // table entry) is the thread's own (tables.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@
 #include "core/vm/call_note.h"
 
 namespace tenon {
+
+class CompiledCall;
 
 // Where an operand of the launch comes from, and the dtype, dims and strides that the kernel sees.
 struct PreparedOperand {
@@ -59,7 +62,13 @@ struct Prepared {
   uint32_t scalar_count = 0;
   DType scalar_dtypes[EP_MAX_SCALARS] = {};
   uint64_t workspace_bytes = 0;
+  std::shared_ptr<const CompiledCall> compiled;  // of the compiled rung
+  // Of a rung below it, which serves until the device has compiled kernels for the call: how many are not there yet.
+  // Null: it stays.
+  std::shared_ptr<const std::atomic<uint32_t>> awaited;
 
+  // Whether it would be prepared otherwise now, since the kernels that it awaited are there, or refused.
+  bool outdated() const { return awaited != nullptr && awaited->load(std::memory_order_acquire) == 0; }
   // The outputs as the kernel writes them.
   const std::vector<TensorMeta>& written() const { return row_major_outputs.empty() ? outputs : row_major_outputs; }
   // True if a run calls other ops.

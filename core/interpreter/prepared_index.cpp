@@ -75,7 +75,7 @@ std::shared_ptr<const Prepared> share_instead(uint64_t hash, std::unique_ptr<Pre
   std::shared_ptr<const Prepared> shared;  // outlives the lock, as `others` does
   std::lock_guard lock(index().mutex);
   shared = find_locked(hash, mine->key.data(), mine->key.size(), &others);
-  if (shared != nullptr && shared->sizes == mine->sizes) return shared;
+  if (shared != nullptr && shared->sizes == mine->sizes && !shared->outdated()) return shared;
   const auto [first, last] = index().all.equal_range(hash);
   for (auto at = first; at != last; ++at) {
     if (shared == nullptr || at->second.owner_before(shared) || shared.owner_before(at->second)) continue;

@@ -16,7 +16,7 @@ std::shared_ptr<const Prepared> find_prepared(uint64_t hash, const uint64_t* key
 // Thread-safe.
 std::shared_ptr<const Prepared> share_prepared(uint64_t hash, std::unique_ptr<Prepared> prepared);
 
-// The same, but `prepared` takes the place of another with open sizes. Thread-safe.
+// The same, but `prepared` takes the place of another with open sizes, or of one that is outdated. Thread-safe.
 std::shared_ptr<const Prepared> share_instead(uint64_t hash, std::unique_ptr<Prepared> prepared);
 
 }  // namespace tenon

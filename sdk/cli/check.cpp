@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
 #include "sdk/onnx/onnx.h"
 
@@ -32,10 +33,10 @@ int check_model(const CheckOptions& options) {
               static_cast<long long>(checked.info.opset), static_cast<unsigned long long>(checked.info.nodes),
               static_cast<unsigned long long>(checked.info.weights));
   for (const onnx::ValueInfo& info : checked.inputs)
-    std::printf("  input  %s: %s\n", info.name.c_str(), onnx::to_string(info).c_str());
+    std::printf("  input  %s: %s\n", visible(info.name).c_str(), onnx::to_string(info).c_str());
   for (const onnx::ValueInfo& info : checked.outputs)
-    std::printf("  output %s: %s\n", info.name.c_str(), onnx::to_string(info).c_str());
-  for (const std::string& line : checked.refusals) std::printf("  cannot run: %s\n", line.c_str());
+    std::printf("  output %s: %s\n", visible(info.name).c_str(), onnx::to_string(info).c_str());
+  for (const std::string& line : checked.refusals) std::printf("  cannot run: %s\n", visible(line).c_str());
   if (checked.refusals.empty()) std::printf("It can run on %s.\n", std::string(load.device.spelling()).c_str());
   return checked.refusals.empty() ? 0 : 1;
 }

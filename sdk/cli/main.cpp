@@ -9,6 +9,7 @@
 #include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/completion.h"
 #include "sdk/cli/refusal.h"
@@ -299,8 +300,8 @@ struct CommandLine {
 };
 
 int fail(const std::string& message, const std::string& remedy) {
-  std::fprintf(stderr, "tenon: %s\n", message.c_str());
-  if (!remedy.empty()) std::fprintf(stderr, "  What to do: %s\n", remedy.c_str());
+  std::fprintf(stderr, "tenon: %s\n", tenon::visible_lines(message).c_str());
+  if (!remedy.empty()) std::fprintf(stderr, "  What to do: %s\n", tenon::visible_lines(remedy).c_str());
   return 1;
 }
 

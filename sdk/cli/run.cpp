@@ -9,6 +9,7 @@
 #include "core/interpreter/execution_report.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
+#include "primitives/text/visible.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
@@ -160,7 +161,7 @@ void print_report(const RunOptions& options, const Results& results) {
   std::printf("\n");
   for (size_t i = 0; i < results.outputs.size(); ++i) {
     const Tensor& output = results.outputs[i];
-    std::printf("  %s: %s%s%s%s\n    %s\n", results.model.outputs()[i].name.c_str(),
+    std::printf("  %s: %s%s%s%s\n    %s\n", visible(results.model.outputs()[i].name).c_str(),
                 std::string(dtype_name(output.dtype())).c_str(), to_string(output.dims()).c_str(),
                 i < results.files.size() ? " -> " : "", i < results.files.size() ? results.files[i].c_str() : "",
                 summary_text(results.summaries[i], output.elements()).c_str());

@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "primitives/text/visible.h"
+
 namespace tenon::cli {
 
-void print_table(const std::vector<std::vector<std::string>>& rows) {
+void print_table(const std::vector<std::vector<std::string>>& given) {
+  std::vector<std::vector<std::string>> rows = given;
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = visible(cell);
+  }
   std::vector<size_t> widths;
   for (const std::vector<std::string>& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);

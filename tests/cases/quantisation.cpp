@@ -329,10 +329,23 @@ struct Windows {
   std::string_view name;
   int64_t channels, kernel, stride, dilation, pad;
   bool channels_last;
+  int64_t groups = 1, results = 37;
 };
 const Windows windows[] = {
-    {"3x3", 20, 3, 1, 1, 1, true},   {"stem", 3, 5, 2, 1, 2, true},       {"rest", 21, 3, 2, 2, 1, true},
-    {"rows", 20, 3, 1, 1, 1, false}, {"pointwise", 18, 1, 1, 1, 0, true}, {"few_dilated", 3, 3, 1, 2, 2, false},
+    {"3x3", 20, 3, 1, 1, 1, true},
+    {"stem", 3, 5, 2, 1, 2, true},
+    {"rest", 21, 3, 2, 2, 1, true},
+    {"rows", 20, 3, 1, 1, 1, false},
+    {"pointwise", 18, 1, 1, 1, 0, true},
+    {"few_dilated", 3, 3, 1, 2, 2, false},
+    {"groups", 60, 3, 1, 2, 2, true, 3, 111},
+    {"groups_of_few", 12, 3, 2, 1, 1, false, 4, 8},
+    {"depthwise", 77, 3, 1, 1, 1, true, 77, 77},
+    {"depthwise_rest", 32, 5, 2, 1, 2, true, 32, 32},
+    {"depthwise_dilated", 45, 3, 2, 2, 1, true, 45, 45},
+    {"depthwise_rows", 19, 4, 1, 1, 1, false, 19, 19},
+    {"depthwise_small", 19, 3, 2, 3, 0, true, 19, 19},
+    {"depthwise_doubled", 5, 3, 1, 1, 1, true, 5, 10},
 };
 
 Case byte_convolution(const Bytes& bytes, const Windows& window) {
@@ -344,7 +357,7 @@ Case byte_convolution(const Bytes& bytes, const Windows& window) {
                0};
   ep_convolution_attributes& at = made.desc.attributes.convolution;
   at.spatial_rank = 2;
-  at.groups = 1;
+  at.groups = window.groups;
   for (int32_t i = 0; i < 2; ++i) {
     at.stride[i] = window.stride;
     at.dilation[i] = window.dilation;
@@ -354,39 +367,42 @@ Case byte_convolution(const Bytes& bytes, const Windows& window) {
   const auto out = [&](int64_t size) {
     return (size + 2 * window.pad - window.dilation * (window.kernel - 1) - 1) / window.stride + 1;
   };
-  const Dims src = {2, window.channels, 9, 7}, dst = {2, 37, out(9), out(7)};
+  const Dims src = {2, window.channels, 9, 7}, dst = {2, window.results, out(9), out(7)};
   const auto strides = [&](const Dims& dims) {
     return window.channels_last ? permuted_strides(dims, {0, 2, 3, 1}) : contiguous_strides(dims);
   };
   add_operand(made.desc, EP_ROLE_DST, bytes.dst, dst, strides(dst));
   add_operand(made.desc, EP_ROLE_SRC, bytes.src, src, strides(src));
-  add_operand(made.desc, EP_ROLE_WEIGHT, bytes.weight, {37, window.channels, window.kernel, window.kernel});
+  add_operand(made.desc, EP_ROLE_WEIGHT, bytes.weight,
+              {window.results, window.channels / window.groups, window.kernel, window.kernel});
   if (bytes.constant) made.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
   made.values = {{}, bytes_of(bytes.src), bytes_of(bytes.weight)};
-  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {37});
+  add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {window.results});
   made.values.push_back({Fill::GRID, -2, 2});
-  add_byte_numbers(&made, bytes, 4, 0, 37);
+  add_byte_numbers(&made, bytes, 4, 0, window.results);
   return made;
 }
 
 // --- f32 by constant matrices of 4 and 8 bits ---
 
-Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point) {
+Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point, std::string_view kind = "",
+                 const Values& x = {Fill::RANDOM, -1, 1}) {
   constexpr int64_t depth = 83, columns = 45;
-  Case made = {fmt::format("matmul/weights/{}_{}_rows{}{}", dtype_name(dtype), rows,
-                           block == 0 ? "" : fmt::format("_blocks_of_{}", block), zero_point ? "_zero_point" : ""),
-               make_desc(EP_PRIMITIVE_matmul),
-               {},
-               {},
-               {},
-               0};
+  Case made = {
+      fmt::format("matmul/weights/{}_{}_rows{}{}{}", dtype_name(dtype), rows,
+                  block == 0 ? "" : fmt::format("_blocks_of_{}", block), zero_point ? "_zero_point" : "", kind),
+      make_desc(EP_PRIMITIVE_matmul),
+      {},
+      {},
+      {},
+      0};
   const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
   const double most = dtype_info(dtype).bits == 4 ? is_signed ? 7 : 15 : is_signed ? 127 : 255;
   add_operand(made.desc, EP_ROLE_DST, DType::f32, {rows, columns});
   add_operand(made.desc, EP_ROLE_SRC, DType::f32, {rows, depth});
   add_operand(made.desc, EP_ROLE_SRC_B, dtype, {depth, columns}).flags = EP_OPERAND_FLAG_CONSTANT;
   add_operand(made.desc, EP_ROLE_BIAS, DType::f32, {rows, columns}, {0, 1});
-  made.values = {{}, {Fill::RANDOM, -1, 1}, {Fill::RANDOM, is_signed ? -most - 1 : 0, most}, {Fill::RANDOM, -1, 1}};
+  made.values = {{}, x, {Fill::RANDOM, is_signed ? -most - 1 : 0, most}, {Fill::RANDOM, -x.high, x.high}};
   ep_quantisation& how = made.desc.attributes.matmul.weight;
   how.axes = block == 0 ? 0b10 : 0b11;
   how.block[0] = static_cast<int32_t>(block);
@@ -395,7 +411,7 @@ Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point) {
   add_parameters(&made, EP_ROLE_WEIGHT_SCALE, DType::f32, {dtype, middle - 2, middle + 2}, {"", {}, dims}, kSmall,
                  zero_point);
   set_tolerances(&made, [&](Tier tier) -> Tolerance {
-    return {2.0, depth * (1 + beyond_full("product", tier, DType::f32).ulps) + 2, 0};
+    return {2.0, x.high * (depth * (1 + beyond_full("product", tier, DType::f32).ulps) + 2), 0};
   });
   return made;
 }
@@ -456,7 +472,12 @@ void add_quantisation_cases(std::vector<Case>* cases) {
     for (int64_t rows : {1, 3, 17}) {
       cases->push_back(weight_case(dtype, 0, rows, false));
       cases->push_back(weight_case(dtype, 16, rows, true));
+      cases->push_back(weight_case(dtype, 32, rows, true));
     }
+    cases->push_back(weight_case(dtype, 0, 2, false, "_special", {Fill::SPECIAL, -1, 1}));
+    cases->push_back(weight_case(dtype, 0, 2, false, "_tiny", {Fill::RANDOM, 1e-37, 1e-35}));
+    cases->push_back(weight_case(dtype, 32, 2, false, "_huge", {Fill::RANDOM, -1e30, 1e30}));
+    cases->push_back(weight_case(dtype, 32, 2, true, "_peaks", {Fill::PEAKS, -1, 1e6}));
   }
   for (DType dtype : {DType::u8, DType::i8}) {
     cases->push_back(byte_pooling(dtype));

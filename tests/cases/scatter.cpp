@@ -114,6 +114,16 @@ void add_scatter_cases(std::vector<Case>* cases) {
     special.values[2].fill = Fill::SPECIAL_B;
     cases->push_back(special);
   }
+  // So many integers into few places may be added in tables.
+  for (DType dtype : {DType::i64, DType::u64}) {
+    const Shape shape = {"many_in_few", {37}, 0, {40003}};
+    cases->push_back(scatter_case(shape, EP_GATHER_SLICES, EP_SCATTER_ADD, dtype, DType::i64));
+    cases->push_back(scatter_case(shape, EP_GATHER_ELEMENTS, EP_SCATTER_ADD, dtype, DType::i32));
+    Case fault = scatter_case(shape, EP_GATHER_ELEMENTS, EP_SCATTER_ADD, dtype, DType::i64, "_out_of_range");
+    fault.values[3] = {Fill::INDEX, 0, 37};
+    fault.fault = EP_FAULT_INDEX_OUT_OF_RANGE;
+    cases->push_back(fault);
+  }
   add_faults(cases);
 }
 

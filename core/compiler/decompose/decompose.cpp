@@ -62,7 +62,7 @@ class Part {
       const graph::Value& value = graph_[node_.inputs[i]];
       Dims hints;
       std::vector<std::string> names;
-      for (const SymDim size : value.dims) {
+      for (const SymDim size : dims_of(graph_, node_.inputs[i])) {
         const std::optional<int64_t> hint = graph_.arena().hint(size);
         if (!hint) return none;
         hints.push_back(*hint);

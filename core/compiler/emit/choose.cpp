@@ -62,7 +62,6 @@ Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect) {
     limits.work_items = std::min({dialect.group_items, dialect.group_dims[0], dialect.group_dims[1]});
     // Half of what a group has, so that there is room for two groups and for sums.
     limits.shared_bytes = static_cast<int64_t>(std::min<uint64_t>(dialect.shared_bytes / 2, 16384));
-    limits.sums_along_dim_1 = dialect.dialect != EP_DIALECT_GLSL;  // see the README
     TENON_RETURN_IF_ERROR(schedule_for_groups(kernel, limits));
     text = emit_groups(*kernel, dialect.dialect, dialect.features);
   }

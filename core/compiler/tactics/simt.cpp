@@ -63,7 +63,6 @@ class GroupTactic : public Tactic {
 
   void choose_widths() {
     const int64_t work_items = std::min<int64_t>(kWorkItems, static_cast<int64_t>(std::bit_floor(limits_.work_items)));
-    bool alone = false;
     if (items_ == vector_) {
       const Id other = longest_other();
       if (other == kNone) {
@@ -71,15 +70,14 @@ class GroupTactic : public Tactic {
         step_ = work_items * kPerWorkItem;
         return;
       }
-      alone = is_reduced(other) && !limits_.sums_along_dim_1;
-      widths_[0] = width_over(vector_, alone ? work_items : std::min(kColumns, work_items));
+      widths_[0] = width_over(vector_, std::min(kColumns, work_items));
       step_ = widths_[0];
       second_ = other;
     } else {
       widths_[0] = width_over(vector_, work_items);
       second_ = items_;
     }
-    widths_[1] = alone ? 1 : width_over(second_, work_items / widths_[0]);
+    widths_[1] = width_over(second_, work_items / widths_[0]);
     if (second_ == items_) step_ = widths_[1];
   }
 

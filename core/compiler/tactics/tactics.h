@@ -19,7 +19,6 @@ Status schedule_for_cpu(Kernel* kernel);
 struct GroupLimits {
   uint32_t work_items = 256;
   int64_t shared_bytes = 16384;
-  bool sums_along_dim_1 = true;  // work-items along dim 1 may share a sum
 };
 
 // Loops for a device of groups of work-items, of a kernel without loops. Work-items along dim 0 take the axis along

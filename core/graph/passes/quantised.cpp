@@ -140,7 +140,6 @@ class Quantised {
     const std::optional<Numbers> left = numbers_of(node(from).inputs[0]);
     if (!left || !is_one(left->scale) || !is_real(dtype, made)) return false;
     if (!conv && (graph_[left->value].dims.rank() < 2 || graph_[node(from).inputs[1]].dims.rank() < 2)) return false;
-    if (conv && node(from).attributes_as<ConvolutionAttributes>().window.groups != 1) return false;
     if (!node(from).patches.empty()) return false;
     const std::optional<Numbers> right = right_factor(from, id);
     if (!right) return false;

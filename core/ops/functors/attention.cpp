@@ -4,6 +4,7 @@
 
 #include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "primitives/infer/broadcast-inl.h"
 
@@ -13,6 +14,10 @@ namespace {
 double inverse_root(int64_t value) {
   return in_default_state({static_cast<double>(value)},
                           [](const volatile double* numbers) { return 1 / std::sqrt(numbers[0]); });
+}
+
+Tensor index_or_none(std::string_view op, std::string_view name, const Tensor& tensor) {
+  return tensor.defined() ? as_index(op, name, tensor) : tensor;
 }
 
 // What a call of attention says beyond its tensors.
@@ -51,7 +56,7 @@ void attend(OpId id, std::initializer_list<const Tensor*> given, const How& how,
   DType dtype = promote(promote(query.dtype(), key.dtype()), given.begin()[2]->dtype());
   if (!is_floating(dtype)) dtype = DType::f32;
   const Tensor& bias = *given.begin()[3];
-  const Tensor& lengths = *given.begin()[4];
+  const Tensor lengths = index_or_none(op, "lengths", *given.begin()[4]);
   const Tensor cast_inputs[] = {tenon::cast(query, dtype), tenon::cast(key, dtype),
                                 tenon::cast(*given.begin()[2], dtype),
                                 bias.defined() && bias.dtype() != DType::boolean ? tenon::cast(bias, dtype) : bias};
@@ -168,7 +173,8 @@ Tensor rotary_embedding(const Tensor& input, const Tensor& cos, const Tensor& si
   const Tensor sines = tenon::cast(sin, dtype);
   RotaryAttributes attributes{};
   attributes.rotary.mode = interleaved ? EP_ROTARY_INTERLEAVED : EP_ROTARY_HALVES;
-  return apply(OpId::rotary_embedding, {&source, &cosines, &sines, or_null(positions)}, &attributes);
+  const Tensor places = index_or_none(op, "positions", positions);
+  return apply(OpId::rotary_embedding, {&source, &cosines, &sines, or_null(places)}, &attributes);
 }
 
 }  // namespace tenon::functors

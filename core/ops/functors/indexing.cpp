@@ -1,5 +1,6 @@
 // Gathers slices and elements by index.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "primitives/infer/broadcast-inl.h"
 #include "primitives/text/format.h"
@@ -20,14 +21,6 @@ constexpr IndexingOp kIndexSelect{"index_select", {"input", "index"}};
 constexpr IndexingOp kTakeAlongDim{"take_along_dim", {"input", "indices"}};
 constexpr IndexingOp kEmbedding{"embedding", {"weight", "indices"}};
 
-// `index` as i32 or i64.
-Tensor as_index(const IndexingOp& op, const Tensor& index) {
-  const std::string_view name = op.arguments[1];
-  require_defined(op.op, name, index);
-  if (!is_integer(index.dtype())) refuse("{}: {} must be integers, not {}.", op.op, name, dtype_name(index.dtype()));
-  return index.dtype() == DType::i32 ? index : tenon::cast(index, DType::i64);
-}
-
 void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, const Tensor& index) {
   if (size_at(input, axis) == 0 && !is_empty(index)) {
     refuse("{}: axis {} of {} has length 0, so every index is out of range.", op.op, axis, op.arguments[0]);
@@ -38,7 +31,7 @@ void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, cons
 Tensor slices(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined(op.op, op.arguments[0], input);
   const CalledScope scope(op.name);
-  const Tensor indices = as_index(op, index);
+  const Tensor indices = as_index(op.op, op.arguments[1], index);
   const Tensor source = input.rank() == 0 ? tenon::reshape(input, 1) : input;
   AxisAttributes attributes{};
   attributes.axis = axis_of(op.op, dim, source.rank());
@@ -48,7 +41,7 @@ Tensor slices(const IndexingOp& op, const Tensor& input, int64_t dim, const Tens
 
 Tensor elements(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
   const CalledScope scope(op.name);
-  const Tensor indices = as_index(op, index);
+  const Tensor indices = as_index(op.op, op.arguments[1], index);
   AxisAttributes attributes{};
   attributes.axis = axis_of(op.op, dim, input.rank());
   if (input.rank() == 0 && indices.rank() == 0) {
@@ -77,7 +70,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 Tensor gather_nd(const Tensor& input, const Tensor& indices, int64_t batch_dims) {
   constexpr std::string_view op = "gather_nd";
   require_defined(op, "input", input);
-  const Tensor places = as_index({op, {"input", "indices"}}, indices);
+  const Tensor places = as_index(op, "indices", indices);
   if (places.rank() == 0) refuse("{}: indices has rank 0; its last axis must hold coordinates.", op);
   const int64_t count = places.dim(-1);
   if (batch_dims < 0 || batch_dims >= places.rank() || count < 1 || batch_dims + count > input.rank()) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/operators.h"
 #include "core/ops/sizes.h"
 
@@ -56,7 +57,7 @@ Classes classes_of(std::string_view op, const Tensor& target, int64_t ignore_ind
   if (!is_integer(target.dtype())) {
     refuse("{}: target must be classes, which are integers, not {}.", op, dtype_name(target.dtype()));
   }
-  const Tensor index = tenon::cast(target, DType::i64);
+  const Tensor index = tenon::cast(as_index(op, "target", target), DType::i64);
   const Tensor kept = tenon::ne(index, Scalar(ignore_index));
   return {tenon::where(kept, index, Scalar(0)), kept};
 }

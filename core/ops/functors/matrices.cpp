@@ -87,13 +87,20 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   if (first == second) refuse("diag_embed: dim1 and dim2 are both axis {}.", first);
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
+  const int64_t axes[] = {first, second}, last[] = {-2, -1};
+  if (input.rank() == 1) {
+    // With one column more than it has, the diagonal of a matrix stands upright.
+    const int64_t left = offset >= 0 ? offset : side + 1 + offset, top = offset >= 0 ? 0 : -offset - 1;
+    const Tensor upright = tenon::pad(tenon::unsqueeze(input, 1), {left, side - left, top, side - length - top});
+    const Tensor matrix = tenon::reshape(tenon::narrow(tenon::flatten(upright), 0, 0, side * side), {side, side});
+    return tenon::movedim(matrix, IntList(last), IntList(axes));
+  }
   const Tensor rows = tenon::arange(side, DType::i64, input.device());
   const Tensor mask = tenon::eq(rows - tenon::unsqueeze(rows, 1), Scalar(offset));
   // Column j of the matrix holds element j - offset; elements that are not on the diagonal are masked.
   const int64_t padding[] = {std::max<int64_t>(offset, 0), std::max<int64_t>(-offset, 0)};
   const Tensor line = offset == 0 ? input : tenon::pad(input, IntList(padding));
   const Tensor matrix = tenon::where(mask, tenon::unsqueeze(line, -2), Scalar(0));
-  const int64_t axes[] = {first, second}, last[] = {-2, -1};
   return tenon::movedim(matrix, IntList(last), IntList(axes));
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
 #include "primitives/infer/broadcast-inl.h"
@@ -446,9 +447,8 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 Tensor one_hot_values(const Tensor& input, int64_t depth, int64_t dim, Scalar off, Scalar on, DType dtype) {
   constexpr std::string_view op = "one_hot_values";
   require_defined(op, "input", input);
-  if (!is_integer(input.dtype())) refuse("{}: input must be integers, not {}.", op, dtype_name(input.dtype()));
   if (depth < 0) refuse("{}: depth is {}; it must be at least 0.", op, depth);
-  const Tensor index = input.dtype() == DType::i32 ? input : tenon::cast(input, DType::i64);
+  const Tensor index = as_index(op, "input", input);
   const Tensor source = with_axis(index);
   DepthAttributes attributes{};
   attributes.axis = axis_of(op, dim, input.rank() + 1);

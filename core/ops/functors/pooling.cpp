@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/functors/window.h"
 #include "primitives/text/format.h"
@@ -105,7 +106,7 @@ Tensor max_pool_with_indices_backward(const Tensor& grad_output, IntList input_s
   require_defined(op, "grad_output", grad_output);
   require_defined(op, "indices", indices);
   const Tensor gradient = floating(grad_output);
-  const Tensor positions = tenon::cast(indices, DType::i64);
+  const Tensor positions = tenon::cast(as_index(op, "indices", indices), DType::i64);
   return apply(OpId::max_pool_with_indices_backward, {&gradient, &positions},
                backward_attributes(op, EP_POOLING_MAX, gradient, input_size,
                                    {kernel_size, stride, padding, dilation, ceil_mode}));

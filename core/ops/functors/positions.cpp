@@ -1,10 +1,21 @@
 #include "core/ops/functors/positions.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
+
+Tensor as_index(std::string_view op, std::string_view name, const Tensor& tensor) {
+  require_defined(op, name, tensor);
+  const DType dtype = tensor.dtype();
+  if (!is_integer(dtype)) refuse("{}: {} must be integers, not {}.", op, name, dtype_name(dtype));
+  if (dtype == DType::i32 || dtype == DType::i64) return tensor;
+  const Scalar most(std::numeric_limits<int64_t>::max());
+  return tenon::cast(dtype == DType::u64 ? tenon::clamp(tensor, std::nullopt, most) : tensor, DType::i64);
+}
+
 namespace {
 
 struct Located {
@@ -22,7 +33,7 @@ Located locate(const Indexed& indexed) {
   Located located;
   for (const auto& [axis, tensor] : indexed.tensors) {
     if (tensor.dtype() != DType::boolean) {
-      located.positions.push_back(tenon::cast(tensor, DType::i64));
+      located.positions.push_back(tenon::cast(as_index(indexed.op, "index", tensor), DType::i64));
       located.axes.push_back(axis);
       continue;
     }
@@ -110,6 +121,8 @@ int32_t add_index(const Tensor& tensor, int32_t axis, Indexed* indexed) {
       refuse("{}: a mask of shape {} does not fit axes {} to {} of a tensor of shape {}.", indexed->op, tensor.dims(),
              axis, axis + tensor.rank() - 1, indexed->view.dims());
     }
+  } else if (tensor.dtype() == DType::u8) {
+    refuse("{}: a tensor of u8 is a mask to some and positions to others; cast it to bool or i64.", indexed->op);
   } else if (!is_integer(tensor.dtype())) {
     refuse("{}: a tensor of {} is neither a mask nor positions.", indexed->op, dtype_name(tensor.dtype()));
   }

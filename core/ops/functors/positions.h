@@ -1,6 +1,6 @@
-// Tensors of indices: what x.index({...}) and index_put have in common. Several index tensors broadcast; their axes
-// stand where the first of them stood, or in front if other axes lie between them. A mask stands for the positions of
-// its true elements.
+// Tensors of indices, and what x.index({...}) and index_put have in common. There several index tensors broadcast;
+// their axes stand where the first of them stood, or in front if other axes lie between them. A mask stands for the
+// positions of its true elements.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,13 @@
 
 namespace tenon::functors {
 
+// `tensor`, integers of any dtype, as positions: i32 or i64. What i64 does not hold becomes its greatest number, which
+// is out of every range. All ops that take indices convert them here.
+Tensor as_index(std::string_view op, std::string_view name, const Tensor& tensor);
+
 struct IndexTensor {
   int32_t axis;   // the first one that it indexes
-  Tensor tensor;  // integers, or bool for as many axes as it has
+  Tensor tensor;  // integers but u8, or bool for as many axes as it has
 };
 
 // A tensor and what indexes some of its axes.

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 
@@ -55,7 +56,7 @@ void prepare(std::string_view op, int32_t cell, double clip, Inputs* in) {
        {&in->weight, &in->recurrent_weight, &in->bias, &in->recurrent_bias, &in->hidden, &in->state, &in->peephole}) {
     if (tensor->defined()) *tensor = tenon::cast(*tensor, dtype);
   }
-  if (in->lengths.defined() && in->lengths.dtype() != DType::i32) in->lengths = tenon::cast(in->lengths, DType::i64);
+  if (in->lengths.defined()) in->lengths = as_index(op, "lengths", in->lengths);
 }
 
 // One layer in one direction, as PyTorch has it.

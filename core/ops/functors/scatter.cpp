@@ -3,19 +3,13 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
-
-// `index` as i32 or i64.
-Tensor as_index(std::string_view op, const Tensor& index) {
-  require_defined(op, "index", index);
-  if (!is_integer(index.dtype())) refuse("{}: index must be integers, not {}.", op, dtype_name(index.dtype()));
-  return index.dtype() == DType::i32 ? index : tenon::cast(index, DType::i64);
-}
 
 struct Scatter {
   std::string_view op;
@@ -38,7 +32,7 @@ Tensor scattered(const Scatter& what, const Tensor& input, int32_t axis, const T
 Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
                         const Tensor& src) {
   require_defined(op, "input", input);
-  const Tensor indices = as_index(op, index);
+  const Tensor indices = as_index(op, "index", index);
   const Tensor updates = tenon::cast(src, input.dtype());
   const int32_t axis = axis_of(op, dim, input.rank());
   if (input.rank() == 0) {
@@ -68,7 +62,7 @@ Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int
   require_defined(op, "input", input);
   require_defined(op, "source", source);
   if (index.defined() && index.rank() > 1) refuse("{}: index has rank {}; it must be a list.", op, index.rank());
-  const Tensor indices = tenon::reshape(as_index(op, index), -1);
+  const Tensor indices = tenon::reshape(as_index(op, "index", index), -1);
   const Tensor updates = tenon::cast(source, input.dtype());
   const int32_t axis = axis_of(op, dim, input.rank());
   if (input.rank() > 0) {
@@ -156,7 +150,7 @@ Tensor scatter_nd(const Tensor& input, const Tensor& indices, const Tensor& upda
   constexpr std::string_view op = "scatter_nd";
   require_defined(op, "input", input);
   require_defined(op, "updates", updates);
-  const Tensor places = as_index(op, indices);
+  const Tensor places = as_index(op, "indices", indices);
   const Reduction* found = std::find_if(std::begin(kReductions), std::end(kReductions),
                                         [&](const Reduction& one) { return one.name == reduce; });
   const bool known = found != std::end(kReductions) && reduce != "mean";

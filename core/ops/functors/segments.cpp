@@ -1,14 +1,13 @@
 // Parts of a list whose lengths are numbers of a tensor: repeated elements, bags of embeddings.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
 
 Tensor integers(std::string_view op, std::string_view name, const Tensor& tensor) {
-  require_defined(op, name, tensor);
-  if (!is_integer(tensor.dtype())) refuse("{}: {} must be integers, not {}.", op, name, dtype_name(tensor.dtype()));
-  return tenon::cast(tensor, DType::i64);
+  return tenon::cast(as_index(op, name, tensor), DType::i64);
 }
 
 struct Bags {

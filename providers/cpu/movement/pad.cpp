@@ -3,6 +3,7 @@
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/elementwise/scalar.h"
+#include "providers/cpu/elementwise/vector_cast.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
@@ -15,7 +16,7 @@ class PadPrimitive final : public ep_primitive {
   explicit PadPrimitive(const ep_primitive_desc& desc) : desc_(desc), size_(dtype_size(desc.operands[0].dtype)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
-    char value[8] = {};
+    alignas(8) char value[8] = {};
     if (desc_.attributes.pad.mode == EP_PAD_CONSTANT) {
       if (launch.scalar_count < 1)
         return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "pad has no launch scalar 0.");
@@ -62,10 +63,15 @@ class PadPrimitive final : public ep_primitive {
     const int64_t low = desc_.attributes.pad.low[last];
     const int64_t length = src.dims[last];
     const int64_t step = dst.strides[last];
-    if (outside) return move(to, step, value, 0, dst.dims[last]);
+    const FillFunction fill = step == 1 ? vector_fill(device->simd, size_) : nullptr;
+    const auto constant = [&](int64_t begin, int64_t end) {
+      if (begin == end) return;
+      if (fill != nullptr) return fill(to + begin * size_, value, end - begin);
+      move(to + begin * step * size_, step, value, 0, end - begin);
+    };
+    if (outside) return constant(0, dst.dims[last]);
     const auto border = [&](int64_t begin, int64_t end) {
-      if (desc_.attributes.pad.mode == EP_PAD_CONSTANT)
-        return move(to + begin * step * size_, step, value, 0, end - begin);
+      if (desc_.attributes.pad.mode == EP_PAD_CONSTANT) return constant(begin, end);
       for (int64_t i = begin; i < end; ++i) {
         move(to + i * step * size_, 1, from + source_of(i, low, length) * src.strides[last] * size_, 1, 1);
       }

@@ -1,10 +1,13 @@
 // scatter: a copy of SRC, into which updates go by index. Each thread owns some of the places and looks at all indices
-// that may name them, so the updates of one place come in their order, whatever the number of threads.
+// that may name them, so the updates of one place come in their order, whatever the number of threads. Integers that
+// are added have no order: many of them, in few places, each thread adds in tables of its own.
 //
 // Assignment moves bits. Other functions combine in the compute type: in DST itself where that is its type, else in a
 // row-major copy in the workspace, which is rounded once at the end.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+#include <vector>
 
 #include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/movement/coordinates.h"
@@ -326,6 +329,45 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
+  // Adds integers in one line of few places; false where the updates are others. Neighbours go to tables of their own,
+  // so that equal ones do not wait for each other.
+  template <class T>
+  bool add_in_tables(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    constexpr int64_t most_places = 1024, tables = 4;
+    if (at_.mode == EP_GATHER_COORDINATES) return false;
+    const Walk walk = walk_of(launch, places);
+    const int64_t n = walk.along_updates.count();
+    if (walk.length > most_places || n < 16 * walk.length || n < (1 << 15)) return false;
+    if (walk.outer_updates.count() * walk.inner_updates.count() != 1 || walk.along_updates.rank != 1) return false;
+    std::vector<T> sums(static_cast<size_t>(device->threads * tables * walk.length));
+    parallel(device->threads, n, [&](int32_t part, int32_t parts) {
+      T* const mine = sums.data() + runner() * tables * walk.length;
+      const char* const indices = address_of(launch.operands[indices_]);
+      const T* const updates = reinterpret_cast<const T*>(address_of(launch.operands[updates_]));
+      const auto add = [&](int64_t i, int64_t table) {
+        const int64_t position =
+            resolve_index(index_at(indices, i * walk.along_indices.strides[0], wide_indices_), walk.length, bad);
+        if (position >= 0)
+          mine[table * walk.length + position] = combined<EP_SCATTER_ADD>(mine[table * walk.length + position],
+                                                                          updates[i * walk.along_updates.strides[0]]);
+      };
+      int64_t i = n * part / parts;
+      const int64_t end = n * (part + 1) / parts;
+      for (; i + tables <= end; i += tables) {
+        for (int64_t table = 0; table < tables; ++table) add(i + table, table);
+      }
+      for (; i < end; ++i) add(i, 0);
+    });
+    T* const place = reinterpret_cast<T*>(to);
+    for (int64_t table = 0; table < device->threads * tables; ++table) {
+      for (int64_t k = 0; k < walk.length; ++k) {
+        T& sum = place[k * walk.stride];
+        sum = combined<EP_SCATTER_ADD>(sum, sums[static_cast<size_t>(table * walk.length + k)]);
+      }
+    }
+    return true;
+  }
+
   // Lanes begin to end of one outer index, and of their places those from low to high.
   struct Range {
     int64_t begin, end, low, high;
@@ -463,6 +505,9 @@ class ScatterPrimitive final : public ep_primitive {
   }
   template <int32_t op, class T>
   void combine_by(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    if constexpr (op == EP_SCATTER_ADD && std::is_integral_v<T>) {
+      if (format_.same && add_in_tables<T>(launch, places, bad, to)) return;
+    }
     if (format_.same) return scatter(launch, places, bad, Combine<op, T>(), to, sizeof(T));
     scatter(launch, places, bad, Convert<op, T>{format_}, to, sizeof(T));
   }

@@ -1,18 +1,10 @@
 #include "providers/cpu/quantised/dot_tile.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#include "ep_api/ep_api.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#if !defined(__clang__)  // gcc 12 sees the undefined vectors of its own intrinsics (gcc.gnu.org/PR105593)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#endif
+#include "providers/cpu/quantised/dot_results.h"
+#include "providers/cpu/quantised/vnni.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -24,17 +16,6 @@ uint32_t partial_group(const uint8_t* from, int64_t count) {
 }
 
 // --- any processor ---
-
-void store_plain(const DotTile& tile, int32_t row, int32_t column, int32_t sum) {
-  const int64_t at = row * tile.dst_row + column;
-  if (tile.result == DotResult::i32) return std::memcpy(tile.dst + at * 4, &sum, 4), void();
-  const float real = std::fma(static_cast<float>(sum), tile.factor[column], tile.bias[column]);
-  if (tile.result == DotResult::f32) return std::memcpy(tile.dst + at * 4, &real, 4), void();
-  const bool is_signed = tile.result == DotResult::i8;
-  const float low = static_cast<float>((is_signed ? -128 : 0) - tile.zero_point);
-  const float rounded = std::isnan(real) ? 0.0f : std::nearbyint(std::clamp(real, low, low + 255));
-  tile.dst[at] = static_cast<char>(static_cast<int32_t>(rounded) + tile.zero_point);
-}
 
 void run_plain(const DotTile& tile) {
   const uint32_t mask = tile.flips ? 0x80808080u : 0;
@@ -57,7 +38,7 @@ void run_plain(const DotTile& tile) {
     }
     for (int32_t c = 0; c < tile.columns; ++c) {
       const int32_t zero = tile.weight_zero == nullptr ? 0 : tile.weight_zero[c] * tile.row_sums[row];
-      store_plain(tile, row, c, sum[c] + tile.added[c] - zero);
+      store_plain(tile, row, c, sum[c] - zero);
     }
   }
 }
@@ -65,46 +46,16 @@ void run_plain(const DotTile& tile) {
 // --- avx512_vnni ---
 
 #if defined(__x86_64__)
-#define TENON_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
-#define TENON_VNNI_INLINE TENON_VNNI __attribute__((always_inline)) inline
-// Sums stay in registers only if loops over rows are unrolled before gcc looks for scalars. Unrolled code with a
-// sanitizer's checks compiles for a minute.
-#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
-#define TENON_UNROLL
-#elif defined(__clang__)
-#define TENON_UNROLL _Pragma("unroll")
-#else
-#define TENON_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 inline uint32_t whole_group(const uint8_t* from) {
   uint32_t bytes;
   std::memcpy(&bytes, from, 4);
   return bytes;
 }
 
-TENON_VNNI_INLINE void store_vector(const DotTile& tile, int32_t row, int32_t column, __m512i sum) {
-  const int32_t left = tile.columns - column;
-  if (left <= 0) return;
-  const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
-  const int64_t at = row * tile.dst_row + column;
-  sum = _mm512_add_epi32(sum, _mm512_loadu_si512(tile.added + column));
-  if (tile.weight_zero != nullptr) {
-    const __m512i zero = _mm512_loadu_si512(tile.weight_zero + column);
-    sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(zero, _mm512_set1_epi32(tile.row_sums[row])));
-  }
-  if (tile.result == DotResult::i32) return _mm512_mask_storeu_epi32(tile.dst + at * 4, mask, sum);
-  const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(tile.factor + column),
-                                      _mm512_loadu_ps(tile.bias + column));
-  if (tile.result == DotResult::f32) return _mm512_mask_storeu_ps(tile.dst + at * 4, mask, real);
-  const float low = static_cast<float>((tile.result == DotResult::i8 ? -128 : 0) - tile.zero_point);
-  const __mmask16 ordered = _mm512_cmp_ps_mask(real, real, _CMP_ORD_Q);
-  const __m512 bounded =
-      _mm512_min_ps(_mm512_max_ps(_mm512_maskz_mov_ps(ordered, real), _mm512_set1_ps(low)), _mm512_set1_ps(low + 255));
-  const __m512i moved = _mm512_add_epi32(_mm512_cvtps_epi32(bounded), _mm512_set1_epi32(tile.zero_point));
-  const __m128i bytes = _mm512_cvtepi32_epi8(moved);
-  if (left >= 16) return _mm_storeu_si128(reinterpret_cast<__m128i*>(tile.dst + at), bytes);
-  _mm_mask_storeu_epi8(tile.dst + at, mask, bytes);
+// `sum` without what the zero points of the weights make of the row's bytes.
+TENON_VNNI_INLINE __m512i without_zeros(const DotTile& tile, int32_t row, int32_t column, __m512i sum) {
+  const __m512i zero = _mm512_loadu_si512(tile.weight_zero + column);
+  return _mm512_sub_epi32(sum, _mm512_mullo_epi32(zero, _mm512_set1_epi32(tile.row_sums[row])));
 }
 
 // One group of four channels. `bytes(r)` are those of row r.
@@ -137,10 +88,17 @@ TENON_VNNI void run_rows(const DotTile& tile) {
 #define TENON_PART(r) partial_group(rows[r] + whole * 4, rest)
     TENON_ADD_GROUP(TENON_PART)
   }
-  TENON_UNROLL for (int r = 0; r < kRows; ++r) {
-    store_vector(tile, r, 0, sum[r]);
-    store_vector(tile, r, 16, more[r]);
+  if (tile.weight_zero != nullptr) {
+    TENON_UNROLL for (int r = 0; r < kRows; ++r) {
+      sum[r] = without_zeros(tile, r, 0, sum[r]);
+      more[r] = without_zeros(tile, r, 16, more[r]);
+    }
   }
+  const VectorResults left = results_from(tile, 0);
+  TENON_UNROLL for (int r = 0; r < kRows; ++r) store_vector(left, r, sum[r]);
+  if (tile.columns <= 16) return;
+  const VectorResults right = results_from(tile, 16);
+  TENON_UNROLL for (int r = 0; r < kRows; ++r) store_vector(right, r, more[r]);
 }
 
 template <bool kFlips>
@@ -164,15 +122,13 @@ void run_vnni_tile(const DotTile& tile) {
 }
 
 void run_vnni(const DotTile& tile) { tile.flips ? run_vnni_tile<true>(tile) : run_vnni_tile<false>(tile); }
-
-bool has_vnni() { return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl"); }
 #endif
 
 }  // namespace
 
 DotKernel dot_kernel([[maybe_unused]] SimdLevel level) {
 #if defined(__x86_64__)
-  if (level == SimdLevel::avx3 && has_vnni()) return run_vnni;
+  if (has_vnni(level)) return run_vnni;
 #endif
   return run_plain;
 }

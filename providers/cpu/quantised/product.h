@@ -2,14 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "providers/cpu/primitive.h"
 #include "providers/cpu/quantised/dot_tile.h"
 
 namespace tenon::provider::cpu {
 
-// A convolution of one group with two spatial dims, channels last, or a matmul, whose rows are the pixels of one line.
+// A convolution of one group with two spatial dims, channels last, or a matmul, whose rows are the pixels of one line;
+// or, where `depthwise`, a convolution of as many groups as channels and results.
 struct ByteProduct {
   int64_t images = 1, in = 1, out = 1;
   int64_t src_size[2] = {1, 1}, dst_size[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1},
@@ -17,21 +17,34 @@ struct ByteProduct {
   int64_t src_strides[4] = {};     // of image, channel, line, pixel, in elements
   int64_t dst_strides[4] = {};     // the same
   int64_t weight_strides[4] = {};  // of result, channel, line, pixel
+  bool depthwise = false;
 
+  // The taps of a line are computed as one: the channels are too few to fill a product alone.
+  bool joins_taps() const { return !depthwise && in < 16 && kernel[1] > 1 && dilation[1] == 1; }
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t pixels() const { return dst_size[0] * dst_size[1]; }
 };
 
+// How often a product is computed, and the steps, in elements, to the next: a batch of matrices, or groups of channels,
+// each of which has results of its own.
+struct Batch {
+  int64_t count = 1, src = 0, weight = 0, dst = 0;
+  bool groups = false;
+};
+
 // The panels that weights are packed into: [panel, tap, group of 4 channels, column, 4], then the sums of the columns.
-// Where `joined`, the taps of a line are one, of as many channels as they have together.
+// Where `joined`, the taps of a line are one, of as many channels as they have together. Of a depthwise convolution
+// [panel, column of the kernel, 4 of its lines, 128 bytes by `depth_place`], then the sums.
 struct Panels {
   int64_t count, taps, depth, groups;
 
   Panels(const ByteProduct& product, bool joined)
       : count((product.out + kDotColumns - 1) / kDotColumns),
-        taps(joined ? product.kernel[0] : product.taps()),
+        taps(product.depthwise ? product.kernel[1]
+             : joined          ? product.kernel[0]
+                               : product.taps()),
         depth(joined ? product.kernel[1] * product.in : product.in),
-        groups((depth + 3) / 4) {}
+        groups(((product.depthwise ? product.kernel[0] : depth) + 3) / 4) {}
   int64_t panel_bytes() const { return taps * groups * kDotColumns * 4; }
   int64_t bytes() const { return count * panel_bytes() + count * kDotColumns * 4; }
   const int32_t* sums(const char* packed) const {
@@ -41,13 +54,8 @@ struct Panels {
   void pack(char* dst, const char* src, const ByteProduct& product, bool flips) const;
 };
 
-// Where the numbers that a launch scales by lie: operand numbers, or -1.
-struct NumberOperands {
-  int32_t src_scale, src_zero, weight_scale, weight_zero, dst_scale, dst_zero, bias;
-  explicit NumberOperands(const ep_primitive_desc& desc);
-};
-
-// Why scales, zero points and bias are not what the products here take.
-Refusal why_no_numbers(const ep_primitive_desc& desc, int32_t weight_role);
+// Makes the primitive; `column_axis` is that of the weight's columns.
+Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const ByteProduct& product, const Batch& batch,
+                     int32_t weight_role, int32_t column_axis, ep_primitive** out, ep_primitive_info& info);
 
 }  // namespace tenon::provider::cpu

@@ -18,10 +18,11 @@ namespace {
 
 float number_at(const WeightPanel& panel, int64_t k, int32_t column) {
   const char* half = panel.numbers + column / 16 * panel.half_bytes;
-  if (panel.bits == 8) return static_cast<float>(static_cast<int8_t>(half[k * 16 + column % 16]) + panel.offset);
+  const int64_t rows = 32 / panel.bits;  // of a word
   uint32_t word;
-  std::memcpy(&word, half + (k / 8 * 16 + column % 16) * 4, 4);
-  return static_cast<float>(static_cast<int32_t>(word >> (k % 8 * 4) & 15) + panel.offset);
+  std::memcpy(&word, half + (k / rows * 16 + column % 16) * 4, 4);
+  return static_cast<float>(static_cast<int32_t>(word >> (k % rows * panel.bits) & ((1u << panel.bits) - 1)) +
+                            panel.offset);
 }
 
 void plain_reals(const WeightPanel& panel, int64_t begin, int64_t end, float* out) {
@@ -65,12 +66,12 @@ TENON_AVX3_INLINE __m512 table_of(int32_t offset) {
   return _mm512_cvtepi32_ps(_mm512_add_epi32(counted, _mm512_set1_epi32(offset)));
 }
 
-// The numbers of row `k` of a half, of which `words` holds 8 rows where they have 4 bits.
+// The numbers of row `j` of the words.
 template <int kBits>
-TENON_AVX3_INLINE __m512 numbers_of(const char* half, int64_t k, __m512i words, int j, __m512 table, __m512i offset) {
-  if (kBits == 4) return _mm512_permutexvar_ps(_mm512_srli_epi32(words, static_cast<unsigned>(4 * j)), table);
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(half + (k + j) * 16));
-  return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_cvtepi8_epi32(bytes), offset));
+TENON_AVX3_INLINE __m512 numbers_of(__m512i words, int j, __m512 table, __m512i offset) {
+  const __m512i moved = _mm512_srli_epi32(words, static_cast<unsigned>(kBits * j));
+  if (kBits == 4) return _mm512_permutexvar_ps(moved, table);
+  return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_and_si512(moved, _mm512_set1_epi32(255)), offset));
 }
 
 TENON_AVX3_INLINE __mmask16 mask_of(int32_t columns) {
@@ -90,11 +91,13 @@ TENON_AVX3 void few_rows(const WeightPanel& panel, const float* x, int64_t x_row
     const int64_t begin = b * panel.block, end = std::min(begin + panel.block, panel.depth);
     __m512 part[2 * kRows], more[2 * kRows];  // of even and of odd rows
     TENON_UNROLL for (int r = 0; r < 2 * kRows; ++r) part[r] = more[r] = _mm512_setzero_ps();
-    for (int64_t k = begin; k < end; k += 8) {  // x goes on with zeros
-      const __m512i words[2] = {_mm512_loadu_si512(halves[0] + k / 8 * 64), _mm512_loadu_si512(halves[1] + k / 8 * 64)};
-      TENON_UNROLL for (int j = 0; j < 8; ++j) {
-        const __m512 a = numbers_of<kBits>(halves[0], k, words[0], j, table, offset);
-        const __m512 c = numbers_of<kBits>(halves[1], k, words[1], j, table, offset);
+    constexpr int rows = 32 / kBits;               // of a word
+    for (int64_t k = begin; k < end; k += rows) {  // x goes on with zeros
+      const __m512i words[2] = {_mm512_loadu_si512(halves[0] + k / rows * 64),
+                                _mm512_loadu_si512(halves[1] + k / rows * 64)};
+      TENON_UNROLL for (int j = 0; j < rows; ++j) {
+        const __m512 a = numbers_of<kBits>(words[0], j, table, offset);
+        const __m512 c = numbers_of<kBits>(words[1], j, table, offset);
         TENON_UNROLL for (int r = 0; r < kRows; ++r) {
           const __m512 value = _mm512_set1_ps(x[r * x_row + k + j]);
           part[r + j % 2 * kRows] = _mm512_fmadd_ps(a, value, part[r + j % 2 * kRows]);
@@ -155,14 +158,10 @@ TENON_AVX3 void reals_of(const WeightPanel& panel, int64_t begin, int64_t end, f
       const __m512 scale = _mm512_loadu_ps(panel.scale + b * panel.scale_row + half * 16);
       const __m512 zero =
           panel.zero == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(panel.zero + b * panel.zero_row + half * 16);
-      __m512 value;
-      if (kBits == 4) {
-        const __m512i words = _mm512_loadu_si512(numbers + k / 8 * 64);
-        const __m512i moved = _mm512_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(k % 8 * 4)));
-        value = _mm512_permutexvar_ps(moved, table);
-      } else {
-        value = numbers_of<8>(numbers, k, _mm512_setzero_si512(), 0, table, offset);
-      }
+      constexpr int rows = 32 / kBits;  // of a word
+      const __m512i words = _mm512_loadu_si512(numbers + k / rows * 64);
+      const __m512i moved = _mm512_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(k % rows * kBits)));
+      const __m512 value = numbers_of<kBits>(moved, 0, table, offset);
       _mm512_storeu_ps(to, _mm512_mul_ps(_mm512_sub_ps(value, zero), scale));
     }
   }

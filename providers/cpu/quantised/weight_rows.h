@@ -11,13 +11,13 @@ constexpr int32_t kPanelColumns = 32;
 constexpr int32_t kFewRows = 4;    // that are multiplied by numbers as they are read
 constexpr int32_t kManyRows = 12;  // of a tile by numbers that were made reals
 
-// A panel of numbers, [halves of 16 columns, row by row]: of 4 bits 8 rows are one word of each column, of 8 bits each
-// row is a byte of each column. What is stored is the number less `offset`.
+// A panel of numbers, [halves of 16 columns, words of the columns]: a word holds 8 rows of 4 bits, or 4 of 8 bits. What
+// is stored is the number less `offset`, which is not negative.
 struct WeightPanel {
   const char* numbers;
   int64_t half_bytes;
   int32_t bits;        // 4 or 8
-  int32_t offset;      // 0, of i4 -8, of u8 128
+  int32_t offset;      // 0, of i4 -8, of i8 -128
   int64_t depth;       // rows
   int64_t block;       // rows that share a scale: a multiple of 8, or all
   const float* scale;  // [blocks, columns]; `scale_row` elements from block to block

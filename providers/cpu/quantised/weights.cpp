@@ -1,11 +1,13 @@
-// matmul of f32 by a constant quantised matrix, as decoders have it. Numbers become reals in registers where there are
-// few rows, since the memory of the matrix decides then; else in blocks that stay in the cache while all rows use them.
+// matmul of f32 by a constant quantised matrix, as decoders have it. Few rows become integers, or numbers become reals
+// in registers, since the memory of the matrix decides then; else numbers become reals in blocks that stay in the cache
+// while all rows use them.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "providers/cpu/quantised/product.h"
+#include "providers/cpu/quantised/numbers.h"
 #include "providers/cpu/quantised/quantised.h"
+#include "providers/cpu/quantised/weight_digits.h"
 #include "providers/cpu/quantised/weight_rows.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -28,42 +30,43 @@ int32_t integer_at(const char* list, int64_t at, int32_t dtype) {
 class Weights final : public ep_primitive {
  public:
   Weights(const ep_device& on, const ep_primitive_desc& desc)
-      : desc_(desc), numbers_(desc), kernels_(weight_kernels(on.simd)) {
+      : desc_(desc), numbers_(desc), kernels_(weight_kernels(on.simd)), digits_(digit_kernels(on.simd)) {
     const ep_operand_desc& weight = desc_.operands[weight_at()];
     rows_ = desc_.operands[0].dims[0];
     columns_ = desc_.operands[0].dims[1];
     depth_ = weight.dims[0];
-    padded_ = (depth_ + 7) / 8 * 8;
+    padded_ = (depth_ + kDigitGroup - 1) / kDigitGroup * kDigitGroup;
     panels_ = (columns_ + kPanelColumns - 1) / kPanelColumns;
     const ep_quantisation& how = desc_.attributes.matmul.weight;
     block_ = how.block[0] != 0 ? how.block[0] : padded_;
     blocks_ = (depth_ + block_ - 1) / block_;
     dtype_ = weight.dtype;
-    offset_ = dtype_ == EP_DTYPE_i4 ? -8 : dtype_ == EP_DTYPE_u8 ? 128 : 0;
+    offset_ = dtype_ == EP_DTYPE_i4 ? -8 : dtype_ == EP_DTYPE_i8 ? -128 : 0;
     few_ = kernels_.few != nullptr && rows_ <= kFewRows;
+    splits_ = digits_.split != nullptr && rows_ <= kFewRows && block_ % kDigitGroup == 0;
   }
 
   int32_t weight_at() const { return find_operand(desc_, EP_ROLE_SRC_B); }
   int64_t half_bytes() const { return padded_ * 16 * bits_of(dtype_) / 8; }
   int64_t packed_bytes() const { return panels_ * 2 * half_bytes(); }
+  int64_t groups() const { return padded_ / kDigitGroup; }  // of a row
   uint64_t workspace(const ep_shape*) const override {
-    return static_cast<uint64_t>((rows_ * padded_ + rows_ * blocks_) * 4);
+    const uint64_t split = splits_ ? static_cast<uint64_t>(rows_ * groups()) * sizeof(DigitGroup) : 0;
+    return static_cast<uint64_t>((rows_ * padded_ + rows_ * blocks_) * 4) + split;
   }
   bool has_workspace() const override { return true; }
 
   ep_status pack(char* dst, const char* src, ep_error**) override {
     const ep_operand_desc& weight = desc_.operands[weight_at()];
+    const int64_t bits = bits_of(dtype_);
     std::memset(dst, 0, static_cast<size_t>(packed_bytes()));
     for (int64_t c = 0; c < columns_; ++c) {
       char* half = dst + c / 16 * half_bytes();
       for (int64_t k = 0; k < depth_; ++k) {
         const int32_t value = integer_at(src, k * weight.strides[0] + c * weight.strides[1], dtype_) - offset_;
-        if (bits_of(dtype_) == 8) {
-          half[k * 16 + c % 16] = static_cast<char>(value);
-        } else {
-          char& byte = half[(k / 8 * 16 + c % 16) * 4 + k % 8 / 2];
-          byte = static_cast<char>(byte | value << (k % 2 * 4));
-        }
+        const int64_t bit = k * bits % 32;
+        char& byte = half[(k * bits / 32 * 16 + c % 16) * 4 + bit / 8];
+        byte = static_cast<char>(byte | value << bit % 8);
       }
     }
     return EP_STATUS_OK;
@@ -77,13 +80,15 @@ class Weights final : public ep_primitive {
     auto* x = reinterpret_cast<float*>(address_of(launch.workspace));
     float* sums = x + rows_ * padded_;
     gather(launch, x, sums);
+    auto* digits = reinterpret_cast<DigitGroup*>(sums + rows_ * blocks_);
+    if (!splits_ || !digits_.split(x, rows_ * groups(), bits_of(dtype_), digits)) digits = nullptr;
     const int64_t nanoseconds = packed_bytes() / 16 + rows_ * depth_ * columns_ / 64;
     parallel(device->threads, nanoseconds, [&](int32_t part, int32_t parts) {
       Room room;
-      room.scales.resize(static_cast<size_t>(blocks_ * kPanelColumns));
-      room.zeros.resize(numbers_.weight_zero < 0 ? 0 : room.scales.size());
       room.reals.resize(few_ ? 0 : static_cast<size_t>(kChunk * kPanelColumns));
-      for (int64_t i = panels_ * part / parts; i < panels_ * (part + 1) / parts; ++i) run(launch, x, sums, i, &room);
+      for (int64_t i = panels_ * part / parts; i < panels_ * (part + 1) / parts; ++i) {
+        run(launch, x, sums, digits, i, &room);
+      }
     });
     return EP_STATUS_OK;
   }
@@ -100,14 +105,23 @@ class Weights final : public ep_primitive {
     const ep_operand_desc& src = desc_.operands[at];
     const auto* from = reinterpret_cast<const float*>(address_of(launch.operands[at]));
     for (int64_t row = 0; row < rows_; ++row, x += padded_, sums += blocks_) {
-      for (int64_t k = 0; k < depth_; ++k) x[k] = from[row * src.strides[0] + k * src.strides[1]];
-      std::fill(x + depth_, x + padded_, 0.0f);
-      for (int64_t b = 0; b < blocks_; ++b) {
-        float sum = 0;
-        for (int64_t k = b * block_; k < std::min((b + 1) * block_, depth_); ++k) sum += x[k];
-        sums[b] = sum;
+      if (src.strides[1] == 1) {
+        std::copy_n(from + row * src.strides[0], depth_, x);
+      } else {
+        for (int64_t k = 0; k < depth_; ++k) x[k] = from[row * src.strides[0] + k * src.strides[1]];
       }
+      std::fill(x + depth_, x + padded_, 0.0f);
+      for (int64_t b = 0; b < blocks_; ++b) sums[b] = sum_of(x, b * block_, std::min((b + 1) * block_, padded_));
     }
+  }
+
+  // Of eight lists of numbers, of multiples of eight.
+  static float sum_of(const float* x, int64_t begin, int64_t end) {
+    float part[8] = {};
+    for (int64_t k = begin; k < end; k += 8) {
+      for (int64_t i = 0; i < 8; ++i) part[i] += x[k + i];
+    }
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
   }
 
   // Fills `list` [blocks, columns of the panel] from the scale or zero point that is operand `at`.
@@ -117,6 +131,7 @@ class Weights final : public ep_primitive {
     const int64_t down = operand.dims[0] == 1 ? 0 : operand.strides[0];
     const int64_t across = operand.dims[1] == 1 ? 0 : operand.strides[1];
     const int64_t count = std::min<int64_t>(kPanelColumns, columns_ - column);
+    list->resize(static_cast<size_t>(blocks_ * kPanelColumns));
     for (int64_t b = 0; b < blocks_; ++b) {
       for (int64_t c = 0; c < count; ++c) {
         (*list)[static_cast<size_t>(b * kPanelColumns + c)] = read(b * down + (column + c) * across);
@@ -124,7 +139,9 @@ class Weights final : public ep_primitive {
     }
   }
 
-  void run(const ep_launch& launch, const float* x, const float* sums, int64_t number, Room* room) const {
+  // `digits`: of x, or NULL.
+  void run(const ep_launch& launch, const float* x, const float* sums, const DigitGroup* digits, int64_t number,
+           Room* room) const {
     const int64_t column = number * kPanelColumns;
     const auto columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, columns_ - column));
     WeightPanel panel{address_of(launch.operands[weight_at()]) + number * 2 * half_bytes(),
@@ -133,7 +150,7 @@ class Weights final : public ep_primitive {
                       offset_,
                       depth_,
                       block_,
-                      room->scales.data(),
+                      nullptr,
                       kPanelColumns,
                       nullptr,
                       kPanelColumns};
@@ -145,6 +162,7 @@ class Weights final : public ep_primitive {
     } else {
       const float* from = floats(numbers_.weight_scale);
       spread(numbers_.weight_scale, column, &room->scales, [&](int64_t at) { return from[at]; });
+      panel.scale = room->scales.data();
     }
     if (numbers_.weight_zero >= 0) {
       const char* from = address_of(launch.operands[numbers_.weight_zero]);
@@ -159,6 +177,10 @@ class Weights final : public ep_primitive {
     }
     const int64_t dst_row = desc_.operands[0].strides[0];
     float* dst = reinterpret_cast<float*>(address_of(launch.operands[0])) + column;
+    if (digits != nullptr) {
+      panel.depth = padded_;
+      return digits_.few(panel, digits, groups(), sums, static_cast<int32_t>(rows_), dst, dst_row, bias, columns);
+    }
     if (few_) {
       return kernels_.few(panel, x, padded_, sums, static_cast<int32_t>(rows_), dst, dst_row, bias, columns);
     }
@@ -173,9 +195,11 @@ class Weights final : public ep_primitive {
   const ep_primitive_desc desc_;
   const NumberOperands numbers_;
   const WeightKernels& kernels_;
+  const DigitKernels digits_;
   int64_t rows_, columns_, depth_, padded_, panels_, block_, blocks_;
   int32_t dtype_, offset_;
   bool few_;
+  bool splits_;
 };
 
 }  // namespace
@@ -219,7 +243,7 @@ Refusal QuantisedWeights::make(ep_device& device, const ep_primitive_desc& desc,
   auto* made = make_primitive<Weights>(device, device, desc);
   info.pack_operand = 1 + static_cast<uint32_t>(made->weight_at());
   info.pack_bytes = static_cast<uint64_t>(made->packed_bytes());
-  info.pack_layout = 0x68616c66;  // "half"
+  info.pack_layout = 0x776f7264;  // "word"
   *out = made;
   return {};
 }

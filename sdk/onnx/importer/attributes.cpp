@@ -1,13 +1,12 @@
 #include "sdk/onnx/importer/attributes.h"
 
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 
 namespace tenon::onnx {
 namespace {
 
 using onnx_proto::AttributeProto;
-
-std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 // The forms in which an attribute holds its content.
 struct ContentRow {

@@ -4,6 +4,7 @@
 #include "core/ops/ops.h"
 #include "core/tensor/unread.h"
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/file/file.h"
 #include "sdk/onnx/importer/model_impl.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
 // An input of at most so many elements may be taken by value if shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
-
-std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string text;
@@ -569,7 +568,9 @@ std::string to_string(const ValueInfo& info) {
   text += "[";
   for (size_t i = 0; i < info.dims.size(); ++i) {
     const Dim& dim = info.dims[i];
-    text += (i == 0 ? "" : ", ") + (dim.value >= 0 ? fmt::format("{}", dim.value) : dim.name.empty() ? "?" : dim.name);
+    text += (i == 0 ? "" : ", ") + (dim.value >= 0     ? fmt::format("{}", dim.value)
+                                    : dim.name.empty() ? "?"
+                                                       : visible(dim.name));
   }
   return fmt::format("{}]", text);
 }

@@ -4,12 +4,11 @@
 #include <set>
 
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/onnx/schema/schema.h"
 
 namespace tenon::onnx {
 namespace {
-
-std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 TypeId type_of_kind(Value::Kind kind) {
   if (kind == Value::Kind::strings) return kStringType;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/onnx/importer/attributes.h"
 #include "sdk/onnx/importer/budget.h"
 #include "sdk/onnx/importer/parsed_model.h"
@@ -22,8 +23,6 @@ using proto::AttributeProto;
 constexpr int kMostDepth = 32;
 // Nodes of all graphs, after functions are expanded. A few functions that call each other can make any number of nodes.
 constexpr size_t kMostNodes = size_t{1} << 18;
-
-std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 class Reader {
  public:
@@ -206,7 +205,7 @@ class Reader {
   Node read_node(const proto::NodeProto& from, size_t position, Scope* scope) {
     Node node;
     node.position = static_cast<int32_t>(position);
-    node.name = std::string(from.name);
+    node.name = visible(from.name);  // only people read it
     node.inside = scope->inside;
     node.op_type = std::string(from.op_type);
     node.domain = domain_of(from.domain);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 
 namespace tenon::onnx {
@@ -163,7 +164,6 @@ const std::vector<Schema>& schemas() {
   return all;
 }
 
-std::string quoted(Text text) { return fmt::format("'{}'", text); }
 std::string in_version(const Schema& schema) { return fmt::format(" in version {}", schema.since); }
 
 std::string joined(const std::vector<std::string>& words, const char* last) {

@@ -11,8 +11,11 @@
 uint magnitude_bits(float x) { return floatBitsToUint(x) & 0x7fffffffu; }
 bool ep_isnan(float x) { return magnitude_bits(x) > 0x7f800000u; }
 bool ep_isinf(float x) { return magnitude_bits(x) == 0x7f800000u; }
+// A choice, not `bits | sign`: the optimiser of Mesa 22's lavapipe (LLVM 15) merges bits of two numbers wrongly where
+// branches and a barrier() stand before; with GALLIVM_PERF=nopt it does not.
 float with_sign_of(float magnitude, float x) {
-  return uintBitsToFloat(magnitude_bits(magnitude) | (floatBitsToUint(x) & 0x80000000u));
+  const uint bits = magnitude_bits(magnitude);
+  return uintBitsToFloat(floatBitsToUint(x) >= 0x80000000u ? bits | 0x80000000u : bits);
 }
 
 float ep_add(float x, float y) { precise float r = x + y; return r; }

@@ -86,6 +86,7 @@ void count_copy(uint64_t bytes) {
 
 struct Plugin {
   const ep_host* host;
+  ep_host told;  // as the wrapped provider sees it: its file is its own
   ep_plugin_ops inner;
 };
 
@@ -173,6 +174,12 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   std::lock_guard lock(masks().mutex);
   masks().by_primitive[*out] = {&mask, is_open(*desc)};
   return status;
+}
+
+ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module** out, ep_module_info* info,
+                        ep_error** error) {
+  masking_control().modules.fetch_add(1);
+  return inner(device).module_create(device, desc, out, info, error);
 }
 
 void device_trim(ep_device* device) {
@@ -274,6 +281,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
     out->primitive_launch = primitive_launch;
     out->primitive_workspace = primitive_workspace;
   }
+  if (out->module_create != nullptr) out->module_create = module_create;
   out->device_trim = device_trim;
   out->stream_create = stream_create;
   out->copy = copy;
@@ -299,6 +307,7 @@ int32_t kind_named(const std::string& name) {
 void configure(const ep_host* host) {
   Masks& all = masks();
   if (all.query == nullptr && all.path.empty()) all.path = setting(host, "path");
+  if (setting(host, "unmapped") == "yes") masking_control().unmapped = true;
   const std::string refuse = setting(host, "refuse");
   for (size_t begin = 0; begin < refuse.size();) {
     const size_t end = std::min(refuse.find(',', begin), refuse.size());
@@ -337,7 +346,7 @@ bool MaskingControl::keeps(int32_t kind) const {
 }
 
 void MaskingControl::reset() {
-  launches = copies = bytes_copied = refused = creates = trims = 0;
+  launches = copies = bytes_copied = refused = creates = trims = modules = 0;
   create_fails = 0;
   create_answer = EP_STATUS_OUT_OF_DEVICE_MEMORY;
   refuses_strides = refuses_epilogues = aligns_copy = false;
@@ -392,10 +401,11 @@ ep_status masking_query(const ep_host* host, ep_plugin_ops* out, ep_error** erro
     all.query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));
     if (all.query == nullptr) return fail(host, error, "the provider to wrap has no query.");
   }
-  auto* plugin = new Plugin{host, {}};
+  auto* plugin = new Plugin{host, *host, {}};
+  plugin->told.plugin_path = [](const ep_host*) { return ep_string{masks().path.data(), masks().path.size()}; };
   plugin->inner.struct_size = sizeof plugin->inner;
   plugin->inner.struct_type = EP_STRUCT_PLUGIN_OPS;
-  if (const ep_status status = all.query(host, &plugin->inner, error); status != EP_STATUS_OK) {
+  if (const ep_status status = all.query(&plugin->told, &plugin->inner, error); status != EP_STATUS_OK) {
     delete plugin;
     return status;
   }

@@ -28,6 +28,7 @@ struct MaskingControl {
   std::atomic<ep_status> create_answer{EP_STATUS_OUT_OF_DEVICE_MEMORY};
   std::atomic<uint64_t> creates{0};
   std::atomic<uint64_t> trims{0};
+  std::atomic<uint64_t> modules{0};  // texts that were compiled
 
   // What a device says of pool 0. Read when the device is listed, and kept for that device.
   std::atomic<bool> exclusive{false};    // a block holds one tensor

@@ -47,6 +47,17 @@ def make_case(folder, source, factor):
     (data / "output_0.pb").write_bytes(numpy_helper.from_array(factor * np.maximum(x, 0), "y").SerializeToString())
 
 
+EVIL = "\n\x1b[31m\u202e\x07"
+
+
+def make_evil(path, op):
+    """A model whose names command the terminal."""
+    given, made = onnx.helper.make_tensor_value_info(f"x{EVIL}", onnx.TensorProto.FLOAT, [f"d{EVIL}", 3]), f"y{EVIL}"
+    node = onnx.helper.make_node(op, [given.name], [made], name=f"node{EVIL}")
+    graph = onnx.helper.make_graph([node], "g", [given], [onnx.helper.make_tensor_value_info(made, onnx.TensorProto.FLOAT, None)])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+
+
 def main():
     tool = Tool(sys.argv[1])
     run, claim = tool.run, tool.claim
@@ -124,6 +135,16 @@ def main():
         refused(["not an ONNX model"], "run", folder / "x.npy")
         refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
         refused(["MODEL is required"], "run", code=2)
+        for op, code in (("Relu", 0), (f"No{EVIL}", 1)):
+            evil = folder / f"evil{code}.onnx"
+            make_evil(evil, op)
+            given = ("-i", f"x{EVIL}=random", "--dim", f"d{EVIL}=2")
+            for arguments in (("run", evil, "--report", *given), ("check", evil), ("profile", evil, "--repeat", "2", *given)):
+                done = run(*arguments, code=code)
+                shown = done.stdout + done.stderr
+                claim(not any(c in shown for c in "\x1b\u202e\x07") and "\\n\\x1b[31m\\u202e\\x07" in shown,
+                      f"{arguments}: names should only show, but: {shown!r}")
+            refused([f"Input 'x\\n\\x1b[31m\\u202e\\x07'"] if code == 0 else ["node 0 (node\\n"], "run", evil)
         product = folder / "graph_product.onnx"
         make_product(product)
         plain = run("graph", product, "--pass", "none").stdout

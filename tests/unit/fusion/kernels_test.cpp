@@ -137,6 +137,16 @@ TEST(FusedKernels, ColumnSums) {
       "fused (mul sum sum)", 1e-4);
 }
 
+// Behind the barriers of a sum stands a function that branches and takes numbers apart by their bits.
+TEST(FusedKernels, GeluOfWhatWorkItemsAddedUp) {
+  expect_fused(
+      {{33, 9}}, [](const TensorList& in) { return TensorList{gelu(amax(in[0], Dims{0}))}; }, "fused (amax gelu)",
+      1e-5);
+  expect_fused(
+      {{33, 65}}, [](const TensorList& in) { return TensorList{gelu(mean(in[0], Dims{1}))}; }, "fused (mean gelu)",
+      1e-5);
+}
+
 TEST(FusedKernels, HalfPrecision) {
   expect_fused(
       {{33, 65}},

@@ -121,6 +121,17 @@ TEST(Passes, ReluOfAQuantisedConvolutionIsItsSaturation) {
   expect_pass("quantised", in, code(9), "quantized_conv relu quantize_linear");
 }
 
+TEST(Passes, QuantisedConvolutionsInGroupsComputeOnNumbers) {
+  expect_pass(
+      "quantised", {random_numbers({2, 6, 6, 5}, 1, DType::u8)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor a = as_reals(x[0], 0.25, 128);
+        return {as_numbers(conv(a, weight_of({6, 1, 3, 3}, 2, 0), random_tensor({6}, 3), 1, 1, 1, 6), 2, 100),
+                as_numbers(conv(a, weight_of({4, 3, 3, 3}, 4, 0), {}, 1, 1, 1, 2), 4, 120)};
+      },
+      "quantized_conv quantized_conv");
+}
+
 TEST(Passes, SumsAndMovesOfDequantisedTensorsComputeOnNumbers) {
   expect_pass(
       "quantised", {random_numbers({2, 3, 4, 4}, 1, DType::u8), random_numbers({2, 3, 4, 4}, 2, DType::u8)},

@@ -106,7 +106,8 @@ class Quantised(OpTest):
 
     def test_quantized_conv(self):
         cases = ((20, 37, (3, 3), 1, 1, 1, 1), (3, 40, (5, 3), 2, 2, 1, 1), (21, 8, (3, 3), 2, 1, 2, 1), (16, 33, (1, 1), 1, 0, 1, 1),
-                 (6, 4, (3, 3), 1, 1, 1, 2), (5, 7, (4,), 1, 2, 1, 1))
+                 (6, 4, (3, 3), 1, 1, 1, 2), (40, 40, (3, 3), 1, 1, 1, 40), (19, 19, (5, 3), 2, 2, 1, 19), (33, 33, (4,), 1, 2, 2, 33),
+                 (5, 7, (4,), 1, 2, 1, 1))
         for (c, o, kernel, stride, pad, dilation, groups), a_type in itertools.product(cases, ("u8", "i8")):
             rank = len(kernel)
             a, w = numbers(a_type, 2, c, *(9, 8)[:rank]), numbers("i8", o, c // groups, *kernel)

@@ -11,6 +11,7 @@
 #include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
 #include "primitives/text/quoted.h"
+#include "primitives/text/visible.h"
 
 namespace tenon {
 namespace {
@@ -52,6 +53,18 @@ TEST(Nearest, FindsSmallSlipsOnly) {
   EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "letters that were swapped are not changed again";
   EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is no slip";
   EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
+}
+
+TEST(Visible, IsOneLineThatOnlyShows) {
+  EXPECT_EQ(visible("/enc/Conv_1 \u00e9\u4e2d\U0001f600"), "/enc/Conv_1 \u00e9\u4e2d\U0001f600");
+  EXPECT_EQ(visible("a\n\t\r\x1b[31mb\x7f\x07"), "a\\n\\t\\r\\x1b[31mb\\x7f\\x07");
+  EXPECT_EQ(visible("\u009b2J \u202eabc \u2028 \u2066 \u061c"), "\\u009b2J \\u202eabc \\u2028 \\u2066 \\u061c");
+  EXPECT_EQ(visible(std::string_view("\0x", 2)), "\\x00x");
+  EXPECT_EQ(visible("\xff \xc3"), "\\xff \\xc3") << "no UTF-8";
+  EXPECT_EQ(visible("\xc0\x8a \xed\xa0\x80 \xf4\x90\x80\x80"), "\\xc0\\x8a \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80")
+      << "longer than it must be, half a pair, beyond the last character";
+  EXPECT_EQ(visible_lines("two\nlines\x1b"), "two\nlines\\x1b");
+  EXPECT_EQ(quoted("a\nb"), "'a\\nb'");
 }
 
 TEST(Quoted, ReadsBack) {
