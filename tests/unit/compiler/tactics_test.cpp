@@ -134,6 +134,14 @@ TEST(CpuTactics, ChoicesByPosition) {
       {{0}, {1}, {5}}, 0);
 }
 
+TEST(CpuTactics, SumsOfManyColumnsReadLineAfterLine) {
+  EXPECT_EQ(expect_schedules("kernel wide\nsize n in [0, 65536]\naxis c 3\naxis i n\naxis r 200\nin x f32 600*n\n"
+                             "out y f32 600\ns = sum f32 at c r over i: x[200*n*c + 200*i + r]\n"
+                             "u = store y[200*c + r] at c r: s\n",
+                             {{0}, {1}, {21}}, 8, 1e-5),
+            "loops\n  items c\n    serial i\n      vector r unroll 4\n        s\n    vector r unroll 4\n      u\n");
+}
+
 TEST(CpuTactics, ATreeOfReductions) {
   expect_schedules(
       "kernel tree\naxis i 5\naxis j 6\naxis k 40\nin x f32 1200\nout y f32 6\n"
