@@ -19,12 +19,14 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 constexpr int64_t kMostLocal = int64_t{1} << 20;
+constexpr int64_t kMostCopies = 4;  // vectors beside each other in a tile
 // Outputs of more bytes do not stay in a cache anyway; stores past it save the reading of each line.
 constexpr int64_t kFarBytes = int64_t{16} << 20;
 
-// What a loop left of an axis, as texts.
+// What a loop left of an axis, as texts, and how many positions those are at most; 0: nobody knows.
 struct Part {
   std::string lo, hi;
+  int64_t most = 0;
 };
 
 // Where the printer is.
@@ -32,9 +34,10 @@ struct Context {
   std::vector<std::string> at;            // by axis: the position
   std::vector<std::vector<Part>> levels;  // by depth, then by axis
   Id vector_axis = kNone;
-  int64_t copies = 1;       // vectors in a row
-  std::string part;         // how many lanes count; empty: all
-  bool prefetches = false;  // loads fetch those of the next item
+  int64_t copies = 1;                // vectors in a row
+  std::string part;                  // how many lanes count; empty: all
+  bool prefetches = false;           // loads fetch those of the next item
+  std::map<Id, std::string> turned;  // loads whose tile was turned: the address of the vectors at this point
 
   const std::vector<Part>& parts() const { return levels.back(); }
   std::string count() const { return part.empty() ? "EP_LANES" : part; }
@@ -99,6 +102,7 @@ class Emitter {
 
   std::string prelude() {
     std::string text(prelude_c_types());
+    if (turns_) text += prelude_c_turn();
     for (const DType dtype : numbers_) text += prelude_c(dtype);
     for (const DType dtype : memory_) text += prelude_c_memory(dtype);
     for (const auto& cast : casts_) text += prelude_c_cast(cast.first, cast.second);
@@ -344,6 +348,10 @@ class Emitter {
     const DType dtype = kernel_.buffers[expr.target].dtype;
     const std::string type = memory_of(dtype);
     const std::string address = fmt::format("b{} + {}", expr.target, size(context, expr.index, lane_of(copy)));
+    const auto turned = context.turned.find(static_cast<Id>(&expr - kernel_.exprs.data()));
+    if (turned != context.turned.end()) {
+      return fmt::format("ep_load_{}({} + {})", type, turned->second, kLanes * copy);
+    }
     const Stride step = stride(context, expr.index);
     std::string whole;
     if (step.linear && is_number(step.step, 0)) {
@@ -740,26 +748,81 @@ class Emitter {
     if (node.kind == LoopKind::vector) return vector_loop(context, node, depth);
     const Part part = context.parts()[node.axis];
     const std::string at = fmt::format("i{}", next_++);
+    std::map<Id, std::string> turned;
     if (node.kind == LoopKind::items) {
       line("for (int64_t item = begin; item < end; ++item) {{");
       ++indent_;
       line("const int64_t {} = item{};", at, node.step == 1 ? "" : fmt::format(" * {}", node.step));
     } else {
+      turned = turn(context, node, at);
       line("for (int64_t {} = {}; {} < {}; {} += {}) {{", at, part.lo, at, part.hi, at, node.step);
       ++indent_;
     }
     Context inside = context;
     inside.at[node.axis] = at;
+    inside.turned.insert(turned.begin(), turned.end());
     inside.levels.push_back(context.parts());
     Part& left = inside.levels.back()[node.axis];
     left = {at, fmt::format("{} + 1", at)};
     if (node.step != 1) {
       left.hi = fmt::format("h{}", next_++);
       line("const int64_t {} = ep_least({} + {}, {});", left.hi, at, node.step, part.hi);
+      left.most = node.step;
     }
     statements(inside, node.body, depth + 1);
     --indent_;
     line("}}");
+  }
+
+  // --- Tiles: where memory is contiguous along a loop inside of the vector loop, it is loaded along that loop, 16
+  // lanes by 16 positions at once, and turned in local memory.
+
+  std::map<Id, std::string> turn(const Context& context, const Node& node, const std::string& at) {
+    std::map<Id, std::string> turned;
+    const Part part = context.parts()[node.axis];
+    if (context.vector_axis == kNone || !context.part.empty() || node.step != 1) return turned;
+    if (part.most == 0 || part.most > kLanes) return turned;
+    std::set<Id> seen;
+    for (const Node& inner : node.body) {
+      if (!inner.is_loop() && inner.stage != kNone)
+        find_far_loads(context, node.axis, kernel_.stages[inner.stage].value, &seen, &turned);
+    }
+    Context first = context;
+    first.at[node.axis] = part.lo;
+    for (auto& [id, address] : turned) {
+      const Expr& expr = kernel_.exprs[id];
+      const std::string type = memory_of(kernel_.buffers[expr.target].dtype);
+      turns_ = true;
+      const auto made = tiles_.try_emplace(id, 0);
+      if (made.second) {
+        made.first->second = local_;
+        local_ += kLanes * kLanes * 4 * kMostCopies;
+      }
+      const std::string_view memory = c_storage(kernel_.buffers[expr.target].dtype);
+      const std::string tile = fmt::format("(({}*)((char*)local + {}))", memory, made.first->second);
+      const std::string step = size(context, stride(context, expr.index).step);
+      for (int64_t copy = 0; copy < context.copies; ++copy) {
+        line("ep_turn(b{} + {}, {}, {} + {}, {}, {} - {});", expr.target, size(first, expr.index, lane_of(copy)), step,
+             tile, kLanes * copy, kLanes * context.copies, part.hi, part.lo);
+      }
+      address = fmt::format("{} + ({} - {}) * {}", tile, at, part.lo, kLanes * context.copies);
+    }
+    return turned;
+  }
+
+  void find_far_loads(const Context& context, Id axis, Id id, std::set<Id>* seen, std::map<Id, std::string>* found) {
+    if (!seen->insert(id).second) return;
+    const Expr& expr = kernel_.exprs[id];
+    for (size_t i = 0; i < arg_count(expr); ++i) find_far_loads(context, axis, expr.args[i], seen, found);
+    if (expr.kind == ExprKind::stage && kernel_.stages[expr.target].storage == Storage::inlined) {
+      find_far_loads(context, axis, kernel_.stages[expr.target].value, seen, found);
+    }
+    if (expr.kind != ExprKind::load || expr.args[0] != kNone) return;
+    if (dtype_size(kernel_.buffers[expr.target].dtype) != 4 || context.copies > kMostCopies) return;
+    const Stride lanes = stride(context, expr.index);
+    const Stride along = stride_of(kernel_.arena, expr.index, kernel_.axes[axis].symbol);
+    const bool is_near = is_number(lanes.step, 0) || is_number(lanes.step, 1);
+    if (lanes.linear && !is_near && along.linear && is_number(along.step, 1)) found->emplace(id, "");
   }
 
   void vector_loop(const Context& context, const Node& node, size_t depth) {
@@ -822,7 +885,7 @@ class Emitter {
       line("{}{}* const b{} = ({}{}*)buffers[{}];", access, c_storage(kernel_.buffers[i].dtype), i, access,
            c_storage(kernel_.buffers[i].dtype), i);
     }
-    if (local_ == 0) line("(void)local;");
+    line("(void)local;");
     std::string far = "0";
     const Context none;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
@@ -858,6 +921,8 @@ class Emitter {
   std::map<std::string, std::string> functions_;
   std::map<Id, int64_t> held_copies_;
   std::vector<bool> guarded_;
+  std::map<Id, int64_t> tiles_;  // of loads that are turned: where in local memory
+  bool turns_ = false;
   std::string body_;
   size_t indent_ = 0;
   size_t next_ = 0;

@@ -83,6 +83,63 @@ EP_INLINE int64_t ep_most(int64_t a, int64_t b) { return a < b ? b : a; }
 #endif
 )C";
 
+// Pairs of numbers, of pairs, of fours and of eights change places: 16 by 16 numbers in registers.
+constexpr std::string_view kTurn = R"C(#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define EP_TURNS 1
+#define EP_UNROLL _Pragma("GCC unroll 16")
+#endif
+#endif
+EP_CALL void ep_turn(const void* src, int64_t step, void* dst, int64_t width, int64_t count) {
+  const int32_t* const from = (const int32_t*)src;
+  int32_t* const to = (int32_t*)dst;
+#if defined(EP_TURNS)
+  if (count == EP_LANES) {
+    ep_v_i32 a[16], b[16];
+    EP_UNROLL
+    for (int i = 0; i < 16; ++i) {
+      __builtin_memcpy(&a[i], from + i * step, sizeof(a[i]));
+      __builtin_prefetch(from + i * step + 16);
+    }
+#define EP_PAIR(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+    EP_UNROLL
+    for (int i = 0; i < 16; i += 2) {
+      b[i] = EP_PAIR(a[i], a[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+      b[i + 1] = EP_PAIR(a[i], a[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+    }
+    EP_UNROLL
+    for (int i = 0; i < 16; i += 4) {
+    EP_UNROLL
+      for (int k = 0; k < 2; ++k) {
+        a[i + 2 * k] = EP_PAIR(b[i + k], b[i + k + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+        a[i + 2 * k + 1] = EP_PAIR(b[i + k], b[i + k + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+      }
+    }
+    // a[i + j] has elements j, j + 4, j + 8 and j + 12 of lines i to i + 3.
+    EP_UNROLL
+    for (int i = 0; i < 16; i += 8) {
+    EP_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        b[i + j] = EP_PAIR(a[i + j], a[i + j + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+        b[i + j + 4] = EP_PAIR(a[i + j], a[i + j + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+      }
+    }
+    EP_UNROLL
+    for (int j = 0; j < 8; ++j) {
+      a[j] = EP_PAIR(b[j], b[j + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+      a[j + 8] = EP_PAIR(b[j], b[j + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    }
+    EP_UNROLL
+    for (int j = 0; j < 16; ++j) __builtin_memcpy(to + j * width, &a[j], sizeof(a[j]));
+    return;
+  }
+#endif
+  for (int64_t k = 0; k < count; ++k) {
+    for (int64_t i = 0; i < EP_LANES; ++i) to[k * width + i] = from[i * step + k];
+  }
+}
+)C";
+
 // Every dtype has these.
 constexpr std::string_view kAny =
     R"C(EP_INLINE $V ep_splat_$s($S x) { return ($V){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
@@ -604,6 +661,8 @@ std::string c_memory_vector(DType dtype) {
 }
 
 std::string_view prelude_c_types() { return kTypes; }
+
+std::string_view prelude_c_turn() { return kTurn; }
 
 std::string prelude_c(DType dtype) {
   std::string text = for_dtype(kAny, dtype);

@@ -29,6 +29,9 @@ std::string c_memory_vector(DType dtype);
 
 // The types and what does not depend on a dtype.
 std::string_view prelude_c_types();
+// ep_turn(src, step, dst, width, count): of 16 lines, `step` elements of 4 bytes apart, `count` elements each (at most
+// 16) as `count` vectors, `width` elements apart.
+std::string_view prelude_c_turn();
 // The functions on numbers of one dtype (f32, f64, an integer, bool).
 std::string prelude_c(DType dtype);
 // Loads and stores of one dtype of memory: ep_load_$s, ep_load_part_$s, ep_store_$s, ep_store_part_$s, ep_take_$s (a

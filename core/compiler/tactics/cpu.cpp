@@ -14,7 +14,9 @@ constexpr int64_t kFlatBlock = 4096;   // positions of a flat loop: 32 KiB of f3
 constexpr int64_t kColumnBlock = 128;  // columns at once: 8 lines of f32 of each row, and as many sums in registers
 constexpr int64_t kColumnVectors = 8;
 constexpr int64_t kManyColumns = 1024;
+constexpr int64_t kMostColumns = 2048;   // whose sums stay in a row
 constexpr int64_t kTransposeBlock = 16;  // rows at once, where memory is contiguous along them: a line of the cache
+constexpr int64_t kTransposeColumns = 64;
 constexpr int64_t kMostRow = int64_t{128} << 10;  // bytes of a row in local memory: half of a small L2
 
 class CpuTactic : public Tactic {
@@ -54,9 +56,23 @@ class CpuTactic : public Tactic {
       step_ = in_columns_ ? kColumnBlock : kFlatBlock;
     } else if (is_transposed()) {
       step_ = kTransposeBlock;
+      rows_ = items_;
+      // Blocks of the lanes, so that memory is read along whole rows.
+      in_tiles_ = shared.size() == 2 && at_most(vector_) >= 8 * kTransposeColumns;
+      if (in_tiles_) {
+        items_ = vector_;
+        step_ = kTransposeColumns;
+      }
     } else {  // where no reduction is along the lanes, everything is inside of them, and no row is needed
-      in_columns_ = contains(shared, vector_) && any(reduces);
+      in_columns_ = contains(shared, vector_) && any(reduces) && !has_wide_sums();
     }
+  }
+
+  // Whether sums of columns stay in a row: memory is then read line after line, three times as fast as some columns of
+  // each line. A row is short enough for the nearest cache.
+  bool has_wide_sums() const {
+    const SymDim width = kernel_.axes[vector_].extent;
+    return width.is_number() && width.number() > kColumnBlock && width.number() <= kMostColumns;
   }
 
   // Whether some memory is contiguous along the items but not along the lanes.
@@ -81,6 +97,13 @@ class CpuTactic : public Tactic {
     items.axis = items_;
     items.step = step_;
     items.body = nest(stages_to_run(), step_ == 1 ? std::set<Id>{items_} : std::set<Id>{});
+    if (in_tiles_) {
+      Node rows;
+      rows.axis = rows_;
+      rows.step = kTransposeBlock;
+      rows.body = std::move(items.body);
+      items.body = {std::move(rows)};
+    }
     kernel_.body = {std::move(items)};
     set_storage();
   }
@@ -90,10 +113,9 @@ class CpuTactic : public Tactic {
   Id next_axis(Id stage, const std::set<Id>& done) const override {
     const std::vector<Id> axes = left(stage, done);
     if (in_columns_ && contains(axes, vector_)) return vector_;
-    const bool rows_last = step_ == kTransposeBlock && items_ != vector_;
     Id next = kNone;
     for (const Id axis : axes) {
-      if (axis == vector_ || (rows_last && axis == items_)) continue;
+      if (axis == vector_ || axis == rows_) continue;
       if (is_shared(axis)) return axis;  // the loop of all stages
       if (next == kNone) next = axis;
     }
@@ -170,6 +192,8 @@ class CpuTactic : public Tactic {
   Id items_ = kNone;
   int64_t step_ = 1;
   bool in_columns_ = false;
+  Id rows_ = kNone;  // of a transposition: along these memory is contiguous, too
+  bool in_tiles_ = false;
 };
 
 }  // namespace

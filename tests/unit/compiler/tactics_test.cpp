@@ -118,8 +118,28 @@ TEST(CpuTactics, TransposesReadLinesWhole) {
   EXPECT_EQ(
       expect_schedules("kernel transpose\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nout y f32 50*n\n"
                        "u = store y[j*n + i] at i j: relu(x[50*i + j])\n",
-                       {{0}, {1}, {37}}, 0),
-      "loops\n  items j step 16\n    vector i unroll 4\n      serial j\n        u\n");
+                       {{0}, {37}, {150}}, 0),
+      "loops\n  items i step 64\n    serial j step 16\n      vector i unroll 4\n        serial j\n          u\n");
+}
+
+// Joints of a concat between vectors and within them, and one along an axis that is not that of the lanes.
+TEST(CpuTactics, ChoicesByPosition) {
+  expect_schedules(
+      "kernel joined\nsize n in [0, 65536]\naxis i n + 2\naxis j 75\nin x f32 37*n\nin y f32 11\nin z f32 27*n\n"
+      "in w f32 75\nout v f32 75*n + 150\n"
+      "%0 = lt([i], [n])\n%1 = ge([i], [n])\n%2 = lt([j], [37])\n%3 = lt([j], [48])\n"
+      "%4 = where(%2, x[37*i + j if logical_and(%0, %2)], where(%3, y[j - 37 if logical_and(ge([j], [37]), %3)],"
+      " z[27*i + j - 48 if logical_and(%0, ge([j], [48]))]))\n"
+      "u = store v[75*i + j] at i j: where(%0, %4, where(logical_not(%1), x[37*i if %0], w[j if %1]))\n",
+      {{0}, {1}, {5}}, 0);
+}
+
+TEST(CpuTactics, SumsOfManyColumnsReadLineAfterLine) {
+  EXPECT_EQ(expect_schedules("kernel wide\nsize n in [0, 65536]\naxis c 3\naxis i n\naxis r 200\nin x f32 600*n\n"
+                             "out y f32 600\ns = sum f32 at c r over i: x[200*n*c + 200*i + r]\n"
+                             "u = store y[200*c + r] at c r: s\n",
+                             {{0}, {1}, {21}}, 8, 1e-5),
+            "loops\n  items c\n    serial i\n      vector r unroll 4\n        s\n    vector r unroll 4\n      u\n");
 }
 
 TEST(CpuTactics, ATreeOfReductions) {
