@@ -19,11 +19,10 @@
 #include <vector>
 
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 
 namespace tenon::loader {
 namespace {
-
-std::string quoted(const std::string& text) { return fmt::format("'{}'", text); }
 
 std::string octal(mode_t mode) { return fmt::format("{:04o}", mode & 07777); }
 
