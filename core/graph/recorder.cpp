@@ -10,6 +10,7 @@
 #include "core/graph/folding.h"
 #include "core/graph/functional.h"
 #include "core/graph/passes/passes.h"
+#include "core/interpreter/compiled_call.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/prepared.h"
@@ -264,6 +265,7 @@ void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const
     outputs->assign(1, {view.dtype, view.dims, view.strides});
   } else if (options_.check_support && call.op->form != OpForm::builtin) {
     DeviceState* device = value_or_throw(tenon::device_of(call));
+    const OnlyAsks asking;
     *outputs = std::move(value_or_throw(prepare(call, device, Reach::setting))->outputs);
   } else {
     throw_if_error(infer_outputs(call, outputs));

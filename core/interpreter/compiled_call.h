@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/device/device_state.h"
@@ -31,6 +32,21 @@ struct CompiledAnswer {
   // The scalars of the call are numbers in the text of the kernels.
   bool baked = false;
   std::string why_not;
+};
+
+// Whether the calling thread only asks who would compute calls, and runs none of them.
+inline thread_local constinit bool only_asks = false;
+
+// While it lives, no kernel is compiled to answer a question of its thread.
+class OnlyAsks {
+ public:
+  OnlyAsks() : before_(std::exchange(only_asks, true)) {}
+  ~OnlyAsks() { only_asks = before_; }
+  OnlyAsks(const OnlyAsks&) = delete;
+  OnlyAsks& operator=(const OnlyAsks&) = delete;
+
+ private:
+  bool before_;
 };
 
 // The kernels that compute `call` on `device`, whose results are `outputs`. Reads metadata and scalars only. It waits

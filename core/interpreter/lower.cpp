@@ -1,5 +1,6 @@
 #include "core/interpreter/lower.h"
 
+#include "core/device/deterministic.h"
 #include "core/interpreter/elementwise.h"
 #include "primitives/text/format.h"
 
@@ -43,6 +44,7 @@ Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, Lower
     lowered->scalar_count = slot + 1;
   }
   lowering.desc.precision = static_cast<int32_t>(call.precision);
+  if (are_deterministic_algorithms_enabled()) lowering.desc.flags |= EP_PRIMITIVE_FLAG_DETERMINISTIC;
   lowered->operand_inputs = operand_inputs(lowering, *call.op);
   return {};
 }

@@ -13,6 +13,7 @@
 #include "core/interpreter/opaque_operands.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/probe.h"
+#include "core/kernel/compiled_module.h"
 #include "core/kernel/kernel_cache.h"
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/op_rows.h"
@@ -257,6 +258,7 @@ Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fall
 bool take_compiled(const OpCall& call, Prepared* prepared) {
   const loader::Settings& settings = loader::settings();
   if (settings.fallback < loader::Fallback::compile || settings.fuse == loader::Fuse::off) return false;
+  if (only_asks) return settings.fallback == loader::Fallback::compile && takes_modules(prepared->device);
   if (settings.check == loader::Check::compile) {
     add_reason(prepared, "compiled", "TENON_CHECK compares kernels with ops that run on other rungs");
     return false;

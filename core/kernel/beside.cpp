@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/device/deterministic.h"
 #include "core/device/process.h"
 #include "core/kernel/cancellation.h"
 #include "loader/settings/settings.h"
@@ -99,6 +100,7 @@ class Beside {
 }  // namespace
 
 Compiling compiling(std::optional<Compiling> wanted) {
+  if (are_deterministic_algorithms_enabled()) return Compiling::wait;
   if (wanted) return *wanted;
   return loader::settings().compile == loader::Compile::wait ? Compiling::wait : Compiling::beside;
 }

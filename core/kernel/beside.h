@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// What `wanted` says, or else the setting TENON_COMPILE.
+// What `wanted` says, or else the setting TENON_COMPILE. Deterministic algorithms wait in any case.
 Compiling compiling(std::optional<Compiling> wanted);
 
 // Has `work` run on the thread beside, after what came before it; `work` throws nothing. When `device` or the program

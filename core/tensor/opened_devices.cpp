@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <mutex>
 
+#include "core/device/deterministic.h"
+#include "core/device/deterministic_switch.h"
 #include "core/device/device_state.h"
 #include "core/device/process.h"
 #include "core/kernel/beside.h"
@@ -19,6 +20,9 @@
 
 namespace tenon {
 namespace {
+
+// The bit of DeviceState::id under which the tables of ops know what was chosen for deterministic algorithms.
+constexpr uint16_t kDeterministic = 0x8000;
 
 // Opened devices, in the order of their ids. States are never destroyed: tensors may outlive main.
 struct OpenedDevices {
@@ -63,7 +67,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   for (DeviceState& state : devices.states) {
     if (state.opened == opened) return &state;
   }
-  if (devices.states.size() == std::numeric_limits<uint16_t>::max()) {
+  if (devices.states.size() == kDeterministic) {
     return Status(Code::internal, fmt::format("The process has opened {} devices.", devices.states.size()));
   }
   DeviceState& state = devices.states.emplace_back();
@@ -71,6 +75,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.handle = opened->handle;
   state.ops = opened->ops;
   state.id = static_cast<uint16_t>(devices.states.size() - 1);
+  if (are_deterministic_algorithms_enabled()) state.id |= kDeterministic;
   state.spelling_number = spelling_number_of(devices, opened->spelling);
   state.synchronous = opened->info.synchronous();
   state.mapped = pool_is_mapped(opened->info);
@@ -206,6 +211,15 @@ Result<DeviceState*> host_device_state() {
       "No device can hold host data: none of the providers found offers a synchronous device of class CPU whose "
       "memory is host-visible and coherent.",
       "Install the CPU provider in the plug-in folder, or see `tenon doctor` for why it was refused.");
+}
+
+void use_deterministic_algorithms(bool wanted) {
+  OpenedDevices& devices = opened_devices();
+  std::lock_guard lock(devices.mutex);
+  deterministic_switch().store(wanted ? 1 : 0);
+  for (DeviceState& state : devices.states) {
+    state.id = static_cast<uint16_t>(wanted ? state.id | kDeterministic : state.id & ~kDeterministic);
+  }
 }
 
 std::vector<DeviceState*> all_devices() {

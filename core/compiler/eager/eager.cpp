@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/compiler/eager/pattern.h"
+#include "core/device/deterministic.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/fusion.h"
 #include "core/graph/recorder.h"
@@ -177,8 +178,8 @@ class Kept {
       const auto found = all_.find(name);
       if (found != all_.end()) {
         if (auto one = find(found->second, pattern, sizes, why_not); one != nullptr || !why_not->empty()) return one;
-        if (found->second.size() >= graph::kMostRecordings) return no("its sizes change too often", why_not);
-      } else if (pattern.baked && baked_[{device, call.op->id}] >= kMostBaked) {
+        if (full(found->second.size(), graph::kMostRecordings)) return no("its sizes change too often", why_not);
+      } else if (pattern.baked && full(baked_[{device, call.op->id}], kMostBaked)) {
         return no("its scalars change too often", why_not);
       }
     }
@@ -196,6 +197,8 @@ class Kept {
  private:
   using Recordings = std::vector<std::shared_ptr<const Recording>>;
 
+  // Deterministic algorithms have no bound that depends on what ran before.
+  static bool full(size_t count, size_t most) { return count >= most && !are_deterministic_algorithms_enabled(); }
   static std::shared_ptr<const Recording> no(std::string why, std::string* why_not) {
     *why_not = std::move(why);
     return nullptr;

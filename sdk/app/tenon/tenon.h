@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/autograd/autograd.h"
+#include "core/device/deterministic.h"
 #include "core/graph/regions/control_flow.h"
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/cancellation.h"
