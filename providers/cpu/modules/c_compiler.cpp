@@ -20,7 +20,9 @@ std::string compilers_of(const std::string& chosen) {
   std::string rest = all;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(':'), rest.size());
-    for (const char* name : {"cc", "gcc", "clang"}) all += "\n" + state_of(rest.substr(0, end) + "/" + name);
+    for (const char* name : {"cc", "gcc", "clang"}) {
+      all += fmt::format("\n{}", state_of(fmt::format("{}/{}", rest.substr(0, end), name)));
+    }
     rest.erase(0, std::min(end + 1, rest.size()));
   }
   return all;
