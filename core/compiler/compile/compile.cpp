@@ -17,11 +17,16 @@ class Kept {
  public:
   std::shared_ptr<FusedKernel> of(const graph::Graph& region, DeviceState* device) {
     const std::string text = graph::print(region, {.labels = false});
-    const std::lock_guard lock(mutex_);
     std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));  // without the program's
-    if (const auto found = all_.find(name); found != all_.end()) return found->second;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = all_.find(name); found != all_.end()) return found->second;
+    }
+    // Without the lock: what reads constants of the region may run ops, and these may become kernels.
+    auto made = std::make_shared<FusedKernel>(region, device);
+    const std::lock_guard lock(mutex_);
     if (all_.size() >= kMostKept) all_.clear();
-    return all_.emplace(std::move(name), std::make_shared<FusedKernel>(region, device)).first->second;
+    return all_.emplace(std::move(name), std::move(made)).first->second;
   }
 
  private:
