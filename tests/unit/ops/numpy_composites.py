@@ -66,8 +66,11 @@ class Composites(OpTest):
 
     def test_unary_functions(self):
         x = some(4, 7)
-        for op in ("exp2", "erfc", "lgamma", "digamma", "frac", "sinc", "deg2rad", "rad2deg", "positive", "tanhshrink", "logsigmoid", "relu6", "hardsigmoid"):
+        for op in ("exp2", "erfc", "frac", "sinc", "deg2rad", "rad2deg", "positive", "tanhshrink", "logsigmoid", "relu6", "hardsigmoid"):
             self.same(op, x)
+            self.same(op, x.astype(np.float64))
+        for op in ("lgamma", "digamma"):
+            self.same(op, x, atol=64 * float(np.finfo(np.float32).eps))  # so much ep_api/accuracy.def allows near roots
             self.same(op, x.astype(np.float64))
         self.same("signbit", np.array([1, -1, 0.0, -0.0, INF, -INF], np.float32))
         self.same("signbit", np.array([3, -2, 0]))
