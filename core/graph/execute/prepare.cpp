@@ -91,7 +91,7 @@ class Preparation {
   void add_fused(NodeId id, const Node& node) {
     std::string why_not = "fusion is off, or the program is not scheduled";
     Step step;
-    const bool wanted = options_.scheduled && options_.fuse.value_or(loader::settings().fuse == loader::Fuse::on);
+    const bool wanted = options_.scheduled && options_.fuse.value_or(loader::settings().fuse != loader::Fuse::off);
     if (wanted) step.fused = fused_launch(*node.regions[0], sizes_, options_.awaited, &why_not);
     if (step.fused == nullptr) {
       if (loader::log_enabled(loader::LogTopic::compile, loader::LogLevel::info)) {

@@ -50,7 +50,7 @@ constexpr Pass kPasses[] = {
     {"fuse", "makes nodes that one kernel can compute one node", kOrder, fuse},
 };
 
-bool fuses(const PassOptions& options) { return options.fuse.value_or(loader::settings().fuse == loader::Fuse::on); }
+bool fuses(const PassOptions& options) { return options.fuse.value_or(loader::settings().fuse != loader::Fuse::off); }
 
 }  // namespace
 

@@ -24,7 +24,8 @@ Values values_of(const SettingRow& row) {
   if (row.type == "VmMode") return {"sync", "async", "sync", "both"};
   if (row.type == "Trust") return {"any", "owned", "any", "nobody"};
   if (row.type == "Probe") return {"all", "off", "flagged", "some"};
-  if (row.type == "Graphs" || row.type == "Blobs" || row.type == "Fuse") return {"off", "on", "off", "maybe"};
+  if (row.type == "Graphs" || row.type == "Blobs" || row.type == "Fuse" || row.type == "Deterministic")
+    return {"off", "on", "off", "maybe"};
   if (row.type == "Compile") return {"wait", "beside", "wait", "later"};
   if (row.type == "Check") return {"compile", "off", "compile", "all"};
   if (row.type == "Names") return {"a", "b", "c,d", "Not A Name"};
