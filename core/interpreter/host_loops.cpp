@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/device/device_state.h"
@@ -336,12 +337,13 @@ bool run_zero(const OpCall& call) { return fill(call, Scalar(0)); }
 // The number next to each of `from` on the way to that of `to`, by steps of its bits.
 template <class F, class I>
 inline void write_next(F* result, const F* from, const F* to, int32_t n) {
+  using U = std::make_unsigned_t<I>;
   constexpr I sign = std::numeric_limits<I>::min();
   for (int32_t i = 0; i < n; ++i) {
     const F x = from[i], y = to[i];
     const I bits = std::bit_cast<I>(x);
     const I nearer = -static_cast<I>((y > x) != (bits >= 0));  // -1: to 0, 0: away from it
-    const I stepped = bits + (nearer | I{1});
+    const I stepped = static_cast<I>(static_cast<U>(bits) + static_cast<U>(nearer | I{1}));  // of -0 it wraps around
     const I least = (std::bit_cast<I>(y) & sign) | I{1};
     const I next = (bits & ~sign) == 0 ? least : stepped;
     const F kept = x == y ? y : std::bit_cast<F>(next);

@@ -118,8 +118,9 @@ TENON_VNNI void halves_of(const WeightPanel& panel, int32_t half, const DigitGro
   }
   TENON_UNROLL for (int i = 0; i < sides; ++i) {
     const int32_t column = (half + i % kHalves) * 16, left = columns - column;
+    if (left <= 0) continue;
     const auto stored = static_cast<__mmask16>(left >= 16 ? 0xffff : (1 << left) - 1);
-    if (left > 0) _mm512_mask_storeu_ps(dst + i / kHalves * dst_row + column, stored, total[i]);
+    _mm512_mask_storeu_ps(dst + i / kHalves * dst_row + column, stored, total[i]);
   }
 }
 
