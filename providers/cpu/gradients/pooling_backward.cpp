@@ -103,13 +103,13 @@ class PoolingBackwardPrimitive final : public ep_primitive {
 
   // Divides `row` as the pooling divides, and adds it to the windows of row (z, y).
   void add_windows(const Plane& p, int64_t z, int64_t y, T* sums, T* row) const {
-    const Taps tz = taps_at(p, 0, z);
-    const Taps ty = taps_at(p, 1, y);
+    const TapRange tz = taps_at(p, 0, z);
+    const TapRange ty = taps_at(p, 1, y);
     for (int64_t x = 0; x < p.dst[2]; ++x) {
       int64_t count = 1;
       const int64_t at[3] = {z, y, x};
       for (int axis = 0; axis < 3; ++axis) {
-        const Taps inside = taps_at(p, axis, at[axis]);
+        const TapRange inside = taps_at(p, axis, at[axis]);
         const bool padded = desc_.attributes.pooling_backward.op == EP_POOLING_AVERAGE_INCLUDE_PAD;
         count *= padded ? padded_taps(p, axis, at[axis]) : inside.last - inside.first;
       }
@@ -121,7 +121,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
         const int64_t sy = y * p.stride[1] - p.pad[1] + ky * p.dilation[1];
         T* const line = sums + (sz * p.src[1] + sy) * p.src[2];
         for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
-          const Taps results = results_of_tap(p, kx);
+          const TapRange results = results_of_tap(p, kx);
           T* const to = line + kx * p.dilation[2] - p.pad[2];
           for (int64_t x = results.first; x < results.last; ++x) to[x * p.stride[2]] += row[x];
         }

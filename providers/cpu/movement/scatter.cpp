@@ -1,10 +1,12 @@
 // scatter: a copy of SRC, into which updates go by index. Each thread owns some of the places and looks at all indices
 // that may name them, so the updates of one place come in their order, whatever the number of threads. Integers that
-// are added have no order: many of them, in few places, each thread adds in tables of its own.
+// are added have no order: many of them, in few places, each thread adds in tables of its own. Where indices rise, each
+// thread owns some of the updates, and the places that they go to.
 //
 // Assignment moves bits. Other functions combine in the compute type: in DST itself where that is its type, else in a
 // row-major copy in the workspace, which is rounded once at the end.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -223,15 +225,12 @@ class ScatterPrimitive final : public ep_primitive {
       places.strides = dense;
       convert(launch, shape(launch.shapes, src_), address_of(launch.operands[src_]), true);
     } else {
+      if (scatter_rising(launch, dst)) return EP_STATUS_OK;
       copy(dst, shape(launch.shapes, src_), address_of(launch.operands[0]), address_of(launch.operands[src_]));
     }
     char* const to = staged_ ? address_of(launch.workspace) : address_of(launch.operands[0]);
     BadIndex bad;
-    if (moves_) {
-      move(launch, places, &bad, to);
-    } else {
-      combine(launch, places, &bad, to);
-    }
+    apply_all(launch, places, &bad, to);
     if (staged_) convert(launch, dst, address_of(launch.operands[0]), false);
     return bad.answer(launch, indices_, out_fault);
   }
@@ -302,6 +301,71 @@ class ScatterPrimitive final : public ep_primitive {
   // Whether the updates of one index lie side by side, and their places too.
   bool moves_rows(const Walk& walk) const {
     return at_.mode == EP_GATHER_SLICES && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
+  }
+
+  // Whether SRC was copied, and one line of updates applied whose indices rise, as far as a sample says: a thread has
+  // updates that lie side by side, and the places from the first one's up to that of the next thread. False: it is not
+  // such a line, or an index lies elsewhere; then DST has to be made again.
+  bool scatter_rising(const ep_launch& launch, const OperandShape& dst) const {
+    constexpr int64_t fewest = 1 << 15, samples = 64;
+    const char* const from = address_of(launch.operands[src_]);
+    if (at_.mode == EP_GATHER_COORDINATES || from == address_of(launch.operands[0])) return false;
+    const Walk walk = walk_of(launch, dst);
+    const int64_t n = walk.along_updates.count();
+    if (n < fewest || walk.outer_updates.count() * walk.inner_updates.count() != 1) return false;
+    if (walk.along_updates.rank != 1 || walk.along_updates.strides[0] != 1 || walk.along_indices.strides[0] != 1)
+      return false;
+    if (walk.stride != 1 || shape(launch.shapes, src_).strides[at_.axis] != 1) return false;
+    if (axes_of(dst, ~0U, true).count() != walk.length) return false;
+    const char* const indices = address_of(launch.operands[indices_]);
+    int64_t before = -1;
+    for (int64_t i = 0; i < samples; ++i) {
+      const int64_t index = index_at(indices, n * i / samples, wide_indices_);
+      if (index <= before || index >= walk.length) return false;
+      before = index;
+    }
+    copy(dst, shape(launch.shapes, src_), address_of(launch.operands[0]), from);
+    bool done = false;
+    with_apply([&](const auto& apply) {
+      done = wide_indices_ ? scatter_line(launch, reinterpret_cast<const int64_t*>(indices), n, walk.length, apply)
+                           : scatter_line(launch, reinterpret_cast<const int32_t*>(indices), n, walk.length, apply);
+    });
+    return done;
+  }
+  template <class Index, class Apply>
+  bool scatter_line(const ep_launch& launch, const Index* indices, int64_t n, int64_t length,
+                    const Apply& apply) const {
+    using Place = typename Apply::Place;
+    constexpr int64_t longest_group = 4096;
+    const char* const updates = address_of(launch.operands[updates_]);
+    char* const to = address_of(launch.operands[0]);
+    // Equal indices have one thread. -1: too many are equal.
+    const auto first_of = [&](int64_t i) {
+      const int64_t least = std::max<int64_t>(i - longest_group, 0);
+      while (i > least && i < n && indices[i - 1] == indices[i]) --i;
+      return i > 0 && i == least ? -1 : i;
+    };
+    std::atomic<bool> fits{true};
+    parallel(device->threads, 2 * n, [&](int32_t part, int32_t parts) {
+      const int64_t begin = first_of(n * part / parts), end = first_of(n * (part + 1) / parts);
+      if (begin < 0 || end < 0) fits = false;
+      if (!fits || begin >= end) return;
+      const int64_t low = begin == 0 ? 0 : int64_t{indices[begin]};
+      const int64_t high = end == n ? length : int64_t{indices[end]};
+      if (low < 0 || high > length || low > high) fits = false;
+      if (!fits) return;
+      const auto width = static_cast<uint64_t>(high - low);
+      char* const places = to + low * int64_t{sizeof(Place)};
+      for (int64_t i = begin; i < end; ++i) {
+        const auto position = static_cast<uint64_t>(int64_t{indices[i]} - low);
+        if (position >= width) {
+          fits = false;
+          return;
+        }
+        apply.one(places + position * sizeof(Place), updates + i * int64_t{sizeof(Place)});
+      }
+    });
+    return fits;
   }
 
   // Applies every update, those of one place in order. Elements of `to` have `place_size` bytes.
@@ -491,39 +555,50 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
-  void move(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
-    switch (size_) {
-      case 1: return scatter(launch, places, bad, Move<uint8_t>(), to, size_);
-      case 2: return scatter(launch, places, bad, Move<uint16_t>(), to, size_);
-      case 4: return scatter(launch, places, bad, Move<uint32_t>(), to, size_);
-      default: return scatter(launch, places, bad, Move<uint64_t>(), to, size_);
-    }
+  void apply_all(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+    with_apply([&](const auto& apply) {
+      using Place = typename std::decay_t<decltype(apply)>::Place;
+      if constexpr (std::is_same_v<std::decay_t<decltype(apply)>, Combine<EP_SCATTER_ADD, Place>> &&
+                    std::is_integral_v<Place>) {
+        if (format_.same && add_in_tables<Place>(launch, places, bad, to)) return;
+      }
+      scatter(launch, places, bad, apply, to, sizeof(Place));
+    });
   }
 
-  void combine(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+  // Calls visit(apply) with what happens to a place.
+  template <class Visit>
+  void with_apply(const Visit& visit) const {
+    if (!moves_) return with_combine(visit);
+    switch (size_) {
+      case 1: return visit(Move<uint8_t>());
+      case 2: return visit(Move<uint16_t>());
+      case 4: return visit(Move<uint32_t>());
+      default: return visit(Move<uint64_t>());
+    }
+  }
+  template <class Visit>
+  void with_combine(const Visit& visit) const {
     switch (format_.compute) {
-      case EP_DTYPE_f32: return combine_as<float>(launch, places, bad, to);
-      case EP_DTYPE_f64: return combine_as<double>(launch, places, bad, to);
-      case EP_DTYPE_u64: return combine_as<uint64_t>(launch, places, bad, to);
-      default: return combine_as<int64_t>(launch, places, bad, to);
+      case EP_DTYPE_f32: return with_op<float>(visit);
+      case EP_DTYPE_f64: return with_op<double>(visit);
+      case EP_DTYPE_u64: return with_op<uint64_t>(visit);
+      default: return with_op<int64_t>(visit);
     }
   }
-  template <class T>
-  void combine_as(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+  template <class T, class Visit>
+  void with_op(const Visit& visit) const {
     switch (at_.op) {
-      case EP_SCATTER_ADD: return combine_by<EP_SCATTER_ADD, T>(launch, places, bad, to);
-      case EP_SCATTER_MUL: return combine_by<EP_SCATTER_MUL, T>(launch, places, bad, to);
-      case EP_SCATTER_MIN: return combine_by<EP_SCATTER_MIN, T>(launch, places, bad, to);
-      default: return combine_by<EP_SCATTER_MAX, T>(launch, places, bad, to);
+      case EP_SCATTER_ADD: return with_format<EP_SCATTER_ADD, T>(visit);
+      case EP_SCATTER_MUL: return with_format<EP_SCATTER_MUL, T>(visit);
+      case EP_SCATTER_MIN: return with_format<EP_SCATTER_MIN, T>(visit);
+      default: return with_format<EP_SCATTER_MAX, T>(visit);
     }
   }
-  template <int32_t op, class T>
-  void combine_by(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
-    if constexpr (op == EP_SCATTER_ADD && std::is_integral_v<T>) {
-      if (format_.same && add_in_tables<T>(launch, places, bad, to)) return;
-    }
-    if (format_.same) return scatter(launch, places, bad, Combine<op, T>(), to, sizeof(T));
-    scatter(launch, places, bad, Convert<op, T>{format_}, to, sizeof(T));
+  template <int32_t op, class T, class Visit>
+  void with_format(const Visit& visit) const {
+    if (format_.same) return visit(Combine<op, T>());
+    visit(Convert<op, T>{format_});
   }
 
   ep_primitive_desc desc_;

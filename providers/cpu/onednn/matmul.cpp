@@ -54,6 +54,15 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work * operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
 }
 
+// True if oneDNN may share the sums of `desc` among threads, so that their order depends on the number of threads:
+// where threads have no block of results of their own (calc_nthr_nocopy_* of its gemm_utils.cpp).
+bool shares_sums(const ep_device& device, const ep_primitive_desc& desc) {
+  const ep_operand_desc& dst = desc.operands[0];
+  const int64_t rows = dst.dims[dst.rank - 2], columns = dst.dims[dst.rank - 1];
+  const int64_t length = operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
+  return length >= 512 && ((rows + 63) / 64) * ((columns + 63) / 64) < device.threads;
+}
+
 Refusal why_not_dtype(const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[0].dtype;
   if (dtype == EP_DTYPE_f32) return {};
@@ -99,7 +108,8 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   ep_primitive_desc desc = given;
   merge_batch(&desc);
   const int32_t rank = desc.operands[0].rank;
-  const int64_t nanoseconds = work_of(desc) / 60;
+  const bool alone = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && shares_sums(device, desc);
+  const int64_t nanoseconds = alone ? 0 : work_of(desc) / 60;
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Program program(engine);

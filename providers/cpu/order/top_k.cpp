@@ -8,6 +8,7 @@
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/order/radix.h"
+#include "providers/cpu/order/run.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -177,6 +178,7 @@ class TopKPrimitive final : public ep_primitive {
     if (lines >= threads_ || parts_of_line < 2) {
       parallel(threads_, lines * src.length, [&](int32_t part, int32_t parts) {
         for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
+          if (write_run(type, src, values, positions, k, line)) continue;
           Candidates<Type> found = candidates(runner());
           found.look(type, reinterpret_cast<const U*>(src.line(line)), src.stride, 0, src.length, flip);
           finish(found, line);
@@ -204,6 +206,39 @@ class TopKPrimitive final : public ep_primitive {
       }
       finish(all, line);
     }
+  }
+
+  // Writes the first k elements of a line that is in order already, or in the reverse order; false: it is in neither.
+  template <class Type>
+  bool write_run(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t k,
+                 int64_t line) const {
+    using U = typename Type::Bits;
+    if (src.stride != 1) return false;
+    const U* const from = reinterpret_cast<const U*>(src.line(line));
+    const Run run = run_of(type, from, src.length);
+    if (!run.rises && !run.falls) return false;
+    auto* const to = positions ? reinterpret_cast<int64_t*>(positions.line(line)) : nullptr;
+    U* const out = values ? reinterpret_cast<U*>(values.line(line)) : nullptr;
+    int64_t count = 0;
+    const auto write = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end && count < k; ++i, ++count) {
+        if (to != nullptr) to[count * positions.stride] = i;
+        if (out != nullptr) out[count * values.stride] = from[i];
+      }
+    };
+    if (largest_ ? run.falls : run.rises) {
+      write(0, k);
+      return true;
+    }
+    // From the end on; equal elements in the order of their positions.
+    int64_t end = src.length;
+    while (end > 0) {
+      int64_t begin = end - 1;
+      while (begin > 0 && type.key(from[begin - 1]) == type.key(from[begin])) --begin;
+      write(begin, end);
+      end = count < k ? begin : 0;
+    }
+    return true;
   }
 
   template <class Type>

@@ -1,5 +1,6 @@
 // unique: the elements, or the slices along an axis, become keys with positions; sorted, equal ones are neighbours.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/order/radix.h"
+#include "providers/cpu/order/run.h"
 #include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -47,7 +49,7 @@ class UniquePrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     with_key_type(dtype_, [&](auto type) {
-      if (axis_ < 0 && order_ == EP_UNIQUE_CONSECUTIVE && is_line(launch)) {
+      if (axis_ < 0 && is_line(launch) && (order_ == EP_UNIQUE_CONSECUTIVE || rises(type, launch))) {
         consecutive(type, launch);
       } else if (axis_ < 0) {
         elements(type, launch);
@@ -73,6 +75,21 @@ class UniquePrimitive final : public ep_primitive {
   bool is_line(const ep_launch& launch) const {
     return axes_of(source(launch.shapes), ~0U, true).contiguous() &&
            shape_of(desc_.operands[0], launch.shapes, 0).strides[0] == 1;
+  }
+
+  // Whether no element of SRC is less than the one before, so that equal ones are neighbours.
+  template <class Type>
+  bool rises(const Type& type, const ep_launch& launch) const {
+    const int64_t n = axes_of(source(launch.shapes), ~0U, true).count();
+    const auto* const from = reinterpret_cast<const typename Type::Bits*>(address_of(launch.operands[src_]));
+    constexpr int64_t few = 4096;  // most lists in no order end here
+    if (!run_of(type, from, std::min(n, few)).rises) return false;
+    std::atomic<bool> all{true};
+    parallel(threads_, n / 4, [&](int32_t part, int32_t parts) {
+      const int64_t begin = n * part / parts, end = std::min(n * (part + 1) / parts + 1, n);
+      if (all && !run_of(type, from + begin, end - begin).rises) all = false;
+    });
+    return all;
   }
 
   // Whether an element starts a group behind another one: -0 equals 0, and NaN no element.

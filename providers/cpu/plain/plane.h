@@ -15,11 +15,11 @@ struct Plane {
 };
 
 // The taps [first, last) of a window at `position` that lie within the source.
-struct Taps {
+struct TapRange {
   int64_t first, last;
 };
 
-inline Taps taps_at(const Plane& p, int axis, int64_t position) {
+inline TapRange taps_at(const Plane& p, int axis, int64_t position) {
   const int64_t start = position * p.stride[axis] - p.pad[axis];
   const int64_t d = p.dilation[axis];
   const int64_t first = start >= 0 ? 0 : (-start + d - 1) / d;
@@ -35,7 +35,7 @@ inline int64_t padded_taps(const Plane& p, int axis, int64_t position) {
 }
 
 // The results [first, last) of the innermost axis whose tap `k` lies within the source.
-inline Taps results_of_tap(const Plane& p, int64_t k) {
+inline TapRange results_of_tap(const Plane& p, int64_t k) {
   const int64_t offset = k * p.dilation[2] - p.pad[2];
   const int64_t first = offset >= 0 ? 0 : (-offset + p.stride[2] - 1) / p.stride[2];
   const int64_t beyond = offset >= p.src[2] ? 0 : (p.src[2] - offset + p.stride[2] - 1) / p.stride[2];

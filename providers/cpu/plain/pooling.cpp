@@ -47,10 +47,12 @@ template <class T>
 void max_tap_with_position(T* most, int64_t* where, const T* src, int64_t step, int64_t position, int64_t position_step,
                            int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
-    const T x = src[i * step];
-    if (where[i] >= 0 && (scalar::ep_isnan(most[i]) || !(x > most[i] || scalar::ep_isnan(x)))) continue;
-    most[i] = x;
-    where[i] = position + i * position_step;
+    const T x = src[i * step], best = most[i];
+    // Without branches, since they would be guessed wrong.
+    const int open = scalar::ep_isnan(best) ? 0 : 1, greater = x > best ? 1 : 0, nan = scalar::ep_isnan(x) ? 1 : 0;
+    const int takes = (where[i] < 0 ? 1 : 0) | ((greater | nan) & open);
+    most[i] = takes != 0 ? x : best;
+    where[i] = takes != 0 ? position + i * position_step : where[i];
   }
 }
 
@@ -86,22 +88,36 @@ void to_roots(T* values, int64_t n, double p) {
 
 using Position = std::array<int64_t, 3>;
 
-// By how many elements a sum over the window at `at` is divided.
+// By how many elements a sum over the window at `position` of an axis is divided, as a factor.
+int64_t window_length(const Plane& p, int32_t op, int axis, int64_t position) {
+  const TapRange inside = taps_at(p, axis, position);
+  return op == EP_POOLING_AVERAGE ? inside.last - inside.first : padded_taps(p, axis, position);
+}
+
 int64_t window_size(const Plane& p, int32_t op, const Position& at) {
   int64_t count = 1;
-  for (int axis = 0; axis < 3; ++axis) {
-    const int64_t position = at[static_cast<size_t>(axis)];
-    const Taps inside = taps_at(p, axis, position);
-    count *= op == EP_POOLING_AVERAGE ? inside.last - inside.first : padded_taps(p, axis, position);
-  }
+  for (int axis = 0; axis < 3; ++axis) count *= window_length(p, op, axis, at[static_cast<size_t>(axis)]);
   return std::max<int64_t>(count, 1);
 }
 
+// What all rows of a launch share.
+struct Line {
+  std::vector<TapRange> reach;   // results_of_tap of each tap of the innermost axis
+  std::vector<int64_t> lengths;  // window_length of each result of a sum
+
+  Line(const Plane& p, int32_t op) {
+    for (int64_t k = 0; k < p.kernel[2]; ++k) reach.push_back(results_of_tap(p, k));
+    if (op == EP_POOLING_MAX || op == EP_POOLING_LP) return;
+    for (int64_t x = 0; x < p.dst[2]; ++x) lengths.push_back(window_length(p, op, 2, x));
+  }
+};
+
 // Pools row (z, y) of a plane into `row`. Writes the positions of maxima into `where` if it is not NULL.
 template <class T>
-void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T* row, int64_t* where) {
-  const Taps tz = taps_at(p, 0, z);
-  const Taps ty = taps_at(p, 1, y);
+void pool_row(const Plane& p, const Line& shared, int32_t op, const T* src, int64_t z, int64_t y, T* row,
+              int64_t* where) {
+  const TapRange tz = taps_at(p, 0, z);
+  const TapRange ty = taps_at(p, 1, y);
   std::fill_n(row, p.dst[2], op == EP_POOLING_MAX ? lowest<T>() : T{0});
   if (where != nullptr) std::fill_n(where, p.dst[2], int64_t{-1});
   for (int64_t kz = tz.first; kz < tz.last; ++kz) {
@@ -110,7 +126,7 @@ void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T*
       const int64_t sy = y * p.stride[1] - p.pad[1] + ky * p.dilation[1];
       const T* line = src + sz * p.src_strides[0] + sy * p.src_strides[1];
       for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
-        const Taps results = results_of_tap(p, kx);
+        const TapRange results = shared.reach[static_cast<size_t>(kx)];
         if (results.first >= results.last) continue;
         const int64_t sx = results.first * p.stride[2] - p.pad[2] + kx * p.dilation[2];
         const T* from = line + sx * p.src_strides[2];
@@ -128,8 +144,11 @@ void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T*
     }
   }
   if (op == EP_POOLING_MAX || op == EP_POOLING_LP) return;
-  for (int64_t x = 0; x < p.dst[2]; ++x)
-    row[x] = static_cast<T>(row[x] / static_cast<T>(window_size(p, op, {z, y, x})));
+  const int64_t height = window_length(p, op, 0, z) * window_length(p, op, 1, y);
+  for (int64_t x = 0; x < p.dst[2]; ++x) {
+    const int64_t size = std::max<int64_t>(height * shared.lengths[static_cast<size_t>(x)], 1);
+    row[x] = static_cast<T>(row[x] / static_cast<T>(size));
+  }
 }
 
 // The window of a result. Those of a line whose taps all lie within it have the same offsets.
@@ -144,7 +163,7 @@ struct Window {
     if (inside && whole && at[2] != 0) return;
     whole = inside;
     offsets.clear();
-    const Taps taps[3] = {taps_at(p, 0, at[0]), taps_at(p, 1, at[1]), taps_at(p, 2, at[2])};
+    const TapRange taps[3] = {taps_at(p, 0, at[0]), taps_at(p, 1, at[1]), taps_at(p, 2, at[2])};
     for (int64_t kz = taps[0].first; kz < taps[0].last; ++kz) {
       const int64_t z = (at[0] * p.stride[0] - p.pad[0] + kz * p.dilation[0]) * p.src_strides[0];
       for (int64_t ky = taps[1].first; ky < taps[1].last; ++ky) {
@@ -204,6 +223,7 @@ class PoolingPrimitive final : public ep_primitive {
       return EP_STATUS_OK;
     }
     parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
+      const Line shared(plane, desc_.attributes.pooling.op);
       std::vector<T> dense;
       std::vector<T> row(static_cast<size_t>(plane.dst[2]));
       std::vector<int64_t> where(indices_ < 0 ? 0 : row.size());
@@ -211,7 +231,7 @@ class PoolingPrimitive final : public ep_primitive {
         const int64_t n = i / dst.dims[1];
         const int64_t c = i % dst.dims[1];
         const char* from = address_of(launch.operands[src_]) + (n * src.strides[0] + c * src.strides[1]) * format_.size;
-        pool_plane(launch, plane, from, n, c, &dense, &row, &where);
+        pool_plane(launch, plane, shared, from, n, c, &dense, &row, &where);
       }
     });
     return EP_STATUS_OK;
@@ -263,8 +283,8 @@ class PoolingPrimitive final : public ep_primitive {
     pool_channels(op, count, from, window->offsets, to, dst.dims[1]);
   }
 
-  void pool_plane(const ep_launch& launch, Plane p, const char* from, int64_t n, int64_t c, std::vector<T>* dense,
-                  std::vector<T>* row, std::vector<int64_t>* where) const {
+  void pool_plane(const ep_launch& launch, Plane p, const Line& shared, const char* from, int64_t n, int64_t c,
+                  std::vector<T>* dense, std::vector<T>* row, std::vector<int64_t>* where) const {
     const T* src = reinterpret_cast<const T*>(from);
     const double power = desc_.attributes.pooling.p;
     if (!format_.same || power != 0) {
@@ -284,7 +304,7 @@ class PoolingPrimitive final : public ep_primitive {
     for (int64_t line = 0; line < p.dst[0] * p.dst[1]; ++line) {
       const int64_t z = line / p.dst[1];
       const int64_t y = line % p.dst[1];
-      pool_row(p, desc_.attributes.pooling.op, src, z, y, row->data(), indices_ < 0 ? nullptr : where->data());
+      pool_row(p, shared, desc_.attributes.pooling.op, src, z, y, row->data(), indices_ < 0 ? nullptr : where->data());
       if (power != 0) to_roots(row->data(), p.dst[2], power);
       const int64_t to = n * dst.strides[0] + c * dst.strides[1] + z * p.dst_strides[0] + y * p.dst_strides[1];
       format_.write(address_of(launch.operands[0]) + to * format_.size, p.dst_strides[2], row->data(), 1, p.dst[2]);

@@ -20,11 +20,14 @@ struct Blocks {
   alignas(64) uint32_t words[4][blocks_at_once];
 };
 
+constexpr int64_t few_blocks = 8;  // as many are made where that is enough
+
 // The blocks offset, offset + 1, ... J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as
 // easy as 1, 2, 3 (SC11), section 3.3.
+template <int64_t kCount>
 void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
   auto& x = blocks->words;
-  for (int64_t i = 0; i < blocks_at_once; ++i) {
+  for (int64_t i = 0; i < kCount; ++i) {
     const uint64_t counter = offset + static_cast<uint64_t>(i);
     x[0][i] = static_cast<uint32_t>(counter);
     x[1][i] = static_cast<uint32_t>(counter >> 32);
@@ -33,7 +36,7 @@ void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
   auto low = static_cast<uint32_t>(seed);
   auto high = static_cast<uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {
-    for (int64_t i = 0; i < blocks_at_once; ++i) {
+    for (int64_t i = 0; i < kCount; ++i) {
       const uint64_t a = uint64_t{0xD2511F53} * x[0][i];
       const uint64_t b = uint64_t{0xCD9E8D57} * x[2][i];
       x[0][i] = static_cast<uint32_t>(b >> 32) ^ x[1][i] ^ low;
@@ -47,17 +50,19 @@ void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
 }
 
 // Uniform numbers keep the upper `bits` bits of a word.
+template <int64_t kCount>
 void uniform(const Blocks& blocks, int32_t bits, float* values) {
   const auto unit = std::bit_cast<float>((127U - static_cast<uint32_t>(bits)) << 23);  // 2^-bits
-  for (int64_t i = 0; i < blocks_at_once; ++i) {
+  for (int64_t i = 0; i < kCount; ++i) {
     for (int64_t w = 0; w < 4; ++w) {
       values[4 * i + w] = static_cast<float>(static_cast<int32_t>(blocks.words[w][i] >> (32 - bits))) * unit;
     }
   }
 }
 
+template <int64_t kCount>
 void uniform_f64(const Blocks& blocks, double* values) {
-  for (int64_t i = 0; i < blocks_at_once; ++i) {
+  for (int64_t i = 0; i < kCount; ++i) {
     for (int64_t pair = 0; pair < 2; ++pair) {
       const uint64_t word = uint64_t{blocks.words[2 * pair][i]} << 32 | blocks.words[2 * pair + 1][i];
       values[2 * i + pair] = static_cast<double>(word >> 11) * 0x1p-53;
@@ -80,8 +85,9 @@ inline float radius(uint32_t w) {
 
 inline float with_sign(float x, uint32_t sign) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ sign); }
 
+template <int64_t kCount>
 void normal(const Blocks& blocks, float* values) {
-  for (int64_t i = 0; i < blocks_at_once; ++i) {
+  for (int64_t i = 0; i < kCount; ++i) {
     for (int64_t pair = 0; pair < 2; ++pair) {
       const float r = radius(blocks.words[2 * pair][i]);
       const uint32_t v = blocks.words[2 * pair + 1][i];
@@ -138,17 +144,24 @@ class RandomPrimitive final : public ep_primitive {
 
  private:
   void run(uint64_t seed, uint64_t offset, const Axes& dst, int64_t first, int64_t n, char* to) const {
+    const int64_t words = dtype_size(dtype_) == 8 ? 2 * n : n;
+    if (words <= 4 * few_blocks) return run_blocks<few_blocks>(seed, offset, dst, first, n, to);
+    run_blocks<blocks_at_once>(seed, offset, dst, first, n, to);
+  }
+
+  template <int64_t kCount>
+  void run_blocks(uint64_t seed, uint64_t offset, const Axes& dst, int64_t first, int64_t n, char* to) const {
     Blocks blocks;
     alignas(64) char values[words_at_once * sizeof(float)];
-    philox(seed, offset, &blocks);
+    philox<kCount>(seed, offset, &blocks);
     auto* const floats = reinterpret_cast<float*>(values);
     if (bits_) return put_bits(blocks, dst, first, n, to);
     if (dtype_ == EP_DTYPE_f64) {
-      uniform_f64(blocks, reinterpret_cast<double*>(values));
+      uniform_f64<kCount>(blocks, reinterpret_cast<double*>(values));
     } else if (normal_) {
-      normal(blocks, floats);
+      normal<kCount>(blocks, floats);
     } else {
-      uniform(blocks, dtype_ == EP_DTYPE_f32 ? 24 : dtype_ == EP_DTYPE_f16 ? 11 : 8, floats);
+      uniform<kCount>(blocks, dtype_ == EP_DTYPE_f32 ? 24 : dtype_ == EP_DTYPE_f16 ? 11 : 8, floats);
     }
     const RowFormat format(dtype_);
     if (dst.contiguous()) return format.write(to + first * format.size, 1, values, 1, n);

@@ -10,6 +10,7 @@
 
 #include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/reduction/reduction.h"
+#include "providers/cpu/reduction/split.h"
 #include "providers/cpu/rows/row_primitive.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -123,40 +124,6 @@ Kernels<B> kernels_of(const ep_device& on, int32_t op) {
     return {row, row.block, row.columns};
   }
 }
-
-// The axes of a launch: kept axes of both operands, and reduced axes of the source.
-struct Split {
-  Axes kept_dst, kept_src, reduced;
-
-  // Joins axes that lie one after the other, as one walk through both operands.
-  void fold() {
-    Axes dst, src, less;
-    for (int32_t axis = 0; axis < kept_src.rank; ++axis) {
-      const int64_t dim = kept_src.dims[axis];
-      if (dim == 1) continue;
-      const bool joins = src.rank > 0 && src.strides[src.rank - 1] == dim * kept_src.strides[axis] &&
-                         dst.strides[dst.rank - 1] == dim * kept_dst.strides[axis];
-      join(&src, joins, dim, kept_src.strides[axis]);
-      join(&dst, joins, dim, kept_dst.strides[axis]);
-    }
-    for (int32_t axis = 0; axis < reduced.rank; ++axis) {
-      const int64_t dim = reduced.dims[axis];
-      if (dim == 1) continue;
-      join(&less, less.rank > 0 && less.strides[less.rank - 1] == dim * reduced.strides[axis], dim,
-           reduced.strides[axis]);
-    }
-    if (less.rank == 0) less.add(1, 1);
-    kept_dst = dst;
-    kept_src = src;
-    reduced = less;
-  }
-
-  static void join(Axes* axes, bool joins, int64_t dim, int64_t stride) {
-    if (!joins) return axes->add(dim, stride);
-    axes->dims[axes->rank - 1] *= dim;
-    axes->strides[axes->rank - 1] = stride;
-  }
-};
 
 template <class B>
 class ReducePrimitive final : public RowPrimitive {

@@ -5,12 +5,15 @@
 
 namespace tenon::provider::cpu {
 
-// Each kind has two implementations. `simd` works on f32, and on narrow floats widened to f32. `plain` works on every
-// type, and sums floats in double. Both share one make().
+// reduce has three implementations: `bytes` is any and all of bool. Of both kinds, `simd` works on f32, and on narrow
+// floats widened to f32. `plain` works on every type, and sums floats in double. Both share one make().
 struct Reduce {
+  static Refusal bytes_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+  static Refusal make_bytes(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                            ep_primitive_info& info);
 };
 
 struct ArgReduce {

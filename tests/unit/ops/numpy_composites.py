@@ -88,6 +88,7 @@ class Composites(OpTest):
         self.same("logit", np.array([-0.5, 0.2, 1.5], np.float32), 0.1)
         for dtype in (np.float32, np.float64):
             self.same("erfinv", np.linspace(-1, 1, 41).astype(dtype))
+            self.same("erfinv", np.linspace(-0.999, 0.999, 597).astype(dtype))
             self.same("erfinv", np.array([-1.5, 1 - 1e-6, -1 + 1e-6, 1e-5, 0, NAN], dtype))
             self.same("erfc", np.linspace(-5, 9, 57).astype(dtype), rtol=1e-5, atol=0)
             gammas = np.array([-1e20, -3.5, -2.25, -2, -0.7, -0.0, 0, 1e-30, 0.3, 1, 1.4616, 2, 9.99, 10, 55, 1e6, INF, -INF, NAN], dtype)
@@ -168,6 +169,7 @@ class Composites(OpTest):
         self.same("addcmul", x, some(3, 5), y, value=0.5)
         self.same("addcmul", x, some(3, 5), y)
         self.same("addcdiv", x, some(3, 5), y, value=0.5)
+        self.same("addcdiv", some(7, 61), some(7, 61), some(7, 61, low=0.5, high=2), value=-2)
 
     def test_comparisons_of_tensors(self):
         x = EDGES
@@ -234,6 +236,7 @@ class Composites(OpTest):
         self.same("addmm", np.full(5, NAN, np.float32), a, b, beta=0)
         self.same("addmv", some(3), a, v, alpha=3)
         self.same("addr", some(4, 3), v, some(3), beta=2)
+        self.same("addr", some(4, 3), v, some(3))
         self.same("baddbmm", some(2, 3, 5), some(2, 3, 4), some(2, 4, 5), beta=2, alpha=0.5)
         self.same("addbmm", some(3, 5), some(2, 3, 4), some(2, 4, 5), beta=2, alpha=0.5)
         self.same("bilinear", some(6, 3), some(6, 4), some(2, 3, 4), some(2))
@@ -241,6 +244,7 @@ class Composites(OpTest):
         self.same("kron", some(3), some(2, 2))
         self.same("cross", some(2, 3), some(2, 3), 1)
         self.same("cross", some(3, 4), some(3, 4))
+        self.same("cross", some(2, 3, 5), some(2, 3, 5))
         self.same("tensordot", some(2, 3, 4), some(3, 4, 5), oracle=lambda x, y: torch.tensordot(x, y, dims=2))
         self.same("tensordot", some(2, 3, 4), some(4, 5, 2), [2, 0], [0, 2], oracle=lambda x, y, i, j: torch.tensordot(x, y, dims=(i, j)))
         self.refused("mm: mat2 has shape [4]; it must have rank 2.", "mm", a, v)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from numpy_runner import Dtype, OpTest, random, run, some, strided
+from numpy_runner import Dtype, OpTest, Refused, random, run, some, strided
 
 
 def few(*shape, dtype=np.float32):
@@ -110,6 +110,21 @@ class Order(OpTest):
                     self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
         self.refused("topk: k is 4, but the axis has 3 elements.", "topk", some(2, 3), 4)
 
+    def test_lines_in_order(self):
+        """Lines that rise or fall, with equal elements at the k-th place, both zeros, NaN; and ones that only begin so."""
+        steps = np.sort(random.integers(-40, 41, (3, 700)), 1)
+        zeros = np.repeat(np.float32([[-1, -0.0, 0.0, -0.0, 2]]), 60, 1)
+        late = np.arange(901, dtype=np.float32)[None] + 5
+        late[0, 900] = 7
+        broken = late.copy()
+        broken[0, 899:] = np.nan
+        for x in (steps.astype(np.float32), steps, (steps & 127).astype(np.uint8), steps.astype(np.float16), zeros, late, broken):
+            for line in (x, np.ascontiguousarray(x[:, ::-1])):
+                for k in (1, 64, 200):
+                    for largest in (True, False):
+                        values, positions = sorted_stably(line, 1, largest)
+                        self.check([values[:, :k], positions[:, :k]], "topk", line, k, 1, largest)
+
     def test_long_keys(self):
         """Random ones, ones that differ in their last bits alone, and many equal ones: by short digits and by long ones."""
         numbers = np.random.default_rng(3)
@@ -160,6 +175,25 @@ class Order(OpTest):
         for array, want in zip(got, ([3, 1, 0, 0, 0, 0], [2], [0, 2, 0, 0, 0, 0])):
             self.close(array, np.array(want))
         self.refused("unique_padded: order is 'last'; it may be 'sorted', 'first' or 'consecutive'.", "unique_padded", x, order="last")
+
+    def test_unique_of_a_rising_list(self):
+        """And of one that rises but for an element near its end."""
+        x = np.sort(random.integers(-9000, 9000, 40001)) // 2
+        for late in (None, 20000, 39990):
+            if late is not None:
+                x[late] = -9999
+            for dtype in (np.float32, np.int64, np.int32):
+                line = x.astype(dtype)
+                for got, want in zip(run("unique", line, True, True, True), np.unique(line, False, True, True)):
+                    self.close(got, want)
+                got = run("unique_padded", line, order="first", return_index=True)
+                firsts = np.sort(np.unique(line, True)[1])
+                self.close(got[0][:len(firsts)], line[firsts])
+                self.close(got[2][:len(firsts)], firsts)
+        zeros = np.repeat(np.array([-3, -0.0, 0.0, np.inf, np.nan], np.float32), [2, 1, 4999, 7, 1])
+        values, _, counts = run("unique", zeros, True, True, True)
+        np.testing.assert_array_equal(values, np.array([-3, 0, np.inf, np.nan], np.float32))
+        self.close(counts, np.array([2, 5000, 7, 1]))
 
 
 class Searches(OpTest):
@@ -266,6 +300,31 @@ class Coordinates(OpTest):
             self.check(want, "scatter_nd", x, index, updates, reduce=reduce, rtol=1e-4)
         self.refused("scatter_nd: reduce is 'mean'; it may be 'none', 'sum', 'prod', 'amax' or 'amin'.", "scatter_nd", x,
                      index, updates, reduce="mean")
+
+    def test_many_writes_at_rising_places(self):
+        """And at places of which the last one, or one amid the others, does not rise."""
+        n, length = 40000, 30011
+        x, y = some(length), some(n)
+        rising = np.sort(random.integers(0, length, n))
+        for at, index in ((0, rising[0]), (n - 1, -length), (23000, 5), (9000, length - 1), (n - 1, length)):
+            places = rising.copy()
+            places[at] = index
+            for dtype in (np.int64, np.int32):
+                calls = (("scatter", (x, 0, places.astype(dtype), y)), ("scatter_add", (x, 0, places.astype(dtype), y)),
+                         ("index_add", (x, 0, places.astype(dtype), y)))
+                for op, args in calls:
+                    if index == length:
+                        with self.assertRaisesRegex(Refused, str(length)):
+                            run(op, *args)
+                        continue
+                    want = x.copy()
+                    if op == "scatter":
+                        want[places] = y
+                    else:
+                        np.add.at(want, places, y)
+                    self.check(want, op, *args, atol=1e-5)
+        whole = random.integers(-9, 9, length)
+        self.check(whole + np.bincount(rising, minlength=length), "scatter_add", whole, 0, rising, np.ones(n, np.int64))
 
     def test_writes_by_index(self):
         x = some(4, 6)

@@ -36,6 +36,11 @@ class Reductions(OpTest):
         flags = some(4, 5, dtype=np.bool_)
         self.check(flags.any(1), "any", flags, 1)
         self.check(flags.all(0), "all", flags, 0, False)
+        for shape, axis in (((7, 3), 1), ((3, 1030), 0), ((1030, 3), 0), ((4, 5, 6), 1), ((2, 1100), 1), ((200000,), 0)):
+            for likely in (0.0001, 0.4, 0.9999):
+                some_flags = some(*shape, low=0, high=1) < likely
+                self.check(some_flags.any(axis), "any", some_flags, axis)
+                self.check(some_flags.all(axis), "all", some_flags, axis)
         self.check(np.asarray(x.all()), "all", x)
         self.check(flags.max(0), "amax", flags, 0)
 
