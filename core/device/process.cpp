@@ -99,8 +99,7 @@ CallbackScope::~CallbackScope() {
 }
 
 void at_end(Ending ending, void (*function)()) {
-  static std::once_flag registered;
-  std::call_once(registered, register_hooks);
+  [[maybe_unused]] static const bool registered = (register_hooks(), true);
   std::lock_guard lock(endings().mutex);
   endings().functions[static_cast<size_t>(ending)].push_back(function);
 }

@@ -42,6 +42,7 @@ struct FusedLaunch {
   std::array<uint64_t, 3> groups{1, 1, 1};
   std::string ops;     // what it computes: "square mean add rsqrt mul mul"
   std::string bucket;  // the sizes that its text is for; empty: there is one text for all
+  std::string tiles;   // that tuning has found for it: "unroll 2"; empty: none
 };
 
 // Of which nodes kernels are made: several computes more than one op at once, all takes ops that stand alone too.

@@ -14,6 +14,8 @@
 
 namespace tenon {
 
+constexpr uint32_t kCallsBeforeKernels = 16;
+
 // The kernels of one signature. Immutable. Threads: any number may run it at a time.
 class CompiledCall {
  public:
@@ -24,11 +26,15 @@ class CompiledCall {
   virtual uint64_t bytes() const = 0;
 };
 
-// What compiled_call found: kernels; or some that a compiler works on; or why there are none.
+// What compiled_call found: kernels; or some that a compiler works on, or that wait for more calls; or why there are
+// none.
 struct CompiledAnswer {
   std::shared_ptr<const CompiledCall> call;
   // How many kernels a compiler still works on beside the program. At 0 the same question has another answer.
   std::shared_ptr<const std::atomic<uint32_t>> left;
+  // How many calls still run on a lower rung before a compiler is asked; each of them takes one off. At 0 the same
+  // question has another answer.
+  std::shared_ptr<std::atomic<uint32_t>> calls_left;
   // The scalars of the call are numbers in the text of the kernels.
   bool baked = false;
   std::string why_not;
@@ -50,7 +56,8 @@ class OnlyAsks {
 };
 
 // The kernels that compute `call` on `device`, whose results are `outputs`. Reads metadata and scalars only. It waits
-// for the device's compiler, or has it work beside the program, as TENON_COMPILE says. Threads: any.
+// for the device's compiler, or has it work beside the program, as TENON_COMPILE says; in the latter case not before
+// kCallsBeforeKernels calls, since a compiler takes longer than a few calls on another rung. Threads: any.
 // Errors: cancelled.
 CompiledAnswer compiled_call(const OpCall& call, DeviceState* device, const std::vector<TensorMeta>& outputs);
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/device/device_state.h"
-#include "core/interpreter/inference.h"
+#include "core/interpreter/host_loop_parts.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
 #include "core/ops/op_rows.h"
@@ -19,37 +19,10 @@
 #include "core/vm/storage.h"
 
 namespace tenon {
+
+using namespace host_loops;
+
 namespace {
-
-bool on_host(const DeviceState* device) {
-  return device->synchronous && device->mapped && device == value_or_throw(host_device_state());
-}
-
-// Whether input `index` lies in memory of the host device.
-bool lies_at_hand(const OpCall& call, size_t index) {
-  if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->defined()) return false;
-  const TensorImpl& impl = *call.inputs[index]->impl();
-  return impl.storage != nullptr && impl.recorded == nullptr && impl.elements > 0 && on_host(impl.device);
-}
-// Whether it is row-major besides.
-bool at_hand(const OpCall& call, size_t index) {
-  return lies_at_hand(call, index) && call.inputs[index]->impl()->contiguous;
-}
-
-template <class T>
-const T* elements_of(const Tensor& tensor) {
-  return static_cast<const T*>(tensor.data());
-}
-
-Tensor made(const Dims& dims, DType dtype, DeviceState* device) {
-  return value_or_throw(make_tensor(device, dtype, dims));
-}
-
-// The device of a factory if that is the host's, else null.
-DeviceState* host_of(const OpCall& call) {
-  DeviceState* device = value_or_throw(device_of(call));
-  return on_host(device) ? device : nullptr;
-}
 
 // Dtypes whose zero has no bits set and that `where` with a number 0 keeps.
 bool plain(DType dtype) {
@@ -272,28 +245,6 @@ bool run_flip(const OpCall& call) {
 
 // ---- numbers ----
 
-constexpr int32_t kBlock = 256;  // a constant, so that a compiler makes vectors of loops
-
-// to[i] = from + (first + i) * step, for `count` numbers.
-template <class T>
-void write_steps(T* to, int32_t first, int32_t count, T from, T step) {
-  const auto some = [&](int32_t i, int32_t n) {
-    for (int32_t k = i; k < i + n; ++k) to[k] = static_cast<T>(first + k) * step + from;
-  };
-  int32_t i = 0;
-  for (; i + kBlock <= count; i += kBlock) some(i, kBlock);
-  some(i, count - i);
-}
-
-// Half of the numbers count from the start and half from the end, so that both are exact.
-template <class T>
-void spaced(T* to, double start, double end, int32_t steps) {
-  const auto step = static_cast<T>((end - start) / (steps - 1));
-  const int32_t half = steps / 2;
-  write_steps(to, 0, half, static_cast<T>(start), step);
-  write_steps(to + half, half + 1 - steps, steps - half, static_cast<T>(end), step);
-}
-
 bool run_linspace(const OpCall& call) {
   constexpr int64_t most = int64_t{1} << 24;  // f32 counts so far
   const auto& a = call.attributes_as<LinspaceAttributes>();
@@ -333,45 +284,6 @@ bool fill(const OpCall& call, const Scalar& value) {
 }
 bool run_fill(const OpCall& call) { return fill(call, call.scalars[0]); }
 bool run_zero(const OpCall& call) { return fill(call, Scalar(0)); }
-
-// The number next to each of `from` on the way to that of `to`, by steps of its bits.
-template <class F, class I>
-inline void write_next(F* result, const F* from, const F* to, int32_t n) {
-  using U = std::make_unsigned_t<I>;
-  constexpr I sign = std::numeric_limits<I>::min();
-  for (int32_t i = 0; i < n; ++i) {
-    const F x = from[i], y = to[i];
-    const I bits = std::bit_cast<I>(x);
-    const I nearer = -static_cast<I>((y > x) != (bits >= 0));  // -1: to 0, 0: away from it
-    const I stepped = static_cast<I>(static_cast<U>(bits) + static_cast<U>(nearer | I{1}));  // of -0 it wraps around
-    const I least = (std::bit_cast<I>(y) & sign) | I{1};
-    const I next = (bits & ~sign) == 0 ? least : stepped;
-    const F kept = x == y ? y : std::bit_cast<F>(next);
-    result[i] = ((x != x) | (y != y)) ? x + y : kept;
-  }
-}
-
-template <class F, class I>
-void next_of(void* result, const void* from, const void* to, int64_t count) {
-  auto* out = static_cast<F*>(result);
-  const auto *x = static_cast<const F*>(from), *y = static_cast<const F*>(to);
-  int64_t i = 0;
-  for (; i + kBlock <= count; i += kBlock) write_next<F, I>(out + i, x + i, y + i, kBlock);
-  write_next<F, I>(out + i, x + i, y + i, static_cast<int32_t>(count - i));
-}
-
-bool run_nextafter(const OpCall& call) {
-  if (!at_hand(call, 0) || !at_hand(call, 1)) return false;
-  const TensorImpl &input = *call.inputs[0]->impl(), &other = *call.inputs[1]->impl();
-  if (input.dtype != other.dtype || !(input.dims == other.dims) || input.device != other.device) return false;
-  if (input.dtype != DType::f32 && input.dtype != DType::f64) return false;
-  Tensor result = made(input.dims, input.dtype, input.device);
-  const DefaultFloatingPoint floating_point;
-  const auto run = input.dtype == DType::f32 ? next_of<float, int32_t> : next_of<double, int64_t>;
-  run(result.data(), call.inputs[0]->data(), call.inputs[1]->data(), input.elements);
-  call.outputs[0] = std::move(result);
-  return true;
-}
 
 // ---- order ----
 
@@ -565,6 +477,13 @@ constexpr Row kRows[] = {
     {OpId::fill_, run_fill},
     {OpId::zero_, run_zero},
     {OpId::nextafter, run_nextafter},
+    {OpId::erfinv, run_erfinv},
+    {OpId::logspace, run_logspace},
+    {OpId::addcdiv, run_addcdiv},
+    {OpId::cross, run_cross},
+    {OpId::kron, run_kron},
+    {OpId::masked_scatter, run_masked_scatter},
+    {OpId::equal, run_equal},
     {OpId::searchsorted, run_searchsorted},
     {OpId::bucketize, run_bucketize},
     {OpId::median, run_median},

@@ -272,6 +272,7 @@ Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
     return {0, !run_native(owned, prepared)};
   }
   if (prepared.outdated()) return {0, true};
+  prepared.count_call();
   uint32_t given = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
   uint64_t moved = 0;

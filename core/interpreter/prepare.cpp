@@ -268,6 +268,11 @@ bool take_compiled(const OpCall& call, Prepared* prepared) {
     add_reason(prepared, "compiled", answer.why_not);
     return false;
   }
+  if (answer.calls_left != nullptr) {
+    add_reason(prepared, "compiled", fmt::format("kernels come after {} calls", kCallsBeforeKernels));
+    prepared->calls_left = std::move(answer.calls_left);
+    return false;
+  }
   if (answer.left != nullptr) {
     add_reason(prepared, "compiled", "its kernels are being compiled");
     prepared->awaited = std::move(answer.left);

@@ -67,8 +67,20 @@ struct Prepared {
   // Null: it stays.
   std::shared_ptr<const std::atomic<uint32_t>> awaited;
 
-  // Whether it would be prepared otherwise now, since the kernels that it awaited are there, or refused.
-  bool outdated() const { return awaited != nullptr && awaited->load(std::memory_order_acquire) == 0; }
+  // Of such a rung: how many calls it serves before kernels are asked for. Null: it does not count.
+  std::shared_ptr<std::atomic<uint32_t>> calls_left;
+
+  // Whether it would be prepared otherwise now: the kernels that it awaited are there, or refused; or may be asked for.
+  bool outdated() const {
+    return (awaited != nullptr && awaited->load(std::memory_order_acquire) == 0) ||
+           (calls_left != nullptr && calls_left->load(std::memory_order_relaxed) == 0);
+  }
+  void count_call() const {
+    if (calls_left == nullptr) return;
+    uint32_t left = calls_left->load(std::memory_order_relaxed);
+    while (left != 0 && !calls_left->compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
+    }
+  }
   // The outputs as the kernel writes them.
   const std::vector<TensorMeta>& written() const { return row_major_outputs.empty() ? outputs : row_major_outputs; }
   // True if a run calls other ops.

@@ -26,7 +26,7 @@ class Beside {
     const std::lock_guard lock(mutex_);
     if (ending_) return;
     if (!thread_.joinable()) {
-      process::at_end(process::Ending::drain, [] { all().end(); });
+      process::at_end(process::Ending::drain, at_end_);
       thread_ = std::thread([this] { loop(); });
     }
     waiting_.push_back(std::move(work));
@@ -49,12 +49,19 @@ class Beside {
     changed_.wait(lock, [this] { return ending_ || (waiting_.empty() && running_ == nullptr); });
   }
 
-  static Beside& all() {
-    static auto* beside = new Beside;  // never destroyed: programs may end after static objects
+  // Never destroyed: programs may end after static objects.
+  static Beside& compiling() {
+    static auto* beside = new Beside([] { compiling().end(); });
+    return *beside;
+  }
+  static Beside& tuning() {
+    static auto* beside = new Beside([] { tuning().end(); });
     return *beside;
   }
 
  private:
+  explicit Beside(void (*at_end)()) : at_end_(at_end) {}
+
   void end() {
     std::deque<Work> dropped;
     {
@@ -88,6 +95,7 @@ class Beside {
     }
   }
 
+  void (*const at_end_)();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::thread thread_;
@@ -106,15 +114,25 @@ Compiling compiling(std::optional<Compiling> wanted) {
 }
 
 void compile_beside(const DeviceState* device, std::function<void()> work) {
-  Beside::all().add({device, std::move(work)});
+  Beside::compiling().add({device, std::move(work)});
+}
+
+void tune_beside(const DeviceState* device, std::function<void()> work) {
+  Beside::tuning().add({device, std::move(work)});
 }
 
 void end_compiling(const DeviceState* device) {
-  if (!process::forked()) Beside::all().end(device);
+  if (process::forked()) return;
+  Beside::compiling().end(device);
+  Beside::tuning().end(device);
 }
 
 void finish_compiling() {
-  if (!process::forked()) Beside::all().finish();
+  if (!process::forked()) Beside::compiling().finish();
+}
+
+void finish_tuning() {
+  if (!process::forked()) Beside::tuning().finish();
 }
 
 }  // namespace tenon

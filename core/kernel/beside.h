@@ -1,4 +1,5 @@
-// Work that waits for a device's compiler, on one thread beside the program. Internal to the library.
+// Work on threads beside the program: what waits for a device's compiler, and what looks for better kernels. Internal
+// to the library.
 #pragma once
 
 #include <functional>
@@ -17,10 +18,15 @@ Compiling compiling(std::optional<Compiling> wanted);
 // any.
 void compile_beside(const DeviceState* device, std::function<void()> work);
 
+// The same on a thread of its own, for work that may take long and that nobody waits for.
+void tune_beside(const DeviceState* device, std::function<void()> work);
+
 // Drops the work of `device`, and returns when none of it runs any more. Not to be called by such work.
 void end_compiling(const DeviceState* device);
 
-// Returns when no work waits or runs.
+// Returns when no work of compile_beside waits or runs.
 void finish_compiling();
+// The same of tune_beside.
+void finish_tuning();
 
 }  // namespace tenon

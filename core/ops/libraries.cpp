@@ -84,8 +84,7 @@ void log_error(std::string_view sentence) { loader::log(loader::LogTopic::load, 
 
 // The libraries in the folders of TENON_OPS_PATH. One that is refused is an error of the log.
 void load_listed() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+  [[maybe_unused]] static const bool once = [] {
     for (const std::string& folder : loader::settings().ops_path) {
       std::vector<std::string> files;
       std::error_code failed;
@@ -103,7 +102,8 @@ void load_listed() {
         }
       }
     }
-  });
+    return true;
+  }();
 }
 
 std::string_view library_part(std::string_view name) { return name.substr(0, name.find("::")); }

@@ -165,4 +165,15 @@ std::string DeviceQueue::pending_text() {
   return text.empty() ? "nothing is pending" : text.substr(2);
 }
 
+bool is_idle(const DeviceState* device) {
+  if (device->synchronous) return true;
+  DeviceQueue& queue = *device->queue;
+  for (uint16_t i = 0; i < queue.stream_count(); ++i) {
+    const Stream& stream = queue.stream(i);
+    const uint64_t retired = stream.retired.load(std::memory_order_acquire);
+    if (retired != stream.submitted.load(std::memory_order_acquire)) return false;
+  }
+  return true;
+}
+
 }  // namespace tenon::vm

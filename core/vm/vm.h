@@ -106,6 +106,9 @@ void keep_until_done(std::vector<std::unique_ptr<const std::string>> labels);
 // Waits for everything submitted to `device`. Gives the first error that was not reported yet.
 Status synchronize(DeviceState* device);
 
+// Whether all that was submitted to `device` is known to be done, as it always is on a synchronous one.
+bool is_idle(const DeviceState* device);
+
 // Waits for everything submitted to any device. Of the errors not reported yet, gives that of the earliest submission.
 Status synchronize_all();
 

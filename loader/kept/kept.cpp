@@ -21,13 +21,6 @@
 namespace tenon::loader {
 namespace {
 
-// Makes the folder of `path` and its parents, for the user alone where they are new.
-void make_folders(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    mkdir(path.substr(0, slash).c_str(), 0700);
-  }
-}
-
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(descriptor, bytes.data(), bytes.size());
@@ -66,6 +59,12 @@ std::optional<std::string> read_kept(const std::string& path, uint64_t most) {
     at += static_cast<size_t>(count);
   }
   return bytes;
+}
+
+void make_folders(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    mkdir(path.substr(0, slash).c_str(), 0700);
+  }
 }
 
 bool keep_file(const std::string& path, std::string_view bytes) {

@@ -21,6 +21,9 @@ uint64_t fnv1a(std::string_view bytes);
 // log).
 std::optional<std::string> read_kept(const std::string& path, uint64_t most);
 
+// Makes the folder of `path` and its parents, for the user alone where they are new.
+void make_folders(const std::string& path);
+
 // Writes `bytes` as the file `path`, in place of what was there, and makes its folders. False: it could not. Another
 // process sees the old file or the new one, never a part.
 bool keep_file(const std::string& path, std::string_view bytes);

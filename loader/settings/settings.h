@@ -36,6 +36,7 @@ using Graphs = loader::Graphs;
 using Fuse = loader::Fuse;
 using Compile = loader::Compile;
 using Check = loader::Check;
+using Tune = loader::Tune;
 using Deterministic = loader::Deterministic;
 using Probe = loader::Probe;
 using Blobs = loader::Blobs;

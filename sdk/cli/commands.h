@@ -36,6 +36,16 @@ struct ProfileOptions {
 };
 int profile_model(const ProfileOptions& options);
 
+struct TuneModelOptions {
+  std::string model, device, external_data;
+  std::vector<std::string> inputs, dims;  // as in RunOptions; a missing input is random
+  uint64_t seed = 1;
+  double budget_ms = 0;  // of launches for each kernel; 0: what suits the device
+  bool json = false;
+};
+// Finds better tiles for the kernels of a model, and keeps them for TENON_TUNE=load.
+int tune_model(const TuneModelOptions& options);
+
 struct CompareOptions {
   std::string model, external_data;
   std::vector<std::string> devices;       // two; the first one counts as right

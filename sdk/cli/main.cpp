@@ -22,6 +22,7 @@ struct CommandLine {
   CLI::App app{"Runs tensor programs on any device a plug-in describes.", "tenon"};
   RunOptions run;
   ProfileOptions profile;
+  TuneModelOptions tune;
   CompareOptions compare;
   CheckOptions check;
   GraphOptions graph;
@@ -42,6 +43,7 @@ struct CommandLine {
         "Version, commit, libraries and providers");
     add_run();
     add_profile();
+    add_tune();
     add_compare();
     add_check();
     add_graph();
@@ -158,6 +160,23 @@ struct CommandLine {
     command->add_flag("--no-fuse", profile.no_fuse, "As for run");
     command->add_flag("--json", profile.json, "Print JSON");
     command->callback([this] { chosen = [this] { return profile_model(profile); }; });
+  }
+
+  void add_tune() {
+    CLI::App* command =
+        app.add_subcommand("tune", "Look for quicker loops of the kernels of an ONNX model, and keep them");
+    command->add_option("MODEL", tune.model, "The model.onnx")->required();
+    command->add_option("--input,-i", tune.inputs, "As for run; inputs that are not given are random");
+    command->add_option("--dim", tune.dims, "As for run; kernels are timed for these sizes");
+    command->add_option("--device,-d", tune.device, "As for run");
+    command->add_option("--external-data", tune.external_data, "As for run")->check(is_folder());
+    command
+        ->add_option("--budget", tune.budget_ms,
+                     "Milliseconds that launches of one kernel may take (500 on a CPU, 200 elsewhere)")
+        ->check(number_that([](double value) { return value > 0 && value <= 1e7; }, "above 0 and at most 10000000"));
+    command->add_option("--seed", tune.seed, "Seed of random inputs")->capture_default_str();
+    command->add_flag("--json", tune.json, "Print JSON");
+    command->callback([this] { chosen = [this] { return tune_model(tune); }; });
   }
 
   void add_graph() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/compiler/artifact/program.h"
 #include "core/compiler/emit/choose.h"
 #include "core/compiler/loop/ir.h"
+#include "core/compiler/tactics/tiles.h"
 #include "primitives/status/status.h"
 
 namespace tenon::compiler {
@@ -21,6 +23,7 @@ struct Variant {
   Program items;
   KernelText text;
   std::string schedule;  // the kernel with its loops
+  Tiles tiles;
 };
 
 struct Artifact {
@@ -35,8 +38,11 @@ struct Artifact {
 
 // A kernel without loops, scheduled and written for a device that compiles `dialect`: once for all sizes, and, where a
 // row of a size that is not known would not fit into local memory, once more for rows that do. `dims` are the sizes of
-// the outputs, in the arena of the kernel. All variants add in the same order. Errors: those of print_for.
-Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims, const ep_dialect_info& dialect);
+// the outputs, in the arena of the kernel. All variants add in the same order. `tiles_of`, if there is one, gives the
+// tiles of a variant by its name; those that do not suit the kernel count as none. Errors: those of print_for.
+using TilesOf = std::function<Tiles(const std::string& variant)>;
+Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims, const ep_dialect_info& dialect,
+                               const TilesOf& tiles_of = nullptr);
 
 // "int <name>_infer_shape(const int64_t* p, int64_t* out)": the sizes of all outputs, one after another, in C.
 std::string infer_shape_c(const Artifact& artifact);

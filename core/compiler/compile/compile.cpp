@@ -1,9 +1,13 @@
 // Fused nodes get kernels, which are kept for the process.
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/compiler/compile/fused_kernel.h"
+#include "core/compiler/compile/tuning.h"
+#include "core/compiler/tune/data_base.h"
 #include "core/graph/fusion.h"
 #include "core/graph/text.h"
 
@@ -29,6 +33,15 @@ class Kept {
     return all_.emplace(std::move(name), std::move(made)).first->second;
   }
 
+  std::vector<std::shared_ptr<FusedKernel>> of(const DeviceState* device) {
+    std::vector<std::shared_ptr<FusedKernel>> found;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, kernel] : all_) {
+      if (name.first == device) found.push_back(kernel);
+    }
+    return found;
+  }
+
  private:
   std::mutex mutex_;
   std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<FusedKernel>> all_;
@@ -41,6 +54,29 @@ Kept& kept() {
 }
 
 }  // namespace
+
+std::vector<TunedKernel> tune_kernels(DeviceState* device, const Tuning& tuning) {
+  const std::vector<std::shared_ptr<FusedKernel>> kernels = kept().of(device);
+  uint64_t done = 0, total = 0;
+  for (const auto& kernel : kernels) total += kernel->launched_buckets();
+  std::vector<TunedKernel> all;
+  for (const auto& kernel : kernels) {
+    if (kernel->launched_buckets() == 0) continue;
+    if (tuning.progress != nullptr) tuning.progress(done, total, kernel->name());
+    std::vector<TunedKernel> some = kernel->tune_buckets(tuning.seconds);
+    done += some.size();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  if (tuning.progress != nullptr) tuning.progress(done, total, "");
+  return all;
+}
+
+std::string tuning_file(DeviceState* device) {
+  std::string why_not;
+  const std::optional<Dialect> dialect = dialect_for(device, &why_not);
+  return dialect ? data_base_of(device, *dialect).path() : std::string();
+}
+
 }  // namespace tenon::compiler
 
 namespace tenon::graph {

@@ -1,13 +1,16 @@
 #include "core/compiler/compile/fused_kernel.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "core/compiler/compile/stages.h"
+#include "core/compiler/tune/tune.h"
 #include "core/kernel/beside.h"
 #include "core/kernel/cancellation.h"
 #include "loader/log/log.h"
+#include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 
 namespace tenon::compiler {
@@ -17,7 +20,8 @@ using graph::AwaitedKernels;
 using graph::FusedLaunch;
 using graph::Graph;
 
-constexpr auto kLook = std::chrono::milliseconds(5);  // how often a waiting thread looks whether it is cancelled
+constexpr uint64_t kMostBeside = uint64_t{256} << 20;  // bytes of the buffers of a kernel that is tuned beside
+constexpr auto kLook = std::chrono::milliseconds(5);   // how often a waiting thread looks whether it is cancelled
 
 std::string ops_of(const Graph& region) {
   std::string text;
@@ -26,21 +30,6 @@ std::string ops_of(const Graph& region) {
     text += (text.empty() ? "" : " ") + std::string(region.node(id).op->name);
   }
   return text;
-}
-
-ModuleText module_of(const std::string& name, const KernelText& text) {
-  ModuleText module;
-  module.dialect = text.dialect;
-  module.name = name;
-  module.text = text.text;
-  KernelEntry& entry = module.entries.emplace_back();
-  entry.name = text.entry;
-  entry.buffer_count = text.buffer_count;
-  entry.parameter_bytes = text.parameter_bytes;
-  entry.shared_bytes = text.shared_bytes;
-  entry.group = text.group;
-  entry.flags = text.flags;
-  return module;
 }
 
 // Whether another attempt may end otherwise.
@@ -81,14 +70,29 @@ FusedKernel::FusedKernel(const Graph& region, DeviceState* device) : device_(dev
 }
 
 void FusedKernel::make(const Graph& region) {
-  const std::optional<Dialect> dialect = dialect_for(device_, &why_not_);
+  std::optional<Dialect> dialect = dialect_for(device_, &why_not_);
   if (!dialect) return;
-  dialect_ = dialect->info;
-  KernelStages stages = kernel_stages(region, dialect_);
+  dialect_ = std::move(*dialect);
+  const bool tunes = loader::settings().tune != loader::Tune::off;
+  const auto kept = [this](const Kernel& kernel) { return kept_tiles(device_, dialect_, kernel); };
+  KernelStages stages = tunes ? kernel_stages(region, dialect_.info, kept) : kernel_stages(region, dialect_.info);
+  if (tunes) plain_ = std::move(stages.kernel);
   dumped_ = dump_stages(region, stages);
   symbols_ = std::move(stages.symbols);
   artifact_ = std::move(stages.artifact);
   buckets_.resize(artifact_.variants.size());
+}
+
+bool FusedKernel::lay_out(const Variant& variant, const std::vector<int64_t>& parameters, FusedLaunch* launch,
+                          std::string* why_not) const {
+  const auto items = static_cast<uint64_t>(value_or_throw(variant.items.run(parameters)));
+  const Result<std::array<uint64_t, 3>> groups = groups_for(items, dialect_.info);
+  if (!groups.ok() || items == 0) {
+    *why_not = groups.ok() ? "it has no elements" : groups.status().message();
+    return false;
+  }
+  launch->groups = groups.value();
+  return true;
 }
 
 std::shared_ptr<const FusedLaunch> FusedKernel::launch(const Graph& region, symbolic::Values* sizes,
@@ -103,26 +107,26 @@ std::shared_ptr<const FusedLaunch> FusedKernel::launch(const Graph& region, symb
     parameters.push_back(value_or_throw(sizes->of(region.arena().symbol_at(symbol))));
   }
   const size_t number = value_or_throw(artifact_.choose(parameters));
-  const Variant& variant = artifact_.variants[number];
   auto made = std::make_shared<FusedLaunch>();
-  const auto items = static_cast<uint64_t>(value_or_throw(variant.items.run(parameters)));
-  const Result<std::array<uint64_t, 3>> groups = groups_for(items, dialect_);
-  if (!groups.ok() || items == 0) {
-    *why_not = groups.ok() ? "it has no elements" : groups.status().message();
-    return nullptr;
-  }
-  made->groups = groups.value();
+  if (!lay_out(artifact_.variants[number], parameters, made.get(), why_not)) return nullptr;
   if (awaited != nullptr) {
     compile_later(number, awaited);
   } else {
     compile(number);
   }
   const std::lock_guard lock(mutex_);
-  const Bucket& bucket = buckets_[number];
+  Bucket& bucket = buckets_[number];
   if (bucket.module == nullptr) {
     *why_not = bucket.state == State::done ? bucket.why_not : "its kernel is not compiled yet";
     return nullptr;
   }
+  const Variant& variant = bucket.tuned != nullptr ? *bucket.tuned : artifact_.variants[number];
+  if (bucket.tuned != nullptr && !lay_out(variant, parameters, made.get(), why_not)) return nullptr;
+  if (plain_) {
+    bucket.launched = parameters;
+    tune_later(number);
+  }
+  if (!(variant.tiles == Tiles())) made->tiles = tiles_text(variant.tiles);
   made->of = shared_from_this();
   made->module = bucket.module;
   made->device = device_;
@@ -181,6 +185,7 @@ void FusedKernel::end(size_t number, std::shared_ptr<const CompiledModule> modul
     const std::lock_guard lock(mutex_);
     Bucket& bucket = buckets_[number];
     bucket.module = std::move(module);
+    bucket.tuned = nullptr;
     bucket.why_not = failed.message();
     bucket.state = is_passing(failed) ? State::idle : State::done;
     awaited.swap(bucket.awaited);
@@ -191,6 +196,84 @@ void FusedKernel::end(size_t number, std::shared_ptr<const CompiledModule> modul
     each->left.fetch_sub(1, std::memory_order_release);
   }
   if (!failed.ok() && !is_passing(failed)) tell(number, failed);
+}
+
+void FusedKernel::tune_later(size_t number) {
+  Bucket& bucket = buckets_[number];
+  if (bucket.asked_to_tune || loader::settings().tune != loader::Tune::on) return;
+  bucket.asked_to_tune = true;
+  if (is_tuned(device_, dialect_, *plain_, artifact_.variants[number].name)) return;
+  tune_beside(device_, [kernel = shared_from_this(), number, parameters = *bucket.launched] {
+    kernel->tune_now(number, parameters);
+  });
+}
+
+TuneRequest FusedKernel::tune_request(size_t number, const std::vector<int64_t>& parameters) const {
+  TuneRequest request;
+  request.device = device_;
+  request.dialect = &dialect_;
+  request.kernel = &*plain_;
+  request.variant = artifact_.variants[number].name;
+  request.parameters = parameters;
+  return request;
+}
+
+// Programs that are prepared from now on launch the better text; its results are the same.
+void FusedKernel::tune_now(size_t number, const std::vector<int64_t>& parameters) {
+  TuneRequest request = tune_request(number, parameters);
+  request.most_bytes = kMostBeside;
+  request.wait = [this] { return wait_until_spare(device_); };
+  const Result<Found> found = tune(request);
+  if (!found.ok() || !found->better()) return;
+  const Result<Artifact> artifact = make_artifact(*plain_, {}, dialect_.info, kept_tiles(device_, dialect_, *plain_));
+  if (!artifact.ok() || artifact->variants.size() != artifact_.variants.size()) return;
+  auto variant = std::make_shared<const Variant>(artifact->variants[number]);
+  Result<std::shared_ptr<CompiledModule>> made = compile_module(device_, module_of(artifact_.name, variant->text));
+  if (!made.ok()) return;
+  const std::lock_guard lock(mutex_);
+  Bucket& bucket = buckets_[number];
+  if (bucket.module == nullptr || bucket.module->handle == nullptr) return;
+  bucket.module = std::move(made).value();
+  bucket.tuned = std::move(variant);
+}
+
+size_t FusedKernel::launched_buckets() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<size_t>(std::count_if(buckets_.begin(), buckets_.end(),
+                                           [](const Bucket& bucket) { return bucket.launched.has_value(); }));
+}
+
+std::vector<TunedKernel> FusedKernel::tune_buckets(double seconds) {
+  std::vector<TunedKernel> all;
+  for (size_t number = 0; plain_ && number < buckets_.size(); ++number) {
+    std::optional<std::vector<int64_t>> parameters;
+    {
+      const std::lock_guard lock(mutex_);
+      parameters = buckets_[number].launched;
+    }
+    if (!parameters) continue;
+    TuneRequest request = tune_request(number, *parameters);
+    request.seconds = seconds;
+    const Result<Found> found = tune(request);
+    TunedKernel& each = all.emplace_back();
+    each.name = artifact_.name;
+    each.ops = ops_;
+    each.bucket = request.variant;
+    each.sizes = *parameters;
+    if (!found.ok()) {
+      if (found.status().code() == Code::cancelled || found.status().code() == Code::device_lost) {
+        throw Error(found.status());
+      }
+      each.why_not = found.status().message();
+      continue;
+    }
+    each.tiles = tiles_text(found->tiles);
+    each.default_us = 1e6 * found->default_seconds;
+    each.best_us = 1e6 * found->best_seconds;
+    each.tried = found->tried;
+    each.kept = found->kept;
+  }
+  return all;
 }
 
 // Once for a bucket: its compiler refuses our text, hangs or dies.

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/compiler/artifact/artifact.h"
+#include "core/compiler/compile/tuning.h"
+#include "core/compiler/tune/tune.h"
 #include "core/graph/fusion.h"
 #include "core/kernel/compiled_module.h"
 
@@ -27,6 +30,12 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
                                                    const std::shared_ptr<graph::AwaitedKernels>& awaited,
                                                    std::string* why_not) override;
 
+  // Tunes each bucket that was launched, as tune_kernels says, and gives what came of it.
+  std::vector<TunedKernel> tune_buckets(double seconds);
+  size_t launched_buckets();
+  const DeviceState* device() const { return device_; }
+  const std::string& name() const { return artifact_.name; }
+
  private:
   enum class State : uint8_t { idle, waits, compiles, done };
 
@@ -36,23 +45,35 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
     std::shared_ptr<const CompiledModule> module;
     std::string why_not;
     std::vector<std::shared_ptr<graph::AwaitedKernels>> awaited;
+    std::optional<std::vector<int64_t>> launched;  // for these parameters, the last time
+    std::shared_ptr<const Variant> tuned;          // in place of that of the artifact
+    bool asked_to_tune = false;
   };
   class Job;
 
   void make(const graph::Graph& region);
   // Compiles the text of a bucket, unless somebody does or did. Throws: cancelled, if the calling thread is.
   void compile(size_t bucket);
+  // The groups of a launch. False: there is none, with the reason.
+  bool lay_out(const Variant& variant, const std::vector<int64_t>& parameters, graph::FusedLaunch* launch,
+               std::string* why_not) const;
   void wait(size_t bucket, std::unique_lock<std::mutex>* lock);
   void compile_later(size_t bucket, const std::shared_ptr<graph::AwaitedKernels>& awaited);
   // The end of a compilation, which gave `module` or failed for the reason `failed`.
   void end(size_t bucket, std::shared_ptr<const CompiledModule> module, const Status& failed);
   void tell(size_t bucket, const Status& failed) const;
+  // Tunes a bucket beside, the first time that it is launched, if TENON_TUNE says so and nobody has tuned it. Holds the
+  // lock.
+  void tune_later(size_t bucket);
+  TuneRequest tune_request(size_t bucket, const std::vector<int64_t>& parameters) const;
+  void tune_now(size_t bucket, const std::vector<int64_t>& parameters);
 
   DeviceState* const device_;
   std::string why_not_;  // there is no artifact
   std::string ops_;
   std::string dumped_;  // the folder with its stages; empty: none
-  ep_dialect_info dialect_{};
+  Dialect dialect_;
+  std::optional<Kernel> plain_;    // without loops, if kernels are tuned
   std::vector<uint32_t> symbols_;  // of the region's arena, by parameter
   Artifact artifact_;
   std::mutex mutex_;

@@ -18,16 +18,17 @@ uint32_t symbol_number(const symbolic::Arena& arena, SymDim symbol) {
 
 }  // namespace
 
-KernelStages kernel_stages(const graph::Graph& region, const ep_dialect_info& dialect) {
-  KernelStages stages;
+KernelStages kernel_stages(const graph::Graph& region, const ep_dialect_info& dialect,
+                           const std::function<TilesOf(const Kernel&)>& tiles_of) {
   graph::Graph copy = region.copy();
-  const Kernel kernel = lower(&copy, fmt::format("fused_{}", region.size()));
-  stages.name = kernel.name;
+  KernelStages stages(lower(&copy, fmt::format("fused_{}", region.size())));
+  const Kernel& kernel = stages.kernel;
   for (const Parameter& parameter : kernel.parameters) {
     stages.symbols.push_back(symbol_number(copy.arena(), parameter.symbol));
   }
   stages.loops = to_string(kernel);
-  stages.artifact = value_or_throw(make_artifact(kernel, {}, dialect));
+  stages.artifact =
+      value_or_throw(make_artifact(kernel, {}, dialect, tiles_of != nullptr ? tiles_of(kernel) : nullptr));
   return stages;
 }
 

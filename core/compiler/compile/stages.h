@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/compiler/artifact/artifact.h"
@@ -16,15 +18,19 @@ namespace tenon::compiler {
 inline constexpr std::string_view kDialectNames[] = {"", "c", "cu", "cl", "glsl"};
 
 struct KernelStages {
+  explicit KernelStages(Kernel lowered) : name(lowered.name), kernel(std::move(lowered)) {}
   std::string name;
+  Kernel kernel;                  // without loops
   std::vector<uint32_t> symbols;  // of the region's arena, by parameter of the kernel
-  std::string loops;              // the kernel without loops
+  std::string loops;              // the kernel as text
   Artifact artifact;
 };
 
 // Lowers `region`, and schedules and prints its kernel for a device that compiles `dialect`; unlimited() gives one
-// without a device. Errors: unsupported and invalid_argument, where it has no kernel.
-TENON_API KernelStages kernel_stages(const graph::Graph& region, const ep_dialect_info& dialect);
+// without a device. `tiles_of`, if there is one, says which tiles a kernel gets. Errors: unsupported and
+// invalid_argument, where it has no kernel.
+TENON_API KernelStages kernel_stages(const graph::Graph& region, const ep_dialect_info& dialect,
+                                     const std::function<TilesOf(const Kernel&)>& tiles_of = nullptr);
 
 // The file of the text of bucket `number`, in the folder of dump_stages: "text-0.c".
 std::string text_file(const Artifact& artifact, size_t number);

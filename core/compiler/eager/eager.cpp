@@ -1,5 +1,6 @@
 // Calls that kernels compute: the ladder's third rung (core/interpreter/compiled_call.h).
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -34,8 +35,9 @@ using graph::Graph;
 using graph::kNoNode;
 using graph::NodeId;
 
-constexpr size_t kMostKept = 1024;  // patterns; beyond that all are forgotten
-constexpr size_t kMostBaked = 16;   // patterns of one op that differ in their scalars or their sizes alone
+constexpr size_t kMostKept = 1024;      // patterns; beyond that all are forgotten
+constexpr size_t kMostCounted = 16384;  // patterns whose calls are counted
+constexpr size_t kMostBaked = 16;       // patterns of one op that differ in their scalars or their sizes alone
 
 // The program of a pattern: its op, or what that is made of, as nodes that kernels compute.
 struct Recording {
@@ -169,6 +171,15 @@ std::shared_ptr<const Recording> record(const OpCall& call, DeviceState* device,
 // The recordings of each pattern and device. A refusal is kept too.
 class Kept {
  public:
+  // How many calls of `pattern` come before its kernels; null: none.
+  std::shared_ptr<std::atomic<uint32_t>> calls_left(DeviceState* device, const Pattern& pattern) {
+    const std::lock_guard lock(mutex_);
+    if (calls_.size() >= kMostCounted) calls_.clear();
+    std::shared_ptr<std::atomic<uint32_t>>& calls = calls_[{device, pattern.key}];
+    if (calls == nullptr) calls = std::make_shared<std::atomic<uint32_t>>(kCallsBeforeKernels);
+    return calls->load(std::memory_order_relaxed) == 0 ? nullptr : calls;
+  }
+
   // The recording that serves `call`, whose sizes it gets; or the reason why there is none.
   std::shared_ptr<const Recording> of(const OpCall& call, DeviceState* device, const Pattern& pattern,
                                       std::optional<symbolic::Values>* sizes, std::string* why_not) {
@@ -216,6 +227,7 @@ class Kept {
   std::mutex mutex_;
   std::map<std::pair<const DeviceState*, std::string>, Recordings> all_;
   std::map<std::pair<const DeviceState*, uint16_t>, size_t> baked_;  // patterns with scalars, by op
+  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<std::atomic<uint32_t>>> calls_;
 };
 
 // It is never destroyed, since programs may end after static objects.
@@ -299,6 +311,9 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
     return made;
   }
   made.baked = pattern.value().baked;
+  const bool beside = compiling({}) == Compiling::beside;
+  if (beside) made.calls_left = kept().calls_left(device, pattern.value());
+  if (made.calls_left != nullptr) return made;
   std::optional<symbolic::Values> sizes;
   const std::shared_ptr<const Recording> recording = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
   if (recording == nullptr) {
@@ -306,7 +321,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
     return made;
   }
   std::shared_ptr<graph::AwaitedKernels> awaited;
-  if (compiling({}) == Compiling::beside) awaited = std::make_shared<graph::AwaitedKernels>();
+  if (beside) awaited = std::make_shared<graph::AwaitedKernels>();
   const bool waiting = waits(*recording->graph, &*sizes, awaited, &made.why_not);
   if (!made.why_not.empty()) return made;
   if (waiting) {

@@ -52,21 +52,36 @@ ep_dialect_info unlimited(int32_t dialect) {
   return info;
 }
 
-Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect) {
+Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles) {
   Result<KernelText> text = Status(Code::internal, "No text.");
   if (dialect.dialect == EP_DIALECT_C) {
-    TENON_RETURN_IF_ERROR(schedule_for_cpu(kernel));
+    TENON_RETURN_IF_ERROR(schedule_for_cpu(kernel, tiles));
     text = emit_c(*kernel);
   } else {
     GroupLimits limits;
     limits.work_items = std::min({dialect.group_items, dialect.group_dims[0], dialect.group_dims[1]});
     // Half of what a group has, so that there is room for two groups and for sums.
     limits.shared_bytes = static_cast<int64_t>(std::min<uint64_t>(dialect.shared_bytes / 2, 16384));
-    TENON_RETURN_IF_ERROR(schedule_for_groups(kernel, limits));
+    TENON_RETURN_IF_ERROR(schedule_for_groups(kernel, limits, tiles));
     text = emit_groups(*kernel, dialect.dialect, dialect.features);
   }
   if (text.ok()) TENON_RETURN_IF_ERROR(within_limits(*kernel, text.value(), dialect));
   return text;
+}
+
+ModuleText module_of(const std::string& name, const KernelText& text) {
+  ModuleText module;
+  module.dialect = text.dialect;
+  module.name = name;
+  module.text = text.text;
+  KernelEntry& entry = module.entries.emplace_back();
+  entry.name = text.entry;
+  entry.buffer_count = text.buffer_count;
+  entry.parameter_bytes = text.parameter_bytes;
+  entry.shared_bytes = text.shared_bytes;
+  entry.group = text.group;
+  entry.flags = text.flags;
+  return module;
 }
 
 Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info& dialect) {

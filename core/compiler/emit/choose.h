@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/compiler/emit/emit.h"
+#include "core/compiler/tactics/tiles.h"
 #include "core/device/export.h"
 #include "core/kernel/compiled_module.h"
 
@@ -15,9 +16,12 @@ std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not);
 // A device without limits that compiles `dialect`, with all of its features: to see texts without a device.
 TENON_API ep_dialect_info unlimited(int32_t dialect);
 
-// `kernel`, which has no loops, with loops for `dialect`, as text. Errors: those of the schedule and of the printer;
-// unsupported, where the text is beyond a limit of the device, with the limit.
-Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect);
+// `kernel`, which has no loops, with loops of `tiles` for `dialect`, as text. Errors: those of the schedule and of the
+// printer; unsupported, where the text is beyond a limit of the device, with the limit.
+Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles = {});
+
+// What the device compiles, named `name` in messages.
+ModuleText module_of(const std::string& name, const KernelText& text);
 
 // The groups of a launch of `items` items: along x as many as the device takes, the others along y. Errors:
 // unsupported, if there are more than it takes.

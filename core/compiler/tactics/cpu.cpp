@@ -10,18 +10,15 @@
 namespace tenon::compiler {
 namespace {
 
-constexpr int64_t kFlatBlock = 4096;   // positions of a flat loop: 32 KiB of f32 in and out
-constexpr int64_t kColumnBlock = 128;  // columns at once: 8 lines of f32 of each row, and as many sums in registers
 constexpr int64_t kColumnVectors = 8;
+constexpr int64_t kFewColumns = 16 * kColumnVectors;  // whose sums registers hold
 constexpr int64_t kManyColumns = 1024;
-constexpr int64_t kMostColumns = 2048;   // whose sums stay in a row
-constexpr int64_t kTransposeBlock = 16;  // rows at once, where memory is contiguous along them: a line of the cache
-constexpr int64_t kTransposeColumns = 64;
+constexpr int64_t kMostColumns = 2048;            // whose sums stay in a row
 constexpr int64_t kMostRow = int64_t{128} << 10;  // bytes of a row in local memory: half of a small L2
 
 class CpuTactic : public Tactic {
  public:
-  explicit CpuTactic(Kernel* kernel) : Tactic(kernel) {}
+  CpuTactic(Kernel* kernel, const Tiles& tiles) : Tactic(kernel), tiles_(tiles) {}
 
   Status run() {
     TENON_RETURN_IF_ERROR(verify(kernel_));
@@ -53,15 +50,15 @@ class CpuTactic : public Tactic {
     const auto any = [&](const auto& is) { return std::any_of(kernel_.stages.begin(), kernel_.stages.end(), is); };
     if (items_ == vector_) {
       in_columns_ = any(has_more);
-      step_ = in_columns_ ? kColumnBlock : kFlatBlock;
+      step_ = in_columns_ ? tiles_.column_block : tiles_.flat_block;
     } else if (is_transposed()) {
-      step_ = kTransposeBlock;
+      step_ = tiles_.transpose_block;
       rows_ = items_;
       // Blocks of the lanes, so that memory is read along whole rows.
-      in_tiles_ = shared.size() == 2 && at_most(vector_) >= 8 * kTransposeColumns;
+      in_tiles_ = shared.size() == 2 && at_most(vector_) >= 8 * tiles_.transpose_columns;
       if (in_tiles_) {
         items_ = vector_;
-        step_ = kTransposeColumns;
+        step_ = tiles_.transpose_columns;
       }
     } else {  // where no reduction is along the lanes, everything is inside of them, and no row is needed
       in_columns_ = contains(shared, vector_) && any(reduces) && !has_wide_sums();
@@ -72,7 +69,7 @@ class CpuTactic : public Tactic {
   // each line. A row is short enough for the nearest cache.
   bool has_wide_sums() const {
     const SymDim width = kernel_.axes[vector_].extent;
-    return width.is_number() && width.number() > kColumnBlock && width.number() <= kMostColumns;
+    return width.is_number() && width.number() > kFewColumns && width.number() <= kMostColumns;
   }
 
   // Whether some memory is contiguous along the items but not along the lanes.
@@ -100,7 +97,7 @@ class CpuTactic : public Tactic {
     if (in_tiles_) {
       Node rows;
       rows.axis = rows_;
-      rows.step = kTransposeBlock;
+      rows.step = tiles_.transpose_block;
       rows.body = std::move(items.body);
       items.body = {std::move(rows)};
     }
@@ -131,8 +128,12 @@ class CpuTactic : public Tactic {
     return loop;
   }
 
-  // By what is computed alone: how long an axis is, and what is known of that, changes no order of additions.
+  // By what is computed alone where something is added up along the lanes: how long an axis is, what is known of that,
+  // and tiles change no order of additions.
   int64_t unroll(const std::vector<Id>& stages) const {
+    const bool adds = std::any_of(stages.begin(), stages.end(),
+                                  [&](Id stage) { return contains(kernel_.stages[stage].reduce_axes, vector_); });
+    if (!adds && tiles_.unroll != 0) return tiles_.unroll;
     int64_t sum = 0;
     for (const Id stage : stages) {
       std::set<Id> seen;
@@ -160,7 +161,7 @@ class CpuTactic : public Tactic {
       Stage& stage = kernel_.stages[id];
       if (stage.kind != StageKind::value || stage.storage != Storage::row) continue;
       std::set<Id> seen;
-      if (cost(stage.value, &seen) > 6 && row_bytes(static_cast<Id>(id)) <= kMostRow) continue;
+      if (cost(stage.value, &seen) > tiles_.cheap && row_bytes(static_cast<Id>(id)) <= kMostRow) continue;
       stage.storage = Storage::inlined;
       return true;
     }
@@ -189,6 +190,7 @@ class CpuTactic : public Tactic {
     return bytes;
   }
 
+  const Tiles tiles_;
   Id items_ = kNone;
   int64_t step_ = 1;
   bool in_columns_ = false;
@@ -198,13 +200,13 @@ class CpuTactic : public Tactic {
 
 }  // namespace
 
-Status schedule_for_cpu(Kernel* kernel) {
+Status schedule_for_cpu(Kernel* kernel, const Tiles& tiles) {
   if (kernel->scheduled()) {
     return {Code::invalid_argument, fmt::format("Kernel {} has loops already.", kernel->name)};
   }
   Kernel copy = *kernel;
   try {
-    TENON_RETURN_IF_ERROR(CpuTactic(&copy).run());
+    TENON_RETURN_IF_ERROR(CpuTactic(&copy, tiles).run());
   } catch (const Error& error) {
     return error.status();
   }

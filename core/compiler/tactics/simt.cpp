@@ -10,14 +10,12 @@
 namespace tenon::compiler {
 namespace {
 
-constexpr int64_t kWorkItems = 256;  // of a group
-constexpr int64_t kPerWorkItem = 4;  // positions of a flat loop
-constexpr int64_t kColumns = 32;     // of a group; the other work-items share the rows
-constexpr int64_t kCheap = 6;        // additions that cost less than shared memory and a barrier
+constexpr int64_t kWorkItems = 256;  // of a group that adds something up
 
 class GroupTactic : public Tactic {
  public:
-  GroupTactic(Kernel* kernel, const GroupLimits& limits) : Tactic(kernel), limits_(limits) {}
+  GroupTactic(Kernel* kernel, const GroupLimits& limits, const Tiles& tiles)
+      : Tactic(kernel), limits_(limits), tiles_(tiles) {}
 
   Status run() {
     TENON_RETURN_IF_ERROR(verify(kernel_));
@@ -62,23 +60,32 @@ class GroupTactic : public Tactic {
   }
 
   void choose_widths() {
-    const int64_t work_items = std::min<int64_t>(kWorkItems, static_cast<int64_t>(std::bit_floor(limits_.work_items)));
+    const auto most = static_cast<int64_t>(std::bit_floor(limits_.work_items));
+    const auto tiled = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles_.work_items)));
+    const int64_t work_items = std::min(kWorkItems, most);
     if (items_ == vector_) {
       const Id other = longest_other();
       if (other == kNone) {
-        widths_[0] = work_items;
-        step_ = work_items * kPerWorkItem;
+        widths_[0] = is_reduced(vector_) ? work_items : std::min(tiled, most);
+        step_ = widths_[0] * tiles_.per_work_item;
         return;
       }
-      widths_[0] = width_over(vector_, std::min(kColumns, work_items));
+      const auto columns = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles_.group_columns)));
+      widths_[0] = width_over(vector_, std::min(columns, work_items));
       step_ = widths_[0];
       second_ = other;
     } else {
       widths_[0] = width_over(vector_, work_items);
       second_ = items_;
     }
-    widths_[1] = width_over(second_, work_items / widths_[0]);
+    widths_[1] = width_over(second_, rows_beside(work_items / widths_[0]));
     if (second_ == items_) step_ = widths_[1];
+  }
+
+  // How many work-items along dim 1 there may be; `most` where they add up together.
+  int64_t rows_beside(int64_t most) const {
+    if (tiles_.group_rows == 0 || is_reduced(second_)) return most;
+    return std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles_.group_rows))));
   }
 
   // The longest axis but that of the lanes, one that is reduced before all others; none if there is no other.
@@ -206,7 +213,8 @@ class GroupTactic : public Tactic {
       Stage& stage = kernel_.stages[id];
       if (stage.storage != Storage::shared) continue;
       std::set<Id> seen;
-      const bool cheap = stage.kind == StageKind::value && !contains(kept_, id) && cost(stage.value, &seen) <= kCheap;
+      const bool cheap =
+          stage.kind == StageKind::value && !contains(kept_, id) && cost(stage.value, &seen) <= tiles_.cheap;
       const int64_t more = shared_bytes(stage);
       if (!cheap && bytes + more <= limits_.shared_bytes) {
         bytes += more;
@@ -298,6 +306,7 @@ class GroupTactic : public Tactic {
   }
 
   GroupLimits limits_;
+  const Tiles tiles_;
   Id items_ = kNone;
   Id second_ = kNone;  // the axis along dim 1
   bool in_columns_ = false;
@@ -308,13 +317,13 @@ class GroupTactic : public Tactic {
 
 }  // namespace
 
-Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits) {
+Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits, const Tiles& tiles) {
   if (kernel->scheduled()) {
     return {Code::invalid_argument, fmt::format("Kernel {} has loops already.", kernel->name)};
   }
   Kernel copy = *kernel;
   try {
-    TENON_RETURN_IF_ERROR(GroupTactic(&copy, limits).run());
+    TENON_RETURN_IF_ERROR(GroupTactic(&copy, limits, tiles).run());
   } catch (const Error& error) {
     return error.status();
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/compiler/loop/ir.h"
+#include "core/compiler/tactics/tiles.h"
 #include "primitives/status/status.h"
 
 namespace tenon::compiler {
@@ -11,9 +12,9 @@ namespace tenon::compiler {
 // runs in as few loops as its readers allow, the innermost a vector loop over the axis along which most memory is
 // contiguous. What is cheap is computed again in each loop that reads it, what is not stays in a row.
 //
-// The loops depend on the kernel alone, so the order in which a reduction adds does as well.
+// The loops depend on the kernel and the tiles alone, and the order in which a reduction adds on the kernel alone.
 // Errors: what verify() refuses.
-Status schedule_for_cpu(Kernel* kernel);
+Status schedule_for_cpu(Kernel* kernel, const Tiles& tiles = {});
 
 // What a group of a device may have.
 struct GroupLimits {
@@ -28,6 +29,6 @@ struct GroupLimits {
 // on all devices that have groups of 256. What is not cheap and read again stays in shared memory.
 //
 // Errors: what verify() refuses; unsupported where shared memory is too short for a reduction that several loops read.
-Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits = {});
+Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits = {}, const Tiles& tiles = {});
 
 }  // namespace tenon::compiler

@@ -413,8 +413,9 @@ class Scheduling {
             fused.device->opened->spelling,
             fused.module->name,
             Rung::compiled,
-            fmt::format("reads and writes {} bytes{}", fused_work(step).bytes,
-                        fused.bucket.empty() ? "" : ", by the text for " + fused.bucket),
+            fmt::format("reads and writes {} bytes{}{}", fused_work(step).bytes,
+                        fused.bucket.empty() ? "" : ", by the text for " + fused.bucket,
+                        fused.tiles.empty() ? "" : ", tuned: " + fused.tiles),
             1,
             0,
             ""};

@@ -302,6 +302,11 @@ Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, Scalar b
 }
 Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta, Scalar alpha) {
   require_defined("addr", "input", input);
+  require_rank("addr", "vec1", vec1, 1);
+  require_rank("addr", "vec2", vec2, 1);
+  const bool plain = is_floating(input.dtype()) && vec1.dtype() == input.dtype() && vec2.dtype() == input.dtype() &&
+                     beta.to_double() == 1 && alpha.to_double() == 1;
+  if (plain) return tenon::fma(tenon::unsqueeze(vec1, 1), vec2, input);
   return added(input, tenon::outer(vec1, vec2), beta, alpha);
 }
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {

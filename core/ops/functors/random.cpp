@@ -64,6 +64,12 @@ void require_floating(std::string_view op, const Tensor& input) {
   if (!is_floating(input.dtype())) refuse("{}: input is {} but must be of floats.", op, dtype_name(input.dtype()));
 }
 
+// numbers * width + start
+Tensor spread(const Tensor& numbers, double width, double start) {
+  const Tensor wide = width == 1 ? numbers : tenon::mul(numbers, Scalar(width));
+  return start == 0 ? wide : tenon::add(wide, Scalar(start));
+}
+
 }  // namespace
 
 Tensor philox_uniform(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
@@ -151,17 +157,14 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
 Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
   require_floating("uniform_", input);
   if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
-  return tenon::copy_(input, tenon::add(tenon::mul(tenon::rand(input.dims(), input.dtype(), input.device(), generator),
-                                                   Scalar(to - from)),
-                                        Scalar(from)));
+  return tenon::copy_(input,
+                      spread(tenon::rand(input.dims(), input.dtype(), input.device(), generator), to - from, from));
 }
 
 Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {
   require_floating("normal_", input);
   if (!(std >= 0)) refuse("normal_: std is {}; it must be at least 0.", std);
-  return tenon::copy_(
-      input, tenon::add(tenon::mul(tenon::randn(input.dims(), input.dtype(), input.device(), generator), Scalar(std)),
-                        Scalar(mean)));
+  return tenon::copy_(input, spread(tenon::randn(input.dims(), input.dtype(), input.device(), generator), std, mean));
 }
 
 Tensor rand_like(const Tensor& input, DType dtype) {

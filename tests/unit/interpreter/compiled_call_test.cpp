@@ -12,6 +12,7 @@
 
 #include "core/autograd/autograd.h"
 #include "core/device/device_state.h"
+#include "core/interpreter/compiled_call.h"
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/beside.h"
 #include "core/kernel/compiled_module.h"
@@ -239,6 +240,10 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
     std::promise<void> go;  // nothing is compiled until then
     compile_beside(bare.state(), [held = go.get_future().share()] { held.wait(); });
     std::string why;
+    for (uint32_t call = 0; call < kCallsBeforeKernels; ++call) {
+      EXPECT_EQ(rungs({here}, code, &before, &why), "erf host");
+      EXPECT_EQ(why.find("being compiled"), std::string::npos) << call << why;
+    }
     EXPECT_EQ(rungs({here}, code, &before, &why), "erf host");
     EXPECT_NE(why.find("its kernels are being compiled"), std::string::npos) << why;
     go.set_value();
@@ -248,6 +253,39 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
     expect_close(after, erf(there), "then");
     Tensor other;
     std::thread([&] { EXPECT_EQ(rungs({here}, code, &other, &why), "erf compiled") << why; }).join();
+  });
+}
+
+// Calls of other sizes count together, so a program whose sizes change has kernels as soon; other numbers in the text
+// do not, so a number that always changes has none.
+TEST_F(CompiledCalls, WaitUntilAPatternWasCalledOften) {
+  set("compile", "beside");
+  on_fresh_tables([](Device bare) {
+    const uint64_t modules = fakes::masking_control().modules;
+    std::string why;
+    Tensor result;
+    for (uint32_t call = 0; call < kCallsBeforeKernels; ++call) {
+      const Tensor x = positive_floats({3 + call, 5}, call + 1, Device("cpu")).to(bare);
+      EXPECT_EQ(rungs(
+                    {x}, [](In in) { return log1p(in[0]); }, &result, &why),
+                "log1p host")
+          << call;
+      EXPECT_NE(why.find("kernels come after 16 calls"), std::string::npos) << why;
+      const double slope = 0.01 * (call + 1);
+      const Body leaky = [slope](In in) { return leaky_relu(in[0], slope); };
+      EXPECT_EQ(rungs({x}, leaky, &result, &why), "leaky_relu host") << call;
+    }
+    finish_compiling();
+    EXPECT_EQ(fakes::masking_control().modules, modules);
+    const Tensor there = positive_floats({40, 5}, 40, Device("cpu"));
+    log1p(there.to(bare));
+    finish_compiling();
+    EXPECT_EQ(rungs(
+                  {there.to(bare)}, [](In in) { return log1p(in[0]); }, &result, &why),
+              "log1p compiled")
+        << why;
+    expect_close(result, log1p(there), "log1p");
+    EXPECT_EQ(fakes::masking_control().modules, modules + 1);
   });
 }
 

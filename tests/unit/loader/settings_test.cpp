@@ -26,6 +26,7 @@ Values values_of(const SettingRow& row) {
   if (row.type == "Probe") return {"all", "off", "flagged", "some"};
   if (row.type == "Graphs" || row.type == "Blobs" || row.type == "Fuse" || row.type == "Deterministic")
     return {"off", "on", "off", "maybe"};
+  if (row.type == "Tune") return {"load", "on", "off", "maybe"};
   if (row.type == "Compile") return {"wait", "beside", "wait", "later"};
   if (row.type == "Check") return {"compile", "off", "compile", "all"};
   if (row.type == "Names") return {"a", "b", "c,d", "Not A Name"};

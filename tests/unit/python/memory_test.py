@@ -3,7 +3,9 @@
 usage: memory_test.py OP_RUNNER (which these tests do not use)"""
 
 import gc
+import importlib.util
 import pathlib
+import subprocess
 import sys
 import unittest
 import weakref
@@ -251,6 +253,14 @@ class Capsules(unittest.TestCase):
         back = torch.from_dlpack(tenon.tensor([[1.0, 2.0]], dtype=tenon.bf16))
         self.assertEqual(back.dtype, torch.bfloat16)
         self.assertEqual(back.tolist(), [[1.0, 2.0]])
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+    def test_pytorch_and_tenon_load_in_either_order(self):
+        script = "a = tenon.arange(4, dtype=tenon.float32); print(torch.from_dlpack(a + a).sum().item())"
+        for order in ("torch, tenon", "tenon, torch"):
+            with self.subTest(order=order):
+                done = subprocess.run([sys.executable, "-B", "-c", f"import {order}\n{script}"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "12.0\n", ""))
 
 
 if __name__ == "__main__":

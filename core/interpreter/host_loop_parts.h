@@ -1,0 +1,75 @@
+// What host loops share: where their tensors lie, and numbers at even distances. Internal.
+#pragma once
+
+#include "core/device/device_state.h"
+#include "core/interpreter/inference.h"
+#include "core/ops/op_call.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/opened_devices.h"
+#include "core/vm/storage.h"
+
+namespace tenon::host_loops {
+
+inline bool on_host(const DeviceState* device) {
+  return device->synchronous && device->mapped && device == value_or_throw(host_device_state());
+}
+
+// Whether input `index` lies in memory of the host device.
+inline bool lies_at_hand(const OpCall& call, size_t index) {
+  if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->defined()) return false;
+  const TensorImpl& impl = *call.inputs[index]->impl();
+  return impl.storage != nullptr && impl.recorded == nullptr && impl.elements > 0 && on_host(impl.device);
+}
+// Whether it is row-major besides.
+inline bool at_hand(const OpCall& call, size_t index) {
+  return lies_at_hand(call, index) && call.inputs[index]->impl()->contiguous;
+}
+
+template <class T>
+const T* elements_of(const Tensor& tensor) {
+  return static_cast<const T*>(tensor.data());
+}
+
+inline Tensor made(const Dims& dims, DType dtype, DeviceState* device) {
+  return value_or_throw(make_tensor(device, dtype, dims));
+}
+
+// The device of a factory if that is the host's, else null.
+inline DeviceState* host_of(const OpCall& call) {
+  DeviceState* device = value_or_throw(device_of(call));
+  return on_host(device) ? device : nullptr;
+}
+
+inline constexpr int32_t kBlock = 256;  // a constant, so that a compiler makes vectors of loops
+
+// to[i] = from + (first + i) * step, for `count` numbers.
+template <class T>
+void write_steps(T* to, int32_t first, int32_t count, T from, T step) {
+  const auto some = [&](int32_t i, int32_t n) {
+    for (int32_t k = i; k < i + n; ++k) to[k] = static_cast<T>(first + k) * step + from;
+  };
+  int32_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) some(i, kBlock);
+  some(i, count - i);
+}
+
+// Half of the numbers count from the start and half from the end, so that both are exact.
+template <class T>
+void spaced(T* to, double start, double end, int32_t steps) {
+  const auto step = static_cast<T>((end - start) / (steps - 1));
+  const int32_t half = steps / 2;
+  write_steps(to, 0, half, static_cast<T>(start), step);
+  write_steps(to + half, half + 1 - steps, steps - half, static_cast<T>(end), step);
+}
+
+// The loops of host_numbers.cpp.
+bool run_nextafter(const OpCall& call);
+bool run_erfinv(const OpCall& call);
+bool run_logspace(const OpCall& call);
+bool run_addcdiv(const OpCall& call);
+bool run_cross(const OpCall& call);
+bool run_kron(const OpCall& call);
+bool run_masked_scatter(const OpCall& call);
+bool run_equal(const OpCall& call);
+
+}  // namespace tenon::host_loops
