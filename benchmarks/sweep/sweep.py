@@ -1,6 +1,6 @@
 """Measures every row of ops.yaml against PyTorch and prints the ratios of their times, worst first.
 
-usage: sweep.py PROGRAM [--ops REGEX] [--sizes 4,1024] [--dtypes f32,f16] [--threads N] [--least RATIO] [--json FILE]
+usage: sweep.py PROGRAM [--ops REGEX] [--sizes 4,1024] [--dtypes f32,f16] [--threads N] [--batches N] [--least RATIO] [--json FILE]
 
 A ratio is Tenon's time over PyTorch's. `equal` says whether the values agree. The exit status is 1 if a row was over
 1.05 (of 4 elements: 0.3), if values differed, or if a call failed.
@@ -23,13 +23,13 @@ BAR, TINY_BAR = 1.05, 0.3
 class Program:
     """The measuring program, started again after a crash."""
 
-    def __init__(self, path, threads):
-        self.path, self.threads, self.process, self.peer = path, threads, None, ""
+    def __init__(self, path, threads, batches):
+        self.path, self.threads, self.batches, self.process, self.peer = path, threads, batches, None, ""
 
     def start(self):
         """On as many processors as there shall be threads: Tenon takes as many as it may use."""
         few = sorted(os.sched_getaffinity(0))[:self.threads]
-        self.process = subprocess.Popen([self.path, str(self.threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen([self.path, str(self.threads), str(self.batches)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         preexec_fn=lambda: os.sched_setaffinity(0, few))
         first = json.loads(self.process.stdout.readline())
         self.peer = f"{first['peer']}, {first['threads']} threads"
@@ -67,10 +67,11 @@ def main():
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="elements, separated by commas")
     parser.add_argument("--dtypes", default=",".join(("f32", *NARROW)), help="separated by commas")
     parser.add_argument("--threads", type=int, default=2, help="of each side")
+    parser.add_argument("--batches", type=int, default=7, help="of each side; a time is that of the fastest")
     parser.add_argument("--least", type=float, default=0, help="print only rows of at least this ratio")
     parser.add_argument("--json", help="a file that gets a line for each row")
     args = parser.parse_args()
-    program, rows, left_out = Program(args.program, args.threads), [], {}
+    program, rows, left_out = Program(args.program, args.threads, args.batches), [], {}
     wanted = [(op, case) for op, case in cases([int(s) for s in args.sizes.split(",")], args.dtypes.split(","))
               if re.search(args.ops, case["case"] if isinstance(case, dict) else op)]
     if not wanted:
