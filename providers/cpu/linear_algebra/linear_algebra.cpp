@@ -1,10 +1,13 @@
 // Each matrix of the batch is copied into columns, computed there and copied back. Threads share the batch.
 #include "providers/cpu/linear_algebra/linear_algebra.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <vector>
 
 #include "providers/cpu/linear_algebra/lapack.h"
@@ -13,6 +16,17 @@
 
 namespace tenon::provider::cpu {
 namespace {
+
+// Holds the turn of one thread in LAPACK where LAPACK serves one thread at a time: an OpenBLAS that was built without
+// threads (Debian's libopenblas0-serial) hands one buffer to two callers, and their results are wrong.
+std::unique_lock<std::mutex> turn_in_lapack() {
+  static std::mutex mutex;
+  static const bool one_at_a_time = [] {
+    const auto parallel = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
+    return parallel != nullptr && parallel() == 0;
+  }();
+  return one_at_a_time ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+}
 
 // A matrix in columns.
 template <class T>
@@ -315,6 +329,7 @@ class LinearAlgebraPrimitive final : public ep_primitive {
     Matrix<T> result;
     if (to.right) b = to.right.read<T>(item);
     bool good = true;
+    const std::unique_lock turn = turn_in_lapack();
     switch (attributes.op) {
       case EP_LINEAR_INVERSE:
         b = Matrix<T>(a.rows, a.rows);

@@ -54,9 +54,11 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work * operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
 }
 
-// True if oneDNN may share the sums of `desc` among threads, so that their order depends on the number of threads:
-// where threads have no block of results of their own (calc_nthr_nocopy_* of its gemm_utils.cpp).
-bool shares_sums(const ep_device& device, const ep_primitive_desc& desc) {
+// True if the bits of a product depend on the number of threads: oneDNN's products of f32 before AVX-512 compute the
+// rows at the edge of a thread's block in another order, and share long sums among threads (calc_nthr_nocopy_* of its
+// gemm_utils.cpp).
+bool depends_on_threads(const ep_device& device, const ep_primitive_desc& desc) {
+  if (device.simd != SimdLevel::avx3) return true;
   const ep_operand_desc& dst = desc.operands[0];
   const int64_t rows = dst.dims[dst.rank - 2], columns = dst.dims[dst.rank - 1];
   const int64_t length = operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
@@ -108,7 +110,7 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   ep_primitive_desc desc = given;
   merge_batch(&desc);
   const int32_t rank = desc.operands[0].rank;
-  const bool alone = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && shares_sums(device, desc);
+  const bool alone = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && depends_on_threads(device, desc);
   const int64_t nanoseconds = alone ? 0 : work_of(desc) / 60;
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);

@@ -37,13 +37,16 @@ void plain_reals(const WeightPanel& panel, int64_t begin, int64_t end, float* ou
 
 void plain_many(const float* x, int64_t x_row, const float* w, int64_t depth, int32_t rows, float* dst, int64_t dst_row,
                 int32_t columns) {
+  constexpr int64_t part = 32;  // sums of parts round less than one long sum
   for (int32_t r = 0; r < rows; ++r) {
-    float sum[kPanelColumns] = {};
-    for (int64_t k = 0; k < depth; ++k) {
-      const float left = x[r * x_row + k];
-      for (int32_t c = 0; c < kPanelColumns; ++c) sum[c] += left * w[k * kPanelColumns + c];
+    for (int64_t begin = 0; begin < depth; begin += part) {
+      float sum[kPanelColumns] = {};
+      for (int64_t k = begin; k < std::min(begin + part, depth); ++k) {
+        const float left = x[r * x_row + k];
+        for (int32_t c = 0; c < kPanelColumns; ++c) sum[c] += left * w[k * kPanelColumns + c];
+      }
+      for (int32_t c = 0; c < columns; ++c) dst[r * dst_row + c] += sum[c];
     }
-    for (int32_t c = 0; c < columns; ++c) dst[r * dst_row + c] += sum[c];
   }
 }
 

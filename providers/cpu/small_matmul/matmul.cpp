@@ -1,5 +1,6 @@
 // matmul over f32 of at most 64 x 64 x 64 multiplications.
 #include <algorithm>
+#include <array>
 
 #include "providers/cpu/elementwise/tail.h"
 #include "providers/cpu/rows/row.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int64_t most_multiplications = 64 * 64 * 64;
 constexpr int64_t longest_sum = 1024;  // oneDNN takes longer sums, because it adds them in parts
+constexpr int64_t most_copied = 1024;  // elements of a src_b whose columns do not follow each other
 
 // One operand: the strides of its matrix, and the axes of its batch.
 struct Matrices {
@@ -60,9 +62,19 @@ class SmallMatmulPrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     Product product = product_;
+    std::array<float, most_copied> rows_of_b;
+    if (src_b_.column != 1 && product.n > 1) product.b_row = product.n;
     for (int64_t matrix = 0; matrix < matrices_; ++matrix) {
       product.a = src_.at(launch, matrix);
       product.b = src_b_.at(launch, matrix);
+      if (src_b_.column != 1 && product.n > 1) {
+        for (int64_t p = 0; p < product.k; ++p) {
+          for (int64_t j = 0; j < product.n; ++j) {
+            rows_of_b[static_cast<size_t>(p * product.n + j)] = product.b[p * src_b_.row + j * src_b_.column];
+          }
+        }
+        product.b = rows_of_b.data();
+      }
       product.bias = bias_.at(launch, matrix);
       product.c = dst_.at(launch, matrix);
       kernel_(product);
@@ -93,7 +105,10 @@ Refusal SmallMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
       return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
     if (operand.rank != dst.rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
-    if (operand.role != EP_ROLE_SRC && operand.strides[operand.rank - 1] != 1 && operand.dims[operand.rank - 1] != 1) {
+    const int64_t rows = operand.dims[operand.rank - 2], columns = operand.dims[operand.rank - 1];
+    const bool copied =
+        operand.role == EP_ROLE_SRC_B && rows <= most_copied && columns <= most_copied / std::max<int64_t>(rows, 1);
+    if (operand.role != EP_ROLE_SRC && !copied && operand.strides[operand.rank - 1] != 1 && columns != 1) {
       return Refusal::because("the columns of operand %u do not follow each other", i);
     }
   }

@@ -129,13 +129,17 @@ class ConstantTest : public ::testing::Test {
   bool opened_ = false;
 };
 
-TEST_F(ConstantTest, PackedHasTheBitsOfUnpackedOnTheCpu) {
+// The cpu provider computes with packed weights in kernels of its own and with others in oneDNN's: the order of a sum
+// may differ.
+TEST_F(ConstantTest, PackedHasTheNumbersOfUnpackedOnTheCpu) {
   const Device cpu("cpu");
   for (const Case& one : cases()) {
     const Tensor x = positive_floats(one.x, 1, cpu), w = positive_floats(one.weight, 2, cpu);
     bool packed = false;
     const Tensor found = with_constant(one.run, x, w, &packed);
-    EXPECT_EQ(found.to_host<float>(), one.run(x, w).to_host<float>()) << one.name;
+    const std::vector<float> got = found.to_host<float>(), want = one.run(x, w).to_host<float>();
+    ASSERT_EQ(got.size(), want.size()) << one.name;
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6F * want[i]) << one.name << ", " << i;
     EXPECT_EQ(packed, one.packs_on_cpu) << one.name;
   }
 }

@@ -1,4 +1,4 @@
-// Launches of the cpu provider that are worth several threads, of every kernel that opens regions.
+// Deterministic launches of the cpu provider that are worth several threads, of every kernel that opens regions.
 #pragma once
 
 #include <string>
