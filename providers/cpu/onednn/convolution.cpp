@@ -144,6 +144,11 @@ bool runs_as_given(const ep_primitive_desc& desc, const Window& window) {
   return is_pointwise(desc, window) && post_op_count(desc) == 0;
 }
 
+// A deterministic convolution whose bits depend on the number of threads runs on one: without AVX-512, oneDNN's.
+bool runs_alone(const ep_device& device, const ep_primitive_desc& desc) {
+  return (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && device.simd != SimdLevel::avx3;
+}
+
 }  // namespace
 
 Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -175,10 +180,10 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
 Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                 ep_primitive_info& info) {
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
-  const int64_t nanoseconds = work_of(desc) / 60;
+  const Window window = window_of(desc);
+  const int64_t nanoseconds = runs_alone(device, desc) ? 0 : work_of(desc) / 60;
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  const Window window = window_of(desc);
   const int32_t src_index = find_operand(desc, EP_ROLE_SRC);
   const int32_t weight_index = find_operand(desc, EP_ROLE_WEIGHT);
   const int32_t bias_index = find_operand(desc, EP_ROLE_BIAS);
