@@ -88,7 +88,7 @@ constexpr Conversion kConversions[] = {
     {"Tensor of integers of rank 0 or 1", "list of ints", "reshape(x, shape)", "reshape(x, shape.to_host<int64_t>())",
      tensor_as_list},
     {"str", "dtype", "cast(x, 'float64')", "cast(x, DType::f64)", text_as_dtype},
-    {"str", "device", "to(x, 'cpu')", "to(x, Device(\"cpu\"))", text_as_device},
+    {"str", "device", "to(x, 'cpu')", "to(x, \"cpu\")", text_as_device},
     {"list of ints", "Tensor of positions", "index_select(x, 0, [1, 0])", "index_select(x, 0, Tensor::from({1, 0}))",
      ints_as_index},
     {"list of floats", "Tensor of f32", "mul(x, [0.5, -1.0, 2.0])", "mul(x, Tensor::from({0.5, -1.0, 2.0}))",

@@ -20,7 +20,8 @@ void add_devices(nb::module_& m) {
       .def("__str__", [](const Device& d) { return d.spelling(); })
       .def("__eq__",
            [](const Device& d, nb::handle other) {
-             return nb::isinstance<Device>(other) && *nb::inst_ptr<Device>(other) == d;
+             const Device* device = held_in<Device>(other.ptr());
+             return device != nullptr && *device == d;
            })
       .def("__hash__", [](const Device& d) { return reinterpret_cast<uintptr_t>(d.state()) >> 4; });
   m.attr("device") = m.attr("Device");

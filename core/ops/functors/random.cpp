@@ -95,6 +95,10 @@ Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device devi
   return tenon::cast(tenon::add(tenon::remainder(upper, Scalar(width)), Scalar(low)), dtype);
 }
 
+Tensor randint(int64_t high, IntList size, DType dtype, Device device, Generator* generator) {
+  return functors::randint(0, high, size, dtype, device, generator);
+}
+
 Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype) {
   require_defined("randint_like", "input", input);
   return tenon::randint(low, high, input.dims(), dtype == DType::none ? input.dtype() : dtype, input.device());

@@ -370,6 +370,7 @@ class Samples(OpTest):
         got = run("randint", -3, 4, [2000])[0]
         self.assertEqual((got.dtype, sorted(set(got.tolist()))), (np.int64, list(range(-3, 4))))
         self.assertLess(abs(np.mean(got)), 0.2)
+        self.assertEqual(sorted(set(run("randint", 4, [200])[0].tolist())), [0, 1, 2, 3])
         self.assertEqual(run("randint_like", some(3, 2), 0, 9)[0].dtype, np.float32)
         self.refused("randint: high is 2; it must be above low (2).", "randint", 2, 2, [3])
 
