@@ -172,8 +172,8 @@ class Caller:
         return chance.choice([
             lambda: f"tenon.from_numpy({array}{seen})", lambda: f"tenon.tensor({array}{seen})",
             lambda: f"tenon.tensor({self.draw('object')})", lambda: f"tenon.tensor({self.draw('int[]')}, dtype={self.draw('dtype')})",
-            lambda: f"tenon.from_dlpack({self.tensor()})", lambda: f"np.asarray({self.tensor()})", lambda: f"np.from_dlpack({self.tensor()})",
+            lambda: f"tenon.from_dlpack({self.tensor()})", lambda: f"np.asarray({self.tensor()})",
             lambda: f"repr({self.tensor()})", lambda: f"len({self.tensor()})", lambda: f"int({self.tensor()})", lambda: f"bool({self.tensor()})",
             lambda: f"{self.tensor()} {chance.choice('+-*/%@&|^<')} {self.draw(chance.choice(['object', 'Tensor', 'str', 'int', 'floats']))}",
             lambda: f"{self.tensor()}.requires_grad_(True).backward({self.tensor()})", lambda: f"tenon.Device({self.draw('object')})",
-            lambda: f"tenon.Generator({self.integer()})", lambda: f"memoryview({self.tensor()}).tolist()"])()
+            lambda: f"tenon.Generator({self.integer()})", lambda: f"memoryview({self.tensor()}).nbytes"])()
