@@ -95,6 +95,8 @@ constexpr Conversion kConversions[] = {
      floats_as_tensor},
     {"Generator", "generator of random numbers", "rand([3], generator=g)", "rand({3}, DType::f32, {}, &g)", nullptr},
     {"ints one after the other", "list of ints", "permute(x, 1, 0)", "permute(x, {1, 0})", nullptr},
+    {"Tensors one after the other", "list of Tensors", "einsum('ij,ij->i', x, x)", "einsum(\"ij,ij->i\", {x, x})",
+     nullptr},
     {"None", "dtype or device that has a default", "zeros([2], dtype=None, device=None)", "zeros({2})", nullptr},
     {"number", "Tensor beside a Tensor", "clamp(x, 0, t)", "clamp(x, 0, t)", nullptr},
     {"Tensor of rank 0 on the host", "Tensor on the device of the others", "add(x, s)", "add(x, s)", nullptr},

@@ -17,7 +17,7 @@ TEXTS = ["", "nonsense", "sum", "mean", "none", "linear", "nearest", "cubic", "b
          "floor", "trunc", "ij", "xy", "ij,jk->ik", "...i,i->", "ii->i", "i->j", "->", "a" * 30, "f32", "int64", "cpu", "cpu:0", "cpu:99", "prod",
          "amax", "multiply", "add", "sorted", "channels_last", "contiguous_format", "upper", "\0", "\u00e9"]
 OBJECTS = ["object()", "{}", "1j", "np.zeros(2)", "np.float32(2)", "np.array(3)", "b'bytes'", "slice(None)", "...", "int", "[[1], [2]]", "[None]",
-           "['a']", "range(3)", "np.int64(-1)", "np.bool_(True)", "np.float16('nan')", "lambda: 0", "inside()", "Shrinking.list()", "Raising()",
+           "['a']", "range(3)", "np.int64(-1)", "np.bool_(True)", "np.float16('nan')", "(lambda: 0)", "inside()", "Shrinking.list()", "Raising()",
            "[1, Raising()]", *(f"tenon.{name}.__new__(tenon.{name})" for name in ("Tensor", "Device", "DType", "Generator"))]
 
 

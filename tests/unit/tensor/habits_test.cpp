@@ -296,6 +296,7 @@ std::vector<ConversionCase> conversion_cases(const Device& device) {
          return rand({3}, DType::f32, {}, &g);
        }},
       {"permute(x, 1, 0)", one("permute", {x, 1, 0}), AS_WRITTEN(permute(x, {1, 0}))},
+      {"einsum('ij,ij->i', x, x)", one("einsum", {"ij,ij->i", x, x}), AS_WRITTEN(einsum("ij,ij->i", {x, x}))},
       {"zeros([2], dtype=None, device=None)", one("zeros", {Value::Ints{2}}, {{"dtype", Value()}, {"device", Value()}}),
        AS_WRITTEN(zeros({2}))},
       {"clamp(x, 0, t)", one("clamp", {x, 0, t}), AS_WRITTEN(clamp(x, 0, t))},
