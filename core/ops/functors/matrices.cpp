@@ -92,6 +92,8 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const int32_t first = axis_of("diag_embed", dim1, rank);
   const int32_t second = axis_of("diag_embed", dim2, rank);
   if (first == second) refuse("diag_embed: dim1 and dim2 are both axis {}.", first);
+  constexpr int64_t most = int64_t{1} << 40;  // more is more than any memory
+  if (offset < -most || offset > most) refuse("diag_embed: a matrix with a diagonal {} is too large.", offset);
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};

@@ -306,14 +306,14 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
   if (x.rank() == 0) refuse("repeat_interleave: a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("repeat_interleave", dim.value_or(0), x.rank());
   if (repeats == 0) return tenon::narrow(x, axis, 0, 0);
-  if (x.rank() == EP_MAX_RANK) {
-    const Tensor positions = tenon::arange(x.dim(axis) * repeats, DType::i64, x.device());
-    return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));
-  }
   SymDims expanded = sizes(x), dims = expanded;
   int64_t length = 0;
   if (__builtin_mul_overflow(hint_of(dims[axis]), repeats, &length))
     refuse("repeat_interleave: {} repeats are too many.", repeats);
+  if (x.rank() == EP_MAX_RANK) {
+    const Tensor positions = tenon::arange(length, DType::i64, x.device());
+    return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));
+  }
   dims[axis] *= repeats;
   expanded.insert(axis + 1, repeats);
   return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(x, axis + 1), SizeList(expanded))), SizeList(dims));

@@ -122,7 +122,8 @@ class Caller:
         """An argument for a parameter of type `kind`, such as "Tensor?" or "int[1]"."""
         chance = self.chance
         drawn = {"Tensor": self.tensor, "Tensor|Scalar": lambda: chance.choice((self.tensor, self.integer, self.floating))(),
-                 "Tensor[]": lambda: self.listed(self.tensor, 4), "int[]": self.sized, "int[1]": lambda: chance.choice((self.sized, self.integer))(),
+                 "Tensor[]": lambda: self.listed(self.tensor, chance.choice((4, 4, 4, 12))), "int[]": self.sized,
+                 "int[1]": lambda: chance.choice((self.sized, self.integer))(),
                  "int": self.integer, "float": self.floating, "Scalar": lambda: chance.choice((self.integer, self.floating, lambda: "True"))(),
                  "bool": lambda: chance.choice(("True", "False")), "dtype": lambda: f"tenon.{chance.choice(DTYPES + STORED)}",
                  "device": lambda: chance.choice(("'cpu'", "tenon.Device('cpu')", "'cpu:9'", "'nonsense'", "''")),
