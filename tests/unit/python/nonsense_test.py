@@ -126,7 +126,7 @@ class Process:
 
 class Nonsense(unittest.TestCase):
     def test_no_call_ends_the_process_or_another_exception_than_python_knows(self):
-        processes = [Process(seed, 4000) for seed in (1, 2)]
+        processes = [Process(seed, 3000) for seed in (1, 2)]
         self.assertEqual([each.failures() for each in processes], ["", ""])
 
     def test_no_call_leaves_memory_behind(self):
