@@ -64,7 +64,7 @@ void add_dtypes(nb::module_& m) {
       .def_prop_ro("is_floating_point", [](const DTypeObject& d) { return is_floating(d.value); })
       .def("__repr__",
            [](const DTypeObject& d) {
-             const std::string text = fmt::format("tenon.{}", dtype_name(d.value));
+             const std::string text = fmt::format("tenon.{}", dtype_long_name(d.value));
              return nb::str(text.data(), text.size());
            })
       .def("__eq__", [](const DTypeObject& d, nb::handle other) { return dtype_in(other.ptr()) == d.value; })

@@ -25,9 +25,18 @@ struct OpObject {
   PyObject ob_base;
   vectorcallfunc call;
   const DynamicOp* op;
+  PyTypeObject* results;  // a class below tuple whose elements have names, for calls that give as many; or null
+  bool makes;             // it makes a tensor of no other's elements, so callers may add requires_grad
+  size_t list_from;       // the place of its list of tensors, if that comes last: einsum(text, x, y); or kNoList
 };
+constexpr size_t kNoList = ~size_t{0};
 
 PyTypeObject* op_type = nullptr;
+
+// The ops that are methods of Tensor, generated from ops.yaml.
+constexpr std::string_view kMethods[] = {
+#include "sdk/python/methods.inc"
+};
 
 const DynamicOp& op_in(PyObject* self) { return *reinterpret_cast<OpObject*>(self)->op; }
 
@@ -99,7 +108,9 @@ bool always_several(const DynamicOp& op) {
   return std::all_of(op.signatures.begin(), op.signatures.end(), [](const Signature& s) { return s.several; });
 }
 
-PyObject* called(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) {
+PyObject* called(const OpObject& object, PyObject* const* args, size_t count, PyObject* names) {
+  const DynamicOp& op = *object.op;
+  PyTypeObject* named = object.results;
   const Arguments arguments(args, count, names);
   TensorList results;
   {
@@ -107,7 +118,8 @@ PyObject* called(const DynamicOp& op, PyObject* const* args, size_t count, PyObj
     results = call(op, arguments.values(), arguments.keywords());
   }
   if (results.size() == 1 && !always_several(op)) return object_of(std::move(results[0]), args, count);
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
+  const auto size = static_cast<Py_ssize_t>(results.size());
+  PyObject* tuple = named != nullptr ? named->tp_alloc(named, size) : PyTuple_New(size);
   for (size_t i = 0; tuple != nullptr && i < results.size(); ++i) {
     PyObject* each = object_of(std::move(results[i]), args, count);
     if (each == nullptr) {
@@ -119,9 +131,75 @@ PyObject* called(const DynamicOp& op, PyObject* const* args, size_t count, PyObj
   return tuple;
 }
 
+// Whether `op` is one of zeros, full, rand_like: a call may name a device, or the op takes only the form of a tensor.
+bool makes_tensors(const DynamicOp& op) {
+  return op.name.ends_with("_like") ||
+         std::any_of(op.signatures.begin(), op.signatures.end(), [](const Signature& signature) {
+           return std::any_of(signature.parameters.begin(), signature.parameters.end(),
+                              [](const Parameter& p) { return p.keyword_only && p.name == "device"; });
+         });
+}
+
+// Where tensors may stand instead of a list of them: the last parameter by place of an op with one signature.
+size_t place_of_tensor_list(const DynamicOp& op) {
+  if (op.signatures.size() != 1) return kNoList;
+  size_t places = 0;
+  bool list = false;
+  for (const Parameter& each : op.signatures[0].parameters) {
+    if (each.keyword_only) break;
+    list = (each.accepts & kAcceptsTensors) != 0;
+    ++places;
+  }
+  return list ? places - 1 : kNoList;
+}
+
+// The call with the tensors from `place` on as one list.
+PyObject* call_gathering(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
+  const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
+  nb::list tensors;
+  for (size_t i = op.list_from; i < count - named; ++i) tensors.append(nb::borrow(args[i]));
+  std::vector<PyObject*> gathered(args, args + op.list_from);
+  gathered.push_back(tensors.ptr());
+  gathered.insert(gathered.end(), args + (count - named), args + count);
+  return called(op, gathered.data(), gathered.size(), names);
+}
+
+// The call without its keyword requires_grad, if there is one; then the result is asked for a gradient as it says.
+PyObject* call_making(const OpObject& made, PyObject* const* args, size_t count, PyObject* names) {
+  const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(names));
+  size_t place = named;
+  for (size_t i = 0; i < named; ++i) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), "requires_grad") == 0)
+      place = i;
+  }
+  if (place == named) return called(made, args, count, names);
+  std::vector<PyObject*> others(args, args + count);
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(count - named + place));
+  nb::list kept_names;
+  for (size_t i = 0; i < named; ++i) {
+    if (i != place) kept_names.append(nb::borrow(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i))));
+  }
+  const nb::tuple rest(kept_names);
+  const int wanted = PyObject_IsTrue(args[count - named + place]);
+  if (wanted < 0) throw nb::python_error();
+  const nb::object result = nb::steal(called(made, others.data(), count - 1, rest.ptr()));
+  if (!result.is_valid()) throw nb::python_error();
+  if (wanted == 1) tensor_in(result.ptr())->requires_grad_();
+  return result.inc_ref().ptr();
+}
+
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) noexcept {
   const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
-  return call_op(op_in(self), args, static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named, names);
+  const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named;
+  const OpObject& op = *reinterpret_cast<OpObject*>(self);
+  const bool gathers = op.list_from < count - named && tensor_in(args[op.list_from]) != nullptr;
+  try {
+    if (!gathers && (!op.makes || named == 0)) return called(op, args, count, names);
+    return gathers ? call_gathering(op, args, count, names) : call_making(op, args, count, names);
+  } catch (...) {
+    set_call_error(op.op->name);
+    return nullptr;
+  }
 }
 
 // As a function, an Op in a class becomes a method.
@@ -188,6 +266,9 @@ nb::object new_op(const DynamicOp& op) {
   if (made == nullptr) throw nb::python_error();
   made->call = &vectorcall;
   made->op = &op;
+  made->results = nullptr;
+  made->makes = makes_tensors(op);
+  made->list_from = place_of_tensor_list(op);
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
@@ -207,18 +288,28 @@ nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
 
 PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept {
   try {
-    return called(op, args, count, names);
+    return called({{}, nullptr, &op, nullptr, false, kNoList}, args, count, names);
   } catch (...) {
     set_error();
     return nullptr;
   }
 }
 
-void add_ops(nb::module_& m) {
+void add_ops(nb::module_& m, nb::handle tensor_type) {
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (op_type == nullptr) throw nb::python_error();
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(op_type));
   for (const DynamicOp& op : list_ops()) m.attr(std::string(op.name).c_str()) = new_op(op);
+  for (const std::string_view method : kMethods) {
+    const std::string name(method);
+    tensor_type.attr(name.c_str()) = m.attr(name.c_str());
+  }
+  m.def(
+      "_name_results",
+      [](nb::handle op, nb::handle type) {
+        reinterpret_cast<OpObject*>(op.ptr())->results = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.ptr()));
+      },
+      "Results of the op become a named tuple of this class, where it gives several.");
   nb::module_ ops = m.def_submodule("ops", "Ops of libraries: tenon.ops.mypkg.swish2, once tenon.ops.load has it.");
   ops.def(
       "load",
