@@ -69,14 +69,14 @@ void add_files(nb::module_& m) {
   });
   m.def("_load_npy", [](const std::string& path, nb::handle device) {
     return object_of(load_npy(path, require_device(device.ptr(), "load()")));
-  });
+  }, nb::arg("path"), nb::arg("device").none());
   m.def("_npy_to_bytes", [](const Tensor& tensor) {
     const std::string bytes = npy_to_bytes(tensor);
     return nb::bytes(bytes.data(), bytes.size());
   });
   m.def("_npy_from_bytes", [](const nb::bytes& bytes, nb::handle device) {
     return object_of(npy_from_bytes(bytes_in(bytes), require_device(device.ptr(), "load()")));
-  });
+  }, nb::arg("bytes"), nb::arg("device").none());
   m.def("_save_safetensors", [](const std::string& path, const nb::dict& tensors, const nb::dict& metadata) {
     const NamedTensors named = named_tensors(tensors, "save()");
     const Metadata texts = metadata_of(metadata);
@@ -89,7 +89,7 @@ void add_files(nb::module_& m) {
     nb::dict texts;
     for (const auto& [name, text] : metadata) texts[nb::str(name.data(), name.size())] = nb::str(text.data(), text.size());
     return nb::make_tuple(tensors, texts);
-  });
+  }, nb::arg("path"), nb::arg("device").none());
   m.def("_elements_of", &elements_of);
   m.def("_from_elements", &from_elements);
 }
