@@ -44,17 +44,15 @@ nb::list run(const CompiledList& list, nb::handle inputs) {
 }  // namespace
 
 void add_compile(nb::module_& m) {
-  nb::class_<CompiledList>(m, "_CompiledList")
-      .def("__call__", &run)
-      .def("stats", [](const CompiledList& list) {
-        const CompileStats stats = list.stats();
-        nb::dict made;
-        made["recordings"] = stats.recordings;
-        made["executables"] = stats.executables;
-        made["runs"] = stats.runs;
-        made["eager"] = stats.eager;
-        return made;
-      });
+  nb::class_<CompiledList>(m, "_CompiledList").def("__call__", &run).def("stats", [](const CompiledList& list) {
+    const CompileStats stats = list.stats();
+    nb::dict made;
+    made["recordings"] = stats.recordings;
+    made["executables"] = stats.executables;
+    made["runs"] = stats.runs;
+    made["eager"] = stats.eager;
+    return made;
+  });
   m.def("_compile", &compiled, nb::arg("function"), nb::arg("name"), nb::arg("exact"), nb::arg("whole"),
         nb::arg("check"), nb::arg("fuse").none(), nb::arg("frozen"));
 }

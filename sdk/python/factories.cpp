@@ -37,7 +37,8 @@ void add_number(PyObject* object, Numbers* numbers) {
 // A range, or an array inside a list, as a list; other objects as they are.
 nb::object as_list(PyObject* object) {
   if (PyRange_Check(object)) return nb::steal(PySequence_List(object));
-  const bool array = tensor_in(object) != nullptr || (!PyType_Check(object) && nb::hasattr(object, "__array_interface__"));
+  const bool array =
+      tensor_in(object) != nullptr || (!PyType_Check(object) && nb::hasattr(object, "__array_interface__"));
   return array ? nb::handle(object).attr("tolist")() : nb::borrow(object);
 }
 

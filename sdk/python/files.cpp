@@ -54,7 +54,8 @@ nb::object from_elements(const nb::bytes& bytes, const nb::tuple& shape, nb::han
   for (const nb::handle each : shape) dims.push_back(nb::cast<int64_t>(each));
   Tensor made = Tensor::empty(dims, require_dtype(dtype.ptr(), "a pickle"), require_device(device.ptr(), "a pickle"));
   if (static_cast<size_t>(made.bytes()) != bytes.size()) {
-    refuse(PyExc_ValueError, fmt::format("a pickle: {} bytes do not fill a tensor of {} bytes.", bytes.size(), made.bytes()));
+    refuse(PyExc_ValueError,
+           fmt::format("a pickle: {} bytes do not fill a tensor of {} bytes.", bytes.size(), made.bytes()));
   }
   if (bytes.size() > 0) made.copy_from(bytes.c_str());
   return object_of(std::move(made));
@@ -67,29 +68,39 @@ void add_files(nb::module_& m) {
     const Unlocked unlocked;
     save_npy(path, tensor);
   });
-  m.def("_load_npy", [](const std::string& path, nb::handle device) {
-    return object_of(load_npy(path, require_device(device.ptr(), "load()")));
-  }, nb::arg("path"), nb::arg("device").none());
+  m.def(
+      "_load_npy",
+      [](const std::string& path, nb::handle device) {
+        return object_of(load_npy(path, require_device(device.ptr(), "load()")));
+      },
+      nb::arg("path"), nb::arg("device").none());
   m.def("_npy_to_bytes", [](const Tensor& tensor) {
     const std::string bytes = npy_to_bytes(tensor);
     return nb::bytes(bytes.data(), bytes.size());
   });
-  m.def("_npy_from_bytes", [](const nb::bytes& bytes, nb::handle device) {
-    return object_of(npy_from_bytes(bytes_in(bytes), require_device(device.ptr(), "load()")));
-  }, nb::arg("bytes"), nb::arg("device").none());
+  m.def(
+      "_npy_from_bytes",
+      [](const nb::bytes& bytes, nb::handle device) {
+        return object_of(npy_from_bytes(bytes_in(bytes), require_device(device.ptr(), "load()")));
+      },
+      nb::arg("bytes"), nb::arg("device").none());
   m.def("_save_safetensors", [](const std::string& path, const nb::dict& tensors, const nb::dict& metadata) {
     const NamedTensors named = named_tensors(tensors, "save()");
     const Metadata texts = metadata_of(metadata);
     const Unlocked unlocked;
     save_safetensors(path, named, texts);
   });
-  m.def("_load_safetensors", [](const std::string& path, nb::handle device) {
-    Metadata metadata;
-    nb::dict tensors = dict_of(load_safetensors(path, require_device(device.ptr(), "load()"), &metadata));
-    nb::dict texts;
-    for (const auto& [name, text] : metadata) texts[nb::str(name.data(), name.size())] = nb::str(text.data(), text.size());
-    return nb::make_tuple(tensors, texts);
-  }, nb::arg("path"), nb::arg("device").none());
+  m.def(
+      "_load_safetensors",
+      [](const std::string& path, nb::handle device) {
+        Metadata metadata;
+        nb::dict tensors = dict_of(load_safetensors(path, require_device(device.ptr(), "load()"), &metadata));
+        nb::dict texts;
+        for (const auto& [name, text] : metadata)
+          texts[nb::str(name.data(), name.size())] = nb::str(text.data(), text.size());
+        return nb::make_tuple(tensors, texts);
+      },
+      nb::arg("path"), nb::arg("device").none());
   m.def("_elements_of", &elements_of);
   m.def("_from_elements", &from_elements);
 }

@@ -17,7 +17,7 @@ PYTHON_KEYWORDS = {"from", "lambda", "in", "is", "None"}
 # Types of parameters and of what they convert (core/ops/conversions.h).
 TYPES = {
     "Tensor": "Tensor", "Tensor!": "Tensor", "Tensor|Scalar": "Tensor | Number", "Tensor[]": "Sequence[Tensor]", "Scalar": "Number",
-    "int": "SupportsIndex", "float": "float", "bool": "bool", "int[]": "Ints", "int[1]": "SupportsIndex | Ints", "dtype": "DTypeLike",
+    "int": "SupportsIndex", "float": "_Float", "bool": "_Bool", "int[]": "Ints", "int[1]": "SupportsIndex | Ints", "dtype": "DTypeLike",
     "device": "DeviceLike", "generator": "Generator", "string": "str",
 }
 

@@ -25,9 +25,10 @@ struct OpObject {
   PyObject ob_base;
   vectorcallfunc call;
   const DynamicOp* op;
-  PyTypeObject* results;  // a class below tuple whose elements have names, for calls that give as many; or null
-  bool makes;             // it makes a tensor of no other's elements, so callers may add requires_grad
-  size_t list_from;       // the place of its list of tensors, if that comes last: einsum(text, x, y); or kNoList
+  PyTypeObject* results;      // a class below tuple whose elements have names, for calls that give as many; or null
+  bool makes;                 // it makes a tensor of no other's elements, so callers may add requires_grad
+  const DynamicOp* in_place;  // the one that writes its first argument, so callers may add inplace; or null
+  size_t list_from;           // the place of its list of tensors, if that comes last: einsum(text, x, y); or kNoList
 };
 constexpr size_t kNoList = ~size_t{0};
 
@@ -140,6 +141,15 @@ bool makes_tensors(const DynamicOp& op) {
          });
 }
 
+// `add_` of `add`; null where there is none.
+const DynamicOp* in_place_of(const DynamicOp& op) {
+  const std::string name = fmt::format("{}_", op.name);
+  const std::span<const DynamicOp> all = list_ops();
+  const auto found = std::lower_bound(all.begin(), all.end(), name,
+                                      [](const DynamicOp& each, const std::string& text) { return each.name < text; });
+  return found != all.end() && found->name == name ? &*found : nullptr;
+}
+
 // Where tensors may stand instead of a list of them: the last parameter by place of an op with one signature.
 size_t place_of_tensor_list(const DynamicOp& op) {
   if (op.signatures.size() != 1) return kNoList;
@@ -164,28 +174,49 @@ PyObject* call_gathering(const OpObject& op, PyObject* const* args, size_t count
   return called(op, gathered.data(), gathered.size(), names);
 }
 
-// The call without its keyword requires_grad, if there is one; then the result is asked for a gradient as it says.
-PyObject* call_making(const OpObject& made, PyObject* const* args, size_t count, PyObject* names) {
-  const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(names));
-  size_t place = named;
-  for (size_t i = 0; i < named; ++i) {
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), "requires_grad") == 0)
-      place = i;
+// A call with a keyword of Python's own, which no signature has.
+struct WithoutKeyword {
+  std::vector<PyObject*> args;
+  nb::object names;
+  bool given = false;  // whether the call has the keyword
+  bool value = false;
+
+  WithoutKeyword(const char* keyword, PyObject* const* all, size_t count, PyObject* all_names) {
+    const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(all_names));
+    nb::list others;
+    args.assign(all, all + (count - named));
+    for (size_t i = 0; i < named; ++i) {
+      PyObject* name = PyTuple_GET_ITEM(all_names, static_cast<Py_ssize_t>(i));
+      PyObject* held = all[count - named + i];
+      if (PyUnicode_CompareWithASCIIString(name, keyword) != 0) {
+        others.append(nb::borrow(name));
+        args.push_back(held);
+        continue;
+      }
+      const int truth = PyObject_IsTrue(held);
+      if (truth < 0) throw nb::python_error();
+      given = true;
+      value = truth == 1;
+    }
+    if (given) names = nb::tuple(others);
   }
-  if (place == named) return called(made, args, count, names);
-  std::vector<PyObject*> others(args, args + count);
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(count - named + place));
-  nb::list kept_names;
-  for (size_t i = 0; i < named; ++i) {
-    if (i != place) kept_names.append(nb::borrow(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i))));
+};
+
+// The call, if it has keywords, with requires_grad=True of ops that make tensors, and inplace=True of those that can.
+PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
+  if (op.in_place != nullptr) {
+    const WithoutKeyword rest("inplace", args, count, names);
+    if (!rest.given) return called(op, args, count, names);
+    OpObject written = op;
+    if (rest.value) written.op = op.in_place;
+    return called(written, rest.args.data(), rest.args.size(), rest.names.ptr());
   }
-  const nb::tuple rest(kept_names);
-  const int wanted = PyObject_IsTrue(args[count - named + place]);
-  if (wanted < 0) throw nb::python_error();
-  const nb::object result = nb::steal(called(made, others.data(), count - 1, rest.ptr()));
+  const WithoutKeyword rest("requires_grad", args, count, names);
+  if (!rest.given) return called(op, args, count, names);
+  const nb::object result = nb::steal(called(op, rest.args.data(), rest.args.size(), rest.names.ptr()));
   if (!result.is_valid()) throw nb::python_error();
-  if (wanted == 1) tensor_in(result.ptr())->requires_grad_();
-  return result.inc_ref().ptr();
+  if (rest.value) tensor_in(result.ptr())->requires_grad_();
+  return nb::object(result).release().ptr();
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) noexcept {
@@ -194,8 +225,9 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyOb
   const OpObject& op = *reinterpret_cast<OpObject*>(self);
   const bool gathers = op.list_from < count - named && tensor_in(args[op.list_from]) != nullptr;
   try {
-    if (!gathers && (!op.makes || named == 0)) return called(op, args, count, names);
-    return gathers ? call_gathering(op, args, count, names) : call_making(op, args, count, names);
+    if (gathers) return call_gathering(op, args, count, names);
+    if (named > 0 && (op.makes || op.in_place != nullptr)) return call_with_keywords(op, args, count, names);
+    return called(op, args, count, names);
   } catch (...) {
     set_call_error(op.op->name);
     return nullptr;
@@ -268,6 +300,7 @@ nb::object new_op(const DynamicOp& op) {
   made->op = &op;
   made->results = nullptr;
   made->makes = makes_tensors(op);
+  made->in_place = in_place_of(op);
   made->list_from = place_of_tensor_list(op);
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
@@ -288,7 +321,7 @@ nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
 
 PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept {
   try {
-    return called({{}, nullptr, &op, nullptr, false, kNoList}, args, count, names);
+    return called({{}, nullptr, &op, nullptr, false, nullptr, kNoList}, args, count, names);
   } catch (...) {
     set_error();
     return nullptr;

@@ -199,7 +199,7 @@ nb::object object_of(Tensor tensor) {
 }
 
 nb::object add_tensor(nb::module_& m) {
-  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots),
+  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(),
                           "An array of numbers on a device. tenon.tensor makes one.");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   // Of Tensor itself and of classes below it, such as tenon.nn.Parameter. The elements are shared with a tensor.
@@ -233,8 +233,8 @@ nb::object add_tensor(nb::module_& m) {
                refuse(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
              return nb::int_(item(t));
            })
-      .def_prop_rw(
-          "requires_grad", &Tensor::requires_grad, [](const Tensor& t, bool wanted) { t.requires_grad_(wanted); })
+      .def_prop_rw("requires_grad", &Tensor::requires_grad,
+                   [](const Tensor& t, bool wanted) { t.requires_grad_(wanted); })
       .def_prop_ro("is_leaf", &Tensor::is_leaf)
       .def_prop_rw(
           "grad", [](const Tensor& t) { return object_of(t.grad()); },

@@ -14,7 +14,11 @@
     y = Square.apply(x)
 """
 
+from __future__ import annotations
+
 import functools
+import weakref
+from typing import Any, Callable, TypeVar
 
 from tenon import _tenon
 from tenon._tenon import Tensor, is_grad_enabled, is_inference_mode_enabled
@@ -24,30 +28,33 @@ from tenon._tenon import Tensor, is_grad_enabled, is_inference_mode_enabled
 
 _GENERATOR = 0x20  # in the flags of a function's code: it is one (inspect.CO_GENERATOR)
 
+_Called = TypeVar("_Called", bound=Callable[..., Any])
+
+
 class _Mode:
     """A `with` block, or a decorator of a function or a generator, in which ops are remembered, or not."""
 
     _enabled, _inference = True, False
 
-    def __init__(self):
-        self._depths = []
+    def __init__(self) -> None:
+        self._depths: list[int] = []
 
-    def _parameters(self):
+    def _parameters(self) -> tuple[Any, ...]:
         return ()
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self._depths.append(_tenon._mode_depth())
         _tenon._enter_mode(self._enabled, self._inference)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         _tenon._leave_modes(self._depths.pop())
 
-    def __call__(self, function):
+    def __call__(self, function: _Called) -> _Called:
         make = functools.partial(type(self), *self._parameters())
         if getattr(function, "__code__", None) and function.__code__.co_flags & _GENERATOR:
             @functools.wraps(function)
-            def generator(*args, **kwargs):
+            def generator(*args: Any, **kwargs: Any) -> Any:
                 # The mode holds while the generator runs, not while its caller does.
                 running, sent, raised = function(*args, **kwargs), None, None
                 while True:
@@ -64,20 +71,20 @@ class _Mode:
                         raise
                     except BaseException as error:
                         raised = error
-            return generator
+            return generator  # type: ignore[return-value]
 
         @functools.wraps(function)
-        def wrapped(*args, **kwargs):
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
             with make():
                 return function(*args, **kwargs)
-        return wrapped
+        return wrapped  # type: ignore[return-value]
 
 
-def _bare_decorator(cls):
+def _bare_decorator(cls: Any) -> Any:
     """Lets the class decorate without brackets: @tenon.no_grad."""
     construct = cls.__new__
 
-    def new(cls, function=None):
+    def new(cls: Any, function: Any = None) -> Any:
         made = construct(cls)
         if function is None:
             return made
@@ -102,22 +109,22 @@ class enable_grad(_Mode):
 class set_grad_enabled(_Mode):
     """Ops are remembered or not from now on, or up to the end of the `with` block."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         super().__init__()
         self._enabled = bool(mode)
         self._depth = _tenon._mode_depth()
         _tenon._enter_mode(self._enabled, False)
 
-    def _parameters(self):
+    def _parameters(self) -> tuple[Any, ...]:
         return (self._enabled,)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         _tenon._leave_modes(self._depth)
 
-    def __call__(self, function):
+    def __call__(self, function: _Called) -> _Called:
         _tenon._leave_modes(self._depth)  # as a decorator it concerns the function alone
         return super().__call__(function)
 
@@ -125,56 +132,57 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """As no_grad; and whoever asks for a gradient inside gets an error."""
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool = True) -> None:
         super().__init__()
         self._enabled, self._inference = not mode, bool(mode)
 
-    def _parameters(self):
+    def _parameters(self) -> tuple[Any, ...]:
         return (self._inference,)
 
 
 # ---- backward ----
 
-def _listed(tensors):
+def _listed(tensors: Any) -> list[Any]:
     return [tensors] if tensors is None or isinstance(tensors, Tensor) else list(tensors)
 
 
-def _weights(gradients, outputs):
+def _weights(gradients: Any) -> list[Any]:
     if gradients is None:
         return []
     return [_tenon.tensor(float(g)) if isinstance(g, (int, float)) else g for g in _listed(gradients)]
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds to `.grad` of every leaf behind `tensors` its gradient; with `inputs`, to theirs alone."""
     outputs = _listed(tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        return _tenon._backward(outputs, _weights(grad_tensors, outputs), keep, create_graph)
+        _tenon._backward(outputs, _weights(grad_tensors), keep, create_graph)
+        return
     wanted = _listed(inputs)
     if not wanted:
         raise _tenon.InvalidArgument("backward(): inputs must not be empty.")
-    gradients = _tenon._grad(outputs, wanted, _weights(grad_tensors, outputs), keep, create_graph, True)
+    gradients = _tenon._grad(outputs, wanted, _weights(grad_tensors), keep, create_graph, True)
     for leaf, gradient in zip(wanted, gradients):
         if gradient is not None:
             leaf.grad = gradient if leaf.grad is None else leaf.grad + gradient
-    return None
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         allow_unused: bool = False) -> tuple[Any, ...]:
     """The gradients of `outputs`, weighed by `grad_outputs`, with respect to each of `inputs`, as a tuple."""
     outputs = _listed(outputs)
     keep = create_graph if retain_graph is None else retain_graph
-    return tuple(_tenon._grad(outputs, _listed(inputs), _weights(grad_outputs, outputs), keep, create_graph, allow_unused))
+    return tuple(_tenon._grad(outputs, _listed(inputs), _weights(grad_outputs), keep, create_graph, allow_unused))
 
 
-def _tensor_backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds to `.grad` of every leaf behind this tensor its gradient. A tensor of more elements than one needs `gradient`,
     which weighs them."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
-Tensor.backward = _tensor_backward
+Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 
 
 # ---- hooks ----
@@ -182,29 +190,29 @@ Tensor.backward = _tensor_backward
 class RemovableHandle:
     """What a hook is removed by."""
 
-    def __init__(self, hook):
+    def __init__(self, hook: Any) -> None:
         self._hook = hook
 
-    def remove(self):
+    def remove(self) -> None:
         """The hook is called no more."""
         self._hook.function = None
 
-    def __enter__(self):
+    def __enter__(self) -> RemovableHandle:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
 
 class _Hook:
-    def __init__(self, function):
+    def __init__(self, function: Any) -> None:
         self.function = function
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         return None if self.function is None else self.function(*args)
 
 
-def _register_hook(self, hook):
+def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls hook(gradient) when the gradient of this tensor is complete, once in each backward. A tensor that it gives
     takes the place of the gradient."""
     held = _Hook(hook)
@@ -212,16 +220,22 @@ def _register_hook(self, hook):
     return RemovableHandle(held)
 
 
-def _register_post_accumulate_grad_hook(self, hook):
+def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls hook(tensor) each time after a backward has added to `.grad` of this leaf."""
     held = _Hook(hook)
     # The leaf keeps its hooks, so a hook that kept the leaf would keep both for ever.
-    _tenon._add_hook_after(self, lambda: held(self) if held.function else None)
+    leaf = weakref.ref(self)
+
+    def call() -> None:
+        tensor = leaf()
+        if tensor is not None:
+            held(tensor)
+    _tenon._add_hook_after(self, call)
     return RemovableHandle(held)
 
 
-Tensor.register_hook = _register_hook
-Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
+Tensor.register_hook = _register_hook  # type: ignore[method-assign]
+Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook  # type: ignore[method-assign]
 
 
 # ---- functions of the user ----
@@ -229,38 +243,41 @@ Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
 class FunctionCtx:
     """What forward and backward of one call share."""
 
-    saved = ()
+    saved: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+    _dirty: tuple[Any, ...] = ()
+    _without_gradient: tuple[Any, ...] = ()
 
-    def save_for_backward(self, *tensors):
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for backward. One that is written in between is an error there."""
         self.saved = tensors
 
     @property
-    def saved_tensors(self):
+    def saved_tensors(self) -> tuple[Any, ...]:
         """In backward: the tensors that forward kept."""
         return self.saved
 
-    def mark_dirty(self, *tensors):
+    def mark_dirty(self, *tensors: Tensor) -> None:
         """Says that forward wrote these arguments."""
         self._dirty = tensors
 
-    def mark_non_differentiable(self, *tensors):
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Says which results have no gradient."""
         self._without_gradient = tensors
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value: bool) -> None:
         """Gradients that are absent come as zeros, whatever is set here."""
 
 
 class _Call(FunctionCtx):
-    def __init__(self, function, args):
-        self._function, self._args = function, args
+    def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
+        self._function: Any = function
+        self._args: Any = args
         self._places = [i for i, each in enumerate(args) if isinstance(each, Tensor)]
         enabled = is_grad_enabled()
         self.needs_input_grad = tuple(isinstance(each, Tensor) and enabled and each.requires_grad for each in args)
-        self._dirty = self._without_gradient = ()
 
-    def run_forward(self, inputs):
+    def run_forward(self, inputs: list[Tensor]) -> list[Tensor]:
         args, self._args = list(self._args), None
         results = self._function.forward(self, *args)
         self._single = isinstance(results, Tensor)
@@ -273,8 +290,8 @@ class _Call(FunctionCtx):
         self._count = len(self.needs_input_grad)
         return tensors
 
-    def run_backward(self, gradients):
-        given = list(gradients)
+    def run_backward(self, gradients: list[Any]) -> list[Any]:
+        given: list[Any] = list(gradients)
         for i in sorted(self._plain):
             given.insert(i, None)
         results = self._function.backward(self, *given)
@@ -292,17 +309,17 @@ class Function:
     FunctionCtx. It is called by `apply`."""
 
     @staticmethod
-    def forward(ctx, *args):
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         """The result, a Tensor or a tuple, of the arguments."""
         raise NotImplementedError("forward of this Function is not written.")
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         """The gradients of the arguments, None where there is none, from those of the results."""
         raise NotImplementedError("backward of this Function is not written.")
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args: Any) -> Any:
         """Calls forward, and remembers the call."""
         call = _Call(cls, args)
         results = _tenon._call_function(call, cls.__name__, [args[i] for i in call._places])
@@ -312,10 +329,10 @@ class Function:
         return results[0] if call._single else tuple(results)
 
 
-def once_differentiable(backward):
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator of `backward`: its ops are not remembered, so it has no gradient itself."""
     @functools.wraps(backward)
-    def wrapped(*args):
+    def wrapped(*args: Any) -> Any:
         with no_grad():
             return backward(*args)
     return wrapped
@@ -323,11 +340,11 @@ def once_differentiable(backward):
 
 # ---- derivatives of functions ----
 
-def _as_tuple(value):
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, Tensor) else tuple(value)
 
 
-def vjp(function, inputs, v=None):
+def vjp(function: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]:
     """The results of `function`, and `v` times its Jacobian."""
     given = tuple(each.detach().requires_grad_() for each in _as_tuple(inputs))
     with enable_grad():
@@ -337,16 +354,16 @@ def vjp(function, inputs, v=None):
     return outputs, gradients[0] if isinstance(inputs, Tensor) else gradients
 
 
-def jacobian(function, inputs, create_graph=False):
+def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
     """The derivatives of each element of the result by each element of each input."""
     given = tuple(each if create_graph and each.requires_grad else each.detach().requires_grad_() for each in _as_tuple(inputs))
     with enable_grad():
         outputs = function(*given)
         single = isinstance(outputs, Tensor)
-        rows = []
+        rows: list[Any] = []
         for output in _as_tuple(outputs):
             flat = _tenon.reshape(output, (-1,))
-            parts = []
+            parts: list[list[Any]] = []
             for i in range(flat.numel()):
                 found = grad(flat[i], given, retain_graph=True, create_graph=create_graph, allow_unused=True)
                 parts.append([_tenon.zeros_like(x) if g is None else g for g, x in zip(found, given)])
@@ -356,9 +373,9 @@ def jacobian(function, inputs, create_graph=False):
     return rows[0] if single else tuple(rows)
 
 
-def hessian(function, inputs, create_graph=False):
+def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
     """The second derivatives of a function that gives one number."""
-    def first(*args):
+    def first(*args: Any) -> tuple[Any, ...]:
         with enable_grad():
             return grad(function(*args), args, create_graph=True)
     if isinstance(inputs, Tensor):
@@ -366,22 +383,22 @@ def hessian(function, inputs, create_graph=False):
     return jacobian(first, inputs, create_graph)
 
 
-def checkpoint(function, *args, **kwargs):
+def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """function(*args), of which nothing is saved for backward: it is computed again there."""
     flat = [each for each in args if isinstance(each, Tensor)]
 
-    def rebuilt(tensors):
+    def rebuilt(tensors: Any) -> Any:
         given = iter(tensors)
         return function(*(next(given) if isinstance(each, Tensor) else each for each in args), **kwargs)
 
     class Checkpoint(Function):
         @staticmethod
-        def forward(ctx, *tensors):
+        def forward(ctx: Any, *tensors: Any, **_: Any) -> Any:
             ctx.save_for_backward(*tensors)
             return rebuilt(tensors)
 
         @staticmethod
-        def backward(ctx, *grads):
+        def backward(ctx: Any, *grads: Any, **_: Any) -> Any:
             tensors = [each.detach().requires_grad_(needed) for each, needed in zip(ctx.saved_tensors, ctx.needs_input_grad)]
             with enable_grad():
                 results = [each for each in _as_tuple(rebuilt(tensors))]

@@ -55,7 +55,12 @@ class Compiled:
         def run(tensors):
             args, kwargs = _rebuild(structure, iter(tensors))
             made = []
-            results["structure"] = _flatten(self._function(*args, **kwargs), made)
+            found = _flatten(self._function(*args, **kwargs), made)
+            # Nothing says which recording served a call, so all of them must give one structure.
+            if results.setdefault("structure", found) != found:
+                raise _tenon.InvalidArgument(
+                    f"{self._options['name']}: it gave {results['structure']} at first and {found} now; what is no tensor in its results "
+                    "must stay as it is. Give a tensor, or a function without it.")
             return made
         return _tenon._compile(run, **self._options), results
 
@@ -71,6 +76,10 @@ class Compiled:
             raise TypeError(f"{self._options['name']}: arguments that are no tensors must be hashable: {error}") from None
         made = program(tensors)
         return _rebuild(results["structure"], iter(made))
+
+    def __getattr__(self, name):
+        # A compiled module still has its parameters.
+        return getattr(object.__getattribute__(self, "_function"), name)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)

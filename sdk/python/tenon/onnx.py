@@ -1,37 +1,45 @@
 """ONNX models: tenon.onnx.load("model.onnx")(x)."""
 
-import collections
+from __future__ import annotations
+
 import os
+from typing import Any, NamedTuple
 
 from tenon import _tenon
 
 try:
-    from tenon import _onnx
+    from tenon import _onnx  # type: ignore[attr-defined]
 except ImportError as _error:
     raise ImportError("This build of Tenon has no ONNX importer (Debian: libonnx-dev when it is built).") from _error
 
-# An input or output: its name, what it is ("f32[batch, 3]"), and its shape, None for any rank; a dim may be a name.
-ValueInfo = collections.namedtuple("ValueInfo", "name type shape")
+class ValueInfo(NamedTuple):
+    """An input or output: its name, what it is ("f32[batch, 3]"), and its shape, None for any rank; a dim may be a name."""
+
+    name: str
+    type: str
+    shape: list[int | str | None] | None
 
 
 class Model:
     """A loaded model. Called with tensors in the order of `inputs`, or by name, it gives its output, or a tuple."""
 
-    def __init__(self, model):
+    def __init__(self, model: Any) -> None:
         self._model = model
         self.inputs = [ValueInfo(*each) for each in model.inputs()]
         self.outputs = [ValueInfo(*each) for each in model.outputs()]
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """What the file says of itself."""
-        return self._model.info()
+        info: dict[str, Any] = self._model.info()
+        return info
 
-    def run(self, inputs):
+    def run(self, inputs: dict[str, Any]) -> dict[str, _tenon.Tensor]:
         """The outputs by name, from the inputs by name; arrays and numbers become tensors."""
-        return self._model.run({name: value if isinstance(value, _tenon.Tensor) else _tenon.tensor(value) for name, value in inputs.items()})
+        results: dict[str, _tenon.Tensor] = self._model.run({name: value if isinstance(value, _tenon.Tensor) else _tenon.tensor(value) for name, value in inputs.items()})
+        return results
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) > len(self.inputs):
             raise TypeError(f"the model takes {len(self.inputs)} inputs, not {len(args)}.")
         given = {info.name: value for info, value in zip(self.inputs, args)}
@@ -42,12 +50,12 @@ class Model:
         values = tuple(results[info.name] for info in self.outputs)
         return values[0] if len(values) == 1 else values
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         texts = [", ".join(f"{each.name}: {each.type}" for each in side) for side in (self.inputs, self.outputs)]
         return f"tenon.onnx.Model({texts[0]} -> {texts[1]})"
 
 
-def load(path, *, device=None, eager=False, exact=False):
+def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: bool = False, exact: bool = False) -> Model:
     """Loads a model from a file, or from bytes. Whatever in it cannot run is one error, with a line for each node.
 
     device: where weights and ops are. eager: node after node, without a recording. exact: with the bits of that."""

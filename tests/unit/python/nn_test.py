@@ -333,6 +333,13 @@ class Modules(unittest.TestCase):
         net.requires_grad_(False)
         self.assertFalse(any(each.requires_grad for each in net.parameters()))
 
+    def test_shared_parameters_stay_shared(self):
+        first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+        second.weight = first.weight
+        net = nn.Sequential(first, second).double()
+        self.assertIs(net[0].weight, net[1].weight)
+        self.assertEqual(len(list(net.parameters())), 3)
+
     def test_hooks(self):
         layer, seen = nn.Linear(2, 2), []
         handles = [layer.register_forward_pre_hook(lambda module, args: seen.append("before")), layer.register_forward_hook(lambda module, args, result: result * 0),

@@ -5,7 +5,9 @@ weights of one serve the other.
     loss = nn.functional.cross_entropy(model(x), y)
     loss.backward()"""
 
-from tenon.nn import functional, init, utils
+from tenon.nn import functional as functional
+from tenon.nn import init as init
+from tenon.nn import utils as utils
 from tenon.nn.activation import *
 from tenon.nn.attention import *
 from tenon.nn.containers import *
@@ -13,8 +15,9 @@ from tenon.nn.convolution import *
 from tenon.nn.embedding import *
 from tenon.nn.linear import *
 from tenon.nn.loss import *
-from tenon.nn.module import Module
+from tenon.nn.module import Module as Module
 from tenon.nn.normalization import *
-from tenon.nn.parameter import Buffer, Parameter
+from tenon.nn.parameter import Buffer as Buffer
+from tenon.nn.parameter import Parameter as Parameter
 from tenon.nn.pooling import *
 from tenon.nn.recurrent import *

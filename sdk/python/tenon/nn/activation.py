@@ -244,4 +244,6 @@ class AlphaDropout(_Dropout):
     _function = staticmethod(functional.alpha_dropout)
 
 
-__all__ = [name for name in dir() if name[0].isupper() and name not in ("Any", "Callable", "Module", "Parameter", "Tensor")]
+__all__ = ["AlphaDropout", "CELU", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish",
+           "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
+           "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]

@@ -56,7 +56,8 @@ class _List(Module):
         self._replace(values)
 
     def _of(self, values: list[Any]) -> Any:
-        return type(self)(values)
+        made: Any = type(self)
+        return made(values)
 
     def append(self, value: Any) -> Any:
         """Adds one at the end."""

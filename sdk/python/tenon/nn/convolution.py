@@ -30,7 +30,7 @@ class _Convolution(Module):
             raise ValueError(f"padding_mode must be one of {set(_PADDINGS)}, but got padding_mode='{padding_mode}'")
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size, self.stride, self.dilation = (_tuple(each, self._rank) for each in (kernel_size, stride, dilation))
-        self.padding = padding if isinstance(padding, str) else _tuple(padding, self._rank)
+        self.padding: Any = padding if isinstance(padding, str) else _tuple(padding, self._rank)
         self.output_padding: tuple[int, ...] = (0,) * self._rank
         channels = (in_channels, out_channels // groups) if self._transposed else (out_channels, in_channels // groups)
         made = dtype or tenon.float32

@@ -82,4 +82,6 @@ class PairwiseDistance(Module):
         return functional.pairwise_distance(x1, x2, float(self.norm), self.eps, self.keepdim)
 
 
-__all__ = [name for name in dir() if name[0].isupper() and name not in ("Any", "Callable", "Module", "Tensor")]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
+           "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+           "PairwiseDistance", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss"]

@@ -261,9 +261,14 @@ class Module:
         return self
 
     def _converted(self, convert: Callable[[Tensor], Tensor]) -> Any:
+        replaced: list[Parameter] = []
+        others: dict[int, Parameter] = {}  # by the parameter that each stands for, which modules may share
         for module in self.modules():
             for name, parameter in module._parameters.items():
                 if parameter is None:
+                    continue
+                if id(parameter) in others:
+                    module._parameters[name] = others[id(parameter)]
                     continue
                 made = convert(parameter.detach())
                 if made.dtype == parameter.dtype and made.device == parameter.device:
@@ -271,7 +276,8 @@ class Module:
                 other = Parameter(made, parameter.requires_grad)
                 if parameter.grad is not None:
                     other.grad = convert(parameter.grad)
-                module._parameters[name] = other
+                others[id(parameter)] = module._parameters[name] = other
+                replaced.append(parameter)  # so that its id stays its own
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = convert(buffer)

@@ -49,6 +49,9 @@ class _AvgPool(Module):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> None:
         super().__init__()
+        self.kernel_size: Any
+        self.stride: Any
+        self.padding: Any
         settings = (kernel_size, kernel_size if stride is None else stride, padding)
         # PyTorch keeps tuples here for one axis only.
         self.kernel_size, self.stride, self.padding = (_tuple(each, 1) for each in settings) if self._rank == 1 else settings
@@ -223,4 +226,8 @@ class PixelUnshuffle(Module):
         return f"downscale_factor={self.downscale_factor}"
 
 
-__all__ = [name for name in dir() if name[0].isupper() and name not in ("Any", "Module", "Tensor")]
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
+           "AvgPool1d", "AvgPool2d", "AvgPool3d", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+           "ConstantPad3d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
+           "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Upsample", "ZeroPad1d", "ZeroPad2d",
+           "ZeroPad3d"]

@@ -27,7 +27,7 @@ class _Recurrent(Module):
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[:1 + bidirectional]:
                 columns = input_size if layer == 0 else hidden_size * (1 + bidirectional)
-                shapes = [("weight_ih", (rows, columns)), ("weight_hh", (rows, hidden_size))]
+                shapes: list[tuple[str, tuple[int, ...]]] = [("weight_ih", (rows, columns)), ("weight_hh", (rows, hidden_size))]
                 if bias:
                     shapes += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
                 names = []

@@ -11,3 +11,5 @@ from tenon.optim.adam import Adam, AdamW
 from tenon.optim.optimizer import Optimizer
 from tenon.optim.rmsprop import RMSprop
 from tenon.optim.sgd import SGD
+
+__all__ = ["Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]

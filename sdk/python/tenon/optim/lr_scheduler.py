@@ -83,7 +83,9 @@ class MultiplicativeLR(LambdaLR):
     """The rate before times a function of the number of steps."""
 
     def _rate(self, epoch: int, base: float, group: int) -> float:
-        return base * math.prod(self.lr_lambdas[group](i) for i in range(1, epoch + 1))
+        for i in range(1, epoch + 1):
+            base *= float(self.lr_lambdas[group](i))
+        return base
 
 
 class StepLR(LRScheduler):
