@@ -18,6 +18,8 @@ void add_devices(nb::module_& m) {
       .def("synchronize", &Device::synchronize, nb::call_guard<Unlocked>())
       .def("__repr__", [](const Device& d) { return fmt::format("tenon.Device('{}')", d.spelling()); })
       .def("__str__", [](const Device& d) { return d.spelling(); })
+      .def("__reduce__",
+           [](const Device& d) { return nb::make_tuple(nb::type<Device>(), nb::make_tuple(d.spelling())); })
       .def("__eq__",
            [](const Device& d, nb::handle other) {
              const Device* device = held_in<Device>(other.ptr());

@@ -64,9 +64,11 @@ void add_dtypes(nb::module_& m) {
       .def_prop_ro("is_floating_point", [](const DTypeObject& d) { return is_floating(d.value); })
       .def("__repr__",
            [](const DTypeObject& d) {
-             const std::string text = fmt::format("tenon.{}", dtype_name(d.value));
+             const std::string text = fmt::format("tenon.{}", dtype_long_name(d.value));
              return nb::str(text.data(), text.size());
            })
+      // A dtype is copied and pickled as its name.
+      .def("__reduce__", [](const DTypeObject& d) { return nb::str(dtype_long_name(d.value).c_str()); })
       .def("__eq__", [](const DTypeObject& d, nb::handle other) { return dtype_in(other.ptr()) == d.value; })
       .def("__hash__", [](const DTypeObject& d) { return static_cast<int32_t>(d.value); });
   objects.assign(1, Py_None);

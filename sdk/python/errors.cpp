@@ -4,6 +4,7 @@
 #include <new>
 
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
 namespace tenon::python {
@@ -12,6 +13,8 @@ namespace {
 constexpr int32_t kCodes = EP_STATUS_INTERNAL + 1;
 
 PyObject* base = nullptr;
+PyObject* invalid_index = nullptr;
+PyObject* invalid_call = nullptr;
 std::array<PyObject*, kCodes> by_code{};
 
 // "out of device memory" -> "OutOfDeviceMemory"
@@ -37,9 +40,12 @@ PyObject* also(Code code) {
   }
 }
 
-void set(const Error& error) {
-  const auto index = static_cast<size_t>(error.code());
-  PyObject* type = index < by_code.size() && by_code[index] != nullptr ? by_code[index] : base;
+PyObject* type_of(Code code) {
+  const auto index = static_cast<size_t>(code);
+  return index < by_code.size() && by_code[index] != nullptr ? by_code[index] : base;
+}
+
+void set(const Error& error, PyObject* type) {
   const std::string& text = error.status().message();
   const nb::object value = nb::borrow(type)(nb::str(text.data(), text.size()));
   const std::string_view code = code_name(error.code());
@@ -52,12 +58,17 @@ void set(const Error& error) {
 
 }  // namespace
 
-void set_error() noexcept {
+namespace {
+
+// `narrow` gives the class of a refused argument, or null: that of its code.
+template <class F>
+void set_error_of(F narrow) noexcept {
   try {
     try {
       throw;
     } catch (const Error& error) {
-      set(error);
+      PyObject* type = error.code() == Code::invalid_argument ? narrow(error) : nullptr;
+      set(error, type != nullptr ? type : type_of(error.code()));
     }
   } catch (nb::python_error& error) {
     error.restore();
@@ -67,6 +78,27 @@ void set_error() noexcept {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
 }
+
+}  // namespace
+
+void set_error() noexcept {
+  set_error_of([](const Error&) -> PyObject* { return nullptr; });
+}
+
+void set_index_error() noexcept {
+  set_error_of([](const Error&) { return invalid_index; });
+}
+
+// The dynamic call's own errors begin with the name and a pair of brackets (core/ops/call.cpp); those of the op itself
+// have a colon there.
+void set_call_error(std::string_view name) noexcept {
+  set_error_of([name](const Error& error) -> PyObject* {
+    const std::string_view text = error.status().message();
+    return text.starts_with(name) && text.substr(name.size()).starts_with("(): ") ? invalid_call : nullptr;
+  });
+}
+
+void refuse_index(const std::string& sentence) { refuse(invalid_index, sentence); }
 
 void refuse(PyObject* type, const std::string& sentence) {
   PyErr_SetString(type, sentence.c_str());
@@ -90,11 +122,24 @@ void add_errors(nb::module_& m) {
     by_code[static_cast<size_t>(id)] = type;
     m.attr(name.c_str()) = nb::borrow(type);
   }
+  // What Python's own functions would throw. They are refused arguments too.
+  const auto also_of_python = [&m](const char* name, PyObject* other) {
+    const nb::object bases = nb::make_tuple(nb::borrow(type_of(Code::invalid_argument)), nb::borrow(other));
+    const std::string qualified = fmt::format("tenon.{}", name);
+    PyObject* type = PyErr_NewException(qualified.c_str(), bases.ptr(), nullptr);
+    if (type == nullptr) throw nb::python_error();
+    nb::setattr(nb::borrow(type), "code", nb::str("invalid argument"));
+    nb::setattr(nb::borrow(type), "remedy", nb::str(""));
+    m.attr(name) = nb::borrow(type);
+    return type;
+  };
+  invalid_index = also_of_python("InvalidIndex", PyExc_IndexError);
+  invalid_call = also_of_python("InvalidCall", PyExc_TypeError);
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      set(error);
+      set(error, type_of(error.code()));
     }
   });
 }

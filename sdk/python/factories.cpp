@@ -34,7 +34,17 @@ void add_number(PyObject* object, Numbers* numbers) {
   }
 }
 
-void add_list(PyObject* object, size_t depth, Numbers* numbers) {
+// A range, or an array inside a list, as a list; other objects as they are.
+nb::object as_list(PyObject* object) {
+  if (PyRange_Check(object)) return nb::steal(PySequence_List(object));
+  const bool array =
+      tensor_in(object) != nullptr || (!PyType_Check(object) && nb::hasattr(object, "__array_interface__"));
+  return array ? nb::handle(object).attr("tolist")() : nb::borrow(object);
+}
+
+void add_list(PyObject* given, size_t depth, Numbers* numbers) {
+  const nb::object held = as_list(given);
+  PyObject* object = held.ptr();
   const bool is_list = PyList_Check(object) || PyTuple_Check(object);
   const bool first_here = numbers->floats.empty() && depth >= numbers->dims.size();
   if (!is_list) {
@@ -72,43 +82,42 @@ Tensor from_list(PyObject* object, DType dtype, Device device) {
               dtype);
 }
 
-nb::object wrap(Tensor tensor) {
-  PyObject* object = new_tensor(std::move(tensor));
-  if (object == nullptr) throw nb::python_error();
-  return nb::steal(object);
+Tensor copy_of(PyObject* data, DType wanted, Device where) {
+  std::optional<Tensor> made;
+  if (const Tensor* tensor = tensor_in(data)) {
+    made = clone(where ? tensor->detach().to(where) : tensor->detach());
+  } else if (!(made = copy_buffer(data, where))) {
+    if (const std::optional<Tensor> shared = borrow_dlpack(data)) made = clone(where ? shared->to(where) : *shared);
+  }
+  if (!made) made = from_list(data, wanted, where);
+  return wanted != DType::none ? cast(*made, wanted) : *made;
 }
 
 nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool requires_grad) {
   const Device where = require_device(device.ptr(), "tensor()");
   const DType wanted = dtype.is_none() ? DType::none : require_dtype(dtype.ptr(), "tensor()");
-  std::optional<Tensor> made;
-  if (const Tensor* tensor = tensor_in(data.ptr())) {
-    made = clone(device.is_none() ? *tensor : tensor->to(where));
-  } else if (!(made = copy_buffer(data.ptr(), where))) {
-    if (const std::optional<Tensor> shared = borrow_dlpack(data.ptr()))
-      made = clone(where ? shared->to(where) : *shared);
-  }
-  if (!made) made = from_list(data.ptr(), wanted, where);
-  if (wanted != DType::none) made = cast(*made, wanted);
-  if (requires_grad) made->requires_grad_();
-  return wrap(std::move(*made));
+  Tensor made = copy_of(data.ptr(), wanted, where);
+  if (requires_grad) made.requires_grad_();
+  return object_of(std::move(made));
 }
 
 nb::object from_numpy(nb::handle array) {
   std::optional<Tensor> tensor = borrow_buffer(array.ptr());
   if (!tensor)
     refuse(PyExc_TypeError, fmt::format("from_numpy(): expected an array, not {}.", Py_TYPE(array.ptr())->tp_name));
-  return wrap(std::move(*tensor));
+  return object_of(std::move(*tensor));
 }
 
 nb::object from_any(nb::handle object) {
   std::optional<Tensor> tensor = borrow_dlpack(object.ptr());
   if (!tensor)
     refuse(PyExc_TypeError, fmt::format("from_dlpack(): {} has no __dlpack__.", Py_TYPE(object.ptr())->tp_name));
-  return wrap(std::move(*tensor));
+  return object_of(std::move(*tensor));
 }
 
 }  // namespace
+
+Tensor tensor_of_data(PyObject* data, Device device) { return copy_of(data, DType::none, device); }
 
 void add_factories(nb::module_& m) {
   m.def("tensor", &make, nb::arg("data"), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),

@@ -4,13 +4,18 @@
 
 NB_MODULE(_tenon, m) {
   using namespace tenon::python;
+  namespace nb = nanobind;
   nanobind::set_leak_warnings(false);  // a daemon thread that still computes keeps what it has
   add_errors(m);
   add_dtypes(m);
   add_devices(m);
   add_generators(m);
-  add_tensor(m);
+  const nb::object tensor_type = add_tensor(m);
   add_factories(m);
-  add_ops(m);
+  add_ops(m, tensor_type);
+  add_gradients(m);
+  add_compile(m);
+  add_files(m);
+  add_report(m);
   m.attr("__version__") = tenon::version();
 }

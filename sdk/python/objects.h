@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,35 @@ nb::object dtype_object(DType dtype);
 Tensor* tensor_in(PyObject* object);
 // A new Python object for `tensor`; None for an undefined one. Null, with the error set, if memory ran out.
 PyObject* new_tensor(Tensor tensor);
+// The same as an object, and an exception if memory ran out.
+nb::object object_of(Tensor tensor);
+// The tensors in a sequence, undefined ones for None; an error of Python for anything else. `what` begins it.
+TensorList tensors_of(const nb::handle& sequence, std::string_view what);
+// A tensor with a copy of what tenon.tensor takes: a number, nested lists, an array, a tensor (factories.cpp).
+Tensor tensor_of_data(PyObject* data, Device device);
+
+// x[key] and x[key] = value (index.cpp).
+PyObject* get_item(PyObject* self, PyObject* key) noexcept;
+int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept;
+
+// ---- Calls back into Python (gradients.cpp) ----
+
+// `object`, held by something that any thread may drop.
+std::shared_ptr<PyObject> kept(PyObject* object);
+// Whether ops of this thread are remembered for gradients, as its `with` blocks say.
+bool grad_enabled();
+// For the time of a call from Tenon into Python: what grad_enabled() says there, and the end of blocks that the call
+// leaves open.
+class CalledBack {
+ public:
+  explicit CalledBack(bool remembered);
+  ~CalledBack();
+  CalledBack(const CalledBack&) = delete;
+  CalledBack& operator=(const CalledBack&) = delete;
+
+ private:
+  size_t depth_;
+};
 
 // ---- Arguments of ops (argument.cpp) ----
 
@@ -67,7 +97,13 @@ void release(PyObject* object) noexcept;
 
 // Sets Python's error from the C++ exception that is being handled.
 void set_error() noexcept;
+// The same where an argument that Tenon refuses is an index: tenon.InvalidIndex, an IndexError of Python too.
+void set_index_error() noexcept;
+// The same for a call of op `name`: where no signature takes the arguments, tenon.InvalidCall, a TypeError of Python
+// too.
+void set_call_error(std::string_view name) noexcept;
 [[noreturn]] void refuse(PyObject* type, const std::string& sentence);
+[[noreturn]] void refuse_index(const std::string& sentence);
 
 // Gives up the interpreter lock for its life if `wanted`. Once the interpreter ends, a daemon thread that wants the
 // lock back stops here for ever, as from Python 3.14 on: older ones would end the thread by unwinding its stack.
@@ -97,9 +133,13 @@ void add_errors(nb::module_& m);
 void add_dtypes(nb::module_& m);
 void add_devices(nb::module_& m);
 void add_generators(nb::module_& m);
-void add_tensor(nb::module_& m);
+nb::object add_tensor(nb::module_& m);
 void add_factories(nb::module_& m);
 void add_dlpack(nb::class_<Tensor>& tensor);
-void add_ops(nb::module_& m);
+void add_ops(nb::module_& m, nb::handle tensor_type);
+void add_gradients(nb::module_& m);
+void add_compile(nb::module_& m);
+void add_files(nb::module_& m);
+void add_report(nb::module_& m);
 
 }  // namespace tenon::python

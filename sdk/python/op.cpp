@@ -25,9 +25,19 @@ struct OpObject {
   PyObject ob_base;
   vectorcallfunc call;
   const DynamicOp* op;
+  PyTypeObject* results;      // a class below tuple whose elements have names, for calls that give as many; or null
+  bool makes;                 // it makes a tensor of no other's elements, so callers may add requires_grad
+  const DynamicOp* in_place;  // the one that writes its first argument, so callers may add inplace; or null
+  size_t list_from;           // the place of its list of tensors, if that comes last: einsum(text, x, y); or kNoList
 };
+constexpr size_t kNoList = ~size_t{0};
 
 PyTypeObject* op_type = nullptr;
+
+// The ops that are methods of Tensor, generated from ops.yaml.
+constexpr std::string_view kMethods[] = {
+#include "sdk/python/methods.inc"
+};
 
 const DynamicOp& op_in(PyObject* self) { return *reinterpret_cast<OpObject*>(self)->op; }
 
@@ -99,7 +109,9 @@ bool always_several(const DynamicOp& op) {
   return std::all_of(op.signatures.begin(), op.signatures.end(), [](const Signature& s) { return s.several; });
 }
 
-PyObject* called(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) {
+PyObject* called(const OpObject& object, PyObject* const* args, size_t count, PyObject* names) {
+  const DynamicOp& op = *object.op;
+  PyTypeObject* named = object.results;
   const Arguments arguments(args, count, names);
   TensorList results;
   {
@@ -107,7 +119,8 @@ PyObject* called(const DynamicOp& op, PyObject* const* args, size_t count, PyObj
     results = call(op, arguments.values(), arguments.keywords());
   }
   if (results.size() == 1 && !always_several(op)) return object_of(std::move(results[0]), args, count);
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
+  const auto size = static_cast<Py_ssize_t>(results.size());
+  PyObject* tuple = named != nullptr ? named->tp_alloc(named, size) : PyTuple_New(size);
   for (size_t i = 0; tuple != nullptr && i < results.size(); ++i) {
     PyObject* each = object_of(std::move(results[i]), args, count);
     if (each == nullptr) {
@@ -119,9 +132,106 @@ PyObject* called(const DynamicOp& op, PyObject* const* args, size_t count, PyObj
   return tuple;
 }
 
+// Whether `op` is one of zeros, full, rand_like: a call may name a device, or the op takes only the form of a tensor.
+bool makes_tensors(const DynamicOp& op) {
+  return op.name.ends_with("_like") ||
+         std::any_of(op.signatures.begin(), op.signatures.end(), [](const Signature& signature) {
+           return std::any_of(signature.parameters.begin(), signature.parameters.end(),
+                              [](const Parameter& p) { return p.keyword_only && p.name == "device"; });
+         });
+}
+
+// `add_` of `add`; null where there is none.
+const DynamicOp* in_place_of(const DynamicOp& op) {
+  const std::string name = fmt::format("{}_", op.name);
+  const std::span<const DynamicOp> all = list_ops();
+  const auto found = std::lower_bound(all.begin(), all.end(), name,
+                                      [](const DynamicOp& each, const std::string& text) { return each.name < text; });
+  return found != all.end() && found->name == name ? &*found : nullptr;
+}
+
+// Where tensors may stand instead of a list of them: the last parameter by place of an op with one signature.
+size_t place_of_tensor_list(const DynamicOp& op) {
+  if (op.signatures.size() != 1) return kNoList;
+  size_t places = 0;
+  bool list = false;
+  for (const Parameter& each : op.signatures[0].parameters) {
+    if (each.keyword_only) break;
+    list = (each.accepts & kAcceptsTensors) != 0;
+    ++places;
+  }
+  return list ? places - 1 : kNoList;
+}
+
+// The call with the tensors from `place` on as one list.
+PyObject* call_gathering(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
+  const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
+  nb::list tensors;
+  for (size_t i = op.list_from; i < count - named; ++i) tensors.append(nb::borrow(args[i]));
+  std::vector<PyObject*> gathered(args, args + op.list_from);
+  gathered.push_back(tensors.ptr());
+  gathered.insert(gathered.end(), args + (count - named), args + count);
+  return called(op, gathered.data(), gathered.size(), names);
+}
+
+// A call with a keyword of Python's own, which no signature has.
+struct WithoutKeyword {
+  std::vector<PyObject*> args;
+  nb::object names;
+  bool given = false;  // whether the call has the keyword
+  bool value = false;
+
+  WithoutKeyword(const char* keyword, PyObject* const* all, size_t count, PyObject* all_names) {
+    const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(all_names));
+    nb::list others;
+    args.assign(all, all + (count - named));
+    for (size_t i = 0; i < named; ++i) {
+      PyObject* name = PyTuple_GET_ITEM(all_names, static_cast<Py_ssize_t>(i));
+      PyObject* held = all[count - named + i];
+      if (PyUnicode_CompareWithASCIIString(name, keyword) != 0) {
+        others.append(nb::borrow(name));
+        args.push_back(held);
+        continue;
+      }
+      const int truth = PyObject_IsTrue(held);
+      if (truth < 0) throw nb::python_error();
+      given = true;
+      value = truth == 1;
+    }
+    if (given) names = nb::tuple(others);
+  }
+};
+
+// The call, if it has keywords, with requires_grad=True of ops that make tensors, and inplace=True of those that can.
+PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
+  if (op.in_place != nullptr) {
+    const WithoutKeyword rest("inplace", args, count, names);
+    if (!rest.given) return called(op, args, count, names);
+    OpObject written = op;
+    if (rest.value) written.op = op.in_place;
+    return called(written, rest.args.data(), rest.args.size(), rest.names.ptr());
+  }
+  const WithoutKeyword rest("requires_grad", args, count, names);
+  if (!rest.given) return called(op, args, count, names);
+  const nb::object result = nb::steal(called(op, rest.args.data(), rest.args.size(), rest.names.ptr()));
+  if (!result.is_valid()) throw nb::python_error();
+  if (rest.value) tensor_in(result.ptr())->requires_grad_();
+  return nb::object(result).release().ptr();
+}
+
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) noexcept {
   const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
-  return call_op(op_in(self), args, static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named, names);
+  const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named;
+  const OpObject& op = *reinterpret_cast<OpObject*>(self);
+  const bool gathers = op.list_from < count - named && tensor_in(args[op.list_from]) != nullptr;
+  try {
+    if (gathers) return call_gathering(op, args, count, names);
+    if (named > 0 && (op.makes || op.in_place != nullptr)) return call_with_keywords(op, args, count, names);
+    return called(op, args, count, names);
+  } catch (...) {
+    set_call_error(op.op->name);
+    return nullptr;
+  }
 }
 
 // As a function, an Op in a class becomes a method.
@@ -188,6 +298,10 @@ nb::object new_op(const DynamicOp& op) {
   if (made == nullptr) throw nb::python_error();
   made->call = &vectorcall;
   made->op = &op;
+  made->results = nullptr;
+  made->makes = makes_tensors(op);
+  made->in_place = in_place_of(op);
+  made->list_from = place_of_tensor_list(op);
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
@@ -207,18 +321,28 @@ nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
 
 PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept {
   try {
-    return called(op, args, count, names);
+    return called({{}, nullptr, &op, nullptr, false, nullptr, kNoList}, args, count, names);
   } catch (...) {
     set_error();
     return nullptr;
   }
 }
 
-void add_ops(nb::module_& m) {
+void add_ops(nb::module_& m, nb::handle tensor_type) {
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (op_type == nullptr) throw nb::python_error();
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(op_type));
   for (const DynamicOp& op : list_ops()) m.attr(std::string(op.name).c_str()) = new_op(op);
+  for (const std::string_view method : kMethods) {
+    const std::string name(method);
+    tensor_type.attr(name.c_str()) = m.attr(name.c_str());
+  }
+  m.def(
+      "_name_results",
+      [](nb::handle op, nb::handle type) {
+        reinterpret_cast<OpObject*>(op.ptr())->results = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.ptr()));
+      },
+      "Results of the op become a named tuple of this class, where it gives several.");
   nb::module_ ops = m.def_submodule("ops", "Ops of libraries: tenon.ops.mypkg.swish2, once tenon.ops.load has it.");
   ops.def(
       "load",

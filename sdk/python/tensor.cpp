@@ -2,7 +2,6 @@
 #include <nanobind/stl/string.h>
 
 #include "core/autograd/autograd.h"
-#include "core/tensor/print.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -10,12 +9,6 @@ namespace tenon::python {
 namespace {
 
 PyTypeObject* tensor_type = nullptr;
-
-nb::object object_of(Tensor tensor) {
-  PyObject* object = new_tensor(std::move(tensor));
-  if (object == nullptr) throw nb::python_error();
-  return nb::steal(object);
-}
 
 nb::tuple tuple_of(const Dims& dims) {
   nb::list list;
@@ -52,15 +45,23 @@ const DynamicOp& op_called() {
   return op;
 }
 
-// NotImplemented, by which Python asks the other operand, where an operand is nothing that an op takes.
+// `object` as an operand: itself, or an array of NumPy as a tensor. Null for what no operator takes.
+nb::object operand(PyObject* object) {
+  if (tensor_in(object) != nullptr || PyFloat_CheckExact(object) || PyLong_CheckExact(object))
+    return nb::borrow(object);
+  constexpr uint16_t kOperands = kAcceptsBool | kAcceptsInt | kAcceptsFloat | kAcceptsFloats;
+  if ((value_of(object).kind() & kOperands) != 0) return nb::borrow(object);
+  if (!nb::hasattr(object, "__array_interface__")) return {};
+  return object_of(tensor_of_data(object, {}));
+}
+
+// NotImplemented, by which Python asks the other operand, where an operand is nothing that an operator takes.
 template <Name name>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   try {
-    for (PyObject* each : {a, b}) {
-      if (tensor_in(each) == nullptr && value_of(each).get<Value::Foreign>() != nullptr)
-        return Py_NewRef(Py_NotImplemented);
-    }
-    PyObject* const args[] = {a, b};
+    const nb::object left = operand(a), right = operand(b);
+    if (!left.is_valid() || !right.is_valid()) return Py_NewRef(Py_NotImplemented);
+    PyObject* const args[] = {left.ptr(), right.ptr()};
     return call_op(op_called<name>(), args, 2, nullptr);
   } catch (...) {
     set_error();
@@ -73,8 +74,9 @@ PyObject* unary(PyObject* a) noexcept {
   return call_op(op_called<name>(), &a, 1, nullptr);
 }
 
+template <Name name>
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulo) noexcept {
-  return modulo == Py_None ? binary<"pow">(a, b) : Py_NewRef(Py_NotImplemented);
+  return modulo == Py_None ? binary<name>(a, b) : Py_NewRef(Py_NotImplemented);
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
@@ -101,6 +103,33 @@ int truth(PyObject* self) noexcept {
   }
 }
 
+Py_ssize_t length(PyObject* self) noexcept {
+  const Tensor& tensor = *tensor_in(self);
+  if (tensor.rank() > 0) return tensor.dim(0);
+  PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+  return -1;
+}
+
+// The slices along the first axis, as an iterator of Python.
+PyObject* iterate(PyObject* self) noexcept {
+  if (tensor_in(self)->rank() == 0) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
+    return nullptr;
+  }
+  const nb::object slices = nb::steal(call_op(op_called<"unbind">(), &self, 1, nullptr));
+  return slices.is_valid() ? PyObject_GetIter(slices.ptr()) : nullptr;
+}
+
+// Whether some element equals `element`.
+int contains(PyObject* self, PyObject* element) noexcept {
+  PyObject* const args[] = {self, element};
+  const nb::object equal = nb::steal(call_op(op_called<"eq">(), args, 2, nullptr));
+  if (!equal.is_valid()) return -1;
+  PyObject* const object = equal.ptr();
+  const nb::object any = nb::steal(call_op(op_called<"any">(), &object, 1, nullptr));
+  return any.is_valid() ? truth(any.ptr()) : -1;
+}
+
 template <class F>
 void* slot(F function) {
   return reinterpret_cast<void*>(function);
@@ -121,26 +150,31 @@ PyType_Slot slots[] = {{Py_bf_getbuffer, slot(&get_buffer)},
                        {Py_nb_inplace_subtract, slot(&binary<"sub_">)},
                        {Py_nb_inplace_multiply, slot(&binary<"mul_">)},
                        {Py_nb_inplace_true_divide, slot(&binary<"div_">)},
-                       {Py_nb_power, slot(&power)},
+                       {Py_nb_floor_divide, slot(&binary<"floor_divide">)},
+                       {Py_nb_lshift, slot(&binary<"bitwise_left_shift">)},
+                       {Py_nb_rshift, slot(&binary<"bitwise_right_shift">)},
+                       {Py_nb_inplace_remainder, slot(&binary<"remainder_">)},
+                       {Py_nb_inplace_floor_divide, slot(&binary<"floor_divide_">)},
+                       {Py_nb_inplace_and, slot(&binary<"bitwise_and_">)},
+                       {Py_nb_inplace_or, slot(&binary<"bitwise_or_">)},
+                       {Py_nb_inplace_xor, slot(&binary<"bitwise_xor_">)},
+                       {Py_nb_inplace_lshift, slot(&binary<"bitwise_left_shift_">)},
+                       {Py_nb_inplace_rshift, slot(&binary<"bitwise_right_shift_">)},
+                       {Py_nb_power, slot(&power<"pow">)},
+                       {Py_nb_inplace_power, slot(&power<"pow_">)},
+                       {Py_mp_subscript, slot(&get_item)},
+                       {Py_mp_ass_subscript, slot(&set_item)},
+                       {Py_mp_length, slot(&length)},
+                       {Py_sq_contains, slot(&contains)},
+                       {Py_tp_iter, slot(&iterate)},
                        {Py_nb_negative, slot(&unary<"neg">)},
+                       {Py_nb_positive, slot(&unary<"positive">)},
                        {Py_nb_absolute, slot(&unary<"abs">)},
                        {Py_nb_invert, slot(&unary<"bitwise_not">)},
                        {Py_nb_bool, slot(&truth)},
                        {Py_tp_richcompare, slot(&compare)},
                        {Py_tp_hash, slot(&hash)},
                        {0, nullptr}};
-
-// ---- gradients ----
-
-// with tenon.no_grad(): ...
-struct NoGradContext {
-  std::unique_ptr<NoGrad> scope;
-};
-
-void backward_of(const Tensor& tensor, const Tensor* gradient, bool retain_graph, bool create_graph) {
-  const Unlocked unlocked;
-  backward({tensor}, gradient == nullptr ? TensorList() : TensorList{*gradient}, {retain_graph, create_graph});
-}
 
 }  // namespace
 
@@ -161,40 +195,49 @@ PyObject* new_tensor(Tensor tensor) {
   return object.release().ptr();
 }
 
-void add_tensor(nb::module_& m) {
-  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots),
+nb::object object_of(Tensor tensor) {
+  PyObject* object = new_tensor(std::move(tensor));
+  if (object == nullptr) throw nb::python_error();
+  return nb::steal(object);
+}
+
+nb::object add_tensor(nb::module_& m) {
+  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(),
                           "An array of numbers on a device. tenon.tensor makes one.");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-  type.def_prop_ro("shape", [](const Tensor& t) { return tuple_of(t.dims()); })
+  // Of Tensor itself and of classes below it, such as tenon.nn.Parameter. The elements are shared with a tensor.
+  type.def(
+          "__init__",
+          [](Tensor* self, nb::handle data) {
+            const Tensor* tensor = tensor_in(data.ptr());
+            new (self) Tensor(tensor != nullptr ? tensor->detach() : tensor_of_data(data.ptr(), {}));
+          },
+          nb::arg("data"))
+      .def_prop_ro("shape", [](const Tensor& t) { return tuple_of(t.dims()); })
       .def_prop_ro("ndim", &Tensor::rank)
       .def_prop_ro("dtype", [](const Tensor& t) { return dtype_object(t.dtype()); })
       .def_prop_ro("device", &Tensor::device)
-      .def_prop_ro("is_contiguous", &Tensor::contiguous)
+      .def("is_contiguous", &Tensor::contiguous)
+      .def("_strides", [](const Tensor& t) { return tuple_of(t.strides()); })
+      .def("storage_offset", [](const Tensor& t) { return t.impl()->offset; })
       .def(
-          "stride", [](const Tensor& t) { return tuple_of(t.strides()); },
-          "How far apart neighbours on each axis lie, in elements.")
+          "data_ptr", [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()); },
+          "The host's address of the first element, once it is written; 0 where the host reaches none.")
       .def("numel", &Tensor::elements)
       .def("item", &item, "The one element of a tensor with one, as a number of Python.")
       .def("wait", &Tensor::wait, nb::call_guard<Unlocked>(), "Waits until the elements are there.")
-      .def("__repr__",
-           [](const Tensor& t) {
-             const Unlocked unlocked;
-             return to_string(t);
-           })
-      .def("__len__",
-           [](const Tensor& t) {
-             if (t.rank() == 0) refuse(PyExc_TypeError, "len() of a tensor of rank 0.");
-             return t.dim(0);
-           })
+      .def("_to_device",
+           [](const Tensor& t, nb::handle device) { return object_of(t.to(require_device(device.ptr(), "to()"))); })
       .def("__float__", [](const Tensor& t) { return nb::float_(item(t)); })
       .def("__int__", [](const Tensor& t) { return nb::int_(item(t)); })
       .def("__index__",
            [](const Tensor& t) {
-             if (is_floating(t.dtype()))
-               refuse(PyExc_TypeError, fmt::format("A tensor of {} is no index.", dtype_name(t.dtype())));
+             if (is_floating(t.dtype()) || t.elements() != 1)
+               refuse(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
              return nb::int_(item(t));
            })
-      .def_prop_ro("requires_grad", &Tensor::requires_grad)
+      .def_prop_rw("requires_grad", &Tensor::requires_grad,
+                   [](const Tensor& t, bool wanted) { t.requires_grad_(wanted); })
       .def_prop_ro("is_leaf", &Tensor::is_leaf)
       .def_prop_rw(
           "grad", [](const Tensor& t) { return object_of(t.grad()); },
@@ -207,17 +250,12 @@ void add_tensor(nb::module_& m) {
             return nb::borrow(self);
           },
           nb::arg("requires_grad") = true)
-      .def("detach", [](const Tensor& t) { return object_of(t.detach()); })
-      .def("backward", &backward_of, nb::arg("gradient").none() = nb::none(), nb::arg("retain_graph") = false,
-           nb::arg("create_graph") = false);
+      .def("retain_grad", &Tensor::retain_grad)
+      .def("detach", [](const Tensor& t) { return object_of(t.detach()); });
   // NumPy's arrays and numbers leave `array + tensor` to the tensor.
   type.attr("__array_priority__") = 1000;
   add_dlpack(type);
-
-  nb::class_<NoGradContext>(m, "no_grad", "with tenon.no_grad(): ops of this thread are not remembered for gradients.")
-      .def(nb::init<>())
-      .def("__enter__", [](NoGradContext& c) { c.scope = std::make_unique<NoGrad>(); })
-      .def("__exit__", [](NoGradContext& c, const nb::args&) { c.scope.reset(); });
+  return type;
 }
 
 }  // namespace tenon::python

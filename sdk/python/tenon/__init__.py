@@ -8,3 +8,24 @@
 
 from tenon._tenon import *
 from tenon._tenon import __version__
+from tenon._tensor import allclose, as_tensor, equal, is_floating_point, is_tensor, numel, randint, unique, unique_consecutive
+from tenon import _printing, autograd
+from tenon._printing import set_printoptions
+from tenon.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from tenon.compiling import compile
+from tenon.files import load, save
+from tenon.reporting import doctor
+
+inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
+newaxis = None
+
+# PyTorch's names of dtypes. They hide functions of Python in this module alone.
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
+
+
+def __getattr__(name):
+    # What most programs do not need is imported where it is first asked for.
+    if name in ("nn", "optim", "onnx"):
+        import importlib
+        return importlib.import_module("tenon." + name)
+    raise AttributeError(f"module 'tenon' has no attribute '{name}'")

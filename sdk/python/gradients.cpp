@@ -1,0 +1,226 @@
+// Gradients from Python: whether ops are remembered, backward and grad, hooks, and functions of the user.
+#include "core/autograd/autograd.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/history.h"
+#include "core/autograd/interpreter.h"
+#include "core/ops/op_call.h"
+#include "primitives/text/format.h"
+#include "sdk/python/objects.h"
+
+namespace tenon::python {
+namespace {
+
+// ---- whether ops are remembered ----
+
+// One `with` block. The innermost one of a thread decides.
+struct Mode {
+  bool enabled = true;
+  bool inference = false;
+  std::unique_ptr<InferenceMode> inference_scope;
+  std::unique_ptr<NoGrad> off;
+  std::unique_ptr<autograd::GradientInterpreter> remembering;
+  std::unique_ptr<InterpreterScope> on;
+
+  ~Mode() {
+    on.reset();
+    off.reset();
+  }
+};
+
+thread_local std::vector<std::unique_ptr<Mode>> modes;
+
+// False, too, as long as no tensor of the process wants a gradient.
+bool remembers() { return dynamic_cast<autograd::GradientInterpreter*>(&current_interpreter()) != nullptr; }
+
+void enter_mode(bool enabled, bool inference) {
+  auto mode = std::make_unique<Mode>();
+  mode->enabled = enabled;
+  mode->inference = inference || (!modes.empty() && modes.back()->inference);
+  if (inference) {
+    mode->inference_scope = std::make_unique<InferenceMode>();
+  } else if (!enabled) {
+    mode->off = std::make_unique<NoGrad>();
+  } else if (!grad_enabled() && !remembers()) {
+    mode->remembering = std::make_unique<autograd::GradientInterpreter>(current_interpreter());
+    mode->on = std::make_unique<InterpreterScope>(*mode->remembering);
+  }
+  modes.push_back(std::move(mode));
+}
+
+size_t mode_depth() { return modes.size(); }
+
+void leave_modes(size_t depth) {
+  while (modes.size() > depth) modes.pop_back();
+}
+
+nb::list list_of(const TensorList& tensors) {
+  nb::list list;
+  for (const Tensor& each : tensors) list.append(object_of(each));
+  return list;
+}
+
+}  // namespace
+
+bool grad_enabled() { return modes.empty() || modes.back()->enabled; }
+
+TensorList tensors_of(const nb::handle& sequence, std::string_view what) {
+  TensorList tensors;
+  for (const nb::handle each : sequence) {
+    const Tensor* tensor = tensor_in(each.ptr());
+    if (tensor == nullptr && !each.is_none()) {
+      refuse(PyExc_TypeError, fmt::format("{}: expected a Tensor, not {}.", what, Py_TYPE(each.ptr())->tp_name));
+    }
+    tensors.push_back(tensor == nullptr ? Tensor() : *tensor);
+  }
+  return tensors;
+}
+
+CalledBack::CalledBack(bool remembered) : depth_(modes.size()) {
+  auto mode = std::make_unique<Mode>();
+  mode->enabled = remembered;
+  mode->inference = !modes.empty() && modes.back()->inference;
+  modes.push_back(std::move(mode));
+}
+CalledBack::~CalledBack() { leave_modes(depth_); }
+
+std::shared_ptr<PyObject> kept(PyObject* object) {
+  return std::shared_ptr<PyObject>(Py_NewRef(object), [](PyObject* held) { release(held); });
+}
+
+namespace {
+
+// ---- backward ----
+
+void backward_of(nb::handle outputs, nb::handle gradients, bool retain_graph, bool create_graph) {
+  const TensorList from = tensors_of(outputs, "backward()");
+  const TensorList weights = tensors_of(gradients, "backward()");
+  const Unlocked unlocked;
+  backward(from, weights, {retain_graph, create_graph});
+}
+
+nb::list grad_of(nb::handle outputs, nb::handle inputs, nb::handle gradients, bool retain_graph, bool create_graph,
+                 bool allow_unused) {
+  const TensorList from = tensors_of(outputs, "grad()"), to = tensors_of(inputs, "grad()");
+  const TensorList weights = tensors_of(gradients, "grad()");
+  TensorList results;
+  {
+    const Unlocked unlocked;
+    results = grad(from, to, weights, {retain_graph, create_graph, allow_unused});
+  }
+  return list_of(results);
+}
+
+// ---- hooks ----
+
+void add_hook(const Tensor& tensor, nb::handle hook) {
+  register_hook(tensor, [function = kept(hook.ptr())](const Tensor& gradient) -> Tensor {
+    const nb::gil_scoped_acquire locked;
+    const CalledBack called(remembers());
+    const nb::object result = nb::borrow(function.get())(object_of(gradient));
+    if (result.is_none()) return Tensor();
+    const Tensor* other = tensor_in(result.ptr());
+    if (other == nullptr) {
+      refuse(PyExc_TypeError,
+             fmt::format("hook: expected a Tensor or None as its result, not {}.", Py_TYPE(result.ptr())->tp_name));
+    }
+    return *other;
+  });
+}
+
+void add_hook_after(const Tensor& leaf, nb::handle hook) {
+  register_hook_after_accumulation(leaf, [function = kept(hook.ptr())] {
+    const nb::gil_scoped_acquire locked;
+    const CalledBack called(remembers());
+    nb::borrow(function.get())();
+  });
+}
+
+// ---- functions of the user ----
+
+// `context` is an object of Python that has run_forward(inputs) and run_backward(gradients), each of which takes and
+// gives a list, and saved: the tensors that forward keeps, which are given back before backward.
+class PythonFunction final : public Function {
+ public:
+  PythonFunction(PyObject* context, std::string name) : context_(kept(context)), name_(std::move(name)) {}
+
+  std::string name() const override { return name_; }
+
+  TensorList forward(const TensorList& inputs) override {
+    const nb::gil_scoped_acquire locked;
+    const CalledBack called(false);
+    const nb::object results = context().attr("run_forward")(list_of(inputs));
+    const nb::object saved = context().attr("saved");
+    for (const nb::handle each : saved) {
+      const Tensor* tensor = tensor_in(each.ptr());
+      given_.push_back(tensor != nullptr);
+      if (tensor != nullptr) save(*tensor);
+    }
+    // The node keeps them, without what made them; else each would keep the other for ever.
+    context().attr("saved") = nb::make_tuple();
+    return tensors_of(results, name_);
+  }
+
+  TensorList backward(const TensorList& gradients) override {
+    TensorList saved_now;
+    size_t count = 0;
+    for (const bool given : given_) saved_now.push_back(given ? saved(count++) : Tensor());
+    const nb::gil_scoped_acquire locked;
+    const CalledBack called(remembers());
+    context().attr("saved") = nb::tuple(list_of(saved_now));
+    const nb::object results = context().attr("run_backward")(list_of(gradients));
+    context().attr("saved") = nb::make_tuple();
+    return tensors_of(results, name_);
+  }
+
+ private:
+  nb::object context() const { return nb::borrow(context_.get()); }
+
+  std::shared_ptr<PyObject> context_;
+  std::string name_;
+  std::vector<bool> given_;  // by place in save_for_backward: false where None was saved
+};
+
+nb::list called_function(nb::handle context, const std::string& name, nb::handle inputs) {
+  const TensorList given = tensors_of(inputs, name);
+  auto function = std::make_shared<PythonFunction>(context.ptr(), name);
+  TensorList results;
+  {
+    const Unlocked unlocked;
+    results = call_function(std::move(function), given);
+  }
+  return list_of(results);
+}
+
+// The op that made `tensor` and is remembered; empty where none is.
+nb::object maker_of(const Tensor& tensor) {
+  if (!tensor.requires_grad() || tensor.is_leaf()) return nb::none();
+  const autograd::History* history = autograd::history_of(tensor);
+  const std::string_view name = history->edge.node.get()->name();
+  return nb::str(name.data(), name.size());
+}
+
+}  // namespace
+
+void add_gradients(nb::module_& m) {
+  m.def("_enter_mode", &enter_mode, nb::arg("enabled"), nb::arg("inference"));
+  m.def("_leave_modes", &leave_modes, nb::arg("depth"));
+  m.def("_mode_depth", &mode_depth);
+  m.def("is_grad_enabled", &grad_enabled, "Whether ops of this thread are remembered for gradients.");
+  m.def(
+      "is_inference_mode_enabled", [] { return !modes.empty() && modes.back()->inference; },
+      "Whether an inference_mode block is open on this thread.");
+  m.def("_backward", &backward_of);
+  m.def("_grad", &grad_of);
+  m.def("_add_hook", &add_hook);
+  m.def("_add_hook_after", &add_hook_after);
+  m.def("_call_function", &called_function);
+  m.def("_maker_of", &maker_of);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,98 @@
+// The extension module tenon._onnx: models, as sdk/onnx loads and runs them. tenon/onnx.py gives its names.
+#include "sdk/onnx/onnx.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+
+#include "primitives/status/error.h"
+
+namespace nb = nanobind;
+
+namespace {
+
+using tenon::Tensor;
+using tenon::TensorList;
+using tenon::onnx::Model;
+using tenon::onnx::ValueInfo;
+
+nb::list shape_of(const ValueInfo& info) {
+  nb::list dims;
+  for (const tenon::onnx::Dim& each : info.dims) {
+    if (each.value >= 0)
+      dims.append(each.value);
+    else if (!each.name.empty())
+      dims.append(each.name);
+    else
+      dims.append(nb::none());
+  }
+  return dims;
+}
+
+nb::list values(const std::vector<ValueInfo>& infos) {
+  nb::list list;
+  for (const ValueInfo& each : infos) {
+    list.append(nb::make_tuple(each.name, to_string(each), each.has_shape ? nb::object(shape_of(each)) : nb::none()));
+  }
+  return list;
+}
+
+nb::dict run(const Model& model, const nb::dict& given) {
+  tenon::onnx::Inputs inputs;
+  for (const auto& [name, tensor] : given) inputs.emplace(nb::cast<std::string>(name), nb::cast<Tensor>(tensor));
+  TensorList results;
+  {
+    const nb::gil_scoped_release unlocked;
+    results = model.run(inputs);
+  }
+  nb::dict made;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string& name = model.outputs()[i].name;
+    made[nb::str(name.data(), name.size())] = nb::cast(std::move(results[i]));
+  }
+  return made;
+}
+
+tenon::onnx::Options options_of(const std::string& device, bool eager, bool exact) {
+  tenon::onnx::Options options;
+  if (!device.empty()) options.device = tenon::Device(device);
+  options.eager = eager;
+  options.passes = exact ? tenon::onnx::Passes::exact : tenon::onnx::Passes::bounded;
+  return options;
+}
+
+}  // namespace
+
+NB_MODULE(_onnx, m) {
+  nanobind::set_leak_warnings(false);
+  nb::class_<Model>(m, "_Model")
+      .def("inputs", [](const Model& model) { return values(model.inputs()); })
+      .def("outputs", [](const Model& model) { return values(model.outputs()); })
+      .def("run", &run)
+      .def("info", [](const Model& model) {
+        const tenon::onnx::ModelInfo& info = model.info();
+        nb::dict made;
+        made["producer"] = info.producer;
+        made["domain"] = info.domain;
+        made["graph"] = info.graph;
+        made["description"] = info.description;
+        made["ir_version"] = info.ir_version;
+        made["opset"] = info.opset;
+        made["nodes"] = info.nodes;
+        made["weights"] = info.weights;
+        nb::dict metadata;
+        for (const auto& [key, value] : info.metadata) metadata[key.c_str()] = value;
+        made["metadata"] = metadata;
+        return made;
+      });
+  m.def("_load", [](const std::string& path, const std::string& device, bool eager, bool exact) {
+    const nb::gil_scoped_release unlocked;
+    return tenon::onnx::load(path, options_of(device, eager, exact));
+  });
+  m.def("_load_bytes", [](const nb::bytes& bytes, const std::string& device, bool eager, bool exact) {
+    const std::string_view view(bytes.c_str(), bytes.size());
+    const nb::gil_scoped_release unlocked;
+    return tenon::onnx::load_bytes(view, options_of(device, eager, exact));
+  });
+}

@@ -1,0 +1,452 @@
+"""What Tensor has beside operators and ops: the habits of PyTorch and NumPy that need nothing of C++."""
+
+import collections
+import copy
+
+from tenon import _printing, _tenon
+from tenon._tenon import Tensor
+
+_DTYPES = {"float": _tenon.f32, "double": _tenon.f64, "half": _tenon.f16, "bfloat16": _tenon.bf16, "long": _tenon.i64, "int": _tenon.i32,
+           "short": _tenon.i16, "char": _tenon.i8, "byte": _tenon.u8, "bool": _tenon.bool}
+
+# The dtypes whose elements Python's memoryview reads.
+_READABLE = (_tenon.f32, _tenon.f64, _tenon.bool, _tenon.i8, _tenon.u8, _tenon.i16, _tenon.u16, _tenon.i32, _tenon.u32, _tenon.i64, _tenon.u64)
+
+
+def method(function):
+    setattr(Tensor, function.__name__, function)
+    return function
+
+
+def getter(function):
+    setattr(Tensor, function.__name__, property(function))
+    return function
+
+
+# ---- metadata ----
+
+@method
+def size(self, dim=None):
+    """The shape, or the length of one axis."""
+    return self.shape if dim is None else self.shape[_axis(self, dim)]
+
+
+@method
+def stride(self, dim=None):
+    """How far apart neighbours on each axis lie, in elements; or on one axis."""
+    return self._strides() if dim is None else self._strides()[_axis(self, dim)]
+
+
+@method
+def dim(self):
+    """The number of axes."""
+    return self.ndim
+
+
+@method
+def nelement(self):
+    """The number of elements."""
+    return self.numel()
+
+
+@method
+def element_size(self):
+    """The bytes of one element."""
+    return self.dtype.bits // 8
+
+
+@method
+def is_floating_point(self):
+    """Whether the elements are floats."""
+    return self.dtype.is_floating_point
+
+
+def _axis(tensor, dim):
+    rank = max(tensor.ndim, 1)
+    if not -rank <= dim < rank:
+        raise _tenon.InvalidIndex(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
+    return dim % rank if tensor.ndim else 0
+
+
+@getter
+def T(self):
+    """The axes in the reverse order."""
+    return _tenon.permute(self, tuple(range(self.ndim))[::-1])
+
+
+@getter
+def mT(self):
+    """The last two axes exchanged."""
+    if self.ndim < 2:
+        raise _tenon.InvalidArgument(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+    return _tenon.transpose(self, -2, -1)
+
+
+@getter
+def H(self):
+    """As mT, since no dtype is complex."""
+    if self.ndim not in (0, 2):
+        raise _tenon.InvalidArgument(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+    return _tenon.transpose(self, 0, 1) if self.ndim else self
+
+
+@getter
+def grad_fn(self):
+    """The op that made the tensor, if gradients remember it."""
+    maker = _tenon._maker_of(self)
+    return None if maker is None else Node(maker, self)
+
+
+class Node:
+    """An op that gradients remember."""
+
+    def __init__(self, name, result):
+        self._name, self._result = name, result
+
+    def name(self):
+        """The op as PyTorch would call its node: MulBackward0."""
+        return "".join(word.capitalize() for word in self._name.rstrip("_").split("_")) + "Backward0"
+
+    def __repr__(self):
+        return f"<{self.name()}>"
+
+
+def _get_data(self):
+    return self.detach()
+
+
+def _set_data(self, value):
+    with _no_grad():
+        _tenon.copy_(self, value)
+
+
+Tensor.data = property(_get_data, _set_data, doc="The elements, without gradients. Assigning writes them.")
+
+
+# ---- elements ----
+
+@method
+def tolist(self):
+    """The elements as nested lists of numbers of Python; of a tensor of rank 0 the number."""
+    plain = self.detach()
+    if plain.dtype not in _READABLE:
+        plain = _tenon.cast(plain, _tenon.f32 if plain.dtype.is_floating_point else _tenon.i32)
+    if plain.numel() == 0:
+        return _empty_lists(plain.shape)
+    return memoryview(plain).tolist()
+
+
+def _empty_lists(shape):
+    if not shape:
+        return []
+    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
+
+
+@method
+def numpy(self, *, force=False):
+    """An array of NumPy over the same memory. A tensor that wants a gradient is refused, unless `force` detaches it."""
+    import numpy
+    if self.requires_grad and not force:
+        raise _tenon.InvalidArgument("numpy(): the tensor wants a gradient, which writes to the array would not reach; call detach() first.")
+    return numpy.asarray(self.detach())
+
+
+@method
+def __repr__(self):
+    return _printing.to_text(self)
+
+
+@method
+def __str__(self):
+    return _printing.to_text(self)
+
+
+@method
+def __format__(self, form):
+    return format(self.item(), form) if self.ndim == 0 else object.__format__(self, form)
+
+
+@method
+def __reversed__(self):
+    return _tenon.flip(self, 0) if self.ndim else self
+
+
+# ---- copies ----
+
+def _no_grad():
+    from tenon.autograd import no_grad
+    return no_grad()
+
+
+def _rebuild(cls, elements, shape, dtype, device, requires_grad):
+    tensor = _tenon._from_elements(elements, shape, dtype, device)
+    made = tensor if cls is Tensor else cls(tensor)
+    if made.requires_grad != requires_grad:
+        made.requires_grad_(requires_grad)
+    return made
+
+
+@method
+def __reduce_ex__(self, protocol):
+    if not self.is_leaf:
+        raise _tenon.InvalidArgument("Only tensors that are leaves, which no op made, can be pickled; call detach() first.")
+    plain = self.detach()
+    return _rebuild, (type(self), _tenon._elements_of(plain), tuple(self.shape), self.dtype.name, str(self.device), self.requires_grad)
+
+
+@method
+def __copy__(self):
+    made = _tenon.view(self.detach(), self.shape) if type(self) is Tensor else type(self)(self.detach())
+    if made.requires_grad != self.requires_grad:
+        made.requires_grad_(self.requires_grad)
+    return made
+
+
+@method
+def __deepcopy__(self, memo):
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise _tenon.InvalidArgument("Only tensors that are leaves, which no op made, support deepcopy; call detach() first.")
+    elements = _tenon.clone(self.detach())
+    made = elements if type(self) is Tensor else type(self)(elements)
+    if made.requires_grad != self.requires_grad:
+        made.requires_grad_(self.requires_grad)
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad, memo)
+    memo[id(self)] = made
+    return made
+
+
+# ---- conversions ----
+
+@method
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
+    """The tensor with another dtype, on another device, or as `other` is: to(dtype), to(device, dtype), to(other)."""
+    for value in args:
+        if isinstance(value, Tensor):
+            dtype, device = value.dtype, value.device
+        elif isinstance(value, _tenon.Device):
+            device = value
+        elif isinstance(value, str):
+            try:
+                dtype = _dtype(value)
+            except ValueError:
+                device = _tenon.Device(value)
+        elif isinstance(value, bool):
+            pass  # non_blocking or copy by its place
+        elif value is not None:
+            dtype = _dtype(value)
+    result = self
+    if device is not None:
+        result = result._to_device(device)
+    if dtype is not None:
+        result = _tenon.cast(result, dtype)
+    return _tenon.clone(result) if copy and result is self else result
+
+
+def _dtype(value):
+    return value if isinstance(value, _tenon.DType) else _tenon.zeros((0,), dtype=value).dtype
+
+
+def _converter(name, dtype):
+    def convert(self):
+        return _tenon.cast(self, dtype)
+    convert.__name__ = name
+    convert.__doc__ = f"The tensor with elements of {dtype.name}."
+    return convert
+
+
+for _name, _each in _DTYPES.items():
+    setattr(Tensor, _name, _converter(_name, _each))
+
+
+@method
+def cpu(self):
+    """The tensor on the host's device."""
+    return self._to_device("cpu")
+
+
+def _type(self, dtype=None):
+    """The tensor with another dtype; without one, the name of its dtype."""
+    return f"tenon.{self.dtype.name}" if dtype is None else _tenon.cast(self, dtype)
+
+
+Tensor.type = _type
+
+
+def _sizes(args):
+    return tuple(args[0]) if len(args) == 1 and not hasattr(args[0], "__index__") else args
+
+
+def _like(self, made, requires_grad):
+    return made.requires_grad_() if requires_grad else made
+
+
+@method
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """A tensor of `data`, with this one's dtype and device where none is given."""
+    return _tenon.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+
+def _new(name, op):
+    def make(self, *size, dtype=None, device=None, requires_grad=False):
+        return _like(self, op(_sizes(size), dtype=dtype or self.dtype, device=device or self.device), requires_grad)
+    make.__name__ = name
+    make.__doc__ = f"As {op.__name__}, with this tensor's dtype and device where none is given."
+    setattr(Tensor, name, make)
+
+
+for _name in ("zeros", "ones", "empty"):
+    _new("new_" + _name, getattr(_tenon, _name))
+
+
+@method
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """A tensor of one number, with this one's dtype and device where none is given."""
+    return _like(self, _tenon.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device), requires_grad)
+
+
+# ---- ops that are methods in another form ----
+
+@method
+def contiguous(self, *, memory_format="contiguous_format"):
+    """The tensor with its elements in order of the axes; the tensor itself if it is so."""
+    return _tenon.contiguous(self, memory_format=memory_format)
+
+
+@method
+def detach_(self):
+    """Forgets how the tensor was made; it must be no view."""
+    self.requires_grad_(False)
+    return self
+
+
+@method
+def softmax(self, dim=-1, *, dtype=None):
+    """exp(x) / sum(exp(x)) along an axis."""
+    return _tenon.softmax(self, dim, dtype=dtype)
+
+
+@method
+def index_put(self, indices, values, accumulate=False):
+    """A copy with `values` at the positions."""
+    return _tenon.index_put(self, list(indices), values, accumulate)
+
+
+@method
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Writes 1 with probability p, else 0."""
+    return _tenon.copy_(self, _tenon.bernoulli(_tenon.full(self.shape, float(p), dtype=_tenon.f32, device=self.device), generator=generator))
+
+
+@method
+def exponential_(self, lambd=1.0, *, generator=None):
+    """Writes numbers that are exponentially distributed."""
+    return _tenon.copy_(self, _tenon.exponential(self.detach(), lambd, generator=generator))
+
+
+@method
+def random_(self, low=0, high=None, *, generator=None):
+    """Writes integers of [low, high); with one argument, of [0, low)."""
+    if high is None:
+        low, high = 0, low or 2**24
+    return _tenon.copy_(self, _tenon.randint(low, high, self.shape, device=self.device, generator=generator))
+
+
+def _written(name):
+    op = getattr(_tenon, name)
+
+    def write(self, *args, **kwargs):
+        return _tenon.copy_(self, op(self, *args, **kwargs))
+    write.__name__ = name + "_"
+    write.__doc__ = f"As {name}, written into the tensor."
+    setattr(Tensor, name + "_", write)
+
+
+# Rows without a variant in place: what they give is copied into the tensor.
+for _name in ("masked_fill masked_scatter scatter scatter_add scatter_reduce index_add index_copy index_fill index_put put clamp_min "
+              "clamp_max clip tril triu logical_not logical_and logical_or logical_xor eq ne lt le gt ge cumsum cumprod addcmul addcdiv "
+              "addmm addmv addr baddbmm addbmm nan_to_num logit erfinv absolute negative multiply subtract divide deg2rad rad2deg "
+              "true_divide float_power ldexp nextafter hardshrink").split():
+    if not hasattr(Tensor, _name + "_"):
+        _written(_name)
+
+
+# ---- functions ----
+
+def as_tensor(data, *, dtype=None, device=None):
+    """A tensor with the elements of `data`: over the same memory where that is possible, else a copy."""
+    if isinstance(data, Tensor):
+        return data.to(dtype=dtype, device=device)
+    try:
+        made = _tenon.from_numpy(data)
+    except (TypeError, ValueError):
+        return _tenon.tensor(data, dtype=dtype, device=device)
+    return made.to(dtype=dtype, device=device)
+
+
+def is_tensor(object):
+    """Whether `object` is a Tensor."""
+    return isinstance(object, Tensor)
+
+
+def is_floating_point(input):
+    """Whether the elements of a tensor are floats."""
+    return input.dtype.is_floating_point
+
+
+def numel(input):
+    """The number of elements of a tensor."""
+    return input.numel()
+
+
+# ---- ops whose results Python gives in another form: those that were asked for, or a bool ----
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements, or slices along `dim`; and where each element went, and how often each is there."""
+    values, inverse, counts = _tenon.unique(input, sorted, return_inverse, return_counts, dim)
+    return _asked(values, (return_inverse, inverse), (return_counts, counts))
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """As unique, but only neighbours that are equal become one."""
+    values, inverse, counts = _tenon.unique_consecutive(input, return_inverse, return_counts, dim)
+    return _asked(values, (return_inverse, inverse), (return_counts, counts))
+
+
+def _asked(values, *others):
+    wanted = tuple(each for asked, each in others if asked)
+    return (values, *wanted) if wanted else values
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close: |input - other| <= atol + rtol |other|."""
+    return bool(_tenon.allclose(input, other, rtol, atol, equal_nan))
+
+
+def equal(input, other):
+    """Whether shapes and all elements are equal."""
+    return bool(_tenon.equal(input, other))
+
+
+def randint(low, high=None, size=None, **keywords):
+    """Integers of [low, high), evenly distributed; with one number, of [0, low)."""
+    if size is None and not hasattr(high, "__index__"):
+        low, high, size = 0, low, high
+    return _tenon.randint(low, high, size, **keywords)
+
+
+for _each in (unique, unique_consecutive, allclose, equal):
+    setattr(Tensor, _each.__name__, _each)
+
+
+# ---- names of several results ----
+
+_RESULTS = {"values indices": "max min sort topk kthvalue median cummax cummin", "Q R": "linalg_qr", "U S Vh": "linalg_svd linalg_svd_reduced",
+            "eigenvalues eigenvectors": "linalg_eigh", "sign logabsdet": "slogdet linalg_slogdet", "min max": "aminmax", "LU pivots": "linalg_lu_factor"}
+for _fields, _ops in _RESULTS.items():
+    for _name in _ops.split():
+        _class = collections.namedtuple(_name, _fields.split())
+        _class.__module__ = "tenon"
+        _tenon._name_results(getattr(_tenon, _name), _class)

@@ -1,0 +1,413 @@
+"""Gradients: grad and backward over several tensors, functions of the user, and the modes in which ops are remembered.
+
+    class Square(tenon.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, = ctx.saved_tensors
+            return 2 * x * grad
+
+    y = Square.apply(x)
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import Any, Callable, TypeVar
+
+from tenon import _tenon
+from tenon._tenon import Tensor, is_grad_enabled, is_inference_mode_enabled
+
+
+# ---- modes ----
+
+_GENERATOR = 0x20  # in the flags of a function's code: it is one (inspect.CO_GENERATOR)
+
+_Called = TypeVar("_Called", bound=Callable[..., Any])
+
+
+class _Mode:
+    """A `with` block, or a decorator of a function or a generator, in which ops are remembered, or not."""
+
+    _enabled, _inference = True, False
+
+    def __init__(self) -> None:
+        self._depths: list[int] = []
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def __enter__(self) -> Any:
+        self._depths.append(_tenon._mode_depth())
+        _tenon._enter_mode(self._enabled, self._inference)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _tenon._leave_modes(self._depths.pop())
+
+    def __call__(self, function: _Called) -> _Called:
+        make = functools.partial(type(self), *self._parameters())
+        if getattr(function, "__code__", None) and function.__code__.co_flags & _GENERATOR:
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                # The mode holds while the generator runs, not while its caller does.
+                running, sent, raised = function(*args, **kwargs), None, None
+                while True:
+                    try:
+                        with make():
+                            value = running.send(sent) if raised is None else running.throw(raised)
+                    except StopIteration as end:
+                        return end.value
+                    sent = raised = None
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        running.close()
+                        raise
+                    except BaseException as error:
+                        raised = error
+            return generator  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with make():
+                return function(*args, **kwargs)
+        return wrapped  # type: ignore[return-value]
+
+
+def _bare_decorator(cls: Any) -> Any:
+    """Lets the class decorate without brackets: @tenon.no_grad."""
+    construct = cls.__new__
+
+    def new(cls: Any, function: Any = None) -> Any:
+        made = construct(cls)
+        if function is None:
+            return made
+        made.__init__()
+        return made(function)
+    cls.__new__ = new
+    return cls
+
+
+@_bare_decorator
+class no_grad(_Mode):
+    """Ops are not remembered: results want no gradient, and leaves may be written."""
+
+    _enabled = False
+
+
+@_bare_decorator
+class enable_grad(_Mode):
+    """Ops are remembered, also inside no_grad."""
+
+
+class set_grad_enabled(_Mode):
+    """Ops are remembered or not from now on, or up to the end of the `with` block."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._enabled = bool(mode)
+        self._depth = _tenon._mode_depth()
+        _tenon._enter_mode(self._enabled, False)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return (self._enabled,)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _tenon._leave_modes(self._depth)
+
+    def __call__(self, function: _Called) -> _Called:
+        _tenon._leave_modes(self._depth)  # as a decorator it concerns the function alone
+        return super().__call__(function)
+
+
+class inference_mode(_Mode):
+    """As no_grad; and whoever asks for a gradient inside gets an error."""
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self._enabled, self._inference = not mode, bool(mode)
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return (self._inference,)
+
+
+# ---- backward ----
+
+def _listed(tensors: Any) -> list[Any]:
+    return [tensors] if tensors is None or isinstance(tensors, Tensor) else list(tensors)
+
+
+def _weights(gradients: Any) -> list[Any]:
+    if gradients is None:
+        return []
+    return [_tenon.tensor(float(g)) if isinstance(g, (int, float)) else g for g in _listed(gradients)]
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Adds to `.grad` of every leaf behind `tensors` its gradient; with `inputs`, to theirs alone."""
+    outputs = _listed(tensors)
+    keep = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        _tenon._backward(outputs, _weights(grad_tensors), keep, create_graph)
+        return
+    wanted = _listed(inputs)
+    if not wanted:
+        raise _tenon.InvalidArgument("backward(): inputs must not be empty.")
+    gradients = _tenon._grad(outputs, wanted, _weights(grad_tensors), keep, create_graph, True)
+    for leaf, gradient in zip(wanted, gradients):
+        if gradient is not None:
+            leaf.grad = gradient if leaf.grad is None else leaf.grad + gradient
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         allow_unused: bool = False) -> tuple[Any, ...]:
+    """The gradients of `outputs`, weighed by `grad_outputs`, with respect to each of `inputs`, as a tuple."""
+    outputs = _listed(outputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    return tuple(_tenon._grad(outputs, _listed(inputs), _weights(grad_outputs), keep, create_graph, allow_unused))
+
+
+def _tensor_backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Adds to `.grad` of every leaf behind this tensor its gradient. A tensor of more elements than one needs `gradient`,
+    which weighs them."""
+    backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+Tensor.backward = _tensor_backward  # type: ignore[method-assign]
+
+
+# ---- hooks ----
+
+class RemovableHandle:
+    """What a hook is removed by."""
+
+    def __init__(self, hook: Any) -> None:
+        self._hook = hook
+
+    def remove(self) -> None:
+        """The hook is called no more."""
+        self._hook.function = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+class _Hook:
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return None if self.function is None else self.function(*args)
+
+
+def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+    """Calls hook(gradient) when the gradient of this tensor is complete, once in each backward. A tensor that it gives
+    takes the place of the gradient."""
+    held = _Hook(hook)
+    _tenon._add_hook(self, held)
+    return RemovableHandle(held)
+
+
+def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+    """Calls hook(tensor) each time after a backward has added to `.grad` of this leaf."""
+    held = _Hook(hook)
+    # The leaf keeps its hooks, so a hook that kept the leaf would keep both for ever.
+    leaf = weakref.ref(self)
+
+    def call() -> None:
+        tensor = leaf()
+        if tensor is not None:
+            held(tensor)
+    _tenon._add_hook_after(self, call)
+    return RemovableHandle(held)
+
+
+Tensor.register_hook = _register_hook  # type: ignore[method-assign]
+Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook  # type: ignore[method-assign]
+
+
+# ---- functions of the user ----
+
+class FunctionCtx:
+    """What forward and backward of one call share."""
+
+    saved: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+    _dirty: tuple[Any, ...] = ()
+    _without_gradient: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for backward. One that is written in between is an error there."""
+        self.saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """In backward: the tensors that forward kept."""
+        return self.saved
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Says that forward wrote these arguments."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Says which results have no gradient."""
+        self._without_gradient = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Gradients that are absent come as zeros, whatever is set here."""
+
+
+class _Call(FunctionCtx):
+    def __init__(self, function: Any, args: tuple[Any, ...]) -> None:
+        self._function: Any = function
+        self._args: Any = args
+        self._places = [i for i, each in enumerate(args) if isinstance(each, Tensor)]
+        enabled = is_grad_enabled()
+        self.needs_input_grad = tuple(isinstance(each, Tensor) and enabled and each.requires_grad for each in args)
+
+    def run_forward(self, inputs: list[Tensor]) -> list[Tensor]:
+        args, self._args = list(self._args), None
+        results = self._function.forward(self, *args)
+        self._single = isinstance(results, Tensor)
+        listed = [results] if self._single else list(results)
+        self._plain = {i: each for i, each in enumerate(listed) if not isinstance(each, Tensor)}
+        tensors = [each for each in listed if isinstance(each, Tensor)]
+        without = {id(each) for each in self._without_gradient}
+        self._detached = {i for i, each in enumerate(tensors) if id(each) in without}
+        self._without_gradient = ()
+        self._count = len(self.needs_input_grad)
+        return tensors
+
+    def run_backward(self, gradients: list[Any]) -> list[Any]:
+        given: list[Any] = list(gradients)
+        for i in sorted(self._plain):
+            given.insert(i, None)
+        results = self._function.backward(self, *given)
+        results = list(results) if isinstance(results, (tuple, list)) else [results]
+        if len(results) > self._count and all(each is None for each in results[self._count:]):
+            results = results[:self._count]
+        if len(results) != self._count:
+            raise _tenon.InvalidArgument(
+                f"function {self._function.__name__}Backward returned an incorrect number of gradients (expected {self._count}, got {len(results)})")
+        return [results[i] for i in self._places]
+
+
+class Function:
+    """A function with a gradient of its own: `forward` and `backward` are static methods whose first argument is a
+    FunctionCtx. It is called by `apply`."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        """The result, a Tensor or a tuple, of the arguments."""
+        raise NotImplementedError("forward of this Function is not written.")
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        """The gradients of the arguments, None where there is none, from those of the results."""
+        raise NotImplementedError("backward of this Function is not written.")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Calls forward, and remembers the call."""
+        call = _Call(cls, args)
+        results = _tenon._call_function(call, cls.__name__, [args[i] for i in call._places])
+        results = [each.detach() if i in call._detached else each for i, each in enumerate(results)]
+        for i in sorted(call._plain):
+            results.insert(i, call._plain[i])
+        return results[0] if call._single else tuple(results)
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of `backward`: its ops are not remembered, so it has no gradient itself."""
+    @functools.wraps(backward)
+    def wrapped(*args: Any) -> Any:
+        with no_grad():
+            return backward(*args)
+    return wrapped
+
+
+# ---- derivatives of functions ----
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def vjp(function: Callable[..., Any], inputs: Any, v: Any = None) -> tuple[Any, Any]:
+    """The results of `function`, and `v` times its Jacobian."""
+    given = tuple(each.detach().requires_grad_() for each in _as_tuple(inputs))
+    with enable_grad():
+        outputs = function(*given)
+        gradients = grad(outputs, given, v, allow_unused=True)
+    gradients = tuple(_tenon.zeros_like(x) if g is None else g for g, x in zip(gradients, given))
+    return outputs, gradients[0] if isinstance(inputs, Tensor) else gradients
+
+
+def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
+    """The derivatives of each element of the result by each element of each input."""
+    given = tuple(each if create_graph and each.requires_grad else each.detach().requires_grad_() for each in _as_tuple(inputs))
+    with enable_grad():
+        outputs = function(*given)
+        single = isinstance(outputs, Tensor)
+        rows: list[Any] = []
+        for output in _as_tuple(outputs):
+            flat = _tenon.reshape(output, (-1,))
+            parts: list[list[Any]] = []
+            for i in range(flat.numel()):
+                found = grad(flat[i], given, retain_graph=True, create_graph=create_graph, allow_unused=True)
+                parts.append([_tenon.zeros_like(x) if g is None else g for g, x in zip(found, given)])
+            blocks = tuple(_tenon.reshape(_tenon.stack([part[j] for part in parts], 0), tuple(output.shape) + tuple(x.shape))
+                           for j, x in enumerate(given))
+            rows.append(blocks[0] if isinstance(inputs, Tensor) else blocks)
+    return rows[0] if single else tuple(rows)
+
+
+def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
+    """The second derivatives of a function that gives one number."""
+    def first(*args: Any) -> tuple[Any, ...]:
+        with enable_grad():
+            return grad(function(*args), args, create_graph=True)
+    if isinstance(inputs, Tensor):
+        return jacobian(lambda x: first(x)[0], inputs, create_graph)
+    return jacobian(first, inputs, create_graph)
+
+
+def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """function(*args), of which nothing is saved for backward: it is computed again there."""
+    flat = [each for each in args if isinstance(each, Tensor)]
+
+    def rebuilt(tensors: Any) -> Any:
+        given = iter(tensors)
+        return function(*(next(given) if isinstance(each, Tensor) else each for each in args), **kwargs)
+
+    class Checkpoint(Function):
+        @staticmethod
+        def forward(ctx: Any, *tensors: Any, **_: Any) -> Any:
+            ctx.save_for_backward(*tensors)
+            return rebuilt(tensors)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any, **_: Any) -> Any:
+            tensors = [each.detach().requires_grad_(needed) for each, needed in zip(ctx.saved_tensors, ctx.needs_input_grad)]
+            with enable_grad():
+                results = [each for each in _as_tuple(rebuilt(tensors))]
+            pairs = [(result, weight) for result, weight in zip(results, grads) if result.requires_grad]
+            backward([result for result, _ in pairs], [weight for _, weight in pairs])
+            return tuple(each.grad for each in tensors)
+
+    return Checkpoint.apply(*flat)
+
+
+__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "enable_grad", "grad", "hessian", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable", "set_grad_enabled", "vjp"]

@@ -1,0 +1,74 @@
+"""tenon.save and tenon.load: tensors as .npy, .npz and safetensors files, none of which can hold code."""
+
+import os
+
+from tenon import _tenon
+from tenon._tenon import Tensor
+
+_SEPARATOR = "."
+
+
+def _flat(value, name, tensors):
+    """Puts the tensors of dicts in dicts into `tensors`, by the path that leads to each."""
+    if isinstance(value, Tensor):
+        tensors[name] = value.detach()
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            _flat(each, f"{name}{_SEPARATOR}{key}" if name else str(key), tensors)
+    else:
+        raise TypeError(f"save(): '{name or 'the object'}' is a {type(value).__name__}; only Tensors and dicts of Tensors by name are saved.")
+
+
+def _named(object):
+    tensors = {}
+    _flat(object, "", tensors)
+    if not all(tensors):
+        raise TypeError("save(): a single Tensor goes into a .npy file; other files hold Tensors by name.")
+    return tensors
+
+
+def _kind(path):
+    kind = os.path.splitext(path)[1].lower()
+    if kind not in (".npy", ".npz", ".safetensors"):
+        raise ValueError(f"'{path}' ends in none of .npy, .npz, .safetensors, which say how a file is written.")
+    return kind
+
+
+def save(object, path, *, metadata=None):
+    """Writes a Tensor (.npy) or a dict of Tensors by name (.npz, .safetensors), such as a state_dict.
+
+    metadata: texts by name, which a safetensors file may hold. Dicts in dicts are written with a point between names."""
+    path = os.fspath(path)
+    kind = _kind(path)
+    if metadata and kind != ".safetensors":
+        raise ValueError(f"save(): a {kind} file has no metadata.")
+    if kind == ".npy":
+        if not isinstance(object, Tensor):
+            raise TypeError(f"save(): a .npy file holds one Tensor, not {type(object).__name__}.")
+        _tenon._save_npy(path, object.detach())
+    elif kind == ".safetensors":
+        _tenon._save_safetensors(path, _named(object), dict(metadata or {}))
+    else:
+        import zipfile
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            for name, tensor in _named(object).items():
+                archive.writestr(name + ".npy", _tenon._npy_to_bytes(tensor))
+
+
+def load(path, *, device=None, metadata=False):
+    """Reads what save wrote: a Tensor, or a dict of Tensors by name. metadata: True gives (tensors, texts)."""
+    path = os.fspath(path)
+    kind = _kind(path)
+    if kind == ".npy":
+        made = _tenon._load_npy(path, device)
+        return (made, {}) if metadata else made
+    if kind == ".safetensors":
+        tensors, texts = _tenon._load_safetensors(path, device)
+        return (tensors, texts) if metadata else tensors
+    import zipfile
+    tensors = {}
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if entry.filename.endswith(".npy"):
+                tensors[entry.filename[:-len(".npy")]] = _tenon._npy_from_bytes(archive.read(entry), device)
+    return (tensors, {}) if metadata else tensors

@@ -1,0 +1,73 @@
+"""Embeddings: rows of a table by their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tenon
+from tenon import Tensor
+from tenon.nn import functional, init
+from tenon.nn.module import Module
+from tenon.nn.parameter import Parameter
+
+
+class _Table(Module):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, weight: Tensor | None, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError("padding_idx must be within num_embeddings")
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        if weight is not None:
+            self.weight = Parameter(weight)
+            return
+        self.weight = Parameter(tenon.empty((num_embeddings, embedding_dim), dtype=dtype or tenon.float32, device=device))
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with tenon.no_grad():
+                self.weight[self.padding_idx] = 0
+
+
+class Embedding(_Table):
+    """The rows of a table at the given numbers: (...) to (..., embedding_dim)."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+                 _weight: Tensor | None = None, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        self.max_norm, self.norm_type = max_norm, norm_type
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """An embedding over the rows of a matrix."""
+        made = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, _weight=embeddings)
+        made.weight.requires_grad_(not freeze)
+        return made
+
+    def forward(self, input: Tensor) -> Tensor:
+        return functional.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        if self.max_norm is not None:
+            text += f", max_norm={self.max_norm}"
+        return text
+
+
+class EmbeddingBag(_Table):
+    """Sums or means of rows of a table, bag by bag."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean", include_last_offset: bool = False, padding_idx: int | None = None,
+                 _weight: Tensor | None = None, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        return functional.embedding_bag(input, self.weight, offsets, self.mode, per_sample_weights, self.include_last_offset, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+
+
+__all__ = ["Embedding", "EmbeddingBag"]

@@ -1,0 +1,587 @@
+"""Functions that layers are made of, with the names and arguments of PyTorch, over Tenon's ops.
+
+They compute on any device that the ops do, and their gradients are those of the ops. Where a function is an op of the same
+arguments, it is that op."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Sequence, Union
+
+import tenon
+from tenon import Tensor
+
+Sizes = Union[int, Sequence[int]]
+
+# ---- activations ----
+
+relu, gelu, silu, mish, sigmoid, tanh = tenon.relu, tenon.gelu, tenon.silu, tenon.mish, tenon.sigmoid, tenon.tanh
+softsign, tanhshrink, logsigmoid, relu6 = tenon.softsign, tenon.tanhshrink, tenon.logsigmoid, tenon.relu6
+prelu, hardsigmoid, hardswish, glu, pixel_shuffle, pixel_unshuffle = (
+    tenon.prelu, tenon.hardsigmoid, tenon.hardswish, tenon.glu, tenon.pixel_shuffle, tenon.pixel_unshuffle)
+linear, bilinear, cosine_similarity, pairwise_distance, normalize, channel_shuffle = (
+    tenon.linear, tenon.bilinear, tenon.cosine_similarity, tenon.pairwise_distance, tenon.normalize, tenon.channel_shuffle)
+layer_norm, group_norm, rms_norm, scaled_dot_product_attention = (
+    tenon.layer_norm, tenon.group_norm, tenon.rms_norm, tenon.scaled_dot_product_attention)
+
+
+def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    written: Tensor = input.copy_(result) if inplace else result
+    return written
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """input where it is positive, else negative_slope times input."""
+    return _into(input, tenon.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where it is positive, else alpha (exp(input) - 1)."""
+    return _into(input, tenon.elu(input, alpha), inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """input where it is positive, else alpha (exp(input / alpha) - 1)."""
+    return _into(input, tenon.celu(input, alpha), inplace)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """elu with the numbers that keep mean and variance."""
+    return _into(input, tenon.selu(input), inplace)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """input, held between two numbers."""
+    return _into(input, tenon.hardtanh(input, min_val, max_val), inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """input where it is over the threshold, else value."""
+    return _into(input, tenon.threshold(input, threshold, value), inplace)
+
+
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta input)) / beta; input itself where beta input is over the threshold."""
+    if beta == 1:
+        return tenon.where(input > threshold, input, tenon.softplus(input))
+    return tenon.where(input * beta > threshold, input, tenon.softplus(input * beta) / beta)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input moved towards 0 by lambd."""
+    return tenon.softshrink(input, lambd)
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """input where it is further from 0 than lambd, else 0."""
+    return tenon.hardshrink(input, lambd)
+
+
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """leaky_relu with a slope drawn in training, and the middle one else."""
+    return _into(input, tenon.rrelu(input, lower, upper, training), inplace)
+
+
+def _dim_of(input: Tensor, dim: int | None) -> int:
+    return (0 if input.ndim in (0, 1, 3) else 1) if dim is None else dim
+
+
+def softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """exp(input) / sum(exp(input)) along an axis."""
+    return tenon.softmax(input, _dim_of(input, dim), dtype=dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax."""
+    return tenon.log_softmax(input, _dim_of(input, dim), dtype=dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """softmax of -input."""
+    return tenon.softmax(-input, _dim_of(input, dim), dtype=dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int = -1) -> Tensor:
+    """A draw from the categories; `hard` gives 0 and 1, with the gradient of the soft draw."""
+    drawn = -tenon.log(tenon.exponential(tenon.ones_like(logits.detach())))
+    soft = tenon.softmax((logits + drawn) / tau, dim)
+    if not hard:
+        return soft
+    chosen = tenon.movedim(tenon.one_hot(tenon.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype), -1, dim)
+    return chosen - soft.detach() + soft
+
+
+# ---- padding ----
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Adds elements at the ends of the last axes, from the last one on: (before, after, before, after, ...). mode:
+    constant, reflect, replicate, circular."""
+    if mode != "circular":
+        return tenon.pad(input, list(pad), mode, value)
+    for i in range(0, len(pad), 2):
+        axis, before, after = input.ndim - 1 - i // 2, pad[i], pad[i + 1]
+        size = input.shape[axis]
+        if max(before, after) > size:
+            raise tenon.InvalidArgument(f"pad: {max(before, after)} elements are more than the {size} that go round axis {axis}.")
+        parts = [tenon.narrow(input, axis, size - before, before)] if before > 0 else []
+        parts.append(tenon.narrow(input, axis, max(-before, 0), size + min(before, 0) + min(after, 0)))
+        parts += [tenon.narrow(input, axis, 0, after)] if after > 0 else []
+        input = tenon.concat(parts, axis) if len(parts) > 1 else parts[0]
+    return input
+
+
+# ---- dropout ----
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training: 0 with probability p, else input / (1 - p)."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    return _into(input, tenon.dropout(input, p, training), inplace)
+
+
+def _dropout_channels(input: Tensor, p: float, training: bool, inplace: bool, channels: int) -> Tensor:
+    if not training or p == 0:
+        return input
+    kept = tenon.dropout(tenon.ones(tuple(input.shape[:channels]) + (1,) * (input.ndim - channels), dtype=input.dtype, device=input.device), p, True)
+    return _into(input, input * kept, inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """dropout of whole channels of (N, C, L)."""
+    return _dropout_channels(input, p, training, inplace, input.ndim - 1)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """dropout of whole channels of (N, C, H, W)."""
+    return _dropout_channels(input, p, training, inplace, input.ndim - 2)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """dropout of whole channels of (N, C, D, H, W)."""
+    return _dropout_channels(input, p, training, inplace, input.ndim - 3)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """dropout that keeps mean and variance of what selu gives (Klambauer et al. 2017)."""
+    if not training or p == 0:
+        return input
+    low = -1.7580993408473766
+    kept = tenon.bernoulli(tenon.full(input.shape, 1 - p, dtype=input.dtype, device=input.device))
+    scale = ((1 - p) * (1 + p * low**2)) ** -0.5
+    return _into(input, (tenon.where(kept > 0, input, low)) * scale - scale * low * p, inplace)
+
+
+# ---- convolutions ----
+
+def _tuple(value: Any, rank: int) -> tuple[int, ...]:
+    return (int(value),) * rank if hasattr(value, "__index__") else tuple(int(each) for each in value)
+
+
+def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Any, dilation: Sizes, groups: int, rank: int) -> Tensor:
+    alone = input.ndim == rank + 1
+    if alone:
+        input = input[None]
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(f"Invalid padding string '{padding}', should be one of 'same', 'valid'")
+        if padding == "same" and any(each != 1 for each in _tuple(stride, rank)):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(_tuple(dilation, rank), weight.shape[2:])]
+        if any(each % 2 for each in total):
+            input = tenon.pad(input, [part for each in reversed(total) for part in (0, each % 2)])
+        padding = [each // 2 for each in total]
+    result = tenon.conv(input, weight, bias, list(_tuple(stride, rank)), list(_tuple(padding, rank)), list(_tuple(dilation, rank)), groups)
+    return result[0] if alone else result
+
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The cross-correlation of (N, C, L) with (out, C / groups, k)."""
+    return _convolution(input, weight, bias, stride, padding, dilation, groups, 1)
+
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The cross-correlation of (N, C, H, W) with (out, C / groups, kh, kw)."""
+    return _convolution(input, weight, bias, stride, padding, dilation, groups, 2)
+
+
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Any = 0, dilation: Sizes = 1, groups: int = 1) -> Tensor:
+    """The cross-correlation of (N, C, D, H, W) with (out, C / groups, kd, kh, kw)."""
+    return _convolution(input, weight, bias, stride, padding, dilation, groups, 3)
+
+
+def _transposed(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes, rank: int) -> Tensor:
+    alone = input.ndim == rank + 1
+    result = tenon.conv_transpose(input[None] if alone else input, weight, bias, list(_tuple(stride, rank)), list(_tuple(padding, rank)),
+                                  list(_tuple(output_padding, rank)), groups, list(_tuple(dilation, rank)))
+    return result[0] if alone else result
+
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+                     groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """What conv1d does to gradients: (N, C, L) with (C, out / groups, k)."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
+
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+                     groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """What conv2d does to gradients: (N, C, H, W) with (C, out / groups, kh, kw)."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sizes = 1, padding: Sizes = 0, output_padding: Sizes = 0,
+                     groups: int = 1, dilation: Sizes = 1) -> Tensor:
+    """What conv3d does to gradients."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+
+
+def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
+    """The windows of (N, C, H, W) as columns: (N, C kh kw, windows)."""
+    return tenon.unfold(input, _tuple(kernel_size, 2), _tuple(dilation, 2), _tuple(padding, 2), _tuple(stride, 2))
+
+
+def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
+    """The sum of windows, where unfold took them."""
+    return tenon.fold(input, _tuple(output_size, 2), _tuple(kernel_size, 2), _tuple(dilation, 2), _tuple(padding, 2), _tuple(stride, 2))
+
+
+# ---- pooling ----
+
+def _pooled(op: Callable[..., Any], input: Tensor, rank: int, *args: Any) -> Any:
+    if input.ndim == rank + 2:
+        return op(input, *args)
+    if input.ndim != rank + 1:
+        raise tenon.InvalidArgument(f"Expected {rank + 1}D or {rank + 2}D input, but got a tensor of shape {tuple(input.shape)}.")
+    results = op(input[None], *args)
+    return results[0] if isinstance(results, Tensor) else tuple(each[0] for each in results)
+
+
+def _max_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool, return_indices: bool, rank: int) -> Any:
+    kernel = list(_tuple(kernel_size, rank))
+    args = (kernel, list(kernel if stride is None else _tuple(stride, rank)), list(_tuple(padding, rank)), list(_tuple(dilation, rank)), ceil_mode)
+    return _pooled(tenon.max_pool_with_indices if return_indices else tenon.max_pool, input, rank, *args)
+
+
+def max_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:
+    """The greatest element of each window of (N, C, L)."""
+    return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 1)
+
+
+def max_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:
+    """The greatest element of each window of (N, C, H, W)."""
+    return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 2)
+
+
+def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:
+    """The greatest element of each window of (N, C, D, H, W)."""
+    return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
+
+
+def _avg_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, ceil_mode: bool, count_include_pad: bool, rank: int) -> Tensor:
+    kernel = list(_tuple(kernel_size, rank))
+    result: Tensor = _pooled(tenon.avg_pool, input, rank, kernel, list(kernel if stride is None else _tuple(stride, rank)), list(_tuple(padding, rank)),
+                             ceil_mode, count_include_pad)
+    return result
+
+
+def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window of (N, C, L)."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
+
+
+def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window of (N, C, H, W)."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2)
+
+
+def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window of (N, C, D, H, W)."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 3)
+
+
+def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Tensor:
+    sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
+    for axis, size in zip(range(input.ndim - rank, input.ndim), sizes):
+        length = input.shape[axis]
+        count = length if size is None else int(size)
+        # Window i begins at floor(i length / count) and ends at ceil((i + 1) length / count).
+        bounds = [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
+        parts = [tenon.narrow(input, axis, begin, end - begin) for begin, end in bounds]
+        pooled = [tenon.amax(part, axis, True) if greatest else tenon.mean(part, axis, True) for part in parts]
+        input = pooled[0] if count == 1 else tenon.concat(pooled, axis)
+    return input
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows as are asked for."""
+    return _adaptive(input, output_size, 1, False)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows as are asked for; None keeps an axis."""
+    return _adaptive(input, output_size, 2, False)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of as many windows as are asked for; None keeps an axis."""
+    return _adaptive(input, output_size, 3, False)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The greatest elements of as many windows as are asked for."""
+    return _adaptive(input, output_size, 1, True)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The greatest elements of as many windows as are asked for; None keeps an axis."""
+    return _adaptive(input, output_size, 2, True)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The greatest elements of as many windows as are asked for; None keeps an axis."""
+    return _adaptive(input, output_size, 3, True)
+
+
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window of (N, C, H, W)."""
+    kernel = list(_tuple(kernel_size, 2))
+    return tenon.lp_pool(input, float(norm_type), kernel, list(kernel if stride is None else _tuple(stride, 2)), ceil_mode)
+
+
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
+    """The input at another size: nearest, linear, bilinear, bicubic, trilinear, area."""
+    if scale_factor is not None and not isinstance(scale_factor, (int, float)):
+        factors, scale_factor = list(scale_factor), None
+        size = [int(math.floor(length * factor)) for length, factor in zip(input.shape[2:], factors)]
+    if size is not None:
+        size = list(_tuple(size, input.ndim - 2))
+    if mode == "area":
+        target = size or [int(math.floor(length * scale_factor)) for length in input.shape[2:]]
+        return _adaptive(input, target, input.ndim - 2, False)
+    return tenon.interpolate(input, size, None if scale_factor is None else float(scale_factor), mode, bool(align_corners), bool(recompute_scale_factor), antialias)
+
+
+upsample = interpolate
+
+
+# ---- norms ----
+
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
+               training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Each channel with mean 0 and variance 1: those of the batch in training, which move the running ones, else these."""
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("Expected running_mean and running_var to be defined when training=False")
+        return tenon.batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+    count = input.numel() // input.shape[1]
+    if count <= 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(input.shape)}")
+    result, mean, inverse = tenon.batch_norm_with_statistics(input, weight, bias, eps=eps)
+    if running_mean is not None and running_var is not None:
+        with tenon.no_grad():
+            variance = (1.0 / tenon.square(inverse.detach()) - eps) * (count / (count - 1))
+            running_mean.copy_(running_mean * (1 - momentum) + mean.detach() * momentum)
+            running_var.copy_(running_var * (1 - momentum) + variance * momentum)
+    return result
+
+
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+                  bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """batch_norm of each element of the batch by itself."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if running_mean is not None and running_var is not None:
+        with tenon.no_grad():
+            axes = list(range(2, input.ndim))
+            running_mean.copy_(running_mean * (1 - momentum) + tenon.mean(tenon.mean(input, axes), 0) * momentum)
+            running_var.copy_(running_var * (1 - momentum) + tenon.mean(tenon.var(input, axes), 0) * momentum)
+    return tenon.instance_norm(input, weight=weight, bias=bias, eps=eps)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """input divided by a power of the mean of squares over `size` neighbouring channels."""
+    squares = tenon.pad(tenon.square(input), [0, 0] * (input.ndim - 2) + [size // 2, (size - 1) // 2])
+    windows = [tenon.narrow(squares, 1, i, input.shape[1]) for i in range(size)]
+    total = windows[0]
+    for each in windows[1:]:
+        total = total + each
+    return input / tenon.pow(total * (alpha / size) + k, beta)
+
+
+# ---- embeddings ----
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the class of each element on a new last axis; -1: as many classes as there are."""
+    return tenon.one_hot(tensor, int(tenon.max(tensor).item()) + 1 if num_classes == -1 else num_classes)
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor:
+    """The rows of weight at the indices. The row padding_idx gets no gradient; max_norm shortens rows in place first."""
+    if max_norm is not None:
+        with tenon.no_grad():
+            used = tenon.unique(tenon.flatten(input))
+            rows = tenon.index_select(weight.detach(), 0, used)
+            lengths = tenon.norm(rows, float(norm_type), 1, True)
+            weight.index_copy_(0, used, rows * tenon.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0))
+    if padding_idx is not None and weight.requires_grad:
+        row = padding_idx % weight.shape[0]
+        is_padding = tenon.unsqueeze(tenon.arange(weight.shape[0], device=weight.device) == row, 1)
+        weight = tenon.where(is_padding, weight.detach(), weight)
+    return tenon.embedding(weight, input)
+
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, mode: str = "mean", per_sample_weights: Tensor | None = None,
+                  include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
+    """Sums or means of rows, bag by bag."""
+    if offsets is None and input.ndim == 2:
+        offsets = tenon.arange(0, input.numel(), input.shape[1])
+        input = tenon.flatten(input)
+        per_sample_weights = None if per_sample_weights is None else tenon.flatten(per_sample_weights)
+    return tenon.embedding_bag(input, weight, offsets, mode=mode, per_sample_weights=per_sample_weights, include_last_offset=include_last_offset,
+                               padding_idx=padding_idx)
+
+
+# ---- losses ----
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """(input - target)^2."""
+    return tenon.mse_loss(input, target, reduction=reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """|input - target|."""
+    return tenon.l1_loss(input, target, reduction=reduction)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """The square near 0, the distance beyond beta."""
+    return tenon.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """The square near 0, delta times the distance beyond delta."""
+    return tenon.huber_loss(input, target, reduction=reduction, delta=delta)
+
+
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
+    """-input at the class of each row."""
+    return tenon.nll_loss(input, target, weight, ignore_index=ignore_index, reduction=reduction)
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """nll_loss of log_softmax; target holds classes or probabilities."""
+    return tenon.cross_entropy(input, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)
+
+
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    """Of probabilities of one class."""
+    return tenon.binary_cross_entropy(input, target, weight, reduction=reduction)
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
+    """binary_cross_entropy of sigmoid(input)."""
+    return tenon.binary_cross_entropy_with_logits(input, target, weight, reduction=reduction, pos_weight=pos_weight)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """target (log target - input)."""
+    return tenon.kl_div(input, target, reduction=reduction, log_target=log_target)
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> Tensor:
+    """Of counts."""
+    return tenon.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=reduction)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    """Of normally distributed numbers whose variance is predicted too."""
+    return tenon.gaussian_nll_loss(input, target, var, full, eps, reduction)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target input))."""
+    return tenon.soft_margin_loss(input, target, reduction=reduction)
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """input where target is 1; what lacks to margin where it is -1."""
+    return tenon.hinge_embedding_loss(input, target, margin, reduction=reduction)
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """By how much the order of two inputs is not that of target."""
+    return tenon.margin_ranking_loss(input1, input2, target, margin, reduction=reduction)
+
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """1 - cosine where target is 1; what the cosine is over margin where it is -1."""
+    return tenon.cosine_embedding_loss(input1, input2, target, margin, reduction=reduction)
+
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+                        reduction: str = "mean") -> Tensor:
+    """By how much positive is not nearer than negative by margin."""
+    return tenon.triplet_margin_loss(anchor, positive, negative, margin, float(p), eps, swap, reduction=reduction)
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    if reduction == "none":
+        return losses
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return tenon.mean(losses) if reduction == "mean" else tenon.sum(losses)
+
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    """binary_cross_entropy_with_logits over classes, of each row."""
+    losses = -(target * tenon.logsigmoid(input) + (1 - target) * tenon.logsigmoid(-input))
+    if weight is not None:
+        losses = losses * weight
+    return _reduced(tenon.mean(losses, -1), reduction)
+
+
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
+    """By how much other classes come nearer to the class of each row than margin."""
+    classes = input.shape[-1]
+    right = tenon.gather(input, -1, tenon.unsqueeze(target, -1))
+    losses = tenon.pow(tenon.clamp(margin - right + input, 0), p)
+    if weight is not None:
+        losses = losses * tenon.unsqueeze(tenon.index_select(weight, 0, tenon.reshape(target, (-1,))), -1)
+    others = 1 - tenon.one_hot(target, classes, dtype=input.dtype)
+    return _reduced(tenon.sum(losses * others, -1) / classes, reduction)
+
+
+# ---- attention ----
+
+def multi_head_attention(query: Tensor, key: Tensor, value: Tensor, num_heads: int, in_weights: Sequence[Tensor], in_biases: Sequence[Tensor | None],
+                         out_weight: Tensor, out_bias: Tensor | None, bias_k: Tensor | None = None, bias_v: Tensor | None = None, add_zero_attn: bool = False,
+                         dropout_p: float = 0.0, training: bool = True, mask: Tensor | None = None, need_weights: bool = True,
+                         average_attn_weights: bool = True) -> tuple[Tensor, Tensor | None]:
+    """Attention of num_heads heads over (batch, length, channels). `mask` is added to the scores (batch, heads, L, S)."""
+    q, k, v = (tenon.linear(x, weight, bias) for x, weight, bias in zip((query, key, value), in_weights, in_biases))
+    batch, length, channels = q.shape
+    if bias_k is not None and bias_v is not None:
+        k = tenon.concat([k, tenon.expand(bias_k, (batch, 1, channels))], 1)
+        v = tenon.concat([v, tenon.expand(bias_v, (batch, 1, channels))], 1)
+    if add_zero_attn:
+        zeros = tenon.zeros((batch, 1, channels), dtype=q.dtype, device=q.device)
+        k, v = tenon.concat([k, zeros], 1), tenon.concat([v, zeros], 1)
+    if mask is not None and k.shape[1] > mask.shape[-1]:
+        mask = tenon.pad(mask, [0, k.shape[1] - mask.shape[-1]])
+    width = channels // num_heads
+    q, k, v = (tenon.transpose(tenon.reshape(x, (batch, x.shape[1], num_heads, width)), 1, 2) for x in (q, k, v))
+    if not need_weights and not (training and dropout_p > 0):
+        attended, weights = tenon.scaled_dot_product_attention(q, k, v, mask), None
+    else:
+        scores = tenon.matmul(q * (1.0 / math.sqrt(width)), tenon.transpose(k, -2, -1))
+        weights = tenon.softmax(scores if mask is None else scores + mask, -1)
+        weights = tenon.dropout(weights, dropout_p, training)
+        attended = tenon.matmul(weights, v)
+    joined = tenon.reshape(tenon.transpose(attended, 1, 2), (batch, length, channels))
+    result = tenon.linear(joined, out_weight, out_bias)
+    if not need_weights or weights is None:
+        return result, None
+    return result, tenon.mean(weights, 1) if average_attn_weights else weights

@@ -1,0 +1,381 @@
+"""Module: a function of tensors with parameters, buffers and modules of its own."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import Any, Callable, Iterator, Mapping
+
+import tenon
+from tenon import Tensor
+from tenon.nn.parameter import Buffer, Parameter
+
+LoadResult = collections.namedtuple("LoadResult", "missing_keys unexpected_keys")
+
+
+class HookHandle:
+    """What a hook is removed by."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks, self._number = hooks, next(HookHandle._numbers)
+        hooks[self._number] = hook
+
+    def remove(self) -> None:
+        """The hook is called no more."""
+        self._hooks.pop(self._number, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def _indented(text: str) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([first] + ["  " + line for line in rest])
+
+
+class Module:
+    """A function of tensors with state. A class below it assigns parameters and modules in __init__, after
+    super().__init__(), and writes forward; the module is then called as a function."""
+
+    training: bool
+
+    def __init__(self) -> None:
+        own = self.__dict__
+        own["training"] = True
+        for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
+            own[name] = {}
+        own["_not_persistent"] = set()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The results of the module."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks):
+            return self.forward(*args, **kwargs)
+        for hook in list(self._forward_pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook in list(self._forward_hooks.values()):
+            changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        return self._with_backward_hooks(args, result) if self._backward_hooks else result
+
+    def _with_backward_hooks(self, args: tuple[Any, ...], result: Any) -> Any:
+        """Hooks of the gradients: they see those of the results; of the arguments they see None, which a hook on the
+        argument itself sees."""
+        hooks = list(self._backward_hooks.values())
+        if isinstance(result, Tensor) and result.requires_grad:
+            result.register_hook(lambda gradient: [hook(self, tuple(None for _ in args), (gradient,)) for hook in hooks] and None)
+        return result
+
+    # ---- attributes ----
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if "_parameters" not in own:
+            if isinstance(value, (Parameter, Module)):
+                raise AttributeError("cannot assign parameters or modules before Module.__init__() call")
+            own[name] = value
+            return
+        kinds = (own["_parameters"], own["_buffers"], own["_modules"])
+        if isinstance(value, Parameter):
+            target = own["_parameters"]
+        elif isinstance(value, Module):
+            target = own["_modules"]
+        elif isinstance(value, Buffer):
+            target = own["_buffers"]
+            (own["_not_persistent"].discard if value.persistent else own["_not_persistent"].add)(name)
+        else:
+            target = next((held for held in kinds if name in held), None)
+            if target is own["_parameters"] and value is not None:
+                raise TypeError(f"cannot assign '{type(value).__name__}' as parameter '{name}' (nn.Parameter or None expected)")
+            if target is own["_modules"] and value is not None:
+                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)")
+            if target is None:
+                object.__setattr__(self, name, value)
+                return
+        for held in kinds:
+            if held is not target:
+                held.pop(name, None)
+        own.pop(name, None)
+        target[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        for kind in ("_parameters", "_buffers", "_modules"):
+            held = self.__dict__.get(kind)
+            if held is not None and name in held:
+                return held[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name: str) -> None:
+        for held in (self._parameters, self._buffers, self._modules):
+            if name in held:
+                del held[name]
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Makes `param` a parameter; None: a parameter that is absent."""
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Keeps a tensor that is not trained; in the state_dict too if it is persistent."""
+        if "." in name or not name:
+            raise KeyError(f"a buffer cannot be called '{name}'.")
+        if hasattr(self, name) and name not in self._buffers:
+            raise KeyError(f"attribute '{name}' already exists")
+        self._buffers[name] = tensor
+        (self._not_persistent.discard if persistent else self._not_persistent.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Makes `module` a part of this one."""
+        if "." in name or not name:
+            raise KeyError(f"a module cannot be called '{name}'.")
+        self._modules[name] = module
+
+    register_module = add_module
+
+    # ---- parts ----
+
+    def named_modules(self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module and those inside it, each once, by their paths."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and those inside it, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules directly inside this one, each once."""
+        seen: set[Module] = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly inside this one, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[Any] = set()
+        for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+            for name, value in module.__dict__[kind].items():
+                if value is None or value in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(value)
+                yield (f"{path}.{name}" if path else name), value
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """The parameters, each once, by their paths."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once."""
+        for _, parameter in self.named_parameters(recurse=recurse):
+            yield parameter
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers, each once, by their paths."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a path."""
+        module: Module = self
+        for name in target.split(".") if target else []:
+            found = module._modules.get(name)
+            if found is None:
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = found
+        return module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at a path."""
+        path, _, name = target.rpartition(".")
+        parameter = self.get_submodule(path)._parameters.get(name)
+        if parameter is None:
+            raise AttributeError(f"`{target}` is not an nn.Parameter")
+        found: Parameter = parameter
+        return found
+
+    # ---- modes and places ----
+
+    def train(self, mode: bool = True) -> Any:
+        """Lets modules behave as in training; or, with False, as afterwards. Gives the module itself."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Any:
+        """Lets modules behave as after training: no dropout, and batch norms use what they have learned."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Asks all parameters for gradients, or no more."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of the parameters; or, with False, makes them 0."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                if set_to_none:
+                    parameter.grad = None
+                else:
+                    parameter.grad = tenon.zeros_like(parameter.grad)
+
+    def apply(self, fn: Callable[[Module], Any]) -> Any:
+        """Calls fn with each module, parts first. Gives the module itself."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _converted(self, convert: Callable[[Tensor], Tensor]) -> Any:
+        replaced: list[Parameter] = []
+        others: dict[int, Parameter] = {}  # by the parameter that each stands for, which modules may share
+        for module in self.modules():
+            for name, parameter in module._parameters.items():
+                if parameter is None:
+                    continue
+                if id(parameter) in others:
+                    module._parameters[name] = others[id(parameter)]
+                    continue
+                made = convert(parameter.detach())
+                if made.dtype == parameter.dtype and made.device == parameter.device:
+                    continue
+                other = Parameter(made, parameter.requires_grad)
+                if parameter.grad is not None:
+                    other.grad = convert(parameter.grad)
+                others[id(parameter)] = module._parameters[name] = other
+                replaced.append(parameter)  # so that its id stays its own
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    module._buffers[name] = convert(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Moves parameters and buffers to a device, and those of floats to a floating dtype. They become other tensors,
+        so an optimiser is made afterwards. Gives the module itself."""
+        def convert(tensor: Tensor) -> Tensor:
+            moved: Tensor = tensor.to(*args, **kwargs)
+            return moved if tensor.is_floating_point() or moved.dtype == tensor.dtype else tensor._to_device(moved.device)
+        return self._converted(convert)
+
+    def _floats_to(self, dtype: Any) -> Any:
+        return self._converted(lambda tensor: tenon.cast(tensor, dtype) if tensor.is_floating_point() else tensor)
+
+    def float(self) -> Any:
+        """Parameters and buffers of floats become f32."""
+        return self._floats_to(tenon.float32)
+
+    def double(self) -> Any:
+        """Parameters and buffers of floats become f64."""
+        return self._floats_to(tenon.float64)
+
+    def half(self) -> Any:
+        """Parameters and buffers of floats become f16."""
+        return self._floats_to(tenon.float16)
+
+    def bfloat16(self) -> Any:
+        """Parameters and buffers of floats become bf16."""
+        return self._floats_to(tenon.bfloat16)
+
+    def cpu(self) -> Any:
+        """Parameters and buffers come to the host's device."""
+        return self.to("cpu")
+
+    # ---- state ----
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by their paths. They share their elements with the module's."""
+        state: dict[str, Tensor] = {}
+        for path, module in self.named_modules(prefix=prefix.rstrip("."), remove_duplicate=False):
+            before = f"{path}." if path else ""
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    state[before + name] = parameter if keep_vars else parameter.detach()
+            for name, buffer in module._buffers.items():
+                if buffer is not None and name not in module._not_persistent:
+                    state[before + name] = buffer if keep_vars else buffer.detach()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
+        """Copies tensors or arrays, by their paths, into parameters and buffers. strict: names that are missing or not
+        known are an error. Tensors of another shape always are, and then nothing was written."""
+        own = self.state_dict()
+        result = LoadResult([name for name in own if name not in state_dict], [name for name in state_dict if name not in own])
+        found = {name: tenon.as_tensor(value) for name, value in state_dict.items() if name in own}
+        wrong = [f"size mismatch for {name}: copying a param with shape {tuple(value.shape)} from checkpoint, the shape in current model is "
+                 f"{tuple(own[name].shape)}." for name, value in found.items() if value.shape != own[name].shape]
+        if strict and result.unexpected_keys:
+            wrong.append("Unexpected key(s) in state_dict: " + ", ".join(f'"{name}"' for name in result.unexpected_keys) + ".")
+        if strict and result.missing_keys:
+            wrong.append("Missing key(s) in state_dict: " + ", ".join(f'"{name}"' for name in result.missing_keys) + ".")
+        if wrong:
+            raise tenon.InvalidArgument(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(wrong))
+        with tenon.no_grad():
+            for name, value in found.items():
+                own[name].copy_(value)
+        return result
+
+    # ---- hooks ----
+
+    def register_forward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls hook(module, args, result) after forward; what it gives, if not None, is the result."""
+        return HookHandle(self._forward_hooks, hook)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls hook(module, args) before forward; what it gives, if not None, are the arguments."""
+        return HookHandle(self._forward_pre_hooks, hook)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls hook(module, of_arguments, of_results) when the gradient of the result, one tensor, is known. Those of
+        the arguments are None there."""
+        return HookHandle(self._backward_hooks, hook)
+
+    # ---- text ----
+
+    def extra_repr(self) -> str:
+        """What stands between the brackets of repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        parts = [f"({name}): " + _indented(repr(module)) for name, module in self._modules.items()]
+        if not parts:
+            return f"{type(self).__name__}({extra})"
+        lines = ([extra] if extra else []) + parts
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+__all__ = ["Module"]

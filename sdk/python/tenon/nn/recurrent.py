@@ -1,0 +1,198 @@
+"""Recurrent layers: RNN, LSTM, GRU, and their cells. Weights are called and ordered as PyTorch's: weight_ih_l0, ..."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tenon
+from tenon import Tensor
+from tenon.nn import init
+from tenon.nn.module import Module
+from tenon.nn.parameter import Parameter
+
+_GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
+
+
+class _Recurrent(Module):
+    _kind = ""
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
+        self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
+        rows, made = _GATES[self._kind] * hidden_size, dtype or tenon.float32
+        self._names: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse")[:1 + bidirectional]:
+                columns = input_size if layer == 0 else hidden_size * (1 + bidirectional)
+                shapes: list[tuple[str, tuple[int, ...]]] = [("weight_ih", (rows, columns)), ("weight_hh", (rows, hidden_size))]
+                if bias:
+                    shapes += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
+                names = []
+                for name, shape in shapes:
+                    names.append(f"{name}_l{layer}{suffix}")
+                    setattr(self, names[-1], Parameter(tenon.empty(shape, dtype=made, device=device)))
+                self._names.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for each in self.parameters():
+            init.uniform_(each, -bound, bound)
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters, layer by layer and direction by direction."""
+        return [[getattr(self, name) for name in names] for names in self._names]
+
+    def _weights(self) -> list[Any]:
+        return [each for layer in self.all_weights for each in layer]
+
+    def _given(self, input: Tensor) -> tuple[Tensor, bool]:
+        if input.ndim not in (2, 3):
+            raise tenon.InvalidArgument(f"{self._kind}: Expected input to be 2D or 3D, got {input.ndim}D instead")
+        if input.shape[-1] != self.input_size:
+            raise tenon.InvalidArgument(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}")
+        alone = input.ndim == 2
+        return (tenon.unsqueeze(input, 0 if self.batch_first else 1) if alone else input), alone
+
+    def _state(self, state: Tensor | None, input: Tensor, alone: bool) -> Tensor:
+        if state is not None:
+            return tenon.unsqueeze(state, 1) if alone else state
+        batch = input.shape[0 if self.batch_first else 1]
+        return tenon.zeros((self.num_layers * (1 + self.bidirectional), batch, self.hidden_size), dtype=input.dtype, device=input.device)
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self.bias, self.num_layers, self.dropout, self.training, self.bidirectional, self.batch_first
+
+    def _back(self, result: Tensor, alone: bool) -> Tensor:
+        return tenon.squeeze(result, 0 if self.batch_first else 1) if alone else result
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        if self.bidirectional:
+            text += f", bidirectional={self.bidirectional}"
+        return text
+
+
+class RNN(_Recurrent):
+    """Layers that compute tanh or relu of a sum of input and state, step by step over (length, batch, channels)."""
+
+    _kind = "RNN"
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True, batch_first: bool = False,
+                 dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        given, alone = self._given(input)
+        op = tenon.rnn_tanh if self.nonlinearity == "tanh" else tenon.rnn_relu
+        result, state = op(given, self._state(hx, given, alone), self._weights(), *self._settings())
+        return self._back(result, alone), tenon.squeeze(state, 1) if alone else state
+
+
+class GRU(_Recurrent):
+    """Layers of gated recurrent units over (length, batch, channels)."""
+
+    _kind = "GRU"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        given, alone = self._given(input)
+        result, state = tenon.gru(given, self._state(hx, given, alone), self._weights(), *self._settings())
+        return self._back(result, alone), tenon.squeeze(state, 1) if alone else state
+
+
+class LSTM(_Recurrent):
+    """Layers of long short-term memory over (length, batch, channels). The state is a pair."""
+
+    _kind = "LSTM"
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        given, alone = self._given(input)
+        hidden, cell = (None, None) if hx is None else hx
+        result, h, c = tenon.lstm(given, self._state(hidden, given, alone), self._state(cell, given, alone), self._weights(), *self._settings())
+        return self._back(result, alone), (tenon.squeeze(h, 1), tenon.squeeze(c, 1)) if alone else (h, c)
+
+
+class _Cell(Module):
+    _kind = ""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows, made = _GATES[self._kind] * hidden_size, dtype or tenon.float32
+        self.weight_ih = Parameter(tenon.empty((rows, input_size), dtype=made, device=device))
+        self.weight_hh = Parameter(tenon.empty((rows, hidden_size), dtype=made, device=device))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(tenon.empty((rows,), dtype=made, device=device)) if bias else None)
+        bound = 1.0 / math.sqrt(hidden_size) if hidden_size > 0 else 0
+        for each in self.parameters():
+            init.uniform_(each, -bound, bound)
+
+    def _zeros(self, input: Tensor) -> Tensor:
+        return tenon.zeros(tuple(input.shape[:-1]) + (self.hidden_size,), dtype=input.dtype, device=input.device)
+
+    def _sums(self, input: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        return tenon.linear(input, self.weight_ih, self.bias_ih), tenon.linear(hidden, self.weight_hh, self.bias_hh)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else f", bias={self.bias}")
+
+
+class RNNCell(_Cell):
+    """One step of RNN."""
+
+    _kind = "RNN"
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        of_input, of_hidden = self._sums(input, self._zeros(input) if hx is None else hx)
+        return tenon.tanh(of_input + of_hidden) if self.nonlinearity == "tanh" else tenon.relu(of_input + of_hidden)
+
+
+class LSTMCell(_Cell):
+    """One step of LSTM."""
+
+    _kind = "LSTM"
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        hidden, cell = (self._zeros(input), self._zeros(input)) if hx is None else hx
+        of_input, of_hidden = self._sums(input, hidden)
+        i, f, g, o = tenon.chunk(of_input + of_hidden, 4, -1)
+        cell = tenon.sigmoid(f) * cell + tenon.sigmoid(i) * tenon.tanh(g)
+        return tenon.sigmoid(o) * tenon.tanh(cell), cell
+
+
+class GRUCell(_Cell):
+    """One step of GRU."""
+
+    _kind = "GRU"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        hidden = self._zeros(input) if hx is None else hx
+        of_input, of_hidden = self._sums(input, hidden)
+        r_i, z_i, n_i = tenon.chunk(of_input, 3, -1)
+        r_h, z_h, n_h = tenon.chunk(of_hidden, 3, -1)
+        new = tenon.tanh(n_i + tenon.sigmoid(r_i + r_h) * n_h)
+        keep = tenon.sigmoid(z_i + z_h)
+        return new + keep * (hidden - new)
+
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]

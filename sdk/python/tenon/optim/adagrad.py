@@ -1,0 +1,31 @@
+"""Adagrad (Duchi et al. 2011)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tenon
+from tenon import Tensor
+from tenon.optim.optimizer import Optimizer, subtract
+
+
+class Adagrad(Optimizer):
+    """parameter -= lr gradient / (sqrt(sum of squares) + eps), where lr falls as 1 / (1 + steps lr_decay)."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10, *,
+                 maximize: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+                                  "initial_accumulator_value": initial_accumulator_value, "maximize": maximize})
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": 0, "sum": tenon.full_like(parameter.detach(), group["initial_accumulator_value"])}
+
+    def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        rate = group["lr"]
+        if group["lr_decay"] != 0:
+            rate = rate / (1 + state["step"] * group["lr_decay"])
+            state["step"] += 1
+        if group["weight_decay"] != 0:
+            gradient = tenon.add(gradient, parameter, alpha=group["weight_decay"])
+        total = state["sum"].add_(gradient * gradient)
+        subtract(parameter, gradient / (tenon.sqrt(total) + group["eps"]), rate)

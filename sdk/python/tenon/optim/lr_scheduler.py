@@ -1,0 +1,320 @@
+"""Schedules: learning rates as functions of the number of steps.
+
+    scheduler = lr_scheduler.CosineAnnealingLR(optimizer, T_max=100)
+    optimizer.step()
+    scheduler.step()"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from typing import Any, Callable, Sequence
+
+from tenon import Tensor
+from tenon.optim.optimizer import Optimizer
+
+
+def _set(group: dict[str, Any], lr: float) -> None:
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(lr)
+    else:
+        group["lr"] = lr
+
+
+class LRScheduler:
+    """What all schedules have. One below it writes `_rate`, the rate after `epoch` steps of a group that began with
+    `base`. Step 0 is made when the schedule is."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", float(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError("param 'initial_lr' is not specified in param_groups when resuming an optimizer")
+        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._last_lr: list[float] = []
+        self.step()
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        raise NotImplementedError
+
+    def _rates(self, epoch: int) -> list[float]:
+        return [self._rate(epoch, base, i) for i, base in enumerate(self.base_lrs)]
+
+    def step(self) -> None:
+        """Sets the rates of the next step."""
+        self.last_epoch += 1
+        self._last_lr = self._rates(self.last_epoch)
+        for group, lr in zip(self.optimizer.param_groups, self._last_lr):
+            _set(group, lr)
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """How far the schedule is, and its settings."""
+        return {name: value for name, value in self.__dict__.items() if name != "optimizer" and not callable(value)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what state_dict gave."""
+        self.__dict__.update(state_dict)
+
+
+class LambdaLR(LRScheduler):
+    """base times a function of the number of steps; a list has a function for each group."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self.lr_lambdas: list[Callable[[int], float]] = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * len(optimizer.param_groups)
+        if len(self.lr_lambdas) != len(optimizer.param_groups):
+            raise ValueError(f"Expected {len(optimizer.param_groups)} lr_lambdas, but got {len(self.lr_lambdas)}")
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * self.lr_lambdas[group](epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().state_dict().items() if name != "lr_lambdas"}
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate before times a function of the number of steps."""
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        for i in range(1, epoch + 1):
+            base *= float(self.lr_lambdas[group](i))
+        return base
+
+
+class StepLR(LRScheduler):
+    """base gamma^(steps / step_size)."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * self.gamma ** (epoch // self.step_size)
+
+
+class MultiStepLR(LRScheduler):
+    """base gamma^(number of milestones that were reached)."""
+
+    def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.milestones, self.gamma = sorted(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * self.gamma ** bisect.bisect_right(self.milestones, epoch)
+
+
+class ExponentialLR(LRScheduler):
+    """base gamma^steps."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * self.gamma**epoch
+
+
+class ConstantLR(LRScheduler):
+    """base factor for total_iters steps, then base."""
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * (self.factor if epoch < self.total_iters else 1.0)
+
+
+class LinearLR(LRScheduler):
+    """From base start_factor to base end_factor in total_iters steps, in a line: a warm-up."""
+
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1) -> None:
+        if not 0 < start_factor <= 1:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not 0 <= end_factor <= 1:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * (self.start_factor + (self.end_factor - self.start_factor) * min(self.total_iters, epoch) / self.total_iters)
+
+
+class PolynomialLR(LRScheduler):
+    """base (1 - steps / total_iters)^power, and then 0."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base * (1 - min(self.total_iters, epoch) / self.total_iters) ** self.power
+
+
+class CosineAnnealingLR(LRScheduler):
+    """From base to eta_min along half a cosine of T_max steps, and back (Loshchilov and Hutter 2016)."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0, last_epoch: int = -1) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """As CosineAnnealingLR, beginning anew after T_0 steps, then after T_mult times as many, and so on."""
+
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1) -> None:
+        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        length = self.T_0
+        while epoch >= length:
+            epoch -= length
+            length *= self.T_mult
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * epoch / length)) / 2
+
+
+class OneCycleLR(LRScheduler):
+    """Up from max_lr / div_factor to max_lr and down to 1 / final_div_factor of the start (Smith and Topin 2017). Momentum,
+    or the first beta, goes the other way."""
+
+    def __init__(self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None, epochs: int | None = None, steps_per_epoch: int | None = None,
+                 pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float = 0.85, max_momentum: float = 0.95,
+                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1) -> None:
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+            total_steps = epochs * steps_per_epoch
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        groups = optimizer.param_groups
+        self.total_steps, self.anneal_strategy, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
+        self.momenta = (max_momentum, base_momentum)
+        self.max_lrs = [float(each) for each in max_lr] if isinstance(max_lr, (list, tuple)) else [float(max_lr)] * len(groups)
+        self.div_factor, self.final_div_factor = div_factor, final_div_factor
+        end = float(total_steps - 1)
+        top = float(pct_start * total_steps) - 1
+        # Phases: their last step, and between which of (start, greatest, least) they go.
+        self.phases = [(top, 0, 1), (2 * top if three_phase else end, 1, 0 if three_phase else 2)] + ([(end, 0, 2)] if three_phase else [])
+        if last_epoch == -1:
+            for group, greatest in zip(groups, self.max_lrs):
+                group["initial_lr"] = greatest / div_factor
+        if cycle_momentum and not all("momentum" in group or "betas" in group for group in groups):
+            raise ValueError("optimizer must support momentum or betas with `cycle_momentum` option enabled")
+        super().__init__(optimizer, last_epoch)
+
+    def _between(self, start: float, end: float, part: float) -> float:
+        if self.anneal_strategy == "linear":
+            return (end - start) * part + start
+        return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+
+    def _place(self, epoch: int) -> tuple[int, int, float]:
+        begin = 0.0
+        for last, source, target in self.phases:
+            if epoch <= last or last == self.phases[-1][0]:
+                return source, target, (epoch - begin) / (last - begin)
+            begin = last
+        raise AssertionError
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        if epoch >= self.total_steps:
+            raise ValueError(f"Tried to step {epoch + 1} times. The specified number of total steps is {self.total_steps}")
+        start = self.max_lrs[group] / self.div_factor
+        levels = (start, self.max_lrs[group], start / self.final_div_factor)
+        source, target, part = self._place(epoch)
+        return self._between(levels[source], levels[target], part)
+
+    def step(self) -> None:
+        super().step()
+        if not self.cycle_momentum:
+            return
+        source, target, part = self._place(self.last_epoch)
+        most, least = self.momenta
+        levels = (most, least, most)
+        momentum = self._between(levels[source], levels[target], part)
+        for group in self.optimizer.param_groups:
+            if "betas" in group:
+                group["betas"] = (momentum, *group["betas"][1:])
+            else:
+                group["momentum"] = momentum
+
+
+class SequentialLR:
+    """One schedule after the other; each begins at its milestone as if it had just been made."""
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
+        if len(milestones) != len(schedulers) - 1:
+            raise ValueError(f"{len(schedulers)} schedules have {len(schedulers) - 1} milestones between them, not {len(milestones)}")
+        self.optimizer, self._schedulers, self._milestones, self.last_epoch = optimizer, list(schedulers), list(milestones), 0
+        self._apply()
+
+    def _apply(self) -> None:
+        place = bisect.bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[place]
+        scheduler.last_epoch = self.last_epoch - (self._milestones[place - 1] if place > 0 else 0) - 1
+        scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+    def step(self) -> None:
+        """Sets the rates of the next step."""
+        self.last_epoch += 1
+        self._apply()
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return self._last_lr
+
+
+class ReduceLROnPlateau:
+    """Multiplies the rates by `factor` where a number, such as a loss, has not become better for `patience` steps."""
+
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4, threshold_mode: str = "rel",
+                 cooldown: int = 0, min_lr: float = 0, eps: float = 1e-8) -> None:
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"mode {mode} is unknown! It may be min or max, and threshold_mode rel or abs.")
+        self.optimizer, self.mode, self.factor, self.patience, self.threshold, self.threshold_mode = optimizer, mode, factor, patience, threshold, threshold_mode
+        self.cooldown, self.min_lr, self.eps = cooldown, min_lr, eps
+        self.best, self.num_bad_epochs, self.cooldown_counter, self.last_epoch = math.inf if mode == "min" else -math.inf, 0, 0, 0
+
+    def _better(self, value: float) -> bool:
+        sign = 1 if self.mode == "min" else -1
+        if math.isinf(self.best):
+            return sign * value < sign * self.best
+        margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1)
+        return sign * value < sign * self.best - margin
+
+    def step(self, metrics: Any) -> None:
+        """Takes the number of this step."""
+        value = float(metrics)
+        self.last_epoch += 1
+        if self._better(value):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs <= self.patience:
+            return
+        for group in self.optimizer.param_groups:
+            old = float(group["lr"])
+            new = max(old * self.factor, self.min_lr)
+            if old - new > self.eps:
+                _set(group, new)
+        self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+
+
+__all__ = ["ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+           "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]

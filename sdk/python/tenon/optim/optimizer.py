@@ -1,0 +1,130 @@
+"""Optimizer: groups of parameters with their settings, and what each parameter's steps remember."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable, Iterable
+
+import tenon
+from tenon import Tensor
+
+
+def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
+    """parameter -= lr update. A rate that is a tensor may change between runs of a compiled step."""
+    if isinstance(lr, Tensor):
+        parameter.sub_(update * tenon.cast(lr, update.dtype))
+    else:
+        parameter.add_(update, alpha=-lr)
+
+
+class Optimizer:
+    """What all optimisers have. One below it writes `_start`, which makes the state of a parameter, and `_step`.
+
+    A rate is a number, or a tensor of rank 0, which compiled steps read anew each time."""
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        self.param_groups: list[dict[str, Any]] = []
+        if isinstance(params, Tensor):
+            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params).__name__}")
+        listed = list(params)
+        if not listed:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in listed if isinstance(listed[0], dict) else [{"params": listed}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters with settings of their own: {"params": ..., "lr": 0.1}."""
+        given = param_group["params"]
+        group = {**copy.copy(self.defaults), **param_group, "params": [given] if isinstance(given, Tensor) else list(given)}
+        known = {each for other in self.param_groups for each in other["params"]}
+        for parameter in group["params"]:
+            if not isinstance(parameter, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
+            if not parameter.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+            if parameter in known:
+                raise ValueError("some parameters appear in more than one parameter group")
+        self._check(group)
+        self.param_groups.append(group)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name in ("lr", "weight_decay", "momentum", "eps", "lr_decay", "initial_accumulator_value"):
+            value = group.get(name, 0)
+            if not isinstance(value, Tensor) and value < 0:
+                raise ValueError(f"Invalid {name} value: {value}")
+        for i, beta in enumerate(group.get("betas", ())):
+            if not 0 <= beta < 1:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter before its first step."""
+        return {}
+
+    def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Makes the state of all parameters now, not at the first step. A step is compiled after it."""
+        with tenon.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter not in self.state:
+                        self.state[parameter] = self._start(parameter, group)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Moves every parameter that has a gradient. `closure` computes gradients anew; what it gives is given."""
+        result = None
+        if closure is not None:
+            with tenon.enable_grad():
+                result = closure()
+        with tenon.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if parameter.grad is None:
+                        continue
+                    if parameter not in self.state:
+                        self.state[parameter] = self._start(parameter, group)
+                    gradient = -parameter.grad if group.get("maximize") else parameter.grad
+                    self._step(parameter, gradient, self.state[parameter], group)
+        return result
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters; or, with False, makes them 0."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.grad = None if set_to_none else tenon.zeros_like(parameter.grad)
+
+    def _numbers(self) -> dict[Tensor, int]:
+        parameters: Iterable[Tensor] = (each for group in self.param_groups for each in group["params"])
+        return {parameter: i for i, parameter in enumerate(parameters)}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The settings and the state, with numbers for parameters."""
+        numbers = self._numbers()
+        return {"state": {numbers[parameter]: dict(state) for parameter, state in self.state.items()},
+                "param_groups": [{**group, "params": [numbers[each] for each in group["params"]]} for group in self.param_groups]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what state_dict gave; tensors are copied, with the dtype of their parameter."""
+        given = state_dict["param_groups"]
+        if [len(group["params"]) for group in given] != [len(group["params"]) for group in self.param_groups]:
+            raise ValueError("loaded state dict has a different number of parameter groups, or a group of another size")
+        for group, other in zip(self.param_groups, given):
+            group.update({name: copy.deepcopy(value) for name, value in other.items() if name != "params"})
+        places = {number: parameter for group, other in zip(self.param_groups, given) for parameter, number in zip(group["params"], other["params"])}
+
+        def taken(name: str, value: Any, parameter: Tensor) -> Any:
+            if not isinstance(value, Tensor):
+                return copy.deepcopy(value)
+            made = value.detach().clone()
+            return made if name == "step" else made.to(parameter.dtype if made.is_floating_point() else made.dtype).to(parameter.device)
+        self.state = {places[number]: {name: taken(name, value, places[number]) for name, value in state.items()} for number, state in state_dict["state"].items()}
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n" + "".join(f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params").rstrip("\n")
+        return text + "\n)"

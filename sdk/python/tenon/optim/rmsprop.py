@@ -1,0 +1,41 @@
+"""RMSprop (Hinton's lecture 6 of 2012; centred: Graves 2013)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tenon
+from tenon import Tensor
+from tenon.optim.optimizer import Optimizer, subtract
+
+
+class RMSprop(Optimizer):
+    """parameter -= lr gradient / (sqrt(v) + eps), where v is the running mean of the square; with momentum as in SGD."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
+                 centered: bool = False, *, maximize: bool = False) -> None:
+        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered,
+                                  "maximize": maximize})
+
+    def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        plain = parameter.detach()
+        state = {"step": 0, "square_avg": tenon.zeros_like(plain)}
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = tenon.zeros_like(plain)
+        if group["centered"]:
+            state["grad_avg"] = tenon.zeros_like(plain)
+        return state
+
+    def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if group["weight_decay"] != 0:
+            gradient = tenon.add(gradient, parameter, alpha=group["weight_decay"])
+        square: Tensor = state["square_avg"]
+        square.mul_(group["alpha"]).add_(gradient * gradient, alpha=1 - group["alpha"])
+        if group["centered"]:
+            mean = state["grad_avg"]
+            mean.mul_(group["alpha"]).add_(gradient, alpha=1 - group["alpha"])
+            square = square - mean * mean
+        update = gradient / (tenon.sqrt(square) + group["eps"])
+        if group["momentum"] > 0:
+            update = state["momentum_buffer"].mul_(group["momentum"]).add_(update)
+        subtract(parameter, update, group["lr"])

@@ -1,0 +1,217 @@
+"""tenon.optim against torch.optim: the same parameters after each of 50 steps in f64, and the same rates.
+
+usage: optim_test.py OP_RUNNER (not used)"""
+
+import copy
+import importlib.util
+import pathlib
+import pickle
+import sys
+import unittest
+import warnings
+
+import numpy as np
+import tenon
+from tenon import nn, optim
+
+sys.argv.pop(1)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
+
+if importlib.util.find_spec("torch"):
+    import torch
+
+WITH_TORCH = unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+STEPS = 50
+
+OPTIMIZERS = [
+    "SGD(p, lr=0.05)", "SGD(p, lr=0.05, momentum=0.9)", "SGD(p, lr=0.05, momentum=0.9, nesterov=True)", "SGD(p, lr=0.05, momentum=0.8, dampening=0.3)",
+    "SGD(p, lr=0.05, weight_decay=0.1)", "SGD(p, lr=0.01, momentum=0.5, weight_decay=0.1, maximize=True)",
+    "Adam(p, lr=0.05)", "Adam(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1)", "Adam(p, lr=0.05, amsgrad=True)", "Adam(p, lr=0.01, maximize=True)",
+    "AdamW(p, lr=0.05)", "AdamW(p, lr=0.05, weight_decay=0.3, amsgrad=True)",
+    "RMSprop(p, lr=0.01)", "RMSprop(p, lr=0.01, momentum=0.9)", "RMSprop(p, lr=0.01, centered=True, alpha=0.9)", "RMSprop(p, lr=0.01, momentum=0.5, centered=True, weight_decay=0.1)",
+    "Adagrad(p, lr=0.1)", "Adagrad(p, lr=0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)",
+    "SGD([{'params': p[:1], 'lr': 0.1}, {'params': p[1:], 'momentum': 0.9}], lr=0.02)", "AdamW([{'params': p[:1], 'weight_decay': 0.0}, {'params': p[1:]}], lr=0.02)",
+]
+
+SCHEDULES = [
+    "StepLR(o, 7, gamma=0.5)", "MultiStepLR(o, [5, 20, 21], gamma=0.3)", "ExponentialLR(o, 0.95)", "CosineAnnealingLR(o, 20, eta_min=0.01)", "LinearLR(o, 0.1, total_iters=10)",
+    "LinearLR(o, 1.0, 0.2, 30)", "ConstantLR(o, 0.25, 8)", "LambdaLR(o, lambda e: 1 / (1 + e))", "LambdaLR(o, [lambda e: 0.9**e, lambda e: 1 + e])", "MultiplicativeLR(o, lambda e: 0.9)",
+    "OneCycleLR(o, 0.5, total_steps=60)", "OneCycleLR(o, [0.5, 0.2], epochs=6, steps_per_epoch=10, anneal_strategy='linear', three_phase=True)", "PolynomialLR(o, 30, 2.0)",
+    "CosineAnnealingWarmRestarts(o, 10, 2)", "SequentialLR(o, [LinearLR(o, 0.1, total_iters=5), CosineAnnealingLR(o, 40)], [5])",
+]
+
+
+def targets():
+    rng = np.random.default_rng(3)
+    return [rng.standard_normal((4, 3)), rng.standard_normal(5)]
+
+
+def loss_of(parameters, package, step):
+    """A loss that is no square, so that every element has a history of its own."""
+    total = 0
+    for parameter, target in zip(parameters, targets()):
+        difference = parameter - package.tensor(target)
+        total = total + (difference ** 2).sum() + package.sin(parameter * (1 + step % 3)).sum()
+    return total
+
+
+def parameters_of(package, dtype="float64"):
+    rng = np.random.default_rng(1)
+    return [package.tensor(each, dtype=getattr(package, dtype), requires_grad=True) for each in (rng.standard_normal((4, 3)), rng.standard_normal(5))]
+
+
+def steps(package, text, count=STEPS):
+    """The parameters after each step."""
+    p = parameters_of(package)
+    optimizer = eval("optim." + text, {"optim": package.optim, "p": p})
+    for step in range(count):
+        optimizer.zero_grad()
+        loss_of(p, package, step).backward()
+        optimizer.step()
+        yield [np.array(each.detach()) for each in p]
+
+
+@WITH_TORCH
+class AgainstPyTorch(unittest.TestCase):
+    def test_optimizers(self):
+        for text in OPTIMIZERS:
+            with self.subTest(optimizer=text):
+                for i, (ours, theirs) in enumerate(zip(steps(tenon, text), steps(torch, text))):
+                    for a, b in zip(ours, theirs):
+                        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12, err_msg=f"step {i}")
+
+    def rates(self, package, text):
+        p = parameters_of(package)
+        o = package.optim.SGD([{"params": p[:1]}, {"params": p[1:], "lr": 0.3}], lr=0.1, momentum=0.9)
+        names = {name: getattr(package.optim.lr_scheduler, name, None) for name in optim.lr_scheduler.__all__}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scheduler = eval(text, {**names, "o": o})
+            for _ in range(STEPS):
+                yield [(group["lr"], group["momentum"]) for group in o.param_groups], scheduler.get_last_lr()
+                o.step()
+                scheduler.step()
+
+    def test_schedules(self):
+        for text in SCHEDULES:
+            with self.subTest(schedule=text):
+                for i, (ours, theirs) in enumerate(zip(self.rates(tenon, text), self.rates(torch, text))):
+                    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9, atol=1e-14, err_msg=f"step {i}")
+                    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-9, atol=1e-14, err_msg=f"step {i}")
+
+    def test_plateaus(self):
+        losses = [1.0, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.49999]
+        for settings in ({"patience": 2}, {"patience": 1, "cooldown": 2, "factor": 0.5}, {"patience": 0, "mode": "max", "threshold_mode": "abs", "min_lr": 0.01}):
+            rates = []
+            for package in (tenon, torch):
+                o = package.optim.SGD(parameters_of(package), lr=0.1)
+                scheduler = package.optim.lr_scheduler.ReduceLROnPlateau(o, **settings)
+                rates.append([(scheduler.step(loss), o.param_groups[0]["lr"])[1] for loss in losses])
+            np.testing.assert_allclose(*rates, rtol=1e-12)
+
+    def test_a_net_trains_as_it_does_there(self):
+        x, y = np.random.default_rng(0).standard_normal((64, 8)), np.random.default_rng(1).integers(0, 4, 64)
+        theirs = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 4)).double()
+        ours = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.BatchNorm1d(16), nn.Linear(16, 4)).double()
+        ours.load_state_dict({name: each.numpy() for name, each in theirs.state_dict().items()})
+        losses = []
+        for package, net in ((tenon, ours), (torch, theirs)):
+            optimizer = package.optim.AdamW(net.parameters(), lr=0.01)
+            scheduler = package.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
+            losses.append([])
+            for _ in range(STEPS):
+                optimizer.zero_grad()
+                loss = package.nn.functional.cross_entropy(net(package.tensor(x)), package.tensor(y))
+                loss.backward()
+                package.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                optimizer.step()
+                scheduler.step()
+                losses[-1].append(loss.item())
+        np.testing.assert_allclose(*losses, rtol=1e-9)
+        self.assertLess(losses[0][-1], losses[0][0])
+
+
+class Optimizers(unittest.TestCase):
+    def test_state_goes_on_where_it_was(self):
+        for text in ("SGD(p, lr=0.05, momentum=0.9)", "Adam(p, lr=0.05)", "RMSprop(p, lr=0.01, momentum=0.5)", "Adagrad(p)", "Adam(p, lr=0.05, capturable=True)"):
+            with self.subTest(optimizer=text):
+                whole = list(steps(tenon, text, 6))[-1]
+                p = parameters_of(tenon)
+                optimizer = eval("optim." + text, {"optim": optim, "p": p})
+                for step in range(6):
+                    if step == 3:  # another optimiser takes over
+                        state = pickle.loads(pickle.dumps(optimizer.state_dict()))
+                        p = [each.detach().clone().requires_grad_() for each in p]
+                        optimizer = eval("optim." + text.replace("lr=0.05", "lr=7"), {"optim": optim, "p": p})
+                        optimizer.load_state_dict(state)
+                    optimizer.zero_grad()
+                    loss_of(p, tenon, step).backward()
+                    optimizer.step()
+                for a, b in zip(p, whole):
+                    np.testing.assert_array_equal(np.asarray(a.detach()), b)
+
+    def test_steps_that_are_tensors_give_the_same(self):
+        plain, captured = list(steps(tenon, "AdamW(p, lr=0.05)")), list(steps(tenon, "AdamW(p, lr=0.05, capturable=True)"))
+        for a, b in zip(plain[-1], captured[-1]):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+    def test_a_step_is_compiled(self):
+        for text in ("SGD(p, lr=r, momentum=0.9)", "AdamW(p, lr=r, capturable=True)", "RMSprop(p, lr=r)"):
+            with self.subTest(optimizer=text):
+                losses = []
+                for compiled in (False, True):
+                    p, r = parameters_of(tenon), tenon.tensor(0.05, dtype=tenon.f64)
+                    optimizer = eval("optim." + text, {"optim": optim, "p": p, "r": r})
+                    optimizer.prepare()
+
+                    def step(scale):
+                        loss = sum((each * each * scale).sum() for each in p)
+                        loss.backward()
+                        optimizer.step()
+                        optimizer.zero_grad()
+                        return loss
+
+                    run = tenon.compile(step) if compiled else step
+                    losses.append([])
+                    for i in range(6):
+                        r.fill_(0.05 / (1 + i))
+                        losses[-1].append(run(tenon.tensor(1.5, dtype=tenon.f64)).item())
+                np.testing.assert_allclose(*losses, rtol=1e-10)
+
+    def test_closures_are_called(self):
+        p = parameters_of(tenon)
+        optimizer = optim.SGD(p, lr=0.01)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = loss_of(p, tenon, 0)
+            loss.backward()
+            return loss
+
+        self.assertGreater(optimizer.step(closure).item(), optimizer.step(closure).item())
+
+    def test_settings_that_mean_nothing_are_refused(self):
+        p = parameters_of(tenon)
+        for wrong, text in ((lambda: optim.SGD(p, lr=-1), "Invalid lr"), (lambda: optim.Adam(p, betas=(1.0, 0.9)), "beta parameter at index 0"), (lambda: optim.SGD([]), "empty parameter list"),
+                            (lambda: optim.SGD(p[0]), "iterable of Tensors"), (lambda: optim.SGD([1.0]), "only optimize Tensors"), (lambda: optim.SGD([p[0] * 2]), "non-leaf"),
+                            (lambda: optim.SGD(p, nesterov=True), "Nesterov"), (lambda: optim.SGD([{"params": p}, {"params": p[:1]}]), "more than one"),
+                            (lambda: optim.lr_scheduler.OneCycleLR(optim.SGD(p), 0.1), "total_steps")):
+            with self.assertRaisesRegex((TypeError, ValueError), text):
+                wrong()
+
+    def test_parameters_without_gradients_stay(self):
+        p = parameters_of(tenon)
+        before = copy.deepcopy(p)
+        optimizer = optim.Adam(p)
+        (p[0] * 1.0).sum().backward()
+        optimizer.step()
+        self.assertFalse(tenon.equal(p[0], before[0]))
+        self.assertTrue(tenon.equal(p[1], before[1]))
+
+    def test_groups_print(self):
+        self.assertIn("lr: 0.5", repr(optim.SGD(parameters_of(tenon), lr=0.5)))
+
+
+if __name__ == "__main__":
+    unittest_report.main()

@@ -1,0 +1,456 @@
+"""What the package has beside tensors: compiled functions, files, models, devices, stubs.
+
+usage: package_test.py OP_RUNNER (not used)"""
+
+import ast
+import importlib.util
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+import tenon
+from tenon import nn, optim
+
+sys.argv.pop(1)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
+
+SOURCES = pathlib.Path(__file__).resolve().parents[3] / "sdk/python"
+
+
+def array(tensor):
+    return np.asarray(tensor.detach())
+
+
+class Compile(unittest.TestCase):
+    def test_a_decorated_function_runs_as_a_program(self):
+        calls = []
+
+        @tenon.compile
+        def f(x, y):
+            """Doc."""
+            calls.append(1)
+            return tenon.relu(x @ y) + 1
+
+        x, y = tenon.randn(3, 4), tenon.randn(4, 5)
+        for _ in range(5):
+            np.testing.assert_allclose(array(f(x, y)), np.maximum(array(x) @ array(y), 0) + 1, rtol=1e-5, atol=1e-6)
+        self.assertEqual(len(calls), 2)  # the second call is recorded too, to be compared
+        self.assertEqual((f.__name__, f.__doc__), ("f", "Doc."))
+        self.assertGreaterEqual(f.stats()["runs"], 3)
+
+    def test_structures_and_keywords_come_and_go(self):
+        @tenon.compile(name="structures")
+        def f(pair, *, scale=1, table):
+            a, b = pair
+            return {"sum": (a + b) * scale, "list": [table["x"] - a, None, "text"]}
+
+        given = (tenon.ones(2), tenon.ones(2) * 3)
+        for scale in (1, 2, 1):
+            result = f(given, scale=scale, table={"x": tenon.ones(2) * 5})
+            self.assertEqual((result["sum"].tolist(), result["list"][0].tolist(), result["list"][1:]), ([4 * scale] * 2, [4, 4], [None, "text"]))
+
+    def test_gradients_flow_through(self):
+        f = tenon.compile(lambda x, w: (tenon.tanh(x @ w) ** 2).sum())
+        x, w = tenon.randn(3, 4), tenon.randn(4, 2, requires_grad=True)
+        (tenon.tanh(x @ w) ** 2).sum().backward()
+        expected, w.grad = w.grad, None
+        for _ in range(3):
+            w.grad = None
+            f(x, w).backward()
+            np.testing.assert_allclose(array(w.grad), array(expected), rtol=1e-5, atol=1e-6)
+
+    def test_a_training_step_is_one_program(self):
+        losses = []
+        for compiled in (False, True):
+            tenon.manual_seed(1)
+            net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+            optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+            optimizer.prepare()
+
+            def step(x, y):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                return loss
+
+            run = tenon.compile(step) if compiled else step
+            x, y = tenon.randn(16, 4), tenon.randint(0, 3, (16,))
+            losses.append([run(x, y).item() for _ in range(8)])
+        np.testing.assert_allclose(*losses, rtol=1e-4)
+        self.assertLess(losses[1][-1], losses[1][0])
+
+    def test_what_a_recording_cannot_see_is_an_error(self):
+        state = {"scale": 1.0}
+
+        @tenon.compile
+        def f(x):
+            state["scale"] += 1
+            return x * state["scale"]
+
+        f(tenon.ones(2))
+        with self.assertRaises(tenon.Error):
+            f(tenon.ones(2))
+
+    def test_errors_of_the_function_come_out(self):
+        @tenon.compile
+        def f(x):
+            raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            f(tenon.ones(2))
+        with self.assertRaisesRegex(TypeError, "must be hashable"):
+            tenon.compile(lambda x, y: x)(tenon.ones(1), {1, 2})
+
+    def test_results_that_are_no_tensors_stay_as_they_are(self):
+        f = tenon.compile(lambda x: (x * 2, x.shape[0]))
+        self.assertEqual([f(tenon.ones(3))[1] for _ in range(3)], [3, 3, 3])
+        with self.assertRaisesRegex(tenon.InvalidArgument, "what is no tensor in its results must stay"):
+            f(tenon.ones(4))
+
+    def test_a_compiled_module_has_its_parameters(self):
+        net = tenon.compile(nn.Linear(2, 3))
+        self.assertEqual((net.out_features, len(list(net.parameters()))), (3, 2))
+
+    def test_methods_are_compiled(self):
+        class Holder:
+            @tenon.compile
+            def double(self, x):
+                return x * 2
+
+        self.assertEqual(Holder().double(tenon.ones(2)).tolist(), [2, 2])
+
+
+class Threads(unittest.TestCase):
+    def test_modes_are_those_of_a_thread(self):
+        seen = []
+        with tenon.no_grad():
+            thread = threading.Thread(target=lambda: seen.append(tenon.is_grad_enabled()))
+            thread.start()
+            thread.join()
+        self.assertEqual(seen, [True])
+
+    def test_hooks_and_functions_run_in_any_thread(self):
+        class Double(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2
+
+        wrong = []
+
+        def work():
+            for _ in range(50):
+                w = tenon.ones(100, requires_grad=True)
+                w.register_hook(lambda g: g + 1)
+                Double.apply(w).sum().backward()
+                if w.grad.tolist() != [3.0] * 100:
+                    wrong.append(w.grad)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Gradients(unittest.TestCase):
+    def test_derivatives_of_functions(self):
+        x = tenon.tensor([1.0, 2.0], dtype=tenon.f64)
+        self.assertEqual(tenon.autograd.jacobian(lambda a: a * a, x).tolist(), [[2, 0], [0, 4]])
+        self.assertEqual(tenon.autograd.hessian(lambda a: (a ** 3).sum(), x).tolist(), [[6, 0], [0, 12]])
+        value, product = tenon.autograd.vjp(lambda a: a * a, x, tenon.tensor([1.0, 10.0], dtype=tenon.f64))
+        self.assertEqual((value.tolist(), product.tolist()), ([1, 4], [2, 40]))
+
+    def test_checkpoints_compute_again(self):
+        calls = []
+
+        def block(x, w):
+            calls.append(1)
+            return tenon.tanh(x @ w)
+
+        x, w = tenon.randn(3, 3, requires_grad=True), tenon.randn(3, 3, requires_grad=True)
+        block(x, w).sum().backward()
+        expected = [array(x.grad), array(w.grad)]
+        x.grad = w.grad = None
+        tenon.autograd.checkpoint(block, x, w).sum().backward()
+        np.testing.assert_allclose(array(x.grad), expected[0], rtol=1e-6)
+        np.testing.assert_allclose(array(w.grad), expected[1], rtol=1e-6)
+        self.assertEqual(len(calls), 3)
+
+    def test_what_a_function_saves_is_dropped_with_its_result(self):
+        import gc
+        import weakref
+
+        class Big:
+            pass
+
+        class Keeps(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, big):
+                ctx.big = big
+                y = x * 2
+                ctx.save_for_backward(x, y)
+                return y
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2, None
+
+        big = Big()
+        gone = weakref.ref(big)
+        y = Keeps.apply(tenon.ones(2, requires_grad=True), big)
+        del big
+        self.assertIsNotNone(gone())
+        del y
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_a_saved_tensor_that_changed_is_an_error(self):
+        class Keeps(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.saved_tensors[0]
+
+        x = tenon.ones(2, requires_grad=True) * 1
+        y = Keeps.apply(x)
+        x += 1
+        with self.assertRaisesRegex(RuntimeError, "Keeps saved a tensor.*add_? has written"):
+            y.sum().backward()
+
+
+class Files(unittest.TestCase):
+    def test_what_is_saved_is_loaded(self):
+        tensors = {"a": tenon.randn(3, 4), "b.c": tenon.arange(5), "d": tenon.tensor([True, False]), "e": tenon.ones(2, dtype=tenon.f16), "f": tenon.zeros((), dtype=tenon.f64)}
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in ("safetensors", "npz"):
+                path = pathlib.Path(folder) / f"x.{kind}"
+                tenon.save(tensors, path)
+                loaded = tenon.load(path)
+                self.assertEqual(sorted(loaded), sorted(tensors))
+                for name, each in tensors.items():
+                    self.assertEqual((loaded[name].dtype, loaded[name].shape), (each.dtype, each.shape))
+                    np.testing.assert_array_equal(array(loaded[name]), array(each))
+            tenon.save(tensors["a"].T, f"{folder}/a.npy")
+            np.testing.assert_array_equal(np.load(f"{folder}/a.npy"), array(tensors["a"]).T)
+            np.save(f"{folder}/b.npy", np.arange(6.0).reshape(2, 3).T)
+            self.assertEqual(tenon.load(f"{folder}/b.npy", device="cpu").tolist(), [[0, 3], [1, 4], [2, 5]])
+            with np.load(f"{folder}/x.npz") as archive:
+                np.testing.assert_array_equal(archive["b.c"], np.arange(5))
+            np.savez_compressed(f"{folder}/z.npz", x=np.ones(3))
+            self.assertEqual(tenon.load(f"{folder}/z.npz")["x"].tolist(), [1, 1, 1])
+
+    def test_dicts_in_dicts_and_metadata(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tenon.save({"net": {"w": tenon.ones(2, requires_grad=True)}, "n": tenon.tensor(3)}, f"{folder}/x.safetensors", metadata={"epoch": "7"})
+            tensors, texts = tenon.load(f"{folder}/x.safetensors", metadata=True)
+            self.assertEqual((sorted(tensors), texts["epoch"], tensors["net.w"].requires_grad), (["n", "net.w"], "7", False))
+
+    def test_what_no_file_holds_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for call, text in ((lambda: tenon.save({"a": 1}, f"{folder}/x.npz"), "'a' is a int"), (lambda: tenon.save(tenon.ones(1), f"{folder}/x.npz"), "single Tensor"),
+                               (lambda: tenon.save({"a": tenon.ones(1)}, f"{folder}/x.npy"), "one Tensor"), (lambda: tenon.save(tenon.ones(1), f"{folder}/x.pt"), "ends in none"),
+                               (lambda: tenon.save({"a": tenon.ones(1)}, f"{folder}/x.npz", metadata={"b": "c"}), "no metadata")):
+                with self.assertRaisesRegex((TypeError, ValueError), text):
+                    call()
+            with self.assertRaises(LookupError):
+                tenon.load(f"{folder}/nothing.safetensors")
+
+
+class Machine(unittest.TestCase):
+    def test_devices_are_listed(self):
+        names = {each.spelling: each for each in tenon.devices()}
+        self.assertIn("cpu:0", names)
+        cpu = names["cpu:0"]
+        self.assertEqual((cpu.provider, cpu.kind, cpu.usable, cpu.index), ("cpu", "cpu", True, 0))
+        self.assertIn("cpu:0", repr(cpu))
+        self.assertEqual(tenon.Device(cpu.spelling), tenon.Device("cpu"))
+
+    def test_the_doctor_says_what_there_is(self):
+        out = io.StringIO()
+        self.assertTrue(tenon.doctor(out))
+        for text in ("Plug-ins", "libtenon_cpu.so", "Devices", "cpu:0", "Settings", "environment TENON_DEVICE", "Default device: cpu:0, by the environment variable TENON_DEVICE"):
+            self.assertIn(text, out.getvalue())
+
+    def test_the_doctor_says_what_is_missing(self):
+        script = "import tenon, sys; sys.exit(0 if tenon.doctor() else 3)"
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, env={**os.environ, "TENON_DEVICE": "gpu_of_dreams"})
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("Default device: none", done.stdout)
+
+    def test_seeds_repeat(self):
+        tenon.manual_seed(7)
+        first = [tenon.rand(3).tolist(), tenon.randint(5, (4,)).tolist(), nn.Linear(2, 2).weight.tolist()]
+        tenon.manual_seed(7)
+        self.assertEqual(first, [tenon.rand(3).tolist(), tenon.randint(5, (4,)).tolist(), nn.Linear(2, 2).weight.tolist()])
+
+    def test_import_loads_no_more_than_it_must(self):
+        script = "import sys, tenon; print([name for name in ('numpy', 'tenon.nn', 'tenon.optim', 'tenon._onnx', 'inspect', 'zipfile') if name in sys.modules])"
+        done = subprocess.run([sys.executable, "-S", "-B", "-c", script], capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("[]\n", ""))
+
+
+@unittest.skipUnless(importlib.util.find_spec("onnx") and importlib.util.find_spec("tenon._onnx"), "the package onnx, or Tenon's importer, is missing")
+class Models(unittest.TestCase):
+    def model(self):
+        from onnx import TensorProto, helper, numpy_helper
+        w = numpy_helper.from_array(np.arange(12, dtype=np.float32).reshape(4, 3) / 10, "w")
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"]), helper.make_node("ReduceSum", ["y"], ["s"], keepdims=0)]
+        graph = helper.make_graph(nodes, "small", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 3]), helper.make_tensor_value_info("s", TensorProto.FLOAT, [])], [w])
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        made.ir_version = 7
+        return made.SerializeToString()
+
+    def test_a_model_is_called(self):
+        x = np.random.default_rng(0).standard_normal((2, 4)).astype("f4")
+        expected = np.maximum(x @ (np.arange(12, dtype=np.float32).reshape(4, 3) / 10), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "small.onnx"
+            path.write_bytes(self.model())
+            for model in (tenon.onnx.load(path), tenon.onnx.load(self.model(), device="cpu", eager=True)):
+                for given in ((tenon.tensor(x),), (x,)):
+                    y, s = model(*given)
+                    np.testing.assert_allclose(array(y), expected, rtol=1e-5, atol=1e-6)
+                    self.assertAlmostEqual(s.item(), expected.sum(), places=4)
+                self.assertEqual(sorted(model.run({"x": x})), ["s", "y"])
+                self.assertEqual((model.inputs[0].name, model.inputs[0].shape, model.outputs[0].type), ("x", ["batch", 4], "f32[batch, 3]"))
+                np.testing.assert_allclose(array(model(x=x)[0]), expected, rtol=1e-5, atol=1e-6)
+                self.assertIn("x: f32[batch, 4]", repr(model))
+                self.assertEqual(model.info["graph"], "small")
+
+    def test_errors_say_what_is_wrong(self):
+        model = tenon.onnx.load(self.model())
+        with self.assertRaises(tenon.Error):
+            model(tenon.ones(2, 5))
+        with self.assertRaisesRegex(TypeError, "takes 1 inputs, not 2"):
+            model(1, 2)
+        with self.assertRaisesRegex(TypeError, "two values for its input 'x'"):
+            model(tenon.ones(2, 4), x=tenon.ones(2, 4))
+        with self.assertRaises(LookupError):
+            tenon.onnx.load("/no/such/model.onnx")
+        with self.assertRaises(tenon.InvalidArgument):
+            tenon.onnx.load(b"no model")
+
+
+PROGRAM = '''import tenon
+from tenon import Tensor, nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.layers(x)
+        return y.softmax(-1)
+
+
+class Twice(tenon.autograd.Function):
+    @staticmethod
+    def forward(ctx: tenon.autograd.FunctionCtx, x: Tensor) -> Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: tenon.autograd.FunctionCtx, grad: Tensor) -> Tensor:
+        return grad * 2
+
+
+net = Net()
+optimizer = tenon.optim.AdamW(net.parameters(), lr=1e-3)
+scheduler = tenon.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+x = tenon.randn(3, 64)
+loss = nn.functional.cross_entropy(net(x), tenon.tensor([1, 2, 3]))
+loss.backward()
+nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+optimizer.step()
+scheduler.step()
+with tenon.no_grad():
+    x[0, 1:] = 5.0
+    values, indices = x.max(1)
+    shape: tuple[int, ...] = values.shape
+    print(shape, x.reshape(3, 8, 8).sum((1, 2)).T, x[x > 0].mean().item(), x.add_(1, alpha=2), float(loss), [row for row in x])
+
+
+@tenon.compile
+def step(a: Tensor, b: Tensor) -> Tensor:
+    return tenon.relu(a @ b) + tenon.zeros(3, 3)
+
+
+print(step(x, x.T), tenon.devices()[0].name, tenon.add(x, 1, alpha=2), Twice.apply(x), tenon.einsum("ij,kj->ik", x, x))
+tenon.save(net.state_dict(), "net.safetensors")
+'''
+
+
+class Stubs(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tenon.__file__).parent
+        self.tree = ast.parse((self.folder / "__init__.pyi").read_text())
+
+    def names(self, nodes):
+        for node in nodes:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                yield node.name
+            elif isinstance(node, (ast.AnnAssign, ast.Assign)):
+                yield from (each.id for each in (node.targets if isinstance(node, ast.Assign) else [node.target]) if isinstance(each, ast.Name))
+            elif isinstance(node, ast.ImportFrom):
+                yield from (each.asname or each.name for each in node.names)
+
+    def test_name_every_function_and_method(self):
+        top = set(self.names(self.tree.body))
+        in_tensor = set(self.names(next(node for node in self.tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor").body))
+        ops = {name for name in dir(tenon._tenon) if isinstance(getattr(tenon._tenon, name), tenon.Op)}
+        self.assertEqual(sorted(ops - top), [])
+        methods = {name for name in ops if hasattr(tenon.Tensor, name)}
+        self.assertEqual(sorted(methods - in_tensor), [])
+        self.assertGreater(len(methods), 280)
+        public = {name for name in dir(tenon) if not name.startswith("_") and not isinstance(getattr(tenon, name), type(ast))} - {"Op", "ops", "files", "compiling", "reporting"}
+        errors = {name for name in public if isinstance(getattr(tenon, name), type) and issubclass(getattr(tenon, name), Exception)}
+        self.assertEqual(sorted(name for name in public - errors - top if not isinstance(getattr(tenon, name), tenon.DType)), [])
+
+    def test_docstrings_are_those_of_the_list(self):
+        for name in ("relu", "softmax", "conv2d", "add_"):
+            node = next(node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+            self.assertIn(ast.get_docstring(node)[:20], getattr(tenon, name).__doc__)
+        for kind in (tenon.Tensor.to, tenon.Tensor.tolist, tenon.compile, tenon.save, nn.Linear, optim.Adam, tenon.autograd.grad):
+            self.assertTrue(kind.__doc__)
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "mypy is not installed")
+    def test_a_program_is_checked_strictly(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "program.py").write_text(PROGRAM)
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "program.py"], cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "MYPYPATH": str(self.folder.parent)})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            wrong = PROGRAM + "\nx.reshape('a')\ntenon.relu(1)\ntenon.no_such_function()\n"
+            (pathlib.Path(folder) / "program.py").write_text(wrong)
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "program.py"], cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "MYPYPATH": str(self.folder.parent)})
+            self.assertEqual(done.stdout.count("error:"), 3, done.stdout)
+
+    def test_the_program_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-B", "-c", PROGRAM], cwd=folder, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest_report.main()
