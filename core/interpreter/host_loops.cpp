@@ -488,6 +488,9 @@ constexpr Row kRows[] = {
     {OpId::bucketize, run_bucketize},
     {OpId::median, run_median},
     {OpId::nll_loss, run_nll_loss},
+    {OpId::fused_sgd_, run_fused_sgd},
+    {OpId::fused_adam_, run_fused_adam},
+    {OpId::fused_adamw_, run_fused_adamw},
 };
 
 constexpr size_t kIds = 1 + static_cast<size_t>(std::max_element(std::begin(kRows), std::end(kRows), [](Row a, Row b) {

@@ -26,30 +26,6 @@ bool same_shape(const OpCall& call, size_t index) {
 
 bool real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 
-// some(first, n) over blocks of a constant length, so that a compiler makes vectors of its loop.
-template <class Some>
-[[gnu::always_inline]] inline void in_blocks(int64_t count, const Some& some) {
-  int64_t i = 0;
-  for (; i + kBlock <= count; i += kBlock) some(i, kBlock);
-  some(i, static_cast<int32_t>(count - i));
-}
-
-#if defined(__x86_64__)
-// The same in vectors of 32 bytes. There are no fused products and sums, so the bits are the same too.
-template <class Some>
-[[gnu::target("avx2")]] void in_wide_blocks(int64_t count, const Some& some) {
-  in_blocks(count, some);
-}
-#endif
-
-template <class Some>
-void by_blocks(int64_t count, const Some& some) {
-#if defined(__x86_64__)
-  if (count > 16 && __builtin_cpu_supports("avx2") != 0) return in_wide_blocks(count, some);
-#endif
-  in_blocks(count, some);
-}
-
 // The number next to each of `from` on the way to that of `to`, by steps of its bits.
 template <class F, class I>
 [[gnu::always_inline]] inline void write_next(F* result, const F* from, const F* to, int32_t n) {

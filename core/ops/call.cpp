@@ -57,7 +57,7 @@ using Held = std::deque<Value>;
 
 // The int arguments from position `i` on as one list, if parameter i takes one and no other parameter can take them:
 // permute(x, 1, 0). Null: it is not so.
-const Value* listed(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
+const Value* listed_ints(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
   const Parameter& parameter = signature.parameters[i];
   const bool last = i + 1 == positional_count(signature);
   const bool list_alone = (parameter.accepts & (kAcceptsInts | kAcceptsInt)) == kAcceptsInts;
@@ -71,6 +71,25 @@ const Value* listed(const Signature& signature, std::span<const Value> args, siz
     list.push_back(*number);
   }
   return &held->emplace_back(std::move(list));
+}
+
+// The same of tensors: einsum('ij,jk', x, y). A first argument that is the only one is no list: vstack(x) may mean the
+// rows of x.
+const Value* listed_tensors(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
+  const bool last = i + 1 == positional_count(signature);
+  if ((signature.parameters[i].accepts & kAcceptsTensors) == 0 || !last || args.size() < 2) return nullptr;
+  TensorList list;
+  for (const Value& each : args.subspan(i)) {
+    const Tensor* tensor = each.tensor();
+    if (tensor == nullptr) return nullptr;
+    list.push_back(*tensor);
+  }
+  return &held->emplace_back(std::move(list));
+}
+
+const Value* listed(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
+  const Value* list = listed_ints(signature, args, i, held);
+  return list != nullptr ? list : listed_tensors(signature, args, i, held);
 }
 
 // `value` as `parameter` takes it; null if it takes none. `left_out`: None stands for the default.

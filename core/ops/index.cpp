@@ -79,6 +79,11 @@ const Tensor& Tensor::index_put_(std::initializer_list<Index> indices, Scalar va
   return index_put_(indices, tenon::full(IntList(), value, dtype(), device()));
 }
 
+Tensor Tensor::where(const Tensor& condition, const Tensor& other) const {
+  return tenon::where(condition, *this, other);
+}
+Tensor Tensor::where(const Tensor& condition, Scalar other) const { return tenon::where(condition, *this, other); }
+
 Tensor Tensor::operator=(const Tensor& other) && { return std::move(tenon::copy_(*this, other)); }
 Tensor Tensor::operator=(Scalar value) && { return std::move(tenon::fill_(*this, value)); }
 

@@ -21,7 +21,13 @@ DeviceState* require_state(DeviceState* state, const char* function) {
 
 }  // namespace
 
-Device::Device(std::string_view spelling) : state_(value_or_throw(device_state(spelling))) {}
+Device::Device(std::string_view spelling) {
+  if (spelling.empty()) {
+    throw Error(Code::invalid_argument, "Device: the name of a device is empty.",
+                "Write such as \"cpu\" or \"cuda:1\", or take Device::current().");
+  }
+  state_ = value_or_throw(device_state(spelling));
+}
 
 Device Device::current() {
   if (current_device != nullptr) return Device(current_device);

@@ -1,6 +1,7 @@
 // Device: a cheap handle to one open device. Devices open when first named and stay open until the process ends.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class TENON_API Device {
   // candidate that could have matched was refused.
   explicit Device(std::string_view spelling);
   explicit Device(const char* spelling) : Device(std::string_view(spelling)) {}
+  // The same where a device is expected: x.to("cuda:1").
+  template <size_t N>
+  Device(const char (&spelling)[N]) : Device(std::string_view(spelling)) {}
 
   // The default device: that of set_current, else of TENON_DEVICE, else of the config file, else the best device.
   static Device current();

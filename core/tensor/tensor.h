@@ -131,13 +131,16 @@ class TENON_API Tensor {
   // The dim of `axis`, negative axes from the end. Errors: invalid_argument.
   int64_t dim(int64_t axis) const;
   int64_t elements() const { return read("elements", SizeRead::elements).elements; }
-  // As PyTorch calls dim() and elements(), and the dims as a list.
+  // As PyTorch calls dim(axis), elements() and rank(), and the dims as a list.
   int64_t size(int64_t axis) const { return dim(axis); }
   const Dims& size() const { return dims(); }
+  const Dims& sizes() const { return dims(); }
   const Dims& shape() const { return dims(); }
   int64_t numel() const { return elements(); }
+  int64_t dim() const { return rank(); }
   int64_t bytes() const;
   bool contiguous() const { return read("contiguous", SizeRead::contiguous).contiguous; }
+  bool is_contiguous() const { return contiguous(); }
   Device device() const { return Device(at("device").device); }
 
   // Copies the elements, row-major, to `data`, which has room for bytes(). Waits for pending writes of this tensor
@@ -172,6 +175,10 @@ class TENON_API Tensor {
   Tensor index(std::span<const Index> indices) const;
   const Tensor& index_put_(std::initializer_list<Index> indices, const Tensor& values) const;
   const Tensor& index_put_(std::initializer_list<Index> indices, Scalar value) const;
+
+  // The elements of this tensor where `condition` is true, those of `other` elsewhere, as where(condition, *this, other).
+  Tensor where(const Tensor& condition, const Tensor& other) const;
+  Tensor where(const Tensor& condition, Scalar other) const;
 
   // The slices along axis 0: for (const Tensor& row : x). Errors: invalid_argument (the rank is 0).
   class Slices;

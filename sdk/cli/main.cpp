@@ -52,6 +52,10 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
+    // --device "$DEVICE" where DEVICE is not set asks for no default.
+    for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+      if (CLI::Option* device = command->get_option_no_throw("--device")) device->check(is_not_empty());
+    }
     CLI::App* completion = app.add_subcommand("completion", "Print a script that completes commands and options");
     completion->add_option("SHELL", shell, "The shell")->required()->check(CLI::IsMember(completion_shells()));
     completion->callback(

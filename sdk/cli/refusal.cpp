@@ -75,6 +75,10 @@ CLI::Validator number_that(bool (*holds)(double), const char* rule) {
       "");
 }
 
+CLI::Validator is_not_empty() {
+  return CLI::Validator([](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "");
+}
+
 CLI::Validator is_folder() {
   return CLI::Validator(
       [](const std::string& text) {

@@ -18,5 +18,6 @@ int refuse_word(const char* kind, const std::string& word, const std::vector<std
 // Checks a number. `rule` ends the sentence "must be a number".
 CLI::Validator number_that(bool (*holds)(double), const char* rule);
 CLI::Validator is_folder();
+CLI::Validator is_not_empty();
 
 }  // namespace tenon::cli

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -238,6 +239,9 @@ class TENON_API Walk {
 TENON_API Model load(const std::string& path, const Options& options = {});
 TENON_API Model load_bytes(std::string_view bytes, const Options& options = {});
 inline Model load_bytes(std::span<const uint8_t> bytes, const Options& options = {}) {
+  return load_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
+}
+inline Model load_bytes(std::span<const std::byte> bytes, const Options& options = {}) {
   return load_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
 }
 

@@ -37,24 +37,31 @@ Value index(PyObject* object) {
   return integer(number.ptr());
 }
 
+Value tensors(PyObject* object) {
+  TensorList tensors;
+  tensors.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(object)));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+    const Tensor* tensor = tensor_in(item);
+    if (tensor == nullptr) return Value::Foreign{fmt::format("list of Tensors and {}", type_of(item))};
+    tensors.push_back(*tensor);
+  }
+  return Value(std::move(tensors));
+}
+
+// Of a list or a tuple. To make a number of an item may run code of Python, which may change the list.
 Value list(PyObject* object) {
-  PyObject** items = PySequence_Fast_ITEMS(object);  // of a list or a tuple
-  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(object));
-  if (count > 0 && tensor_in(items[0]) != nullptr) {
-    TensorList tensors;
-    tensors.reserve(count);
-    for (size_t i = 0; i < count; ++i) {
-      const Tensor* tensor = tensor_in(items[i]);
-      if (tensor == nullptr) return Value::Foreign{fmt::format("list of Tensors and {}", type_of(items[i]))};
-      tensors.push_back(*tensor);
-    }
-    return Value(std::move(tensors));
+  if (PySequence_Fast_GET_SIZE(object) > 0 && tensor_in(PySequence_Fast_GET_ITEM(object, 0)) != nullptr) {
+    return tensors(object);
   }
   Value::Ints ints;
   Value::Floats floats;  // empty as long as all are ints
-  ints.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    const Value item = value_of(items[i]);
+  ints.reserve(static_cast<size_t>(PySequence_Fast_GET_SIZE(object)));
+  for (Py_ssize_t at = 0; at < PySequence_Fast_GET_SIZE(object); ++at) {
+    const nb::object held = nb::borrow(PySequence_Fast_GET_ITEM(object, at));
+    if (PyTuple_Check(held.ptr()) || PyList_Check(held.ptr())) return Value::Foreign{"list of lists"};
+    const auto i = static_cast<size_t>(at);
+    const Value item = value_of(held.ptr());
     const int64_t* number = item.get<int64_t>();
     const double* fraction = item.get<double>();
     if (number == nullptr && fraction == nullptr) return Value::Foreign{fmt::format("list with {}", item.type_name())};
@@ -83,9 +90,9 @@ Value value_of(PyObject* object) {
     if (text == nullptr) throw nb::python_error();
     return Value(std::string(text, static_cast<size_t>(size)));
   }
-  if (nb::isinstance<Device>(object)) return Value(*nb::inst_ptr<Device>(object));
+  if (const Device* device = held_in<Device>(object)) return Value(*device);
   if (const std::optional<DType> dtype = dtype_in(object)) return Value(*dtype);
-  if (nb::isinstance<Generator>(object)) return Value(*nb::inst_ptr<Generator>(object));
+  if (Generator* generator = held_in<Generator>(object)) return Value(*generator);
   if (PyType_Check(object)) return Value::Foreign{"type"};
   if (is_numpy_bool(object)) return Value(PyObject_IsTrue(object) == 1);
   if (has_slot(object, &PyNumberMethods::nb_index)) return index(object);
@@ -99,7 +106,7 @@ Value value_of(PyObject* object) {
 
 Device require_device(PyObject* object, std::string_view what) {
   if (object == Py_None) return {};
-  if (nb::isinstance<Device>(object)) return *nb::inst_ptr<Device>(object);
+  if (const Device* device = held_in<Device>(object)) return *device;
   const Value value = value_of(object);
   const auto* text = value.get<std::string>();
   if (text == nullptr)

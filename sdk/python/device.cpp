@@ -22,7 +22,8 @@ void add_devices(nb::module_& m) {
            [](const Device& d) { return nb::make_tuple(nb::type<Device>(), nb::make_tuple(d.spelling())); })
       .def("__eq__",
            [](const Device& d, nb::handle other) {
-             return nb::isinstance<Device>(other) && *nb::inst_ptr<Device>(other) == d;
+             const Device* device = held_in<Device>(other.ptr());
+             return device != nullptr && *device == d;
            })
       .def("__hash__", [](const Device& d) { return reinterpret_cast<uintptr_t>(d.state()) >> 4; });
   m.attr("device") = m.attr("Device");

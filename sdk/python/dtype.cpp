@@ -35,7 +35,7 @@ bool brings_dtypes(const std::string& module) {
 nb::object dtype_object(DType dtype) { return nb::borrow(objects.at(static_cast<size_t>(dtype))); }
 
 std::optional<DType> dtype_in(PyObject* object) {
-  if (nb::isinstance<DTypeObject>(object)) return nb::inst_ptr<DTypeObject>(object)->value;
+  if (const DTypeObject* dtype = held_in<DTypeObject>(object)) return dtype->value;
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::f64;
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::i64;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::boolean;

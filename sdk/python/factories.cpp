@@ -63,7 +63,11 @@ void add_list(PyObject* given, size_t depth, Numbers* numbers) {
     refuse(PyExc_ValueError, fmt::format("tensor(): a list on axis {} has {} elements and another one {}.", depth,
                                          numbers->dims[depth], size));
   }
-  for (Py_ssize_t i = 0; i < size; ++i) add_list(PySequence_Fast_ITEMS(object)[i], depth + 1, numbers);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    // To make a number of an item may run code of Python, which may change the list.
+    if (PySequence_Fast_GET_SIZE(object) != size) refuse(PyExc_ValueError, "tensor(): a list changed meanwhile.");
+    add_list(nb::borrow(PySequence_Fast_GET_ITEM(object, i)).ptr(), depth + 1, numbers);
+  }
 }
 
 // `dtype` none: bool, i64 or f32, as the numbers are.

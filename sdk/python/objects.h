@@ -17,6 +17,12 @@ namespace tenon::python {
 
 namespace nb = nanobind;
 
+// The T in `object`. Null: the object is no T, or one that T.__new__ made and no __init__ filled.
+template <class T>
+T* held_in(PyObject* object) {
+  return nb::isinstance<T>(object) && nb::inst_ready(object) ? nb::inst_ptr<T>(object) : nullptr;
+}
+
 // A dtype in Python. There is one object per row of dtypes.def.
 struct DTypeObject {
   DType value;
@@ -25,7 +31,7 @@ nb::object dtype_object(DType dtype);
 
 // ---- Tensors (tensor.cpp) ----
 
-// The tensor in `object`, or null.
+// The tensor in `object`, or null. An undefined one in an object of Tensor.__new__ that no __init__ filled.
 Tensor* tensor_in(PyObject* object);
 // A new Python object for `tensor`; None for an undefined one. Null, with the error set, if memory ran out.
 PyObject* new_tensor(Tensor tensor);

@@ -25,7 +25,7 @@ nb::object item(const Tensor& tensor) {
   switch (value.dtype()) {
     case DType::boolean: return nb::bool_(value.to_int() != 0);
     case DType::f64: return nb::float_(value.to_double());
-    case DType::u64: return nb::int_(static_cast<uint64_t>(value.to_double()));
+    case DType::u64: return nb::int_(value.to<uint64_t>());
     default: return nb::int_(value.to_int());
   }
 }
@@ -180,6 +180,9 @@ PyType_Slot slots[] = {{Py_bf_getbuffer, slot(&get_buffer)},
 
 Tensor* tensor_in(PyObject* object) {
   if (Py_TYPE(object) != tensor_type && PyType_IsSubtype(Py_TYPE(object), tensor_type) == 0) return nullptr;
+  static Tensor undefined;
+  if (!nb::inst_ready(object)) [[unlikely]]
+    return &undefined;
   return nb::inst_ptr<Tensor>(object);
 }
 

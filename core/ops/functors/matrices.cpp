@@ -22,17 +22,24 @@ Tensor offsets(const Tensor& input) {
   return columns - tenon::unsqueeze(rows, 1);
 }
 
+// How many elements of a matrix of `row` rows and `col` columns have a column less than their row plus `offset`.
+int64_t count_below(int64_t row, int64_t col, int64_t offset) {
+  const int64_t first = std::clamp<int64_t>(-offset, 0, row);          // the rows before it have none
+  const int64_t last = std::clamp<int64_t>(col - offset, first, row);  // this one and those after it have col
+  const int64_t between = last - first;
+  return between * (first + offset) + between * (between - 1) / 2 + (row - last) * col;
+}
+
 // Row and column of each element of a triangle, a row after the other.
 Tensor triangle(std::string_view op, int64_t row, int64_t col, int64_t offset, bool lower, DType dtype, Device device) {
   if (row < 0 || col < 0) refuse("{}: a matrix of {} rows and {} columns is not possible.", op, row, col);
   if (!is_integer(dtype)) refuse("{}: indices are integers, not {}.", op, dtype_name(dtype));
   constexpr int64_t most = int64_t{1} << 40;  // in both directions, so that sums do not overflow
   const int64_t diagonal = std::clamp(offset, -most, most);
-  int64_t count = 0;
-  for (int64_t i = 0; i < row; ++i) {
-    const int64_t below = std::clamp<int64_t>(i + diagonal + (lower ? 1 : 0), 0, col);
-    count += lower ? below : col - below;
-  }
+  const std::optional<int64_t> all = checked_count(Dims{row, col});
+  if (!all) refuse("{}: a matrix of {} rows and {} columns has too many elements.", op, row, col);
+  const int64_t below = count_below(row, col, diagonal + (lower ? 1 : 0));
+  const int64_t count = lower ? below : *all - below;
   const Tensor rows = tenon::arange(Scalar(int64_t{0}), Scalar(row), Scalar(int64_t{1}), DType::i64, device);
   const Tensor columns = tenon::arange(Scalar(int64_t{0}), Scalar(col), Scalar(int64_t{1}), DType::i64, device);
   const Tensor offsets = columns - tenon::unsqueeze(rows, 1);
@@ -85,6 +92,8 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const int32_t first = axis_of("diag_embed", dim1, rank);
   const int32_t second = axis_of("diag_embed", dim2, rank);
   if (first == second) refuse("diag_embed: dim1 and dim2 are both axis {}.", first);
+  constexpr int64_t most = int64_t{1} << 40;  // more is more than any memory
+  if (offset < -most || offset > most) refuse("diag_embed: a matrix with a diagonal {} is too large.", offset);
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};

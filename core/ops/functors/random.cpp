@@ -1,6 +1,6 @@
 // Random numbers: of a seed and an offset, or the next ones of the default generator.
 #include <limits>
-#include <vector>
+#include <tuple>
 
 #include "core/ops/functors/apply.h"
 #include "core/tensor/generator.h"
@@ -95,6 +95,10 @@ Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device devi
   return tenon::cast(tenon::add(tenon::remainder(upper, Scalar(width)), Scalar(low)), dtype);
 }
 
+Tensor randint(int64_t high, IntList size, DType dtype, Device device, Generator* generator) {
+  return functors::randint(0, high, size, dtype, device, generator);
+}
+
 Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype) {
   require_defined("randint_like", "input", input);
   return tenon::randint(low, high, input.dims(), dtype == DType::none ? input.dtype() : dtype, input.device());
@@ -127,15 +131,19 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, G
     refuse("multinomial: {} samples cannot be drawn from {} places{}.", num_samples, places,
            replacement ? "" : " without replacement");
   }
-  const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-  Tensor race;
-  std::vector<Tensor> drawn;
-  for (int64_t i = 0; i < num_samples; ++i) {
-    if (i == 0 || replacement) race = tenon::div(weights, tenon::exponential(weights, 1.0, generator));
-    drawn.push_back(tenon::argmax(race, -1, true));
-    if (!replacement) race = tenon::scatter(race, -1, drawn.back(), Scalar(-1.0));
+  if (!replacement) {
+    // The order in which exponential times of rates `weights` end is that of draws without replacement.
+    const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
+    const Tensor race = tenon::div(weights, tenon::exponential(weights, 1.0, generator));
+    return std::get<1>(tenon::topk(tenon::where(tenon::gt(weights, Scalar(0)), race, Scalar(-1)), num_samples));
   }
-  return tenon::concat(drawn, -1);
+  const Tensor ends = tenon::cumsum(tenon::cast(input, DType::f64), -1);
+  Dims dims = input.dims();
+  dims[input.rank() - 1] = num_samples;
+  const Tensor numbers = tenon::rand(dims, DType::f64, input.device(), generator);
+  const Tensor drawn = tenon::mul(numbers, tenon::narrow(ends, -1, places - 1, 1));
+  // Where all weights are 0, none of the ends lies behind what is drawn.
+  return tenon::minimum(tenon::searchsorted(ends, drawn, false, true), Scalar(places - 1));
 }
 
 Tensor rand(IntList size, DType dtype, Device device, Generator* generator) {

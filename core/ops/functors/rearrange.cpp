@@ -1,5 +1,6 @@
 // Puts the elements of tensors in other places: stacks, turns, tiles, unfolds.
 #include <algorithm>
+#include <limits>
 
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
@@ -26,9 +27,13 @@ Dims broadcast_dims(std::string_view op, const TensorList& tensors) {
   return dims;
 }
 
+// Greater factors, windows and counts of parts are refused, so that no product of two overflows.
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
 // The first `count` parts have one element more than the others.
 std::vector<int64_t> even_parts(std::string_view op, int64_t length, int64_t sections) {
   if (sections < 1) refuse("{}: {} parts are not possible; there must be at least 1.", op, sections);
+  if (sections > kMost) refuse("{}: {} parts are too many; there may be {}.", op, sections, kMost);
   std::vector<int64_t> sizes(static_cast<size_t>(sections), length / sections);
   for (int64_t i = 0; i < length % sections; ++i) ++sizes[static_cast<size_t>(i)];
   return sizes;
@@ -77,6 +82,9 @@ Windows windows_of(std::string_view op, IntList kernel_size, IntList dilation, I
     if (windows.kernel[axis] < 1 || windows.dilation[axis] < 1 || windows.stride[axis] < 1 ||
         windows.padding[axis] < 0) {
       refuse("{}: kernel_size, dilation and stride must be at least 1 and padding at least 0.", op);
+    }
+    if (std::max({windows.kernel[axis], windows.dilation[axis], windows.stride[axis], windows.padding[axis]}) > kMost) {
+      refuse("{}: kernel_size, dilation, stride and padding may be {} at most.", op, kMost);
     }
   }
   return windows;
@@ -298,14 +306,14 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
   if (x.rank() == 0) refuse("repeat_interleave: a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("repeat_interleave", dim.value_or(0), x.rank());
   if (repeats == 0) return tenon::narrow(x, axis, 0, 0);
-  if (x.rank() == EP_MAX_RANK) {
-    const Tensor positions = tenon::arange(x.dim(axis) * repeats, DType::i64, x.device());
-    return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));
-  }
   SymDims expanded = sizes(x), dims = expanded;
   int64_t length = 0;
   if (__builtin_mul_overflow(hint_of(dims[axis]), repeats, &length))
     refuse("repeat_interleave: {} repeats are too many.", repeats);
+  if (x.rank() == EP_MAX_RANK) {
+    const Tensor positions = tenon::arange(length, DType::i64, x.device());
+    return tenon::gather_slices(x, axis, tenon::floor_divide(positions, Scalar(repeats)));
+  }
   dims[axis] *= repeats;
   expanded.insert(axis + 1, repeats);
   return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(x, axis + 1), SizeList(expanded))), SizeList(dims));
@@ -314,7 +322,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
 Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor) {
   require_defined("pixel_shuffle", "input", input);
   const int64_t r = upscale_factor;
-  if (r < 1 || input.rank() < 3 || input.rank() + 2 > EP_MAX_RANK || input.dim(-3) % (r * r) != 0) {
+  if (r < 1 || r > kMost || input.rank() < 3 || input.rank() + 2 > EP_MAX_RANK || input.dim(-3) % (r * r) != 0) {
     refuse("pixel_shuffle: input of shape {} has no channels for squares of {} by {}.", input.dims(), r, r);
   }
   const int32_t first = input.rank() - 3;

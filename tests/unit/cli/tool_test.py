@@ -119,6 +119,7 @@ def main():
                 "run", model, "--input", "q=random")
         refused(["The model has no input 'q'; its inputs are 'x'.\n"], "run", model, "--input", "q=no.npy", "--input", "x=random")
         refused(["--input gives 'x' more than once: 'one.npy', then 'two.npy'."], "run", model, "-i", "x=one.npy", "-i", "x=two.npy")
+        refused(["--device: must not be empty"], "run", model, "--device", "", code=2)
         refused(["no dim named 'bacth'; their named dims are 'batch'."], "run", model, "--input", "x=random", "--dim", "bacth=7")
         refused(["--dim gives 'batch' more than once"], "run", model, "-i", "x=random", "--dim", "batch=7", "--dim", "batch=8")
         refused(["Input 'x' of shape [1000000000000, 3] takes 12000000000000 bytes, but this machine has "],

@@ -204,6 +204,8 @@ class Composites(OpTest):
         self.same("diagonal", some(3, 4), 4)
         self.same("diagonal", some(2, 3, 4, 5), 1, 1, 3)
         self.same("diag_embed", some(2, 3), 1, 0, 2)
+        for k in (2 ** 63 - 1, -2 ** 63, 2 ** 40 + 1):
+            self.refused(f"diag_embed: a matrix with a diagonal {k} is too large.", "diag_embed", some(2, 3), k)
         self.same("diag", some(4), 1)
         self.same("diag", some(4, 3), -1)
         self.same("diagflat", some(2, 2), 1)
@@ -260,6 +262,8 @@ class Composites(OpTest):
             arrays = tuple(some(*shape) for shape in shapes)
             self.same("einsum", equation, arrays, oracle=lambda e, x: torch.einsum(e, *x))
         self.check(np.einsum("ij,jk->ik", np.ones((2, 1)), np.ones((3, 4))), "einsum", "ij,jk->ik", (np.ones((2, 1)), np.ones((3, 4))))
+        self.check(np.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 4))), "einsum", "ij,jk->ik", np.ones((2, 3)), np.ones((3, 4)))
+        self.check(np.trace(np.ones((3, 3))), "einsum", "ii->", np.ones((3, 3)))
         self.refused("einsum: 'ij,jk' speaks of 2 tensors, but 1 are given.", "einsum", "ij,jk", (some(2, 3),))
         self.refused("einsum: one label stands for axes of lengths 3 and 4.", "einsum", "ij,jk", (some(2, 3), some(4, 5)))
         self.refused("einsum: 'ijk' has 3 labels, but its tensor has rank 2.", "einsum", "ijk", (some(2, 3),))
@@ -287,6 +291,7 @@ class Composites(OpTest):
         self.same("tensor_split", x, 4)
         self.same("tensor_split", x, [1, 4], dim=1)
         self.same("tensor_split", x, [3, 2, 9, -1])
+        self.refused("tensor_split: 9223372036854775807 parts are too many; there may be 2147483647.", "tensor_split", x, 2 ** 63 - 1)
         for op in ("hsplit", "vsplit", "dsplit"):
             self.same(op, x, 2)
             self.same(op, x, [1, 3])
@@ -313,6 +318,9 @@ class Composites(OpTest):
         self.same("repeat_interleave", some(2, 3), 3, 1)
         self.same("repeat_interleave", some(2, 3), 2)
         self.same("pixel_shuffle", some(2, 8, 3, 4), 2)
+        for factor in (2 ** 32, 2 ** 33, 3):
+            self.refused(f"pixel_shuffle: input of shape [1, 8, 3, 4] has no channels for squares of {factor} by {factor}.",
+                         "pixel_shuffle", some(1, 8, 3, 4), factor)
         self.same("pixel_unshuffle", some(2, 3, 4, 6), 2)
         self.same("channel_shuffle", some(2, 6, 3, 3), 3)
         self.refused("rot90: dims names axis 0 twice.", "rot90", some(2, 2), 1, [0, 0])
@@ -326,6 +334,7 @@ class Composites(OpTest):
             self.same("fold", columns, [6, 7], oracle=F.fold, **kwargs)
         self.same("unfold", x[0], 3, oracle=F.unfold)
         self.refused("unfold: no window fits into input of shape [1, 1, 2, 2].", "unfold", some(1, 1, 2, 2), 3)
+        self.refused("unfold: kernel_size, dilation, stride and padding may be 2147483647 at most.", "unfold", some(1, 1, 2, 2), 1, 2 ** 62)
 
     def test_norms_and_distances(self):
         x, y = some(4, 5), some(4, 5)

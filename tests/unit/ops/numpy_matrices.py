@@ -370,6 +370,7 @@ class Samples(OpTest):
         got = run("randint", -3, 4, [2000])[0]
         self.assertEqual((got.dtype, sorted(set(got.tolist()))), (np.int64, list(range(-3, 4))))
         self.assertLess(abs(np.mean(got)), 0.2)
+        self.assertEqual(sorted(set(run("randint", 4, [200])[0].tolist())), [0, 1, 2, 3])
         self.assertEqual(run("randint_like", some(3, 2), 0, 9)[0].dtype, np.float32)
         self.refused("randint: high is 2; it must be above low (2).", "randint", 2, 2, [3])
 
@@ -387,4 +388,12 @@ class Samples(OpTest):
         np.testing.assert_allclose(np.bincount(got, minlength=4) / 3000, p, atol=0.04)
         for row in run("multinomial", np.ones((5, 4), np.float32), 4)[0]:
             self.assertEqual(sorted(row.tolist()), [0, 1, 2, 3])
+        many = run("multinomial", np.array([[1, 0, 3, 0], [0, 2, 2, 4]], np.float32), 100000, True)[0]
+        shares = np.stack([np.bincount(row, minlength=4) / 100000 for row in many])
+        np.testing.assert_allclose(shares, [[0.25, 0, 0.75, 0], [0, 0.25, 0.25, 0.5]], atol=0.01)
+        self.assertEqual((shares == 0).tolist(), [[False, True, False, True], [True, False, False, False]])
+        for _ in range(50):
+            self.assertEqual(sorted(run("multinomial", np.array([0, 1, 0, 2, 0], np.float32), 2)[0].tolist()), [1, 3])
+        first = [run("multinomial", np.array([3, 1], np.float64), 1)[0][0] for _ in range(400)]
+        self.assertLess(abs(np.mean(first) - 0.25), 0.1)
         self.refused("multinomial: 5 samples cannot be drawn from 4 places without replacement.", "multinomial", p, 5)

@@ -60,6 +60,8 @@ class Parts(OpTest):
         self.check(np.repeat(x, counts * 0, 0), "repeat_interleave", x, counts * 0, 0)
         self.check(np.repeat(x, 3, 1), "repeat_interleave", x, 3, 1)
         self.refused("repeat_interleave: -1 repeats are not possible.", "repeat_interleave", x, np.array([1, -1, 1, 1]), 0)
+        for shape in ((4, 3), (1, 1, 1, 1, 1, 1, 1, 4)):
+            self.refused("repeat_interleave: 4611686018427387904 repeats are too many.", "repeat_interleave", some(*shape), 2 ** 62, 0 if len(shape) == 2 else 7)
         self.refused("repeat_interleave: repeats has shape [4]; it must have 1 element, or 3, as axis 1 of input has.",
                      "repeat_interleave", x, counts, 1)
         self.refused("repeat_interleave: repeats must be integers, not f32.", "repeat_interleave", x, some(4), 0)
@@ -97,6 +99,8 @@ class Parts(OpTest):
                     self.close(run(op, rows, columns, offset)[0], want)
         self.assertEqual(run("tril_indices", 3, 3, dtype=Dtype("i32"))[0].dtype, np.int32)
         self.refused("tril_indices: a matrix of -1 rows and 2 columns is not possible.", "tril_indices", -1, 2)
+        self.refused("triu_indices: a matrix of 4611686018427387904 rows and 5 columns has too many elements.", "triu_indices", 2 ** 62, 5)
+        self.refused("tril_indices: a matrix of 4611686018427387904 rows and 5 columns has too many elements.", "tril_indices", 2 ** 62, 5)
         self.refused("triu_indices: indices are integers, not f32.", "triu_indices", 2, 2, dtype=Dtype("f32"))
 
     def test_short_time_transforms_are_undone(self):

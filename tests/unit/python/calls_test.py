@@ -120,6 +120,7 @@ class Arguments(unittest.TestCase):
             "index_select(x, 0, [1, 0])": a[[1, 0]],
             "mul(x, [0.5, -1.0, 2.0])": a * np.float32([0.5, -1, 2]),
             "permute(x, 1, 0)": a.T,
+            "einsum('ij,ij->i', x, x)": (a * a).sum(1),
             "zeros([2], dtype=None, device=None)": np.zeros(2, np.float32),
             "clamp(x, 0, t)": np.clip(a, 0, t),
             "add(x, s)": a + np.float32(0.25),

@@ -89,6 +89,26 @@ TEST(Methods, AreTheFunctionsOfTheirNames) {
   expect_error(Code::invalid_argument, "undefined", [] { (void)Tensor().exp(); });
 }
 
+// What PyTorch 1.13 gives for the same calls.
+TEST(Methods, HaveTheNamesOfPyTorch) {
+  const Tensor x = Tensor::from({{3.0, 1.0, 2.0}, {6.0, 5.0, 4.0}});
+  EXPECT_EQ(floats(x.slice(1, 0, 2)), (Floats{3, 1, 6, 5}));
+  EXPECT_EQ(floats(x.slice(0, 1)), (Floats{6, 5, 4}));
+  EXPECT_EQ(floats(x.slice(-1, std::nullopt, std::nullopt, 2)), (Floats{3, 2, 6, 4}));
+  x.clone().slice(1, 1, 2).fill_(0);
+  EXPECT_EQ(floats(x.where(x > 2, 0)), (Floats{3, 0, 0, 6, 5, 4}));
+  EXPECT_EQ(floats(x.where(x > 2, -x)), (Floats{3, -1, -2, 6, 5, 4}));
+  EXPECT_EQ(floats(x.index_put({Tensor::from({0}), Tensor::from({2})}, Tensor::from({9.0}))),
+            (Floats{3, 1, 9, 6, 5, 4}));
+  EXPECT_EQ(x.dim(), 2);
+  EXPECT_EQ(x.sizes(), (Dims{2, 3}));
+  EXPECT_TRUE(x.is_contiguous());
+  EXPECT_FALSE(x.t().is_contiguous());
+  EXPECT_EQ(ones({16}).stft(4, 2, 4, ones({4})).sizes(), (Dims{3, 9, 2}));
+  EXPECT_EQ(ones({16}).stft(4, 2, 4, ones({4})).istft(4, 2, 4, ones({4})).sizes(), (Dims{16}));
+  EXPECT_EQ(x.to("cpu").device(), Device("cpu"));
+}
+
 TEST(Elements, AreReadAsTheirTypes) {
   const Tensor x = counted({2, 2});
   EXPECT_EQ(x.data_ptr<float>()[3], 4);
@@ -260,7 +280,7 @@ std::vector<ConversionCase> conversion_cases(const Device& device) {
       {"sum(x, 0, keep)", one("sum", {x, 0, keep}), AS_WRITTEN(sum(x, 0, keep.item<bool>()))},
       {"reshape(x, shape)", one("reshape", {x, shape}), AS_WRITTEN(reshape(x, shape.to_host<int64_t>()))},
       {"cast(x, 'float64')", one("cast", {x, "float64"}), AS_WRITTEN(cast(x, DType::f64))},
-      {"to(x, 'cpu')", one("to", {x, "cpu"}), AS_WRITTEN(to(x, Device("cpu")))},
+      {"to(x, 'cpu')", one("to", {x, "cpu"}), AS_WRITTEN(to(x, "cpu"))},
       {"index_select(x, 0, [1, 0])", one("index_select", {x, 0, Value::Ints{1, 0}}),
        AS_WRITTEN(index_select(x, 0, Tensor::from({1, 0})))},
       {"mul(x, [0.5, -1.0, 2.0])", one("mul", {x, Value::Floats{0.5, -1.0, 2.0}}),
@@ -276,6 +296,7 @@ std::vector<ConversionCase> conversion_cases(const Device& device) {
          return rand({3}, DType::f32, {}, &g);
        }},
       {"permute(x, 1, 0)", one("permute", {x, 1, 0}), AS_WRITTEN(permute(x, {1, 0}))},
+      {"einsum('ij,ij->i', x, x)", one("einsum", {"ij,ij->i", x, x}), AS_WRITTEN(einsum("ij,ij->i", {x, x}))},
       {"zeros([2], dtype=None, device=None)", one("zeros", {Value::Ints{2}}, {{"dtype", Value()}, {"device", Value()}}),
        AS_WRITTEN(zeros({2}))},
       {"clamp(x, 0, t)", one("clamp", {x, 0, t}), AS_WRITTEN(clamp(x, 0, t))},
