@@ -100,5 +100,6 @@ bool run_cross(const OpCall& call);
 bool run_kron(const OpCall& call);
 bool run_masked_scatter(const OpCall& call);
 bool run_equal(const OpCall& call);
+bool run_bincount(const OpCall& call);
 
 }  // namespace tenon::host_loops

@@ -36,8 +36,8 @@ void require_params(std::string_view op, const TensorList& params) {
 // `number`, one element, in a dtype and on a device in which it multiplies `like`.
 Tensor number_for(const Tensor& number, const Tensor& like) {
   const DType dtype = like.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  Tensor moved = number.device() == like.device() ? number : tenon::to(number, like.device());
-  moved = tenon::cast(moved, dtype);
+  Tensor moved = tenon::cast(number, dtype);
+  if (moved.device() != like.device()) moved = tenon::to(moved, like.device());
   return moved.rank() == 0 ? moved : tenon::reshape(moved, IntList());
 }
 

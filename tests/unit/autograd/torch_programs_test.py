@@ -474,11 +474,22 @@ def outcome(t, function):
         return str(error)
 
 
+# Where PyTorch refuses, and Tenon has the gradient: why.
+MORE = {
+    "write_after_div_0": "div saves its result and its second argument, and not the first",
+    "in_place_with_itself_mul": "what an op reads and then overwrites is saved as a copy",
+}
+
+
 class Programs(unittest.TestCase):
     def test_give_what_they_give_in_pytorch(self):
         for name, function in PROGRAMS.items():
             with self.subTest(name):
                 want, got = outcome(Torch(), function), outcome(Tenon(), function)
+                if name in MORE:
+                    self.assertIsInstance(want, str)
+                    self.assertIsInstance(got, list)
+                    continue
                 if isinstance(want, str) or isinstance(got, str):
                     self.assertEqual(type(got), type(want), f"PyTorch: {want}\nTenon: {got}")
                     continue
@@ -487,6 +498,14 @@ class Programs(unittest.TestCase):
                     self.assertEqual(a is None, b is None)
                     if a is not None:
                         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+    def test_give_the_right_gradient_where_pytorch_refuses(self):
+        x, y = np.array(VALUES), np.array(OTHERS)
+        t = Tenon()
+        of_x, of_y = outcome(t, PROGRAMS["write_after_div_0"])
+        np.testing.assert_allclose(of_x, 1 / y)
+        np.testing.assert_allclose(of_y, -x / y**2)
+        np.testing.assert_allclose(outcome(t, PROGRAMS["in_place_with_itself_mul"])[0], 3 * x**2)
 
     def test_are_at_least_a_hundred(self):
         self.assertGreaterEqual(len(PROGRAMS), 100)

@@ -10,7 +10,7 @@ from generator.model.errors import OpListError
 FIELDS = {"int": "int64_t", "bool": "int64_t", "int[]": "DimsAttribute", "int[1]": "DimsAttribute", "string": "TextAttribute",
           "dtype": "DType"}
 NUMBERS = ("float", "Scalar")
-INPUTS = ("Tensor", "Tensor|Scalar", "Tensor[]")
+INPUTS = ("Tensor", "Tensor|Scalar", "Tensor|float", "Tensor[]")
 
 
 @dataclass
