@@ -1,4 +1,7 @@
-// The cost of gradients on four floats: an op whose result remembers how it was made, and one node of backward.
+// The cost of gradients on four floats (an op whose result remembers how it was made, one node of backward, a chain of
+// both), and of a step of AdamW.
+#include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -7,6 +10,7 @@
 #include "benchmarks/report/report.h"
 #include "core/autograd/autograd.h"
 #include "core/ops/ops.h"
+#include "core/optim/optim.h"
 #include "primitives/text/format.h"
 
 namespace {
@@ -32,7 +36,8 @@ Row make_row(std::string name, const tenon::Device& device, [[maybe_unused]] Wor
   Row row{std::move(name), {"tenon on " + device.spelling(), {}}};
   row.bar = kBar;
 #ifdef TENON_HAVE_TORCH
-  row.peers.push_back(tenon::bench::torch_side(work, operands, 1));
+  tenon::bench::Side peer = tenon::bench::torch_side(work, operands, work == Work::adamw ? 2 : 1);
+  if (peer.run != nullptr) row.peers.push_back(std::move(peer));
 #endif
   return row;
 }
@@ -69,6 +74,51 @@ Row backward_row(std::string name, const tenon::Device& device, Work work, const
   return row;
 }
 
+// A chain is built and run through anew each time, and its graph is dropped. Each of its ops counts as one run.
+Row chain_row(const tenon::Device& device, const Operands& operands, const Tensor& x, const Tensor& c) {
+  Row row = make_row("a chain of 1,000 ops and its backward, per op, 4 floats", device, Work::chain, operands);
+  row.burst = kChain;
+  const auto once = [=] {
+    Tensor y = x;
+    for (int64_t i = 0; i < kChain; ++i) y = i % 2 == 0 ? tenon::relu(y) : tenon::mul(y, c);
+    y.backward(tenon::ones_like(y.detach()));
+  };
+  row.ours.run = [once](int64_t n) {
+    for (int64_t i = 0; i < n; i += kChain) once();
+  };
+  row.check = [=]() -> std::string {
+    x.set_grad({});
+    once();
+    return compared(x.grad(), {1, 0, 1, 0});
+  };
+  return row;
+}
+
+// A step of `count` parameters of `elements` elements; the first step moves each by the learning rate.
+Row adamw_row(const tenon::Device& device, int64_t count, int64_t elements, double bar, std::string name) {
+  Operands operands{std::vector<float>(static_cast<size_t>(elements), 1.0f), count, elements};
+  Row row = make_row(std::move(name), device, Work::adamw, operands);
+  row.bar = bar;
+  row.burst = elements > 100'000 ? 1 : 0;
+  tenon::TensorList parameters;
+  for (int64_t i = 0; i < count; ++i) {
+    parameters.push_back(Tensor::from<float>(operands.values, {elements}, device).requires_grad_());
+    parameters.back().set_grad(Tensor::from<float>(operands.values, {elements}, device));
+  }
+  const auto optimizer = std::make_shared<tenon::optim::AdamW>(parameters);
+  row.ours.run = [optimizer](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) optimizer->step();
+  };
+  row.check = [optimizer, parameters]() -> std::string {
+    optimizer->step();
+    const float got = parameters.back().detach().to_host<float>()[0];
+    const float wanted = 1 - 1e-5f - 1e-3f;
+    return std::abs(got - wanted) < 1e-6f ? "" : fmt::format("an element is {}, not {}", got, wanted);
+  };
+  row.bytes = static_cast<double>(count * elements) * 7 * sizeof(float);
+  return row;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -92,6 +142,9 @@ int main(int argc, char** argv) {
       backward_row("backward per relu, 4 floats", device, Work::backward_relu, operands, x, relus, {1, 0, 1, 0}));
   rows.push_back(
       backward_row("backward per mul, 4 floats", device, Work::backward_mul, operands, x, products, {1, 1, 1, 1}));
+  rows.push_back(chain_row(device, operands, x, c));
+  rows.push_back(adamw_row(device, 100, 1000, 0.5, "AdamW, 100 parameters of 1,000"));
+  rows.push_back(adamw_row(device, 100, 1'000'000, 1.0, "AdamW, 100 parameters of 1 M"));
   report.run(rows);
   return report.status();
 }

@@ -43,12 +43,47 @@ Side recording_side_of(int threads, int64_t per_run, Op op) {
   return side;
 }
 
+// A fused step of AdamW on the processor is younger than the other works.
+Side adamw_side(int threads, [[maybe_unused]] const Operands& operands) {
+  Side side = side_of(threads, [] { return at::Tensor(); });
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  const c10::InferenceMode guard;
+  std::vector<at::Tensor> lists[5];
+  for (int64_t i = 0; i < operands.rows; ++i) {
+    for (size_t k = 0; k < 4; ++k) {
+      const at::Tensor tensor = tensor_of(operands, {operands.columns});
+      lists[k].push_back(k < 2 ? tensor : at::zeros_like(tensor));
+    }
+    lists[4].push_back(at::zeros({}));
+  }
+  side.run = [=](int64_t n) mutable {
+    const c10::InferenceMode inside;
+    if (at::get_num_threads() != threads) at::set_num_threads(threads);
+    for (int64_t i = 0; i < n; ++i) {
+      at::_foreach_add_(lists[4], 1);
+      at::_fused_adamw_(lists[0], lists[1], lists[2], lists[3], {}, lists[4], 1e-3, 0.9, 0.999, 1e-2, 1e-8, false,
+                        false);
+    }
+  };
+#else
+  side.run = nullptr;
+#endif
+  return side;
+}
+
 Side recording_side(Work work, const Operands& operands, int threads) {
   const at::Tensor c = tensor_of(operands, {operands.rows * operands.columns});
   const at::Tensor x = c.clone().requires_grad_();
   switch (work) {
     case Work::recorded_relu: return recording_side_of(threads, 1, [x] { return at::relu(x); });
     case Work::recorded_mul: return recording_side_of(threads, 1, [x] { return at::mul(x, x); });
+    case Work::chain:
+      return recording_side_of(threads, kChain, [=] {
+        at::Tensor y = x;
+        for (int64_t i = 0; i < kChain; ++i) y = i % 2 == 0 ? at::relu(y) : at::mul(y, c);
+        y.backward(at::ones_like(y));
+        return y;
+      });
     default: break;
   }
   at::Tensor y = x;
@@ -62,6 +97,7 @@ Side recording_side(Work work, const Operands& operands, int threads) {
 }  // namespace
 
 Side torch_side(Work work, const Operands& operands, int threads) {
+  if (work == Work::adamw) return adamw_side(threads, operands);
   if (work >= Work::recorded_relu) return recording_side(work, operands, threads);
   const c10::InferenceMode guard;
   const int64_t rows = operands.rows, columns = operands.columns;

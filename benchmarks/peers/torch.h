@@ -20,10 +20,12 @@ enum class Work {
   recorded_relu,
   recorded_mul,
   backward_relu,
-  backward_mul
+  backward_mul,
+  chain,
+  adamw
 };
 
-// Nodes of a backward_ work, which counts each as one run.
+// Nodes of a backward_ work, which counts each as one run; ops of a chain.
 constexpr int64_t kChain = 1000;
 
 // The operands of a work. Both sides make them from `values`; all are f32.
@@ -33,12 +35,14 @@ constexpr int64_t kChain = 1000;
 //   transposed: x.t() * x.t()
 //   recorded_relu, recorded_mul: relu(x), x * x of an x that wants a gradient
 //   backward_relu, backward_mul: backward through a chain of kChain of them, y = relu(y), y = y * c, graph retained
+//   chain: y = relu(y), y = y * c by turns, kChain ops, then backward, which drops the graph
+//   adamw: one step of AdamW, fused, of `rows` parameters of `columns` elements; `values` is one of them
 struct Operands {
   std::vector<float> values;
   int64_t rows = 0, columns = 0;
 };
 
-// The side in which libtorch does `work` on `threads` threads.
+// The side in which libtorch does `work` on `threads` threads; without a function, if this libtorch has no such work.
 Side torch_side(Work work, const Operands& operands, int threads);
 
 }  // namespace tenon::bench

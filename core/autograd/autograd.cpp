@@ -1,9 +1,11 @@
 #include "core/autograd/autograd.h"
 
+#include "core/autograd/anomaly.h"
 #include "core/autograd/engine.h"
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
 #include "core/autograd/leaf.h"
+#include "core/autograd/saved.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
@@ -64,6 +66,14 @@ std::vector<Root> roots_of(std::string_view op, const TensorList& outputs, const
   return roots;
 }
 
+template <class Function>
+HookHandle handle_to(const std::shared_ptr<autograd::HookList<Function>>& hooks, Function hook) {
+  const uint64_t number = hooks->add(std::move(hook));
+  return HookHandle([list = std::weak_ptr(hooks), number] {
+    if (const auto alive = list.lock()) alive->remove(number);
+  });
+}
+
 }  // namespace
 
 void backward(const TensorList& outputs, const TensorList& gradients, const BackwardOptions& options) {
@@ -89,20 +99,26 @@ TensorList grad(const TensorList& outputs, const TensorList& inputs, const Tenso
   return results;
 }
 
-void register_hook(const Tensor& tensor, std::function<Tensor(const Tensor&)> hook) {
+HookHandle register_hook(const Tensor& tensor, std::function<Tensor(const Tensor&)> hook) {
   const autograd::Edge& edge = require_edge("register_hook", "argument", 0, tensor);
-  autograd::NodeExtras& extras = edge.node->need_extras();
-  const std::lock_guard lock(extras.mutex);
-  extras.hooks.push_back({edge.index, std::move(hook)});
+  return handle_to(edge.node->need_extras().hooks, autograd::Hook{edge.index, std::move(hook)});
 }
 
-void register_hook_after_accumulation(const Tensor& leaf, std::function<void()> hook) {
+HookHandle register_hook_after_accumulation(const Tensor& leaf, std::function<void()> hook) {
   require_edge("register_hook_after_accumulation", "argument", 0, leaf);
   if (!leaf.is_leaf()) refuse("register_hook_after_accumulation: the tensor of shape {} is no leaf.", leaf.dims());
-  autograd::GradientSlot& slot = *history_of(leaf)->slot;
-  const std::lock_guard lock(slot.mutex);
-  slot.after_accumulation.push_back(std::move(hook));
+  const std::shared_ptr<autograd::GradientSlot>& slot = history_of(leaf)->slot;
+  const std::shared_ptr<autograd::HookList<std::function<void()>>> hooks(slot, &slot->after_accumulation);
+  return handle_to(hooks, std::move(hook));
 }
+
+SavedTensorHooks::SavedTensorHooks(std::function<std::function<Tensor()>(const Tensor&)> pack)
+    : hook_(new autograd::PackHook{std::move(pack)}), before_(std::exchange(autograd::pack_hook, hook_.get())) {}
+SavedTensorHooks::~SavedTensorHooks() { autograd::pack_hook = before_; }
+
+DetectAnomaly::DetectAnomaly(std::function<std::string()> where)
+    : where_(std::move(where)), before_(std::exchange(autograd::anomaly_notes, &where_)) {}
+DetectAnomaly::~DetectAnomaly() { autograd::anomaly_notes = before_; }
 
 NoGrad::NoGrad() : scope_(std::make_unique<InterpreterScope>(autograd::interpreter_below())) {}
 NoGrad::~NoGrad() = default;
@@ -165,7 +181,8 @@ void Tensor::retain_grad() const {
   (void)at("retain_grad");
   const autograd::Edge& edge = require_edge("retain_grad", "argument", 0, *this);
   autograd::History& history = *history_of(*this);
-  if (history.slot != nullptr) return;
+  if (history.leaf || history.retains) return;
+  history.retains = true;
   history.slot = std::make_shared<autograd::GradientSlot>();
   autograd::NodeExtras& extras = edge.node->need_extras();
   const std::lock_guard lock(extras.mutex);

@@ -5,9 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/autograd/anomaly.h"
 #include "core/autograd/inline_list.h"
 #include "core/autograd/interpreter.h"
 #include "core/autograd/pending.h"
+#include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
 namespace tenon::autograd {
@@ -65,10 +67,9 @@ NodeSet nodes_needed(std::span<const Root> roots, std::span<const Capture> captu
 // Lets the hooks of a node see, and replace, the gradients of its results.
 void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients) {
   std::unique_lock lock(extras.mutex);
-  const std::vector<Hook> hooks = extras.hooks;
   const auto kept = extras.kept;
   lock.unlock();
-  for (const Hook& hook : hooks) {
+  for (const Hook& hook : extras.hooks->functions()) {
     Tensor& gradient = gradients[hook.index];
     if (!gradient.defined()) continue;
     if (gradient.impl()->storage == nullptr) {
@@ -89,7 +90,8 @@ void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients
   }
   for (const auto& [index, slot] : kept) {
     const std::lock_guard slot_lock(slot->mutex);
-    if (gradients[index].defined()) slot->gradient = gradients[index];
+    if (!gradients[index].defined()) continue;
+    slot->gradient = slot->gradient.defined() ? tenon::add(slot->gradient, gradients[index]) : gradients[index];
   }
 }
 
@@ -154,8 +156,11 @@ class Engine {
     try {
       node.run(gradients, wanted, of_inputs.items());
     } catch (const Error& error) {
-      throw Error(error.status().with_context(fmt::format("  while computing the gradient of {}", node.name())));
+      throw Error(error.status().with_context(
+          fmt::format("  while computing the gradient of {}{}", node.name(), noted_call(node))));
     }
+    if (anomaly_notes != nullptr) [[unlikely]]
+      look_for_anomalies(node, of_inputs.items());
     if (!options_.retain_graph) node.drop_saved();
     for (size_t i = 0; i < edges.size(); ++i) {
       if (of_inputs[i].defined() && (wanted & wanted_bit(i)) != 0) pending_.add(edges[i], std::move(of_inputs[i]));

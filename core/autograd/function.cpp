@@ -1,13 +1,13 @@
 // A user's own function as a node.
 #include <algorithm>
 
+#include "core/autograd/anomaly.h"
 #include "core/autograd/autograd.h"
 #include "core/autograd/engine.h"
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
+#include "core/autograd/saved.h"
 #include "core/ops/ops.h"
-#include "core/tensor/recording.h"
-#include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -25,22 +25,27 @@ template <class... Parts>
 // What a function has saved. An edge says where the gradient of a saved tensor goes.
 struct Function::State {
   struct Kept {
-    Tensor tensor;
-    uint64_t version = 0;
+    autograd::SavedTensor tensor;
     const TensorImpl* given = nullptr;  // the handle that was given to save(), for comparison only
     Edge edge;
     int64_t result = -1;  // of which the tensor is the elements; -1: of none
   };
   std::vector<Kept> kept;
   autograd::Node* node = nullptr;  // that owns the function; null before it is made
+  uint64_t wanted = 0;             // in backward: wanted_bit of each input
 };
 
 namespace {
 
 class FunctionNode final : public autograd::Node {
  public:
-  FunctionNode(std::shared_ptr<Function> function, std::vector<Edge> edges, const TensorList& results)
-      : function_(std::move(function)), name_(function_->name()), edges_(std::move(edges)) {
+  // `wanted_of_function`, which the function keeps, is told what is wanted before its backward is called.
+  FunctionNode(std::shared_ptr<Function> function, uint64_t* wanted_of_function, std::vector<Edge> edges,
+               const TensorList& results)
+      : function_(std::move(function)),
+        wanted_(wanted_of_function),
+        name_(function_->name()),
+        edges_(std::move(edges)) {
     for (const Tensor& result : results) results_.push_back({result.dtype(), result.dims(), {}});
     device_ = results[0].device();
     number_after_edges();
@@ -51,7 +56,7 @@ class FunctionNode final : public autograd::Node {
   std::span<const Edge> edges() const override { return edges_; }
   void drop_saved() override { function_.reset(); }
 
-  void run(std::span<const Tensor> of_results, uint64_t, std::span<Tensor> of_inputs) override {
+  void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) override {
     if (function_ == nullptr) {
       throw Error(Code::invalid_argument,
                   fmt::format("backward: what {} saved is gone, since a backward has run through it.", name_),
@@ -62,6 +67,7 @@ class FunctionNode final : public autograd::Node {
       given.push_back(of_results[i].defined() ? of_results[i]
                                               : tenon::zeros(results_[i].dims, results_[i].dtype, device_));
     }
+    *wanted_ = wanted;
     const TensorList gradients = function_->backward(given);
     if (gradients.size() != of_inputs.size()) {
       refuse("{}: its backward gave {} gradients for {} inputs.", name_, gradients.size(), of_inputs.size());
@@ -73,6 +79,7 @@ class FunctionNode final : public autograd::Node {
   void destroy() override { delete this; }
 
   std::shared_ptr<Function> function_;
+  uint64_t* wanted_;
   std::string name_;
   std::vector<Edge> edges_;
   std::vector<TensorMeta> results_;
@@ -85,7 +92,9 @@ Function::~Function() = default;
 
 void Function::save(const Tensor& tensor) {
   if (state_ == nullptr) state_ = std::make_shared<State>();
-  state_->kept.push_back({autograd::without_history(tensor), write_count(tensor), tensor.impl(), Edge(), -1});
+  State::Kept& kept = state_->kept.emplace_back();
+  kept.tensor.keep(autograd::without_history(tensor), name());
+  kept.given = tensor.impl();
 }
 
 Tensor Function::saved(size_t i) const {
@@ -93,17 +102,15 @@ Tensor Function::saved(size_t i) const {
     refuse("{}: tensor {} was not saved; {} were.", name(), i, state_ == nullptr ? 0 : state_->kept.size());
   }
   const State::Kept& kept = state_->kept[i];
-  if (write_count(kept.tensor) != kept.version) {
-    refuse("backward: {} saved a tensor of shape {}, and {} has written into that tensor since.", name(),
-           kept.tensor.dims(), last_writer(kept.tensor));
-  }
-  if (!autograd::creates_graph()) return kept.tensor;
+  const Tensor tensor = kept.tensor.get(name(), "a tensor");
+  if (!autograd::creates_graph()) return tensor;
   if (kept.result >= 0) {
-    return autograd::with_edge(kept.tensor,
-                               {autograd::NodeRef::share(state_->node), static_cast<uint32_t>(kept.result)});
+    return autograd::with_edge(tensor, {autograd::NodeRef::share(state_->node), static_cast<uint32_t>(kept.result)});
   }
-  return autograd::with_edge(kept.tensor, kept.edge);
+  return autograd::with_edge(tensor, kept.edge);
 }
+
+bool Function::wants(size_t i) const { return state_ != nullptr && (state_->wanted & autograd::wanted_bit(i)) != 0; }
 
 TensorList call_function(std::shared_ptr<Function> function, const TensorList& inputs) {
   const std::string name = function->name();
@@ -125,17 +132,18 @@ TensorList call_function(std::shared_ptr<Function> function, const TensorList& i
   }
   const bool flows = std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return bool(edge.node); });
   if (!flows || results.empty()) return results;
-  auto* node = new FunctionNode(function, edges, results);
+  if (function->state_ == nullptr) function->state_ = std::make_shared<Function::State>();
+  Function::State& state = *function->state_;
+  auto* node = new FunctionNode(function, &state.wanted, edges, results);
   const autograd::NodeRef owner(node);
-  if (function->state_ != nullptr) {
-    function->state_->node = node;
-    for (Function::State::Kept& kept : function->state_->kept) {
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        if (inputs[i].impl() == kept.given) kept.edge = edges[i];
-      }
-      for (size_t i = 0; i < results.size(); ++i) {
-        if (results[i].impl() == kept.given) kept.result = static_cast<int64_t>(i);
-      }
+  if (autograd::anomaly_notes != nullptr) autograd::note_call(*node);
+  state.node = node;
+  for (Function::State::Kept& kept : state.kept) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].impl() == kept.given) kept.edge = edges[i];
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].impl() == kept.given) kept.result = static_cast<int64_t>(i);
     }
   }
   for (size_t i = 0; i < results.size(); ++i) {

@@ -20,6 +20,22 @@ const Edge& edge_of(const Tensor& tensor) {
   return history->edge;
 }
 
+void move_edge(History* history, Edge edge) {
+  if (history->retains) {
+    const auto is_ours = [&](const auto& kept) { return kept.second == history->slot; };
+    if (NodeExtras* extras = history->edge.node ? history->edge.node->extras() : nullptr; extras != nullptr) {
+      const std::lock_guard lock(extras->mutex);
+      std::erase_if(extras->kept, is_ours);
+    }
+    if (edge.node) {
+      NodeExtras& extras = edge.node->need_extras();
+      const std::lock_guard lock(extras.mutex);
+      extras.kept.emplace_back(edge.index, history->slot);
+    }
+  }
+  history->edge = std::move(edge);
+}
+
 Tensor without_history(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   Tensor copy = begin_view(impl);

@@ -34,6 +34,7 @@ struct History final : GradientState {
   bool leaf = false;
   Edge edge;                           // of a leaf: to the node that accumulates; no node: it wants no gradient now
   std::shared_ptr<GradientSlot> slot;  // of a leaf, and after retain_grad()
+  bool retains = false;                // after retain_grad()
   std::unique_ptr<ViewOf> view;
   std::atomic<uint64_t> generation{0};  // counts how often a write has replaced `edge`
 };
@@ -45,6 +46,9 @@ History& need_history(const Tensor& tensor);
 
 // Where the gradient of `tensor` goes. That of a view follows its base, so it may be made anew here.
 const Edge& edge_of(const Tensor& tensor);
+
+// Gives a tensor another edge, after a write. A gradient that is kept of it is kept of its new elements from now on.
+void move_edge(History* history, Edge edge);
 
 // A tensor over the elements of `tensor` without a history.
 Tensor without_history(const Tensor& tensor);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/autograd/anomaly.h"
 #include "core/autograd/history.h"
 #include "core/autograd/inline_list.h"
 #include "core/autograd/op_node.h"
@@ -72,7 +73,7 @@ void check_write(const OpCall& call, const Tensor& output, bool flows) {
 void replace_history(const Tensor& output, const Edge& edge) {
   History& history = need_history(output);
   if (history.view != nullptr) return rebase(&history, edge);
-  history.edge = edge;
+  move_edge(&history, edge);
   history.leaf = false;
   ++history.generation;
 }
@@ -147,7 +148,11 @@ void GradientInterpreter::apply_tracked(const OpCall& call) {
   }
   if (!flows && given == 0) return;
   if (flows && row.function == nullptr && gives_floats(call)) refuse_none(call, row);
-  if (node) static_cast<OpNode*>(node.get())->take_results(call);
+  if (node) {
+    static_cast<OpNode*>(node.get())->take_results(call);
+    if (anomaly_notes != nullptr) [[unlikely]]
+      note_call(*node.get());
+  }
   give_histories(call, given, node);
 }
 

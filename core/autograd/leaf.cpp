@@ -33,9 +33,16 @@ void LeafNode::run(std::span<const Tensor> of_results, uint64_t, std::span<Tenso
   note_use(slot_, SlotUse::read);
   std::unique_lock lock(slot_->mutex);
   accumulate(&slot_->gradient, of_results[0]);
-  const std::vector<std::function<void()>> hooks = slot_->after_accumulation;
   lock.unlock();
-  for (const std::function<void()>& hook : hooks) hook();
+  if (slot_->after_accumulation.empty()) return;
+  for (const std::function<void()>& hook : slot_->after_accumulation.functions()) {
+    if (of_results[0].impl()->storage == nullptr) {
+      throw Error(Code::invalid_argument,
+                  "backward: a leaf has a hook after accumulation, which a recording cannot hold.",
+                  "Remove the hook, or run this step without recording it.");
+    }
+    hook();
+  }
 }
 
 }  // namespace tenon::autograd

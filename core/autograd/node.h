@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -50,11 +51,43 @@ struct Edge {
   uint32_t index = 0;
 };
 
+// Functions of the user in the order in which they were added. A handle to one removes it.
+template <class Function>
+class HookList {
+ public:
+  // A number for remove().
+  uint64_t add(Function function) {
+    const std::lock_guard lock(mutex_);
+    hooks_.emplace_back(++last_, std::move(function));
+    empty_ = false;
+    return last_;
+  }
+  void remove(uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(hooks_, [number](const auto& hook) { return hook.first == number; });
+    empty_ = hooks_.empty();
+  }
+  bool empty() const { return empty_; }
+  // Copies, since a hook may add and remove hooks.
+  std::vector<Function> functions() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Function> all;
+    for (const auto& hook : hooks_) all.push_back(hook.second);
+    return all;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::atomic<bool> empty_{true};
+  uint64_t last_ = 0;
+  std::vector<std::pair<uint64_t, Function>> hooks_;
+};
+
 // Where a tensor's gradient is kept after backward: of a leaf, and of other tensors after retain_grad().
 struct GradientSlot {
   std::mutex mutex;
-  Tensor gradient;                                        // mutex
-  std::vector<std::function<void()>> after_accumulation;  // mutex
+  Tensor gradient;  // mutex
+  HookList<std::function<void()>> after_accumulation;
 };
 
 // A function of the user that sees the gradient of one result, and may give another one in its place.
@@ -63,11 +96,12 @@ struct Hook {
   std::function<Tensor(const Tensor&)> function;
 };
 
-// What few nodes have: hooks, and results whose gradient is kept.
+// What few nodes have: hooks, results whose gradient is kept, and where the op of forward was called.
 struct NodeExtras {
   std::mutex mutex;
-  std::vector<Hook> hooks;                                               // mutex
+  const std::shared_ptr<HookList<Hook>> hooks = std::make_shared<HookList<Hook>>();
   std::vector<std::pair<uint32_t, std::shared_ptr<GradientSlot>>> kept;  // mutex
+  std::string called_at;                                                 // mutex; empty: nobody asked
 };
 
 // Threads: a node is immutable after forward, but for its hooks and for what it saves, which the backward that runs

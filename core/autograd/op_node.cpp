@@ -105,9 +105,7 @@ void OpNode::save_inputs(const OpCall& call, std::span<const Edge> edges) {
   size_t at = 0;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!holds_input(i)) continue;
-    saved_[at].tensor = to_save(call, *call.inputs[i]);
-    saved_[at].version = write_count(saved_[at].tensor);
-    ++at;
+    saved_[at++].keep(to_save(call, *call.inputs[i]), op_->name);
   }
 }
 
@@ -115,7 +113,7 @@ void OpNode::take_results(const OpCall& call) {
   auto at = static_cast<size_t>(std::popcount(inputs_));
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     if (i < 32 && (results_ >> i & 1) != 0) {
-      saved_[at++] = {without_history(call.outputs[i]), write_count(call.outputs[i])};
+      saved_[at++].keep(without_history(call.outputs[i]), op_->name);
     }
   }
   keep_shapes(call);
@@ -150,20 +148,9 @@ void OpNode::keep_shapes(const OpCall& call) {
   }
 }
 
-const Tensor& OpNode::checked(const Saved& saved, std::string_view what) const {
-  const uint64_t version = write_count(saved.tensor);
-  if (version == saved.version) [[likely]]
-    return saved.tensor;
-  throw Error(Code::invalid_argument,
-              fmt::format("backward: {} saved {} of shape {} for its gradient, and {} has written into that tensor "
-                          "since (version {} was saved, it is version {} now).",
-                          op_->name, what, saved.tensor.dims(), last_writer(saved.tensor), saved.version, version),
-              "Write into a clone() of the tensor, or write before the op uses it.");
-}
-
 Tensor OpNode::saved_input(size_t i) const {
   const auto at = static_cast<size_t>(std::popcount(inputs_ & ((1u << i) - 1)));
-  const Tensor& tensor = checked(saved_[at], "an argument");
+  const Tensor tensor = saved_[at].get(op_->name, "an argument");
   const bool plain = !edges_[i].node && history_of(tensor) == nullptr;
   if (plain || !creates_graph()) return tensor;
   const History* history = history_of(tensor);
@@ -173,7 +160,7 @@ Tensor OpNode::saved_input(size_t i) const {
 
 Tensor OpNode::saved_result(size_t i) const {
   const auto at = static_cast<size_t>(std::popcount(inputs_) + std::popcount(results_ & ((1u << i) - 1)));
-  const Tensor& tensor = checked(saved_[at], "a result");
+  const Tensor tensor = saved_[at].get(op_->name, "a result");
   if (!creates_graph() || !is_floating(tensor.dtype())) return tensor;
   return with_edge(tensor, {NodeRef::share(const_cast<OpNode*>(this)), static_cast<uint32_t>(i)});
 }
@@ -197,7 +184,7 @@ void OpNode::run(std::span<const Tensor> of_results, uint64_t wanted, std::span<
 void OpNode::drop_saved() {
   if (saved_.size() == 0) return;
   dropped_ = true;
-  for (Saved& saved : saved_.items()) saved.tensor = Tensor();
+  for (SavedTensor& saved : saved_.items()) saved.drop();
 }
 
 void OpNode::destroy() { NodeMemory::destroy(this); }

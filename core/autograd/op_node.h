@@ -11,16 +11,11 @@
 #include "core/autograd/gradient_row.h"
 #include "core/autograd/inline_list.h"
 #include "core/autograd/node.h"
+#include "core/autograd/saved.h"
 #include "core/ops/op_call.h"
 #include "core/ops/sym_call.h"
 
 namespace tenon::autograd {
-
-// A tensor that backward needs, and the version that its storage had.
-struct Saved {
-  Tensor tensor;  // without history, but for a leaf or a tensor that has none
-  uint64_t version = 0;
-};
 
 // What the gradient of an input must look like, where it differs from the first result.
 struct InputShape {
@@ -66,7 +61,6 @@ class OpNode final : public Node {
   void keep_scalars(std::span<const Scalar> scalars);
   void save_inputs(const OpCall& call, std::span<const Edge> edges);
   void keep_shapes(const OpCall& call);
-  const Tensor& checked(const Saved& saved, std::string_view what) const;
 
   const OpInfo* op_;
   const GradientRow* row_;
@@ -75,7 +69,7 @@ class OpNode final : public Node {
   uint32_t result_count_ = 1;
   bool dropped_ = false;
   InlineList<Edge, 3> edges_;
-  InlineList<Saved, 3> saved_;  // the inputs, then the results, in order
+  InlineList<SavedTensor, 3> saved_;  // the inputs, then the results, in order
   InlineList<uint64_t, 5> attributes_;
   InlineList<Scalar, 3> scalars_;
   std::vector<InputShape> shapes_;  // empty: all as the first result

@@ -136,13 +136,13 @@ void follow_base(History* view) {
               0};
     }
   }
-  view->edge = edge;
+  move_edge(view, std::move(edge));
   of.generation.store(base.generation.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 void rebase(History* view, const Edge& written) {
   History& base = *history_of(view->view->base);
-  base.edge = {NodeRef(new WriteNode(view->view->last, base.edge, written)), 0};
+  move_edge(&base, {NodeRef(new WriteNode(view->view->last, base.edge, written)), 0});
   ++base.generation;
 }
 

@@ -62,6 +62,35 @@ void spaced(T* to, double start, double end, int32_t steps) {
   write_steps(to + half, half + 1 - steps, steps - half, static_cast<T>(end), step);
 }
 
+// some(first, n) over blocks of a constant length, so that a compiler makes vectors of its loop.
+template <class Some>
+[[gnu::always_inline]] inline void in_blocks(int64_t count, const Some& some) {
+  int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) some(i, kBlock);
+  some(i, static_cast<int32_t>(count - i));
+}
+
+#if defined(__x86_64__)
+// The same in vectors of 32 bytes. There are no fused products and sums, so the bits are the same too.
+template <class Some>
+[[gnu::target("avx2")]] void in_wide_blocks(int64_t count, const Some& some) {
+  in_blocks(count, some);
+}
+#endif
+
+template <class Some>
+void by_blocks(int64_t count, const Some& some) {
+#if defined(__x86_64__)
+  if (count > 16 && __builtin_cpu_supports("avx2") != 0) return in_wide_blocks(count, some);
+#endif
+  in_blocks(count, some);
+}
+
+// The loops of host_optimisers.cpp.
+bool run_fused_sgd(const OpCall& call);
+bool run_fused_adam(const OpCall& call);
+bool run_fused_adamw(const OpCall& call);
+
 // The loops of host_numbers.cpp.
 bool run_nextafter(const OpCall& call);
 bool run_erfinv(const OpCall& call);
@@ -71,5 +100,6 @@ bool run_cross(const OpCall& call);
 bool run_kron(const OpCall& call);
 bool run_masked_scatter(const OpCall& call);
 bool run_equal(const OpCall& call);
+bool run_bincount(const OpCall& call);
 
 }  // namespace tenon::host_loops

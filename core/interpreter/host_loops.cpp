@@ -148,6 +148,41 @@ bool run_diag_embed(const OpCall& call) {
   return true;
 }
 
+// Matrices one after the other along the diagonal; a list is a matrix of one row.
+bool run_block_diag(const OpCall& call) {
+  int64_t rows = 0, columns = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!at_hand(call, i)) return false;
+    const TensorImpl &first = *call.inputs[0]->impl(), &block = *call.inputs[i]->impl();
+    if (block.dims.rank() > 2 || block.dtype != first.dtype || block.device != first.device) return false;
+    const int64_t width = block.dims.rank() == 2 ? block.dims[1] : block.elements;
+    rows += block.elements / width;
+    columns += width;
+  }
+  if (rows == 0) return false;
+  const TensorImpl& first = *call.inputs[0]->impl();
+  const int64_t size = dtype_size(first.dtype);
+  if (!plain(first.dtype) || columns > kMostInOneLoop / (rows * size)) return false;
+  Tensor result = made(Dims{rows, columns}, first.dtype, first.device);
+  char* to = static_cast<char*>(result.data());
+  const int64_t line = columns * size;
+  int64_t before = 0;  // bytes of a line
+  for (const Tensor* input : call.inputs) {
+    const TensorImpl& block = *input->impl();
+    const int64_t width = (block.dims.rank() == 2 ? block.dims[1] : block.elements) * size;
+    const char* from = elements_of<char>(*input);
+    const char* const end = from + block.elements * size;
+    for (; from != end; from += width, to += line) {
+      std::memset(to, 0, static_cast<size_t>(before));
+      std::memcpy(to + before, from, static_cast<size_t>(width));
+      std::memset(to + before + width, 0, static_cast<size_t>(line - before - width));
+    }
+    before += width;
+  }
+  call.outputs[0] = std::move(result);
+  return true;
+}
+
 template <class T>
 void write_identity(T* to, int64_t rows, int64_t columns) {
   std::memset(to, 0, static_cast<size_t>(rows * columns) * sizeof(T));
@@ -470,6 +505,7 @@ constexpr Row kRows[] = {
     {OpId::tril_indices, run_tril_indices},
     {OpId::triu_indices, run_triu_indices},
     {OpId::diag_embed, run_diag_embed},
+    {OpId::block_diag, run_block_diag},
     {OpId::eye, run_eye},
     {OpId::trace, run_trace},
     {OpId::flip, run_flip},
@@ -486,8 +522,12 @@ constexpr Row kRows[] = {
     {OpId::equal, run_equal},
     {OpId::searchsorted, run_searchsorted},
     {OpId::bucketize, run_bucketize},
+    {OpId::bincount, run_bincount},
     {OpId::median, run_median},
     {OpId::nll_loss, run_nll_loss},
+    {OpId::fused_sgd_, run_fused_sgd},
+    {OpId::fused_adam_, run_fused_adam},
+    {OpId::fused_adamw_, run_fused_adamw},
 };
 
 constexpr size_t kIds = 1 + static_cast<size_t>(std::max_element(std::begin(kRows), std::end(kRows), [](Row a, Row b) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "core/interpreter/host_loop_parts.h"
 #include "core/ops/attributes.h"
@@ -25,30 +26,6 @@ bool same_shape(const OpCall& call, size_t index) {
 }
 
 bool real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
-
-// some(first, n) over blocks of a constant length, so that a compiler makes vectors of its loop.
-template <class Some>
-[[gnu::always_inline]] inline void in_blocks(int64_t count, const Some& some) {
-  int64_t i = 0;
-  for (; i + kBlock <= count; i += kBlock) some(i, kBlock);
-  some(i, static_cast<int32_t>(count - i));
-}
-
-#if defined(__x86_64__)
-// The same in vectors of 32 bytes. There are no fused products and sums, so the bits are the same too.
-template <class Some>
-[[gnu::target("avx2")]] void in_wide_blocks(int64_t count, const Some& some) {
-  in_blocks(count, some);
-}
-#endif
-
-template <class Some>
-void by_blocks(int64_t count, const Some& some) {
-#if defined(__x86_64__)
-  if (count > 16 && __builtin_cpu_supports("avx2") != 0) return in_wide_blocks(count, some);
-#endif
-  in_blocks(count, some);
-}
 
 // The number next to each of `from` on the way to that of `to`, by steps of its bits.
 template <class F, class I>
@@ -171,6 +148,48 @@ bool equal_in(const void* a, const void* b, int64_t count) {
     for (int32_t i = 0; i < n; ++i) different += x[first + i] != y[first + i];
     if (different != 0) return false;
   }
+  return true;
+}
+
+// counts[x] for every element. Equal elements in succession wait for each other, so four lists take turns where they
+// are short.
+template <class T>
+void count_elements(const T* from, int64_t count, int64_t* counts, int64_t length) {
+  int64_t i = 0;
+  if (length <= count / 8 && length <= 4096) {
+    std::vector<int64_t> others(static_cast<size_t>(3 * length));
+    int64_t* const lists[] = {counts, others.data(), others.data() + length, others.data() + 2 * length};
+    for (; i + 4 <= count; i += 4) {
+      for (int64_t k = 0; k < 4; ++k) ++lists[k][from[i + k]];
+    }
+    for (int64_t k = 0; k < length; ++k) counts[k] += lists[1][k] + lists[2][k] + lists[3][k];
+  }
+  for (; i < count; ++i) ++counts[from[i]];
+}
+
+template <class T>
+bool count_into(const OpCall& call, int64_t least_length) {
+  constexpr int64_t most = int64_t{1} << 28;  // counts
+  const TensorImpl& input = *call.inputs[0]->impl();
+  const T* from = elements_of<T>(*call.inputs[0]);
+  T least = from[0], greatest = from[0];
+  by_blocks(
+      input.elements, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
+        T low = least, high = greatest;
+        for (int32_t i = 0; i < n; ++i) {
+          low = std::min(low, from[first + i]);
+          high = std::max(high, from[first + i]);
+        }
+        least = low;
+        greatest = high;
+      });
+  if (least < 0 || static_cast<int64_t>(greatest) >= most || least_length > most) return false;
+  const int64_t length = std::max(least_length, static_cast<int64_t>(greatest) + 1);
+  Tensor result = made(Dims{length}, DType::i64, input.device);
+  auto* const counts = static_cast<int64_t*>(result.data());
+  std::memset(counts, 0, static_cast<size_t>(length) * sizeof(int64_t));
+  count_elements(from, input.elements, counts, length);
+  call.outputs[0] = std::move(result);
   return true;
 }
 
@@ -334,6 +353,19 @@ bool run_equal(const OpCall& call) {
       compare(call.inputs[0]->data(), call.inputs[1]->data(), input.elements) ? 1 : 0;
   call.outputs[0] = std::move(result);
   return true;
+}
+
+// Without weights.
+bool run_bincount(const OpCall& call) {
+  const int64_t least_length = call.attributes_as<BincountAttributes>().minlength;
+  if (!at_hand(call, 0) || call.inputs[0]->rank() != 1 || least_length < 0) return false;
+  if (call.inputs.size() > 1 && call.inputs[1] != nullptr) return false;
+  switch (call.inputs[0]->dtype()) {
+    case DType::i64: return count_into<int64_t>(call, least_length);
+    case DType::i32: return count_into<int32_t>(call, least_length);
+    case DType::u8: return count_into<uint8_t>(call, least_length);
+    default: return false;
+  }
 }
 
 }  // namespace tenon::host_loops

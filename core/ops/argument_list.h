@@ -24,6 +24,8 @@ class TENON_API ArgumentList {
   // Argument i as a tensor. A number becomes a tensor of rank 0 whose dtype is such that an op on it and argument
   // `like` has the same result type as an op on the number itself.
   Tensor tensor_or_number(size_t i, size_t like) const;
+  // The same of rank 0 and f64 on the host, so that no digit of it is lost.
+  Tensor tensor_or_double(size_t i) const;
   TensorList tensors(size_t i) const;
   Scalar scalar(size_t i) const;
   int64_t integer(size_t i) const { return *values_[i]->get<int64_t>(); }

@@ -228,6 +228,11 @@ Tensor ArgumentList::tensor_or_number(size_t i, size_t like) const {
   return full(IntList(), number, dtype, tensor(like).device());
 }
 
+Tensor ArgumentList::tensor_or_double(size_t i) const {
+  if (const Tensor* tensor = values_[i]->tensor()) return *tensor;
+  return full(IntList(), scalar(i).to_double(), DType::f64, Device::host());
+}
+
 TensorList ArgumentList::tensors(size_t i) const {
   const TensorList* list = values_[i]->get<TensorList>();
   return list == nullptr ? TensorList() : *list;

@@ -54,9 +54,12 @@ inline void append(std::vector<const Tensor*>* inputs, const TensorList& tensors
 inline Tensor input(const OpCall& call, size_t index) {
   return index < call.inputs.size() && call.inputs[index] != nullptr ? *call.inputs[index] : Tensor();
 }
-inline TensorList inputs_from(const OpCall& call, size_t first) {
+// `count` inputs from the index `first` on, or all that follow.
+inline TensorList inputs_from(const OpCall& call, int64_t first, int64_t count = -1) {
+  const auto begin = static_cast<size_t>(first);
+  const size_t end = count < 0 ? call.inputs.size() : begin + static_cast<size_t>(count);
   TensorList tensors;
-  for (size_t i = first; i < call.inputs.size(); ++i) tensors.push_back(input(call, i));
+  for (size_t i = begin; i < end; ++i) tensors.push_back(input(call, i));
   return tensors;
 }
 

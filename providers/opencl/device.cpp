@@ -16,6 +16,7 @@ ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const e
   const ep_status status = adopt == nullptr ? context->create(error) : context->share(*adopt, error);
   if (status != EP_STATUS_OK) return status;
   device->programs = std::make_unique<Programs>(context, plugin->options.build);
+  device->compiler = std::make_unique<OpenclCompiler>(plugin->host, physical, plugin->options.library);
   device->context = std::move(context);
   return EP_STATUS_OK;
 }

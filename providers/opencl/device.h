@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "providers/opencl/driver/options.h"
+#include "providers/opencl/modules/opencl_compiler.h"
 #include "providers/opencl/queue/command_queue.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
@@ -24,6 +25,7 @@ struct ep_device {
   const ep_host* host = nullptr;
   std::shared_ptr<tenon::provider::opencl::Context> context;
   std::unique_ptr<tenon::provider::opencl::Programs> programs;
+  std::unique_ptr<tenon::provider::opencl::OpenclCompiler> compiler;
 };
 
 struct ep_memory {

@@ -6,34 +6,19 @@ EP_PLUGIN_NOTE("opencl", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
 namespace tenon::provider::opencl {
 namespace {
 
-constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR
 constexpr const char* install_remedy =
     "Install the ICD loader and a driver (Debian: ocl-icd-libopencl1, and pocl-opencl-icd for processors); if "
     "OCL_ICD_VENDORS or OCL_ICD_FILENAMES is set, see that it names a driver.";
 
-ep_status find_devices(ep_plugin* plugin, ep_error** error) {
-  const Api& api = plugin->api;
-  cl_uint count = 0;
-  cl_int result = api.clGetPlatformIDs(0, nullptr, &count);
-  if (result == no_platform || (result == CL_SUCCESS && count == 0)) {
+ep_status look_for_devices(ep_plugin* plugin, ep_error** error) {
+  const cl_int result = find_devices(plugin->api, &plugin->devices);
+  if (result == no_platform) {
     return fail_with_remedy(plugin->host, error, EP_STATUS_NOT_FOUND, install_remedy,
                             "The ICD loader %s found no driver of OpenCL.", plugin->options.library.c_str());
   }
-  std::vector<cl_platform_id> platforms(count);
-  if (result == CL_SUCCESS) result = api.clGetPlatformIDs(count, platforms.data(), nullptr);
-  if (result != CL_SUCCESS) {
-    return fail_with_remedy(plugin->host, error, status_of(result), install_remedy,
-                            "clGetPlatformIDs answered %s (%d).", result_name(result), result);
-  }
-  for (cl_platform_id platform : platforms) {
-    cl_uint devices = 0;
-    // A platform without devices answers CL_DEVICE_NOT_FOUND; one that fails has no devices either.
-    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &devices) != CL_SUCCESS) continue;
-    std::vector<cl_device_id> handles(devices);
-    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, devices, handles.data(), nullptr) != CL_SUCCESS) continue;
-    for (cl_device_id handle : handles) plugin->devices.push_back(describe(api, platform, handle));
-  }
-  return EP_STATUS_OK;
+  if (result == CL_SUCCESS) return EP_STATUS_OK;
+  return fail_with_remedy(plugin->host, error, status_of(result), install_remedy, "clGetPlatformIDs answered %s (%d).",
+                          result_name(result), result);
 }
 
 // Looks for devices until that succeeds once. After a failure the next call tries again.
@@ -46,7 +31,7 @@ ep_status discover(ep_plugin* plugin, ep_error** error) {
                             "The ICD loader of OpenCL cannot be opened: %s.", reason.c_str());
   }
   plugin->devices.clear();
-  const ep_status status = find_devices(plugin, error);
+  const ep_status status = look_for_devices(plugin, error);
   plugin->discovered = status == EP_STATUS_OK;
   return status;
 }

@@ -40,6 +40,7 @@ std::vector<Shape> shapes() {
       {"ceil_padded", {1, 4, 10, 10}, window(2, 3, 2, 1, 1, 1), true},
       {"dilated", {1, 3, 11, 11}, window(2, 3, 1, 2, 1, 1), false},
       {"3x3_channels", {2, 71, 7, 9}, window(2, 3, 2, 1, 1, 1), false},
+      {"strips", {1, 17, 70, 67}, window(2, 3, 2, 2, 2, 1), false},
       {"global", {2, 7, 7, 7}, window(2, 7, 1, 1, 0, 0), false},
       uneven,
       {"1d", {2, 3, 31}, window(1, 4, 3, 1, 1, 2), false},
@@ -95,6 +96,8 @@ void add_pooling_cases(std::vector<Case>* cases) {
       if (shape.src.rank() == 4) cases->push_back(pooling_case(shape, op, DType::f32, true, Fill::RANDOM, "_nhwc"));
       if (shape.name == "3x3_channels" && op.op == EP_POOLING_MAX) {
         cases->push_back(pooling_case(shape, op, DType::f32, true, Fill::SPECIAL, "_special_nhwc"));
+        cases->push_back(pooling_case(shape, op, DType::f32, false, Fill::SPECIAL, "_special"));
+        cases->push_back(pooling_case(shape, op, DType::f32, false, Fill::TIES, "_ties"));
       }
       if (shape.name != "3x3_stride_2") continue;
       for (DType dtype : {DType::f64, DType::f16, DType::bf16, DType::i8, DType::i32}) {

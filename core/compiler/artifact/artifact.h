@@ -16,10 +16,11 @@
 
 namespace tenon::compiler {
 
-// A bucket: the sizes for which `holds` gives 1.
+// A bucket: the sizes for which `holds` gives 1. Where it has no value they are none of the bucket.
 struct Variant {
   std::string name;  // "m <= 8192"; empty: all sizes
   Program holds;
+  bool wide = true;  // indices of 64 bits
   Program items;
   KernelText text;
   std::string schedule;  // the kernel with its loops
@@ -29,17 +30,25 @@ struct Variant {
 struct Artifact {
   std::string name;
   uint32_t parameters = 0;
-  std::vector<Variant> variants;           // the first whose condition holds is meant; the last one's always does
+  std::vector<Variant> variants;           // the most special first; the last one's condition always holds
   std::vector<std::vector<Program>> dims;  // of each output: its sizes
 
-  // The number of the variant for these parameters. Errors: those of Program::run.
-  Result<size_t> choose(std::span<const int64_t> sizes) const;
+  bool holds(size_t variant, std::span<const int64_t> sizes) const;
+  // The number of the variant for these parameters: the first that holds.
+  size_t choose(std::span<const int64_t> sizes) const;
+  // The number of the one that holds for these and the most others: the last, but not for the sake of sizes that need
+  // indices of 64 bits. It gives the same bits, so it serves until the one of choose() is compiled.
+  size_t general(std::span<const int64_t> sizes) const;
 };
 
-// A kernel without loops, scheduled and written for a device that compiles `dialect`: once for all sizes, and, where a
-// row of a size that is not known would not fit into local memory, once more for rows that do. `dims` are the sizes of
-// the outputs, in the arena of the kernel. All variants add in the same order. `tiles_of`, if there is one, gives the
-// tiles of a variant by its name; those that do not suit the kernel count as none. Errors: those of print_for.
+// A kernel without loops, scheduled and written for a device that compiles `dialect`, once per bucket, of which there
+// are at most six:
+//   - on a CPU, all sizes; and rows that fit into local memory, where a row of a size that is not known might not;
+//   - on a device of groups, sizes that need indices of 64 bits, and those that do not; of these rows that fit into
+//     shared memory, short rows, and lengths that are whole packs (vector_bytes of the dialect).
+// A bucket has a text of its own only if its text is another one. `dims` are the sizes of the outputs, in the arena of
+// the kernel. All variants add in the same order. `tiles_of`, if there is one, gives the tiles of a variant by its
+// name; those that do not suit the kernel count as none. Errors: those of print_for.
 using TilesOf = std::function<Tiles(const std::string& variant)>;
 Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>& dims, const ep_dialect_info& dialect,
                                const TilesOf& tiles_of = nullptr);

@@ -106,14 +106,9 @@ std::shared_ptr<const FusedLaunch> FusedKernel::launch(const Graph& region, symb
   for (const uint32_t symbol : symbols_) {
     parameters.push_back(value_or_throw(sizes->of(region.arena().symbol_at(symbol))));
   }
-  const size_t number = value_or_throw(artifact_.choose(parameters));
+  const size_t number = awaited == nullptr ? compile_now(parameters) : compile_later(parameters, awaited);
   auto made = std::make_shared<FusedLaunch>();
   if (!lay_out(artifact_.variants[number], parameters, made.get(), why_not)) return nullptr;
-  if (awaited != nullptr) {
-    compile_later(number, awaited);
-  } else {
-    compile(number);
-  }
   const std::lock_guard lock(mutex_);
   Bucket& bucket = buckets_[number];
   if (bucket.module == nullptr) {
@@ -160,6 +155,35 @@ void FusedKernel::wait(size_t number, std::unique_lock<std::mutex>* lock) {
   if (CancellationScope::cancelled_here()) {
     throw Error(Code::cancelled, fmt::format("The program cancelled this: compiling {}.", artifact_.name));
   }
+}
+
+size_t FusedKernel::compile_now(const std::vector<int64_t>& parameters) {
+  const size_t number = artifact_.choose(parameters), general = artifact_.general(parameters);
+  compile(number);
+  if (!is_refused(number)) return number;
+  compile(general);
+  return general;
+}
+
+// The general text comes first, so that sizes of other buckets wait no more.
+size_t FusedKernel::compile_later(const std::vector<int64_t>& parameters,
+                                  const std::shared_ptr<AwaitedKernels>& awaited) {
+  const size_t number = artifact_.choose(parameters), general = artifact_.general(parameters);
+  if (is_there(number)) return number;
+  const bool general_first = is_refused(number) || !(is_there(general) || is_refused(general));
+  compile_later(general_first ? general : number, awaited);
+  return general;
+}
+
+bool FusedKernel::is_there(size_t number) {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<const CompiledModule>& module = buckets_[number].module;
+  return module != nullptr && module->handle != nullptr;
+}
+
+bool FusedKernel::is_refused(size_t number) {
+  const std::lock_guard lock(mutex_);
+  return buckets_[number].state == State::done && buckets_[number].module == nullptr;
 }
 
 void FusedKernel::compile_later(size_t number, const std::shared_ptr<AwaitedKernels>& awaited) {

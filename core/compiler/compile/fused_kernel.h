@@ -59,6 +59,12 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
                std::string* why_not) const;
   void wait(size_t bucket, std::unique_lock<std::mutex>* lock);
   void compile_later(size_t bucket, const std::shared_ptr<graph::AwaitedKernels>& awaited);
+  // Has the text for `parameters` compiled: in this call, or beside. Gives the bucket to launch, whose text may be one
+  // for more sizes: while its own waits, or if its own is refused.
+  size_t compile_now(const std::vector<int64_t>& parameters);
+  size_t compile_later(const std::vector<int64_t>& parameters, const std::shared_ptr<graph::AwaitedKernels>& awaited);
+  bool is_there(size_t bucket);
+  bool is_refused(size_t bucket);
   // The end of a compilation, which gave `module` or failed for the reason `failed`.
   void end(size_t bucket, std::shared_ptr<const CompiledModule> module, const Status& failed);
   void tell(size_t bucket, const Status& failed) const;

@@ -52,7 +52,7 @@ ep_dialect_info unlimited(int32_t dialect) {
   return info;
 }
 
-Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles) {
+Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles, IndexBits bits) {
   Result<KernelText> text = Status(Code::internal, "No text.");
   if (dialect.dialect == EP_DIALECT_C) {
     TENON_RETURN_IF_ERROR(schedule_for_cpu(kernel, tiles));
@@ -62,8 +62,9 @@ Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, con
     limits.work_items = std::min({dialect.group_items, dialect.group_dims[0], dialect.group_dims[1]});
     // Half of what a group has, so that there is room for two groups and for sums.
     limits.shared_bytes = static_cast<int64_t>(std::min<uint64_t>(dialect.shared_bytes / 2, 16384));
+    limits.vector_bytes = std::min<int64_t>(dialect.vector_bytes, kWidestAccess);
     TENON_RETURN_IF_ERROR(schedule_for_groups(kernel, limits, tiles));
-    text = emit_groups(*kernel, dialect.dialect, dialect.features);
+    text = emit_groups(*kernel, dialect.dialect, dialect.features, bits);
   }
   if (text.ok()) TENON_RETURN_IF_ERROR(within_limits(*kernel, text.value(), dialect));
   return text;

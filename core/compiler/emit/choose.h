@@ -10,6 +10,8 @@
 
 namespace tenon::compiler {
 
+constexpr int64_t kWidestAccess = 16;  // bytes that a work-item loads or stores at once
+
 // The first of those that the device names which there is a printer for; nothing, with the reason, if there is none.
 std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not);
 
@@ -18,7 +20,8 @@ TENON_API ep_dialect_info unlimited(int32_t dialect);
 
 // `kernel`, which has no loops, with loops of `tiles` for `dialect`, as text. Errors: those of the schedule and of the
 // printer; unsupported, where the text is beyond a limit of the device, with the limit.
-Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles = {});
+Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles = {},
+                             IndexBits bits = IndexBits::wide);
 
 // What the device compiles, named `name` in messages.
 ModuleText module_of(const std::string& name, const KernelText& text);

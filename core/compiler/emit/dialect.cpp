@@ -14,11 +14,11 @@ namespace {
 
 constexpr DialectWords kWords[] = {
     {EP_DIALECT_OPENCL_C, "static inline ", "__local ", "barrier(CLK_LOCAL_MEM_FENCE);", "get_group_id({0})",
-     "get_num_groups({0})", "get_local_id({0})", "p.", "L"},
+     "get_num_groups({0})", "get_local_id({0})", "p.", "L", "#pragma unroll"},
     {EP_DIALECT_GLSL, "", "shared ", "memoryBarrierShared(); barrier();", "gl_WorkGroupID.{1}", "gl_NumWorkGroups.{1}",
-     "gl_LocalInvocationID.{1}", "ep_parameters.", "l"},
+     "gl_LocalInvocationID.{1}", "ep_parameters.", "l", "[[unroll]]"},
     {EP_DIALECT_CUDA_C, "static __device__ inline ", "__shared__ ", "__syncthreads();", "blockIdx.{1}", "gridDim.{1}",
-     "threadIdx.{1}", "p.", "LL"},
+     "threadIdx.{1}", "p.", "LL", "#pragma unroll"},
 };
 
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -183,11 +183,16 @@ using ::pow; using ::fma;
 constexpr std::string_view kCudaTail = "using namespace tenon::provider::scalar;\n";
 
 constexpr std::string_view kSizes =
-    "$Fint64_t ep_least(int64_t a, int64_t b) { return a < b ? a : b; }\n"
-    "$Fint64_t ep_most(int64_t a, int64_t b) { return a > b ? a : b; }\n"
-    "$Fint64_t ep_floor_quotient(int64_t a, int64_t b) {\n"
-    "  const int64_t q = a / b;\n  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;\n}\n"
-    "$Fint64_t ep_floor_rest(int64_t a, int64_t b) { return a - ep_floor_quotient(a, b) * b; }\n";
+    "$F$I ep_least($I a, $I b) { return a < b ? a : b; }\n"
+    "$F$I ep_most($I a, $I b) { return a > b ? a : b; }\n"
+    "$F$I ep_floor_quotient($I a, $I b) {\n"
+    "  const $I q = a / b;\n  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;\n}\n"
+    "$F$I ep_floor_rest($I a, $I b) { return a - ep_floor_quotient(a, b) * b; }\n";
+
+// Of 32 bits as 64. Mesa 22.3 compares int64_t(x) with a constant wrongly, where x is an int.
+constexpr std::string_view kWide =
+    "int64_t ep_wide(int x) { return packInt2x32(ivec2(x, x >> 31)); }\n"
+    "uint64_t ep_wide(uint x) { return packUint2x32(uvec2(x, 0u)); }\n";
 
 }  // namespace
 
@@ -235,14 +240,14 @@ std::string_view storage_of(const DialectWords&, DType dtype) {
   }
 }
 
-std::string head_text(const DialectWords& words) {
+std::string head_text(const DialectWords& words, std::string_view index) {
   std::string text;
   if (is_cuda(words)) text = std::string(kCudaHead) + text_named("prelude_cuda") + std::string(kCudaTail);
   std::string sizes(kSizes);
-  for (size_t at = sizes.find("$F"); at != std::string::npos; at = sizes.find("$F")) {
-    sizes.replace(at, 2, words.function);
+  for (size_t at = sizes.find('$'); at != std::string::npos; at = sizes.find('$')) {
+    sizes.replace(at, 2, sizes[at + 1] == 'F' ? words.function : index);
   }
-  return text + sizes;
+  return text + sizes + std::string(is_glsl(words) ? kWide : "");
 }
 
 std::string numbers_text(const DialectWords& words, DType dtype) {
@@ -290,17 +295,20 @@ std::string narrow_text(const DialectWords& words) {
   return text_named(is_glsl(words) ? "half_glsl" : "elements_opencl");
 }
 
-std::string memory_text(const DialectWords& words, DType dtype) {
+std::string memory_text(const DialectWords& words, DType dtype, std::string_view index) {
   const std::string name(dtype_name(dtype));
   const std::string_view storage = storage_of(words, dtype);
   std::string text;
   std::string element = "(b)[i]";
   if (is_glsl(words)) {
+    // A driver adds an index of 32 bits to the address by itself; one of 64 is none of an array's.
     const int64_t size = dtype_size(dtype);
-    text =
-        fmt::format("layout(buffer_reference, scalar, buffer_reference_align = {0}) buffer Memory_{1} {{ {2} v; }};\n",
-                    size, name, storage);
-    element = fmt::format("Memory_{}((b) + uint64_t(i) * {}ul).v", name, size);
+    const bool is_array = index == "int";
+    text = fmt::format(
+        "layout(buffer_reference, scalar, buffer_reference_align = {0}) buffer Memory_{1} {{ {2} v{3}; }};\n", size,
+        name, storage, is_array ? "[]" : "");
+    element = is_array ? fmt::format("Memory_{}(b).v[i]", name)
+                       : fmt::format("Memory_{}((b) + uint64_t(i) * {}ul).v", name, size);
   }
   std::string get = as(words, type_of(words, dtype), element);
   if (dtype == DType::boolean) get = as(words, type_of(words, dtype), element + " != " + as(words, storage, "0"));
@@ -330,7 +338,8 @@ std::string cast_text(const DialectWords& words, DType from, DType to) {
                                                : as(words, type, as(words, storage_of(words, to), wide));
     body = fmt::format("  return {};\n", wrapped);
   } else {
-    body = fmt::format("  return {};\n", as(words, type, "x"));
+    const bool widens = is_glsl(words) && !is_floating(from) && width_of(from) <= 32 && type.ends_with("64_t");
+    body = fmt::format("  return {};\n", as(words, type, widens ? "ep_wide(x)" : "x"));
   }
   return fmt::format("{}{} ep_cast_{}_{}({} x) {{\n{}}}\n", words.function, type, dtype_name(from), dtype_name(to),
                      type_of(words, from), body);

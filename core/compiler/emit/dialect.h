@@ -25,6 +25,7 @@ struct DialectWords {
   std::string_view work_item;
   std::string_view parameters;   // in front of a member of the parameters
   std::string_view long_suffix;  // of an integer of 64 bits
+  std::string_view unroll;       // in front of a loop whose steps are to be written out
 };
 // Errors: unsupported, for a dialect without work-items.
 const DialectWords* words_of(int32_t dialect);
@@ -32,14 +33,14 @@ const DialectWords* words_of(int32_t dialect);
 std::string_view type_of(const DialectWords& words, DType dtype);
 std::string_view storage_of(const DialectWords& words, DType dtype);
 
-// What stands in front of everything else.
-std::string head_text(const DialectWords& words);
+// What stands in front of everything else. `index`: the type of sizes and indices.
+std::string head_text(const DialectWords& words, std::string_view index);
 // The prelude on numbers of one dtype. In CUDA C it is the same for all, and stands in the head.
 std::string numbers_text(const DialectWords& words, DType dtype);
 // What loads and stores of narrow floats call.
 std::string narrow_text(const DialectWords& words);
 // ep_get_$d and ep_put_$d.
-std::string memory_text(const DialectWords& words, DType dtype);
+std::string memory_text(const DialectWords& words, DType dtype, std::string_view index);
 std::string cast_text(const DialectWords& words, DType from, DType to);
 
 // An expression of scalar_ops.def, in a function on numbers of `dtype`: its body.

@@ -22,6 +22,10 @@ struct KernelText {
   uint64_t flags = 0;  // EP_ENTRY_FLAG_*
 };
 
+// In how many bits a text computes sizes and indices: 64, or 32, which is right where narrow_conditions (narrow.h)
+// hold.
+enum class IndexBits : uint8_t { wide, narrow };
+
 // In EP_DIALECT_C, with vectors of 16 numbers. A reduction adds up 16 lanes times the vectors that its loop unrolls,
 // and then the lanes pairwise: an order that depends on the schedule alone, whatever items one call computes. Errors:
 // what verify() refuses; unsupported for an op without a text in C, and for a row that is longer than any number known
@@ -32,6 +36,7 @@ Result<KernelText> emit_c(const Kernel& kernel);
 // group of a launch, whose groups may be laid out along x and y in any way; those beyond the items do nothing.
 // `features` are those of the device's ep_dialect_info. Errors: what verify() refuses; unsupported, for a dtype or a
 // store that the features do not have, with the feature's name.
-Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t features);
+Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t features,
+                               IndexBits bits = IndexBits::wide);
 
 }  // namespace tenon::compiler

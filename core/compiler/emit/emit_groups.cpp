@@ -5,6 +5,7 @@
 
 #include "core/compiler/emit/dialect.h"
 #include "core/compiler/emit/emit.h"
+#include "core/compiler/emit/packs.h"
 #include "core/compiler/emit/rows.h"
 #include "core/compiler/emit/size_text.h"
 #include "core/compiler/loop/places.h"
@@ -41,10 +42,12 @@ DType computed(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16
 
 class GroupEmitter {
  public:
-  GroupEmitter(const Kernel& kernel, const DialectWords& words, uint64_t features)
+  GroupEmitter(const Kernel& kernel, const DialectWords& words, uint64_t features, IndexBits bits)
       : kernel_(kernel),
         words_(words),
         features_(features),
+        narrow_index_(bits == IndexBits::narrow),
+        index_(narrow_index_ ? "int" : "int64_t"),
         places_(kernel_),
         rows_(kernel_.stages.size()),
         group_(group_of(kernel_)) {}
@@ -116,10 +119,11 @@ class GroupEmitter {
   }
 
   std::string prelude() const {
-    std::string text = head_text(words_);
+    std::string text = head_text(words_, index_);
     for (const DType dtype : numbers_) text += numbers_text(words_, dtype);
     if (narrow_) text += narrow_text(words_);
-    for (const DType dtype : memory_) text += memory_text(words_, dtype);
+    for (const DType dtype : memory_) text += memory_text(words_, dtype, index_);
+    for (const auto& [dtype, count] : packs_) text += pack_text(words_, dtype, count, index_);
     for (const auto& cast : casts_) text += cast_text(words_, cast.first, cast.second);
     return text;
   }
@@ -335,6 +339,12 @@ class GroupEmitter {
     return stage.kind == StageKind::reduce ? finished(context, stage, value) : value;
   }
 
+  // An index as an i64.
+  std::string index_number(const std::string& text) {
+    const bool is_int = narrow_index_ && words_.dialect == EP_DIALECT_GLSL;
+    return is_int ? fmt::format("ep_wide({})", text) : as(type(DType::i64), text);
+  }
+
   std::string fresh() { return fmt::format("t{}", next_++); }
 
   std::string expr(const Context& context, Id id, Memo* memo) {
@@ -344,8 +354,8 @@ class GroupEmitter {
     std::string text;
     switch (expr.kind) {
       case ExprKind::constant: text = constant(expr); break;
-      case ExprKind::index: text = as(type(DType::i64), size(context, expr.index)); break;
-      case ExprKind::load: text = load(context, expr, memo); break;
+      case ExprKind::index: text = index_number(size(context, expr.index)); break;
+      case ExprKind::load: text = taken_.contains(id) ? lane(taken_[id]) : load(context, expr, memo); break;
       case ExprKind::stage: text = read(context, expr.target, memo); break;
       case ExprKind::position: return memo->emplace(id, position(context, expr, memo)).first->second;
       case ExprKind::cast: text = cast(expr, this->expr(context, expr.args[0], memo)); break;
@@ -458,6 +468,7 @@ class GroupEmitter {
     switch (stage.kind) {
       case StageKind::reduce: return accumulate(id, value);
       case StageKind::store: {
+        if (laid_.contains(id)) return line("{} = {};", lane(laid_[id]), value);
         const std::string memory = memory_of(stage.dtype, true);
         line("{}{{ ep_put_{}(b{}, ({}), {}); }}", guard(context, id, places_.of(id).front()->loops.size(), true),
              memory, stage.buffer, size(context, stage.index), value);
@@ -485,8 +496,10 @@ class GroupEmitter {
     }
   }
 
-  static std::string plus_work_item(const std::string& lo, const Node& node) {
-    return node.width == 1 ? lo : fmt::format("{} + w{}", lo, node.dim);
+  std::string plus_work_item(const std::string& lo, const Node& node) const {
+    if (node.width == 1) return lo;
+    return node.step == 1 ? fmt::format("{} + w{}", lo, node.dim)
+                          : fmt::format("{} + w{} * {}", lo, node.dim, node.step);
   }
 
   void loop(const Context& context, const Node& node, size_t depth) {
@@ -495,30 +508,128 @@ class GroupEmitter {
     Context inside = context;
     inside.at[node.axis] = inside.slot[node.axis] = at;
     inside.parts[node.axis] = {at, fmt::format("{} + 1", at)};
+    around_.push_back(&node);
     if (node.kind == LoopKind::work_items && places_.runs_together(node, depth)) {
       // Who has no position computes the first one again, since all of the group must come to the barriers.
       const std::string own = fmt::format("own{}", next_++);
       line("{{");
       ++indent_;
-      line("const int64_t {} = {};", own, plus_work_item(part.lo, node));
+      line("const {} {} = {};", index_, own, plus_work_item(part.lo, node));
       line("const bool has_{} = {} < {};", own, own, part.hi);
-      line("const int64_t {} = has_{} ? {} : {};", at, own, own, part.lo);
+      line("const {} {} = has_{} ? {} : {};", index_, at, own, own, part.lo);
       inside.slot[node.axis] = own;
       inside.guards.push_back("has_" + own);
-    } else if (node.kind == LoopKind::work_items) {
-      line("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", at, plus_work_item(part.lo, node), part.hi, node.width);
-      ++indent_;
+      statements(inside, node.body, depth + 1);
     } else {
-      line("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{", at, part.lo, part.hi, node.step);
+      const bool dealt = node.kind == LoopKind::work_items;
+      line("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", at, dealt ? plus_work_item(part.lo, node) : part.lo,
+           part.hi, node.step * node.width, index_);
       ++indent_;
-      if (node.step != 1) {
-        inside.parts[node.axis].hi = fmt::format("h{}", next_++);
-        line("const int64_t {} = ep_least({} + {}, {});", inside.parts[node.axis].hi, at, node.step, part.hi);
+      if (dealt && takes_packs(node)) {
+        pack(inside, node.body.front(), node.step, depth + 1);
+      } else {
+        if (node.step != 1) {
+          inside.parts[node.axis].hi = fmt::format("h{}", next_++);
+          line("const {} {} = ep_least({} + {}, {});", index_, inside.parts[node.axis].hi, at, node.step, part.hi);
+        }
+        statements(inside, node.body, depth + 1);
       }
     }
-    statements(inside, node.body, depth + 1);
+    around_.pop_back();
     --indent_;
     line("}}");
+  }
+
+  // --- Packs
+
+  // Whether `loop`, of work-items, takes steps of whole packs, and there is memory that is contiguous along them.
+  bool takes_packs(const Node& loop) {
+    if (loop.step == 1 || loop.body.size() != 1 || loop.body.front().axis != loop.axis) return false;
+    const auto whole = [&](int64_t number) { return number % loop.step == 0; };
+    const bool all = std::all_of(around_.begin(), around_.end(),
+                                 [&](const Node* outer) { return outer->axis != loop.axis || whole(outer->step); });
+    if (!all || !whole(kernel_.arena.divisor(kernel_.axes[loop.axis].extent))) return false;
+    const Node& lanes = loop.body.front();
+    return std::any_of(lanes.body.begin(), lanes.body.end(), [&](const Node& node) {
+      const Stage& stage = kernel_.stages[node.stage];
+      return is_pack(stage, loop.axis, loop.step) || !loads_of(stage.value, loop.axis, loop.step).empty();
+    });
+  }
+  bool is_pack(const Stage& stage, Id axis, int64_t count) {
+    return stage.kind == StageKind::store && is_pack(stage.index, axis, count);
+  }
+  // Whether the elements from `index` on along `axis` lie side by side, from a multiple of `count` on.
+  bool is_pack(SymDim index, Id axis, int64_t count) {
+    const Stride stride = stride_of(kernel_.arena, index, kernel_.at(axis));
+    if (!stride.linear || !identical(stride.step, 1)) return false;
+    const SymDim first = substitute(kernel_.arena, index, {{kernel_.at(axis).index(), 0}});
+    return kernel_.arena.divisor(first) % count == 0;
+  }
+  // The loads below an expression that are packs; not those of other stages, but for inlined ones.
+  std::vector<Id> loads_of(Id value, Id axis, int64_t count) {
+    std::vector<Id> found;
+    std::set<Id> seen;
+    add_loads(value, axis, count, &seen, &found);
+    return found;
+  }
+  void add_loads(Id id, Id axis, int64_t count, std::set<Id>* seen, std::vector<Id>* found) {
+    if (!seen->insert(id).second) return;
+    const Expr expr = kernel_.exprs[id];
+    for (size_t i = 0; i < arg_count(expr); ++i) add_loads(expr.args[i], axis, count, seen, found);
+    if (expr.kind == ExprKind::stage && kernel_.stages[expr.target].storage == Storage::inlined) {
+      add_loads(kernel_.stages[expr.target].value, axis, count, seen, found);
+    }
+    if (expr.kind == ExprKind::load && expr.args[0] == kNone && is_pack(expr.index, axis, count)) found->push_back(id);
+  }
+
+  std::string lane(const std::string& array) const { return fmt::format("{}[{}]", array, lane_); }
+  std::string memory_of_packs(DType dtype, bool stored, int64_t count) {
+    const std::string name = memory_of(dtype, stored);
+    if (dtype_size(dtype) == 8) name_of(dtype);
+    packs_.emplace(dtype, count);
+    return fmt::format("{}_{}", count, name);
+  }
+
+  // The positions of `lanes`, `count` of them: all loads first, then each position, then all stores.
+  void pack(const Context& context, const Node& lanes, int64_t count, size_t depth) {
+    std::map<std::pair<Id, uint64_t>, std::string> arrays;
+    for (const Node& node : lanes.body) {
+      for (const Id id : loads_of(kernel_.stages[node.stage].value, lanes.axis, count)) {
+        const Expr& load = kernel_.exprs[id];
+        std::string& array = arrays[{load.target, load.index.word()}];
+        if (array.empty()) {
+          array = fresh();
+          const DType dtype = kernel_.buffers[load.target].dtype;
+          line("{} {}[{}];", type(dtype), array, count);
+          line("ep_get{}({}, b{}, ({}));", memory_of_packs(dtype, false, count), array, load.target,
+               size(context, load.index));
+        }
+        taken_[id] = array;
+      }
+      const Stage& stage = kernel_.stages[node.stage];
+      if (!is_pack(stage, lanes.axis, count)) continue;
+      laid_[node.stage] = fresh();
+      line("{} {}[{}];", type(stage.dtype), laid_[node.stage], count);
+    }
+    lane_ = fmt::format("l{}", next_++);
+    line("{}", words_.unroll);
+    line("for (int {0} = 0; {0} < {1}; ++{0}) {{", lane_, count);
+    ++indent_;
+    Context inside = context;
+    const std::string at = fmt::format("i{}", next_++);
+    line("const {} {} = {} + {};", index_, at, context.at[lanes.axis], lane_);
+    inside.at[lanes.axis] = inside.slot[lanes.axis] = at;
+    inside.parts[lanes.axis] = {at, fmt::format("{} + 1", at)};
+    statements(inside, lanes.body, depth + 1);
+    --indent_;
+    line("}}");
+    for (const auto& [id, array] : laid_) {
+      const Stage& stage = kernel_.stages[id];
+      line("{}{{ ep_put{}(b{}, ({}), {}); }}", guard(context, id, places_.of(id).front()->loops.size(), true),
+           memory_of_packs(stage.dtype, true, count), stage.buffer, size(context, stage.index), array);
+    }
+    taken_.clear();
+    laid_.clear();
   }
 
   void body() {
@@ -526,7 +637,10 @@ class GroupEmitter {
     if (words_.dialect == EP_DIALECT_GLSL) {
       want(EP_DIALECT_FEATURE_I64, "EP_DIALECT_FEATURE_I64", "An index of 64 bits");
     }
-    for (size_t i = 0; i < kernel_.parameters.size(); ++i) line("const int64_t p{0} = {1}p{0};", i, words_.parameters);
+    for (size_t i = 0; i < kernel_.parameters.size(); ++i) {
+      const std::string given = fmt::format("{}p{}", words_.parameters, i);
+      line("const {} p{} = {};", index_, i, narrow_index_ ? as(index_, given) : given);
+    }
     for (int dim = 0; dim < 2; ++dim) {
       if (group_[static_cast<size_t>(dim)] > 1)
         line("const int w{} = {};", dim, as("int", along(words_.work_item, dim)));
@@ -543,17 +657,22 @@ class GroupEmitter {
     if (places_.runs_together(items, 0)) {
       // A group beyond the items computes the first one again and stores nothing: compilers of OpenCL C take no barrier
       // behind a return.
-      line("const bool is_item = {} < {};", number, extent);
-      line("const int64_t first = is_item ? {} : {};", number, as("int64_t", "0"));
+      line("const bool is_item = {} < {};", number, narrow_index_ ? as("int64_t", extent) : extent);
+      line("const {} first = is_item ? {} : {};", index_, narrow_index_ ? as(index_, number) : number, as(index_, "0"));
       context.guards.emplace_back("is_item");
+    } else if (narrow_index_) {
+      line("const int64_t number = {};", number);
+      line("if (number >= {}) return;", as("int64_t", extent));
+      line("const int first = {};", as("int", "number"));
     } else {
       line("const int64_t first = {};", number);
       line("if (first >= {}) return;", extent);
     }
+    around_ = {&items};
     context.at[items.axis] = context.slot[items.axis] = "first";
     context.parts[items.axis] = {"first", "first + 1"};
     if (items.step != 1) {
-      line("const int64_t last = ep_least(first + {}, {});", items.step, extent);
+      line("const {} last = ep_least(first + {}, {});", index_, items.step, extent);
       context.parts[items.axis].hi = "last";
     }
     statements(context, items.body, 1);
@@ -564,15 +683,22 @@ class GroupEmitter {
   Kernel kernel_;  // a copy, since sizes are made in its arena
   const DialectWords& words_;
   uint64_t features_;
+  const bool narrow_index_;
+  const std::string_view index_;  // the type of sizes and indices
   Places places_;
   std::vector<std::optional<Row>> rows_;
   std::array<int64_t, 2> group_;
   int64_t shared_ = 0;
   std::set<DType> numbers_, memory_, trees_, casts_from_;
-  bool narrow_ = false;
+  std::set<std::pair<DType, int64_t>> packs_;
+  bool narrow_ = false;  // there are narrow floats
   bool faults_ = false;
   std::set<std::pair<DType, DType>> casts_;
   std::map<std::string, std::string> functions_;
+  std::vector<const Node*> around_;  // the loops around what is printed
+  // In a loop over the positions of a pack: the arrays of loads and of stores, and the name of the position.
+  std::map<Id, std::string> taken_, laid_;
+  std::string lane_;
   std::string arrays_;
   std::string body_;
   size_t indent_ = 0;
@@ -581,7 +707,7 @@ class GroupEmitter {
 
 }  // namespace
 
-Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t features) {
+Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t features, IndexBits bits) {
   TENON_RETURN_IF_ERROR(verify(kernel));
   if (!kernel.scheduled()) {
     return Status(Code::invalid_argument, fmt::format("Kernel {} has no loops; schedule it first.", kernel.name));
@@ -596,7 +722,7 @@ Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t f
                   fmt::format("Stage {} of kernel {} is in a row, as for a CPU.", stage.name, kernel.name));
   }
   try {
-    return GroupEmitter(kernel, *words, features).emit();
+    return GroupEmitter(kernel, *words, features, bits).emit();
   } catch (const Error& error) {
     return error.status();
   }

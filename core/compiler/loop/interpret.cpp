@@ -133,8 +133,9 @@ class Interpreter {
       }
       const auto range = ranges_[node.axis];
       const bool dealt = node.kind == LoopKind::work_items;
-      const int64_t step = dealt ? node.width : node.step;
-      for (int64_t i = range.first + (dealt ? at_[static_cast<size_t>(node.dim)] : 0); i < range.second; i += step) {
+      const int64_t step = node.width * node.step;
+      for (int64_t i = range.first + (dealt ? at_[static_cast<size_t>(node.dim)] * node.step : 0); i < range.second;
+           i += step) {
         enter(node, i, range.second);
         run(node.body, depth + 1);
       }

@@ -107,12 +107,14 @@ enum class LoopKind : uint8_t { items, serial, vector, work_items };
 // takes as many positions at once as the dialect has lanes, `unroll` vectors in a row. The items loop is the outermost
 // loop, and the only one of its kind: its steps are the items of a launch.
 //
-// On a device of groups an item is a group. A loop of kind work_items deals its positions to `width` work-items along
-// dim 0 or 1 of the group: number w takes w, w + width and so on. All work-items run what no such loop along a dim is
+// On a device of groups an item is a group. A loop of kind work_items deals its steps to `width` work-items along dim 0
+// or 1 of the group: number w takes step w, step w + width and so on. A loop inside of it over the same axis is a pack
+// where it is serial: positions that lie side by side, so that they are one access where memory is contiguous along the
+// axis. All work-items run what no such loop along a dim is
 // around, and a store there is that of the first along the dim. A reduction over such a loop has one result, which all
 // work-items along its dim get after the loop. What a work-item wrote into shared storage is there for the others
 // behind the next barrier. A barrier, and a reduction over work-items, is for all of the group: a loop of work_items
-// around one has as many positions left as it has work-items, and so runs once.
+// around one has step 1 and as many positions left as it has work-items, and so runs once.
 struct Node {
   Id axis = kNone;
   LoopKind kind = LoopKind::serial;

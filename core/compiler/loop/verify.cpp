@@ -318,7 +318,6 @@ class Verifier {
       if (node.width != 1 || node.dim != 0) wrong("The loop over {} has a width, but is none of work_items.", axis);
       if (node.kind == LoopKind::vector) has_vectors_ = true;
     } else {
-      if (node.step != 1) wrong("The loop of work_items over {} has step {}.", axis, node.step);
       if (node.dim != 0 && node.dim != 1)
         wrong("The loop over {} is along dim {}; a group has 0 and 1.", axis, node.dim);
       if (node.width < 1 || node.width > 1024 || (node.width & (node.width - 1)) != 0) {
@@ -337,6 +336,10 @@ class Verifier {
   // Whether all of the group comes to each barrier, and to the end of each reduction over work-items.
   void together(const Places& places, const Node& loop, std::vector<const Node*> around) {
     if (loop.kind == LoopKind::work_items && places.runs_together(loop, around.size())) {
+      if (loop.step != 1) {
+        wrong("The loop over {} is around a barrier or a reduction over work-items, but has step {}.",
+              kernel_.axes[loop.axis].name, loop.step);
+      }
       int64_t left = 0;
       for (const Node* outer : around) {
         if (outer->axis == loop.axis) left = outer->step;

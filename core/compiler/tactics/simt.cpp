@@ -11,6 +11,7 @@ namespace tenon::compiler {
 namespace {
 
 constexpr int64_t kWorkItems = 256;  // of a group that adds something up
+constexpr int64_t kMostInPack = 8;   // registers for as many numbers of each value
 
 class GroupTactic : public Tactic {
  public:
@@ -24,6 +25,7 @@ class GroupTactic : public Tactic {
     const symbolic::ArenaScope scope(kernel_.arena);
     choose_vector();
     choose_items();
+    choose_pack();
     choose_widths();
     set_loops();
     if (keep_rows()) set_loops();
@@ -53,10 +55,19 @@ class GroupTactic : public Tactic {
     in_columns_ = !is_reduced(vector_);
   }
 
-  // No more work-items along an axis than it has positions; more would add up nothing, and change no sum.
+  // No more work-items along an axis than it has steps; more would add up nothing, and change no sum.
   int64_t width_over(Id axis, int64_t most) const {
-    const auto positions = static_cast<uint64_t>(std::clamp<int64_t>(at_most(axis), 1, most));
-    return std::min<int64_t>(most, static_cast<int64_t>(std::bit_ceil(positions)));
+    const int64_t step = axis == vector_ ? pack_ : 1;
+    const int64_t positions = std::clamp<int64_t>(at_most(axis), 1, most * step);
+    return std::min<int64_t>(most,
+                             static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(ceil_of(positions, step)))));
+  }
+  static int64_t ceil_of(int64_t positions, int64_t step) { return (positions + step - 1) / step; }
+
+  void choose_pack() {
+    pack_ = pack_along(kernel_, vector_, limits_.vector_bytes);
+    const bool whole = kernel_.arena.divisor(kernel_.axes[vector_].extent) % pack_ == 0;
+    if (!is_reduced(vector_) && (!whole || longest_other(true) != kNone)) pack_ = 1;
   }
 
   void choose_widths() {
@@ -67,7 +78,7 @@ class GroupTactic : public Tactic {
       const Id other = longest_other();
       if (other == kNone) {
         widths_[0] = is_reduced(vector_) ? work_items : std::min(tiled, most);
-        step_ = widths_[0] * tiles_.per_work_item;
+        step_ = widths_[0] * std::max(tiles_.per_work_item, pack_);
         return;
       }
       const auto columns = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles_.group_columns)));
@@ -89,12 +100,14 @@ class GroupTactic : public Tactic {
   }
 
   // The longest axis but that of the lanes, one that is reduced before all others; none if there is no other.
-  Id longest_other() const {
+  // `of_reduced`: of those alone that are reduced.
+  Id longest_other(bool of_reduced = false) const {
     Id found = kNone;
     bool found_reduced = false;
     for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
       if (axis == vector_ || !is_used(axis)) continue;
       const bool reduced = is_reduced(axis);
+      if (of_reduced && !reduced) continue;
       const bool longer = found == kNone || at_most(axis) > at_most(found);
       if (found == kNone || (reduced && !found_reduced) || (reduced == found_reduced && longer)) {
         found = axis;
@@ -136,6 +149,12 @@ class GroupTactic : public Tactic {
     items.axis = items_;
     items.step = step_;
     items.body = nest(stages_to_run(), step_ == 1 ? std::set<Id>{items_} : std::set<Id>{});
+    if (pack_ > 1 && !each_along_lanes(&items.body, [](Node* loop) { return is_innermost(*loop); })) {
+      pack_ = 1;
+      choose_widths();
+      return set_loops();
+    }
+    if (pack_ > 1) each_along_lanes(&items.body, [this](Node* loop) { return put_pack(loop), true; });
     kernel_.body = {std::move(items)};
     const Places places(kernel_);
     for (size_t id = 0; id < kernel_.stages.size(); ++id) {
@@ -144,6 +163,25 @@ class GroupTactic : public Tactic {
       const bool near = is_near(*places.of(static_cast<Id>(id)).front());
       stage.storage = near || stage.kind == StageKind::store ? Storage::registers : Storage::shared;
     }
+  }
+
+  // Whether visit(loop) is true of each loop of work-items over the axis of the lanes.
+  template <class Visit>
+  bool each_along_lanes(std::vector<Node>* nodes, const Visit& visit) const {
+    return std::all_of(nodes->begin(), nodes->end(), [&](Node& node) {
+      if (node.kind == LoopKind::work_items && node.axis == vector_) return visit(&node);
+      return each_along_lanes(&node.body, visit);
+    });
+  }
+  static bool is_innermost(const Node& loop) {
+    return std::none_of(loop.body.begin(), loop.body.end(), [](const Node& node) { return node.is_loop(); });
+  }
+  void put_pack(Node* loop) const {
+    Node pack;
+    pack.axis = loop->axis;
+    pack.body = std::move(loop->body);
+    loop->step = pack_;
+    loop->body = {std::move(pack)};
   }
 
   // A row of an input that several loops read becomes a value, so that memory is read once. Whether there was one.
@@ -267,20 +305,22 @@ class GroupTactic : public Tactic {
     return false;
   }
   bool same_work_items(const Place& written, const Place& place) const {
-    const std::array<Id, 2> writers = dealt(written.loops, written.result);
-    const std::array<Id, 2> readers = dealt(place.loops, place.loops.size());
+    const std::array<Dealt, 2> writers = dealt(written.loops, written.result);
+    const std::array<Dealt, 2> readers = dealt(place.loops, place.loops.size());
     for (size_t dim = 0; dim < 2; ++dim) {
-      if (widths_[dim] > 1 && (writers[dim] == kNone || writers[dim] != readers[dim])) return false;
+      if (widths_[dim] > 1 && (writers[dim].first == kNone || writers[dim] != readers[dim])) return false;
     }
     return true;
   }
-  // The axes of the loops of work-items, by dim.
-  static std::array<Id, 2> dealt(const std::vector<const Node*>& loops, size_t count) {
-    std::array<Id, 2> axes{kNone, kNone};
+  // The axes and steps of the loops of work-items, by dim.
+  using Dealt = std::pair<Id, int64_t>;
+  static std::array<Dealt, 2> dealt(const std::vector<const Node*>& loops, size_t count) {
+    std::array<Dealt, 2> found{Dealt{kNone, 1}, Dealt{kNone, 1}};
     for (size_t i = 0; i < count; ++i) {
-      if (loops[i]->kind == LoopKind::work_items) axes[static_cast<size_t>(loops[i]->dim)] = loops[i]->axis;
+      if (loops[i]->kind != LoopKind::work_items) continue;
+      found[static_cast<size_t>(loops[i]->dim)] = {loops[i]->axis, loops[i]->step};
     }
-    return axes;
+    return found;
   }
   static bool put_barrier(std::vector<Node>* nodes, const Place& written, const Place& place, size_t shared) {
     for (size_t depth = 0; depth < shared; ++depth) {
@@ -311,11 +351,30 @@ class GroupTactic : public Tactic {
   Id second_ = kNone;  // the axis along dim 1
   bool in_columns_ = false;
   std::vector<Id> kept_;  // values that are rows of inputs
+  int64_t pack_ = 1;      // positions side by side that a work-item takes
   int64_t step_ = 1;
   std::array<int64_t, 2> widths_{1, 1};
 };
 
 }  // namespace
+
+int64_t pack_along(const Kernel& kernel, Id axis, int64_t vector_bytes) {
+  Kernel copy = kernel;  // strides are sizes of its arena
+  const symbolic::ArenaScope scope(copy.arena);
+  int64_t largest = 0;
+  const auto see = [&](SymDim index, DType dtype) {
+    const Stride stride = stride_of(copy.arena, index, copy.at(axis));
+    if (stride.linear && identical(stride.step, 1)) largest = std::max(largest, dtype_size(dtype));
+  };
+  for (const Expr& expr : kernel.exprs) {
+    if (expr.kind == ExprKind::load) see(expr.index, kernel.buffers[expr.target].dtype);
+  }
+  for (const Stage& stage : kernel.stages) {
+    if (stage.kind == StageKind::store) see(stage.index, stage.dtype);
+  }
+  if (largest == 0 || vector_bytes < 2 * largest) return 1;
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min(vector_bytes / largest, kMostInPack))));
+}
 
 Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits, const Tiles& tiles) {
   if (kernel->scheduled()) {

@@ -120,8 +120,9 @@ class Resizing {
   bool fuse(Step* step) {
     const Node& node = graph_.node(step->node);
     std::string why_not;
-    step->fused = step->fused->of->launch(*node.regions[0], sizes_, std::make_shared<AwaitedKernels>(), &why_not);
-    if (step->fused == nullptr) return false;
+    const auto awaited = std::make_shared<AwaitedKernels>();
+    step->fused = step->fused->of->launch(*node.regions[0], sizes_, awaited, &why_not);
+    if (step->fused == nullptr || awaited->asked.load() != 0) return false;
     step->regions = prepare_regions(graph_, node, sizes_, {});
     for (size_t i = 0; i < step->outputs.size(); ++i) give(step->outputs[i], step->regions->results[i]);
     return true;

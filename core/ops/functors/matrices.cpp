@@ -152,9 +152,12 @@ Tensor vander(const Tensor& x, std::optional<int64_t> n, bool increasing) {
   if (x.rank() != 1) refuse("vander: x has shape {}; it must be a list.", x.dims());
   const int64_t count = n.value_or(x.dim(0));
   if (count < 0) refuse("vander: N is {}; it must be at least 0.", count);
-  const Tensor powers = increasing ? tenon::arange(count, DType::none, x.device())
-                                   : tenon::arange(count - 1, -1, -1, DType::none, x.device());
-  return tenon::pow(tenon::unsqueeze(x, 1), tenon::cast(powers, x.dtype()));
+  const int64_t rows = x.dim(0);
+  const Tensor one = tenon::ones({rows, std::min<int64_t>(count, 1)}, x.dtype(), x.device());
+  if (count < 2) return one;
+  const Tensor factors = tenon::expand(tenon::unsqueeze(x, 1), {rows, count - 1});
+  return tenon::cumprod(tenon::concat(increasing ? TensorList{one, factors} : TensorList{factors, one}, 1), 1,
+                        x.dtype(), false, !increasing);
 }
 
 }  // namespace tenon::functors

@@ -16,7 +16,8 @@ bool holds_bits(DType dtype) {
 
 bool holds_normals(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device device) {
+// In a new tensor, or in `given`, which has that size, dtype and device.
+Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device device, const Tensor& given = {}) {
   const std::string_view op = op_row(id).name;
   const bool normal = id == OpId::philox_normal;
   const bool bits = id == OpId::philox_bits;
@@ -26,14 +27,18 @@ Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device dev
   if (!bits && !holds_normals(dtype) && dtype != DType::f64) {
     refuse("{}: random numbers are f32, f64, f16 or bf16, not {}.", op, dtype_name(dtype));
   }
-  if (normal && dtype == DType::f64) return tenon::cast(numbers(id, size, range, DType::f32, device), dtype);
+  if (normal && dtype == DType::f64) {
+    const Tensor narrow = numbers(id, size, range, DType::f32, device);
+    Tensor wide = given;
+    return wide.defined() ? tenon::copy_(wide, narrow) : tenon::cast(narrow, dtype);
+  }
   const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   RandomAttributes attributes{};
   attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
   attributes.dtype = dtype;
   attributes.distribution = bits ? EP_RANDOM_BITS : normal ? EP_RANDOM_NORMAL : EP_RANDOM_UNIFORM;
   const Scalar scalars[] = {Scalar(static_cast<int64_t>(range.seed)), Scalar(static_cast<int64_t>(range.offset))};
-  Tensor result;
+  Tensor result = given;
   OpCall call;
   call.op = &op_row(id);
   call.scalars = scalars;
@@ -64,10 +69,14 @@ void require_floating(std::string_view op, const Tensor& input) {
   if (!is_floating(input.dtype())) refuse("{}: input is {} but must be of floats.", op, dtype_name(input.dtype()));
 }
 
-// numbers * width + start
-Tensor spread(const Tensor& numbers, double width, double start) {
-  const Tensor wide = width == 1 ? numbers : tenon::mul(numbers, Scalar(width));
-  return start == 0 ? wide : tenon::add(wide, Scalar(start));
+// Overwrites `input` with numbers * width + start.
+Tensor& spread(std::string_view op, OpId id, Tensor& input, DType drawn, double width, double start,
+               Generator* generator) {
+  const Dims& dims = input.dims();
+  numbers(id, dims, next(op, dims, drawn, generator), input.dtype(), input.device(), input);
+  if (width != 1) tenon::mul_(input, Scalar(width));
+  if (start != 0) tenon::add_(input, Scalar(start));
+  return input;
 }
 
 }  // namespace
@@ -165,14 +174,13 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
 Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
   require_floating("uniform_", input);
   if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
-  return tenon::copy_(input,
-                      spread(tenon::rand(input.dims(), input.dtype(), input.device(), generator), to - from, from));
+  return spread("uniform_", OpId::philox_uniform, input, input.dtype(), to - from, from, generator);
 }
 
 Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {
   require_floating("normal_", input);
   if (!(std >= 0)) refuse("normal_: std is {}; it must be at least 0.", std);
-  return tenon::copy_(input, spread(tenon::randn(input.dims(), input.dtype(), input.device(), generator), std, mean));
+  return spread("normal_", OpId::philox_normal, input, DType::f32, std, mean, generator);
 }
 
 Tensor rand_like(const Tensor& input, DType dtype) {

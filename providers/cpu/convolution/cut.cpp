@@ -26,7 +26,8 @@ Cut::Cut(const Images& images, const TileKernels& kernels) : images(images), ker
   panels = (images.out + kernels.columns - 1) / kernels.columns;
   whole_panels = images.out / kernels.columns;
   const int64_t tap_bytes = depth * kernels.columns * static_cast<int64_t>(sizeof(float));
-  group = std::clamp<int64_t>(kPanelBytes / tap_bytes, 1, rows);
+  // One tile of pixels reads every weight once, so panels are read from end to end.
+  group = blocks == 1 ? rows : std::clamp<int64_t>(kPanelBytes / tap_bytes, 1, rows);
   const int64_t block_bytes = block * images.in * images.stride[0] * images.stride[1] * 4;
   chunk = std::clamp<int64_t>(kPixelsBytes / block_bytes, 1, blocks);
   if (group == rows && packed_bytes() <= kWeightsBytes) chunk = 1;

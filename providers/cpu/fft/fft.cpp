@@ -42,6 +42,15 @@ struct Lines {
   // Whether the numbers of a line, of pairs both parts, lie one after the other in the type of computation.
   bool in_place() const { return format.same && (real ? stride == 1 : stride == 2 && pair == 1); }
   int64_t numbers() const { return real ? length : 2 * length; }
+  // Whether `count` lines from `first` on lie side by side in the type of computation.
+  bool beside(int64_t first, int64_t count) const {
+    if (!format.same || in_place() || stride <= 0 || (!real && pair != 1)) return false;
+    const int64_t begin = outer.offset(first), step = real ? 1 : 2;
+    for (int64_t l = 1; l < count; ++l) {
+      if (outer.offset(first + l) != begin + l * step) return false;
+    }
+    return true;
+  }
 
   char* place(int64_t line) const { return base + outer.offset(line) * format.size; }
 
@@ -82,11 +91,18 @@ class SideBySide {
                    std::vector<T*>(static_cast<size_t>(together))};
       for (int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
         const int64_t first = group * together;
-        read(src, first, std::min(together, lines - first), &room);
-        place(dst, first, std::min(together, lines - first), &room);
-        kernels_.run(*plan,
-                     {room.sources.data(), room.results.data(), form_, inverse_, static_cast<T>(scale), room.work});
-        write(dst, first, std::min(together, lines - first), room);
+        const int64_t count = std::min(together, lines - first);
+        const bool reads = count == together && src.beside(first, count);
+        const bool writes = count == together && dst.beside(first, count);
+        for (int64_t l = 0; l < together; l += kernels_.lanes) {
+          if (reads) room.sources[static_cast<size_t>(l)] = reinterpret_cast<const T*>(src.place(first + l));
+          if (writes) room.results[static_cast<size_t>(l)] = reinterpret_cast<T*>(dst.place(first + l));
+        }
+        if (!reads) read(src, first, count, &room);
+        if (!writes) place(dst, first, count, &room);
+        kernels_.run(*plan, {room.sources.data(), room.results.data(), form_, inverse_, static_cast<T>(scale),
+                             room.work, reads ? src.stride : 0, writes ? dst.stride : 0});
+        if (!writes) write(dst, first, count, room);
       }
     });
     return true;

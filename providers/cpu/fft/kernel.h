@@ -41,6 +41,10 @@ struct FftLines {
   bool inverse;
   T scale;
   T* room;  // 4 (length + 2) lanes
+  // Above 0: lines 0 and `lanes` alone are given, the others lie beside them, and the elements of a line so many
+  // numbers apart.
+  int64_t src_step = 0;
+  int64_t dst_step = 0;
 };
 
 template <class T>

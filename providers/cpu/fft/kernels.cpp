@@ -159,82 +159,113 @@ Pass<T> pass_of(int64_t radix) {
   }
 }
 
-// Of four lines: their elements i to i + 8, side by side.
+#if HWY_TARGET != HWY_SCALAR
+// What 16 bytes hold: so many numbers of a line are loaded at once.
 template <class T>
-using Eight = hn::CappedTag<T, 8>;
-constexpr int64_t group = 4;
+inline constexpr int64_t piece = 16 / sizeof(T);
 
-// to[i * lanes + l] = src[l][i * step] of every line l and i < n. The step is 1 or 2.
-template <class T>
-HWY_INLINE void gather_lines(const T* const* src, int64_t n, Complex<T> to, bool pairs) {
-  const int64_t lanes = lanes_of<T>();
-  const Eight<T> d;
-  const auto few = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN T mixed[2][group * 8];
-  int64_t i = 0;
-  if (lanes >= group) {
-    for (; i + few <= n; i += few) {
-      for (int64_t l = 0; l < lanes; l += group) {
-        hn::Vec<Eight<T>> re[group];
-        hn::Vec<Eight<T>> im[group];
-        for (int64_t k = 0; k < group; ++k) {
-          if (pairs) {
-            hn::LoadInterleaved2(d, src[l + k] + 2 * i, re[k], im[k]);
-          } else {
-            re[k] = im[k] = hn::LoadU(d, src[l + k] + i);
-          }
-        }
-        hn::StoreInterleaved4(re[0], re[1], re[2], re[3], d, mixed[0]);
-        if (pairs) hn::StoreInterleaved4(im[0], im[1], im[2], im[3], d, mixed[1]);
-        for (int64_t k = 0; k < few; ++k) {
-          hwy::CopyBytes<group * sizeof(T)>(mixed[0] + k * group, to.re + (i + k) * lanes + l);
-          if (pairs) hwy::CopyBytes<group * sizeof(T)>(mixed[1] + k * group, to.im + (i + k) * lanes + l);
-        }
-      }
-    }
+// The numbers from `at` on of lines 0, piece, 2 piece, ... side by side.
+template <class T, class Tag>
+HWY_INLINE hn::Vec<Tag> load_pieces(Tag d, const T* const* src, int64_t at) {
+  if constexpr (hn::MaxLanes(Tag()) * sizeof(T) <= 16) {
+    return hn::LoadU(d, src[0] + at);
+  } else {
+    const hn::Half<Tag> half;
+    constexpr auto lines = static_cast<int64_t>(hn::MaxLanes(hn::Half<Tag>()));
+    return hn::Combine(d, load_pieces(half, src + lines, at), load_pieces(half, src, at));
   }
-  for (; i < n; ++i) {
-    for (int64_t l = 0; l < lanes; ++l) {
-      to.re[i * lanes + l] = src[l][pairs ? 2 * i : i];
-      if (pairs) to.im[i * lanes + l] = src[l][2 * i + 1];
+}
+
+// Vector k has numbers of lines k, piece + k, ...; afterwards it has the k-th number of every line. Twice: as before.
+template <class T>
+HWY_INLINE void turn(V<T> (&x)[piece<T>]) {
+  const D<T> d;
+  V<T> y[piece<T>];
+  for (int64_t stage = 1; stage < piece<T>; stage *= 2) {
+    for (int64_t k = 0; k < piece<T> / 2; ++k) {
+      y[2 * k] = hn::InterleaveLower(d, x[k], x[k + piece<T> / 2]);
+      y[2 * k + 1] = hn::InterleaveUpper(d, x[k], x[k + piece<T> / 2]);
     }
+    for (int64_t k = 0; k < piece<T>; ++k) x[k] = y[k];
+  }
+}
+#endif
+
+// Where number i of the lines lies: of pairs every other one is an imaginary part.
+template <class T>
+HWY_INLINE T* place_of(Complex<T> numbers, int64_t i, bool pairs) {
+  if (!pairs) return numbers.re + i * lanes_of<T>();
+  return (i % 2 == 0 ? numbers.re : numbers.im) + i / 2 * lanes_of<T>();
+}
+
+// The n numbers, or pairs of them, of every line. step > 0: the lines lie side by side, and so do the numbers of their
+// next places, `step` behind the ones before.
+template <class T>
+HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Complex<T> to, bool pairs) {
+  const D<T> d;
+  const int64_t lanes = lanes_of<T>();
+  if (step > 0) {
+    for (int64_t i = 0; i < n; ++i) {
+      V<T> re, im;
+      if (pairs) {
+        hn::LoadInterleaved2(d, src[0] + i * step, re, im);
+        hn::StoreU(im, d, to.im + i * lanes);
+      } else {
+        re = hn::LoadU(d, src[0] + i * step);
+      }
+      hn::StoreU(re, d, to.re + i * lanes);
+    }
+    return;
+  }
+  const int64_t count = pairs ? 2 * n : n;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  for (; i + piece<T> <= count; i += piece<T>) {
+    V<T> x[piece<T>];
+    for (int64_t k = 0; k < piece<T>; ++k) x[k] = load_pieces(d, src + k, i);
+    turn<T>(x);
+    for (int64_t k = 0; k < piece<T>; ++k) hn::StoreU(x[k], d, place_of(to, i + k, pairs));
+  }
+#endif
+  for (; i < count; ++i) {
+    T* const place = place_of(to, i, pairs);
+    for (int64_t l = 0; l < lanes; ++l) place[l] = src[l][i];
   }
 }
 // The way back, times `scale`.
 template <class T>
-HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, bool pairs, T scale) {
+HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t step, bool pairs, T scale) {
+  const D<T> d;
   const int64_t lanes = lanes_of<T>();
-  const Eight<T> d;
-  const auto few = static_cast<int64_t>(hn::Lanes(d));
-  const auto factor = hn::Set(d, scale);
-  HWY_ALIGN T mixed[2][group * 8];
-  int64_t i = 0;
-  if (lanes >= group) {
-    for (; i + few <= n; i += few) {
-      for (int64_t l = 0; l < lanes; l += group) {
-        for (int64_t k = 0; k < few; ++k) {
-          hwy::CopyBytes<group * sizeof(T)>(from.re + (i + k) * lanes + l, mixed[0] + k * group);
-          if (pairs) hwy::CopyBytes<group * sizeof(T)>(from.im + (i + k) * lanes + l, mixed[1] + k * group);
-        }
-        hn::Vec<Eight<T>> re[group];
-        hn::Vec<Eight<T>> im[group];
-        hn::LoadInterleaved4(d, mixed[0], re[0], re[1], re[2], re[3]);
-        if (pairs) hn::LoadInterleaved4(d, mixed[1], im[0], im[1], im[2], im[3]);
-        for (int64_t k = 0; k < group; ++k) {
-          if (pairs) {
-            hn::StoreInterleaved2(hn::Mul(re[k], factor), hn::Mul(im[k], factor), d, dst[l + k] + 2 * i);
-          } else {
-            hn::StoreU(hn::Mul(re[k], factor), d, dst[l + k] + i);
-          }
-        }
+  const V<T> factor = hn::Set(d, scale);
+  if (step > 0) {
+    for (int64_t i = 0; i < n; ++i) {
+      const V<T> re = hn::Mul(hn::LoadU(d, from.re + i * lanes), factor);
+      if (pairs) {
+        hn::StoreInterleaved2(re, hn::Mul(hn::LoadU(d, from.im + i * lanes), factor), d, dst[0] + i * step);
+      } else {
+        hn::StoreU(re, d, dst[0] + i * step);
       }
     }
+    return;
   }
-  for (; i < n; ++i) {
-    for (int64_t l = 0; l < lanes; ++l) {
-      dst[l][pairs ? 2 * i : i] = from.re[i * lanes + l] * scale;
-      if (pairs) dst[l][2 * i + 1] = from.im[i * lanes + l] * scale;
+  const int64_t count = pairs ? 2 * n : n;
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  HWY_ALIGN T buffer[hn::MaxLanes(D<T>())];
+  for (; i + piece<T> <= count; i += piece<T>) {
+    V<T> x[piece<T>];
+    for (int64_t k = 0; k < piece<T>; ++k) x[k] = hn::Mul(hn::LoadU(d, place_of(from, i + k, pairs)), factor);
+    turn<T>(x);
+    for (int64_t k = 0; k < piece<T>; ++k) {
+      hn::StoreU(x[k], d, buffer);
+      for (int64_t l = 0; l < lanes; l += piece<T>) hwy::CopyBytes<16>(buffer + l, dst[l + k] + i);
     }
+  }
+#endif
+  for (; i < count; ++i) {
+    const T* const place = place_of(from, i, pairs);
+    for (int64_t l = 0; l < lanes; ++l) dst[l][i] = place[l] * scale;
   }
 }
 
@@ -292,28 +323,28 @@ void run(const FftPlan<T>& plan, const FftLines<T>& lines) {
     return std::pair(Complex<T>{whole.re, whole.re + half * lanes}, Complex<T>{whole.im, whole.im + half * lanes});
   };
   if (lines.form == FftForm::COMPLEX) {
-    gather_lines(lines.src, n, x, true);
-    scatter_lines(transform(plan, lines.inverse, x, y), n, lines.dst, true, lines.scale);
+    gather_lines(lines.src, lines.src_step, n, x, true);
+    scatter_lines(transform(plan, lines.inverse, x, y), n, lines.dst, lines.dst_step, true, lines.scale);
     return;
   }
   if (lines.form == FftForm::REAL_TO_HALF) {
-    gather_lines(lines.src, n, x, false);
-    gather_lines(lines.src + lanes, n, Complex<T>{x.im, x.re}, false);
+    gather_lines(lines.src, lines.src_step, n, x, false);
+    gather_lines(lines.src + lanes, lines.src_step, n, Complex<T>{x.im, x.re}, false);
     const Complex<T> z = transform(plan, lines.inverse, x, y);
     const bool in_x = std::min(z.re, z.im) == x.re;
     const auto [a, b] = parts_of(in_x ? y : x);
     split_halves(z, n, a, b);
-    scatter_lines(a, half, lines.dst, true, lines.scale);
-    scatter_lines(b, half, lines.dst + lanes, true, lines.scale);
+    scatter_lines(a, half, lines.dst, lines.dst_step, true, lines.scale);
+    scatter_lines(b, half, lines.dst + lanes, lines.dst_step, true, lines.scale);
     return;
   }
   const auto [a, b] = parts_of(y);
-  gather_lines(lines.src, half, a, true);
-  gather_lines(lines.src + lanes, half, b, true);
+  gather_lines(lines.src, lines.src_step, half, a, true);
+  gather_lines(lines.src + lanes, lines.src_step, half, b, true);
   join_halves(a, b, n, x);
   const Complex<T> z = transform(plan, lines.inverse, x, y);
-  scatter_lines(z, n, lines.dst, false, lines.scale);
-  scatter_lines(Complex<T>{z.im, z.re}, n, lines.dst + lanes, false, lines.scale);
+  scatter_lines(z, n, lines.dst, lines.dst_step, false, lines.scale);
+  scatter_lines(Complex<T>{z.im, z.re}, n, lines.dst + lanes, lines.dst_step, false, lines.scale);
 }
 
 }  // namespace

@@ -66,12 +66,12 @@ void move_tile(TileFunction fill, StreamTileFunction stream, T* dst, int64_t dst
 }
 
 // The axis along which the source has unit stride, if the destination has unit stride along another one, the last; else
-// -1.
+// -1. A short tile of a few columns takes longer than its elements one by one.
 int32_t transposed_axis(const StridedCopy& copy) {
   const int32_t last = copy.rank - 1;
   if (copy.dst_strides[last] != 1 || copy.src_strides[last] <= 1 || copy.dims[last] < shortest) return -1;
   for (int32_t axis = 0; axis < last; ++axis) {
-    if (copy.src_strides[axis] == 1 && copy.dims[axis] >= 4) return axis;
+    if (copy.src_strides[axis] == 1 && copy.dims[axis] >= (copy.dims[last] <= 4 ? 32 : 4)) return axis;
   }
   return -1;
 }

@@ -1,5 +1,7 @@
 // group_norm: a row is a group of channels of one image.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/rows/kernel.h"
@@ -57,13 +59,16 @@ class GroupNormPrimitive final : public RowPrimitive {
     const int64_t channels = dst_row.dims[0];
     const int64_t n = dst_row.count();
     const double eps = launch.scalars[0].value.f64;
+    const std::vector<double> scales = of_channels(launch, scale_, groups_ * channels, 1);
+    const std::vector<double> shifts = of_channels(launch, shift_, groups_ * channels, 0);
     for_rows(launch, dst_outer.count(), dst_outer.count() * n / 2, [&](int64_t begin, int64_t end, char* buffer) {
       for (int64_t row = begin; row < end; ++row) {
         const void* from =
             format_.fetch(address_of(launch.operands[src_]) + src_outer.offset(row) * format_.size, src_row, buffer);
         char* const to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
         char* const result = direct ? to : buffer;
-        const Affine affine = {launch, *this, row % groups_ * channels, stream};
+        const int64_t first = row % groups_ * channels;
+        const Affine affine = {launch, scales.data() + first, shifts.data() + first, stream};
         if (format_.compute == EP_DTYPE_f64) {
           compute(affine, reinterpret_cast<double*>(result), static_cast<const double*>(from), channels, n / channels,
                   eps, row);
@@ -82,26 +87,30 @@ class GroupNormPrimitive final : public RowPrimitive {
   int64_t row_length(const ep_shape* shapes) const override { return inner_axes(shape(shapes, 0), groups_).count(); }
 
  private:
-  // SCALE and SHIFT of the channels from `first` on.
+  // What a row needs besides its elements.
   struct Affine {
     const ep_launch& launch;
-    const GroupNormPrimitive& of;
-    int64_t first;
+    const double* scale;  // of its channels
+    const double* shift;
     bool stream;  // results go past the cache
-
-    double at(int32_t index, int64_t channel, double none) const {
-      if (index < 0) return none;
-      const RowFormat format(of.desc_.operands[index].dtype);
-      const int64_t offset = (first + channel) * of.shape(launch.shapes, index).strides[0];
-      const char* from = address_of(launch.operands[index]) + offset * format.size;
-      double wide = 0;
-      float single = 0;
-      format.read(format.compute == EP_DTYPE_f64 ? static_cast<void*>(&wide) : &single, 1, from, 1, 1);
-      return format.compute == EP_DTYPE_f64 ? wide : static_cast<double>(single);
-    }
-    double scale(int64_t channel) const { return at(of.scale_, channel, 1); }
-    double shift(int64_t channel) const { return at(of.shift_, channel, 0); }
   };
+
+  // SCALE or SHIFT of all channels; `none` where the operand is absent.
+  std::vector<double> of_channels(const ep_launch& launch, int32_t index, int64_t channels, double none) const {
+    std::vector<double> numbers(static_cast<size_t>(channels), none);
+    if (index < 0) return numbers;
+    const RowFormat format(desc_.operands[index].dtype);
+    const char* const from = address_of(launch.operands[index]);
+    const int64_t stride = shape(launch.shapes, index).strides[0];
+    if (format.compute == EP_DTYPE_f64) {
+      format.read(numbers.data(), 1, from, stride, channels);
+    } else {
+      std::vector<float> narrow(static_cast<size_t>(channels));
+      format.read(narrow.data(), 1, from, stride, channels);
+      std::copy(narrow.begin(), narrow.end(), numbers.begin());
+    }
+    return numbers;
+  }
 
   void compute(const Affine& affine, float* dst, const float* src, int64_t channels, int64_t length, double eps,
                int64_t row) const {
@@ -110,8 +119,8 @@ class GroupNormPrimitive final : public RowPrimitive {
     kernels_.moments(src, channels * length, eps, &mean, &inv_std);
     store(affine.launch, row, static_cast<double>(mean), static_cast<double>(inv_std));
     for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
-      const auto factor = static_cast<float>(affine.scale(c) * static_cast<double>(inv_std));
-      const auto shift = static_cast<float>(affine.shift(c));
+      const auto factor = static_cast<float>(affine.scale[c] * static_cast<double>(inv_std));
+      const auto shift = static_cast<float>(affine.shift[c]);
       kernels_.affine(dst, src, mean, factor, shift, length, affine.stream);
     }
   }
@@ -122,8 +131,8 @@ class GroupNormPrimitive final : public RowPrimitive {
     moments_f64(src, channels * length, eps, &mean, &inv_std);
     store(affine.launch, row, mean, inv_std);
     for (int64_t c = 0; c < channels; ++c, src += length, dst += length) {
-      const double factor = affine.scale(c) * inv_std;
-      const double shift = affine.shift(c);
+      const double factor = affine.scale[c] * inv_std;
+      const double shift = affine.shift[c];
       for (int64_t i = 0; i < length; ++i) dst[i] = (src[i] - mean) * factor + shift;
     }
   }

@@ -97,6 +97,9 @@ Entry* sort_from(int32_t first, Entry* a, Entry* b, int64_t n, int32_t bits, int
   return Radix<11, Entry>::sort(a, b, n, first, bits, threads, counts);
 }
 
+// How many of the first bits of keys tell n random ones apart, in whole digits.
+int32_t telling_bits(int64_t n) { return n < many ? 2 * 8 : n <= int64_t{1} << 24 ? 2 * 11 : 3 * 11; }
+
 template <class Entry>
 Entry* sort(Entry* a, Entry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts) {
   if (n <= few) {
@@ -106,8 +109,7 @@ Entry* sort(Entry* a, Entry* b, int64_t n, int32_t bits, int32_t threads, int64_
   if (bits < 64) return sort_from(0, a, b, n, bits, threads, counts);
   // The first bits of long keys that differ well, such as random ones, leave little to insert. Of keys that share them
   // a later pass sorts all bits; equal keys are still in their order.
-  const int32_t digits = n < many ? 2 * 8 : n <= int64_t{1} << 24 ? 2 * 11 : 3 * 11;
-  Entry* const nearly = sort_from(bits - digits, a, b, n, bits, threads, counts);
+  Entry* const nearly = sort_from(bits - telling_bits(n), a, b, n, bits, threads, counts);
   if (insertion_sort(nearly, n, 2 * n)) return nearly;
   return sort_from(0, nearly, nearly == a ? b : a, n, bits, threads, counts);
 }
@@ -122,6 +124,10 @@ uint64_t* radix_sort(uint64_t* a, uint64_t* b, int64_t n, int32_t bits, int32_t 
 }
 WideEntry* radix_sort(WideEntry* a, WideEntry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts) {
   return sort(a, b, n, bits, threads, counts);
+}
+
+uint64_t* radix_sort_nearly(uint64_t* a, uint64_t* b, int64_t n, int32_t threads, int64_t* counts) {
+  return sort_from(std::max(32 - telling_bits(n), 0), a, b, n, 32, threads, counts);
 }
 
 int64_t radix_counts(int64_t n) { return chunks_of(n) * (n < many ? 256 : 2048); }

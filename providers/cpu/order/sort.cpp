@@ -2,7 +2,9 @@
 // the opposite order, are only copied.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
+#include "providers/cpu/order/few.h"
 #include "providers/cpu/order/keys.h"
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
@@ -34,6 +36,7 @@ class SortPrimitive final : public ep_primitive {
         positions_(find_operand(desc, EP_ROLE_DST_INDICES)),
         dtype_(desc.operands[src_].dtype),
         entry_(dtype_size(dtype_) == 8 ? 16 : 8),
+        places_(places_function(on.simd)),
         threads_(on.threads) {}
 
   uint64_t workspace(const ep_shape* shapes) const override {
@@ -82,8 +85,11 @@ class SortPrimitive final : public ep_primitive {
     using Entry = typename Make::Type;
     const int64_t n = src.length;
     const U* const from = reinterpret_cast<const U*>(src.line(number));
-    const Room room(workspace, n, entry_);
     const U flip = descending_ ? static_cast<U>(~U{0}) : U{0};
+    if constexpr (sizeof(U) <= 4) {
+      if (n <= few_keys) return sort_few(type, src, values, positions, number, flip);
+    }
+    const Room room(workspace, n, entry_);
     bool shares = false;
     if (!positions && sizeof(U) <= 4) {
       auto* const keys = reinterpret_cast<uint32_t*>(room.entries);
@@ -98,6 +104,12 @@ class SortPrimitive final : public ep_primitive {
         U* const to = reinterpret_cast<U*>(values.line(number));
         for (int64_t i = 0; i < n; ++i) to[i * values.stride] = type.bits(static_cast<U>(sorted[i] ^ flip));
         return;
+      }
+    }
+    if constexpr (sizeof(U) == 8) {
+      if (const uint64_t* halves = sort_by_halves(type, from, src.stride, n, flip, room, threads)) {
+        const auto position = [&](int64_t i) { return EntryOf<uint32_t>::position(halves[i]); };
+        return write(from, src, values, positions, number, position, threads);
       }
     }
     auto* const entries = reinterpret_cast<Entry*>(room.entries);
@@ -137,6 +149,79 @@ class SortPrimitive final : public ep_primitive {
     });
   }
 
+  // Writes the elements at position(0), position(1), ...
+  template <class U, class Position>
+  static void write(const U* from, const Lines& src, const Lines& values, const Lines& positions, int64_t number,
+                    const Position& position, int32_t threads) {
+    for_parts(threads, src.length, threads, [&](int64_t begin, int64_t end) {
+      if (positions) {
+        auto* const to = reinterpret_cast<int64_t*>(positions.line(number));
+        for (int64_t i = begin; i < end; ++i) to[i * positions.stride] = position(i);
+      }
+      if (!values) return;
+      U* const to = reinterpret_cast<U*>(values.line(number));
+      for (int64_t i = begin; i < end; ++i) to[i * values.stride] = from[position(i) * src.stride];
+    });
+  }
+
+  // Long keys whose first halves differ well: these are sorted with positions, which halves what is moved; where two
+  // are equal the whole keys count. NULL: they do not differ well.
+  template <class Type>
+  static const uint64_t* sort_by_halves(const Type& type, const uint64_t* from, int64_t stride, int64_t n,
+                                        uint64_t flip, const Room& room, int32_t threads) {
+    if (n <= few_keys || n > INT64_C(0xffffffff)) return nullptr;
+    using Make = EntryOf<uint32_t>;
+    const auto key_at = [&](int64_t i) { return type.key(from[i * stride]) ^ flip; };
+    auto* const entries = reinterpret_cast<uint64_t*>(room.entries);
+    const uint64_t first = key_at(0);
+    uint64_t differing = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const uint64_t key = key_at(i);
+      differing |= key ^ first;
+      entries[i] = Make::make(static_cast<uint32_t>(key >> 32), i);
+    }
+    if (std::popcount(differing >> 32) < 16) return nullptr;
+    uint64_t* sorted = entries;
+    if (!in_order<Make>(entries, n)) {
+      if (opposite<Make>(entries, n)) {
+        std::reverse(entries, entries + n);
+      } else {
+        sorted = radix_sort_nearly(entries, reinterpret_cast<uint64_t*>(room.others), n, threads, room.counts);
+      }
+    }
+    const auto less = [&](uint64_t a, uint64_t b) {
+      if (Make::key(a) != Make::key(b)) return Make::key(a) < Make::key(b);
+      return key_at(Make::position(a)) < key_at(Make::position(b));
+    };
+    int64_t moves = 2 * n;
+    for (int64_t i = 1; i < n && moves >= 0; ++i) {
+      const uint64_t entry = sorted[i];
+      int64_t at = i;
+      for (; at > 0 && less(entry, sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
+      sorted[at] = entry;
+      moves -= i - at;
+    }
+    return moves < 0 ? nullptr : sorted;
+  }
+
+  template <class Type>
+  void sort_few(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t number,
+                typename Type::Bits flip) const {
+    using U = typename Type::Bits;
+    const int64_t n = src.length;
+    const U* const from = reinterpret_cast<const U*>(src.line(number));
+    uint32_t keys[few_keys], places[few_keys];
+    for (int64_t i = 0; i < n; ++i) keys[i] = static_cast<U>(type.key(from[i * src.stride]) ^ flip);
+    places_(keys, n, places);
+    if (positions) {
+      auto* const to = reinterpret_cast<int64_t*>(positions.line(number));
+      for (int64_t i = 0; i < n; ++i) to[places[i] * positions.stride] = i;
+    }
+    if (!values) return;
+    U* const to = reinterpret_cast<U*>(values.line(number));
+    for (int64_t i = 0; i < n; ++i) to[places[i] * values.stride] = from[i * src.stride];
+  }
+
   // Calls body(begin, end) for parts of [0, n).
   template <class Body>
   static void for_parts(int32_t threads, int64_t n, int64_t cut, const Body& body) {
@@ -166,6 +251,7 @@ class SortPrimitive final : public ep_primitive {
   int32_t src_, values_, positions_;
   int32_t dtype_;
   int64_t entry_;  // bytes
+  PlacesFunction places_;
   int32_t threads_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "providers/cpu/order/few.h"
 #include "providers/cpu/order/keys.h"
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
@@ -18,6 +19,7 @@ constexpr int64_t spare = 2048;           // candidates beyond k that a list has
 constexpr int64_t block = 64;             // elements that are looked at together
 constexpr int64_t part_length = 1 << 16;  // at least, of a line that several threads look at
 constexpr int64_t most_sampled = 512;     // elements of a line
+constexpr int64_t most_inserted = 16;     // as few candidates are kept in order, each put into its place
 
 inline bool before(uint64_t x, uint64_t y) { return x < y; }
 inline bool before(const WideEntry& x, const WideEntry& y) {
@@ -42,6 +44,7 @@ struct Candidates {
   U most = all_keys;  // the greatest key of a candidate
 
   void add(Entry entry) {
+    if (k <= most_inserted) return insert(entry);
     list[count++] = entry;
     if (count == room && !keeps_all) cut();
   }
@@ -52,11 +55,7 @@ struct Candidates {
     if (!std::is_sorted(list, list + count, comes_before))
       std::nth_element(list, list + k - 1, list + count, comes_before);
     count = k;
-    is_full = true;
-    // Later elements with the key of the k-th one come behind it.
-    const U last = Make::key(list[k - 1]);
-    none_left = last == 0;
-    most = static_cast<U>(last - 1);
+    note_last();
   }
   // Looks at elements begin to end of a line, the first look of an empty list.
   void look(const Type& type, const U* from, int64_t stride, int64_t begin, int64_t end, U flip) {
@@ -65,9 +64,25 @@ struct Candidates {
   }
 
  private:
+  // An entry comes behind those with its key, which were there before.
+  void insert(Entry entry) {
+    const U key = Make::key(entry);
+    if (is_full && (none_left || key > most)) return;
+    int64_t at = is_full ? k - 1 : count++;
+    for (; at > 0 && key < Make::key(list[at - 1]); --at) list[at] = list[at - 1];
+    list[at] = entry;
+    if (count == k) note_last();
+  }
+  // Later elements with the key of the k-th one come behind it.
+  void note_last() {
+    is_full = true;
+    const U last = Make::key(list[k - 1]);
+    none_left = last == 0;
+    most = static_cast<U>(last - 1);
+  }
   template <class KeyAt>
   void look(const KeyAt& key_at, int64_t begin, int64_t end) {
-    if (!keeps_all) most = guess(key_at, begin, end);
+    if (!keeps_all && k > most_inserted) most = guess(key_at, begin, end);
     scan(key_at, begin, end);
     if (is_full || count >= k || most == all_keys) return;
     count = 0;  // the sample was not like the line
@@ -125,6 +140,7 @@ class TopKPrimitive final : public ep_primitive {
         positions_(find_operand(desc, EP_ROLE_DST_INDICES)),
         dtype_(desc.operands[src_].dtype),
         entry_(dtype_size(dtype_) == 8 ? 16 : 8),
+        places_(places_function(on.simd)),
         threads_(on.threads) {}
 
   uint64_t workspace(const ep_shape* shapes) const override {
@@ -178,6 +194,12 @@ class TopKPrimitive final : public ep_primitive {
     if (lines >= threads_ || parts_of_line < 2) {
       parallel(threads_, lines * src.length, [&](int32_t part, int32_t parts) {
         for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
+          if constexpr (sizeof(U) <= 4) {
+            if (src.length <= few_keys) {
+              write_few(type, src, values, positions, k, line, flip);
+              continue;
+            }
+          }
           if (write_run(type, src, values, positions, k, line)) continue;
           Candidates<Type> found = candidates(runner());
           found.look(type, reinterpret_cast<const U*>(src.line(line)), src.stride, 0, src.length, flip);
@@ -205,6 +227,23 @@ class TopKPrimitive final : public ep_primitive {
         for (int64_t i = 0; i < counts[p]; ++i) all.add(other.list[i]);
       }
       finish(all, line);
+    }
+  }
+
+  template <class Type>
+  void write_few(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t k,
+                 int64_t line, typename Type::Bits flip) const {
+    using U = typename Type::Bits;
+    const U* const from = reinterpret_cast<const U*>(src.line(line));
+    uint32_t keys[few_keys], places[few_keys], first[few_keys];
+    for (int64_t i = 0; i < src.length; ++i) keys[i] = static_cast<U>(type.key(from[i * src.stride]) ^ flip);
+    places_(keys, src.length, places);
+    for (int64_t i = 0; i < src.length; ++i) first[places[i]] = static_cast<uint32_t>(i);
+    auto* const to = positions ? reinterpret_cast<int64_t*>(positions.line(line)) : nullptr;
+    U* const out = values ? reinterpret_cast<U*>(values.line(line)) : nullptr;
+    for (int64_t i = 0; i < k; ++i) {
+      if (to != nullptr) to[i * positions.stride] = first[i];
+      if (out != nullptr) out[i * values.stride] = from[first[i] * src.stride];
     }
   }
 
@@ -274,6 +313,7 @@ class TopKPrimitive final : public ep_primitive {
   int32_t src_, values_, positions_;
   int32_t dtype_;
   int64_t entry_;  // bytes
+  PlacesFunction places_;
   int32_t threads_;
 };
 

@@ -116,9 +116,11 @@ class UniquePrimitive final : public ep_primitive {
     auto* const firsts = reinterpret_cast<int64_t*>(address_of(launch.workspace));  // number of a unit's first group
     parallel(threads_, n / 2, [&](int32_t part, int32_t parts) {
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
-        int64_t count = u == 0 ? 1 : 0;
-        for (int64_t i = std::max<int64_t>(u * unit, 1); i < std::min(n, (u + 1) * unit); ++i) {
-          count += static_cast<int64_t>(differs(type, from[i - 1], from[i]));
+        const int64_t begin = std::max<int64_t>(u * unit, 1);
+        const auto more = static_cast<int32_t>(std::min(n, (u + 1) * unit) - begin);
+        int32_t count = u == 0 ? 1 : 0;  // as wide as most elements, so that vectors of both are as long
+        for (int32_t i = 0; i < more; ++i) {
+          count += static_cast<int32_t>(differs(type, from[begin + i - 1], from[begin + i]));
         }
         firsts[u] = count;
       }
@@ -134,8 +136,13 @@ class UniquePrimitive final : public ep_primitive {
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
         const int64_t begin = u * unit, end = std::min(n, begin + unit);
         const bool has_places = indices || sizes;
+        const int64_t here = (u + 1 < units ? firsts[u + 1] : groups) - firsts[u];
         int64_t count = 0;
         if (!has_places && !inverse) {
+          if (here == end - begin) {  // all differ
+            copy_bytes(to + firsts[u], from + begin, static_cast<size_t>(here) * sizeof(U));
+            continue;
+          }
           elements[0] = from[begin];
           count = static_cast<int64_t>(begin == 0 || differs(type, from[begin - 1], from[begin]));
           for (int64_t i = begin + 1; i < end; ++i) {

@@ -47,7 +47,30 @@ void pool_all(const PoolWindow& window) {
   for (; c < window.channels; c += lanes) pool<kSums, 1>(window, std::min(c, window.channels - lanes));
 }
 
-void run(const PoolWindow& window) { window.sums ? pool_all<true>(window) : pool_all<false>(window); }
+// The first tap is the greatest so far, whatever it is; then every greater one, and the first NaN.
+void find_greatest(const PoolWindow& window) {
+  const D d;
+  const hn::RebindToSigned<D> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c + lanes <= window.channels; c += lanes) {
+    V held = hn::Set(d, -std::numeric_limits<float>::infinity());
+    auto where = hn::Set(di, -1);
+    for (int64_t t = 0; t < window.taps; ++t) {
+      const V x = hn::LoadU(d, window.src + window.offsets[t] + c);
+      const auto here = hn::Set(di, static_cast<int32_t>(window.place + window.offsets[t] / window.channels));
+      const auto greater = hn::AndNot(hn::IsNaN(held), hn::Or(hn::Gt(x, held), hn::IsNaN(x)));
+      held = t == 0 ? x : hn::IfThenElse(greater, x, held);
+      where = t == 0 ? here : hn::IfThenElse(hn::RebindMask(di, greater), here, where);
+    }
+    hn::StoreU(held, d, window.dst + c);
+    hn::StoreU(where, di, window.positions + c);
+  }
+}
+
+void run(const PoolWindow& window) {
+  if (window.positions != nullptr) return find_greatest(window);
+  window.sums ? pool_all<true>(window) : pool_all<false>(window);
+}
 
 WindowKernel kernel_of_target() { return {run, static_cast<int64_t>(hn::Lanes(D()))}; }
 

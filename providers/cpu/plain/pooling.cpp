@@ -2,14 +2,17 @@
 //
 // The loop pools one row of the result at a time: each tap of the window is added to, or compared with, all results of
 // the row that it reaches. So the inner loop runs over consecutive results. Where channels are innermost, it runs over
-// them: each tap is added to, or compared with, all channels of one result. Both take the taps in one order.
+// them: each tap is added to, or compared with, all channels of one result. Planes of f32 are laid side by side, as
+// channels, a strip of rows at a time. All take the taps in one order.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
+#include "providers/cpu/movement/tile.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/plain/plane.h"
 #include "providers/cpu/plain/window.h"
@@ -200,6 +203,7 @@ class PoolingPrimitive final : public ep_primitive {
   PoolingPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
         window_(window_kernel(on.simd)),
+        tile_(tile_function(on.simd, sizeof(T))),
         format_(desc.operands[0].dtype, on.simd),
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_DST_INDICES)) {}
@@ -221,6 +225,9 @@ class PoolingPrimitive final : public ep_primitive {
         }
       });
       return EP_STATUS_OK;
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (!powers && pool_side_by_side(launch, plane, dst, src)) return EP_STATUS_OK;
     }
     parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
       const Line shared(plane, desc_.attributes.pooling.op);
@@ -283,6 +290,103 @@ class PoolingPrimitive final : public ep_primitive {
     pool_channels(op, count, from, window->offsets, to, dst.dims[1]);
   }
 
+  // Planes of an operand, each row-major.
+  struct Planes {
+    void* base = nullptr;
+    int64_t distance = 0;  // of neighbours, in elements; 0: not always the same, or planes are not row-major
+
+    Planes(const ep_launch& launch, int32_t number, const OperandShape& shape) {
+      base = address_of(launch.operands[number]);
+      const int64_t images = shape.dims[0], channels = shape.dims[1];
+      int64_t step = 1;
+      for (int32_t axis = shape.rank - 1; axis > 1; step *= shape.dims[axis--]) {
+        if (shape.dims[axis] != 1 && shape.strides[axis] != step) return;
+      }
+      if (channels == 1)
+        distance = shape.strides[0];
+      else if (images == 1 || shape.strides[0] == channels * shape.strides[1])
+        distance = shape.strides[1];
+    }
+  };
+
+  // How planes are laid side by side: as many as a vector has lanes, a strip of rows of DST and what it meets at a
+  // time.
+  struct Strips {
+    int64_t lanes = 0, rows = 0, count = 0;  // of DST: rows of a strip, strips of a plane
+    int64_t meets = 0;                       // rows of SRC that a row of DST meets
+    int64_t line = 0, most = 0;              // elements of a row of SRC, and of all rows that a strip meets
+
+    // Rows is 0 if the rows that one of DST meets are too long.
+    Strips(const Plane& p, int64_t lanes) : lanes(lanes), line(p.src[2] * lanes) {
+      constexpr int64_t room = 32768;  // elements of SRC: they stay in the second cache
+      meets = (p.kernel[1] - 1) * p.dilation[1] + 1;
+      if (p.src[0] != 1 || p.dst[0] != 1 || p.kernel[0] != 1 || line * p.dst[1] == 0 || meets > room / line) return;
+      rows = std::min(p.dst[1], (room / line - meets) / p.stride[1] + 1);
+      count = (p.dst[1] + rows - 1) / rows;
+      most = std::min(p.src[1], (rows - 1) * p.stride[1] + meets) * line;
+    }
+  };
+
+  // Lays planes side by side and pools them as channels. False: nothing was done.
+  bool pool_side_by_side(const ep_launch& launch, const Plane& p, const OperandShape& dst,
+                         const OperandShape& src) const {
+    const int64_t planes = dst.dims[0] * dst.dims[1];
+    const Strips strips(p, window_.lanes);
+    const Planes from(launch, src_, src), to(launch, 0, dst);
+    if (!format_.same || planes < strips.lanes || strips.rows == 0 || from.distance == 0 || to.distance == 0)
+      return false;
+    std::optional<Planes> where;
+    if (indices_ >= 0) where.emplace(launch, indices_, shape(launch, indices_));
+    if (where && (where->distance == 0 || p.src[1] * p.src[2] > INT32_MAX)) return false;
+    const int64_t groups = (planes + strips.lanes - 1) / strips.lanes, all = groups * strips.count;
+    const int64_t work = planes * p.dst[1] * p.dst[2] * p.kernel[1] * p.kernel[2] / 12;
+    parallel(device->threads, work, [&](int32_t part, int32_t parts) {
+      std::vector<T> held(static_cast<size_t>(strips.most));
+      std::vector<T> results(static_cast<size_t>(strips.rows * p.dst[2] * strips.lanes));
+      std::vector<int32_t> places(where ? 2 * results.size() : 0);
+      for (int64_t i = all * part / parts; i < all * (part + 1) / parts; ++i) {
+        const int64_t plane = i / strips.count * strips.lanes, count = std::min(strips.lanes, planes - plane);
+        const int64_t begin = i % strips.count * strips.rows, end = std::min(p.dst[1], begin + strips.rows);
+        const int64_t first = std::clamp<int64_t>(begin * p.stride[1] - p.pad[1], 0, p.src[1]);
+        const int64_t last = std::min(p.src[1], (end - 1) * p.stride[1] - p.pad[1] + strips.meets);
+        const auto* const rows = static_cast<const T*>(from.base) + plane * from.distance + first * p.src[2];
+        if (first < last) tile_(held.data(), strips.lanes, rows, from.distance, (last - first) * p.src[2], count);
+        pool_strip(p, strips, begin, end, held.data() - first * strips.line, results.data(),
+                   where ? places.data() : nullptr);
+        const int64_t done = (end - begin) * p.dst[2], offset = begin * p.dst[2];
+        T* const out = static_cast<T*>(to.base) + plane * to.distance + offset;
+        tile_(out, to.distance, results.data(), strips.lanes, count, done);
+        if (!where) continue;
+        int32_t* const turned = places.data() + results.size();
+        tile_(turned, done, places.data(), strips.lanes, count, done);
+        for (int64_t k = 0; k < count; ++k) {
+          auto* const position = static_cast<int64_t*>(where->base) + (plane + k) * where->distance + offset;
+          std::copy_n(turned + k * done, done, position);
+        }
+      }
+    });
+    return true;
+  }
+
+  // Pools rows begin to end of DST of planes that lie side by side at `src`.
+  void pool_strip(const Plane& p, const Strips& strips, int64_t begin, int64_t end, const T* src, T* result,
+                  int32_t* place) const {
+    const int32_t op = desc_.attributes.pooling.op;
+    Plane wide = p;
+    wide.src_strides[1] = strips.line;
+    wide.src_strides[2] = strips.lanes;
+    Window window;
+    for (int64_t y = begin; y < end; ++y) {
+      for (int64_t x = 0; x < p.dst[2]; ++x, result += strips.lanes) {
+        window.find(wide, op, {0, y, x});
+        const auto taps = static_cast<int64_t>(window.offsets.size());
+        window_.run({src + x * p.stride[2] * strips.lanes, window.offsets.data(), taps, result, strips.lanes,
+                     op != EP_POOLING_MAX, static_cast<T>(window.count), place, x * p.stride[2]});
+        if (place != nullptr) place += strips.lanes;
+      }
+    }
+  }
+
   void pool_plane(const ep_launch& launch, Plane p, const Line& shared, const char* from, int64_t n, int64_t c,
                   std::vector<T>* dense, std::vector<T>* row, std::vector<int64_t>* where) const {
     const T* src = reinterpret_cast<const T*>(from);
@@ -319,6 +423,7 @@ class PoolingPrimitive final : public ep_primitive {
 
   ep_primitive_desc desc_;
   WindowKernel window_;
+  TileFunction tile_;
   RowFormat format_;
   int32_t src_;
   int32_t indices_;

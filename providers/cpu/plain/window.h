@@ -16,6 +16,10 @@ struct PoolWindow {
   int64_t channels;  // at least the lanes of a vector
   bool sums;         // else: the greatest
   float divisor;
+  // Of the greatest, where it is asked for: the tap at offset o has the number place + o / channels, and the channels
+  // are whole vectors.
+  int32_t* positions = nullptr;
+  int64_t place = 0;
 };
 
 struct WindowKernel {

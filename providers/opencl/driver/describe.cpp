@@ -62,6 +62,27 @@ int version_of(const std::string& text) {
   return major * 100 + minor * 10;
 }
 
+cl_int find_devices(const Api& api, std::vector<PhysicalDevice>* devices) {
+  cl_uint count = 0;
+  cl_int result = api.clGetPlatformIDs(0, nullptr, &count);
+  std::vector<cl_platform_id> platforms(count);
+  if (result == CL_SUCCESS && count != 0) result = api.clGetPlatformIDs(count, platforms.data(), nullptr);
+  if (result == CL_SUCCESS && count == 0) result = no_platform;
+  if (result != CL_SUCCESS) return result;
+  for (cl_platform_id platform : platforms) {
+    cl_uint there = 0;
+    // A platform without devices answers CL_DEVICE_NOT_FOUND; one that fails has no devices either.
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &there) != CL_SUCCESS) continue;
+    std::vector<cl_device_id> handles(there);
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, there, handles.data(), nullptr) != CL_SUCCESS) continue;
+    for (cl_device_id handle : handles) {
+      devices->push_back(describe(api, platform, handle));
+      devices->back().number = static_cast<uint32_t>(devices->size() - 1);
+    }
+  }
+  return CL_SUCCESS;
+}
+
 PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id handle) {
   PhysicalDevice device;
   device.handle = handle;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ep_api/ep_api.h"
 #include "providers/opencl/driver/api.h"
@@ -10,6 +11,7 @@ namespace tenon::provider::opencl {
 
 struct PhysicalDevice {
   cl_device_id handle = nullptr;
+  uint32_t number = 0;  // among those that find_devices finds
   std::string name;
   std::string fingerprint;
   std::string compiler;  // for people
@@ -45,6 +47,10 @@ inline constexpr uint64_t operand_alignment = 256;
 inline constexpr uint64_t least_work_group = 256;
 inline constexpr uint64_t least_parameter_bytes = 1024;
 
+inline constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR
+
+// All devices that the ICD loader names. CL_SUCCESS; no_platform, or what else clGetPlatformIDs answers.
+cl_int find_devices(const Api& api, std::vector<PhysicalDevice>* devices);
 // Asks the driver for all facts of a device.
 PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id handle);
 // A clause such as "its driver speaks OpenCL 1.1; 1.2 is needed."; empty if the provider can use the device.

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "providers/opencl/driver/result.h"
+#include "providers/opencl/modules/head.h"
+#include "providers/opencl/modules/question.h"
 #include "providers/opencl/modules/source.h"
 #include "sdk/provider/modules/slots.h"
 #include "sdk/provider/modules/source.h"
@@ -13,10 +15,19 @@
 namespace tenon::provider::opencl {
 namespace {
 
+// Why the device compiles no text. OK: it does.
+ep_status check_compiles(ep_device* device, ep_status status, ep_error** error) {
+  const Toolchain& tools = device->compiler->toolchain();
+  if (tools.sentence.empty()) return EP_STATUS_OK;
+  return fail_text(device->host, error, status, tools.sentence, tools.remedy);
+}
+
 ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error) {
   if (index != 0) {
     return fail(device->host, error, EP_STATUS_NOT_FOUND, "opencl compiles one dialect; there is no %u.", index);
   }
+  if (const ep_status status = check_compiles(device, EP_STATUS_NOT_FOUND, error); status != EP_STATUS_OK)
+    return status;
   fill(out_info, opencl_dialect(device->context->physical));
   return EP_STATUS_OK;
 }
@@ -28,87 +39,80 @@ struct Build {
   const std::string& source;
   ep_error** error;
   std::unique_ptr<Program> program = nullptr;
-  std::string log = {};
 
   const Context& context() const { return *device->context; }
-  // Has the driver make code of `handle`, or `made` says why there is no program.
-  cl_int build(cl_program handle, cl_int made) {
-    if (made != CL_SUCCESS) return made;
-    program = std::make_unique<Program>(device->context, handle);
+  std::string options() const {
     std::string options = device->programs->options();
     if (context().physical.f16) options += " -DEP_HAS_FLOAT16";
-    const cl_int result =
-        context().api.clBuildProgram(handle, 1, &context().physical.handle, options.c_str(), nullptr, nullptr);
-    log = device->programs->log_of(handle);
-    return result;
+    return options;
   }
-  // Whether the driver takes `binary` back.
-  bool from_binary(const std::string& binary) {
+  // What the helper is asked.
+  std::string question() const {
+    Asked asked{options(), {}, source};
+    for (uint32_t i = 0; i < desc.entry_count; ++i) {
+      const ep_module_entry& entry = desc.entries[i];
+      AskedEntry& one = asked.entries.emplace_back();
+      one.name = to_view(entry.name);
+      one.buffers = buffers_of(entry);
+      one.parameter_bytes = entry.parameter_bytes;
+      one.by_reference = entry.parameter_bytes != 0 && by_reference(context().physical, desc, entry);
+      one.faults = (entry.flags & EP_ENTRY_FLAG_FAULTS) != 0;
+      one.words = launch_words(desc);
+      std::copy(entry.group, entry.group + 3, one.group);
+    }
+    return text_of(asked);
+  }
+  // What the driver says of `binary`.
+  cl_int from_binary(const std::string& binary) {
+    const Api& api = context().api;
     const size_t bytes = binary.size();
     const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
     cl_int taken = CL_SUCCESS, made = CL_SUCCESS;
-    cl_program handle = context().api.clCreateProgramWithBinary(context().handle(), 1, &context().physical.handle,
-                                                                &bytes, &data, &taken, &made);
-    const bool built = build(handle, made) == CL_SUCCESS && taken == CL_SUCCESS;
-    if (!built) program.reset();
-    return built;
-  }
-  ep_status from_source() {
-    const char* text = source.c_str();
-    cl_int made = CL_SUCCESS;
-    cl_program handle = context().api.clCreateProgramWithSource(context().handle(), 1, &text, nullptr, &made);
-    const cl_int result = build(handle, made);
-    diagnose(desc, log);
-    if (result == CL_SUCCESS) return EP_STATUS_OK;
-    // A compiler that finds fault with the text says "error" and where; one that finds the disk full does not.
-    if (result == CL_BUILD_PROGRAM_FAILURE && log.find("error") != std::string::npos) {
-      return refuse_text(device->host, desc, context().physical.compiler, log, error);
-    }
-    if (result == CL_BUILD_PROGRAM_FAILURE) {
-      return fail_text(device->host, error, EP_STATUS_UNSUPPORTED,
-                       fmt::format("The compiler ({}) failed on the module '{}', and names no error of its text: {}",
-                                   context().physical.compiler, shown(desc.name), log.substr(0, 256)));
-    }
-    const ep_status status = status_of(result);
-    return fail(device->host, error, status == EP_STATUS_INTERNAL ? EP_STATUS_UNSUPPORTED : status,
-                "The compiler (%s) failed with %s (%d) on the module '%s'.", context().physical.compiler.c_str(),
-                result_name(result), result, shown(desc.name).c_str());
-  }
-  std::string binary() const {
-    const Api& api = context().api;
-    size_t bytes = 0;
-    if (api.clGetProgramInfo(program->handle(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) {
-      return {};
-    }
-    std::string made(bytes, '\0');
-    char* data = made.data();
-    if (bytes == 0 ||
-        api.clGetProgramInfo(program->handle(), CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) {
-      return {};
-    }
-    return made;
+    cl_program handle =
+        api.clCreateProgramWithBinary(context().handle(), 1, &context().physical.handle, &bytes, &data, &taken, &made);
+    if (made != CL_SUCCESS) return made;
+    program = std::make_unique<Program>(device->context, handle);
+    const cl_int built = api.clBuildProgram(handle, 1, &context().physical.handle, options().c_str(), nullptr, nullptr);
+    const cl_int result = taken != CL_SUCCESS ? taken : built;
+    if (result != CL_SUCCESS) program.reset();
+    return result;
   }
 };
 
 // Compiles, or finds what was kept.
 ep_status make_program(Build* build, uint64_t* out_bytes) {
   const ep_host* host = build->device->host;
-  const PhysicalDevice& physical = build->context().physical;
-  const std::string everything = fmt::format("{}\n{}\n{}\n{}", physical.fingerprint, physical.compiler,
-                                             build->device->programs->options(), build->source);
+  OpenclCompiler& compiler = *build->device->compiler;
+  const std::string question = build->question();
+  const std::string everything = compiler.everything_of(question);
   const std::string kept = kept_binary(host, everything);
   *out_bytes = kept.size();
-  if (!kept.empty() && build->from_binary(kept)) {
+  if (!kept.empty() && build->from_binary(kept) == CL_SUCCESS) {
     log_line(host, EP_LOG_DEBUG, "compile", "module %s: kept from an earlier time", shown(build->desc.name).c_str());
     return EP_STATUS_OK;
   }
-  if (wants_to_stop(host)) return fail_text(host, build->error, EP_STATUS_CANCELLED, "The host wanted to stop.");
-  if (const ep_status status = build->from_source(); status != EP_STATUS_OK) return status;
-  log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s", shown(build->desc.name).c_str(),
-           physical.compiler.c_str());
-  const std::string made = build->binary();
-  *out_bytes = made.size();
-  if (!made.empty()) keep_binary(host, everything, made);
+  const std::string& name = compiler.toolchain().name;
+  const Compiled compiled = compiler.compile(question);
+  diagnose(build->desc, compiled.output);
+  if (compiled.status == EP_STATUS_INVALID_ARGUMENT) {
+    return refuse_text(host, build->desc, name, compiled.output, build->error);
+  }
+  if (compiled.status != EP_STATUS_OK) {
+    return fail_text(host, build->error, compiled.status, compiled.sentence, compiled.remedy);
+  }
+  // The device may have been lost meanwhile.
+  if (const ep_status status = build->context().check(build->error); status != EP_STATUS_OK) return status;
+  if (const cl_int result = build->from_binary(compiled.binary); result != CL_SUCCESS) {
+    if (status_of(result) != EP_STATUS_INTERNAL) {
+      return build->device->context->failed(build->error, "clBuildProgram", result);
+    }
+    return fail(host, build->error, EP_STATUS_UNSUPPORTED,
+                "The driver answered %s (%d) to what its compiler made of the module '%s'.", result_name(result),
+                result, shown(build->desc.name).c_str());
+  }
+  log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s", shown(build->desc.name).c_str(), name.c_str());
+  *out_bytes = compiled.binary.size();
+  keep_binary(host, everything, compiled.binary);
   return EP_STATUS_OK;
 }
 
@@ -162,6 +166,9 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   const PhysicalDevice& physical = device->context->physical;
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   if (const ep_status status = check_module(host, *desc, opencl_dialect(physical), error); status != EP_STATUS_OK) {
+    return status;
+  }
+  if (const ep_status status = check_compiles(device, EP_STATUS_UNSUPPORTED, error); status != EP_STATUS_OK) {
     return status;
   }
   std::string source;

@@ -50,6 +50,8 @@ ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::s
   if (compiled.status != EP_STATUS_OK) {
     return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
   }
+  // The device may have been lost meanwhile.
+  if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   *out_words = spirv_words(compiled.binary);
   if (out_words->empty()) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "What %s made of the module '%s' is no SPIR-V.", compiler.c_str(),

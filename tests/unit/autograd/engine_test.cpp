@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/autograd/interpreter.h"
+#include "core/lazy/compile.h"
 #include "core/ops/op_rows.h"
 #include "core/vm/storage.h"
 #include "tests/unit/autograd/numbers.h"
@@ -115,6 +116,53 @@ TEST(Backward, RunsEachHookOnceWithTheWholeGradient) {
   EXPECT_EQ(after, 1);
 }
 
+TEST(Backward, RunsNoHookThatWasRemoved) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  std::string runs;
+  HookHandle first = register_hook(y, [&](const Tensor&) {
+    runs += 'a';
+    return Tensor();
+  });
+  register_hook(y, [&](const Tensor&) {
+    runs += 'b';
+    return Tensor();
+  });
+  HookHandle after = register_hook_after_accumulation(x, [&] { runs += 'c'; });
+  backward({sum(y)}, {}, {true, false});
+  EXPECT_EQ(runs, "abc");
+  first.remove();
+  first.remove();
+  after.remove();
+  sum(y).backward();
+  EXPECT_EQ(runs, "abcb");
+}
+
+TEST(Backward, OutlivesTheHandlesOfHooksAndTheOtherWayRound) {
+  HookHandle handle;
+  {
+    const Tensor x = leaf({1, 2});
+    handle = register_hook(x * 2, [](const Tensor&) { return Tensor(); });
+  }
+  handle.remove();
+}
+
+TEST(Backward, RunsAHookThatAHookHasAddedNextTime) {
+  const Tensor x = leaf({1});
+  int added = 0;
+  register_hook(x, [&](const Tensor&) {
+    register_hook(x, [&](const Tensor&) {
+      ++added;
+      return Tensor();
+    });
+    return Tensor();
+  });
+  sum(x * 1).backward();
+  EXPECT_EQ(added, 0);
+  sum(x * 1).backward();
+  EXPECT_EQ(added, 1);
+}
+
 TEST(Backward, RefusesAHookThatGivesAnotherShape) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2;
@@ -130,6 +178,56 @@ TEST(Backward, KeepsTheGradientOfAnotherTensorOnDemand) {
   y.retain_grad();
   sum(y * y).backward();
   EXPECT_EQ(numbers(y.grad()), (Values{4, 8}));
+}
+
+TEST(Backward, RefusesHooksInsideARecording) {
+  const Tensor x = leaf({1, 2});
+  const Tensor ones = with_values({1, 1}, {2});
+  const auto step = [&x](auto hook) {
+    return compile([&x, hook](const Tensor& y) {
+      const Tensor z = x * y;
+      HookHandle handle = hook(z);
+      sum(z).backward();
+      handle.remove();
+      return z;
+    });
+  };
+  EXPECT_NE(error_of([&] {
+              step([](const Tensor& z) { return register_hook(z, [](const Tensor&) { return Tensor(); }); })(ones);
+            }).find("has a hook, which a recording cannot hold"),
+            std::string::npos);
+  HookHandle after = register_hook_after_accumulation(x, [] {});
+  EXPECT_NE(error_of([&] {
+              step([](const Tensor&) { return HookHandle(); })(ones);
+            }).find("a leaf has a hook after accumulation, which a recording cannot hold"),
+            std::string::npos);
+  after.remove();
+}
+
+TEST(Backward, AddsToAGradientThatIsKept) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  y.retain_grad();
+  y.retain_grad();
+  backward({sum(y * y)}, {}, {true, false});
+  sum(y).backward();
+  EXPECT_EQ(numbers(y.grad()), (Values{5, 9}));
+}
+
+TEST(Backward, KeepsTheGradientOfTheNewElementsAfterAWrite) {
+  const Tensor x = leaf({1, 2});
+  Tensor y = x * 2;
+  y.retain_grad();
+  mul_(y, 3);
+  sum(y * y).backward();
+  EXPECT_EQ(numbers(y.grad()), (Values{12, 24})) << "of y after the write; before, it is three times that";
+  EXPECT_EQ(numbers(x.grad()), (Values{72, 144}));
+  Tensor base = x * 1;
+  const Tensor part = slice(base, 0, 0, 1);
+  part.retain_grad();
+  mul_(base, 5);
+  sum(part).backward();
+  EXPECT_EQ(numbers(part.grad()), (Values{1}));
 }
 
 TEST(Backward, DropsWhatWasSavedUnlessTheGraphIsRetained) {

@@ -63,10 +63,41 @@ TEST(UserFunction, RefusesASavedTensorThatChanged) {
     z.backward();
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "backward: cube saved a tensor of shape [2], and add has written into that tensor since.\n"
-                 "  while computing the gradient of cube");
+    EXPECT_STREQ(
+        error.what(),
+        "backward: cube saved a tensor of shape [2] for its gradient, and add has written into that tensor since "
+        "(version 0 was saved, it is version 1 now).\n  while computing the gradient of cube");
   }
+}
+
+// x * y, which asks what is wanted.
+class Product final : public Function {
+ public:
+  std::string name() const override { return "product"; }
+  TensorList forward(const TensorList& inputs) override {
+    save(inputs[0]);
+    save(inputs[1]);
+    return {inputs[0] * inputs[1]};
+  }
+  TensorList backward(const TensorList& gradients) override {
+    asked = {wants(0), wants(1)};
+    return {wants(0) ? gradients[0] * saved(1) : Tensor(), wants(1) ? gradients[0] * saved(0) : Tensor()};
+  }
+
+  std::vector<bool> asked;
+};
+
+TEST(UserFunction, KnowsWhichGradientsAreWanted) {
+  const Tensor x = with_values({2}, {1}).requires_grad_();
+  const Tensor y = with_values({3}, {1}).requires_grad_();
+  const auto product = std::make_shared<Product>();
+  const Tensor z = call_function(product, {x, y})[0];
+  EXPECT_EQ(numbers(grad({z}, {x})[0]), (Values{3}));
+  EXPECT_EQ(product->asked, (std::vector<bool>{true, false}));
+  const auto with_number = std::make_shared<Product>();
+  call_function(with_number, {with_values({5}, {1}), y})[0].backward();
+  EXPECT_EQ(with_number->asked, (std::vector<bool>{false, true}));
+  EXPECT_EQ(numbers(y.grad()), (Values{5}));
 }
 
 TEST(UserFunction, RemembersNothingInsideNoGrad) {

@@ -130,6 +130,57 @@ struct Range {
 };
 constexpr Range kRanges[] = {{0.2, 0.8}, {-0.8, -0.2}, {1.2, 3.5}, {-3.5, -1.2}};
 
+// The elements of `x` as a view that is not row-major.
+Tensor strided(const Tensor& x) {
+  if (x.rank() == 0) return x;
+  if (x.rank() == 1) return slice(reshape(stack({x, x * -7}, 1), {-1}), 0, 0, std::nullopt, 2);
+  Dims back;
+  for (int32_t axis = x.rank(); axis-- > 0;) back.push_back(axis);
+  return permute(contiguous(permute(x, back)), back);
+}
+
+TensorList strided(const TensorList& values) {
+  TensorList all;
+  for (const Tensor& value : values) all.push_back(strided(value));
+  return all;
+}
+
+// The first gradients, and those of their sum, weighed.
+std::vector<std::vector<double>> both_orders(const RowCase& row, const TensorList& values, const Tensor& weight) {
+  const TensorList inputs = asking(values);
+  TensorList all = grad({row.call(inputs)}, inputs, {weight}, {false, true, true});
+  Tensor total = zeros({}, DType::f64);
+  for (const Tensor& gradient : TensorList(all)) {
+    if (gradient.defined()) total = total + sum(gradient * gradient);
+  }
+  if (total.requires_grad()) {
+    for (const Tensor& gradient : grad({total}, inputs, {}, {false, false, true})) all.push_back(gradient);
+  }
+  std::vector<std::vector<double>> found;
+  for (const Tensor& gradient : all) found.push_back(gradient.defined() ? numbers(gradient) : std::vector<double>());
+  return found;
+}
+
+void expect_same_strided(const RowCase& row) {
+  SCOPED_TRACE(row.name);
+  try {
+    const TensorList values = values_of(row);
+    const Tensor weight = random_tensor(row.call(asking(values)).dims(), 91, -1.0, 1.0);
+    const auto dense = both_orders(row, values, weight);
+    const auto apart = both_orders(row, strided(values), strided(weight));
+    ASSERT_EQ(dense.size(), apart.size());
+    for (size_t i = 0; i < dense.size(); ++i) {
+      ASSERT_EQ(dense[i].size(), apart[i].size());
+      for (size_t k = 0; k < dense[i].size(); ++k) {
+        ASSERT_NEAR(dense[i][k], apart[i][k], 1e-10 * (1 + std::abs(dense[i][k])))
+            << "gradient " << i << ", element " << k;
+      }
+    }
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
 // Calls of an element-wise op wherever its result is finite.
 std::vector<RowCase> elementwise_cases(const OpInfo& op) {
   std::vector<RowCase> cases;
@@ -141,10 +192,16 @@ std::vector<RowCase> elementwise_cases(const OpInfo& op) {
   };
   for (const Range range : kRanges) {
     const std::string where = fmt::format(" in {}", range.low);
+    const auto one = [name](const TensorList& x) { return call(name, {x[0]})[0]; };
+    const auto two = [name](const TensorList& x) { return call(name, {x[0], x[1]})[0]; };
     if (op.kind == EP_PRIMITIVE_unary) {
-      add(where, range, {{2, 3}}, [name](const TensorList& x) { return call(name, {x[0]})[0]; });
+      add(where, range, {{2, 3}}, one);
+      add(where + ", one element", range, {{1, 1}}, one);
+      add(where + ", a number", range, {{}}, one);
     } else {
-      add(where, range, {{2, 3}, {3}}, [name](const TensorList& x) { return call(name, {x[0], x[1]})[0]; });
+      add(where, range, {{2, 3}, {3}}, two);
+      add(where + ", one element", range, {{1}, {2, 1}}, two);
+      add(where + ", both broadcast", range, {{2, 1}, {1, 3}}, two);
       if (name == "prelu") continue;
       add(where + ", number right", range, {{2, 3}}, [name](const TensorList& x) {
         return call(name, {x[0], 1.7})[0];
@@ -184,6 +241,28 @@ TEST(GradientRows, OfElementwiseOpsAgreeWithFiniteDifferences) {
 
 TEST(GradientRows, OfOtherOpsAgreeWithFiniteDifferences) {
   for (const RowCase& row : row_cases()) check(row);
+}
+
+TEST(GradientRows, OfStridedTensorsAreThoseOfDenseOnes) {
+  for (const RowCase& row : all_elementwise()) expect_same_strided(row);
+  for (const RowCase& row : row_cases()) {
+    if (row.name != "view") expect_same_strided(row);  // it takes no such tensor
+  }
+}
+
+TEST(GradientRows, OfTensorsWithoutElementsHaveTheirShapes) {
+  for (const OpInfo& op : op_table()) {
+    const bool two = op.kind == EP_PRIMITIVE_binary;
+    if (op.form != OpForm::elementwise || (!two && op.kind != EP_PRIMITIVE_unary) || !has_gradient(op)) continue;
+    if (op.name == "threshold" || op.name == "nan_to_num_within") continue;  // need numbers
+    SCOPED_TRACE(op.name);
+    const TensorList x = asking({zeros({2, 0, 3}, DType::f64), ones({3}, DType::f64)});
+    const Tensor y = two ? call(op.name, {x[0], x[1]})[0] : call(op.name, {x[0]})[0];
+    y.backward(zeros(y.dims(), DType::f64));
+    EXPECT_EQ(x[0].grad().dims(), (Dims{2, 0, 3}));
+    if (!two) continue;
+    EXPECT_EQ(numbers(x[1].grad()), std::vector<double>(3)) << "sums of nothing";
+  }
 }
 
 TEST(GradientRows, AllHaveACaseAbove) {

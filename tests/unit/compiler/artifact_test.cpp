@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "core/compiler/emit/narrow.h"
 #include "core/compiler/loop/interpret.h"
 #include "core/compiler/loop/names.h"
 #include "primitives/text/format.h"
@@ -78,6 +79,11 @@ const std::string kSoftmax =
     "s = sum f32 at i over r: e\n"
     "u = store y[i*m + r] at i r: div(e, s)\n";
 
+std::string with_sizes(std::string text, const std::string& first, const std::string& second) {
+  const size_t begin = text.find("size n"), end = text.find("axis i");
+  return text.replace(begin, end - begin, first + "\n" + second + "\n");
+}
+
 Artifact softmax() {
   const Kernel kernel = parsed(kSoftmax);
   return value_or_throw(make_artifact(kernel, {SymDims{kernel.parameters[0].symbol, kernel.parameters[1].symbol}},
@@ -87,8 +93,8 @@ Artifact softmax() {
 TEST(Artifact, LongRowsAreABucketOfTheirOwn) {
   const Artifact artifact = softmax();
   ASSERT_EQ(artifact.variants.size(), 2U);
-  EXPECT_EQ(value_or_throw(artifact.choose(std::vector<int64_t>{3, 8192})), 0U);
-  EXPECT_EQ(value_or_throw(artifact.choose(std::vector<int64_t>{3, 8193})), 1U);
+  EXPECT_EQ(artifact.choose(std::vector<int64_t>{3, 8192}), 0U);
+  EXPECT_EQ(artifact.choose(std::vector<int64_t>{3, 8193}), 1U);
   EXPECT_EQ(run(artifact.variants[1].items, {3, 9}), 3);
   EXPECT_GT(artifact.variants[0].text.shared_bytes, 0U);
   EXPECT_EQ(artifact.variants[1].text.shared_bytes, 0U);
@@ -113,6 +119,58 @@ TEST(Artifact, EveryBucketAddsInTheSameOrder) {
     EXPECT_EQ(results[0].bytes(1), results[1].bytes(1)) << length;
     EXPECT_EQ(results[0].bytes(1), results[2].bytes(1)) << length;
   }
+}
+
+ep_dialect_info groups(uint32_t vector_bytes) {
+  ep_dialect_info dialect = unlimited(EP_DIALECT_OPENCL_C);
+  dialect.vector_bytes = vector_bytes;
+  return dialect;
+}
+
+// Long rows of many: sizes that need 64 bits are a bucket, short rows are, and lengths that are whole packs.
+TEST(Artifact, BucketsInGroups) {
+  Kernel kernel = parsed(with_sizes(kSoftmax, "size n in [0, 1099511627776]", "size m in [1, 1048576]"));
+  const Artifact plain = value_or_throw(make_artifact(kernel, {}, groups(0)));
+  const Artifact packed = value_or_throw(make_artifact(kernel, {}, groups(16)));
+  ASSERT_EQ(plain.variants.size(), 4U);
+  ASSERT_EQ(packed.variants.size(), 6U);
+  const auto chosen = [](const Artifact& artifact, int64_t n, int64_t m) {
+    return artifact.choose(std::vector<int64_t>{n, m});
+  };
+  EXPECT_EQ(chosen(plain, 3, 64), 0U);
+  EXPECT_EQ(chosen(plain, 3, 65), 1U);
+  EXPECT_EQ(chosen(plain, 3, 2048), 1U);
+  EXPECT_EQ(chosen(plain, 3, 2049), 2U);
+  EXPECT_EQ(chosen(plain, 2048, 1 << 20), 3U);
+  EXPECT_EQ(chosen(packed, 3, 64), 0U);
+  EXPECT_EQ(chosen(packed, 3, 68), 1U);
+  EXPECT_EQ(chosen(packed, 3, 63), 2U);
+  EXPECT_EQ(chosen(packed, 3, 4096), 3U);
+  EXPECT_EQ(chosen(packed, 3, 4097), 4U);
+  EXPECT_EQ(chosen(packed, 2048, 1 << 20), 5U);
+  // What serves until the text of a bucket is there.
+  EXPECT_EQ(packed.general(std::vector<int64_t>{3, 64}), 4U);
+  EXPECT_EQ(packed.general(std::vector<int64_t>{2048, 1 << 20}), 5U);
+  // Sizes beyond all numbers are in no bucket but the last.
+  EXPECT_EQ(chosen(packed, int64_t{1} << 61, 64), 5U);
+}
+
+// Indices have 32 bits up to the last size for which that is enough.
+TEST(Artifact, IndicesOf32BitsAtTheirEdge) {
+  const Kernel kernel = parsed(
+      "kernel flat\nsize n in [0, 1099511627776]\naxis i n\nin x f32 n\nout y f32 n\n"
+      "u = store y[i] at i: relu(x[i])\n");
+  const Artifact artifact = value_or_throw(make_artifact(kernel, {}, groups(0)));
+  ASSERT_EQ(artifact.variants.size(), 2U);
+  EXPECT_FALSE(artifact.variants[0].wide);
+  EXPECT_EQ(artifact.choose(std::vector<int64_t>{kMostNarrow}), 0U);
+  EXPECT_EQ(artifact.choose(std::vector<int64_t>{kMostNarrow + 1}), 1U);
+  EXPECT_NE(artifact.variants[0].text.text.find("for (int i"), std::string::npos);
+  EXPECT_NE(artifact.variants[1].text.text.find("for (int64_t i"), std::string::npos);
+  const std::string small =
+      "kernel flat\nsize n in [0, 65536]\naxis i n\nin x f32 n\nout y f32 n\n"
+      "u = store y[i] at i: relu(x[i])\n";
+  EXPECT_EQ(value_or_throw(make_artifact(parsed(small), {}, groups(0))).variants.size(), 1U);
 }
 
 TEST(Artifact, SizesOfOutputsInC) {

@@ -3,12 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "core/compiler/emit/emit.h"
-#include "core/compiler/loop/ir.h"
+#include "tests/unit/compiler/memory.h"
 
 namespace tenon::compiler {
 
@@ -38,26 +37,8 @@ class Compiled {
   size_t local_bytes_;
 };
 
-// Memory for each buffer of a kernel. Inputs hold random numbers, none of them 0, outputs a pattern.
-class Memory {
- public:
-  Memory(const Kernel& kernel, const std::vector<int64_t>& parameters, uint32_t seed);
-
-  std::vector<void*> addresses();
-  const std::vector<unsigned char>& bytes(size_t buffer) const { return buffers_[buffer]; }
-
- private:
-  std::vector<std::vector<unsigned char>> buffers_;
-};
-
-// Whether the outputs of two runs agree: floats within `ulps` of their dtype or `absolute`, integers exactly.
-void expect_near(const Kernel& kernel, const Memory& expected, const Memory& actual, double ulps, double absolute,
-                 const std::string& what);
-
 // Runs `kernel` through the interpreter, and its text in C, for each list of parameters, and compares them.
 void expect_compiles(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                      double absolute);
-
-Kernel parsed(const std::string& text);
 
 }  // namespace tenon::compiler

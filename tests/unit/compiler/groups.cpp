@@ -118,14 +118,23 @@ class Nvrtc {
 
   // What it says against `text`; empty: it compiles.
   std::string refusal(const KernelText& text, const char* architecture) {
+    std::string ptx;
+    return compile(text, architecture, &ptx);
+  }
+  std::string ptx(const KernelText& text, const char* architecture) {
+    std::string made;
+    EXPECT_EQ(compile(text, architecture, &made), "");
+    return made;
+  }
+
+ private:
+  std::string compile(const KernelText& text, const char* architecture, std::string* out_ptx) {
     using Program = void*;
     const auto create = symbol(
         library_, "nvrtcCreateProgram",
         static_cast<int (*)(Program*, const char*, const char*, int, const char* const*, const char* const*)>(nullptr));
-    const auto compile =
+    const auto make =
         symbol(library_, "nvrtcCompileProgram", static_cast<int (*)(Program, int, const char* const*)>(nullptr));
-    const auto log_size = symbol(library_, "nvrtcGetProgramLogSize", static_cast<int (*)(Program, size_t*)>(nullptr));
-    const auto get_log = symbol(library_, "nvrtcGetProgramLog", static_cast<int (*)(Program, char*)>(nullptr));
     const auto destroy = symbol(library_, "nvrtcDestroyProgram", static_cast<int (*)(Program*)>(nullptr));
     const std::string whole =
         "typedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short "
@@ -137,16 +146,23 @@ class Nvrtc {
     if (create(&program, whole.c_str(), "kernel", 0, nullptr, nullptr) != 0) return "nvrtcCreateProgram fails";
     const std::string target = fmt::format("--gpu-architecture={}", architecture);
     const char* options[] = {target.c_str(), "--fmad=false", "--std=c++17"};
-    const int code = compile(program, 3, options);
-    size_t size = 0;
-    log_size(program, &size);
-    std::string log(size, ' ');
-    if (size > 0) get_log(program, log.data());
+    const int code = make(program, 3, options);
+    const std::string log = answer(program, "nvrtcGetProgramLog");
+    if (code == 0) *out_ptx = answer(program, "nvrtcGetPTX");
     destroy(&program);
     return code == 0 ? "" : log.substr(0, 4000);
   }
+  // What a function and its sister with "Size" behind its name give.
+  std::string answer(void* program, const std::string& name) {
+    const auto size_of = symbol(library_, (name + "Size").c_str(), static_cast<int (*)(void*, size_t*)>(nullptr));
+    const auto get = symbol(library_, name.c_str(), static_cast<int (*)(void*, char*)>(nullptr));
+    size_t size = 0;
+    if (size_of == nullptr || get == nullptr || size_of(program, &size) != 0) return {};
+    std::string text(size, ' ');
+    if (size > 0) get(program, text.data());
+    return text;
+  }
 
- private:
   Nvrtc() {
     for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"}) {
       if (library_ == nullptr) library_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -167,6 +183,7 @@ std::string refusal_of_glslang(const KernelText& text) {
   std::string whole = fmt::format(
       "#version 460\n#extension GL_EXT_buffer_reference2 : require\n#extension GL_EXT_scalar_block_layout : require\n"
       "#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+      "#extension GL_EXT_control_flow_attributes : require\n"
       "layout(local_size_x = {}, local_size_y = {}) in;\n{}void main() {{ {}(); }}\n",
       text.group[0], text.group[1], text.text, text.entry);
   const std::string place = "EP_PARAMETERS\n";
@@ -194,8 +211,8 @@ std::string missing_compilers() {
 }
 
 void expect_dialects(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
-                     double absolute) {
-  const Result<KernelText> opencl = emit_groups(kernel, EP_DIALECT_OPENCL_C, kAllFeatures);
+                     double absolute, IndexBits bits) {
+  const Result<KernelText> opencl = emit_groups(kernel, EP_DIALECT_OPENCL_C, kAllFeatures, bits);
   ASSERT_TRUE(opencl.ok()) << opencl.status().message() << "\n" << to_string(kernel);
   const cl_kernel compiled = OpenCl::get().ok() ? OpenCl::get().compile(opencl.value()) : nullptr;
   for (const std::vector<int64_t>& sizes : parameters) {
@@ -213,14 +230,14 @@ void expect_dialects(const Kernel& kernel, const std::vector<std::vector<int64_t
       FAIL() << to_string(kernel) << opencl.value().text.substr(opencl.value().text.find("__kernel"));
     }
   }
-  const Result<KernelText> cuda = emit_groups(kernel, EP_DIALECT_CUDA_C, kAllFeatures);
+  const Result<KernelText> cuda = emit_groups(kernel, EP_DIALECT_CUDA_C, kAllFeatures, bits);
   ASSERT_TRUE(cuda.ok()) << cuda.status().message();
   if (Nvrtc::get().ok()) {
     static int number = 0;
     EXPECT_EQ(Nvrtc::get().refusal(cuda.value(), ++number % 2 == 0 ? "sm_80" : "sm_90"), "")
         << cuda.value().text.substr(cuda.value().text.find("extern"));
   }
-  const Result<KernelText> glsl = emit_groups(kernel, EP_DIALECT_GLSL, kAllFeatures);
+  const Result<KernelText> glsl = emit_groups(kernel, EP_DIALECT_GLSL, kAllFeatures, bits);
   if (!glsl.ok()) {
     EXPECT_EQ(glsl.status().message(), "The prelude in GLSL has no f64.");
   } else if (has_glslang()) {
@@ -228,12 +245,15 @@ void expect_dialects(const Kernel& kernel, const std::vector<std::vector<int64_t
   }
 }
 
-std::string expect_groups(const Kernel& plain, const std::vector<std::vector<int64_t>>& parameters, double ulps,
-                          double absolute) {
+namespace {
+
+// Schedules `plain` for groups, and interprets it before and after.
+Kernel expect_loops(const Kernel& plain, const std::vector<std::vector<int64_t>>& parameters, const GroupLimits& limits,
+                    double absolute) {
   Kernel kernel = plain;
-  const Status status = schedule_for_groups(&kernel);
+  const Status status = schedule_for_groups(&kernel, limits);
   EXPECT_TRUE(status.ok()) << status.message() << "\n" << to_string(kernel);
-  if (!status.ok()) return {};
+  if (!status.ok()) return kernel;
   const std::string scheduled = to_string(kernel);
   EXPECT_EQ(to_string(parsed(scheduled)), scheduled);
   for (const std::vector<int64_t>& sizes : parameters) {
@@ -245,9 +265,28 @@ std::string expect_groups(const Kernel& plain, const std::vector<std::vector<int
     EXPECT_TRUE(after.ok()) << after.message() << "\n" << scheduled;
     expect_near(plain, expected, actual, 1, absolute, "interpreted in groups " + plain.name);
   }
+  return kernel;
+}
+
+}  // namespace
+
+std::string expect_groups(const Kernel& plain, const std::vector<std::vector<int64_t>>& parameters, double ulps,
+                          double absolute) {
+  const Kernel kernel = expect_loops(plain, parameters, {}, absolute);
+  if (!kernel.scheduled()) return {};
   expect_dialects(kernel, parameters, ulps, absolute);
-  if (testing::Test::HasFailure()) ADD_FAILURE() << scheduled;
+  const Kernel packed = expect_loops(plain, parameters, {.vector_bytes = 16}, absolute);
+  if (to_string(packed) != to_string(kernel)) {
+    expect_dialects(packed, parameters, ulps, absolute, IndexBits::narrow);
+  }
+  if (testing::Test::HasFailure()) ADD_FAILURE() << to_string(kernel) << to_string(packed);
+  const std::string scheduled = to_string(kernel);
   return scheduled.substr(scheduled.find("loops\n"));
+}
+
+// The words of PTX that NVRTC makes of `text`, for those who look for an instruction; empty: there is no NVRTC.
+std::string ptx_of(const KernelText& text) {
+  return Nvrtc::get().ok() ? Nvrtc::get().ptx(text, "compute_90") : std::string();
 }
 
 }  // namespace tenon::compiler

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compiler/emit/emit.h"
 #include "core/compiler/loop/ir.h"
 
 namespace tenon::compiler {
@@ -13,11 +14,15 @@ namespace tenon::compiler {
 std::string missing_compilers();
 
 // Schedules `kernel`, which has no loops, for groups; interprets it before and after; prints it in the three dialects,
-// compiles those, runs the OpenCL text, and compares. The loops as text.
+// compiles those, runs the OpenCL text, and compares. The same once more for a device that likes packs of 16 bytes,
+// with indices of 32 bits. The loops without packs as text.
 std::string expect_groups(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                           double absolute);
 // The same of a kernel that has loops.
 void expect_dialects(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
-                     double absolute);
+                     double absolute, IndexBits bits = IndexBits::wide);
+
+// The PTX that NVRTC makes of a text in CUDA C; empty: there is no NVRTC.
+std::string ptx_of(const KernelText& text);
 
 }  // namespace tenon::compiler

@@ -131,6 +131,46 @@ TEST(GroupTexts, StayWithinTheLimitsOfTheDevice) {
   EXPECT_EQ(printed().status().message(), "Kernel norm needs 256 bytes of shared memory, and the device has 128.");
 }
 
+// Work-items that take packs read shared numbers of others where a loop without packs wrote them.
+TEST(GroupLoops, PacksAreOtherWorkItems) {
+  const std::string shared =
+      "kernel shared\naxis one 1\naxis j 64\nin x f32 64\nout y f32 64\n"
+      "v = value f32 in shared at one j: exp(x[j])\nu = store y[j] at one j: add(v, 1:f32)\n"
+      "loops\n  items one\n    work_items j step 4 width 16\n      serial j\n        v\n"
+      "    work_items j step 4 width 16\n      serial j\n        u\n";
+  EXPECT_EQ(to_string(parsed(shared)), shared);
+  const std::string other = with(shared, "    work_items j step 4 width 16\n      serial j\n        u\n",
+                                 "    work_items j step 2 width 16\n      serial j\n        u\n");
+  EXPECT_EQ(refusal(other), "Stage u reads stage v, which other work-items wrote, and no barrier is between.");
+  EXPECT_EQ(refusal(with(shared, "        v\n", "        v\n        barrier\n")),
+            "The loop over j is around a barrier or a reduction over work-items, but has step 4.");
+  expect_dialects(parsed(shared), {{}}, 8, 0, IndexBits::narrow);
+}
+
+std::string packs_of_norm(const std::string& length) {
+  std::string text =
+      "kernel norm\nsize n in [0, 65536]\nsize m in [4, 4096] multiple 4\naxis i n\naxis r LENGTH\n"
+      "in x f32 LENGTH*n\nin h f16 LENGTH\nout y f32 LENGTH*n\n"
+      "s = sum f32 at i over r: square(x[LENGTH*i + r])\n"
+      "u = store y[LENGTH*i + r] at i r: mul(div(x[LENGTH*i + r], s), f32(h[r]))\n";
+  for (size_t at = text.find("LENGTH"); at != std::string::npos; at = text.find("LENGTH")) text.replace(at, 6, length);
+  Kernel kernel = parsed(text);
+  GroupLimits limits;
+  limits.vector_bytes = 16;
+  EXPECT_TRUE(schedule_for_groups(&kernel, limits).ok());
+  return ptx_of(value_or_throw(emit_groups(kernel, EP_DIALECT_CUDA_C, ~uint64_t{0}, IndexBits::narrow)));
+}
+
+TEST(GroupTexts, PacksAreOneAccess) {
+  const std::string whole = packs_of_norm("768");
+  if (whole.empty()) GTEST_SKIP() << "NVRTC is not found";
+  for (const char* access : {"ld.global.v4", "ld.global.v2", "st.global.v4"}) {
+    EXPECT_NE(whole.find(access), std::string::npos) << access;
+  }
+  EXPECT_NE(packs_of_norm("m").find("ld.global.v4"), std::string::npos);
+  EXPECT_EQ(packs_of_norm("767").find("ld.global.v4"), std::string::npos);
+}
+
 TEST(GroupTexts, EveryCompilerIsThere) {
   if (!missing_compilers().empty()) GTEST_SKIP() << missing_compilers();
 }

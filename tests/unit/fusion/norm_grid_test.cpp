@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/graph/execute/executable.h"
@@ -175,16 +176,6 @@ void check_one_length(const Norm& norm, DType dtype, int64_t length) {
   }
 }
 
-TEST(NormGrid, KernelsOfOneLength) {
-  for (const DType dtype : kDTypes) {
-    SCOPED_TRACE(dtype_name(dtype));
-    if (!all_sizes() && dtype != DType::f32) continue;
-    for (const Norm& norm : kNorms) {
-      for (const int64_t length : lengths()) check_one_length(norm, dtype, length);
-    }
-  }
-}
-
 // One kernel for all rows of more than one element.
 void check_every_length(const Norm& norm, DType dtype) {
   std::optional<Graph> general;
@@ -198,12 +189,31 @@ void check_every_length(const Norm& norm, DType dtype) {
   }
 }
 
-TEST(NormGrid, KernelsOfEveryLength) {
-  for (const DType dtype : kDTypes) {
-    SCOPED_TRACE(dtype_name(dtype));
-    for (const Norm& norm : kNorms) check_every_length(norm, dtype);
-  }
+using Case = std::tuple<DType, const Norm*>;
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  return fmt::format("{}_{}", dtype_name(std::get<0>(info.param)), std::get<1>(info.param)->name);
 }
+std::vector<const Norm*> norms() {
+  std::vector<const Norm*> all;
+  for (const Norm& norm : kNorms) all.push_back(&norm);
+  return all;
+}
+
+class NormGridOneLength : public ::testing::TestWithParam<Case> {};
+TEST_P(NormGridOneLength, KernelsOfThatLength) {
+  for (const int64_t length : lengths()) check_one_length(*std::get<1>(GetParam()), std::get<0>(GetParam()), length);
+}
+INSTANTIATE_TEST_SUITE_P(Norms, NormGridOneLength,
+                         ::testing::Combine(::testing::ValuesIn(all_sizes() ? std::vector<DType>(std::begin(kDTypes),
+                                                                                                 std::end(kDTypes))
+                                                                            : std::vector<DType>{DType::f32}),
+                                            ::testing::ValuesIn(norms())),
+                         name_of);
+
+class NormGridEveryLength : public ::testing::TestWithParam<Case> {};
+TEST_P(NormGridEveryLength, OneKernel) { check_every_length(*std::get<1>(GetParam()), std::get<0>(GetParam())); }
+INSTANTIATE_TEST_SUITE_P(Norms, NormGridEveryLength,
+                         ::testing::Combine(::testing::ValuesIn(kDTypes), ::testing::ValuesIn(norms())), name_of);
 
 }  // namespace
 }  // namespace tenon::graph

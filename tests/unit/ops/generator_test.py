@@ -150,8 +150,6 @@ class Generator(unittest.TestCase):
     def test_refuses_composites_that_no_record_carries(self):
         self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'),
                      "f: a composite has no `attributes`; its record is made from its signatures.")
-        self.refused(ROW.format('signature: "(Tensor[] x, Tensor[] y)"'),
-                     "f: 'y' is a second list of tensors, which one record cannot tell from the first.")
         self.refused(ROW.format('signature: "(Tensor x, string? y = None)"'),
                      "f: 'y' is a string that may be None, which a record cannot carry.")
         self.refused(self.signatures("(Tensor x, dtype y)", "(Tensor x, int y)"),
@@ -163,6 +161,12 @@ class Generator(unittest.TestCase):
         ops = loaded(self.signatures("(Tensor x, int n, float? eps = None)", "(Tensor x, int[] n, *, dtype d = f32)"))
         self.assertEqual([f"{cpp} {name}" for cpp, name, _ in ops[0].record.fields],
                          ["int64_t overload", "DimsAttribute n", "int64_t eps_given", "DType d", "int32_t d_reserved"])
+
+    def test_records_say_how_long_several_lists_are(self):
+        two, one = loaded(ROW.format('signature: "(Tensor[] x, Tensor[] y)"') +
+                          '  - {op: g, composite: true, signature: "(Tensor[] x)", doc: "d."}\n')
+        self.assertEqual([f"{cpp} {name}" for cpp, name, _ in two.record.fields], ["int64_t x_count", "int64_t y_count"])
+        self.assertEqual(one.record.fields, [])
 
     def test_refuses_what_is_said_of_bool_in_the_wrong_place(self):
         self.refused('  - {op: f, unary: neg, on_bool: g, doc: "d."}\n', "f: only a binary op may have `on_bool`.")

@@ -176,6 +176,29 @@ class Order(OpTest):
             self.close(array, np.array(want))
         self.refused("unique_padded: order is 'last'; it may be 'sorted', 'first' or 'consecutive'.", "unique_padded", x, order="last")
 
+    def test_neighbours(self):
+        """All different, all equal, and pieces of both."""
+        pieces = np.concatenate([np.arange(3000), np.full(2500, 7), np.repeat(np.arange(900), 2)])
+        for x in (pieces, np.arange(5000), np.zeros(4097), np.arange(1)):
+            for dtype in (np.float32, np.int64, np.uint8):
+                line = x.astype(dtype)
+                starts = np.flatnonzero(np.append(True, line[1:] != line[:-1]))
+                self.close(run("unique_consecutive", line)[0], line[starts])
+                for got, want in zip(run("unique_consecutive", line, True, True),
+                                     (line[starts], np.cumsum(np.append(False, line[1:] != line[:-1])),
+                                      np.diff(np.append(starts, len(line))))):
+                    self.close(got, want)
+
+    def test_counts(self):
+        """Short and long lists of short and long ranges, and numbers that may not be."""
+        for n in (1, 7, 300, 70001):
+            for most in (1, 50, 9000):
+                for dtype in (np.int64, np.int32, np.uint8, np.int16):
+                    x = random.integers(0, min(most, np.iinfo(dtype).max), n).astype(dtype)
+                    self.close(run("bincount", x)[0], np.bincount(x))
+                    self.close(run("bincount", x, None, 77)[0], np.bincount(x, minlength=77))
+        self.refused("bincount: input has the element -1; none may be negative.", "bincount", np.array([3, -1, 2]))
+
     def test_unique_of_a_rising_list(self):
         """And of one that rises but for an element near its end."""
         x = np.sort(random.integers(-9000, 9000, 40001)) // 2

@@ -16,6 +16,7 @@ from numpy_composites import Composites
 from numpy_gradients import Backward, Random, Scatter
 from numpy_matrices import Fourier, LinearAlgebra, Recurrent, Resizing, Samples
 from numpy_movement import Assembling, Copies, Factories, Indexing, Views
+from numpy_optimisers import Optimisers
 from numpy_order import Coordinates, Order, Searches, Which
 from numpy_parts import Parts
 from numpy_pooling import Pooling

@@ -16,6 +16,8 @@
 #include "primitives/text/format.h"
 #include "tests/fakes/cuda/control.h"
 #include "tests/unit/providers/module_fixture.h"
+#include "tests/unit/providers/opencl/shim.h"
+#include "tests/unit/providers/vulkan/shim.h"
 #include "tests/unit/scratch_folder.h"
 
 namespace tenon::provider {
@@ -280,7 +282,9 @@ TEST_F(GpuModules, SayOfAKernelWhatTheDriverSays) {
   EXPECT_LT(module.info.spilled_bytes, 1u << 20);
 }
 
-std::string helper_name() { return provider_name() == "cuda" ? "tenon-compile-cuda" : "tenon-compile-glsl"; }
+std::string helper_name() {
+  return fmt::format("tenon-compile-{}", provider_name() == "vulkan" ? "glsl" : provider_name());
+}
 
 // A tree with the plug-in and, in place of its helper, a program that answers who it is and then does as `does` says.
 class FakeHelper {
@@ -326,9 +330,7 @@ while True:
 
 class GpuHelpers : public GpuModules {
  protected:
-  void SetUp() override {
-    if (provider_name() == "opencl") GTEST_SKIP() << "the driver compiles";
-  }
+  void SetUp() override {}
   // What module_create says where the helper does `does`.
   std::string said(const std::string& does, ep_status status, Settings with = {}) {
     const FakeHelper fake(does);
@@ -366,29 +368,104 @@ TEST_F(GpuHelpers, AreStoppedWhereTheHostWantsToStop) {
   stopper.join();
 }
 
-// The device goes while the helper compiles: the code is not loaded, and nothing of the module is left.
+// A driver that can be told to lose its device: the fake of CUDA, or a shim in front of the real one.
+class LosingDriver {
+ public:
+  LosingDriver() {
+    const char* shim = std::getenv("MODULES_SHIM");
+    library_ = provider_name() == "cuda" ? "libcuda.so.1" : shim != nullptr ? shim : "";
+    void* driver = library_.empty() ? nullptr : dlopen(library_.c_str(), RTLD_NOW);
+    cuda_ = control<fakes::cuda::Control>(driver, "fake_cuda_control");
+    vulkan_ = control<ShimControl>(driver, "shim_control");
+    opencl_ = control<OpenclShimControl>(driver, "opencl_shim_control");
+  }
+  ~LosingDriver() {
+    if (cuda_ != nullptr) cuda_->lost = 0;
+    if (vulkan_ != nullptr) {
+      *vulkan_ = {};
+      vulkan_->submissions_until_lost = vulkan_->allocations_until_full = -1;
+      control<ShimControl>(dlopen(library_.c_str(), RTLD_NOW), "shim_control");  // which finds it again
+    }
+    if (opencl_ != nullptr) *opencl_ = {};
+  }
+  LosingDriver(const LosingDriver&) = delete;
+  LosingDriver& operator=(const LosingDriver&) = delete;
+
+  bool is_there() const { return cuda_ != nullptr || vulkan_ != nullptr || opencl_ != nullptr; }
+  Settings settings() const { return cuda_ != nullptr ? Settings() : Settings{{"library", library_}}; }
+  // The next command of the device finds it lost.
+  void lose() const {
+    if (cuda_ != nullptr) cuda_->lost = 719;  // CUDA_ERROR_LAUNCH_FAILED
+    if (vulkan_ != nullptr) vulkan_->submissions_until_lost = 0;
+    if (opencl_ != nullptr) opencl_->lost = 1;
+  }
+  // The driver finds it lost when it loads a kernel. False: it cannot be told to.
+  bool lose_at_load() const {
+    if (vulkan_ != nullptr) vulkan_->pipelines_result = -4;  // VK_ERROR_DEVICE_LOST
+    if (opencl_ != nullptr) opencl_->load_lost = 1;
+    return cuda_ == nullptr;
+  }
+
+ private:
+  template <class Control>
+  static Control* control(void* driver, const char* name) {
+    auto* find = driver == nullptr ? nullptr : reinterpret_cast<Control* (*)()>(dlsym(driver, name));
+    return find == nullptr ? nullptr : find();
+  }
+
+  std::string library_;
+  fakes::cuda::Control* cuda_ = nullptr;
+  ShimControl* vulkan_ = nullptr;
+  OpenclShimControl* opencl_ = nullptr;
+};
+
+// The device goes while the helper compiles, and a command tells the provider: the code is not loaded, and nothing of
+// the module is left.
 TEST_F(GpuHelpers, AnswerForADeviceThatIsLostMeanwhile) {
-  void* driver = provider_name() == "cuda" ? dlopen("libcuda.so.1", RTLD_NOW) : nullptr;
-  using Find = fakes::cuda::Control*();
-  auto* find = driver == nullptr ? nullptr : reinterpret_cast<Find*>(dlsym(driver, "fake_cuda_control"));
-  if (find == nullptr) GTEST_SKIP() << "no driver that can be told to lose its device";
-  fakes::cuda::Control* control = find();
+  const LosingDriver driver;
+  if (!driver.is_there()) GTEST_SKIP() << "no driver that can be told to lose its device";
   const FakeHelper fake("time.sleep(0.5); answer(0, b'', b'code')");
+  settings = driver.settings();
   GpuModules::SetUp();
+  ep_memory* memory = allocate(4);
   const int64_t held = provider->host.held();
   std::thread loses([&] {
     usleep(200'000);
-    control->lost = 719;  // CUDA_ERROR_LAUNCH_FAILED
+    driver.lose();
+    if (provider_name() == "cuda") return;  // its calls all fail
+    const float number = 1;
+    ep_error* error = nullptr;
+    const ep_buffer buffer{memory, 0};
+    ep_status status = provider->ops.upload(provider->stream, buffer, &number, 4, &error);
+    if (status == EP_STATUS_OK) status = provider->ops.stream_synchronize(provider->stream, &error);
+    EXPECT_EQ(status, EP_STATUS_DEVICE_LOST);
   });
   Module module(*provider);
   const ep_status status = create(module, 1, 1);
   loses.join();
   EXPECT_EQ(status, EP_STATUS_DEVICE_LOST) << provider->host.sentence();
-  EXPECT_EQ(provider->host.held(), held);
+  EXPECT_LE(provider->host.held(), held);
   Module later(*provider);
   EXPECT_EQ(create(later, 1, 1), EP_STATUS_DEVICE_LOST) << provider->host.sentence();
+  provider->ops.memory_free(provider->device, memory);
   provider.reset();
-  control->lost = 0;
+}
+
+// The driver says so when it is given the code: so do this call and all later ones.
+TEST_F(GpuHelpers, LeaveALostDeviceToTheDriverThatLoads) {
+  const LosingDriver driver;
+  if (!driver.is_there()) GTEST_SKIP() << "no driver that can be told to lose its device";
+  settings = driver.settings();
+  GpuModules::SetUp();
+  if (IsSkipped()) return;
+  if (!driver.lose_at_load()) GTEST_SKIP() << "the fake driver loses its device in every call";
+  const int64_t held = provider->host.held();
+  Module module(*provider);
+  EXPECT_EQ(create(module, 1, 1), EP_STATUS_DEVICE_LOST) << provider->host.sentence();
+  EXPECT_EQ(provider->host.held(), held);
+  Module later(*provider);
+  EXPECT_EQ(create(later, 2, 1), EP_STATUS_DEVICE_LOST) << provider->host.sentence();
+  provider.reset();
 }
 
 TEST_F(GpuHelpers, ThatFailAreNoFaultOfTheText) {
@@ -396,9 +473,12 @@ TEST_F(GpuHelpers, ThatFailAreNoFaultOfTheText) {
   EXPECT_NE(sentence.find("helper ended while it compiled"), std::string::npos) << sentence;
   sentence = said("answer(2, b'No space left on device')", EP_STATUS_UNSUPPORTED);
   EXPECT_NE(sentence.find("No space left"), std::string::npos) << sentence;
-  if (provider_name() != "vulkan") return;  // the fake driver loads anything
+  if (provider_name() == "cuda") return;  // the fake driver loads anything
   sentence = said("answer(0, b'', b'junk')", EP_STATUS_UNSUPPORTED);
-  EXPECT_NE(sentence.find("no SPIR-V"), std::string::npos) << sentence;
+  const bool opencl = provider_name() == "opencl";
+  EXPECT_NE(sentence.find(opencl ? "to what its compiler made of the module 'test'" : "no SPIR-V"), std::string::npos)
+      << sentence;
+  if (opencl) return;
   sentence =
       said("answer(0, b'', struct.pack('<IIIIII', 0x07230203, 0x10500, 0, 1, 0, 99 << 16))", EP_STATUS_UNSUPPORTED);
   EXPECT_NE(sentence.find("no SPIR-V"), std::string::npos) << sentence;
@@ -412,7 +492,9 @@ TEST_F(GpuHelpers, ThatAreNotThereSaySoAndNothingElseFails) {
     provider = std::make_unique<OpenProvider>(provider_name());
   }
   Module module(*provider);
-  info.dialect = provider_name() == "cuda" ? EP_DIALECT_CUDA_C : EP_DIALECT_GLSL;
+  info.dialect = provider_name() == "cuda"     ? EP_DIALECT_CUDA_C
+                 : provider_name() == "opencl" ? EP_DIALECT_OPENCL_C
+                                               : EP_DIALECT_GLSL;
   EXPECT_EQ(create(module, 1, 1), EP_STATUS_UNSUPPORTED);
   EXPECT_NE(provider->host.sentence().find(fmt::format("{} is not installed", helper_name())), std::string::npos)
       << provider->host.sentence();

@@ -1,7 +1,7 @@
 """Composites as records: how a call is put into one, and how one becomes a call again."""
 
 from generator.emit.cpp import call_arguments
-from generator.model.record import FIELDS, INPUTS, NUMBERS, has_flag
+from generator.model.record import FIELDS, INPUTS, NUMBERS, counted_lists, has_flag
 
 
 def field_value(record, p):
@@ -23,6 +23,8 @@ def fill_fields(op, signature):
             lines.append(f"attributes.{p.name} = {field_value(op.record, p)};")
         if has_flag(p):
             lines.append(f"attributes.{p.name}_given = {p.name}.has_value();")
+    for p in counted_lists(signature):
+        lines.append(f"attributes.{p.name}_count = static_cast<int64_t>({p.name}.size());")
     return lines
 
 
@@ -41,9 +43,9 @@ def argument_names(op):
     return [p.name for p in parameters if p.type in INPUTS]
 
 
-def list_of(signature):
-    """The name of the list of tensors, which ends the inputs; None where there is none."""
-    return next((p.name for p in signature.parameters if p.type == "Tensor[]"), None)
+def lists_of(signature):
+    """The names of the lists of tensors, which end the inputs."""
+    return [p.name for p in signature.parameters if p.type == "Tensor[]"]
 
 
 def scalars_of(signature):
@@ -67,7 +69,8 @@ def value_back(record, p, number, scalar):
     if p.type == "Tensor!":
         return "call.outputs[0]"
     if p.type == "Tensor[]":
-        return f"composite::inputs_from(call, {number})"
+        length = f", a.{p.name}_count" if p.name + "_count" in record.type_of else ""
+        return f"composite::inputs_from(call, {number}{length})"
     if p.type in INPUTS:
         return f"composite::input(call, {number})"
     if p.type == "device":
@@ -92,9 +95,11 @@ def value_back(record, p, number, scalar):
 def arguments_back(op, signature):
     """The arguments with which the functor runs what a record says."""
     values, number, scalar = [], 0, 0
-    single = sum(p.type in INPUTS and p.type != "Tensor[]" for p in signature.parameters)
+    first = str(sum(p.type in INPUTS and p.type != "Tensor[]" for p in signature.parameters))  # of the next list
+    counted = counted_lists(signature)
     for p in signature.parameters:
-        values.append(value_back(op.record, p, single if p.type == "Tensor[]" else number, scalar))
+        values.append(value_back(op.record, p, first if p.type == "Tensor[]" else number, scalar))
+        first += f" + a.{p.name}_count" if p in counted else ""
         number += p.type in INPUTS and p.type != "Tensor[]"
         scalar += p.type in NUMBERS
     return ", ".join(values)

@@ -21,6 +21,7 @@ TYPES = {
     "Tensor": arg_type("tensor", "const Tensor&", "tensor", "Tensor"),
     "Tensor!": arg_type("tensor", "Tensor&", "mutable_tensor", "Tensor"),
     "Tensor|Scalar": arg_type("tensor bool int float", "const Tensor&", "tensor_or_number", "Tensor or a number"),
+    "Tensor|float": arg_type("tensor int float", "const Tensor&", "tensor_or_double", "Tensor or a number"),
     "Tensor[]": arg_type("tensors empty", "const TensorList&", "tensors", "list of Tensors"),
     "Scalar": arg_type("bool int float", "Scalar", "scalar", "Scalar"),
     "int": arg_type("int", "int64_t", "integer", "int"),

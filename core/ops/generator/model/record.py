@@ -10,7 +10,7 @@ from generator.model.errors import OpListError
 FIELDS = {"int": "int64_t", "bool": "int64_t", "int[]": "DimsAttribute", "int[1]": "DimsAttribute", "string": "TextAttribute",
           "dtype": "DType"}
 NUMBERS = ("float", "Scalar")
-INPUTS = ("Tensor", "Tensor|Scalar", "Tensor[]")
+INPUTS = ("Tensor", "Tensor|Scalar", "Tensor|float", "Tensor[]")
 
 
 @dataclass
@@ -28,10 +28,16 @@ def has_flag(p):
     return p.optional and p.type not in ABSENT
 
 
-def check_parameters(op, signature):
+def counted_lists(signature):
+    """The lists of tensors whose lengths the record says: all of them where there are several."""
     listed = [p for p in signature.parameters if p.type == "Tensor[]"]
-    if len(listed) > 1:
-        raise OpListError(f"{op.name}: '{listed[1].name}' is a second list of tensors, which one record cannot tell from the first.")
+    return listed if len(listed) > 1 else []
+
+
+def check_parameters(op, signature):
+    listed = counted_lists(signature)
+    if listed and op.form != "composite":
+        raise OpListError(f"{op.name}: '{listed[1].name}' is a second list of tensors, which only a composite may have.")
     for p in signature.parameters:
         if p.type == "string" and p.optional:
             raise OpListError(f"{op.name}: '{p.name}' is a string that may be None, which a record cannot carry.")
@@ -51,6 +57,8 @@ def make_record(op):
                 record.type_of[p.name] = "DimsAttribute" if "DimsAttribute" in (known, cpp) else cpp
             if has_flag(p):
                 record.type_of[p.name + "_given"] = "int64_t"
+        for p in counted_lists(signature):
+            record.type_of[p.name + "_count"] = "int64_t"
     for name, cpp in record.type_of.items():
         record.fields.append((cpp, name, ""))
         if cpp == "DType":  # 4 bytes

@@ -98,12 +98,12 @@ def default_as_cpp(op, p, abi):
 
 
 def parse_parameter(op, text, keyword_only, abi):
-    match = re.fullmatch(r"(Tensor\|Scalar|Tensor!|[A-Za-z]+(?:\[1?\])?)(\?)?\s+([a-z_][a-z0-9_]*)(?:\s*=\s*(.+))?", text)
+    match = re.fullmatch(r"(Tensor\|Scalar|Tensor\|float|Tensor!|[A-Za-z]+(?:\[1?\])?)(\?)?\s+([a-z_][a-z0-9_]*)(?:\s*=\s*(.+))?", text)
     if not match or match[1] not in TYPES:
         known = ", ".join(TYPES)
         raise OpListError(f"{op}: '{text}' is no parameter; write `type name` or `type name = default` with a type of {known}.")
     p = Parameter(match[1], match[3], match[2] == "?", keyword_only, match[4])
-    if p.optional and p.type in ("Tensor!", "Tensor|Scalar", "Tensor[]"):
+    if p.optional and p.type in ("Tensor!", "Tensor|Scalar", "Tensor|float", "Tensor[]"):
         raise OpListError(f"{op}: '{p.name}' may not be optional: {p.type} has no value for None.")
     cpp = TYPES[p.type].cpp
     p.cpp_type = f"std::optional<{cpp}>" if p.optional and p.type not in ABSENT else cpp

@@ -82,8 +82,8 @@ int run(const std::string& chosen) {
   signal(SIGXFSZ, SIG_IGN);                // a write that finds no room fails, and ends nobody
   lower(RLIMIT_CORE, 0);
   lower(RLIMIT_FSIZE, largest_file);
-#if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_NONE  // a sanitizer reserves far more
-  lower(RLIMIT_AS, most_memory);
+#if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_NONE && !defined(TENON_HELPER_OPENS_A_DRIVER)
+  lower(RLIMIT_AS, most_memory);  // sanitizers and drivers reserve far more
 #endif
   return serve(chosen);
 }

@@ -1,0 +1,76 @@
+// SavedTensor: a tensor that a node keeps for backward, or what a hook of the user has made of it. Internal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "core/tensor/recording.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::autograd {
+
+// Gives back what was packed.
+using Unpack = std::function<Tensor()>;
+
+// What a scope has said about tensors that are saved.
+struct PackHook {
+  std::function<Unpack(const Tensor&)> pack;
+  bool takes_recorded = false;  // whether it takes values of a recording, which have no elements
+};
+
+// That of the calling thread; null: tensors are kept as they are.
+inline thread_local constinit const PackHook* pack_hook = nullptr;
+
+class PackScope {
+ public:
+  explicit PackScope(const PackHook* hook) : before_(std::exchange(pack_hook, hook)) {}
+  ~PackScope() { pack_hook = before_; }
+  PackScope(const PackScope&) = delete;
+  PackScope& operator=(const PackScope&) = delete;
+
+ private:
+  const PackHook* before_;
+};
+
+class SavedTensor {
+ public:
+  // Keeps `tensor`, whose handle leads to no node that keeps this object. `saver`: the op or function that errors name.
+  void keep(Tensor tensor, std::string_view saver) {
+    version_ = write_count(tensor);
+    tensor_ = std::move(tensor);
+    if (pack_hook != nullptr) [[unlikely]]
+      pack(saver);
+  }
+  // `what`: "an argument". Throws invalid_argument, naming both ops, if it was written since; or whatever a hook
+  // throws.
+  Tensor get(std::string_view saver, std::string_view what) const {
+    if (packed_ != nullptr) [[unlikely]]
+      return unpack(saver, what);
+    if (write_count(tensor_) != version_) [[unlikely]]
+      refuse(tensor_, saver, what);
+    return tensor_;
+  }
+  void drop() {
+    tensor_ = Tensor();
+    packed_.reset();
+  }
+
+ private:
+  struct Packed;
+  struct End {
+    void operator()(Packed* packed) const;
+  };
+
+  void pack(std::string_view saver);
+  Tensor unpack(std::string_view saver, std::string_view what) const;
+  [[noreturn]] void refuse(const Tensor& written, std::string_view saver, std::string_view what) const;
+
+  Tensor tensor_;  // undefined if it is packed
+  uint64_t version_ = 0;
+  std::unique_ptr<Packed, End> packed_;
+};
+
+}  // namespace tenon::autograd
