@@ -266,6 +266,16 @@ class Recurrent(OpTest):
         self.refused("gru: 2 params were given, but 1 layers want 4 each.", "gru", self.draw(2, 1, 3), self.draw(1, 1, 2),
                      (self.draw(6, 3), self.draw(6, 2)))
 
+    def test_states_that_are_wide_enough_for_several_threads(self):
+        t, k, width = 5, 3, 423
+        for op, gates in self.GATES.items():
+            x, states = self.draw(t, 1, k), [self.draw(1, 1, width) for _ in range(2 if op == "lstm" else 1)]
+            params = [self.draw(*shape) / np.float32(8) for shape in ((gates * width, k), (gates * width, width), (gates * width,), (gates * width,))]
+            got = run(op, x, *states, tuple(params), True)
+            want = torch_layer(op, x.astype(np.float64), states[0][0], states[-1][0], *params, False)
+            np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-5, err_msg=op)
+            np.testing.assert_allclose(got[1][0], want[1], rtol=1e-4, atol=1e-5, err_msg=op)
+
     def test_layers(self):
         t, n, k, width = 4, 3, 2, 5
         x, lengths = self.draw(t, n, k), np.array([4, 1, 3], np.int32)

@@ -1,5 +1,6 @@
 """Ops that make, copy, pick, join and view tensors."""
 
+import itertools
 import os
 
 import numpy as np
@@ -25,6 +26,15 @@ class Copies(OpTest):
         self.close(run("clone", Ref(3))[0], other.T)
         self.close(run("copy_from", Ref(3), Call("to", Call("permute", other, [1, 0]), Device("host")))[0], other.T)
         self.refused("copy_from: output 0 is f32 [3, 4], but the result is f32 [4, 3].", "copy_from", Ref(3), other)
+
+    def test_copies_between_axes_in_any_orders(self):
+        orders = list(itertools.permutations(range(3)))
+        for to, source in itertools.product(orders, orders):
+            x, into = some(5, 6, 7), np.zeros([(5, 6, 7)[axis] for axis in to], np.float32)
+            back = np.argsort(to).tolist()  # `into`, seen so, has the shape of x
+            stored = np.ascontiguousarray(x.transpose(source))
+            run("copy_", Call("permute", Keep(4, into), back), Call("permute", stored, np.argsort(source).tolist()))
+            self.close(run("clone", Ref(4))[0], x.transpose(to))
 
     def test_copies_are_row_major(self):
         x = some(3, 4, 5)
