@@ -462,8 +462,10 @@ HWY_INLINE V power_of_positive(V x, V y) {
   const V log = hn::Add(high, low);
   const V log_low = hn::Add(hn::Sub(high, log), low);
   const V product = hn::Mul(y, log);
-  const V product_low = hn::MulAdd(y, log_low, hn::MulSub(y, log, product));
   const V bounded = hn::Min(hn::Max(product, lit<V>(-746.0)), lit<V>(711.0));
+  // Beyond the bounds the low part of the product may be of any size.
+  const V product_low =
+      hn::IfThenElseZero(hn::Eq(bounded, product), hn::MulAdd(y, log_low, hn::MulSub(y, log, product)));
   ReducedF64<V> e = reduced_by_ln2(bounded);
   const V power = hn::Add(expm1_of_reduced(hn::Add(e.r, product_low)), lit<V>(1));
   return scale_by(power, e.shifted);

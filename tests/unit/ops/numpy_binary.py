@@ -133,6 +133,12 @@ class Binary(OpTest):
         self.check((i * 1.0) ** -1, "pow", i, -1.0, dtype="f32")
         self.refused("pow: integers to the negative integer power -2 have no integer result; cast to f32.", "pow", i, -2)
 
+    def test_power_of_doubles_beyond_their_range(self):
+        x = np.array([4.9e-324, 1e-310, 0.5, 0.999999, 1.0000001, 2, 1e300, 1.7e308])[:, None]
+        y = np.array([1e30, -1e30, 1e18, -1e18, 1e99, -1e99, 1e5, -1074, 1024, 1e-300])
+        with np.errstate(all="ignore"):
+            self.check(np.power(x, y), "pow", x, y, rtol=1e-14)
+
     def test_integer_division_by_zero_is_an_error(self):
         x = some(3, dtype=np.int32)
         for op in ("floor_divide", "remainder", "fmod"):
