@@ -61,7 +61,8 @@ struct AwaitedKernels {
 
 // The launch that computes `region`, of a fused node, for `sizes`; null where there is none, with the reason. A kernel
 // that is not compiled yet is compiled by this call, or, if `awaited` is not null, beside: then `awaited` counts the
-// kernel, and there is no launch, or one that another text for more sizes serves. Threads: any number. Errors: cancelled.
+// kernel, and there is no launch, or one that another text for more sizes serves. Threads: any number. Errors:
+// cancelled.
 std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::Values* sizes,
                                                 const std::shared_ptr<AwaitedKernels>& awaited, std::string* why_not);
 

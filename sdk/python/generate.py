@@ -16,9 +16,10 @@ from generator.model.op_list import load
 PYTHON_KEYWORDS = {"from", "lambda", "in", "is", "None"}
 # Types of parameters and of what they convert (core/ops/conversions.h).
 TYPES = {
-    "Tensor": "Tensor", "Tensor!": "Tensor", "Tensor|Scalar": "Tensor | Number", "Tensor[]": "Sequence[Tensor]", "Scalar": "Number",
-    "int": "SupportsIndex", "float": "_Float", "bool": "_Bool", "int[]": "Ints", "int[1]": "SupportsIndex | Ints", "dtype": "DTypeLike",
-    "device": "DeviceLike", "generator": "Generator", "string": "str",
+    "Tensor": "Tensor", "Tensor!": "Tensor", "Tensor|Scalar": "Tensor | Number", "Tensor|float": "Tensor | Number",
+    "Tensor[]": "Sequence[Tensor]", "Scalar": "Number", "int": "SupportsIndex", "float": "_Float", "bool": "_Bool",
+    "int[]": "Ints", "int[1]": "SupportsIndex | Ints", "dtype": "DTypeLike", "device": "DeviceLike",
+    "generator": "Generator", "string": "str",
 }
 
 

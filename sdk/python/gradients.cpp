@@ -118,8 +118,8 @@ nb::list grad_of(nb::handle outputs, nb::handle inputs, nb::handle gradients, bo
 
 // ---- hooks ----
 
-void add_hook(const Tensor& tensor, nb::handle hook) {
-  register_hook(tensor, [function = kept(hook.ptr())](const Tensor& gradient) -> Tensor {
+HookHandle add_hook(const Tensor& tensor, nb::handle hook) {
+  return register_hook(tensor, [function = kept(hook.ptr())](const Tensor& gradient) -> Tensor {
     const nb::gil_scoped_acquire locked;
     const CalledBack called(remembers());
     const nb::object result = nb::borrow(function.get())(object_of(gradient));
@@ -133,13 +133,51 @@ void add_hook(const Tensor& tensor, nb::handle hook) {
   });
 }
 
-void add_hook_after(const Tensor& leaf, nb::handle hook) {
-  register_hook_after_accumulation(leaf, [function = kept(hook.ptr())] {
+HookHandle add_hook_after(const Tensor& leaf, nb::handle hook) {
+  return register_hook_after_accumulation(leaf, [function = kept(hook.ptr())] {
     const nb::gil_scoped_acquire locked;
     const CalledBack called(remembers());
     nb::borrow(function.get())();
   });
 }
+
+// with tenon.autograd.saved_tensors_hooks(pack, unpack): what ops save goes through two functions of Python.
+struct SavedHooksContext {
+  std::shared_ptr<PyObject> pack, unpack;
+  std::unique_ptr<SavedTensorHooks> scope;
+
+  void enter() {
+    scope = std::make_unique<SavedTensorHooks>([pack = pack, unpack = unpack](const Tensor& tensor) {
+      const nb::gil_scoped_acquire locked;
+      const CalledBack called(false);
+      const std::shared_ptr<PyObject> packed = kept(nb::object(nb::borrow(pack.get())(object_of(tensor))).ptr());
+      return [packed, unpack]() -> Tensor {
+        const nb::gil_scoped_acquire again;
+        const CalledBack called_again(false);
+        const nb::object result = nb::borrow(unpack.get())(nb::borrow(packed.get()));
+        const Tensor* unpacked = tensor_in(result.ptr());
+        if (unpacked == nullptr) {
+          refuse(PyExc_TypeError,
+                 fmt::format("unpack: expected a Tensor as its result, not {}.", Py_TYPE(result.ptr())->tp_name));
+        }
+        return *unpacked;
+      };
+    });
+  }
+};
+
+// with tenon.autograd.detect_anomaly(): ops note where Python called them.
+struct AnomalyContext {
+  std::shared_ptr<PyObject> where;
+  std::unique_ptr<DetectAnomaly> scope;
+
+  void enter() {
+    scope = std::make_unique<DetectAnomaly>([where = where] {
+      const nb::gil_scoped_acquire locked;
+      return std::string(nb::str(nb::borrow(where.get())()).c_str());
+    });
+  }
+};
 
 // ---- functions of the user ----
 
@@ -217,6 +255,21 @@ void add_gradients(nb::module_& m) {
       "Whether an inference_mode block is open on this thread.");
   m.def("_backward", &backward_of);
   m.def("_grad", &grad_of);
+  nb::class_<HookHandle>(m, "_HookHandle").def("remove", &HookHandle::remove);
+  nb::class_<SavedHooksContext>(m, "_SavedHooks")
+      .def("__init__",
+           [](SavedHooksContext* self, nb::handle pack, nb::handle unpack) {
+             new (self) SavedHooksContext{kept(pack.ptr()), kept(unpack.ptr()), nullptr};
+           })
+      .def("__enter__", &SavedHooksContext::enter)
+      .def("__exit__", [](SavedHooksContext& context, const nb::args&) { context.scope.reset(); });
+  nb::class_<AnomalyContext>(m, "_Anomaly")
+      .def("__init__",
+           [](AnomalyContext* self, nb::handle where) {
+             new (self) AnomalyContext{kept(where.ptr()), nullptr};
+           })
+      .def("__enter__", &AnomalyContext::enter)
+      .def("__exit__", [](AnomalyContext& context, const nb::args&) { context.scope.reset(); });
   m.def("_add_hook", &add_hook);
   m.def("_add_hook_after", &add_hook_after);
   m.def("_call_function", &called_function);

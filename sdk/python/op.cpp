@@ -28,9 +28,7 @@ struct OpObject {
   PyTypeObject* results;      // a class below tuple whose elements have names, for calls that give as many; or null
   bool makes;                 // it makes a tensor of no other's elements, so callers may add requires_grad
   const DynamicOp* in_place;  // the one that writes its first argument, so callers may add inplace; or null
-  size_t list_from;           // the place of its list of tensors, if that comes last: einsum(text, x, y); or kNoList
 };
-constexpr size_t kNoList = ~size_t{0};
 
 PyTypeObject* op_type = nullptr;
 
@@ -150,30 +148,6 @@ const DynamicOp* in_place_of(const DynamicOp& op) {
   return found != all.end() && found->name == name ? &*found : nullptr;
 }
 
-// Where tensors may stand instead of a list of them: the last parameter by place of an op with one signature.
-size_t place_of_tensor_list(const DynamicOp& op) {
-  if (op.signatures.size() != 1) return kNoList;
-  size_t places = 0;
-  bool list = false;
-  for (const Parameter& each : op.signatures[0].parameters) {
-    if (each.keyword_only) break;
-    list = (each.accepts & kAcceptsTensors) != 0;
-    ++places;
-  }
-  return list ? places - 1 : kNoList;
-}
-
-// The call with the tensors from `place` on as one list.
-PyObject* call_gathering(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
-  const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
-  nb::list tensors;
-  for (size_t i = op.list_from; i < count - named; ++i) tensors.append(nb::borrow(args[i]));
-  std::vector<PyObject*> gathered(args, args + op.list_from);
-  gathered.push_back(tensors.ptr());
-  gathered.insert(gathered.end(), args + (count - named), args + count);
-  return called(op, gathered.data(), gathered.size(), names);
-}
-
 // A call with a keyword of Python's own, which no signature has.
 struct WithoutKeyword {
   std::vector<PyObject*> args;
@@ -223,9 +197,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyOb
   const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
   const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named;
   const OpObject& op = *reinterpret_cast<OpObject*>(self);
-  const bool gathers = op.list_from < count - named && tensor_in(args[op.list_from]) != nullptr;
   try {
-    if (gathers) return call_gathering(op, args, count, names);
     if (named > 0 && (op.makes || op.in_place != nullptr)) return call_with_keywords(op, args, count, names);
     return called(op, args, count, names);
   } catch (...) {
@@ -301,7 +273,6 @@ nb::object new_op(const DynamicOp& op) {
   made->results = nullptr;
   made->makes = makes_tensors(op);
   made->in_place = in_place_of(op);
-  made->list_from = place_of_tensor_list(op);
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
@@ -321,7 +292,7 @@ nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
 
 PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept {
   try {
-    return called({{}, nullptr, &op, nullptr, false, nullptr, kNoList}, args, count, names);
+    return called({{}, nullptr, &op, nullptr, false, nullptr}, args, count, names);
   } catch (...) {
     set_error();
     return nullptr;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/compiler/emit/narrow.h"
+#include "core/compiler/loop/places.h"
 #include "core/compiler/tactics/tactics.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -29,21 +30,20 @@ struct Bucket {
 
 // In which order the reductions of a scheduled kernel add up, whatever the sizes are. More work-items than a length has
 // steps add nothing, so how many there are does not count.
-std::string order_of_sums(const std::vector<Node>& nodes, const Kernel& kernel) {
+std::string order_of_sums(const Kernel& kernel) {
+  const Places places(kernel);
   std::string text;
-  for (const Node& node : nodes) {
-    if (node.is_barrier) continue;
-    if (!node.is_loop()) {
-      const Stage& stage = kernel.stages[node.stage];
-      if (stage.kind == StageKind::reduce) text += stage.name + " ";
-      continue;
+  for (Id id = 0; id < kernel.stages.size(); ++id) {
+    const Stage& stage = kernel.stages[id];
+    if (stage.kind != StageKind::reduce) continue;
+    text += stage.name;
+    for (const Node* loop : places.of(id).front()->loops) {
+      if (std::find(stage.reduce_axes.begin(), stage.reduce_axes.end(), loop->axis) == stage.reduce_axes.end())
+        continue;
+      text += fmt::format(" {} {} by {} and {} along {}", kernel.axes[loop->axis].name, static_cast<int>(loop->kind),
+                          loop->step, loop->unroll, loop->dim);
     }
-    const std::string inside = order_of_sums(node.body, kernel);
-    if (inside.empty()) continue;
-    const std::string& axis = kernel.axes[node.axis].name;
-    const int64_t step = node.kind == LoopKind::items ? 0 : node.step;
-    text += fmt::format("{} {} by {} and {} along {} ({})", axis, static_cast<int>(node.kind), step, node.unroll,
-                        node.dim, inside);
+    text += '\n';
   }
   return text;
 }
@@ -68,7 +68,7 @@ class Maker {
     const bool in_groups = dialect_.dialect != EP_DIALECT_C;
     std::optional<Kernel> scheduled;
     TENON_ASSIGN_OR_RETURN(Variant general, make({}, {}, &scheduled));
-    sums_ = order_of_sums(scheduled->body, *scheduled);
+    sums_ = order_of_sums(*scheduled);
     if (in_groups) plain_ = with_sizes_of(plain_, *scheduled);
     keep({}, std::move(general));
     TENON_RETURN_IF_ERROR(in_groups ? add_for_groups(*scheduled) : add({short_rows(kShortRow), IndexBits::wide}));
@@ -143,7 +143,7 @@ class Maker {
     Result<Variant> made = make(bucket, {}, &scheduled);
     if (!made.ok()) return made.status().code() == Code::unsupported ? Status() : made.status();
     const bool same_text = made.value().text.text == kept_.back().second.text.text;
-    if (same_text || order_of_sums(scheduled->body, *scheduled) != sums_) return {};
+    if (same_text || order_of_sums(*scheduled) != sums_) return {};
     if (made.value().name.empty()) kept_.clear();  // 32 bits are always enough
     keep(std::move(bucket), std::move(made).value());
     return {};

@@ -19,7 +19,9 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 constexpr int64_t kMostLocal = int64_t{1} << 20;
-constexpr int64_t kMostCopies = 4;  // vectors beside each other in a tile
+constexpr int64_t kLinesAhead = 8;
+constexpr int64_t kNearElements = 4096;            // of the next item, which the first cache has room for
+constexpr int64_t kMostTile = int64_t{256} << 10;  // bytes of a block that is turned: half of a small L2
 // Outputs of more bytes do not stay in a cache anyway; stores past it save the reading of each line.
 constexpr int64_t kFarBytes = int64_t{16} << 20;
 
@@ -29,15 +31,27 @@ struct Part {
   int64_t most = 0;
 };
 
+// A load whose memory is contiguous along `rows` and not along the lanes: it was turned, so that in local memory it is
+// contiguous along the lanes.
+struct Turned {
+  Id rows = kNone;
+  std::string tile, rows_lo, lanes_lo;
+  int64_t width = 0;       // elements between its lines
+  int64_t lines = 0;       // of the cache, of a row of its memory
+  std::string next, step;  // what the next tile is made of, and how far apart its lines are
+};
+
 // Where the printer is.
 struct Context {
   std::vector<std::string> at;            // by axis: the position
   std::vector<std::vector<Part>> levels;  // by depth, then by axis
   Id vector_axis = kNone;
-  int64_t copies = 1;                // vectors in a row
-  std::string part;                  // how many lanes count; empty: all
-  bool prefetches = false;           // loads fetch those of the next item
-  std::map<Id, std::string> turned;  // loads whose tile was turned: the address of the vectors at this point
+  int64_t copies = 1;           // vectors in a row
+  std::string part;             // how many lanes count; empty: all
+  bool prefetches = false;      // loads fetch those of the next item
+  Id ahead = kNone;             // loads fetch those further along this axis
+  const Node* block = nullptr;  // the loop around that left a block of lanes
+  std::map<Id, Turned> turned;
 
   const std::vector<Part>& parts() const { return levels.back(); }
   std::string count() const { return part.empty() ? "EP_LANES" : part; }
@@ -80,7 +94,8 @@ class Emitter {
     result.dialect = EP_DIALECT_C;
     result.entry = "k_" + kernel_.name;
     body(result.entry);
-    result.text = prelude() + functions_text() + body_;
+    const std::string code = functions_text() + body_;
+    result.text = prelude(code) + code;
     result.buffer_count = static_cast<uint32_t>(kernel_.buffers.size());
     result.parameter_bytes = static_cast<uint32_t>(8 * kernel_.parameters.size());
     result.shared_bytes = static_cast<uint32_t>(local_);
@@ -100,13 +115,8 @@ class Emitter {
     throw Error(Code::unsupported, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  std::string prelude() {
-    std::string text(prelude_c_types());
-    if (turns_) text += prelude_c_turn();
-    for (const DType dtype : numbers_) text += prelude_c(dtype);
-    for (const DType dtype : memory_) text += prelude_c_memory(dtype);
-    for (const auto& cast : casts_) text += prelude_c_cast(cast.first, cast.second);
-    return text;
+  std::string prelude(const std::string& code) const {
+    return fmt::format("{}{}{}", prelude_c_types(), turns_ ? prelude_c_turn() : "", prelude_c(uses_, code));
   }
   std::string functions_text() const {
     std::string text;
@@ -115,12 +125,12 @@ class Emitter {
   }
 
   std::string name_of(DType dtype) {
-    numbers_.insert(computed(dtype));
+    uses_.numbers.insert(computed(dtype));
     return std::string(dtype_name(computed(dtype)));
   }
   std::string memory_of(DType dtype) {
-    numbers_.insert(computed(dtype));
-    memory_.insert(dtype);
+    uses_.numbers.insert(computed(dtype));
+    uses_.memory.insert(dtype);
     return std::string(dtype_name(dtype));
   }
   static std::string_view vector_of(DType dtype) { return c_type(dtype).vector; }
@@ -194,10 +204,14 @@ class Emitter {
   int64_t positions(const Stage& stage, const Place& place, size_t level, Id axis) const {
     std::optional<int64_t> extent = most(kernel_.axes[axis].extent);
     for (size_t i = 0; i < level; ++i) {
-      if (place.loops[i]->axis == axis) extent = std::min(extent.value_or(SymDim::kMost), place.loops[i]->step);
+      if (place.loops[i]->axis == axis) extent = std::min(extent.value_or(SymDim::kMost), left_by(*place.loops[i]));
     }
     if (!extent) too_long(stage);
     return std::max<int64_t>(*extent, 1);
+  }
+  // The positions that a loop leaves to those inside of it, at most.
+  static int64_t left_by(const Node& loop) {
+    return loop.kind == LoopKind::items ? loop.step * loop.unroll : loop.step;
   }
   [[noreturn]] void too_long(const Stage& stage) const {
     unsupported("Stage {} of kernel {} keeps a row in local memory that may have more than {} bytes.", stage.name,
@@ -281,9 +295,6 @@ class Emitter {
   // A function that computes a row, once per kernel. Its name.
   std::string function(const std::string& name, std::string_view result, std::string_view parameters,
                        std::string_view expression, DType dtype) {
-    if (expression.find("ep_digamma") != std::string_view::npos) {
-      unsupported("digamma has no text in C.");
-    }
     if (!functions_.contains(name)) {
       functions_[name] = fmt::format("EP_INLINE {} {}({}) {{ return {}; }}\n", result, name, parameters,
                                      with_suffix(expression, name_of(dtype)));
@@ -349,9 +360,7 @@ class Emitter {
     const std::string type = memory_of(dtype);
     const std::string address = fmt::format("b{} + {}", expr.target, size(context, expr.index, lane_of(copy)));
     const auto turned = context.turned.find(static_cast<Id>(&expr - kernel_.exprs.data()));
-    if (turned != context.turned.end()) {
-      return fmt::format("ep_load_{}({} + {})", type, turned->second, kLanes * copy);
-    }
+    if (turned != context.turned.end()) return load_turned(context, turned->second, type, copy);
     const Stride step = stride(context, expr.index);
     std::string whole;
     if (step.linear && is_number(step.step, 0)) {
@@ -363,7 +372,7 @@ class Emitter {
       whole = fmt::format("ep_gather_{}({}, {}, {})", type, address, size(context, step.step), context.count());
     }
     if (expr.args[0] == kNone && !whole.empty()) {
-      if (is_number(step.step, 1) && context.part.empty() && context.prefetches) prefetch(context, expr, address);
+      if (is_number(step.step, 1) && context.part.empty()) prefetch(context, expr, address);
       return whole;
     }
     const std::string name = fresh();
@@ -497,13 +506,31 @@ class Emitter {
     return name;
   }
 
-  // The same place of the next item. A processor that works on this item has time to fetch it.
+  // What is read later: lines further on, the same place of the next columns, or of the next item. A processor that
+  // works on this item has time to fetch it.
   void prefetch(const Context& context, const Expr& expr, const std::string& address) {
     const Node& items = kernel_.body.front();
-    if (items.step != 1 || items.axis == context.vector_axis) return;
+    if (context.ahead == context.vector_axis && context.ahead != kNone) {
+      return line("__builtin_prefetch({} + {}, 0, 2);", address, kLanes * context.copies);
+    }
+    if (context.ahead != kNone) {
+      const Stride lines = stride_of(kernel_.arena, expr.index, kernel_.axes[context.ahead].symbol);
+      if (!lines.linear || is_number(lines.step, 0)) return;
+      return line("__builtin_prefetch({} + {} * {}, 0, 2);", address, kLinesAhead, size(context, lines.step));
+    }
+    if (!context.prefetches || items.step != 1 || items.axis == context.vector_axis) return;
     const Stride next = stride_of(kernel_.arena, expr.index, kernel_.axes[items.axis].symbol);
     if (!next.linear || is_number(next.step, 0)) return;
-    line("__builtin_prefetch({} + {});", address, size(context, next.step));
+    const std::string item = size(context, next.step);
+    if (context.block == nullptr) {
+      const bool is_row = next.step.is_number() && next.step.number() <= kNearElements;
+      return line("__builtin_prefetch({} + {}{});", address, item, is_row ? "" : ", 0, 2");
+    }
+    // The block beside this one, or the first of the next item.
+    const Part &part = context.levels[context.levels.size() - 2][context.vector_axis],
+               &all = context.levels[1][context.vector_axis];
+    line("__builtin_prefetch({} + ({} < {} ? {} : {} - {}), 0, 2);", address, part.hi, all.hi, context.block->step,
+         item, part.lo);
   }
 
   std::string read(const Context& context, Id id, int64_t copy, Memo* memo) {
@@ -574,7 +601,7 @@ class Emitter {
     name_of(source);
     name_of(target);
     if (target != computed(target)) memory_of(target);
-    casts_.emplace(source, target);
+    uses_.casts.emplace(source, target);
     return fmt::format("ep_cast_{}_{}({})", dtype_name(source), dtype_name(target), value);
   }
 
@@ -661,9 +688,9 @@ class Emitter {
       }
     }
     for (const int by : {8, 4, 2, 1}) {
-      line("a{}_0 = {};", id,
-           combine(stage, fmt::format("a{}_0", id),
-                   fmt::format("ep_shift_lanes_{}(a{}_0, {})", name_of(stage.dtype), id, by)));
+      line(
+          "a{}_0 = {};", id,
+          combine(stage, fmt::format("a{}_0", id), fmt::format("ep_shift_{}_{}(a{}_0)", by, name_of(stage.dtype), id)));
     }
   }
 
@@ -748,81 +775,158 @@ class Emitter {
     if (node.kind == LoopKind::vector) return vector_loop(context, node, depth);
     const Part part = context.parts()[node.axis];
     const std::string at = fmt::format("i{}", next_++);
-    std::map<Id, std::string> turned;
     if (node.kind == LoopKind::items) {
-      line("for (int64_t item = begin; item < end; ++item) {{");
+      line("for (int64_t item = begin; item < end; item += {}) {{", node.unroll);
       ++indent_;
       line("const int64_t {} = item{};", at, node.step == 1 ? "" : fmt::format(" * {}", node.step));
     } else {
-      turned = turn(context, node, at);
       line("for (int64_t {} = {}; {} < {}; {} += {}) {{", at, part.lo, at, part.hi, at, node.step);
       ++indent_;
     }
     Context inside = context;
     inside.at[node.axis] = at;
-    inside.turned.insert(turned.begin(), turned.end());
     inside.levels.push_back(context.parts());
     Part& left = inside.levels.back()[node.axis];
     left = {at, fmt::format("{} + 1", at)};
     if (node.step != 1) {
       left.hi = fmt::format("h{}", next_++);
-      line("const int64_t {} = ep_least({} + {}, {});", left.hi, at, node.step, part.hi);
-      left.most = node.step;
+      const std::string length = node.unroll == 1
+                                     ? fmt::format("{}", node.step)
+                                     : fmt::format("ep_least({}, end - item) * {}", node.unroll, node.step);
+      line("const int64_t {} = ep_least({} + {}, {});", left.hi, at, length, part.hi);
+      left.most = left_by(node);
+      const std::optional<int64_t> extent = most(kernel_.axes[node.axis].extent);
+      if (extent) left.most = std::clamp<int64_t>(*extent, 1, left.most);
+      turn(&inside, node);
+    }
+    if (node.kind == LoopKind::serial && node.step != 1) inside.block = &node;
+    // Of columns that several loops read, one that does more than to add up fetches those beside them; where threads
+    // share columns, no prefetcher of the processor knows where a line goes on.
+    if (inside.vector_axis != kNone && node.step == 1) {
+      const bool works = std::any_of(node.body.begin(), node.body.end(), [&](const Node& step) {
+        return !step.is_loop() && kernel_.stages[step.stage].kind != StageKind::reduce;
+      });
+      inside.ahead = works ? inside.vector_axis : kNone;
+    } else if (kernel_.body.front().unroll > 1 && node.kind == LoopKind::serial) {
+      inside.ahead = node.axis;
     }
     statements(inside, node.body, depth + 1);
     --indent_;
     line("}}");
   }
 
-  // --- Tiles: where memory is contiguous along a loop inside of the vector loop, it is loaded along that loop, 16
-  // lanes by 16 positions at once, and turned in local memory.
+  // --- Tiles: where memory is contiguous along a loop around the vector loop, a block of it is turned at once.
 
-  std::map<Id, std::string> turn(const Context& context, const Node& node, const std::string& at) {
-    std::map<Id, std::string> turned;
-    const Part part = context.parts()[node.axis];
-    if (context.vector_axis == kNone || !context.part.empty() || node.step != 1) return turned;
-    if (part.most == 0 || part.most > kLanes) return turned;
-    std::set<Id> seen;
-    for (const Node& inner : node.body) {
-      if (!inner.is_loop() && inner.stage != kNone)
-        find_far_loads(context, node.axis, kernel_.stages[inner.stage].value, &seen, &turned);
+  // Turns what the loads inside of `node` read, a loop that leaves a block of lanes or of the axis along which their
+  // memory is contiguous; `inside` is the context there.
+  void turn(Context* inside, const Node& node) {
+    const Node* vector = inside->vector_axis != kNone ? nullptr : vector_in(node);
+    if (vector == nullptr) return;
+    for (size_t rows = 0; rows < kernel_.axes.size(); ++rows) {
+      const auto axis = static_cast<Id>(rows);
+      if (axis == vector->axis || (node.axis != axis && node.axis != vector->axis) || !has_single(node, axis)) continue;
+      std::set<Id> seen, found;
+      each_stage(node,
+                 [&](const Stage& stage) { find_far_loads(*inside, axis, vector->axis, stage.value, &seen, &found); });
+      for (const Id id : found) turn(inside, node.axis, axis, vector->axis, id);
     }
-    Context first = context;
-    first.at[node.axis] = part.lo;
-    for (auto& [id, address] : turned) {
-      const Expr& expr = kernel_.exprs[id];
-      const std::string type = memory_of(kernel_.buffers[expr.target].dtype);
-      turns_ = true;
-      const auto made = tiles_.try_emplace(id, 0);
-      if (made.second) {
-        made.first->second = local_;
-        local_ += kLanes * kLanes * 4 * kMostCopies;
-      }
-      const std::string_view memory = c_storage(kernel_.buffers[expr.target].dtype);
-      const std::string tile = fmt::format("(({}*)((char*)local + {}))", memory, made.first->second);
-      const std::string step = size(context, stride(context, expr.index).step);
-      for (int64_t copy = 0; copy < context.copies; ++copy) {
-        line("ep_turn(b{} + {}, {}, {} + {}, {}, {} - {});", expr.target, size(first, expr.index, lane_of(copy)), step,
-             tile, kLanes * copy, kLanes * context.copies, part.hi, part.lo);
-      }
-      address = fmt::format("{} + ({} - {}) * {}", tile, at, part.lo, kLanes * context.copies);
-    }
-    return turned;
   }
 
-  void find_far_loads(const Context& context, Id axis, Id id, std::set<Id>* seen, std::map<Id, std::string>* found) {
+  void turn(Context* inside, Id blocked, Id rows_axis, Id lanes_axis, Id id) {
+    const Part &rows = inside->parts()[rows_axis], &lanes = inside->parts()[lanes_axis];
+    const Expr& expr = kernel_.exprs[id];
+    Turned turned;
+    turned.rows = rows_axis;
+    turned.rows_lo = rows.lo;
+    turned.lanes_lo = lanes.lo;
+    // Lines that lie a power of two apart would share few lines of the cache.
+    turned.width = (lanes.most + kLanes - 1) / kLanes * kLanes + kLanes;
+    if (rows.most == 0 || lanes.most == 0 || rows.most > kMostTile / (4 * turned.width) ||
+        !inside->turned.emplace(id, turned).second) {
+      return;
+    }
+    turned.lines = (rows.most + kLanes - 1) / kLanes;
+    turns_ = true;
+    memory_of(kernel_.buffers[expr.target].dtype);
+    const std::string_view memory = c_storage(kernel_.buffers[expr.target].dtype);
+    turned.tile = fmt::format("tile{}", next_++);
+    turned.next = fmt::format("next{}", next_++);
+    Context at = *inside;
+    at.at[rows_axis] = rows.lo;
+    at.at[lanes_axis] = lanes.lo;
+    turned.step = size(at, stride_of(kernel_.arena, expr.index, kernel_.axes[lanes_axis].symbol).step);
+    line("{0}* const {1} = ({0}*)((char*)local + {2});", memory, turned.tile, local_);
+    local_ += rows.most * turned.width * 4;
+    line("ep_turn(b{} + {}, {}, {}, {}, {} - {}, {} - {});", expr.target, size(at, expr.index), turned.step,
+         turned.tile, turned.width, lanes.hi, lanes.lo, rows.hi, rows.lo);
+    // The next block is the next one along the axis of this loop, or the first along it beside this one.
+    const Id other = blocked == rows_axis ? lanes_axis : rows_axis;
+    const Part &part = inside->parts()[blocked], &all = inside->levels[inside->levels.size() - 2][blocked];
+    at.at[blocked] = part.hi;
+    const std::string next = size(at, expr.index);
+    at.at[blocked] = all.lo;
+    at.at[other] = inside->parts()[other].hi;
+    line("const {}* const {} = b{} + ({} < {} ? {} : {});", memory, turned.next, expr.target, part.hi, all.hi, next,
+         size(at, expr.index));
+    inside->turned[id] = turned;
+  }
+
+  // Whether a loop of step 1 over `axis` is inside of `node`.
+  static bool has_single(const Node& node, Id axis) {
+    return std::any_of(node.body.begin(), node.body.end(), [&](const Node& inner) {
+      return inner.is_loop() && ((inner.axis == axis && inner.step == 1) || has_single(inner, axis));
+    });
+  }
+
+  // Fetches a line of the next tile for each vector, as many as it has, in their order in memory.
+  std::string load_turned(const Context& context, const Turned& turned, const std::string& type, int64_t copy) {
+    const std::string row = fmt::format("({} - {})", context.at[turned.rows], turned.rows_lo);
+    const std::string lane = fmt::format("({} - {})", context.at[context.vector_axis], turned.lanes_lo);
+    if (context.part.empty()) {
+      const std::string number = fresh();
+      line("const int64_t {} = {} * {} + {} / EP_LANES + {};", number, row, turned.width / kLanes - 1, lane, copy);
+      line("__builtin_prefetch({0} + {1} / {2} * {3} + {1} % {2} * EP_LANES, 0, 2);", turned.next, number, turned.lines,
+           turned.step);
+    }
+    return fmt::format("ep_load_{}({} + {} * {} + {} + {})", type, turned.tile, row, turned.width, lane, kLanes * copy);
+  }
+
+  static const Node* vector_in(const Node& node) {
+    for (const Node& inner : node.body) {
+      if (inner.is_loop() && inner.kind == LoopKind::vector) return &inner;
+      const Node* found = inner.is_loop() ? vector_in(inner) : nullptr;
+      if (found != nullptr) return found;
+    }
+    return nullptr;
+  }
+  template <class Visit>
+  void each_stage(const Node& node, const Visit& visit) const {
+    for (const Node& inner : node.body) {
+      if (inner.is_loop()) each_stage(inner, visit);
+      if (!inner.is_loop() && inner.stage != kNone) visit(kernel_.stages[inner.stage]);
+    }
+  }
+
+  void find_far_loads(const Context& context, Id rows, Id lanes, Id id, std::set<Id>* seen, std::set<Id>* found) {
     if (!seen->insert(id).second) return;
     const Expr& expr = kernel_.exprs[id];
-    for (size_t i = 0; i < arg_count(expr); ++i) find_far_loads(context, axis, expr.args[i], seen, found);
+    for (size_t i = 0; i < arg_count(expr); ++i) find_far_loads(context, rows, lanes, expr.args[i], seen, found);
     if (expr.kind == ExprKind::stage && kernel_.stages[expr.target].storage == Storage::inlined) {
-      find_far_loads(context, axis, kernel_.stages[expr.target].value, seen, found);
+      find_far_loads(context, rows, lanes, kernel_.stages[expr.target].value, seen, found);
     }
     if (expr.kind != ExprKind::load || expr.args[0] != kNone) return;
-    if (dtype_size(kernel_.buffers[expr.target].dtype) != 4 || context.copies > kMostCopies) return;
-    const Stride lanes = stride(context, expr.index);
-    const Stride along = stride_of(kernel_.arena, expr.index, kernel_.axes[axis].symbol);
-    const bool is_near = is_number(lanes.step, 0) || is_number(lanes.step, 1);
-    if (lanes.linear && !is_near && along.linear && is_number(along.step, 1)) found->emplace(id, "");
+    if (dtype_size(kernel_.buffers[expr.target].dtype) != 4) return;
+    const Stride across = stride_of(kernel_.arena, expr.index, kernel_.axes[lanes].symbol);
+    const Stride along = stride_of(kernel_.arena, expr.index, kernel_.axes[rows].symbol);
+    const bool is_near = is_number(across.step, 0) || is_number(across.step, 1);
+    if (!across.linear || is_near || !along.linear || !is_number(along.step, 1)) return;
+    // Every other axis has its position already.
+    const std::set<uint32_t> symbols = symbols_of(kernel_.arena, expr.index);
+    for (size_t axis = 0; axis < kernel_.axes.size(); ++axis) {
+      const bool is_open = axis != rows && axis != lanes && context.at[axis].empty();
+      if (is_open && symbols.contains(kernel_.axes[axis].symbol.index())) return;
+    }
+    found->insert(id);
   }
 
   void vector_loop(const Context& context, const Node& node, size_t depth) {
@@ -831,6 +935,7 @@ class Emitter {
     Context inside = context;
     inside.at[node.axis] = at;
     inside.vector_axis = node.axis;
+    if (inside.block != nullptr && inside.block->axis != node.axis) inside.block = nullptr;
     // Loops that only add up wait for memory themselves.
     inside.prefetches = std::any_of(node.body.begin(), node.body.end(), [&](const Node& step) {
       return !step.is_loop() && kernel_.stages[step.stage].kind != StageKind::reduce;
@@ -903,8 +1008,7 @@ class Emitter {
     context.at.resize(kernel_.axes.size());
     context.levels.emplace_back();
     for (const Axis& axis : kernel_.axes) {
-      context.levels.back().push_back({"0", ""});
-      context.levels.back().back().hi = size(context, axis.extent);
+      context.levels.back().push_back({"0", size(context, axis.extent), most(axis.extent).value_or(0)});
     }
     statements(context, kernel_.body, 0);
     line("if ({}) {{ EP_FENCE }}", far);
@@ -916,12 +1020,10 @@ class Emitter {
   Places places_;
   std::vector<std::optional<Row>> rows_;
   int64_t local_ = 0;
-  std::set<DType> numbers_, memory_;
-  std::set<std::pair<DType, DType>> casts_;
+  PreludeUse uses_;
   std::map<std::string, std::string> functions_;
   std::map<Id, int64_t> held_copies_;
   std::vector<bool> guarded_;
-  std::map<Id, int64_t> tiles_;  // of loads that are turned: where in local memory
   bool turns_ = false;
   std::string body_;
   size_t indent_ = 0;

@@ -1,5 +1,10 @@
-// The vector functions are those of providers/cpu/simd (sources there): polynomials of Cephes and N. Juffa.
 #include "core/compiler/emit/prelude_c.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
 
 #include "primitives/text/format.h"
 
@@ -22,6 +27,20 @@ typedef __UINT64_TYPE__ uint64_t;
 // Functions that go lane by lane are calls: inlined they take compilers long.
 #define EP_CALL static __attribute__((noinline, unused))
 #define EP_EACH for (int i = 0; i < EP_LANES; ++i)
+// Of what is one instruction for all lanes; clang finds it in steps that are written out.
+#if defined(__clang__)
+#define EP_ALL_LANES _Pragma("clang loop unroll(full)") EP_EACH
+#else
+#define EP_ALL_LANES EP_EACH
+#endif
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
+#define EP_FUSES 1
+#endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define EP_SHUFFLES 1
+#endif
+#endif
 typedef int8_t ep_v_i8 __attribute__((vector_size(EP_LANES)));
 typedef int16_t ep_v_i16 __attribute__((vector_size(2 * EP_LANES)));
 typedef int32_t ep_v_i32 __attribute__((vector_size(4 * EP_LANES)));
@@ -32,14 +51,29 @@ typedef uint32_t ep_v_u32 __attribute__((vector_size(4 * EP_LANES)));
 typedef uint64_t ep_v_u64 __attribute__((vector_size(8 * EP_LANES)));
 typedef float ep_v_f32 __attribute__((vector_size(4 * EP_LANES)));
 typedef double ep_v_f64 __attribute__((vector_size(8 * EP_LANES)));
+// From 8 bits to 32 and back: gcc takes the lanes apart.
+#if defined(__AVX512F__) && !defined(__clang__)
+typedef char ep_v_char __attribute__((vector_size(EP_LANES)));
+#define EP_WIDE_U8(x, type) __builtin_ia32_pmovzxbd512_mask((ep_v_char)(x), (ep_v_i32){}, (uint16_t)-1)
+#define EP_WIDE_I8(x, type) __builtin_ia32_pmovsxbd512_mask((ep_v_char)(x), (ep_v_i32){}, (uint16_t)-1)
+#define EP_NARROW_8(x, type) __builtin_ia32_pmovdb512_mask((ep_v_i32)(x), (ep_v_char){}, (uint16_t)-1)
+#else
+#define EP_WIDE_U8(x, type) __builtin_convertvector(x, type)
+#define EP_WIDE_I8(x, type) __builtin_convertvector(x, type)
+#define EP_NARROW_8(x, type) __builtin_convertvector(x, type)
+#endif
 static const ep_v_i32 ep_numbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 // True in the first n lanes.
 EP_INLINE ep_v_i32 ep_first(int64_t n) { return ep_numbers < (int32_t)n; }
+#if defined(__AVX512DQ__)
+EP_INLINE int ep_all(ep_v_i32 m) { return __builtin_ia32_cvtd2mask512(m) == 0xffff; }
+#else
 EP_INLINE int ep_all(ep_v_i32 m) {
   int32_t r = -1;
-  EP_EACH r &= m[i];
+  EP_ALL_LANES r &= m[i];
   return r != 0;
 }
+#endif
 #if defined(__clang__)
 #define EP_STORE_FAR(p, r) __builtin_nontemporal_store(r, (__typeof__(r)*)(p));
 #elif defined(__AVX512F__)
@@ -84,58 +118,59 @@ EP_INLINE int64_t ep_most(int64_t a, int64_t b) { return a < b ? b : a; }
 )C";
 
 // Pairs of numbers, of pairs, of fours and of eights change places: 16 by 16 numbers in registers.
-constexpr std::string_view kTurn = R"C(#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define EP_TURNS 1
+constexpr std::string_view kTurn = R"C(#if defined(EP_SHUFFLES)
 #define EP_UNROLL _Pragma("GCC unroll 16")
+#define EP_PAIR(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+EP_INLINE void ep_turn_tile(const int32_t* from, int64_t step, int32_t* to, int64_t width) {
+  ep_v_i32 a[16], b[16];
+  EP_UNROLL
+  for (int i = 0; i < 16; ++i) __builtin_memcpy(&a[i], from + i * step, sizeof(a[i]));
+  EP_UNROLL
+  for (int i = 0; i < 16; i += 2) {
+    b[i] = EP_PAIR(a[i], a[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    b[i + 1] = EP_PAIR(a[i], a[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+  EP_UNROLL
+  for (int i = 0; i < 16; i += 4) {
+    EP_UNROLL
+    for (int k = 0; k < 2; ++k) {
+      a[i + 2 * k] = EP_PAIR(b[i + k], b[i + k + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+      a[i + 2 * k + 1] = EP_PAIR(b[i + k], b[i + k + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    }
+  }
+  // a[i + j] has elements j, j + 4, j + 8 and j + 12 of lines i to i + 3.
+  EP_UNROLL
+  for (int i = 0; i < 16; i += 8) {
+    EP_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      b[i + j] = EP_PAIR(a[i + j], a[i + j + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+      b[i + j + 4] = EP_PAIR(a[i + j], a[i + j + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    }
+  }
+  EP_UNROLL
+  for (int j = 0; j < 8; ++j) {
+    a[j] = EP_PAIR(b[j], b[j + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    a[j + 8] = EP_PAIR(b[j], b[j + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+  EP_UNROLL
+  for (int j = 0; j < 16; ++j) __builtin_memcpy(to + j * width, &a[j], sizeof(a[j]));
+}
+#else
+EP_INLINE void ep_turn_tile(const int32_t* from, int64_t step, int32_t* to, int64_t width) {
+  for (int j = 0; j < 16; ++j) {
+    for (int i = 0; i < 16; ++i) to[j * width + i] = from[i * step + j];
+  }
+}
 #endif
-#endif
-EP_CALL void ep_turn(const void* src, int64_t step, void* dst, int64_t width, int64_t count) {
+EP_CALL void ep_turn(const void* src, int64_t step, void* dst, int64_t width, int64_t lines, int64_t count) {
   const int32_t* const from = (const int32_t*)src;
   int32_t* const to = (int32_t*)dst;
-#if defined(EP_TURNS)
-  if (count == EP_LANES) {
-    ep_v_i32 a[16], b[16];
-    EP_UNROLL
-    for (int i = 0; i < 16; ++i) {
-      __builtin_memcpy(&a[i], from + i * step, sizeof(a[i]));
-      __builtin_prefetch(from + i * step + 16);
-    }
-#define EP_PAIR(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
-    EP_UNROLL
-    for (int i = 0; i < 16; i += 2) {
-      b[i] = EP_PAIR(a[i], a[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
-      b[i + 1] = EP_PAIR(a[i], a[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
-    }
-    EP_UNROLL
-    for (int i = 0; i < 16; i += 4) {
-    EP_UNROLL
-      for (int k = 0; k < 2; ++k) {
-        a[i + 2 * k] = EP_PAIR(b[i + k], b[i + k + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-        a[i + 2 * k + 1] = EP_PAIR(b[i + k], b[i + k + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-      }
-    }
-    // a[i + j] has elements j, j + 4, j + 8 and j + 12 of lines i to i + 3.
-    EP_UNROLL
-    for (int i = 0; i < 16; i += 8) {
-    EP_UNROLL
-      for (int j = 0; j < 4; ++j) {
-        b[i + j] = EP_PAIR(a[i + j], a[i + j + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-        b[i + j + 4] = EP_PAIR(a[i + j], a[i + j + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-      }
-    }
-    EP_UNROLL
-    for (int j = 0; j < 8; ++j) {
-      a[j] = EP_PAIR(b[j], b[j + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-      a[j + 8] = EP_PAIR(b[j], b[j + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-    }
-    EP_UNROLL
-    for (int j = 0; j < 16; ++j) __builtin_memcpy(to + j * width, &a[j], sizeof(a[j]));
-    return;
+  const int64_t whole_lines = lines & ~(int64_t)15, whole = count & ~(int64_t)15;
+  for (int64_t i = 0; i < whole_lines; i += 16) {
+    for (int64_t j = 0; j < whole; j += 16) ep_turn_tile(from + i * step + j, step, to + j * width + i, width);
   }
-#endif
-  for (int64_t k = 0; k < count; ++k) {
-    for (int64_t i = 0; i < EP_LANES; ++i) to[k * width + i] = from[i * step + k];
+  for (int64_t i = 0; i < lines; ++i) {
+    for (int64_t j = i < whole_lines ? whole : 0; j < count; ++j) to[j * width + i] = from[i * step + j];
   }
 }
 )C";
@@ -159,11 +194,26 @@ EP_INLINE $M ep_le_$s($V x, $V y) { return x <= y; }
 EP_INLINE $M ep_gt_$s($V x, $V y) { return x > y; }
 EP_INLINE $M ep_ge_$s($V x, $V y) { return x >= y; }
 EP_INLINE $M ep_truth_$s($V x) { return x != ($V){}; }
-EP_INLINE $V ep_shift_lanes_$s($V x, int by) {
+)C";
+
+// Lane i gets that of lane i ^ by.
+constexpr std::string_view kShifts = R"C(#if defined(EP_SHUFFLES)
+#define EP_SHIFTED_$s(x, ...) __builtin_shufflevector(x, x, __VA_ARGS__)
+EP_INLINE $V ep_shift_8_$s($V x) { return EP_SHIFTED_$s(x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7); }
+EP_INLINE $V ep_shift_4_$s($V x) { return EP_SHIFTED_$s(x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11); }
+EP_INLINE $V ep_shift_2_$s($V x) { return EP_SHIFTED_$s(x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13); }
+EP_INLINE $V ep_shift_1_$s($V x) { return EP_SHIFTED_$s(x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14); }
+#else
+EP_INLINE $V ep_shifted_$s($V x, int by) {
   $V r;
   EP_EACH r[i] = x[i ^ by];
   return r;
 }
+EP_INLINE $V ep_shift_8_$s($V x) { return ep_shifted_$s(x, 8); }
+EP_INLINE $V ep_shift_4_$s($V x) { return ep_shifted_$s(x, 4); }
+EP_INLINE $V ep_shift_2_$s($V x) { return ep_shifted_$s(x, 2); }
+EP_INLINE $V ep_shift_1_$s($V x) { return ep_shifted_$s(x, 1); }
+#endif
 )C";
 
 constexpr std::string_view kBool = R"C(#define ep_lit_$s(x) ep_splat_$s((x) ? -1 : 0)
@@ -174,11 +224,6 @@ EP_INLINE $V ep_bit_and_$s($V x, $V y) { return x & y; }
 EP_INLINE $V ep_bit_or_$s($V x, $V y) { return x | y; }
 EP_INLINE $V ep_bit_xor_$s($V x, $V y) { return x ^ y; }
 EP_INLINE $V ep_bit_not_$s($V x) { return ~x; }
-EP_INLINE $V ep_shift_lanes_$s($V x, int by) {
-  $V r;
-  EP_EACH r[i] = x[i ^ by];
-  return r;
-}
 )C";
 
 constexpr std::string_view kFloat = R"C(EP_INLINE $V ep_add_$s($V x, $V y) { return x + y; }
@@ -189,17 +234,16 @@ EP_INLINE $V ep_neg_$s($V x) { return -x; }
 EP_INLINE $V ep_lowest_$s(void) { return ep_lit_$s(-__builtin_inff()); }
 EP_INLINE $V ep_highest_$s(void) { return ep_lit_$s(__builtin_inff()); }
 EP_INLINE $M ep_isnan_$s($V x) { return x != x; }
-EP_INLINE $V ep_min_$s($V x, $V y) { return ep_select_$s((x < y) | (x != x), x, y); }
-EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s((x > y) | (x != x), x, y); }
 EP_INLINE $V ep_abs_$s($V x) { return ($V)(($M)x & ~($M)ep_lit_$s(-0.0)); }
 EP_INLINE $V ep_sign_of_$s($V x, $V y) {
   const $M sign = ($M)ep_lit_$s(-0.0);
   return ($V)((($M)x & ~sign) | (($M)y & sign));
 }
 EP_INLINE $M ep_isinf_$s($V x) { return ep_abs_$s(x) == ep_highest_$s(); }
+EP_INLINE int ep_all_$s($M m) { return ep_all(__builtin_convertvector(m, ep_v_i32)); }
 EP_INLINE $V ep_sqrt_$s($V x) {
   $V r;
-  EP_EACH r[i] = __builtin_sqrt$f(x[i]);
+  EP_ALL_LANES r[i] = __builtin_sqrt$f(x[i]);
   return r;
 }
 #if defined(__clang__)
@@ -233,10 +277,15 @@ EP_INLINE $V ep_ceil_$s($V x) {
 EP_INLINE $V ep_trunc_$s($V x) { return ep_sign_of_$s(ep_floor_$s(ep_abs_$s(x)), x); }
 )C";
 
-// Functions of C's library, lane by lane.
-constexpr std::string_view kLibraryUnary[] = {"expm1", "log2", "log10", "sin",   "cos",   "tan",   "asin", "acos",
-                                              "atan",  "sinh", "cosh",  "asinh", "acosh", "atanh", "erfc", "lgamma"};
-constexpr std::string_view kLibraryUnaryF64[] = {"exp", "exp2", "log", "log1p", "tanh", "erf"};
+constexpr std::string_view kExtremesF64 =
+    R"C(EP_INLINE $V ep_min_$s($V x, $V y) { return ep_select_$s((x < y) | (x != x), x, y); }
+EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s((x > y) | (x != x), x, y); }
+)C";
+
+// Functions of C's library, lane by lane, where products are not fused with sums: of both, and of f64.
+constexpr std::string_view kLibrary[] = {"sin", "cos", "tan"};
+constexpr std::string_view kLibraryF64[] = {"exp",  "exp2", "expm1", "log",  "log1p", "log2",  "log10", "asin", "acos",
+                                            "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",  "erfc"};
 constexpr std::string_view kUnaryText = R"C($S $n$f($S);
 EP_CALL $V ep_$n_$s($V x) {
   $V r;
@@ -244,20 +293,67 @@ EP_CALL $V ep_$n_$s($V x) {
   return r;
 }
 )C";
-
-constexpr std::string_view kFloatPairs = R"C($S pow$f($S, $S);
-$S fmod$f($S, $S);
+constexpr std::string_view kPairsText = R"C($S pow$f($S, $S);
 EP_CALL $V ep_pow_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = pow$f(x[i], y[i]);
   return r;
 }
+$S fmod$f($S, $S);
 EP_CALL $V ep_fmod_$s($V x, $V y) {
   $V r;
   EP_EACH r[i] = fmod$f(x[i], y[i]);
   return r;
 }
-EP_CALL $V ep_mod_$s($V x, $V y) {
+)C";
+
+// Where a formula does not hold in all lanes, the library computes the others.
+constexpr std::string_view kAngles[] = {"sin", "cos", "tan"};
+constexpr std::string_view kAngleText = R"C($S $n$f($S);
+EP_CALL $V ep_far_$n_$s($V x, $V y, $M near) {
+  EP_EACH if (!near[i]) y[i] = $n$f(x[i]);
+  return y;
+}
+EP_INLINE $V ep_$n_$s($V x) {
+  const $V y = ep_near_$n_$s(x);
+  const $M near = ep_abs_$s(x) < ep_lit_$s($A);
+  return ep_all_$s(near) ? y : ep_far_$n_$s(x, y, near);
+}
+)C";
+constexpr std::string_view kFusedPairs = R"C($S pow$f($S, $S);
+EP_CALL $V ep_far_pow_$s($V x, $V y, $V r, $M ordinary) {
+  EP_EACH if (!ordinary[i]) r[i] = pow$f(x[i], y[i]);
+  return r;
+}
+// A negative x with a whole y has the sign of (-1)^y; with another y it has no power.
+EP_CALL $V ep_pow_$s($V x, $V y) {
+  $M ordinary;
+  $V r = ep_near_pow_$s(x, y, &ordinary);
+  const $V half = y * ep_lit_$s(0.5);
+  $V negative = ep_select_$s(ep_trunc_$s(half) == half, r, -r);
+  negative = ep_select_$s(ep_trunc_$s(y) == y, negative, ep_lit_$s(__builtin_nan("")));
+  r = ep_select_$s(x < ($V){}, negative, r);
+  return ep_all_$s(ordinary) ? r : ep_far_pow_$s(x, y, r, ordinary);
+}
+$S fmod$f($S, $S);
+EP_CALL $V ep_far_fmod_$s($V x, $V y, $V r, $M ordinary) {
+  EP_EACH if (!ordinary[i]) r[i] = fmod$f(x[i], y[i]);
+  return r;
+}
+EP_CALL $V ep_fmod_$s($V x, $V y) {
+  $M ordinary;
+  const $V r = ep_near_fmod_$s(x, y, &ordinary);
+  return ep_all_$s(ordinary) ? r : ep_far_fmod_$s(x, y, r, ordinary);
+}
+)C";
+
+// Of f32, computed in f64.
+constexpr std::string_view kByDouble[] = {"sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma", "digamma"};
+constexpr std::string_view kByDoubleText =
+    R"C(EP_CALL ep_v_f32 ep_$n_f32(ep_v_f32 x) { return ep_narrow_f32(ep_$n_f64(ep_wide_f32(x))); }
+)C";
+
+constexpr std::string_view kDivisions = R"C(EP_CALL $V ep_mod_$s($V x, $V y) {
   const $V rest = ep_fmod_$s(x, y);
   const $V moved = ep_select_$s((rest < ($V){}) ^ (y < ($V){}), rest + y, rest);
   return ep_select_$s(rest == ($V){}, ep_sign_of_$s(($V){}, y), moved);
@@ -271,136 +367,6 @@ EP_CALL $V ep_floor_div_$s($V x, $V y) {
   whole = ep_select_$s(q - whole > ep_lit_$s(0.5), whole + ep_lit_$s(1), whole);
   whole = ep_select_$s(q == ($V){}, ep_sign_of_$s(($V){}, x / y), whole);
   return ep_select_$s(y == ($V){}, x / y, whole);
-}
-)C";
-
-constexpr std::string_view kF32 =
-    R"C(EP_INLINE ep_v_f32 ep_p_f32(ep_v_f32 p, ep_v_f32 x, float c) { return ep_fma_f32(p, x, ep_lit_f32(c)); }
-// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2.
-EP_INLINE ep_v_f32 ep_exp_tail_f32(ep_v_f32 r) {
-  ep_v_f32 p = ep_lit_f32(1.9875691500e-4);
-  p = ep_p_f32(p, r, 1.3981999507e-3f);
-  p = ep_p_f32(p, r, 8.3334519073e-3f);
-  p = ep_p_f32(p, r, 4.1665795894e-2f);
-  p = ep_p_f32(p, r, 1.6666665459e-1f);
-  return ep_p_f32(p, r, 5.0000001201e-1f);
-}
-// Below and above bounds a bound; NaN stays.
-#if defined(__AVX512F__) && !defined(__clang__)
-EP_INLINE ep_v_f32 ep_clip_f32(ep_v_f32 x, float lo, float hi) {
-  const ep_v_f32 least = __builtin_ia32_maxps512_mask(ep_splat_f32(lo), x, x, (uint16_t)-1, 4);
-  return __builtin_ia32_minps512_mask(ep_splat_f32(hi), least, x, (uint16_t)-1, 4);
-}
-#else
-EP_INLINE ep_v_f32 ep_clip_f32(ep_v_f32 x, float lo, float hi) {
-  const ep_v_f32 least = ep_select_f32(x < ep_splat_f32(lo), ep_splat_f32(lo), x);
-  return ep_select_f32(least > ep_splat_f32(hi), ep_splat_f32(hi), least);
-}
-#endif
-// exp(x - n ln 2) for the whole number n nearest to x / ln 2. Adding 1.5 * 2^23 leaves n in the low bits of `shifted`.
-EP_INLINE ep_v_f32 ep_exp_rest_f32(ep_v_f32 x, ep_v_f32* shifted) {
-  *shifted = ep_fma_f32(x, ep_lit_f32(1.44269504088896341), ep_lit_f32(12582912.0));
-  const ep_v_f32 n = *shifted - ep_lit_f32(12582912.0);
-  ep_v_f32 r = ep_fma_f32(n, ep_lit_f32(-0.693359375), x);
-  r = ep_fma_f32(n, ep_lit_f32(2.12194440e-4), r);
-  return ep_fma_f32(ep_exp_tail_f32(r), r * r, r) + ep_lit_f32(1);
-}
-// exp for arguments within [-86, 88].
-EP_INLINE ep_v_f32 ep_exp_near_f32(ep_v_f32 x) {
-  ep_v_f32 shifted;
-  const ep_v_f32 y = ep_exp_rest_f32(x, &shifted);
-  return (ep_v_f32)((ep_v_i32)y + ((ep_v_i32)shifted << 23));
-}
-// y * 2^n, where `shifted` is 1.5 * 2^23 + n.
-EP_INLINE ep_v_f32 ep_scaled_f32(ep_v_f32 y, ep_v_f32 shifted) {
-#if defined(__AVX512F__)
-  // One instruction multiplies by 2^n, however far n goes.
-  return __builtin_ia32_scalefps512_mask(y, shifted - ep_lit_f32(12582912.0), y, (uint16_t)-1, 4);
-#else
-  // In two factors, so that a denormal result is rounded once.
-  const ep_v_i32 n = (ep_v_i32)shifted - 0x4b400000;
-  const ep_v_i32 half = n >> 1;
-  return y * (ep_v_f32)((half + 127) << 23) * (ep_v_f32)((n - half + 127) << 23);
-#endif
-}
-EP_INLINE ep_v_f32 ep_exp_f32(ep_v_f32 x) {
-  ep_v_f32 shifted;
-  const ep_v_f32 y = ep_exp_rest_f32(ep_clip_f32(x, -150.0f, 130.0f), &shifted);
-  return ep_scaled_f32(y, shifted);
-}
-EP_INLINE ep_v_f32 ep_exp2_f32(ep_v_f32 x) {
-  const ep_v_f32 bounded = ep_clip_f32(x, -152.0f, 130.0f);
-  const ep_v_f32 shifted = bounded + ep_lit_f32(12582912.0);
-  const ep_v_f32 r = (bounded - (shifted - ep_lit_f32(12582912.0))) * ep_lit_f32(0.69314718055994531);
-  return ep_scaled_f32(ep_fma_f32(ep_exp_tail_f32(r), r * r, r) + ep_lit_f32(1), shifted);
-}
-EP_INLINE ep_v_f32 ep_log_f32(ep_v_f32 x) {
-  const ep_v_i32 denormal = x < ep_lit_f32(1.17549435e-38f);
-  const ep_v_f32 normal = ep_select_f32(denormal, x * ep_lit_f32(33554432.0), x);
-  const ep_v_i32 shifted = (ep_v_i32)normal + (0x3f800000 - 0x3f3504f3);
-  const ep_v_f32 exponent = __builtin_convertvector((shifted >> 23) - 127, ep_v_f32);
-  const ep_v_f32 f = (ep_v_f32)((shifted & 0x007fffff) + 0x3f3504f3) - ep_lit_f32(1);
-  const ep_v_f32 e = exponent - ep_select_f32(denormal, ep_lit_f32(25), ep_lit_f32(0));
-  const ep_v_f32 z = f * f;
-  ep_v_f32 p = ep_lit_f32(7.0376836292e-2);
-  p = ep_p_f32(p, f, -1.1514610310e-1f);
-  p = ep_p_f32(p, f, 1.1676998740e-1f);
-  p = ep_p_f32(p, f, -1.2420140846e-1f);
-  p = ep_p_f32(p, f, 1.4249322787e-1f);
-  p = ep_p_f32(p, f, -1.6668057665e-1f);
-  p = ep_p_f32(p, f, 2.0000714765e-1f);
-  p = ep_p_f32(p, f, -2.4999993993e-1f);
-  p = ep_p_f32(p, f, 3.3333331174e-1f);
-  const ep_v_f32 rest = p * f * z - z * ep_lit_f32(0.5);
-  const ep_v_f32 low = ep_fma_f32(e, ep_lit_f32(-2.12194440e-4), rest);
-  ep_v_f32 y = ep_fma_f32(e, ep_lit_f32(0.693359375), low + f);
-  y = ep_select_f32(x == ep_highest_f32(), x, y);
-  y = ep_select_f32(x == ep_lit_f32(0), ep_lowest_f32(), y);
-  y = ep_select_f32(x < ep_lit_f32(0), ep_lit_f32(__builtin_nanf("")), y);
-  return ep_select_f32(x != x, x, y);
-}
-EP_INLINE ep_v_f32 ep_log1p_f32(ep_v_f32 x) {
-  // log(u) x / (u - 1) corrects the rounding of u = 1 + x (Kahan; Higham, Accuracy and Stability, 1.14.1).
-  const ep_v_f32 one = ep_lit_f32(1);
-  const ep_v_f32 u = one + x;
-  const ep_v_f32 y = ep_log_f32(u) * (x / (u - one));
-  return ep_select_f32((u == one) | (x == ep_highest_f32()), x, y);
-}
-EP_INLINE ep_v_f32 ep_tanh_f32(ep_v_f32 x) {
-  const ep_v_f32 a = ep_abs_f32(x);
-  const ep_v_f32 m = ep_clip_f32(a, 0.0f, 10.0f);
-  const ep_v_f32 z = x * x;
-  ep_v_f32 p = ep_lit_f32(-5.70498872745e-3);
-  p = ep_p_f32(p, z, 2.06390887954e-2f);
-  p = ep_p_f32(p, z, -5.37397155531e-2f);
-  p = ep_p_f32(p, z, 1.33314422036e-1f);
-  p = ep_p_f32(p, z, -3.33332819422e-1f);
-  const ep_v_f32 small = ep_fma_f32(p * z, x, x);
-  const ep_v_f32 large = ep_lit_f32(1) - ep_lit_f32(2) / (ep_exp_near_f32(m + m) + ep_lit_f32(1));
-  const ep_v_f32 y = ep_sign_of_f32(ep_select_f32(a < ep_lit_f32(0.625), small, large), x);
-  return ep_select_f32(x != x, x, y);
-}
-EP_INLINE ep_v_f32 ep_erf_f32(ep_v_f32 x) {
-  const ep_v_f32 a = ep_abs_f32(x);
-  const ep_v_f32 t = ep_clip_f32(a, 0.0f, 4.0f);
-  const ep_v_f32 s = t * t;
-  const ep_v_f32 u = ep_fma_f32(ep_lit_f32(-3.88396438e-3), t, ep_lit_f32(2.42546219e-2));
-  ep_v_f32 p = ep_fma_f32(ep_lit_f32(-1.72853470e-5), t, ep_lit_f32(3.83197126e-4));
-  p = ep_fma_f32(p, s, u);
-  p = ep_p_f32(p, t, -1.06777877e-1f);
-  p = ep_p_f32(p, t, -6.34846687e-1f);
-  p = ep_p_f32(p, t, -1.28717512e-1f);
-  p = ep_fma_f32(p, t, -t);
-  const ep_v_f32 large = ep_lit_f32(1) - ep_exp_near_f32(p);
-  ep_v_f32 q = ep_lit_f32(-5.96761703e-4);
-  q = ep_p_f32(q, s, 4.99119423e-3f);
-  q = ep_p_f32(q, s, -2.67681349e-2f);
-  q = ep_p_f32(q, s, 1.12819925e-1f);
-  q = ep_p_f32(q, s, -3.76125336e-1f);
-  q = ep_p_f32(q, s, 1.28379166e-1f);
-  const ep_v_f32 small = ep_fma_f32(q, t, t);
-  const ep_v_f32 y = ep_sign_of_f32(ep_select_f32(t > ep_lit_f32(0.921875), large, small), x);
-  return ep_select_f32(x != x, x, y);
 }
 )C";
 
@@ -617,11 +583,144 @@ std::string for_dtype(std::string_view text, DType dtype) {
                          {"H", highest},
                          {"N", is_signed ? "1" : "0"},
                          {"f", dtype == DType::f32 ? "f" : ""},
+                         {"A", dtype == DType::f32 ? "131072.0f" : "1048576.0"},
                          {"G", dtype == DType::f32 ? "8388608.0f" : "4503599627370496.0"}});
 }
 
-std::string library_function(std::string_view name, DType dtype) {
-  return for_dtype(replaced(kUnaryText, {{"n", name}}), dtype);
+// `$P(x, a, b, c)` and, of f64, `$Q(x, a, b, c)` become (a x + b) x + c.
+std::string with_polynomials(std::string_view text, DType dtype) {
+  std::string result;
+  for (size_t begin = text.find('$'); begin != std::string_view::npos; begin = text.find('$')) {
+    result += text.substr(0, begin);
+    text.remove_prefix(begin);
+    if (!text.starts_with("$P(") && !text.starts_with("$Q(")) {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const std::string_view suffix = text[1] == 'Q' ? "f64" : dtype_name(dtype);
+    const size_t end = text.find(')');
+    std::vector<std::string_view> words;
+    for (size_t at = 3; at < end;) {
+      const size_t comma = std::min(text.find(',', at), end);
+      words.push_back(text.substr(at, comma - at));
+      at = text.find_first_not_of(" \n", comma + 1);
+    }
+    std::string sum = fmt::format("ep_lit_{}({})", suffix, words[1]);
+    for (size_t i = 2; i < words.size(); ++i) {
+      sum = fmt::format("ep_fma_{0}({1}, {2}, ep_lit_{0}({3}))", suffix, sum, words[0], words[i]);
+    }
+    result += sum;
+    text.remove_prefix(end + 1);
+  }
+  return result + std::string(text);
+}
+
+// --- Pieces
+
+// A function, a macro or a table, or those within one #if; what it defines, and which words of the prelude it has.
+struct Piece {
+  std::string text;
+  std::vector<std::string> names, words;
+};
+using Pieces = std::vector<Piece>;
+
+bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// Calls visit(word) for each word of the prelude in `text`.
+template <class Visit>
+void each_word(std::string_view text, const Visit& visit) {
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string_view word = text.substr(i, end - i);
+    if (word.starts_with("ep_") || word.starts_with("EP_")) visit(word);
+    i = std::max(end, i + 1);
+  }
+}
+
+// What a line at the margin defines; empty: nothing.
+std::string_view defined_by(std::string_view line) {
+  constexpr std::string_view define = "#define ";
+  size_t end = line.find_first_of("([");
+  if (line.starts_with(define)) {
+    end = define.size();
+    while (end < line.size() && is_word(line[end])) ++end;
+  } else if (!line.starts_with("EP_INLINE ") && !line.starts_with("EP_CALL ") && !line.starts_with("static const ")) {
+    return {};
+  }
+  if (end == std::string_view::npos) return {};
+  size_t begin = end;
+  while (begin > 0 && is_word(line[begin - 1])) --begin;
+  return line.substr(begin, end - begin);
+}
+
+// The pieces of `text`, each within #if `condition` if there is one.
+void cut(std::string_view text, std::string_view condition, Pieces* pieces) {
+  int depth = 0;
+  const size_t first = pieces->size();
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n') + 1);
+    text.remove_prefix(line.size());
+    const bool at_margin = line[0] != ' ' && line[0] != '}';
+    const bool ended = pieces->size() == first || !pieces->back().names.empty();
+    if (at_margin && depth == 0 && ended) pieces->emplace_back();
+    if (line.starts_with("#if")) ++depth;
+    if (line.starts_with("#endif")) --depth;
+    pieces->back().text += line;
+    if (const std::string_view name = defined_by(line); !name.empty()) pieces->back().names.emplace_back(name);
+  }
+  for (size_t i = first; i < pieces->size(); ++i) {
+    Piece& piece = (*pieces)[i];
+    each_word(piece.text, [&](std::string_view word) { piece.words.emplace_back(word); });
+    if (!condition.empty()) piece.text = fmt::format("#if {}\n{}#endif\n", condition, piece.text);
+  }
+}
+
+void cut_functions(DType dtype, Pieces* pieces) {
+  const auto named = [&](std::string_view text, std::string_view name) {
+    return for_dtype(replaced(text, {{"n", name}}), dtype);
+  };
+  const bool is_f32 = dtype == DType::f32;
+  const std::string_view fused = "defined(EP_FUSES)", apart = "!defined(EP_FUSES)";
+  cut(for_dtype(kFloat, dtype), {}, pieces);
+  if (is_f32) {
+    cut(for_dtype(with_polynomials(prelude_c_f32(), dtype), dtype), {}, pieces);
+    cut(for_dtype(with_polynomials(prelude_c_fused_f32(), dtype), dtype), fused, pieces);
+    for (const std::string_view name : kByDouble) cut(named(kByDoubleText, name), {}, pieces);
+  } else {
+    cut(for_dtype(kExtremesF64, dtype), {}, pieces);
+    cut(for_dtype(with_polynomials(prelude_c_f64(), dtype), dtype), fused, pieces);
+    for (const std::string_view name : kLibraryF64) cut(named(kUnaryText, name), apart, pieces);
+  }
+  for (const std::string_view name : kAngles) cut(named(kAngleText, name), fused, pieces);
+  cut(for_dtype(kFusedPairs, dtype), fused, pieces);
+  for (const std::string_view name : kLibrary) cut(named(kUnaryText, name), apart, pieces);
+  cut(for_dtype(kPairsText, dtype), apart, pieces);
+  cut(for_dtype(kDivisions, dtype), {}, pieces);
+  if (!is_f32) cut(prelude_c_shared(), {}, pieces);
+}
+
+// The pieces on numbers of one dtype (f32, f64, an integer, bool), made once.
+const Pieces& pieces_of(DType dtype) {
+  static std::mutex mutex;
+  static std::map<DType, Pieces> all;
+  const std::scoped_lock lock(mutex);
+  Pieces& pieces = all[dtype];
+  if (!pieces.empty()) return pieces;
+  cut(for_dtype(kAny, dtype), {}, &pieces);
+  if (dtype == DType::boolean) {
+    cut(for_dtype(kBool, dtype), {}, &pieces);
+  } else {
+    cut(for_dtype(kNumeric, dtype), {}, &pieces);
+  }
+  cut(for_dtype(kShifts, dtype), {}, &pieces);
+  if (is_floating(dtype)) {
+    cut_functions(dtype, &pieces);
+  } else if (dtype != DType::boolean) {
+    cut(for_dtype(kInteger, dtype), {}, &pieces);
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -664,19 +763,9 @@ std::string_view prelude_c_types() { return kTypes; }
 
 std::string_view prelude_c_turn() { return kTurn; }
 
-std::string prelude_c(DType dtype) {
-  std::string text = for_dtype(kAny, dtype);
-  if (dtype == DType::boolean) return text + for_dtype(kBool, dtype);
-  text += for_dtype(kNumeric, dtype);
-  if (!is_floating(dtype)) return text + for_dtype(kInteger, dtype);
-  text += for_dtype(kFloat, dtype) + for_dtype(kFloatPairs, dtype);
-  for (const std::string_view name : kLibraryUnary) text += library_function(name, dtype);
-  if (dtype == DType::f32) return text + std::string(kF32);
-  for (const std::string_view name : kLibraryUnaryF64) text += library_function(name, dtype);
-  return text;
-}
+namespace {
 
-std::string prelude_c_memory(DType dtype) {
+std::string memory_text(DType dtype) {
   const std::string_view vector = c_type(dtype).vector;
   const std::string_view name = dtype_name(dtype);
   const std::string_view scalar = c_storage(dtype);
@@ -688,8 +777,13 @@ std::string prelude_c_memory(DType dtype) {
     text = kTakeBf16;
   } else if (dtype == DType::boolean) {
     text =
-        "EP_INLINE ep_v_i32 ep_take_bool(ep_v_u8 x) { return __builtin_convertvector(x, ep_v_i32) != 0; }\n"
-        "EP_INLINE ep_v_u8 ep_give_bool(ep_v_i32 x) { return __builtin_convertvector(x & 1, ep_v_u8); }\n";
+        "EP_INLINE ep_v_i32 ep_take_bool(ep_v_u8 x) { return EP_WIDE_U8(x, ep_v_i32) != 0; }\n"
+        "EP_INLINE ep_v_u8 ep_give_bool(ep_v_i32 x) { return (ep_v_u8)EP_NARROW_8(x & 1, ep_v_u8); }\n";
+  } else if (dtype == DType::i8 || dtype == DType::u8) {
+    text = replaced(
+        "EP_INLINE $V ep_take_$t($K x) { return ($V)EP_WIDE_$T(x, $V); }\n"
+        "EP_INLINE $K ep_give_$t($V x) { return ($K)EP_NARROW_8(x, $K); }\n",
+        {{"V", vector}, {"K", memory}, {"t", name}, {"T", dtype == DType::i8 ? "I8" : "U8"}});
   } else {
     text = replaced(
         "EP_INLINE $V ep_take_$t($K x) { return __builtin_convertvector(x, $V); }\n"
@@ -699,7 +793,7 @@ std::string prelude_c_memory(DType dtype) {
   return text + replaced(kMemory, {{"V", vector}, {"K", memory}, {"m", scalar}, {"t", name}});
 }
 
-std::string prelude_c_cast(DType from, DType to) {
+std::string cast_text(DType from, DType to) {
   const auto is_narrow = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
   const CType source = c_type(from);
   const CType target = c_type(to);
@@ -744,6 +838,40 @@ std::string prelude_c_cast(DType from, DType to) {
   }
   return fmt::format("EP_INLINE {} ep_cast_{}_{}({} x) {{\n  {}\n}}\n", target.vector, dtype_name(from), dtype_name(to),
                      source.vector, body);
+}
+
+}  // namespace
+
+std::string prelude_c(const PreludeUse& use, std::string_view code) {
+  Pieces others;
+  for (const DType dtype : use.memory) cut(memory_text(dtype), {}, &others);
+  for (const auto& cast : use.casts) cut(cast_text(cast.first, cast.second), {}, &others);
+  std::vector<const Piece*> pieces;
+  const auto add = [&](const Pieces& list) {
+    for (const Piece& piece : list) pieces.push_back(&piece);
+  };
+  // The functions of f32 stand on those of f64.
+  if (use.numbers.contains(DType::f32) || use.numbers.contains(DType::f64)) add(pieces_of(DType::f64));
+  for (const DType dtype : use.numbers) {
+    if (dtype != DType::f64) add(pieces_of(dtype));
+  }
+  add(others);
+  std::unordered_set<std::string_view> needed;
+  each_word(code, [&](std::string_view word) { needed.insert(word); });
+  // Each piece comes after those that it names.
+  std::vector<const Piece*> taken;
+  for (size_t i = pieces.size(); i-- > 0;) {
+    const Piece& piece = *pieces[i];
+    if (std::none_of(piece.names.begin(), piece.names.end(),
+                     [&](const std::string& name) { return needed.contains(name); })) {
+      continue;
+    }
+    taken.push_back(&piece);
+    needed.insert(piece.words.begin(), piece.words.end());
+  }
+  std::string text;
+  for (size_t i = taken.size(); i-- > 0;) text += taken[i]->text;
+  return text;
 }
 
 std::string with_suffix(std::string_view text, std::string_view suffix) {

@@ -6,8 +6,10 @@
 // `$W` the bits at which integers wrap. A truth value between expressions is an ep_v_i32.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "primitives/dtype/dtype.h"
 
@@ -29,16 +31,25 @@ std::string c_memory_vector(DType dtype);
 
 // The types and what does not depend on a dtype.
 std::string_view prelude_c_types();
-// ep_turn(src, step, dst, width, count): of 16 lines, `step` elements of 4 bytes apart, `count` elements each (at most
-// 16) as `count` vectors, `width` elements apart.
+// ep_turn(src, step, dst, width, lines, count): `lines` lines, `step` elements of 4 bytes apart, of `count` elements
+// each, as `count` lines of `lines` elements, `width` elements apart.
 std::string_view prelude_c_turn();
-// The functions on numbers of one dtype (f32, f64, an integer, bool).
-std::string prelude_c(DType dtype);
-// Loads and stores of one dtype of memory: ep_load_$s, ep_load_part_$s, ep_store_$s, ep_store_part_$s, ep_take_$s (a
-// vector of memory as a vector of numbers), ep_give_$s.
-std::string prelude_c_memory(DType dtype);
-// ep_cast_$s_$t: the numbers of one dtype as those of another.
-std::string prelude_c_cast(DType from, DType to);
+// What a kernel uses of the rest: functions on numbers of these dtypes (f32, f64, integers, bool), loads and stores of
+// memory (ep_load_$s, ep_load_part_$s, ep_store_$s, ep_store_part_$s, ep_take_$s, a vector of memory as a vector of
+// numbers, ep_give_$s), and casts (ep_cast_$s_$t).
+struct PreludeUse {
+  std::set<DType> numbers, memory;
+  std::set<std::pair<DType, DType>> casts;
+};
+// Those functions that `code` names, and those that they name.
+std::string prelude_c(const PreludeUse& use, std::string_view code);
+
+// The functions that have an error, before words are replaced; the fused ones need a fused multiply-add, as all of f64.
+std::string_view prelude_c_f32();
+std::string_view prelude_c_fused_f32();
+std::string_view prelude_c_f64();
+// Functions of f64 that are written in others.
+std::string prelude_c_shared();
 
 // `text` with each word that starts with `ep_` (but no type ep_v_...) followed by `_` and `suffix`: what a row of
 // scalar_ops.def says, for one dtype.

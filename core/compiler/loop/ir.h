@@ -105,7 +105,8 @@ enum class LoopKind : uint8_t { items, serial, vector, work_items };
 // A loop runs over the part of its axis that the loop around it on the same axis left (at first the whole axis), in
 // steps: `step` positions are left to the loops inside. A loop of step 1 is the innermost on its axis. A vector loop
 // takes as many positions at once as the dialect has lanes, `unroll` vectors in a row. The items loop is the outermost
-// loop, and the only one of its kind: its steps are the items of a launch.
+// loop, and the only one of its kind: its steps are the items of a launch. Where items have several positions, `unroll`
+// of them that one call computes may run as one, with so many times the positions.
 //
 // On a device of groups an item is a group. A loop of kind work_items deals its steps to `width` work-items along dim 0
 // or 1 of the group: number w takes step w, step w + width and so on. A loop inside of it over the same axis is a pack

@@ -290,12 +290,16 @@ class Verifier {
     if (node.axis >= kernel_.axes.size()) wrong("A loop runs over an axis that the kernel has not.");
     const std::string& axis = kernel_.axes[node.axis].name;
     if (node.kind == LoopKind::items && !around.empty()) wrong("The items loop over {} is not the outermost.", axis);
-    if (node.step < 1 || node.unroll < 1 || node.unroll > 16) {
-      wrong("The loop over {} has step {} and unroll {}; a step is at least 1, unroll from 1 to 16.", axis, node.step,
-            node.unroll);
+    const int64_t most = node.kind == LoopKind::items ? 1024 : 16;
+    if (node.step < 1 || node.unroll < 1 || node.unroll > most) {
+      wrong("The loop over {} has step {} and unroll {}; a step is at least 1, unroll from 1 to {}.", axis, node.step,
+            node.unroll, most);
     }
     if (node.kind == LoopKind::vector && node.step != 1) wrong("The vector loop over {} has step {}.", axis, node.step);
-    if (node.kind != LoopKind::vector && node.unroll != 1) wrong("The loop over {} is unrolled, but no vector.", axis);
+    const bool has_blocks = node.kind == LoopKind::items && node.step > 1;
+    if (node.kind != LoopKind::vector && !has_blocks && node.unroll != 1) {
+      wrong("The loop over {} is unrolled, but neither a vector nor items of several positions.", axis);
+    }
     work_items(node, axis);
     for (const Node* outer : around) {
       if (outer->kind == LoopKind::work_items && node.kind == LoopKind::work_items && outer->dim == node.dim) {

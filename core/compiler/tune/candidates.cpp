@@ -1,6 +1,7 @@
 #include "core/compiler/tune/candidates.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tenon::compiler {
 namespace {
@@ -19,7 +20,7 @@ void look(const std::vector<Node>& nodes, const Node* items, Shape* shape) {
     const Node* outer = items != nullptr ? items : &node;
     if (node.kind == LoopKind::work_items) shape->in_groups = true;
     if (node.kind == LoopKind::vector && node.axis == outer->axis) shape->has_blocks = true;
-    if (outer->step > 1 && node.kind != LoopKind::vector && &node != outer) shape->has_tiles = true;
+    if (node.kind == LoopKind::serial && node.step > 1) shape->has_tiles = true;
     look(node.body, outer, shape);
   }
 }
@@ -69,12 +70,12 @@ std::vector<Tiles> candidates(const Kernel& scheduled) {
   }
   list.add(&Tiles::unroll, {1, 4, 2, 8});
   if (shape.has_tiles) {
-    for (const int64_t columns : {256, 128, 1024, 32}) {
+    for (const auto& [columns, rows] : {std::pair<int64_t, int64_t>{64, 256}, {128, 128}, {256, 128}, {64, 512}}) {
       Tiles tiles;
       tiles.transpose_columns = columns;
+      tiles.transpose_block = rows;
       list.add(tiles);
     }
-    list.add(&Tiles::transpose_block, {32, 64});
   }
   if (shape.has_values) list.add(&Tiles::cheap, {0, 40});
   if (shape.has_blocks) list.add(&Tiles::flat_block, {65536});

@@ -22,6 +22,8 @@ struct ep_kernel {
   uint64_t local_stride = 0;             // bytes of local memory of a thread, a multiple of 64; 0: none
   void* function = nullptr;              // of type Entry or FaultEntry (launch.cpp)
   std::atomic<uint64_t> short_shape{0};  // of a launch that was too short to be shared among threads; 0: none
+  std::atomic<uint64_t> long_shape{0};   // of the last launch that was shared; 0: none
+  std::atomic<int64_t> long_time{0};     // what it took at least, on all threads together, in nanoseconds
   std::atomic<char*> local{nullptr};     // for all threads of a launch, while no launch uses it
 
   ep_kernel() = default;

@@ -12,6 +12,9 @@
 namespace tenon::provider::cpu {
 namespace {
 
+// What kernels are made of belongs to each of them, as it is compiled for several sets of vectors.
+#define TENON_INLINE [[gnu::always_inline]] inline
+
 constexpr int64_t blocks_at_once = 256;
 constexpr int64_t words_at_once = 4 * blocks_at_once;
 
@@ -25,7 +28,7 @@ constexpr int64_t few_blocks = 8;  // as many are made where that is enough
 // The blocks offset, offset + 1, ... J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as
 // easy as 1, 2, 3 (SC11), section 3.3.
 template <int64_t kCount>
-void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
+TENON_INLINE void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
   auto& x = blocks->words;
   for (int64_t i = 0; i < kCount; ++i) {
     const uint64_t counter = offset + static_cast<uint64_t>(i);
@@ -51,7 +54,7 @@ void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
 
 // Uniform numbers keep the upper `bits` bits of a word.
 template <int64_t kCount>
-void uniform(const Blocks& blocks, int32_t bits, float* values) {
+TENON_INLINE void uniform(const Blocks& blocks, int32_t bits, float* values) {
   const auto unit = std::bit_cast<float>((127U - static_cast<uint32_t>(bits)) << 23);  // 2^-bits
   for (int64_t i = 0; i < kCount; ++i) {
     for (int64_t w = 0; w < 4; ++w) {
@@ -61,7 +64,7 @@ void uniform(const Blocks& blocks, int32_t bits, float* values) {
 }
 
 template <int64_t kCount>
-void uniform_f64(const Blocks& blocks, double* values) {
+TENON_INLINE void uniform_f64(const Blocks& blocks, double* values) {
   for (int64_t i = 0; i < kCount; ++i) {
     for (int64_t pair = 0; pair < 2; ++pair) {
       const uint64_t word = uint64_t{blocks.words[2 * pair][i]} << 32 | blocks.words[2 * pair + 1][i];
@@ -71,7 +74,7 @@ void uniform_f64(const Blocks& blocks, double* values) {
 }
 
 // The root of -2 log((w / 256 + 1) * 2^-24).
-inline float radius(uint32_t w) {
+TENON_INLINE float radius(uint32_t w) {
   const auto k = static_cast<float>(static_cast<int32_t>((w >> 8) + 1));
   const auto bits = std::bit_cast<uint32_t>(k);
   const auto upper = static_cast<int32_t>(bits >> 22 & 1);  // the significand is 1.5 or more
@@ -83,10 +86,10 @@ inline float radius(uint32_t w) {
   return std::sqrt(-2 * (static_cast<float>(e) * 0.693147182F + (2 * s) * series));
 }
 
-inline float with_sign(float x, uint32_t sign) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ sign); }
+TENON_INLINE float with_sign(float x, uint32_t sign) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ sign); }
 
 template <int64_t kCount>
-void normal(const Blocks& blocks, float* values) {
+TENON_INLINE void normal(const Blocks& blocks, float* values) {
   for (int64_t i = 0; i < kCount; ++i) {
     for (int64_t pair = 0; pair < 2; ++pair) {
       const float r = radius(blocks.words[2 * pair][i]);
@@ -106,14 +109,73 @@ void normal(const Blocks& blocks, float* values) {
   }
 }
 
+// The words of the blocks as elements: one each, or two with the first one above.
+template <int64_t kCount>
+TENON_INLINE void words_of(const Blocks& blocks, uint32_t* values) {
+  for (int64_t i = 0; i < kCount; ++i) {
+    for (int64_t w = 0; w < 4; ++w) values[4 * i + w] = blocks.words[w][i];
+  }
+}
+template <int64_t kCount>
+TENON_INLINE void long_words_of(const Blocks& blocks, uint64_t* values) {
+  for (int64_t i = 0; i < kCount; ++i) {
+    for (int64_t pair = 0; pair < 2; ++pair) {
+      values[2 * i + pair] = uint64_t{blocks.words[2 * pair][i]} << 32 | blocks.words[2 * pair + 1][i];
+    }
+  }
+}
+
+enum class Kind : uint8_t { WORDS, LONG_WORDS, UNIFORM, UNIFORM_F64, NORMAL };
+
+// The numbers of kCount blocks from `offset` on. `bits`: of a uniform number.
+template <int64_t kCount>
+TENON_INLINE void draw(Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values) {
+  Blocks blocks;
+  philox<kCount>(seed, offset, &blocks);
+  switch (kind) {
+    case Kind::WORDS: return words_of<kCount>(blocks, static_cast<uint32_t*>(values));
+    case Kind::LONG_WORDS: return long_words_of<kCount>(blocks, static_cast<uint64_t*>(values));
+    case Kind::UNIFORM: return uniform<kCount>(blocks, bits, static_cast<float*>(values));
+    case Kind::UNIFORM_F64: return uniform_f64<kCount>(blocks, static_cast<double*>(values));
+    default: return normal<kCount>(blocks, static_cast<float*>(values));
+  }
+}
+
+// few_blocks or blocks_at_once of them.
+using Draw = void (*)(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values);
+TENON_INLINE void draw_some(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values) {
+  few ? draw<few_blocks>(kind, bits, seed, offset, values) : draw<blocks_at_once>(kind, bits, seed, offset, values);
+}
+void draw_baseline(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values) {
+  draw_some(few, kind, bits, seed, offset, values);
+}
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void draw_avx2(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset,
+                                       void* values) {
+  draw_some(few, kind, bits, seed, offset, values);
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] void draw_avx3(bool few, Kind kind, int32_t bits, uint64_t seed,
+                                                                     uint64_t offset, void* values) {
+  draw_some(few, kind, bits, seed, offset, values);
+}
+#endif
+Draw draw_of(SimdLevel level) {
+#if defined(__x86_64__)
+  if (level == SimdLevel::avx3) return draw_avx3;
+  if (level == SimdLevel::avx2) return draw_avx2;
+#endif
+  static_cast<void>(level);
+  return draw_baseline;
+}
+
 class RandomPrimitive final : public ep_primitive {
  public:
-  explicit RandomPrimitive(const ep_primitive_desc& desc)
+  RandomPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
+        draw_(draw_of(on.simd)),
         dtype_(desc.operands[0].dtype),
         src_(find_operand(desc, EP_ROLE_SRC)),
-        bits_(desc.attributes.random.distribution == EP_RANDOM_BITS),
-        normal_(desc.attributes.random.distribution == EP_RANDOM_NORMAL) {}
+        kind_(kind_of(desc.attributes.random.distribution, dtype_)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     uint64_t start[2] = {};
@@ -132,7 +194,7 @@ class RandomPrimitive final : public ep_primitive {
     const int64_t at_once = dtype_size(dtype_) == 8 ? words_at_once / 2 : words_at_once;
     const int64_t pieces = (count + at_once - 1) / at_once;
     char* const to = address_of(launch.operands[0]);
-    parallel(device->threads, count * (normal_ ? 12 : 4), [&](int32_t part, int32_t parts) {
+    parallel(device->threads, count * (kind_ == Kind::NORMAL ? 4 : 2), [&](int32_t part, int32_t parts) {
       for (int64_t piece = pieces * part / parts; piece < pieces * (part + 1) / parts; ++piece) {
         const int64_t first = piece * at_once;
         run(start[0], start[1] + static_cast<uint64_t>(piece * blocks_at_once), dst, first,
@@ -143,26 +205,20 @@ class RandomPrimitive final : public ep_primitive {
   }
 
  private:
-  void run(uint64_t seed, uint64_t offset, const Axes& dst, int64_t first, int64_t n, char* to) const {
-    const int64_t words = dtype_size(dtype_) == 8 ? 2 * n : n;
-    if (words <= 4 * few_blocks) return run_blocks<few_blocks>(seed, offset, dst, first, n, to);
-    run_blocks<blocks_at_once>(seed, offset, dst, first, n, to);
+  static Kind kind_of(int32_t distribution, int32_t dtype) {
+    const bool wide = dtype_size(dtype) == 8;
+    if (distribution == EP_RANDOM_BITS) return wide ? Kind::LONG_WORDS : Kind::WORDS;
+    if (distribution == EP_RANDOM_NORMAL) return Kind::NORMAL;
+    return wide ? Kind::UNIFORM_F64 : Kind::UNIFORM;
   }
 
-  template <int64_t kCount>
-  void run_blocks(uint64_t seed, uint64_t offset, const Axes& dst, int64_t first, int64_t n, char* to) const {
-    Blocks blocks;
+  void run(uint64_t seed, uint64_t offset, const Axes& dst, int64_t first, int64_t n, char* to) const {
     alignas(64) char values[words_at_once * sizeof(float)];
-    philox<kCount>(seed, offset, &blocks);
-    auto* const floats = reinterpret_cast<float*>(values);
-    if (bits_) return put_bits(blocks, dst, first, n, to);
-    if (dtype_ == EP_DTYPE_f64) {
-      uniform_f64<kCount>(blocks, reinterpret_cast<double*>(values));
-    } else if (normal_) {
-      normal<kCount>(blocks, floats);
-    } else {
-      uniform<kCount>(blocks, dtype_ == EP_DTYPE_f32 ? 24 : dtype_ == EP_DTYPE_f16 ? 11 : 8, floats);
-    }
+    const int64_t words = dtype_size(dtype_) == 8 ? 2 * n : n;
+    const int32_t bits = dtype_ == EP_DTYPE_f32 ? 24 : dtype_ == EP_DTYPE_f16 ? 11 : 8;
+    draw_(words <= 4 * few_blocks, kind_, bits, seed, offset, values);
+    if (kind_ == Kind::WORDS) return put(reinterpret_cast<const uint32_t*>(values), dst, first, n, to);
+    if (kind_ == Kind::LONG_WORDS) return put(reinterpret_cast<const uint64_t*>(values), dst, first, n, to);
     const RowFormat format(dtype_);
     if (dst.contiguous()) return format.write(to + first * format.size, 1, values, 1, n);
     for (int64_t i = 0; i < n; ++i) {
@@ -170,25 +226,21 @@ class RandomPrimitive final : public ep_primitive {
     }
   }
 
-  // The words of the blocks as elements: one each, or two with the first one above.
-  void put_bits(const Blocks& blocks, const Axes& dst, int64_t first, int64_t n, char* to) const {
-    const bool contiguous = dst.contiguous();
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t offset = contiguous ? first + i : dst.offset(first + i);
-      if (dtype_size(dtype_) == 8) {
-        const uint64_t word = uint64_t{blocks.words[2 * (i % 2)][i / 2]} << 32 | blocks.words[2 * (i % 2) + 1][i / 2];
-        reinterpret_cast<uint64_t*>(to)[offset] = word;
-      } else {
-        reinterpret_cast<uint32_t*>(to)[offset] = blocks.words[i % 4][i / 4];
-      }
+  template <class T>
+  static void put(const T* values, const Axes& dst, int64_t first, int64_t n, char* to) {
+    T* const elements = reinterpret_cast<T*>(to);
+    if (dst.contiguous()) {
+      std::copy_n(values, n, elements + first);
+    } else {
+      for (int64_t i = 0; i < n; ++i) elements[dst.offset(first + i)] = values[i];
     }
   }
 
   ep_primitive_desc desc_;
+  Draw draw_;
   int32_t dtype_;
   int32_t src_;
-  bool bits_;
-  bool normal_;
+  Kind kind_;
 };
 
 }  // namespace
@@ -212,7 +264,7 @@ Refusal Random::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
 }
 
 Refusal Random::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  *out = make_primitive<RandomPrimitive>(device, desc);
+  *out = make_primitive<RandomPrimitive>(device, device, desc);
   return {};
 }
 

@@ -62,6 +62,8 @@ ep_dialect_info opencl_dialect(const PhysicalDevice& device) {
       EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_STORE_8 | EP_DIALECT_FEATURE_STORE_16 | EP_DIALECT_FEATURE_BARRIERS;
   if (device.f64) info.features |= EP_DIALECT_FEATURE_F64;
   if (device.f16) info.features |= EP_DIALECT_FEATURE_F16;
+  // Compilers for processors make vectors of work-items, and have no use for those of one.
+  info.vector_bytes = (device.type & CL_DEVICE_TYPE_CPU) != 0 ? 0 : 16;
   constexpr uint64_t most = std::numeric_limits<int32_t>::max();
   info.group_items = static_cast<uint32_t>(std::min(device.work_group, most));
   for (int axis = 0; axis < 3; ++axis) {

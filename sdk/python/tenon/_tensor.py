@@ -430,13 +430,6 @@ def equal(input, other):
     return bool(_tenon.equal(input, other))
 
 
-def randint(low, high=None, size=None, **keywords):
-    """Integers of [low, high), evenly distributed; with one number, of [0, low)."""
-    if size is None and not hasattr(high, "__index__"):
-        low, high, size = 0, low, high
-    return _tenon.randint(low, high, size, **keywords)
-
-
 for _each in (unique, unique_consecutive, allclose, equal):
     setattr(Tensor, _each.__name__, _each)
 

@@ -190,12 +190,12 @@ Tensor.backward = _tensor_backward  # type: ignore[method-assign]
 class RemovableHandle:
     """What a hook is removed by."""
 
-    def __init__(self, hook: Any) -> None:
-        self._hook = hook
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
 
     def remove(self) -> None:
         """The hook is called no more."""
-        self._hook.function = None
+        self._handle.remove()
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -204,34 +204,65 @@ class RemovableHandle:
         self.remove()
 
 
-class _Hook:
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, *args: Any) -> Any:
-        return None if self.function is None else self.function(*args)
-
-
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls hook(gradient) when the gradient of this tensor is complete, once in each backward. A tensor that it gives
     takes the place of the gradient."""
-    held = _Hook(hook)
-    _tenon._add_hook(self, held)
-    return RemovableHandle(held)
+    return RemovableHandle(_tenon._add_hook(self, hook))
 
 
 def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls hook(tensor) each time after a backward has added to `.grad` of this leaf."""
-    held = _Hook(hook)
     # The leaf keeps its hooks, so a hook that kept the leaf would keep both for ever.
     leaf = weakref.ref(self)
 
     def call() -> None:
         tensor = leaf()
         if tensor is not None:
-            held(tensor)
-    _tenon._add_hook_after(self, call)
-    return RemovableHandle(held)
+            hook(tensor)
+    return RemovableHandle(_tenon._add_hook_after(self, call))
+
+
+class saved_tensors_hooks:
+    """A `with` block in which what ops save for backward goes through two functions: pack(tensor) gives any object, and
+    unpack(object), in backward, gives the tensor back."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self._context = _tenon._SavedHooks(pack_hook, unpack_hook)
+
+    def __enter__(self) -> saved_tensors_hooks:
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._context.__exit__()
+
+
+class graph:
+    """As PyTorch has it: graph.saved_tensors_hooks."""
+
+    saved_tensors_hooks = saved_tensors_hooks
+
+
+def _called_from() -> str:
+    """The lines of Python, outside of this package, that called the op."""
+    import traceback
+    here = __file__.rpartition("/")[0]
+    return "".join(traceback.format_list([frame for frame in traceback.extract_stack() if not frame.filename.startswith(here)]))
+
+
+class detect_anomaly:
+    """A `with` block in which a backward that fails, or gives a NaN, names the op of forward and the lines of Python that
+    called it. Slow."""
+
+    def __init__(self) -> None:
+        self._context = _tenon._Anomaly(_called_from)
+
+    def __enter__(self) -> detect_anomaly:
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._context.__exit__()
 
 
 Tensor.register_hook = _register_hook  # type: ignore[method-assign]
@@ -409,5 +440,6 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return Checkpoint.apply(*flat)
 
 
-__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "enable_grad", "grad", "hessian", "inference_mode", "is_grad_enabled",
-           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable", "set_grad_enabled", "vjp"]
+__all__ = ["Function", "FunctionCtx", "RemovableHandle", "backward", "checkpoint", "detect_anomaly", "enable_grad", "grad", "graph", "hessian", "inference_mode", "is_grad_enabled",
+           "is_inference_mode_enabled", "jacobian", "no_grad", "once_differentiable",
+           "saved_tensors_hooks", "set_grad_enabled", "vjp"]

@@ -81,7 +81,7 @@ const std::string kSoftmax =
 
 std::string with_sizes(std::string text, const std::string& first, const std::string& second) {
   const size_t begin = text.find("size n"), end = text.find("axis i");
-  return text.replace(begin, end - begin, first + "\n" + second + "\n");
+  return text.replace(begin, end - begin, fmt::format("{}\n{}\n", first, second));
 }
 
 Artifact softmax() {

@@ -87,16 +87,16 @@ TEST(CpuTactics, ABiasKeepsItsAxis) {
             "loops\n  items i\n    vector j unroll 2\n      u\n");
 }
 
-TEST(CpuTactics, ColumnsAreSummedInBlocks) {
-  EXPECT_EQ(
-      expect_schedules("kernel columns\nsize n in [0, 65536]\naxis j 1100\naxis r n\nin x f32 1100*n\n"
-                       "out y f32 1100\nout z f32 1100\n"
-                       "s = sum f32 at j over r: x[1100*r + j]\n"
-                       "m = max f32 at j over r: x[1100*r + j]\n"
-                       "t = store y[j] at j: mul(s, 2:f32)\n"
-                       "u = store z[j] at j: m\n",
-                       {{0}, {1}, {9}}, 64, 1e-5),
-      "loops\n  items j step 128\n    vector j unroll 8\n      serial r\n        s\n        m\n      t\n      u\n");
+TEST(CpuTactics, ColumnsAreSummedLineAfterLine) {
+  EXPECT_EQ(expect_schedules("kernel columns\nsize n in [0, 65536]\naxis j 1100\naxis r n\nin x f32 1100*n\n"
+                             "out y f32 1100\nout z f32 1100\n"
+                             "s = sum f32 at j over r: x[1100*r + j]\n"
+                             "m = max f32 at j over r: x[1100*r + j]\n"
+                             "t = store y[j] at j: mul(s, 2:f32)\n"
+                             "u = store z[j] at j: m\n",
+                             {{0}, {1}, {9}}, 64, 1e-5),
+            "loops\n  items j step 64 unroll 32\n    serial r\n      vector j unroll 4\n        s\n        m\n"
+            "    vector j unroll 4\n      t\n      u\n");
   EXPECT_EQ(
       last_groups,
       "loops\n  items j step 32\n    work_items j width 32\n      work_items r width 8 dim 1\n        s\n        m\n"
@@ -119,7 +119,42 @@ TEST(CpuTactics, TransposesReadLinesWhole) {
       expect_schedules("kernel transpose\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nout y f32 50*n\n"
                        "u = store y[j*n + i] at i j: relu(x[50*i + j])\n",
                        {{0}, {37}, {150}}, 0),
-      "loops\n  items i step 64\n    serial j step 16\n      vector i unroll 4\n        serial j\n          u\n");
+      "loops\n  items i step 128\n    serial j step 256\n      serial j\n        vector i unroll 4\n          u\n");
+}
+
+// Blocks whose rows and lanes are no multiples of a tile, of two loads, one of which lies along the lanes.
+TEST(CpuTactics, TransposesInsideOfAnItem) {
+  EXPECT_EQ(expect_schedules("kernel transposes\nsize n in [0, 65536]\naxis b n\naxis i 150\naxis j 300\n"
+                             "in x f32 45000*n\nin z i32 45000*n\nin w f32 150\nout y f32 45000*n\n"
+                             "u = store y[45000*b + 150*j + i] at b i j: "
+                             "add(mul(x[45000*b + 300*i + j], w[i]), f32(z[45000*b + 300*i + j]))\n",
+                             {{0}, {1}, {3}}, 1),
+            "loops\n  items b\n    serial i step 128\n      serial j step 256\n        serial j\n"
+            "          vector i unroll 4\n            u\n");
+}
+
+// Few lanes: the items are blocks of the rows, and the rows of a tile are all that there are.
+TEST(CpuTactics, TransposesOfFewLanes) {
+  EXPECT_EQ(expect_schedules("kernel narrow\nsize n in [0, 65536]\naxis i 20\naxis j n\nin x f32 20*n\n"
+                             "out y f32 20*n\nu = store y[20*j + i] at i j: relu(x[n*i + j])\n",
+                             {{0}, {1}, {37}, {300}}, 0),
+            "loops\n  items j step 256\n    serial i step 128\n      serial j\n        vector i unroll 4\n"
+            "          u\n");
+}
+
+// Sums, and what reads columns again, in blocks of columns: a length that no block divides.
+TEST(CpuTactics, ColumnNormsReadBlocksOfColumns) {
+  EXPECT_EQ(expect_schedules("kernel column_norm\nsize n in [0, 65536]\naxis b n\naxis i 100\naxis r 1100\n"
+                             "in x f32 110000*n\nout y f32 110000*n\n"
+                             "a = mean f32 at b r over i: x[110000*b + 1100*i + r]\n"
+                             "d = value f32 at b i r: sub(x[110000*b + 1100*i + r], a)\n"
+                             "q = mean f32 at b r over i: square(d)\n"
+                             "t = value f32 at b r: rsqrt(add(q, 1e-05:f32))\n"
+                             "u = store y[110000*b + 1100*i + r] at b i r: mul(d, t)\n",
+                             {{0}, {2}}, 16, 1e-6),
+            "loops\n  items b\n    serial r step 960\n      serial i\n        vector r unroll 4\n          a\n"
+            "      serial i\n        vector r unroll 4\n          q\n      vector r unroll 4\n        t\n"
+            "      serial i\n        vector r unroll 4\n          u\n");
 }
 
 // Joints of a concat between vectors and within them, and one along an axis that is not that of the lanes.

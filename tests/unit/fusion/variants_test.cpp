@@ -128,8 +128,8 @@ void expect_variants(const std::string& text, const std::vector<std::vector<int6
         for (const uint64_t shift : {0, 1}) {
           Memory actual(kernel, parameters[i], 7);
           OnDevice(kernel, actual, shift).run(module, variant, dialect, parameters[i], &actual);
-          const std::string what = fmt::format("{} for list {} of sizes ('{}', {} elements behind)", kernel.name, i,
-                                               variant.name, shift);
+          const std::string what =
+              fmt::format("{} for list {} of sizes ('{}', {} elements behind)", kernel.name, i, variant.name, shift);
           expect_near(kernel, expected[i], actual, ulps, absolute, what);
           if (!first[i]) first[i] = actual;
           for (size_t b = 0; b < kernel.buffers.size(); ++b) EXPECT_EQ(first[i]->bytes(b), actual.bytes(b)) << what;

@@ -55,9 +55,18 @@ def theirs(optimizer_of, dtype=torch.float64, schedule_of=None, clip=None, group
     return np.array(rows)
 
 
-def ours(text):
-    done = subprocess.run([RUNNER], input=text + "\n", capture_output=True, text=True, check=True)
-    return np.array([[float(word) for word in line.split()] for line in done.stdout.splitlines()])
+class Runner:
+    def __init__(self):
+        self.process = subprocess.Popen([RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+        lines = [self.process.stdout.readline() for _ in range(STEPS)]
+        return np.array([[float(word) for word in line.split()] for line in lines])
+
+
+ours = Runner()
 
 
 class AgainstTorch(unittest.TestCase):

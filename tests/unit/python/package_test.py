@@ -190,6 +190,39 @@ class Gradients(unittest.TestCase):
         np.testing.assert_allclose(array(w.grad), expected[1], rtol=1e-6)
         self.assertEqual(len(calls), 3)
 
+    def test_what_ops_save_goes_through_hooks(self):
+        packed = []
+
+        def pack(tensor):
+            packed.append(tuple(tensor.shape))
+            return tensor.numpy().copy()
+
+        w = tenon.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        with tenon.autograd.graph.saved_tensors_hooks(pack, lambda array: tenon.tensor(array)):
+            y = (w * w).sum()
+        y.backward()
+        self.assertEqual((w.grad.tolist(), packed[0]), ([2, 4, 6], (3,)))
+        count = len(packed)
+        (w * w).sum().backward()
+        self.assertEqual(len(packed), count)
+
+    def test_anomalies_name_the_line_of_forward(self):
+        w = tenon.tensor([0.0, 1.0], requires_grad=True)
+        with tenon.autograd.detect_anomaly():
+            y = (w.sqrt() * tenon.tensor([0.0, 1.0])).sum()  # the line that is to blame
+            with self.assertRaisesRegex(tenon.Error, "(?s)sqrt.*the line that is to blame"):
+                y.backward()
+
+    def test_hooks_after_accumulation_see_the_gradient(self):
+        seen = []
+        w = tenon.ones(2, requires_grad=True)
+        handle = w.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf.grad.tolist()))
+        for _ in range(2):
+            (w * 2).sum().backward()
+        handle.remove()
+        (w * 2).sum().backward()
+        self.assertEqual(seen, [[2, 2], [4, 4]])
+
     def test_what_a_function_saves_is_dropped_with_its_result(self):
         import gc
         import weakref
