@@ -161,6 +161,8 @@ class TENON_API Tensor {
   T item() const {
     return item().to<T>();
   }
+  // The same as a condition: if (allclose(x, y)). So it is an error for a tensor of several elements.
+  explicit operator bool() const { return item<bool>(); }
   // The host address of the first element, after waiting for pending writes; null if the device's memory is not mapped.
   // Valid while the tensor lives.
   void* data() const;
@@ -176,7 +178,8 @@ class TENON_API Tensor {
   const Tensor& index_put_(std::initializer_list<Index> indices, const Tensor& values) const;
   const Tensor& index_put_(std::initializer_list<Index> indices, Scalar value) const;
 
-  // The elements of this tensor where `condition` is true, those of `other` elsewhere, as where(condition, *this, other).
+  // The elements of this tensor where `condition` is true, those of `other` elsewhere, as where(condition, *this,
+  // other).
   Tensor where(const Tensor& condition, const Tensor& other) const;
   Tensor where(const Tensor& condition, Scalar other) const;
 

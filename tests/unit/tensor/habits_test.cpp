@@ -119,6 +119,16 @@ TEST(Elements, AreReadAsTheirTypes) {
   EXPECT_TRUE(gt(x, 0).all().item<bool>());
 }
 
+TEST(Elements, AreConditionsWhereThereIsOne) {
+  const Tensor x = counted({2, 2});
+  EXPECT_TRUE(allclose(x, x + 1e-9));
+  EXPECT_FALSE(equal(x, x + 1));
+  EXPECT_TRUE(!equal(x, x + 1) && equal(x, x));
+  EXPECT_EQ(x[0][0] ? 1 : 2, 1);
+  EXPECT_FALSE((std::is_convertible_v<Tensor, bool>));
+  expect_error(Code::invalid_argument, "has 4 elements, not one", [&] { (void)static_cast<bool>(x); });
+}
+
 TEST(Scalars, Compute) {
   const Scalar two = 2, half = 0.5;
   EXPECT_EQ((two * 3 + 1).to_int(), 7);
