@@ -30,6 +30,9 @@ Dims broadcast_dims(std::string_view op, const TensorList& tensors) {
 // Greater factors, windows and counts of parts are refused, so that no product of two overflows.
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
+// How many results a call has that asks for so many parts; none where the call itself refuses.
+size_t part_count(int64_t sections) { return sections > 0 && sections <= kMost ? static_cast<size_t>(sections) : 0; }
+
 // The first `count` parts have one element more than the others.
 std::vector<int64_t> even_parts(std::string_view op, int64_t length, int64_t sections) {
   if (sections < 1) refuse("{}: {} parts are not possible; there must be at least 1.", op, sections);
@@ -165,9 +168,7 @@ TensorList tensor_split(const Tensor& input, IntList indices_or_sections, int64_
   }
   return parts;
 }
-size_t count_tensor_split(const Tensor&, int64_t sections, int64_t) {
-  return static_cast<size_t>(std::max<int64_t>(sections, 0));
-}
+size_t count_tensor_split(const Tensor&, int64_t sections, int64_t) { return part_count(sections); }
 size_t count_tensor_split(const Tensor&, IntList indices, int64_t) { return indices.size() + 1; }
 
 TensorList hsplit(const Tensor& input, int64_t sections) {
@@ -178,11 +179,11 @@ TensorList vsplit(const Tensor& input, int64_t sections) { return equal_parts("v
 TensorList vsplit(const Tensor& input, IntList indices) { return tenon::tensor_split(input, indices, 0); }
 TensorList dsplit(const Tensor& input, int64_t sections) { return equal_parts("dsplit", input, sections, 2, 3); }
 TensorList dsplit(const Tensor& input, IntList indices) { return tenon::tensor_split(input, indices, 2); }
-size_t count_hsplit(const Tensor&, int64_t sections) { return static_cast<size_t>(std::max<int64_t>(sections, 0)); }
+size_t count_hsplit(const Tensor&, int64_t sections) { return part_count(sections); }
 size_t count_hsplit(const Tensor&, IntList indices) { return indices.size() + 1; }
-size_t count_vsplit(const Tensor&, int64_t sections) { return static_cast<size_t>(std::max<int64_t>(sections, 0)); }
+size_t count_vsplit(const Tensor&, int64_t sections) { return part_count(sections); }
 size_t count_vsplit(const Tensor&, IntList indices) { return indices.size() + 1; }
-size_t count_dsplit(const Tensor&, int64_t sections) { return static_cast<size_t>(std::max<int64_t>(sections, 0)); }
+size_t count_dsplit(const Tensor&, int64_t sections) { return part_count(sections); }
 size_t count_dsplit(const Tensor&, IntList indices) { return indices.size() + 1; }
 
 TensorList unbind(const Tensor& input, int64_t dim) {
