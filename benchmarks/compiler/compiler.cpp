@@ -280,7 +280,8 @@ void add_columns(Table* table) {
               0.6, 1e-3, [table](size_t i) { return table->over_column(i, kRows, [](double v) { return v; }); }, kRows,
               1, kColumns});
   table->add({"column sums inside an item",
-              kPerPart + "out y f32 768*n\ns = sum f32 at b r over i: " + at + "\nu = store y[768*b + r] at b r: s\n",
+              fmt::format("{}out y f32 768*n\ns = sum f32 at b r over i: {}\nu = store y[768*b + r] at b r: s\n",
+                          kPerPart, at),
               0.6, 1e-3,
               [table](size_t i) {
                 const size_t first = i / kColumns * kPartRows * kColumns + i % kColumns;
@@ -288,11 +289,10 @@ void add_columns(Table* table) {
               },
               kParts, 1, kParts * kColumns});
   table->add({"column norm inside an item",
-              kPerPart + fmt::format("out y f32 {}*n\n", kPartRows * kColumns) + "a = mean f32 at b r over i: " + at +
-                  "\nd = value f32 at b i r: sub(" + at +
-                  ", a)\nq = mean f32 at b r over i: square(d)\n"
-                  "t = value f32 at b r: rsqrt(add(q, 1e-05:f32))\nu = store " +
-                  to + " at b i r: mul(d, t)\n",
+              fmt::format("{}out y f32 {}*n\na = mean f32 at b r over i: {}\nd = value f32 at b i r: sub({}, a)\n"
+                          "q = mean f32 at b r over i: square(d)\nt = value f32 at b r: rsqrt(add(q, 1e-05:f32))\n"
+                          "u = store {} at b i r: mul(d, t)\n",
+                          kPerPart, kPartRows * kColumns, at, at, to),
               0.6, 1e-4,
               [table](size_t i) {
                 const double mean = table->over_column(i, kPartRows, [](double v) { return v; }) / kPartRows;
@@ -302,11 +302,9 @@ void add_columns(Table* table) {
               },
               kParts});
   table->add({"column softmax inside an item",
-              kPerPart + fmt::format("out y f32 {}*n\n", kPartRows * kColumns) + "a = max f32 at b r over i: " + at +
-                  "\ne = value f32 at b i r: exp(sub(" + at +
-                  ", a))\ns = sum f32 at b r over i: e\n"
-                  "u = store " +
-                  to + " at b i r: div(e, s)\n",
+              fmt::format("{}out y f32 {}*n\na = max f32 at b r over i: {}\ne = value f32 at b i r: exp(sub({}, a))\n"
+                          "s = sum f32 at b r over i: e\nu = store {} at b i r: div(e, s)\n",
+                          kPerPart, kPartRows * kColumns, at, at, to),
               0.6, 1e-5,
               [table](size_t i) {
                 return std::exp(table->x(i)) / table->over_column(i, kPartRows, [](double v) { return std::exp(v); });

@@ -13,11 +13,11 @@ namespace tenon::compiler {
 
 struct Tiles {
   // For a CPU:
-  int64_t flat_block = 4096;       // positions of a flat loop: 32 KiB of f32 in and out
-  int64_t column_block = 128;      // columns at once: 8 lines of f32 of each row, and as many sums in registers
+  int64_t flat_block = 4096;        // positions of a flat loop: 32 KiB of f32 in and out
+  int64_t column_block = 128;       // columns at once: 8 lines of f32 of each row, and as many sums in registers
   int64_t transpose_block = 256;    // rows of a tile, along which its memory is contiguous
   int64_t transpose_columns = 128;  // lanes of a tile: with the rows 144 KiB of f32
-  int64_t unroll = 0;              // vectors of a loop that adds nothing up; 0: by what it computes
+  int64_t unroll = 0;               // vectors of a loop that adds nothing up; 0: by what it computes
   // For a device of groups:
   int64_t work_items = 256;   // of a group; a sum over more positions is added up by 256 in any case
   int64_t per_work_item = 4;  // positions of a flat loop

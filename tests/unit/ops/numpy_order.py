@@ -161,7 +161,8 @@ class Order(OpTest):
                 self.close(array, want)
             got = run("unique", strided(x) if x.ndim > 1 else x)
             self.close(got[0], values)
-            self.assertEqual([each.shape for each in got[1:]], [(0,), (0,)])
+            # What was not asked for is empty; Python leaves it out.
+            self.assertTrue(all(each.shape == (0,) for each in got[1:]))
         rows = np.repeat(few(4, 2, dtype=np.int64), 3, 0)
         values, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=0)
         for array, want in zip(run("unique", rows, True, True, True, 0), (values, inverse.ravel(), counts)):

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
-#include <sstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,10 +22,22 @@ double number(const Words& words, const std::string& name, double absent = 0) {
   return at == words.end() ? absent : std::stod(at->second);
 }
 
+// What stands between the separators, but for what is empty.
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  std::erase(parts, "");
+  return parts;
+}
+
 std::vector<double> numbers(const std::string& text) {
   std::vector<double> all;
-  std::stringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) all.push_back(std::stod(part));
+  for (const std::string& part : parts_of(text, ',')) all.push_back(std::stod(part));
   return all;
 }
 
@@ -142,15 +154,14 @@ void run(const std::string& name, const Words& words) {
 
 int main() {
   for (std::string line; std::getline(std::cin, line);) {
-    std::stringstream parts(line);
-    std::string name, word;
-    parts >> name;
+    const std::vector<std::string> parts = tenon::parts_of(line, ' ');
+    if (parts.empty()) continue;
     tenon::Words words;
-    while (parts >> word) {
+    for (const std::string& word : std::span(parts).subspan(1)) {
       const size_t at = word.find('=');
       words[word.substr(0, at)] = at == std::string::npos ? "" : word.substr(at + 1);
     }
-    tenon::run(name, words);
+    tenon::run(parts.front(), words);
     std::fflush(stdout);
   }
 }
