@@ -20,7 +20,7 @@ class WatchingInterpreter final : public Interpreter {
   void begin(const TensorList& arguments) {
     known_ = arguments;
     first_ = nullptr;
-    records_ = 0;
+    records_ = filled_ = 0;
     passed_by_.clear();
   }
 
@@ -29,8 +29,11 @@ class WatchingInterpreter final : public Interpreter {
   bool host_value_known(const Tensor&) override { return true; }
 
   void apply(const OpCall& call) override {
-    if (first_ == nullptr) first_ = call.op;
     ++records_;
+    if (call.op->name == "full")
+      ++filled_;
+    else if (first_ == nullptr)
+      first_ = call.op;
     for (const Tensor* input : call.inputs) {
       if (input != nullptr) check(fmt::format("{} was given a tensor", call.op->name), *input);
     }
@@ -48,7 +51,8 @@ class WatchingInterpreter final : public Interpreter {
     if (!passed_by_.empty()) return passed_by_;
     const OpInfo* row = row_of(op);
     if (!keeps_composites_ || row == nullptr || row->form != OpForm::composite) return "";
-    if (first_ == row && records_ == 1) return "";
+    // A number that stands for a tensor becomes one before the record, by `full`.
+    if (first_ == row && records_ - filled_ == 1) return "";
     return fmt::format("{} is kept, but came as {} records, the first {}", op, records_,
                        first_ == nullptr ? "none" : first_->name);
   }
@@ -71,8 +75,8 @@ class WatchingInterpreter final : public Interpreter {
 
   bool keeps_composites_;
   TensorList known_;  // the arguments, and what records have made; held, so that no other tensor takes their address
-  const OpInfo* first_ = nullptr;
-  int records_ = 0;
+  const OpInfo* first_ = nullptr;  // of those that are not `full`
+  int records_ = 0, filled_ = 0;   // filled_: how many of them are `full`
   std::string passed_by_;
 };
 
