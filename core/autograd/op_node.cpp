@@ -23,8 +23,12 @@ class NodeMemory {
   struct Room {
     alignas(OpNode) std::byte bytes[sizeof(OpNode)];
   };
-  static OpNode* make(const OpInfo& op, const GradientRow& row) {
-    return new (memory::FreeList<Room>::make()) OpNode(op, row);
+  struct End {
+    void operator()(OpNode* node) const { destroy(node); }
+  };
+  // The caller's until all is saved, which may throw.
+  static std::unique_ptr<OpNode, End> make(const OpInfo& op, const GradientRow& row) {
+    return std::unique_ptr<OpNode, End>(new (memory::FreeList<Room>::make()) OpNode(op, row));
   }
   static void destroy(OpNode* node) {
     node->~OpNode();
@@ -61,7 +65,7 @@ Needs needs_of(const GradientRow& row, std::span<const Edge> edges) {
 }  // namespace
 
 OpNode* OpNode::make(const OpCall& call, const GradientRow& row, std::span<const Edge> edges) {
-  OpNode* node = NodeMemory::make(*call.op, row);
+  auto node = NodeMemory::make(*call.op, row);
   node->result_count_ = static_cast<uint32_t>(call.outputs.size());
   node->save_inputs(call, edges);
   if (row.attributes) node->keep_attributes(call.attributes);
@@ -70,18 +74,18 @@ OpNode* OpNode::make(const OpCall& call, const GradientRow& row, std::span<const
   node->edges_.set_size(edges.size());
   std::copy(edges.begin(), edges.end(), node->edges_.data());
   node->number_after_edges();
-  return node;
+  return node.release();
 }
 
 OpNode* OpNode::make_view(const OpInfo& op, const GradientRow& row, const void* attributes, const InputShape& input,
                           const Edge& edge) {
-  OpNode* node = NodeMemory::make(op, row);
+  auto node = NodeMemory::make(op, row);
   if (row.attributes) node->keep_attributes(attributes);
   node->edges_.set_size(1);
   node->edges_[0] = edge;
   node->shapes_.push_back(input);
   node->number_after_edges();
-  return node;
+  return node.release();
 }
 
 void OpNode::keep_attributes(const void* attributes) {
