@@ -134,7 +134,7 @@ Row product(const tenon::Device& device, const Product& p, DType dtype, bool con
           ours(device, run), peers, work > 2e7 ? 1.02 : 1.1, check};
 }
 
-// One row times constant weights, against a read of their bytes. Weights of `dtype`; integers have one scale per
+// One row times constant weights, against a read of their bytes and those of their scales. Weights of `dtype`; integers have one scale per
 // column, of i4 one per 32 rows of it.
 Row decoding(const tenon::Device& device, int64_t k, int64_t n, DType dtype) {
   const auto a = std::make_shared<std::vector<float>>(random_floats(k, 3));
@@ -155,7 +155,8 @@ Row decoding(const tenon::Device& device, int64_t k, int64_t n, DType dtype) {
                                        block);
       },
       options);
-  const size_t bytes = static_cast<size_t>(k * n) * (dtype == DType::i4 ? 1 : 2 * tenon::dtype_size(dtype)) / 2;
+  const size_t bytes = static_cast<size_t>(k * n) * (dtype == DType::i4 ? 1 : 2 * tenon::dtype_size(dtype)) / 2 +
+                       (quantised ? static_cast<size_t>(scale.numel()) * sizeof(float) : 0);
   const auto room = std::shared_ptr<void>(std::aligned_alloc(1 << 21, bytes), std::free);
   std::memset(room.get(), 1, bytes);
   std::vector<Side> peers;
