@@ -5,9 +5,9 @@
         [--packages FOLDER] [--json FILE]
     VENV/bin/python benchmarks/compiler/rivals.py BUILD ...
 
-VENV has the newest torch (./dev finds that of TENON_NEWEST_TORCH); torch.compile needs g++. ONNX Runtime takes part if
-it can be imported, from VENV or from --packages (the site-packages of another environment), with onnx beside it. `cmake --build BUILD --target tenon_rivals
-tenon_cpu` makes our side.
+./dev makes VENV in build/rivals, with torch and onnxruntime from PyPI; torch.compile needs g++. ONNX Runtime takes part
+if it can be imported, from VENV or from --packages (the site-packages of another environment), with onnx beside it.
+`cmake --build BUILD --target tenon_rivals tenon_cpu` makes our side.
 
 Sides take turns in random order; a time is the median of the rounds. The first number of a side is its milliseconds,
 the second how often Tenon's kernel fits into it. "copy" is the best copy of the bytes that the row reads and writes.

@@ -38,8 +38,6 @@ struct Row {
   int64_t slots = 1;
 };
 
-DType computed(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
-
 class GroupEmitter {
  public:
   GroupEmitter(const Kernel& kernel, const DialectWords& words, uint64_t features, IndexBits bits)
