@@ -51,14 +51,14 @@ def main():
         assert float(re.fullmatch(r"tensor\((.*)\)\n", learned)[1]) > 0.9, learned
         model = os.path.join(source, "sdk/app/examples/demo/shapes.onnx")
         mapped = subprocess.run([*run, LINES, model], env=clean, cwd=folder, check=True, capture_output=True, text=True).stdout.split()
-        libraries = {file: os.path.join(at, file) for at, _, files in os.walk(place) for file in files if ".so" in file and "/tenon" in at}
+        libraries = {file: os.path.join(at, file) for at, _, files in os.walk(place) for file in files if "/tenon" in at and (".so" in file or "/libexec/" in at)}
         for path in libraries.values():
             strange = [name for name in needed_by(path) if name not in libraries and not OF_THE_SYSTEM.match(name)]
             assert not strange, f"{path} needs {strange}"
     own = [path for path in mapped if path.startswith(place + "/")]
     others = [path for path in mapped if os.path.basename(path) in libraries and path not in own]
     assert len(own) > 10 and not others, (own, others)
-    print(f"{len(own)} of its {len(libraries)} libraries were mapped; they need nothing of the system but the libraries of C and C++")
+    print(f"{len(own)} of its {len(libraries)} libraries and programs were mapped; they need nothing of the system but the libraries of C and C++")
 
 
 if __name__ == "__main__":
