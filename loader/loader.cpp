@@ -4,6 +4,7 @@
 #include "loader/explain/findings.h"
 #include "loader/log/log.h"
 #include "loader/registry/registry.h"
+#include "loader/search/search.h"
 #include "loader/select/spelling.h"
 #include "loader/select/target.h"
 #include "primitives/text/format.h"
@@ -155,6 +156,7 @@ void reset_for_tests() {
     const std::lock_guard lock(registry.mutex());
     registry.reset();
   }
+  forget_plugin_folders();
   reset_settings_for_tests();
 }
 

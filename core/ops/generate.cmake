@@ -50,4 +50,7 @@ tenon_generate_ops(generated
   INCLUDE core/ops)
 target_include_directories(tenon_core PUBLIC "${TENON_GENERATED_DIR}")
 target_sources(tenon_core PRIVATE ${generated})
+# The reference page, which the build of tenon_core makes too.
+add_custom_target(tenon_ops_page DEPENDS "${TENON_GENERATED_DIR}/core/ops/ops.md")
+add_dependencies(tenon_core tenon_ops_page)
 install(FILES "${TENON_GENERATED_DIR}/core/ops/ops.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

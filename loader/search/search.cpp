@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "primitives/text/format.h"
 
@@ -28,7 +30,27 @@ std::string parent(const std::string& path) {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
+// The folders that were added, and their lock. Never destroyed.
+struct AddedFolders {
+  std::mutex mutex;
+  std::vector<PluginFolder> folders;
+};
+AddedFolders& added() {
+  static auto* all = new AddedFolders;
+  return *all;
+}
+
 }  // namespace
+
+void add_plugin_folder(std::string path, std::string source) {
+  const std::lock_guard lock(added().mutex);
+  added().folders.push_back({std::move(path), std::move(source)});
+}
+
+void forget_plugin_folders() {
+  const std::lock_guard lock(added().mutex);
+  added().folders.clear();
+}
 
 std::string library_folder() {
   Dl_info info{};
@@ -43,6 +65,10 @@ std::vector<PluginFolder> plugin_folders(const Settings& settings) {
   for (const std::string& path : settings.plugin_path) all.push_back({path, "TENON_PLUGIN_PATH"});
   const std::string own = settings.privileged ? std::string() : user_folder("XDG_DATA_HOME", ".local/share");
   if (!own.empty()) all.push_back({fmt::format("{}/providers", own), "the user's folder"});
+  if (!settings.privileged) {
+    const std::lock_guard lock(added().mutex);
+    all.insert(all.end(), added().folders.begin(), added().folders.end());
+  }
   const std::string beside = library_folder();
   if (!beside.empty()) all.push_back({fmt::format("{}/tenon", beside), "beside the library"});
   for (const char* prefix : {"/usr/local/", "/usr/"}) {

@@ -3,8 +3,8 @@
 #
 # Makes the plug-in libtenon_<name>.so from the sources, as CMake target tenon_<name>. The plug-in exports only
 # ep_plugin_query_v0, and every symbol that it needs comes from itself or its libraries (-z defs). The installation puts
-# it into <libdir>/tenon. The Tenon tree builds it into <build>/lib/tenon, beside libtenon.so; another tree builds it
-# where CMake puts libraries.
+# it into <libdir>/tenon, and that of a Python package (scikit-build-core) into the package's folder. The Tenon tree
+# builds it into <build>/lib/tenon, beside libtenon.so; another tree builds it where CMake puts libraries.
 #   LIBS              the vendor library and everything else that the plug-in links; never a library of the host
 #   SERVES            symbols that the plug-in exports too, because a library that it links looks them up in it (N04)
 #   OUTPUT_DIRECTORY  the folder to build into (for test plug-ins that the loader must not find by default)
@@ -68,6 +68,10 @@ function(tenon_add_provider name)
   endif()
   if(NOT arg_NO_INSTALL)
     include(GNUInstallDirs)
-    install(TARGETS ${target} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tenon")
+    set(folder "${CMAKE_INSTALL_LIBDIR}/tenon")
+    if(DEFINED SKBUILD AND NOT in_tree)
+      set(folder .)
+    endif()
+    install(TARGETS ${target} LIBRARY DESTINATION "${folder}")
   endif()
 endfunction()

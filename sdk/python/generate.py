@@ -1,4 +1,5 @@
-"""Makes what the package has of the op list: methods.inc, the ops that are methods of Tensor, and __init__.pyi, the stubs.
+"""Makes what the package has of the op list: methods.inc, the ops that are methods of Tensor, in_place.inc, those that have
+an in-place variant, and __init__.pyi, the stubs.
 
 usage: generate.py OPS.yaml --ep-api DIR --stubs TEMPLATE.pyi --out DIR"""
 
@@ -10,10 +11,9 @@ sys.dont_write_bytecode = True  # the modules lie in the source tree
 CORE = pathlib.Path(__file__).resolve().parents[2] / "core/ops"
 sys.path.insert(0, str(CORE))
 
-from generator.emit.cpp import inplace_signatures
+from generator.emit.python import KEYWORDS, calls_of, default_of, own_keywords
 from generator.model.op_list import load
 
-PYTHON_KEYWORDS = {"from", "lambda", "in", "is", "None"}
 # Types of parameters and of what they convert (core/ops/conversions.h).
 TYPES = {
     "Tensor": "Tensor", "Tensor!": "Tensor", "Tensor|Scalar": "Tensor | Number", "Tensor|float": "Tensor | Number",
@@ -21,30 +21,27 @@ TYPES = {
     "int[]": "Ints", "int[1]": "SupportsIndex | Ints", "dtype": "DTypeLike", "device": "DeviceLike",
     "generator": "Generator", "string": "str",
 }
+KEYWORD_TYPES = {"out": "Tensor | None", "inplace": "_Bool"}
 
 
-def default_of(p):
-    if p.default in ("true", "false"):
-        return p.default.capitalize()
-    return "..." if p.default is not None and p.type == "dtype" and p.default != "None" else p.default
-
-
-def parameters_of(signature, method, variant):
-    """The parameters as Python writes them, and whether one of them is a keyword of Python."""
+def parameters_of(op, signature, method, variant):
+    """The parameters as Python writes them; None where one of them is a keyword of Python."""
     parts, starred = [], False
     for i, p in enumerate(signature.parameters):
         if method and i == 0:
             parts.append("self")
             continue
-        if p.name in PYTHON_KEYWORDS:
+        if p.name in KEYWORDS:
             return None
         if p.keyword_only and not starred:
             parts.append("*")
             starred = True
         text = f"{p.name}: {TYPES[p.type]}{' | None' if p.optional else ''}"
         parts.append(text if p.default is None else f"{text} = {default_of(p)}")
-    if variant == "out":
-        parts += ([] if starred else ["*"]) + ["out: Tensor | None = None"]
+    own = own_keywords(op, signature, variant)
+    if own and not starred:
+        parts.append("*")
+    parts += [f"{name}: {KEYWORD_TYPES[name]} = {default}" for name, default in own.items()]
     return ", ".join(parts)
 
 
@@ -65,22 +62,23 @@ def result_of(signature):
 def functions(op, method):
     """The lines of one op, of all its signatures and variants."""
     lines = []
-    listed = [(op.name, op.signatures, "out" if "out" in op.variants else "", op.doc)]
+    listed = [(op.name, "", op.doc)]
     if "inplace" in op.variants:
-        listed.append((op.name + "_", inplace_signatures(op), "", f"As {op.name}, written into the first argument."))
-    for name, signatures, variant, doc in listed:
+        listed.append((op.name + "_", "inplace", f"As {op.name}, written into the first argument."))
+    for name, variant, doc in listed:
+        signatures = [s for s, of in calls_of(op) if of == variant]
         if method:
             signatures = [s for s in signatures if s.parameters and s.parameters[0].type in ("Tensor", "Tensor!")]
         forms = []
         for signature in signatures:
-            text = parameters_of(signature, method, variant if signature.result == "Tensor" else "")
+            text = parameters_of(op, signature, method, variant)
             if text is None:
                 forms.append(("*args: Any, **kwargs: Any", result_of(signature)))
                 continue
             forms.append((text, result_of(signature)))
             if with_free_numbers(op, signature):
                 first = "self, " if method else f"{signature.parameters[0].name}: Tensor, " if len(signature.parameters) > 1 and signature.parameters[0].type.startswith("Tensor") else ""
-                rest = [p for p in signature.parameters if p.keyword_only and p.name not in PYTHON_KEYWORDS]
+                rest = [p for p in signature.parameters if p.keyword_only and p.name not in KEYWORDS]
                 keywords = "".join(f", {p.name}: {TYPES[p.type]}{' | None' if p.optional else ''} = {default_of(p)}" for p in rest)
                 forms.append((f"{first}*{signature.parameters[-1 - len(rest)].name}: SupportsIndex{keywords}", result_of(signature)))
         forms = list(dict.fromkeys(forms))
@@ -124,6 +122,7 @@ def main():
     made = template.replace("    # METHODS\n", "\n".join(as_methods) + "\n").replace("# FUNCTIONS\n", "\n".join(as_functions) + "\n")
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "methods.inc").write_text("".join(f'"{name}",\n' for name in methods))
+    (args.out / "in_place.inc").write_text("".join(sorted(f'"{op.name}",\n' for op in ops if "inplace" in op.variants)))
     (args.out / "__init__.pyi").write_text(made)
 
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -35,6 +36,11 @@ PyTypeObject* op_type = nullptr;
 // The ops that are methods of Tensor, generated from ops.yaml.
 constexpr std::string_view kMethods[] = {
 #include "sdk/python/methods.inc"
+};
+
+// The ops that have an in-place variant, by name: `normal` has none, though there is a normal_.
+constexpr std::string_view kInPlace[] = {
+#include "sdk/python/in_place.inc"
 };
 
 const DynamicOp& op_in(PyObject* self) { return *reinterpret_cast<OpObject*>(self)->op; }
@@ -141,6 +147,7 @@ bool makes_tensors(const DynamicOp& op) {
 
 // `add_` of `add`; null where there is none.
 const DynamicOp* in_place_of(const DynamicOp& op) {
+  if (!std::binary_search(std::begin(kInPlace), std::end(kInPlace), op.name)) return nullptr;
   const std::string name = fmt::format("{}_", op.name);
   const std::span<const DynamicOp> all = list_ops();
   const auto found = std::lower_bound(all.begin(), all.end(), name,
@@ -231,7 +238,9 @@ PyObject* module_of(PyObject*, void*) noexcept { return text("tenon"); }
 PyObject* doc_of(PyObject* self, void*) noexcept {
   std::string all;
   for (const Signature& signature : op_in(self).signatures) all += fmt::format("{}\n", signature.text);
-  return text(fmt::format("{}\n{}", all, op_in(self).doc));
+  const DynamicOp* written = reinterpret_cast<OpObject*>(self)->in_place;
+  const std::string more = written == nullptr ? "" : fmt::format(" With inplace=True as {}.", written->name);
+  return text(fmt::format("{}\n{}{}", all, op_in(self).doc, more));
 }
 PyObject* signatures_of(PyObject* self, void*) noexcept {
   const std::span<const Signature> signatures = op_in(self).signatures;

@@ -2,9 +2,12 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "core/tensor/version.h"
 #include "loader/loader.h"
+#include "loader/search/search.h"
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
@@ -131,6 +134,7 @@ void add_report(nb::module_& m) {
       });
   m.def("devices", &devices, "Every device of every provider that is allowed, usable or not.");
   m.def("_report", &report);
+  m.def("_add_plugin_folder", [](std::string path) { loader::add_plugin_folder(std::move(path), "a package"); });
 }
 
 }  // namespace tenon::python

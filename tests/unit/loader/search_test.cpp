@@ -45,10 +45,34 @@ TEST_F(Search, FoldersComeInOrderAndOnce) {
   EXPECT_EQ(folders[4].source, "the system's folder");
 }
 
-TEST_F(Search, PrivilegedProcessesSkipTheUsersFolder) {
+TEST_F(Search, AddedFoldersComeBeforeTheOneBesideTheLibrary) {
+  const std::string folder = scratch().make_folder("package");
+  add_plugin_folder(folder, "a package");
+  const std::vector<PluginFolder> folders = plugin_folders(Settings());
+  ASSERT_GE(folders.size(), 3u);
+  EXPECT_EQ(folders[0].source, "the user's folder");
+  EXPECT_EQ(folders[1].path, folder);
+  EXPECT_EQ(folders[1].source, "a package");
+  EXPECT_EQ(folders[2].source, "beside the library");
+}
+
+TEST_F(Search, PluginsOfAnAddedFolderAreCandidatesUntilTheLoaderStartsAnew) {
+  const std::string folder = scratch().make_folder("package");
+  scratch().copy(broken_folder() + "/libtenon_sound.so", "package/libtenon_sound.so");
+  add_plugin_folder(folder, "a package");
+  EXPECT_EQ(candidate_of("sound", Stage::found).source, "a package");
+  restart();
+  for (const Candidate& candidate : explain(Stage::found)) EXPECT_NE(candidate.provider, "sound");
+}
+
+TEST_F(Search, PrivilegedProcessesSkipTheFoldersOfUsers) {
   Settings settings;
   settings.privileged = true;
-  for (const PluginFolder& folder : plugin_folders(settings)) EXPECT_NE(folder.source, "the user's folder");
+  add_plugin_folder(scratch().make_folder("package"), "a package");
+  for (const PluginFolder& folder : plugin_folders(settings)) {
+    EXPECT_NE(folder.source, "the user's folder");
+    EXPECT_NE(folder.source, "a package");
+  }
 }
 
 TEST_F(Search, NeitherTheCurrentFolderNorAnEmptyElementIsSearched) {

@@ -2,10 +2,15 @@
 
 usage: generator_test.py GENERATE.py"""
 
+import ast
 import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
+
+import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import unittest_report
@@ -263,6 +268,50 @@ class Generator(unittest.TestCase):
             path.write_text(LIBRARY.format('composite: true, signature: "(Tensor x)"'))
             [op] = load(path, PATH.parents[2] / "ep_api", PATH.with_name("ops.yaml"))[0]
         self.assertEqual((op.name, op.full_name, op.signatures[0].text), ("f", "mine::f", "mine::f(Tensor x)"))
+
+
+class Page(unittest.TestCase):
+    """ops.md, made of Tenon's own list, against that list as text and against ops.h, which another template makes."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-B", PATH, PATH.with_name("ops.yaml"), "--out", folder], check=True)
+            cls.page, cls.header = ((pathlib.Path(folder) / name).read_text() for name in ("ops.md", "ops.h"))
+        cls.rows = yaml.safe_load(PATH.with_name("ops.yaml").read_text())["ops"]
+        parts = re.split(r"^## (\S+)\n", cls.page, flags=re.MULTILINE)[1:]
+        cls.sections = dict(zip(parts[::2], parts[1::2]))
+
+    def cells(self, name):
+        return re.findall(r"^\| (.*) \| `(.*)` \|$", self.sections[name], re.MULTILINE)
+
+    def test_has_every_row_once_with_its_sentence(self):
+        self.assertEqual(list(self.sections), [row["op"] for row in self.rows])
+        for row in self.rows:
+            self.assertIn(" ".join(row["doc"].split()), " ".join(self.sections[row["op"]].split()))
+
+    def test_declares_in_cpp_what_the_header_declares(self):
+        shown = sorted(cell + ";" for name in self.sections for _, cell in self.cells(name))
+        self.assertEqual(shown, sorted(re.findall(r"^TENON_API (.*;)$", self.header, re.MULTILINE)))
+
+    def test_calls_in_python_are_those_of_the_rows(self):
+        checked = 0
+        for row in self.rows:
+            calls = [cell.strip("`") for cell, _ in self.cells(row["op"]) if cell.startswith("`")]
+            trees = [ast.parse(re.sub(r"\bfrom\b", "from_", f"def {call}: pass")).body[0] for call in calls]
+            self.assertLessEqual({tree.name for tree in trees}, {row["op"], row["op"] + "_"})
+            texts = row.get("signatures") or ([row["signature"]] if "signature" in row else [])
+            plain = [tree.args for tree in trees if tree.name == row["op"]]
+            for text, args in zip(texts, plain):
+                before, _, after = text[1:text.index(")")].partition("*")
+                # A name stands before a default, a comma or the end.
+                names = [re.findall(r"(\w+)(?= *=|,|$)", re.sub(r"= *(\[[^]]*\]|\"[^\"]*\"|[^,]+)", "=", part.strip().strip(","))) for part in (before, after)]
+                own = [name for name in ("out", "inplace") if name in [a.arg for a in args.kwonlyargs]]
+                self.assertEqual([a.arg.replace("from_", "from") for a in args.args], names[0], text)
+                self.assertEqual([a.arg for a in args.kwonlyargs], names[1] + own, text)
+                checked += 1
+            self.assertEqual(any("inplace" in [a.arg for a in args.kwonlyargs] for args in plain), any(tree.name == row["op"] + "_" for tree in trees))
+        self.assertGreater(checked, 400)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ usage: calls_test.py OP_RUNNER (a program that makes dynamic calls from C++)"""
 import copy
 import json
 import pathlib
+import re
 import pickle
 import resource
 import subprocess
@@ -201,6 +202,36 @@ class Arguments(unittest.TestCase):
         self.assertIn("unexpected keyword argument 'requires_grad'", error_of(tenon.sum, (y,), {"requires_grad": True}))
         self.assertEqual(tenon.einsum("i,i->", y, y).item(), 16.25)
         self.assertEqual(len(tenon.meshgrid(y, y, indexing="xy")), 2)
+
+    def test_every_op_that_can_write_its_argument_takes_inplace(self):
+        # What inplace=True leaves in the argument is what the op gives of a copy, and the object is the argument.
+        values = {"Tensor": lambda dtype, i: tenon.tensor([[1, 2, 3], [4, 0, 2]][i % 2], dtype=dtype), "Scalar": lambda dtype, i: 2, "float": lambda dtype, i: 0.5}
+        names = [name for name in dir(tenon._tenon) if isinstance(getattr(tenon, name, None), tenon.Op) and hasattr(tenon._tenon, name + "_")]
+        names.remove("normal")  # normal_ is an op of its own
+        self.assertIn("unexpected keyword argument 'inplace'", error_of(tenon.normal, (tenon.ones(2), tenon.ones(2)), {"inplace": True}))
+        self.assertGreater(len(names), 80)
+        for name in names:
+            op = getattr(tenon, name)
+            for signature in getattr(tenon, name + "_").signatures:
+                kinds = [text.split()[0].rstrip("?").split("|")[0] for text in re.search(r"\((.*?)(, \*, .*)?\)", signature)[1].split(", ")]
+                with self.subTest(signature):
+                    for dtype in (tenon.f32, tenon.i32):  # some ops have integers alone
+                        args = [values[kind](dtype, i) for i, kind in enumerate(kinds)]
+                        before = args[0].clone()
+                        tenon.manual_seed(3)
+                        try:
+                            expected = op(before, *args[1:])
+                        except tenon.Error:
+                            continue
+                        if expected.dtype != dtype:
+                            continue
+                        tenon.manual_seed(3)
+                        self.assertIs(op(args[0], *args[1:], inplace=True), args[0])
+                        np.testing.assert_array_equal(args[0].numpy(), expected.numpy())
+                        self.assertIn("inplace=True", op.__doc__)
+                        break
+                    else:
+                        self.fail("no call of it works")
 
     def test_methods_are_the_functions(self):
         self.assertIs(tenon.Tensor.relu, tenon.relu)

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -307,6 +308,15 @@ class Files(unittest.TestCase):
                 tenon.load(f"{folder}/nothing.safetensors")
 
 
+class Readme(unittest.TestCase):
+    def test_its_ten_lines_train_and_run(self):
+        blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCES.parents[1] / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+        self.assertEqual([block.count("\n") for block in blocks], [10])
+        done = subprocess.run([sys.executable, "-B", "-c", blocks[0]], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreater(float(re.fullmatch(r"tensor\((.*)\)\n", done.stdout)[1]), 0.9)
+
+
 class Machine(unittest.TestCase):
     def test_devices_are_listed(self):
         names = {each.spelling: each for each in tenon.devices()}
@@ -420,7 +430,7 @@ with tenon.no_grad():
     x[0, 1:] = 5.0
     values, indices = x.max(1)
     shape: tuple[int, ...] = values.shape
-    print(shape, x.reshape(3, 8, 8).sum((1, 2)).T, x[x > 0].mean().item(), x.add_(1, alpha=2), float(loss), [row for row in x])
+    print(shape, x.reshape(3, 8, 8).sum((1, 2)).T, x[x > 0].mean().item(), x.add_(1, alpha=2), tenon.relu(x, inplace=True), x.mul(2, inplace=False), float(loss), [row for row in x])
 
 
 @tenon.compile
@@ -458,6 +468,14 @@ class Stubs(unittest.TestCase):
         public = {name for name in dir(tenon) if not name.startswith("_") and not isinstance(getattr(tenon, name), type(ast))} - {"Op", "ops", "files", "compiling", "reporting"}
         errors = {name for name in public if isinstance(getattr(tenon, name), type) and issubclass(getattr(tenon, name), Exception)}
         self.assertEqual(sorted(name for name in public - errors - top if not isinstance(getattr(tenon, name), tenon.DType)), [])
+
+    def test_say_which_ops_take_inplace(self):
+        defined = {}
+        for node in self.tree.body:
+            if isinstance(node, ast.FunctionDef):
+                defined.setdefault(node.name, set()).update(each.arg for each in node.args.kwonlyargs)
+        ops = {name for name in dir(tenon._tenon) if isinstance(getattr(tenon._tenon, name), tenon.Op)}
+        self.assertEqual({name for name in ops if "inplace" in defined[name]}, {name for name in ops if name + "_" in ops} - {"normal"})
 
     def test_docstrings_are_those_of_the_list(self):
         for name in ("relu", "softmax", "conv2d", "add_"):

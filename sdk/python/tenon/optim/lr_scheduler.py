@@ -155,7 +155,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rate(self, epoch: int, base: float, group: int) -> float:
-        return base * (1 - min(self.total_iters, epoch) / self.total_iters) ** self.power
+        return float(base * (1 - min(self.total_iters, epoch) / self.total_iters) ** self.power)
 
 
 class CosineAnnealingLR(LRScheduler):
