@@ -80,14 +80,17 @@ TEST(Export, OpsThatOnnxLacksAreRefusedTogether) {
 }
 
 TEST(Export, WhatAModelHasNotIsRefused) {
-  const Tensor state = zeros({2});
+  Tensor state = zeros({2});
   const auto counts = [&](const TensorList& in) {
     add_(state, Scalar(1));
     return TensorList{add(in[0], state)};
   };
   expect_part(error_of(counts, {zeros({2})}), "it writes a tensor from outside of shape [2]");
   EXPECT_TRUE(equal(state, zeros({2})).item<bool>());
-  const auto writes = [](const TensorList& in) { return TensorList{add_(Tensor(in[0]), Scalar(1))}; };
+  const auto writes = [](const TensorList& in) {
+    Tensor x = in[0];
+    return TensorList{add_(x, Scalar(1))};
+  };
   expect_part(error_of(writes, {zeros({2})}), "it writes its argument 0");
   const auto draws = [](const TensorList& in) { return TensorList{add(in[0], rand({2}))}; };
   expect_part(error_of(draws, {zeros({2})}), "it draws random numbers");

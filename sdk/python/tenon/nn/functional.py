@@ -304,7 +304,7 @@ def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Tensor:
     sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
     for axis, size in zip(range(input.ndim - rank, input.ndim), sizes):
-        length = input.shape[axis]
+        length = input.size(axis)
         count = length if size is None else int(size)
         # Window i begins at floor(i length / count) and ends at ceil((i + 1) length / count).
         bounds = [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
