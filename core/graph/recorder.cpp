@@ -353,6 +353,10 @@ void Recorder::apply(const OpCall& call) {
     known_.apply(call);
     return;
   }
+  if (options_.lacks && call.op->decompose != nullptr && call.epilogues.empty() && options_.lacks(*call.op)) {
+    const InterpreterScope scope(*this);
+    return call.op->decompose(call);
+  }
   record(call, outputs);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,6 +35,8 @@ class TENON_API Recorder final : public Interpreter {
     bool check_support = false;
     // What errors call the recording beside its number: "bert.onnx".
     std::string name = {};
+    // Ops that are recorded as their decompositions, if they have one; none: every op is recorded as itself.
+    std::function<bool(const OpInfo&)> lacks = {};
   };
 
   // Values live on `device`. Known ops go to the interpreter that is current now.

@@ -66,12 +66,13 @@ class LostNode final : public autograd::Node {
 
 class Take {
  public:
-  Take(const Function& function, const CompileOptions& options, const TensorList& inputs, Parts* parts, Writes writes)
+  Take(const Function& function, const CompileOptions& options, const TensorList& inputs, Parts* parts, Writes writes,
+       const std::function<bool(const OpInfo&)>& lacks)
       : function_(function),
         options_(options),
         inputs_(inputs),
         writes_(writes),
-        tracer_(Device::current(), options, gradients_on(), parts),
+        tracer_(Device::current(), options, gradients_on(), parts, lacks),
         over_(tracer_),
         interpreter_(gradients_on() ? static_cast<Interpreter&>(over_) : tracer_) {
     tracer_.recorder().label(options.name);
@@ -376,8 +377,8 @@ class Take {
 }  // namespace
 
 Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
-             Parts* parts, Writes writes) {
-  Taken taken = Take(function, options, inputs, parts, writes).run();
+             Parts* parts, Writes writes, const std::function<bool(const OpInfo&)>& lacks) {
+  Taken taken = Take(function, options, inputs, parts, writes, lacks).run();
   if (taken.recording) taken.recording->shape = shape;
   return taken;
 }

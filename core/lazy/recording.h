@@ -109,9 +109,9 @@ struct Taken {
 enum class Writes : uint8_t { kept, dropped };
 
 // Calls `function` once and gives what it did. Nothing is computed, unless `parts` is given and the host reads an
-// element. Errors: those of the function; what a recording cannot see.
+// element. `lacks`: as graph::Recorder::Options has it. Errors: those of the function; what a recording cannot see.
 Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
-             Parts* parts, Writes writes = Writes::kept);
+             Parts* parts, Writes writes = Writes::kept, const std::function<bool(const OpInfo&)>& lacks = {});
 
 // In what `second` differs from `first`, as the end of a sentence; empty: in nothing.
 std::string difference(const Recording& first, const Recording& second);

@@ -17,9 +17,10 @@ const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_
 
 }  // namespace
 
-Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts)
+Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts,
+               const std::function<bool(const OpInfo&)>& lacks)
     : function_(options.name),
-      recorder_(device, {.name = options.name}),
+      recorder_(device, {.name = options.name, .lacks = lacks}),
       captures_(recorder_, gradients),
       frozen_(options.frozen),
       parts_(parts) {}

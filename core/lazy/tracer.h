@@ -2,6 +2,7 @@
 // outside, and refuses what a recording cannot see. Internal.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,8 +27,9 @@ inline bool is_recorded(const Tensor& tensor) {
 class Tracer final : public Interpreter, public HostWatch {
  public:
   // `gradients`: ops are remembered. `parts`: runs what was recorded where the host reads an element; null: that is an
-  // error.
-  Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts);
+  // error. `lacks`: as Recorder::Options has it.
+  Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts,
+         const std::function<bool(const OpInfo&)>& lacks = {});
   // Takes back what the function did to the histories of tensors from outside.
   ~Tracer() override;
   Tracer(const Tracer&) = delete;

@@ -1,4 +1,4 @@
-// Loads and runs ONNX models.
+// Loads and runs ONNX models, and writes functions of tensors as such.
 //
 //   tenon::onnx::Model model = tenon::onnx::load("resnet.onnx");
 //   tenon::TensorList y = model.run({{"image", x}});
@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -267,5 +268,39 @@ struct SupportedOperator {
   int32_t since = 1, until = 0;
 };
 TENON_API std::vector<SupportedOperator> supported_operators();
+
+// How a function of tensors is written as a model.
+struct ExportOptions {
+  std::string name = "export";            // what errors call the function, and the name of the graph
+  std::vector<std::string> input_names;   // none: "input", or "input_0" and so on
+  std::vector<std::string> output_names;  // none: "output", or "output_0" and so on
+  // The axes of inputs whose sizes stay open, each with the name of its size ("" for one of our own); an axis may be
+  // counted from the end. Without it every size stays open by which the function did not decide.
+  std::optional<std::map<std::string, std::map<int64_t, std::string>>> dynamic_axes = {};
+  std::vector<std::pair<std::string, Tensor>> parameters = {};  // the names of tensors from outside, as initialisers
+};
+
+using ExportedFunction = std::function<TensorList(const TensorList&)>;
+
+// Records one call of `function` on tensors that look like `examples`, whose elements nobody reads, and writes it to a
+// file, of opset 17. Tensors from outside, such as weights, become initialisers.
+//
+//   tenon::onnx::export_model([&](const TensorList& in) { return TensorList{relu(matmul(in[0], w))}; }, {x}, "m.onnx");
+//
+// Errors: those of the function; invalid_argument (what a recording cannot see; names that do not fit; a path that
+// cannot be written); not_found (no such folder); unsupported, with a line for each kind of op that ONNX lacks: also a
+// function that writes tensors from outside or draws random numbers, a model beyond 2 GiB, and a dynamic axis by which
+// the function decided.
+TENON_API void export_model(const ExportedFunction& function, const TensorList& examples, const std::string& path,
+                            const ExportOptions& options = {});
+// The same as the bytes of such a file.
+TENON_API std::string export_bytes(const ExportedFunction& function, const TensorList& examples,
+                                   const ExportOptions& options = {});
+
+// One line per op that is written, with the operator that stands for it, or the main one of several.
+struct ExportedOp {
+  std::string_view op, onnx;
+};
+TENON_API std::vector<ExportedOp> exported_ops();
 
 }  // namespace tenon::onnx

@@ -1,8 +1,11 @@
-// The extension module tenon._onnx: models, as sdk/onnx loads and runs them. tenon/onnx.py gives its names.
+// The extension module tenon._onnx: models, as sdk/onnx loads, runs and writes them. tenon/onnx.py gives its names.
 #include "sdk/onnx/onnx.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
@@ -62,6 +65,36 @@ tenon::onnx::Options options_of(const std::string& device, bool eager, bool exac
   return options;
 }
 
+using Names = std::vector<std::string>;
+using Axes = std::map<std::string, std::map<int64_t, std::string>>;
+
+nb::bytes exported(const nb::callable& function, const std::vector<Tensor>& examples, const std::string& name,
+                   const Names& inputs, const Names& outputs, const std::optional<Axes>& dynamic_axes,
+                   const nb::dict& parameters) {
+  tenon::onnx::ExportOptions options;
+  options.name = name;
+  options.input_names = inputs;
+  options.output_names = outputs;
+  options.dynamic_axes = dynamic_axes;
+  for (const auto& [key, tensor] : parameters) {
+    options.parameters.emplace_back(nb::cast<std::string>(key), nb::cast<Tensor>(tensor));
+  }
+  const auto call = [&](const TensorList& values) -> TensorList {
+    const nb::gil_scoped_acquire locked;
+    nb::list list;
+    for (const Tensor& each : values) list.append(nb::cast(each));
+    TensorList results;
+    for (const nb::handle each : function(list)) results.push_back(nb::cast<Tensor>(each));
+    return results;
+  };
+  std::string bytes;
+  {
+    const nb::gil_scoped_release unlocked;
+    bytes = tenon::onnx::export_bytes(call, TensorList(examples.begin(), examples.end()), options);
+  }
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 NB_MODULE(_onnx, m) {
@@ -94,5 +127,14 @@ NB_MODULE(_onnx, m) {
     const std::string_view view(bytes.c_str(), bytes.size());
     const nb::gil_scoped_release unlocked;
     return tenon::onnx::load_bytes(view, options_of(device, eager, exact));
+  });
+  m.def("_export", &exported, nb::arg("function"), nb::arg("examples"), nb::arg("name"), nb::arg("inputs"),
+        nb::arg("outputs"), nb::arg("dynamic_axes").none(), nb::arg("parameters"));
+  m.def("_exported_ops", [] {
+    nb::dict made;
+    for (const tenon::onnx::ExportedOp& each : tenon::onnx::exported_ops()) {
+      made[nb::str(each.op.data(), each.op.size())] = nb::str(each.onnx.data(), each.onnx.size());
+    }
+    return made;
   });
 }

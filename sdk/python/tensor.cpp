@@ -214,6 +214,7 @@ nb::object add_tensor(nb::module_& m) {
           },
           nb::arg("data"))
       .def_prop_ro("shape", [](const Tensor& t) { return tuple_of(t.dims()); })
+      .def("_size", [](const Tensor& t, int32_t axis) { return t.dim(axis); })  // of an axis that there is
       .def_prop_ro("ndim", &Tensor::rank)
       .def_prop_ro("dtype", [](const Tensor& t) { return dtype_object(t.dtype()); })
       .def_prop_ro("device", &Tensor::device)

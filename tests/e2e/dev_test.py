@@ -38,6 +38,10 @@ def unknown_arguments_are_refused_by_name(dev):
     claim("'7' is one argument too many" in dev.run("fuzz", "5", "7", code=2), "and one of them will do")
     claim("'core' is not a file." in dev.run("lint", "core", code=2), "a folder is no file")
     claim("there is no picture 'nothing.png'." in dev.run("demo", "--device", "cpu", "nothing.png", code=2), "a picture is a file")
+    claim("'--device' is unknown; ./dev demo train takes --epochs" in dev.run("demo", "train", "--device", "cpu", code=2), "the device is no choice there")
+    for epochs in ("none", "0", "-3", "2.5", ""):
+        claim(f"'{epochs}' is not a number of epochs" in dev.run("demo", "train", "--epochs", epochs, code=2), "epochs are counted")
+    claim("'' is not a number of epochs" in dev.run("demo", "train", "--epochs", code=2), "and there are some")
     claim("it needs the folder to install into" in dev.run("install", code=2), "install needs a folder")
     claim("'-p' is unknown" in dev.run("install", "-p", code=2), "an option is no folder")
     claim("'x' is not a number of seconds" in dev.run("quick", "--seconds", "x", code=2), "quick takes seconds")

@@ -28,14 +28,20 @@ def accuracy(net, images, labels):
     return right
 
 
-def train(epochs=40, batch=64, compiled=True, seed=0):
-    """Gives the net, its share of right answers on digits that it was not trained on, and the loss of each epoch."""
-    tenon.manual_seed(seed)
+def data(seed=0):
+    """Images to learn and images to be asked, then the labels of both."""
     digits = load_digits()
     images = (digits.images / 16).astype("float32")[:, None]
     parts = train_test_split(images, digits.target, test_size=0.25, random_state=seed, stratify=digits.target)
-    images, test_images, labels, test_labels = (tenon.tensor(part) for part in parts)
+    return [tenon.tensor(part) for part in parts]
 
+
+def train(epochs=40, batch=64, compiled=True, seed=0, after_epoch=None):
+    """Gives the net, its share of right answers on digits that it was not trained on, and the loss of each epoch.
+
+    after_epoch: is called with the losses so far."""
+    tenon.manual_seed(seed)
+    images, test_images, labels, test_labels = data(seed)
     net = make_net()
     rate = tenon.tensor(0.0)  # a tensor, since compiled steps read it anew each time
     optimizer = optim.AdamW(net.parameters(), lr=rate, weight_decay=1e-3, capturable=True)
@@ -60,6 +66,8 @@ def train(epochs=40, batch=64, compiled=True, seed=0):
             total += step(images[chosen], labels[chosen]).item()
             schedule.step()
         losses.append(total / steps)
+        if after_epoch is not None:
+            after_epoch(losses)
     return net, accuracy(net, test_images, test_labels), losses
 
 

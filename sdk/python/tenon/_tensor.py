@@ -27,8 +27,13 @@ def getter(function):
 
 @method
 def size(self, dim=None):
-    """The shape, or the length of one axis."""
-    return self.shape if dim is None else self.shape[_axis(self, dim)]
+    """The shape, or the length of one axis. A program that is recorded then depends on this axis alone."""
+    if dim is None:
+        return self.shape
+    axis = _axis(self, dim)
+    if not self.ndim:
+        raise _tenon.InvalidIndex(f"Dimension specified as {dim} but tensor has no dimensions")
+    return self._size(axis)
 
 
 @method

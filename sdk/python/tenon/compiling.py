@@ -46,7 +46,7 @@ class Compiled:
     """A compiled function. It is called as the function is; stats() says how its calls were served."""
 
     def __init__(self, function, options):
-        self._function, self._options, self._programs = function, options, {}
+        self._function, self._options, self._programs, self._examples = function, options, {}, {}
         functools.update_wrapper(self, function, updated=())
 
     def _program(self, structure):
@@ -71,6 +71,7 @@ class Compiled:
         try:
             if structure not in self._programs:
                 self._programs[structure] = self._program(structure)
+                self._examples[structure] = [(each.shape, each.dtype, each.device) for each in tensors]
             program, results = self._programs[structure]
         except TypeError as error:
             raise TypeError(f"{self._options['name']}: arguments that are no tensors must be hashable: {error}") from None

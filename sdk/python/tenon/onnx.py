@@ -1,16 +1,16 @@
-"""ONNX models: tenon.onnx.load("model.onnx")(x)."""
+"""ONNX models: tenon.onnx.load("model.onnx")(x), tenon.onnx.export(module, "model.onnx", x)."""
 
 from __future__ import annotations
 
 import os
 from typing import Any, NamedTuple
 
-from tenon import _tenon
+from tenon import _tenon, autograd, compiling
 
 try:
     from tenon import _onnx  # type: ignore[attr-defined]
 except ImportError as _error:
-    raise ImportError("This build of Tenon has no ONNX importer (Debian: libonnx-dev when it is built).") from _error
+    raise ImportError("This build of Tenon has no ONNX (Debian: libonnx-dev when it is built).") from _error
 
 class ValueInfo(NamedTuple):
     """An input or output: its name, what it is ("f32[batch, 3]"), and its shape, None for any rank; a dim may be a name."""
@@ -63,3 +63,87 @@ def load(path: str | os.PathLike[str] | bytes, *, device: Any = None, eager: boo
     if isinstance(path, (bytes, bytearray)):
         return Model(_onnx._load_bytes(bytes(path), name, eager, exact))
     return Model(_onnx._load(os.fspath(path), name, eager, exact))
+
+
+def _as_axes(name: str, axes: Any) -> dict[int, str]:
+    """What dynamic_axes says of one input: {0: "batch"}, or axes alone."""
+    if isinstance(axes, dict):
+        return {int(axis): str(called) for axis, called in axes.items()}
+    if isinstance(axes, (list, tuple)):
+        return {int(axis): "" for axis in axes}
+    raise TypeError(f"export: dynamic_axes['{name}'] is {axes!r}; it must be a list of axes, or a dict of axes and the names of their sizes.")
+
+
+def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """A name for each tensor among the arguments: that of its parameter, with a number where this has several."""
+    import inspect
+    called = getattr(function, "forward", function)
+    try:
+        given = inspect.signature(called).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return []
+    names = []
+    for name, value in given.items():
+        held: list[_tenon.Tensor] = []
+        compiling._flatten(value, held)
+        names += [name] if isinstance(value, _tenon.Tensor) else [f"{name}_{i}" for i in range(len(held))]
+    return names
+
+
+def _recorded_call(compiled: compiling.Compiled) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments like those of the one kind of call that was recorded."""
+    if len(compiled._examples) != 1:
+        kinds = len(compiled._examples)
+        raise _tenon.InvalidArgument(
+            f"export: the compiled function was recorded for {kinds} kinds of calls" + (
+                "; say with args which one is meant." if kinds else "; call it first, or give args."))
+    [(structure, examples)] = compiled._examples.items()
+    tensors = [_tenon.empty(list(shape), dtype=dtype, device=device) for shape, dtype, device in examples]
+    args, kwargs = compiling._rebuild(structure, iter(tensors))
+    return args, kwargs
+
+
+def export(function: Any, path: str | os.PathLike[str], args: Any = None, kwargs: dict[str, Any] | None = None, *,
+           input_names: list[str] | None = None, output_names: list[str] | None = None, dynamic_axes: dict[str, Any] | None = None) -> None:
+    """Writes a function of tensors, such as a module, as an ONNX model of opset 17.
+
+    function: it is recorded on args and kwargs, whose elements nobody reads; args is a tuple, or the only argument.
+    A compiled function that was called needs none. What is no tensor among them is part of the model. Tensors from
+    outside, such as parameters, become initialisers.
+    input_names, output_names: by default the names of the parameters of the function; "output", or "output_0" and so on.
+    dynamic_axes: the axes whose sizes stay open, {"x": {0: "batch"}} or {"x": [0]}; by default all by which the function
+    did not decide, and with {} none.
+
+    Ops that ONNX lacks are refused by name, all at once."""
+    target = os.fspath(path)
+    compiled = function if isinstance(function, compiling.Compiled) else None
+    called = compiled._function if compiled is not None else function
+    if not callable(called):
+        raise TypeError(f"export: the first argument is {function!r}; it must be a function, a module or a compiled function.")
+    if args is None and kwargs is None and compiled is not None:
+        args, kwargs = _recorded_call(compiled)
+    elif args is None and kwargs is None:
+        raise TypeError("export: args is missing; the function is recorded on them.")
+    args, kwargs = args if isinstance(args, tuple) else () if args is None else (args,), kwargs or {}
+    tensors: list[_tenon.Tensor] = []
+    structure = compiling._flatten((args, kwargs), tensors)
+    if not tensors:
+        raise _tenon.InvalidArgument("export: no argument is a tensor; arrays and numbers would be constants of the model.")
+
+    def run(values: list[_tenon.Tensor]) -> list[_tenon.Tensor]:
+        given, named = compiling._rebuild(structure, iter(values))
+        made: list[_tenon.Tensor] = []
+        with autograd.no_grad():
+            compiling._flatten(called(*given, **named), made)
+        if not made:
+            raise _tenon.InvalidArgument("export: the function gives no tensor.")
+        return made
+
+    state = getattr(called, "state_dict", None)
+    written = _onnx._export(run, tensors, name=getattr(called, "__name__", type(called).__name__),
+                            inputs=list(input_names) if input_names is not None else _names_of(called, args, kwargs),
+                            outputs=list(output_names or []),
+                            dynamic_axes=None if dynamic_axes is None else {name: _as_axes(name, axes) for name, axes in dynamic_axes.items()},
+                            parameters=state() if callable(state) else {})
+    with open(target, "wb") as file:
+        file.write(written)

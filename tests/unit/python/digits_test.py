@@ -1,15 +1,17 @@
-"""The example that trains on scikit-learn's digits reaches what it promises.
+"""The examples that train on scikit-learn's digits reach what they promise.
 
-usage: digits_test.py OP_RUNNER (not used)"""
+usage: digits_test.py OP_RUNNER (the tool is in the folder above it)"""
 
 import importlib.util
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
-sys.argv.pop(1)
+TOOL = pathlib.Path(sys.argv.pop(1)).resolve().parents[1] / "tenon"
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import unittest_report
 
@@ -39,6 +41,26 @@ class Digits(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("of the digits it has not seen are right", done.stdout)
             self.example().make_net().load_state_dict(tenon.load(path))
+
+    @unittest.skipUnless(TOOL.exists() and importlib.util.find_spec("tenon._onnx"), "this build has no ONNX, or not the tool")
+    def test_what_it_learned_is_exported_and_answers_the_same(self):
+        example = str(EXAMPLE.with_name("export_digits.py"))
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-B", example, "--epochs", "3", "--folder", folder, "--tool", str(TOOL)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))  # no terminal, no bar
+            self.assertIn("450 of 450 answers are those of Python", done.stdout)
+            picture = xml.etree.ElementTree.parse(f"{folder}/loss.svg").getroot()
+            [line] = picture.iter("{http://www.w3.org/2000/svg}polyline")
+            self.assertEqual(len(line.get("points").split()), 3)
+            ours, theirs = os.openpty()
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=theirs, check=True)
+            os.close(theirs)
+            self.assertIn(b"] epoch 3 of 3, loss ", os.read(ours, 1 << 16))
+            os.close(ours)
+        done = subprocess.run([sys.executable, "-B", example, "--epochs", "0"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--epochs is 0; it must be at least 1.", done.stderr)
 
 
 if __name__ == "__main__":

@@ -54,13 +54,13 @@ class MultiheadAttention(Module):
             if each is not None:
                 init.xavier_normal_(each)
 
-    def _mask(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, batch: int, dtype: Any) -> Tensor | None:
+    def _mask(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> Tensor | None:
         """Both masks as one that is added to scores (batch, heads, length, keys)."""
-        total = None
+        total, dtype = None, query.dtype
         if attn_mask is not None:
             total = _additive(attn_mask, dtype)
             if total.ndim == 3:  # (batch heads, length, keys)
-                total = tenon.reshape(total, (batch, self.num_heads) + tuple(total.shape[1:]))
+                total = tenon.reshape(total, (query.shape[0], self.num_heads) + tuple(total.shape[1:]))
         if key_padding_mask is not None:
             padding = _additive(key_padding_mask, dtype)[:, None, None, :]
             total = padding if total is None else total + padding
@@ -76,7 +76,7 @@ class MultiheadAttention(Module):
             query, key, value = (tenon.transpose(each, 0, 1) for each in (query, key, value))
         weights = tenon.chunk(self.in_proj_weight, 3, 0) if self._one_weight else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         biases = (None, None, None) if self.in_proj_bias is None else tenon.chunk(self.in_proj_bias, 3, 0)
-        mask = self._mask(attn_mask, key_padding_mask, query.shape[0], query.dtype)
+        mask = self._mask(attn_mask, key_padding_mask, query)
         result, attention = functional.multi_head_attention(
             query, key, value, self.num_heads, weights, biases, self.out_proj.weight, self.out_proj.bias, self.bias_k, self.bias_v, self.add_zero_attn,
             self.dropout, self.training, mask, need_weights, average_attn_weights)

@@ -304,7 +304,7 @@ def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Tensor:
     sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
     for axis, size in zip(range(input.ndim - rank, input.ndim), sizes):
-        length = input.shape[axis]
+        length = input.size(axis)
         count = length if size is None else int(size)
         # Window i begins at floor(i length / count) and ends at ceil((i + 1) length / count).
         bounds = [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
@@ -562,17 +562,16 @@ def multi_head_attention(query: Tensor, key: Tensor, value: Tensor, num_heads: i
                          average_attn_weights: bool = True) -> tuple[Tensor, Tensor | None]:
     """Attention of num_heads heads over (batch, length, channels). `mask` is added to the scores (batch, heads, L, S)."""
     q, k, v = (tenon.linear(x, weight, bias) for x, weight, bias in zip((query, key, value), in_weights, in_biases))
-    batch, length, channels = q.shape
     if bias_k is not None and bias_v is not None:
-        k = tenon.concat([k, tenon.expand(bias_k, (batch, 1, channels))], 1)
-        v = tenon.concat([v, tenon.expand(bias_v, (batch, 1, channels))], 1)
+        k = tenon.concat([k, tenon.expand_as(bias_k, tenon.narrow(k, 1, 0, 1))], 1)
+        v = tenon.concat([v, tenon.expand_as(bias_v, tenon.narrow(v, 1, 0, 1))], 1)
     if add_zero_attn:
-        zeros = tenon.zeros((batch, 1, channels), dtype=q.dtype, device=q.device)
-        k, v = tenon.concat([k, zeros], 1), tenon.concat([v, zeros], 1)
+        k, v = (tenon.concat([x, tenon.zeros_like(tenon.narrow(x, 1, 0, 1))], 1) for x in (k, v))
     if mask is not None and k.shape[1] > mask.shape[-1]:
         mask = tenon.pad(mask, [0, k.shape[1] - mask.shape[-1]])
-    width = channels // num_heads
-    q, k, v = (tenon.transpose(tenon.reshape(x, (batch, x.shape[1], num_heads, width)), 1, 2) for x in (q, k, v))
+    # Sizes of q are not read as numbers, so that a recorded net serves all of them.
+    width = out_weight.shape[1] // num_heads
+    q, k, v = (tenon.transpose(tenon.unflatten(x, -1, (num_heads, width)), 1, 2) for x in (q, k, v))
     if not need_weights and not (training and dropout_p > 0):
         attended, weights = tenon.scaled_dot_product_attention(q, k, v, mask), None
     else:
@@ -580,7 +579,7 @@ def multi_head_attention(query: Tensor, key: Tensor, value: Tensor, num_heads: i
         weights = tenon.softmax(scores if mask is None else scores + mask, -1)
         weights = tenon.dropout(weights, dropout_p, training)
         attended = tenon.matmul(weights, v)
-    joined = tenon.reshape(tenon.transpose(attended, 1, 2), (batch, length, channels))
+    joined = tenon.flatten(tenon.transpose(attended, 1, 2), 2)
     result = tenon.linear(joined, out_weight, out_bias)
     if not need_weights or weights is None:
         return result, None

@@ -54,15 +54,15 @@ class _Recurrent(Module):
     def _given(self, input: Tensor) -> tuple[Tensor, bool]:
         if input.ndim not in (2, 3):
             raise tenon.InvalidArgument(f"{self._kind}: Expected input to be 2D or 3D, got {input.ndim}D instead")
-        if input.shape[-1] != self.input_size:
-            raise tenon.InvalidArgument(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}")
+        if input.size(-1) != self.input_size:
+            raise tenon.InvalidArgument(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
         alone = input.ndim == 2
         return (tenon.unsqueeze(input, 0 if self.batch_first else 1) if alone else input), alone
 
     def _state(self, state: Tensor | None, input: Tensor, alone: bool) -> Tensor:
         if state is not None:
             return tenon.unsqueeze(state, 1) if alone else state
-        batch = input.shape[0 if self.batch_first else 1]
+        batch = input.size(0 if self.batch_first else 1)
         return tenon.zeros((self.num_layers * (1 + self.bidirectional), batch, self.hidden_size), dtype=input.dtype, device=input.device)
 
     def _settings(self) -> tuple[Any, ...]:

@@ -1,0 +1,315 @@
+// Ops that compute each element by itself. What ONNX lacks is written as core/ops and ep_api/scalar_ops.def define it.
+#include <limits>
+
+#include "core/ops/attributes.h"
+#include "sdk/onnx/exporter/operators.h"
+
+namespace tenon::onnx {
+namespace {
+
+using Name = std::string;
+
+constexpr double kLog2 = 0.69314718055994530942, kLog10 = 2.30258509299404568402, kPi = 3.14159265358979323846;
+
+bool is_whole(DType dtype) { return !is_floating(dtype); }
+
+Name where(NodeWriter& n, const Name& condition, const Name& yes, const Name& no) {
+  return n.add("Where", {condition, yes, no});
+}
+Name is_zero(NodeWriter& n, const Name& x) { return n.add("Equal", {x, n.number(0)}); }
+// Whether x is below 0, or -0.
+Name negative(NodeWriter& n, const Name& x) {
+  return n.add("Less", {where(n, is_zero(n, x), n.add("Reciprocal", {x}), x), n.number(0)});
+}
+Name is_nan(NodeWriter& n, const Name& x) { return n.add("Not", {n.add("Equal", {x, x})}); }
+Name truncated(NodeWriter& n, const Name& x) {
+  return where(n, n.add("Less", {x, n.number(0)}), n.add("Ceil", {x}), n.add("Floor", {x}));
+}
+// "input" as truth values.
+Name truth(NodeWriter& n, size_t i) { return n.cast(n.in(i), n.has(i) ? n.dtype(i) : n.computed(), DType::boolean); }
+
+double number(const NodeWriter& n, size_t scalar) { return n.scalar(scalar).to_double(); }
+
+// `op` with the launch scalars as attributes.
+void with_alpha(NodeWriter& n, std::string_view op) { n.give(n.add(op, {n.in(0)}, {{"alpha", number(n, 0)}})); }
+
+void leaky_relu(NodeWriter& n) { with_alpha(n, "LeakyRelu"); }
+void elu(NodeWriter& n) { with_alpha(n, "Elu"); }
+void thresholded_relu(NodeWriter& n) { with_alpha(n, "ThresholdedRelu"); }
+void selu(NodeWriter& n) { n.give(n.add("Selu", {n.in(0)}, {{"alpha", number(n, 0)}, {"gamma", number(n, 1)}})); }
+void hard_sigmoid(NodeWriter& n) {
+  n.give(n.add("HardSigmoid", {n.in(0)}, {{"alpha", number(n, 0)}, {"beta", number(n, 1)}}));
+}
+void shrink(NodeWriter& n) { n.give(n.add("Shrink", {n.in(0)}, {{"lambd", number(n, 0)}, {"bias", number(n, 1)}})); }
+// ONNX's Celu is of f32 alone.
+void celu(NodeWriter& n) {
+  const Name scaled = n.add("Div", {n.in(0), n.number(number(n, 0))});
+  n.give(n.add("Mul", {n.add("Elu", {scaled}, {{"alpha", 1.0}}), n.number(number(n, 0))}));
+}
+
+void relu(NodeWriter& n) {
+  n.give(is_whole(n.dtype()) ? n.add("Max", {n.in(0), n.number(0)}) : n.add("Relu", {n.in(0)}));
+}
+// Whole numbers are rounded already.
+void rounded(NodeWriter& n, std::string_view op) { n.give(is_whole(n.dtype()) ? n.in(0) : n.add(op, {n.in(0)})); }
+void floor(NodeWriter& n) { rounded(n, "Floor"); }
+void ceil(NodeWriter& n) { rounded(n, "Ceil"); }
+void round(NodeWriter& n) { rounded(n, "Round"); }
+void trunc(NodeWriter& n) { n.give(is_whole(n.dtype()) ? n.in(0) : truncated(n, n.in(0))); }
+void frac(NodeWriter& n) { n.give(n.add("Sub", {n.in(0), truncated(n, n.in(0))})); }
+
+// (e^x + 1) tanh(x / 2), which is exact for small x.
+void expm1(NodeWriter& n) {
+  const Name half = n.add("Tanh", {n.add("Mul", {n.in(0), n.number(0.5)})});
+  n.give(n.add("Mul", {half, n.add("Add", {n.add("Exp", {n.in(0)}), n.number(1)})}));
+}
+// 2 atanh(x / (x + 2)) where x is small.
+void log1p(NodeWriter& n) {
+  const Name small = n.add("Less", {n.add("Abs", {n.in(0)}), n.number(0.5)});
+  const Name x = where(n, small, n.in(0), n.number(0));
+  const Name half = n.add("Atanh", {n.add("Div", {x, n.add("Add", {x, n.number(2)})})});
+  const Name large = n.add("Log", {n.add("Add", {n.in(0), n.number(1)})});
+  n.give(where(n, small, n.add("Mul", {half, n.number(2)}), large));
+}
+void log2(NodeWriter& n) { n.give(n.add("Div", {n.add("Log", {n.in(0)}), n.number(kLog2)})); }
+void log10(NodeWriter& n) { n.give(n.add("Div", {n.add("Log", {n.in(0)}), n.number(kLog10)})); }
+void exp2(NodeWriter& n) { n.give(n.add("Pow", {n.number(2), n.in(0)})); }
+void log_sigmoid(NodeWriter& n) { n.give(n.add("Neg", {n.add("Softplus", {n.add("Neg", {n.in(0)})})})); }
+void tanhshrink(NodeWriter& n) { n.give(n.add("Sub", {n.in(0), n.add("Tanh", {n.in(0)})})); }
+void sinc(NodeWriter& n) {
+  const Name zero = is_zero(n, n.in(0));
+  const Name angle = n.add("Mul", {where(n, zero, n.number(1), n.in(0)), n.number(kPi)});
+  n.give(where(n, zero, n.number(1), n.add("Div", {n.add("Sin", {angle}), angle})));
+}
+void gelu_tanh(NodeWriter& n) {
+  const Name x = n.in(0);
+  const Name cube = n.add("Mul", {x, n.add("Mul", {x, x})});
+  const Name inner = n.add("Add", {x, n.add("Mul", {cube, n.number(0.044715)})});
+  const Name bent = n.add("Tanh", {n.add("Mul", {inner, n.number(0.79788456080286535588)})});
+  n.give(n.add("Mul", {n.add("Mul", {x, n.number(0.5)}), n.add("Add", {bent, n.number(1)})}));
+}
+void threshold(NodeWriter& n) {
+  const Name kept = n.add("Or", {n.add("Greater", {n.in(0), n.number(number(n, 0))}), is_nan(n, n.in(0))});
+  n.give(where(n, kept, n.in(0), n.number(number(n, 1))));
+}
+void nan_to_num(NodeWriter& n) {
+  const double greatest = number(n, 1);
+  const Name within = n.add("Clip", {n.in(0), n.number(-greatest), n.number(greatest)});
+  n.give(where(n, is_nan(n, n.in(0)), n.number(number(n, 0)), within));
+}
+void huber(NodeWriter& n) {
+  const Name size = n.add("Abs", {n.in(0)});
+  const Name least = n.add("Min", {size, n.number(number(n, 0))});
+  n.give(n.add("Mul", {least, n.add("Sub", {size, n.add("Mul", {least, n.number(0.5)})})}));
+}
+void logical_not(NodeWriter& n) { n.give(n.add("Not", {truth(n, 0)})); }
+void isnan(NodeWriter& n) { n.give(is_nan(n, n.in(0))); }
+void isinf(NodeWriter& n) {
+  const Name size = n.add("Abs", {n.in(0)});
+  n.give(is_whole(n.dtype()) ? n.add("Not", {n.add("Equal", {n.in(0), n.in(0)})})
+                             : n.add("Equal", {size, n.number(std::numeric_limits<double>::infinity())}));
+}
+void signbit(NodeWriter& n) { n.give(negative(n, n.in(0))); }
+
+// The rows of bits: ONNX has them for integers from opset 18 on.
+void bits(NodeWriter& n, std::string_view of_bool) {
+  if (n.computed() != DType::boolean) n.refuse("ONNX has it for bool alone before opset 18.");
+  n.give(n.add(of_bool, n.all()));
+}
+void bitwise_not(NodeWriter& n) { bits(n, "Not"); }
+void bitwise_and(NodeWriter& n) { bits(n, "And"); }
+void bitwise_or(NodeWriter& n) { bits(n, "Or"); }
+void bitwise_xor(NodeWriter& n) { bits(n, "Xor"); }
+void shift(NodeWriter& n, const char* direction) {
+  const DTypeClass kind = dtype_info(n.computed()).type_class;
+  if (kind != DTypeClass::UINT) n.refuse("ONNX shifts unsigned integers alone.");
+  n.give(n.add("BitShift", n.all(), {{"direction", Name(direction)}}));
+}
+void shift_left(NodeWriter& n) { shift(n, "LEFT"); }
+void shift_right(NodeWriter& n) { shift(n, "RIGHT"); }
+
+void logical(NodeWriter& n, std::string_view op) { n.give(n.add(op, {truth(n, 0), truth(n, 1)})); }
+void logical_and(NodeWriter& n) { logical(n, "And"); }
+void logical_or(NodeWriter& n) { logical(n, "Or"); }
+void logical_xor(NodeWriter& n) { logical(n, "Xor"); }
+void ne(NodeWriter& n) { n.give(n.add("Not", {n.add("Equal", n.all())})); }
+
+// What division toward zero leaves, with the sign of x.
+Name fmod_of(NodeWriter& n) { return n.add("Mod", n.all(), {{"fmod", int64_t{1}}}); }
+void fmod(NodeWriter& n) { n.give(fmod_of(n)); }
+// The same with the sign of y. ONNX has it of integers alone.
+Name mod_of(NodeWriter& n) {
+  if (is_whole(n.computed())) return n.add("Mod", n.all());
+  const Name left = fmod_of(n), y = n.in(1);
+  const Name other_sign = n.add("Xor", {n.add("Less", {left, n.number(0)}), n.add("Less", {y, n.number(0)})});
+  const Name moves = n.add("And", {other_sign, n.add("Not", {is_zero(n, left)})});
+  return where(n, moves, n.add("Add", {left, y}), left);
+}
+void remainder(NodeWriter& n) { n.give(mod_of(n)); }
+void floor_divide(NodeWriter& n) {
+  if (is_whole(n.computed())) {
+    n.give(n.add("Div", {n.add("Sub", {n.in(0), mod_of(n)}), n.in(1)}));
+  } else {
+    n.give(n.add("Floor", {n.add("Div", n.all())}));
+  }
+}
+
+void prelu(NodeWriter& n) {
+  const Name bent = n.add("Mul", n.all());
+  n.give(where(n, n.add("GreaterOrEqual", {n.in(0), n.number(0)}), n.in(0), bent));
+}
+// With the greater of both taken out, so that nothing overflows.
+void hypot(NodeWriter& n) {
+  const Name a = n.add("Abs", {n.in(0)}), b = n.add("Abs", {n.in(1)});
+  const Name most = n.add("Max", {a, b}), least = n.add("Min", {a, b});
+  const Name same = n.add("Equal", {most, least});
+  const Name ratio = where(n, same, n.number(1), n.add("Div", {least, where(n, same, n.number(1), most)}));
+  n.give(n.add("Mul", {most, n.add("Sqrt", {n.add("Add", {n.add("Mul", {ratio, ratio}), n.number(1)})})}));
+}
+// max + log(1 + exp(-distance)), where exp and log are of base e^`unit`.
+void log_add(NodeWriter& n, double unit) {
+  const Name same = n.add("Equal", n.all());
+  const Name distance = n.add("Abs", {n.add("Sub", n.all())});
+  const Name scaled = n.add("Mul", {where(n, same, n.number(0), distance), n.number(-unit)});
+  const Name more = n.add("Div", {n.add("Softplus", {scaled}), n.number(unit)});
+  n.give(n.add("Add", {n.add("Max", n.all()), more}));
+}
+void logaddexp(NodeWriter& n) { log_add(n, 1); }
+void logaddexp2(NodeWriter& n) { log_add(n, kLog2); }
+void xlogy(NodeWriter& n) {
+  const Name none = n.add("And", {is_zero(n, n.in(0)), n.add("Not", {is_nan(n, n.in(1))})});
+  n.give(where(n, none, n.number(0), n.add("Mul", {n.in(0), n.add("Log", {n.in(1)})})));
+}
+void copysign(NodeWriter& n) {
+  const Name size = n.add("Abs", {n.in(0)});
+  n.give(where(n, negative(n, n.in(1)), n.add("Neg", {size}), size));
+}
+void heaviside(NodeWriter& n) {
+  const Name step = where(n, n.add("Greater", {n.in(0), n.number(0)}), n.number(1), n.number(0));
+  n.give(where(n, is_zero(n, n.in(0)), n.in(1), step));
+}
+void of_numbers(NodeWriter& n, std::string_view op) {
+  const Name both = n.add(op, n.all());
+  if (is_whole(n.computed())) return n.give(both);
+  n.give(where(n, is_nan(n, n.in(0)), n.in(1), where(n, is_nan(n, n.in(1)), n.in(0), both)));
+}
+void fmax(NodeWriter& n) { of_numbers(n, "Max"); }
+void fmin(NodeWriter& n) { of_numbers(n, "Min"); }
+
+void clamp(NodeWriter& n) {
+  if (!n.has(1) && !n.has(2)) return n.give(n.add("Clip", n.all()));
+  n.give(n.add("Min", {n.add("Max", {n.in(0), n.in(1)}), n.in(2)}));
+}
+void fma(NodeWriter& n) { n.give(n.add("Add", {n.add("Mul", {n.in(0), n.in(1)}), n.in(2)})); }
+void lerp(NodeWriter& n) {
+  const Name distance = n.add("Sub", {n.in(1), n.in(0)}), weight = n.in(2);
+  const Name from_start = n.add("Add", {n.in(0), n.add("Mul", {weight, distance})});
+  const Name left = n.add("Sub", {n.number(1), weight});
+  const Name from_end = n.add("Sub", {n.in(1), n.add("Mul", {distance, left})});
+  n.give(where(n, n.add("Less", {n.add("Abs", {weight}), n.number(0.5)}), from_start, from_end));
+}
+
+void cast(NodeWriter& n) { n.give(n.cast(n.in(0), n.dtype(), n.attributes<CastAttributes>().dtype)); }
+void same(NodeWriter& n) { n.give(n.in(0)); }
+
+constexpr OperatorRow kRows[] = {
+    {"abs", "Abs"},
+    {"acos", "Acos"},
+    {"acosh", "Acosh"},
+    {"add", "Add"},
+    {"asin", "Asin"},
+    {"asinh", "Asinh"},
+    {"atan", "Atan"},
+    {"atanh", "Atanh"},
+    {"bitwise_and", "And", bitwise_and},
+    {"bitwise_left_shift", "BitShift", shift_left},
+    {"bitwise_not", "Not", bitwise_not},
+    {"bitwise_or", "Or", bitwise_or},
+    {"bitwise_right_shift", "BitShift", shift_right},
+    {"bitwise_xor", "Xor", bitwise_xor},
+    {"cast", "Cast", cast},
+    {"ceil", "Ceil", ceil},
+    {"celu", "Elu", celu},
+    {"clamp", "Clip", clamp},
+    {"copysign", "Where", copysign},
+    {"cos", "Cos"},
+    {"cosh", "Cosh"},
+    {"div", "Div"},
+    {"elu", "Elu", elu},
+    {"eq", "Equal"},
+    {"erf", "Erf"},
+    {"exp", "Exp"},
+    {"exp2", "Pow", exp2},
+    {"expm1", "Tanh", expm1},
+    {"floor", "Floor", floor},
+    {"floor_divide", "Div", floor_divide},
+    {"fma", "Add", fma},
+    {"fmax", "Max", fmax},
+    {"fmin", "Min", fmin},
+    {"fmod", "Mod", fmod},
+    {"frac", "Sub", frac},
+    {"ge", "GreaterOrEqual"},
+    {"gelu_tanh", "Tanh", gelu_tanh},
+    {"gt", "Greater"},
+    {"hard_sigmoid", "HardSigmoid", hard_sigmoid},
+    {"hard_swish", "HardSwish"},
+    {"heaviside", "Where", heaviside},
+    {"huber", "Min", huber},
+    {"hypot", "Sqrt", hypot},
+    {"isinf", "Equal", isinf},
+    {"isnan", "Equal", isnan},
+    {"le", "LessOrEqual"},
+    {"leaky_relu", "LeakyRelu", leaky_relu},
+    {"lerp", "Where", lerp},
+    {"log", "Log"},
+    {"log10", "Log", log10},
+    {"log1p", "Atanh", log1p},
+    {"log2", "Log", log2},
+    {"logaddexp", "Softplus", logaddexp},
+    {"logaddexp2", "Softplus", logaddexp2},
+    {"logical_and", "And", logical_and},
+    {"logical_not", "Not", logical_not},
+    {"logical_or", "Or", logical_or},
+    {"logical_xor", "Xor", logical_xor},
+    {"logsigmoid", "Softplus", log_sigmoid},
+    {"lt", "Less"},
+    {"maximum", "Max"},
+    {"minimum", "Min"},
+    {"mul", "Mul"},
+    {"nan_to_num_within", "Clip", nan_to_num},
+    {"ne", "Equal", ne},
+    {"neg", "Neg"},
+    {"pow", "Pow"},
+    {"prelu", "Where", prelu},
+    {"reciprocal", "Reciprocal"},
+    {"relu", "Relu", relu},
+    {"remainder", "Mod", remainder},
+    {"round", "Round", round},
+    {"selu", "Selu", selu},
+    {"shrink", "Shrink", shrink},
+    {"sigmoid", "Sigmoid"},
+    {"sign", "Sign"},
+    {"signbit", "Less", signbit},
+    {"sin", "Sin"},
+    {"sinc", "Sin", sinc},
+    {"sinh", "Sinh"},
+    {"softplus", "Softplus"},
+    {"softsign", "Softsign"},
+    {"sqrt", "Sqrt"},
+    {"sub", "Sub"},
+    {"tan", "Tan"},
+    {"tanh", "Tanh"},
+    {"tanhshrink", "Tanh", tanhshrink},
+    {"threshold", "Where", threshold},
+    {"thresholded_relu", "ThresholdedRelu", thresholded_relu},
+    {"to", "Identity", same},
+    {"trunc", "Floor", trunc},
+    {"where", "Where"},
+    {"xlogy", "Log", xlogy},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> elementwise_rows() { return kRows; }
+
+}  // namespace tenon::onnx

@@ -1,0 +1,35 @@
+// The table of what is written: a row for each op of Tenon that ONNX has. One list per family of ops.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sdk/onnx/exporter/node_writer.h"
+
+namespace tenon::onnx {
+
+// The opset of models that are written: that of the oldest onnx that we know people have.
+constexpr int64_t kWrittenOpset = 17;
+constexpr int64_t kWrittenIrVersion = 8;
+
+struct OperatorRow {
+  std::string_view op;    // of Tenon
+  std::string_view onnx;  // the operator that stands for it, or the main one of several
+  // Writes the node. None: `onnx` takes the inputs as they are, and has no attributes.
+  void (*write)(NodeWriter& n) = nullptr;
+};
+
+std::span<const OperatorRow> assemble_rows();
+std::span<const OperatorRow> elementwise_rows();
+std::span<const OperatorRow> layer_rows();
+std::span<const OperatorRow> product_rows();
+std::span<const OperatorRow> recurrent_rows();
+std::span<const OperatorRow> reduce_rows();
+std::span<const OperatorRow> view_rows();
+
+// The row of `op`; null if there is none.
+const OperatorRow* find_row(std::string_view op);
+// Writes the node by its row.
+void write_node(const OperatorRow& row, NodeWriter& n);
+
+}  // namespace tenon::onnx
