@@ -1,10 +1,11 @@
 // The cost of gradients on four floats (an op whose result remembers how it was made, one node of backward, a chain of
-// both), and of a step of AdamW.
+// both), of a step of AdamW, and of whole steps (steps.h).
 #include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "benchmarks/gradients/steps.h"
 #include "benchmarks/peers/torch.h"
 #include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
@@ -124,6 +125,7 @@ Row adamw_row(const tenon::Device& device, int64_t count, int64_t elements, doub
 int main(int argc, char** argv) {
   tenon::bench::Report report(&argc, argv);
   const tenon::Device device(argc > 1 ? argv[1] : "cpu");
+  const std::vector<Row> steps = tenon::bench::step_rows(device);
   const Operands operands{{1.0f, -1.0f, 1.0f, -1.0f}, 2, 2};
   const Tensor c = Tensor::from<float>(operands.values, {4}, device);
   const Tensor x = tenon::clone(c).requires_grad_();
@@ -145,6 +147,7 @@ int main(int argc, char** argv) {
   rows.push_back(chain_row(device, operands, x, c));
   rows.push_back(adamw_row(device, 100, 1000, 0.5, "AdamW, 100 parameters of 1,000"));
   rows.push_back(adamw_row(device, 100, 1'000'000, 1.0, "AdamW, 100 parameters of 1 M"));
+  rows.insert(rows.end(), steps.begin(), steps.end());
   report.run(rows);
   return report.status();
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/version.h>
 
 #include <cstring>
@@ -71,6 +72,39 @@ Side adamw_side(int threads, [[maybe_unused]] const Operands& operands) {
   return side;
 }
 
+// As in gradients/steps.cpp.
+Side physics_side(const Operands& operands, int threads) {
+  size_t at = 0;
+  const auto take = [&](at::IntArrayRef dims) {
+    at::Tensor tensor = at::empty(dims, at::kFloat);
+    std::memcpy(tensor.data_ptr<float>(), operands.values.data() + at, static_cast<size_t>(tensor.nbytes()));
+    at += static_cast<size_t>(tensor.numel());
+    return tensor;
+  };
+  const int64_t width = operands.columns;
+  std::vector<at::Tensor> p{take({width, 2}), take({width}),    take({width, width}),
+                            take({width}),    take({1, width}), take({1})};
+  for (at::Tensor& each : p) each.requires_grad_();
+  const at::Tensor points = take({operands.rows, 2}), start = take({operands.rows, 2});
+  const auto field = [p](const at::Tensor& x) {
+    return at::linear(at::tanh(at::linear(at::tanh(at::linear(x, p[0], p[1])), p[2], p[3])), p[4], p[5]);
+  };
+  return recording_side_of(threads, 1, [=] {
+    const at::Tensor x = points.detach().requires_grad_();
+    const at::Tensor first = torch::autograd::grad({at::sum(field(x))}, {x}, {}, true, true)[0];
+    const at::Tensor second = torch::autograd::grad({at::sum(first.select(1, 0))}, {x}, {}, true, true)[0];
+    const at::Tensor loss =
+        at::mean(at::square(first.select(1, 1) - second.select(1, 0) * 0.1 - 1.0)) + at::mean(at::square(field(start)));
+    loss.backward();
+    const at::NoGradGuard guard;
+    for (at::Tensor each : p) {
+      each.sub_(each.grad() * 1e-2);
+      each.mutable_grad().reset();
+    }
+    return loss.detach();
+  });
+}
+
 Side recording_side(Work work, const Operands& operands, int threads) {
   const at::Tensor c = tensor_of(operands, {operands.rows * operands.columns});
   const at::Tensor x = c.clone().requires_grad_();
@@ -98,6 +132,7 @@ Side recording_side(Work work, const Operands& operands, int threads) {
 
 Side torch_side(Work work, const Operands& operands, int threads) {
   if (work == Work::adamw) return adamw_side(threads, operands);
+  if (work == Work::physics) return physics_side(operands, threads);
   if (work >= Work::recorded_relu) return recording_side(work, operands, threads);
   const c10::InferenceMode guard;
   const int64_t rows = operands.rows, columns = operands.columns;

@@ -22,6 +22,7 @@ enum class Work {
   backward_relu,
   backward_mul,
   chain,
+  physics,
   adamw
 };
 
@@ -36,6 +37,8 @@ constexpr int64_t kChain = 1000;
 //   recorded_relu, recorded_mul: relu(x), x * x of an x that wants a gradient
 //   backward_relu, backward_mul: backward through a chain of kChain of them, y = relu(y), y = y * c, graph retained
 //   chain: y = relu(y), y = y * c by turns, kChain ops, then backward, which drops the graph
+//   physics: a step of a net with layers [2, columns, columns, 1] and tanh whose loss has gradients of gradients, and
+//     descent by 0.01; `values` are its weights and biases, `rows` points, and as many at time 0
 //   adamw: one step of AdamW, fused, of `rows` parameters of `columns` elements; `values` is one of them
 struct Operands {
   std::vector<float> values;

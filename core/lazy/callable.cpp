@@ -264,6 +264,7 @@ std::shared_ptr<GradientFunction> Callable::gradient_function(Entry* entry, cons
   CompileOptions options = options_;
   options.name = fmt::format("the gradient of {}", options_.name);
   options.whole = true;
+  options.memory_limit = 0;
   made->callable = std::make_shared<Callable>(function, std::move(options), Writes::dropped);
   return made;
 }
@@ -291,6 +292,13 @@ CompileStats Callable::stats() const {
   return stats;
 }
 
+std::vector<CompileMemory> Callable::memory() const {
+  std::vector<CompileMemory> all;
+  const std::shared_lock lock(mutex_);
+  for (const std::shared_ptr<Entry>& entry : entries_) all.push_back(entry->recording().memory);
+  return all;
+}
+
 }  // namespace tenon::lazy
 
 namespace tenon {
@@ -301,6 +309,8 @@ CompiledList::CompiledList(std::function<TensorList(const TensorList&)> function
 TensorList CompiledList::operator()(const TensorList& inputs) const { return callable_->call(inputs); }
 
 CompileStats CompiledList::stats() const { return callable_->stats(); }
+
+std::vector<CompileMemory> CompiledList::memory() const { return callable_->memory(); }
 
 void lazy::check_count(const TensorList& inputs, size_t count) {
   if (inputs.size() == count) return;

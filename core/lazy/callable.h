@@ -131,6 +131,7 @@ class Callable : public std::enable_shared_from_this<Callable> {
                        const TensorList& gradients, const Replay& replay);
   const std::string& name() const { return options_.name; }
   CompileStats stats() const;
+  std::vector<CompileMemory> memory() const;
 
  private:
   std::shared_ptr<Entry> find(const CallShape& shape, const TensorList& inputs) const;

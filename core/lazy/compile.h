@@ -31,12 +31,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/device/export.h"
 #include "core/kernel/compiling.h"
@@ -53,6 +55,14 @@ struct CompileOptions {
   // none.
   std::optional<bool> fuse = {};
   std::optional<Compiling> compile = {};  // whether programs wait for their kernels; as TENON_COMPILE says
+  // Backward computes again what costs next to no time, and forward keeps less for it. False: nothing is computed
+  // twice.
+  bool recompute = true;
+  // Bytes that the values of a run may take at once, forward and backward together, where arguments, tensors from
+  // outside and what kernels need beside them do not count; 0: no limit. Values are computed again until they fit. It
+  // holds for the sizes of the call that is recorded. Backward may then read arguments that it would not read without
+  // it.
+  uint64_t memory_limit = 0;
   TensorList frozen = {};  // tensors from outside that are constants: folded and packed; writing one is an error later
 };
 
@@ -61,6 +71,13 @@ struct CompileStats {
   size_t executables = 0;  // programs that were prepared, of all sizes
   size_t runs = 0;         // calls that ran a program
   size_t eager = 0;        // calls that ran the function eagerly, in whole or in part
+};
+
+// What the values of a recording take, in bytes, at the sizes of its first call.
+struct CompileMemory {
+  uint64_t saved = 0, saved_before = 0;  // what forward keeps for a backward to come; if nothing was computed twice
+  uint64_t live = 0, live_before = 0;    // what lives at once at most, as recorded: before passes join nodes; the same
+  std::string again = {};                // what is computed twice: "3 gelu, layer_norm"
 };
 
 namespace lazy {
@@ -72,9 +89,10 @@ class TENON_API CompiledList {
   CompiledList(std::function<TensorList(const TensorList&)> function, CompileOptions options);
 
   // Errors: those of the function; invalid_argument (undefined arguments; what a recording cannot see, or what the
-  // second call shows; a frozen tensor that was written).
+  // second call shows; a frozen tensor that was written; a limit of memory that cannot be met).
   TensorList operator()(const TensorList& inputs) const;
   CompileStats stats() const;
+  std::vector<CompileMemory> memory() const;  // by recording
 
  private:
   std::shared_ptr<lazy::Callable> callable_;  // copies share recordings
@@ -97,6 +115,7 @@ class Compiled {
     return (*this)(TensorList{inputs...});
   }
   CompileStats stats() const { return list_.stats(); }
+  std::vector<CompileMemory> memory() const { return list_.memory(); }
 
  private:
   CompiledList list_;

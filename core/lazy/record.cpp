@@ -6,6 +6,7 @@
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
 #include "core/graph/passes/passes.h"
+#include "core/graph/passes/recompute.h"
 #include "core/lazy/callable.h"
 #include "core/lazy/recording.h"
 #include "core/lazy/slots.h"
@@ -337,16 +338,40 @@ class Take {
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
-  void optimise(graph::Graph* graph) const { graph::optimise(graph, Making(options_).passes); }
+  // What of the program may be computed twice: that of forward and backward together where both are there.
+  graph::RecomputeOptions recomputing(const graph::Graph& program, graph::RecomputeReport* report) const {
+    graph::RecomputeOptions options;
+    options.limit = options_.memory_limit;
+    options.fused = graph::fuses(Making(options_).passes);
+    options.report = report;
+    for (size_t i = 0; i < program.inputs().size(); ++i) {
+      const bool argument = i < made_.arguments.size();
+      const bool kept = made_.backward == nullptr || !argument || !written_[i];
+      options.held_inputs.push_back(kept && !(argument && made_.arguments[i].of == RootOf::random));
+    }
+    options.held_outputs.resize(program.outputs().size(), false);
+    for (const Write& write : made_.writes) options.held_outputs[write.output] = true;
+    return options;
+  }
 
   void finish(graph::NodeId begin) {
     made_.recorded = tracer_.recorder().finish(outputs_);
-    const graph::Graph& program = made_.recorded;
+    graph::Graph program = made_.recorded.copy();
+    graph::PassOptions passes = Making(options_).passes;
+    graph::RecomputeReport report;
+    graph::RecomputeOptions recompute = recomputing(program, &report);
+    if (made_.backward != nullptr && (options_.recompute || recompute.limit != 0)) {
+      recompute.begin = begin;
+      graph::compute_again(&program, recompute);
+    } else if (recompute.limit != 0) {
+      passes.recompute = &recompute;
+    }
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());
     Halves halves = split(program, forward_outputs_, begin, gradients, written_);
     made_.forward = std::move(halves.forward);
-    optimise(&made_.forward);
+    graph::optimise(&made_.forward, passes);
+    made_.memory = {report.saved, report.saved_before, report.live, report.live_before, std::move(report.ops)};
     if (made_.backward == nullptr) return;
     made_.backward->graph = std::move(halves.backward);
     size_t output = forward_outputs_;

@@ -96,6 +96,7 @@ struct Recording {
   graph::Graph recorded{""};                        // before all passes, forward and backward in one
   graph::Graph forward{""};
   TensorList wanting;  // captured tensors that gradients go to
+  CompileMemory memory;
   std::shared_ptr<BackwardPart> backward;
 };
 

@@ -11,13 +11,15 @@ namespace tenon::python {
 namespace {
 
 CompiledList compiled(nb::handle function, const std::string& name, bool exact, bool whole, bool check,
-                      std::optional<bool> fuse, nb::handle frozen) {
+                      std::optional<bool> fuse, bool recompute, uint64_t memory_limit, nb::handle frozen) {
   CompileOptions options;
   options.name = name;
   options.exact = exact;
   options.whole = whole;
   options.check = check;
   options.fuse = fuse;
+  options.recompute = recompute;
+  options.memory_limit = memory_limit;
   options.frozen = tensors_of(frozen, "compile()");
   auto call = [kept_function = kept(function.ptr())](const TensorList& inputs) -> TensorList {
     const nb::gil_scoped_acquire locked;
@@ -41,20 +43,38 @@ nb::list run(const CompiledList& list, nb::handle inputs) {
   return made;
 }
 
+nb::list memory_of(const CompiledList& list) {
+  nb::list rows;
+  for (const CompileMemory& each : list.memory()) {
+    nb::dict made;
+    made["saved"] = each.saved;
+    made["saved_before"] = each.saved_before;
+    made["live"] = each.live;
+    made["live_before"] = each.live_before;
+    made["again"] = each.again;
+    rows.append(made);
+  }
+  return rows;
+}
+
 }  // namespace
 
 void add_compile(nb::module_& m) {
-  nb::class_<CompiledList>(m, "_CompiledList").def("__call__", &run).def("stats", [](const CompiledList& list) {
-    const CompileStats stats = list.stats();
-    nb::dict made;
-    made["recordings"] = stats.recordings;
-    made["executables"] = stats.executables;
-    made["runs"] = stats.runs;
-    made["eager"] = stats.eager;
-    return made;
-  });
+  nb::class_<CompiledList>(m, "_CompiledList")
+      .def("__call__", &run)
+      .def("stats",
+           [](const CompiledList& list) {
+             const CompileStats stats = list.stats();
+             nb::dict made;
+             made["recordings"] = stats.recordings;
+             made["executables"] = stats.executables;
+             made["runs"] = stats.runs;
+             made["eager"] = stats.eager;
+             return made;
+           })
+      .def("memory", &memory_of);
   m.def("_compile", &compiled, nb::arg("function"), nb::arg("name"), nb::arg("exact"), nb::arg("whole"),
-        nb::arg("check"), nb::arg("fuse").none(), nb::arg("frozen"));
+        nb::arg("check"), nb::arg("fuse").none(), nb::arg("recompute"), nb::arg("memory_limit"), nb::arg("frozen"));
 }
 
 }  // namespace tenon::python

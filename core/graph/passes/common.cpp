@@ -1,12 +1,11 @@
 #include <map>
 
+#include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
 #include "ep_api/ep_api.h"
 
 namespace tenon::graph {
-namespace {
 
-// Equal for two nodes that compute the same.
 std::vector<uint64_t> key_of(const Node& node) {
   std::vector<uint64_t> key{node.op->id, static_cast<uint64_t>(node.precision),
                             reinterpret_cast<uintptr_t>(node.device), node.results.size(), node.inputs.size()};
@@ -28,8 +27,6 @@ std::vector<uint64_t> key_of(const Node& node) {
   }
   return key;
 }
-
-}  // namespace
 
 void merge_common(Graph* graph, const PassOptions&) {
   std::map<std::vector<uint64_t>, NodeId> first;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/device/export.h"
 #include "core/graph/graph.h"
 #include "core/ops/op_rows.h"
 
@@ -19,6 +20,9 @@ std::vector<uint64_t> words_of(const T& attributes) {
   std::memcpy(words.data(), &attributes, sizeof attributes);
   return words;
 }
+
+// Equal for two nodes without regions that compute the same.
+TENON_API std::vector<uint64_t> key_of(const Node& node);
 
 inline bool is(const Graph& graph, NodeId node, OpId op) {
   return node != kNoNode && graph.node(node).op == &op_row(op);

@@ -46,13 +46,16 @@ constexpr Pass kPasses[] = {
      everywhere<merge_products>},
     {"epilogues", "lets products add and activate before they store", kRounding, everywhere<take_epilogues>},
     {"dead_code", "removes nodes that no output needs", "", everywhere<remove_dead_code>},
+    {"recompute", "computes values again so that they need not be kept, if a limit of memory is given", "", recompute},
     {"layout", "lets values lie with channels last where that costs least", kOrder, everywhere<choose_orders>},
     {"fuse", "makes nodes that one kernel can compute one node", kOrder, fuse},
 };
 
-bool fuses(const PassOptions& options) { return options.fuse.value_or(loader::settings().fuse != loader::Fuse::off); }
-
 }  // namespace
+
+bool fuses(const PassOptions& options) {
+  return !options.exact && options.fuse.value_or(loader::settings().fuse != loader::Fuse::off);
+}
 
 void remove_dead_code_everywhere(Graph* graph) { everywhere<remove_dead_code>(graph, {}); }
 

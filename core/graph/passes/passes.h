@@ -17,6 +17,8 @@
 
 namespace tenon::graph {
 
+struct RecomputeOptions;
+
 // Constants that passes have made of other constants, so that several graphs of one model share them. Threads: any.
 class TENON_API FoldedConstants {
  public:
@@ -41,10 +43,11 @@ class TENON_API FoldedConstants {
 };
 
 struct PassOptions {
-  bool exact = false;                 // only exact passes
-  FoldedConstants* folded = nullptr;  // null: nothing is shared with other graphs
-  std::optional<bool> fuse = {};      // whether nodes become kernels; as TENON_FUSE says, if it is not given
-  std::string* decisions = nullptr;   // gets a line for each decision of the pass `fuse`
+  bool exact = false;                           // only exact passes
+  FoldedConstants* folded = nullptr;            // null: nothing is shared with other graphs
+  std::optional<bool> fuse = {};                // whether nodes become kernels; as TENON_FUSE says, if it is not given
+  std::string* decisions = nullptr;             // gets a line for each decision of the pass `fuse`
+  const RecomputeOptions* recompute = nullptr;  // of the pass `recompute` (recompute.h); null: it does nothing
 };
 
 struct Pass {
@@ -60,6 +63,9 @@ TENON_API std::span<const Pass> passes();
 TENON_API const Pass& find_pass(std::string_view name);
 // Runs all passes that `options` allow.
 TENON_API void optimise(Graph* graph, const PassOptions& options = {});
+
+// Whether optimise() makes nodes kernels.
+bool fuses(const PassOptions& options);
 
 // remove_dead_code in `graph` and in all regions.
 void remove_dead_code_everywhere(Graph* graph);
@@ -80,6 +86,7 @@ void join_groups(Graph* graph, const PassOptions& options);
 void merge_products(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});
+void recompute(Graph* graph, const PassOptions& options);
 void choose_orders(Graph* graph, const PassOptions& options = {});
 void fuse(Graph* graph, const PassOptions& options);
 

@@ -93,8 +93,14 @@ class Compiled:
                 total[name] += count
         return total
 
+    def memory(self):
+        """Of each recording a dict of bytes, at the sizes of its first call: `saved`, what forward keeps for backward;
+        `live`, the most that values take at once; both with `_before`, as if nothing were computed twice; and `again`,
+        what is computed twice."""
+        return [row for program, _ in self._programs.values() for row in program.memory()]
 
-def compile(function=None, *, name=None, exact=False, whole=True, check=True, fuse=None, frozen=()):
+
+def compile(function=None, *, name=None, exact=False, whole=True, check=True, fuse=None, recompute=True, memory_limit=None, frozen=()):
     """A function that is recorded at its first call and runs as one program from then on; also a decorator.
 
     A recording serves the calls that look alike, of every size that decided nothing in the function. Tensors from
@@ -102,8 +108,13 @@ def compile(function=None, *, name=None, exact=False, whole=True, check=True, fu
 
     exact: results have the bits of the eager run. whole: False lets the function read elements; it runs in parts then.
     check: the second call is recorded too, and an error says where it differs. fuse: whether ops become one kernel.
+    recompute: backward computes again what costs next to no time, in place of keeping it. memory_limit: bytes that the
+    values of a run may take at once, where arguments and tensors from outside do not count; values are computed again
+    until they fit, and an error says the least where they do not.
     frozen: tensors from outside that are constants."""
     if function is None:
-        return functools.partial(compile, name=name, exact=exact, whole=whole, check=check, fuse=fuse, frozen=frozen)
+        return functools.partial(compile, name=name, exact=exact, whole=whole, check=check, fuse=fuse, recompute=recompute,
+                                 memory_limit=memory_limit, frozen=frozen)
     called = name or getattr(function, "__name__", type(function).__name__)
-    return Compiled(function, {"name": called, "exact": exact, "whole": whole, "check": check, "fuse": fuse, "frozen": list(frozen)})
+    return Compiled(function, {"name": called, "exact": exact, "whole": whole, "check": check, "fuse": fuse, "recompute": recompute,
+                               "memory_limit": memory_limit or 0, "frozen": list(frozen)})

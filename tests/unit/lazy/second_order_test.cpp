@@ -116,6 +116,52 @@ TEST(SecondOrder, IsFollowedByEveryOrder) {
   }
 }
 
+// The loss of a physics-informed net has second derivatives by its input; its step has gradients of those.
+TEST(SecondOrder, InALossTrainsAsOneProgramWithTheLossesOfTheEagerRun) {
+  const std::vector<Dims> shapes{{2, 16}, {16}, {16, 16}, {16}, {16, 1}, {1}};
+  const auto leaves = [&] {
+    TensorList all;
+    for (const Dims& dims : shapes) {
+      const Tensor numbers = in_f64(dims, static_cast<uint32_t>(all.size()) + 1);
+      const NoGrad scope;
+      all.push_back(((numbers - 1.25) * 0.8).requires_grad_());
+    }
+    return all;
+  };
+  const auto step_of = [](const TensorList& p) {
+    return [p](const Tensor& points, const Tensor& wanted) {
+      const auto field = [&](const Tensor& x) {
+        return matmul(tanh(matmul(tanh(matmul(x, p[0]) + p[1]), p[2]) + p[3]), p[4]) + p[5];
+      };
+      const Tensor x = points.detach().requires_grad_();
+      const Tensor u = field(x);
+      const Tensor first = grad({sum(u)}, {x}, {}, {.create_graph = true})[0];
+      const Tensor second = grad({sum(select(first, 1, 0))}, {x}, {}, {.create_graph = true})[0];
+      const Tensor equation = select(first, 1, 1) - select(second, 1, 0) * 0.1;
+      const Tensor loss = mean(square(equation)) + mean(square(u - wanted));
+      loss.backward();
+      const NoGrad scope;
+      for (Tensor leaf : p) {
+        sub_(leaf, leaf.grad() * 0.05);
+        leaf.set_grad({});
+      }
+      return loss.detach();
+    };
+  };
+  const TensorList here = leaves(), there = leaves();
+  const auto eager = step_of(here);
+  auto compiled = compile(step_of(there), {.exact = true});
+  const Tensor points = in_f64({32, 2}, 30), wanted = sin(sum(points, 1, true));
+  double first = 0, last = 0;
+  for (int i = 0; i < 100; ++i) {
+    last = number_of(eager(points, wanted));
+    if (i == 0) first = last;
+    ASSERT_EQ(number_of(compiled(points, wanted)), last) << "step " << i;
+  }
+  EXPECT_LT(last, first / 4);
+  EXPECT_EQ(compiled.stats().recordings, 1u);
+}
+
 // What forward writes is written once, and its random numbers are drawn once, also where its gradient has one.
 TEST(SecondOrder, RunsWhatForwardWritesAndDrawsOnce) {
   const Tensor w = random_tensor({4, 4}, 1).requires_grad_();

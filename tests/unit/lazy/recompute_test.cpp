@@ -1,0 +1,290 @@
+// Values that backward computes again: gradients keep their bits, forward keeps less, a limit of memory is met or
+// refused with the least that can be met.
+#include <charconv>
+
+#include "core/graph/regions/control_flow.h"
+#include "core/tensor/device.h"
+#include "core/tensor/generator.h"
+#include "tests/unit/lazy/values.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kWidth = 64, kLength = 32, kBatch = 16, kHeads = 4;
+
+using Loss = std::function<Tensor(const TensorList& parameters, const Tensor& x)>;
+
+struct Net {
+  const char* name;
+  std::vector<Dims> shapes;
+  Dims input;
+  Loss loss;
+  double saved = 1;  // how much of what was saved is left without a limit, at most
+  double limit = 1;  // of what lives at once, which a limit reaches
+};
+
+std::ostream& operator<<(std::ostream& out, const Net& net) { return out << net.name; }
+
+Tensor linear_of(const Tensor& x, const TensorList& p, size_t i) { return linear(x, p[i], p[i + 1]); }
+
+Tensor perceptron(const TensorList& p, const Tensor& input) {
+  Tensor x = linear_of(input, p, 0);
+  for (size_t at = 2; at < p.size(); at += 2) x = linear_of(gelu(x), p, at);
+  return mean(square(x));
+}
+
+// Its products take so long that what is between them costs nothing.
+Net wide() { return {"Wide", {{1024, 1024}, {1024}, {1024, 1024}, {1024}}, {16, 1024}, perceptron, 0.7, 1}; }
+
+// Its values take more than its parameters.
+Net deep() {
+  std::vector<Dims> shapes;
+  for (int layer = 0; layer < 8; ++layer) {
+    shapes.push_back({32, 32});
+    shapes.push_back({32});
+  }
+  return {"Deep", shapes, {256, 32}, perceptron, 1, 0.65};
+}
+
+// Two blocks of attention and a perceptron of gelu, each behind a layer norm.
+Net transformer() {
+  std::vector<Dims> shapes;
+  for (int block = 0; block < 2; ++block) {
+    const std::vector<Dims> more{
+        {kWidth}, {kWidth}, {3 * kWidth, kWidth}, {3 * kWidth}, {kWidth, kWidth},     {kWidth},
+        {kWidth}, {kWidth}, {4 * kWidth, kWidth}, {4 * kWidth}, {kWidth, 4 * kWidth}, {kWidth}};
+    shapes.insert(shapes.end(), more.begin(), more.end());
+  }
+  return {"Transformer",
+          shapes,
+          {kBatch, kLength, kWidth},
+          [](const TensorList& p, const Tensor& input) {
+            Tensor x = input;
+            const auto heads = [](const Tensor& t) {
+              return transpose(reshape(t, {kBatch, kLength, kHeads, kWidth / kHeads}), 1, 2);
+            };
+            for (size_t at = 0; at < p.size(); at += 12) {
+              const TensorList qkv = chunk(linear_of(layer_norm(x, kWidth, p[at], p[at + 1]), p, at + 2), 3, -1);
+              const Tensor attended =
+                  scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), {}, true);
+              x = x + linear_of(reshape(transpose(attended, 1, 2), {kBatch, kLength, kWidth}), p, at + 4);
+              const Tensor hidden = gelu(linear_of(layer_norm(x, kWidth, p[at + 6], p[at + 7]), p, at + 8));
+              x = x + linear_of(hidden, p, at + 10);
+            }
+            return mean(square(x));
+          },
+          0.95,
+          0.6};
+}
+
+TensorList leaves_of(const Net& net) {
+  TensorList leaves;
+  for (size_t i = 0; i < net.shapes.size(); ++i) {
+    const NoGrad scope;
+    leaves.push_back((random_tensor(net.shapes[i], static_cast<uint32_t>(i + 1)) - 1.25) * 0.2);
+    leaves.back().requires_grad_();
+  }
+  return leaves;
+}
+
+std::vector<std::vector<float>> gradients(const std::function<Tensor(const Tensor&)>& loss, const TensorList& leaves,
+                                          const Tensor& x) {
+  std::vector<std::vector<float>> all;
+  const Tensor value = loss(x);
+  all.push_back(elements(value));
+  for (const Tensor& gradient : grad({value}, leaves)) all.push_back(elements(gradient));
+  return all;
+}
+
+uint64_t number_after(const std::string& text, const std::string& words) {
+  const size_t at = text.find(words);
+  uint64_t number = 0;
+  if (at != std::string::npos) std::from_chars(text.data() + at + words.size(), text.data() + text.size(), number);
+  return number;
+}
+
+class Recompute : public ::testing::TestWithParam<Net> {};
+class RecomputeLimited : public ::testing::TestWithParam<Net> {};
+
+TEST_P(Recompute, WithoutALimitKeepsTheBitsOfGradientsAndSavesLess) {
+  const Net& net = GetParam();
+  const TensorList leaves = leaves_of(net);
+  const auto eager = [&](const Tensor& x) { return net.loss(leaves, x); };
+  auto again = compile(eager, {.exact = true});
+  auto kept = compile(eager, {.exact = true, .recompute = false});
+  for (uint32_t call = 0; call < 3; ++call) {
+    const Tensor x = random_tensor(net.input, 90 + call);
+    const auto expected = gradients(eager, leaves, x);
+    EXPECT_EQ(gradients([&](const Tensor& in) { return again(in); }, leaves, x), expected);
+    EXPECT_EQ(gradients([&](const Tensor& in) { return kept(in); }, leaves, x), expected);
+  }
+  const CompileMemory memory = again.memory().front();
+  EXPECT_FALSE(memory.again.empty());
+  EXPECT_LE(static_cast<double>(memory.saved), net.saved * static_cast<double>(memory.saved_before)) << memory.again;
+}
+
+TEST_P(RecomputeLimited, UnderALimitKeepsTheBitsOfGradients) {
+  const Net& net = GetParam();
+  const TensorList leaves = leaves_of(net);
+  const auto eager = [&](const Tensor& x) { return net.loss(leaves, x); };
+  const Tensor x = random_tensor(net.input, 90);
+  auto first = compile(eager, {.exact = true});
+  first(x);
+  const auto limit = static_cast<uint64_t>(net.limit * static_cast<double>(first.memory().front().live_before));
+  for (const bool exact : {true, false}) {
+    auto limited = compile(eager, {.exact = exact, .memory_limit = limit});
+    for (int call = 0; call < 3; ++call) {
+      const auto expected = gradients(eager, leaves, x);
+      const auto found = gradients([&](const Tensor& in) { return limited(in); }, leaves, x);
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        for (size_t k = 0; k < found[i].size(); ++k) {
+          ASSERT_NEAR(found[i][k], expected[i][k], exact ? 0 : 1e-4 * (1 + std::fabs(expected[i][k]))) << i << "," << k;
+        }
+      }
+    }
+    EXPECT_LE(limited.memory().front().live, limit);
+    EXPECT_LT(limited.memory().front().saved, limit);
+  }
+}
+
+// A whole step is one program: there is no half that keeps something for the other.
+TEST_P(RecomputeLimited, OfAWholeStepKeepsItsBits) {
+  const Net& net = GetParam();
+  const Tensor x = random_tensor(net.input, 90);
+  const auto step = [&](const TensorList& leaves) {
+    return [&net, leaves](const Tensor& in) {
+      const Tensor loss = net.loss(leaves, in);
+      loss.backward();
+      const NoGrad scope;
+      for (Tensor leaf : leaves) {
+        sub_(leaf, leaf.grad() * 0.1);
+        leaf.set_grad({});
+      }
+      return loss;
+    };
+  };
+  const TensorList eager = leaves_of(net), kept = leaves_of(net), again = leaves_of(net), fused = leaves_of(net);
+  auto first = compile(step(kept), {.exact = true, .memory_limit = UINT64_MAX});
+  first(x);
+  const auto limit = static_cast<uint64_t>(net.limit * static_cast<double>(first.memory().front().live_before));
+  auto limited = compile(step(again), {.exact = true, .memory_limit = limit});
+  auto limited_fused = compile(step(fused), {.memory_limit = limit});
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<float> expected = elements(step(eager)(x));
+    EXPECT_EQ(elements(limited(x)), expected) << "step " << i;
+    EXPECT_NEAR(elements(limited_fused(x))[0], expected[0], 1e-4 * expected[0]) << "step " << i;
+  }
+  for (size_t i = 0; i < eager.size(); ++i) EXPECT_EQ(elements(again[i]), elements(eager[i])) << "parameter " << i;
+  EXPECT_LE(limited.memory().front().live, limit);
+  EXPECT_FALSE(limited.memory().front().again.empty());
+}
+
+TEST_P(RecomputeLimited, NamesTheLeastThatALimitCanBe) {
+  const Net& net = GetParam();
+  const TensorList leaves = leaves_of(net);
+  const auto loss = [&](const Tensor& x) { return net.loss(leaves, x); };
+  const Tensor x = random_tensor(net.input, 90);
+  auto refused = compile(loss, {.name = "tight", .memory_limit = 1});
+  const std::string text = error_of([&] { refused(x); });
+  EXPECT_TRUE(contains(text, "tight"));
+  EXPECT_TRUE(contains(text, "and the limit is 1 bytes"));
+  const uint64_t least = number_after(text, "its values take at least ");
+  ASSERT_GT(least, 1u) << text;
+  EXPECT_TRUE(contains(error_of([&] { compile(loss, {.memory_limit = least - 1})(x); }), "its values take at least"));
+  auto met = compile(loss, {.memory_limit = least});
+  met(x);
+  EXPECT_EQ(met.memory().front().live, least);
+}
+
+std::string name_of(const ::testing::TestParamInfo<Net>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(All, Recompute, ::testing::Values(wide(), transformer()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, RecomputeLimited, ::testing::Values(deep(), transformer()), name_of);
+
+// The same numbers drop elements in forward and in what is computed again.
+TEST(RecomputeOnce, DropsTheSameElements) {
+  const Tensor w = random_tensor({64, 64}, 1).requires_grad_();
+  const auto function = [&](const Tensor& x) {
+    Tensor h = x;
+    for (int i = 0; i < 4; ++i) h = dropout(tanh(matmul(gelu(h), w) * 0.01), 0.5, true);
+    return sum(square(h));
+  };
+  const Tensor x = random_tensor({32, 64}, 2);
+  const auto seen = [&](const std::function<Tensor(const Tensor&)>& loss) {
+    manual_seed(3);
+    std::vector<std::vector<std::vector<float>>> all;
+    for (int call = 0; call < 3; ++call) all.push_back(gradients(loss, {w}, x));
+    return all;
+  };
+  auto first = compile(function, {.exact = true});
+  first(x);
+  auto limited = compile(function, {.exact = true, .memory_limit = first.memory().front().live_before * 9 / 10});
+  EXPECT_EQ(seen([&](const Tensor& in) { return limited(in); }), seen(function));
+  EXPECT_FALSE(limited.memory().front().again.empty());
+  EXPECT_FALSE(contains(limited.memory().front().again, "philox"));
+}
+
+TEST(RecomputeOnce, LeavesControlFlowAlone) {
+  const Tensor w = random_tensor({256}, 1).requires_grad_();
+  const auto function = [&](const Tensor& x) {
+    const Tensor doubled = while_loop([](const TensorList& s) { return lt(max(s[0]), Scalar(40.0)); },
+                                      [](const TensorList& s) { return TensorList{s[0] * 2.0}; }, {x}, {.most = 20})[0];
+    return sum(sin(doubled * w) * exp(doubled * -0.1));
+  };
+  auto compiled = compile(function, {.exact = true});
+  const std::string text =
+      error_of([&] { compile(function, {.exact = true, .memory_limit = 1})(random_tensor({256}, 2)); });
+  auto limited = compile(function, {.exact = true, .memory_limit = number_after(text, "its values take at least ")});
+  for (uint32_t seed = 2; seed < 5; ++seed) {
+    const Tensor x = random_tensor({256}, seed);
+    EXPECT_EQ(gradients([&](const Tensor& in) { return compiled(in); }, {w}, x), gradients(function, {w}, x));
+    EXPECT_EQ(gradients([&](const Tensor& in) { return limited(in); }, {w}, x), gradients(function, {w}, x));
+  }
+  EXPECT_FALSE(contains(limited.memory().front().again, "while_loop"));
+}
+
+// What backward did not read may be written after forward. Only a limit makes it read more.
+TEST(RecomputeOnce, WithoutALimitReadsNoFurtherArgument) {
+  const Tensor w = random_tensor({128, 128}, 1).requires_grad_();
+  const auto function = [&](const Tensor& x, const Tensor& shift) { return sum(matmul(exp(x + shift), w)); };
+  auto compiled = compile(function, {.exact = true});
+  for (uint32_t seed = 2; seed < 5; ++seed) {
+    const Tensor x = random_tensor({128, 128}, seed), shift = random_tensor({128}, seed);
+    const std::vector<float> expected = elements(grad({function(x, shift)}, {w})[0]);
+    const Tensor loss = compiled(x, shift);
+    Tensor written = shift;
+    fill_(written, 7.0);
+    EXPECT_EQ(elements(grad({loss}, {w})[0]), expected);
+  }
+}
+
+// State that forward writes is read as it was.
+TEST(RecomputeOnce, ReadsStateAsItWas) {
+  const Tensor w = random_tensor({64, 64}, 1).requires_grad_();
+  const auto over = [&](const Tensor& state) {
+    return [&w, state](const Tensor& x) {
+      Tensor h = x;
+      for (int i = 0; i < 4; ++i) h = gelu(matmul(h + state, w) * 0.01);
+      const Tensor loss = sum(square(h));
+      const NoGrad scope;
+      Tensor written = state;
+      mul_(written, 1.5);
+      return loss;
+    };
+  };
+  const Tensor here = random_tensor({64}, 5), there = random_tensor({64}, 5);
+  const std::string text = error_of([&] {
+    compile(over(random_tensor({64}, 5)), {.exact = true, .memory_limit = 1})(random_tensor({64, 64}, 2));
+  });
+  auto limited = compile(over(there), {.exact = true, .memory_limit = number_after(text, "its values take at least ")});
+  for (uint32_t seed = 2; seed < 6; ++seed) {
+    const Tensor x = random_tensor({64, 64}, seed);
+    EXPECT_EQ(gradients([&](const Tensor& in) { return limited(in); }, {w}, x), gradients(over(here), {w}, x));
+    EXPECT_EQ(elements(there), elements(here));
+  }
+  EXPECT_FALSE(limited.memory().front().again.empty());
+}
+
+}  // namespace
+}  // namespace tenon
