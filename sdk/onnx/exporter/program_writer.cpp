@@ -75,6 +75,12 @@ void ProgramWriter::fix_sizes() {
     sizes_.fix(condition.a);
     sizes_.fix(condition.b);
   }
+  // A declaration has names for sizes, and none for what follows from others, as twice a size.
+  for (const Operand& input : inputs_) {
+    for (const SymDim each : input.dims) {
+      if (const SymDim size = sizes_.resolve(each); !is_symbol(sizes_, size)) sizes_.fix(size);
+    }
+  }
 }
 
 // Errors: unsupported: an axis that is to be dynamic is not.

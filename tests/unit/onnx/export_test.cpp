@@ -35,7 +35,7 @@ TEST(Export, AFunctionComesBackAsAModel) {
   const std::string bytes = export_bytes(layer, {zeros({2, 4})}, options);
   expect_part(bytes, "layer.weight");
   const Model model = load_bytes(bytes);
-  EXPECT_EQ(model.info().producer, "tenon");
+  expect_part(model.info().producer, "tenon ");
   EXPECT_EQ(model.info().opset, 17);
   for (const int64_t batch : {2, 7}) {
     const Tensor x = counted({batch, 4});
@@ -54,7 +54,7 @@ TEST(Export, SizesStayOpenByWhichTheFunctionDidNotDecide) {
   EXPECT_EQ(dims_of(doubled), "f32[input_0, input_1] -> f32[input_0, input_1]");
   // What reads a size as a number is a model for this number.
   const auto scaled = [](const TensorList& in) {
-    return TensorList{mul(in[0], Scalar(static_cast<double>(in[0].dims()[1])))};
+    return TensorList{mul(in[0], Scalar(static_cast<double>(in[0].dim(1))))};
   };
   EXPECT_EQ(dims_of(scaled), "f32[input_0, 4] -> f32[input_0, 4]");
   ExportOptions options;
