@@ -1,7 +1,6 @@
 #include "benchmarks/gradients/steps.h"
 
 #include <cmath>
-#include <memory>
 #include <random>
 #include <string>
 
@@ -15,8 +14,6 @@
 namespace tenon::bench {
 namespace {
 
-constexpr double kMemoryBar = 0.6;  // of the memory of a step that keeps everything
-constexpr double kTimeBar = 1.1;
 constexpr double kPhysicsBar = 1 / 1.6;
 
 Tensor numbers(const Dims& dims, float reach, uint32_t seed, const Device& device) {
@@ -34,128 +31,6 @@ void descend(const TensorList& parameters) {
     parameter.set_grad({});
   }
 }
-
-// --- a transformer
-
-constexpr int64_t kBlocks = 4, kBatch = 8, kLength = 128, kWidth = 256, kHeads = 4;
-constexpr size_t kPerBlock = 12;
-
-TensorList transformer(const Device& device) {
-  const std::vector<Dims> shapes{
-      {kWidth}, {kWidth}, {3 * kWidth, kWidth}, {3 * kWidth}, {kWidth, kWidth},     {kWidth},
-      {kWidth}, {kWidth}, {4 * kWidth, kWidth}, {4 * kWidth}, {kWidth, 4 * kWidth}, {kWidth}};
-  TensorList parameters;
-  for (int64_t block = 0; block < kBlocks; ++block) {
-    for (const Dims& dims : shapes) {
-      const auto seed = static_cast<uint32_t>(parameters.size() + 1);
-      parameters.push_back(numbers(dims, 1 / std::sqrt(static_cast<float>(kWidth)), seed, device).requires_grad_());
-    }
-  }
-  return parameters;
-}
-
-Tensor transformer_loss(const TensorList& p, const Tensor& input) {
-  const auto heads = [](const Tensor& t) {
-    return transpose(reshape(t, {kBatch, kLength, kHeads, kWidth / kHeads}), 1, 2);
-  };
-  Tensor x = input;
-  for (size_t at = 0; at < p.size(); at += kPerBlock) {
-    const TensorList qkv = chunk(linear(layer_norm(x, kWidth, p[at], p[at + 1]), p[at + 2], p[at + 3]), 3, -1);
-    const Tensor attended = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), {}, true);
-    x = x + linear(reshape(transpose(attended, 1, 2), {kBatch, kLength, kWidth}), p[at + 4], p[at + 5]);
-    const Tensor hidden = gelu(linear(layer_norm(x, kWidth, p[at + 6], p[at + 7]), p[at + 8], p[at + 9]));
-    x = x + linear(hidden, p[at + 10], p[at + 11]);
-  }
-  return mean(square(x));
-}
-
-// A net whose loss, or whose whole step, is compiled, under a limit of memory.
-class Trained {
- public:
-  Trained(const Device& device, bool whole, bool recompute, uint64_t limit)
-      : parameters_(transformer(device)), x_(numbers({kBatch, kLength, kWidth}, 1, 99, device)) {
-    CompileOptions options;
-    options.compile = Compiling::wait;
-    options.recompute = recompute;
-    options.memory_limit = limit;
-    const TensorList parameters = parameters_;
-    if (whole) {
-      step_ = [run = compile(
-                   [parameters](const Tensor& x) {
-                     const Tensor loss = transformer_loss(parameters, x);
-                     loss.backward();
-                     descend(parameters);
-                     return loss.detach();
-                   },
-                   options)](const Tensor& x) { return run(x); };
-    } else {
-      step_ = [parameters, run = compile([parameters](const Tensor& x) { return transformer_loss(parameters, x); },
-                                         options)](const Tensor& x) {
-        const Tensor loss = run(x);
-        loss.backward();
-        descend(parameters);
-        return loss.detach();
-      };
-    }
-  }
-
-  float step() const { return step_(x_).to_host<float>()[0]; }
-
- private:
-  TensorList parameters_;
-  Tensor x_;
-  std::function<Tensor(const Tensor&)> step_;
-};
-
-// Bytes that some steps of `net` take beside what is there now. Nothing before may have taken more.
-uint64_t bytes_of_steps(const Trained& net, const Device& device) {
-  const uint64_t before = device.memory_stats().live;
-  for (int i = 0; i < 3; ++i) net.step();
-  return device.memory_stats().peak - before;
-}
-
-uint64_t live_bytes(const Device& device, bool whole) {
-  const TensorList parameters = transformer(device);
-  const auto loss = [&](const Tensor& x) {
-    const Tensor value = transformer_loss(parameters, x);
-    if (!whole) return value;
-    value.backward();
-    descend(parameters);
-    return value.detach();
-  };
-  CompileOptions options;
-  options.memory_limit = UINT64_MAX;
-  auto run = compile(loss, options);
-  run(numbers({kBatch, kLength, kWidth}, 1, 99, device));
-  return run.memory().front().live_before;
-}
-
-Row transformer_row(const Device& device, bool whole, double share) {
-  const uint64_t limit = static_cast<uint64_t>(share * static_cast<double>(live_bytes(device, whole)));
-  const auto less = std::make_shared<Trained>(device, whole, true, limit);
-  const uint64_t bytes = bytes_of_steps(*less, device);
-  const auto all = std::make_shared<Trained>(device, whole, false, 0);
-  const uint64_t bytes_of_all = bytes_of_steps(*all, device);
-  const double ratio = static_cast<double>(bytes) / static_cast<double>(bytes_of_all);
-  Row row{
-      fmt::format("a transformer's {} in {:.2f} of the memory", whole ? "whole step" : "loss and its backward", ratio),
-      {"tenon under a limit", [less](int64_t n) {
-         for (int64_t i = 0; i < n; ++i) less->step();
-       }}};
-  row.peers.push_back({"tenon, everything kept", [all](int64_t n) {
-                         for (int64_t i = 0; i < n; ++i) all->step();
-                       }});
-  row.bar = kTimeBar;
-  row.burst = 1;
-  row.check = [=, first = less->step(), second = all->step()]() -> std::string {
-    if (std::fabs(first - second) > 1e-3f * std::fabs(second)) return fmt::format("losses {} and {}", first, second);
-    if (ratio <= kMemoryBar) return "";
-    return fmt::format("{} bytes are {:.2f} of {}, more than {}", bytes, ratio, bytes_of_all, kMemoryBar);
-  };
-  return row;
-}
-
-// --- a physics-informed net
 
 constexpr int64_t kPoints = 256, kHidden = 64;
 
@@ -228,8 +103,6 @@ Row physics_row(const Device& device) {
 
 std::vector<Row> step_rows(const Device& device) {
   std::vector<Row> rows;
-  rows.push_back(transformer_row(device, false, 0.5));
-  rows.push_back(transformer_row(device, true, 0.5));
   rows.push_back(physics_row(device));
   return rows;
 }

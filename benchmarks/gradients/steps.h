@@ -1,4 +1,4 @@
-// Rows of whole training steps: what a limit of memory costs a transformer, and a net with gradients of its gradients.
+// Rows of whole training steps: that of a net with gradients of its gradients.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,6 @@
 
 namespace tenon::bench {
 
-// Measures the memory of the transformer's steps at once, so it comes before rows that take more.
 std::vector<Row> step_rows(const Device& device);
 
 }  // namespace tenon::bench

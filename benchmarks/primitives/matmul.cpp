@@ -134,8 +134,8 @@ Row product(const tenon::Device& device, const Product& p, DType dtype, bool con
           ours(device, run), peers, work > 2e7 ? 1.02 : 1.1, check};
 }
 
-// One row times constant weights, against a read of their bytes and those of their scales. Weights of `dtype`; integers have one scale per
-// column, of i4 one per 32 rows of it.
+// One row times constant weights, against a read of their bytes and those of their scales. Weights of `dtype`; integers
+// have one scale per column, of i4 one per 32 rows of it.
 Row decoding(const tenon::Device& device, int64_t k, int64_t n, DType dtype) {
   const auto a = std::make_shared<std::vector<float>>(random_floats(k, 3));
   const Tensor x = Tensor::from<float>(*a, {1, k}, device);

@@ -58,10 +58,11 @@ struct CompileOptions {
   // Backward computes again what costs next to no time, and forward keeps less for it. False: nothing is computed
   // twice.
   bool recompute = true;
-  // Bytes that the values of a run may take at once, forward and backward together, where arguments, tensors from
-  // outside and what kernels need beside them do not count; 0: no limit. Values are computed again until they fit. It
-  // holds for the sizes of the call that is recorded. Backward may then read arguments that it would not read without
-  // it.
+  // Bytes that the values of a run may take at once, forward and backward together, as they were recorded: each is
+  // there until its last reader, and arguments, tensors from outside and what kernels need beside them do not count. A
+  // run takes more where nodes become one kernel, and where a backward that comes later holds what was saved until it
+  // is over. 0: no limit. Values are computed again until they fit. It holds for the sizes of the call that is
+  // recorded. Backward may then read arguments that it would not read without it.
   uint64_t memory_limit = 0;
   TensorList frozen = {};  // tensors from outside that are constants: folded and packed; writing one is an error later
 };

@@ -163,8 +163,9 @@ class Fusing {
     Verdict verdict = judge(graph_, axes_, nodes, read_outside(a, b), options_);
     std::optional<Axes> aligned;
     if (!verdict.why_not.empty() && may_align) aligned = align(nodes, read_outside(a, b), &verdict);
-    const std::string why = !verdict.why_not.empty()   ? verdict.why_not
-                            : compute_the_same(a, b)   ? "a node is there twice, so that it is not kept meanwhile"
+    const std::string why = !verdict.why_not.empty() ? verdict.why_not
+                            : !options_.joins_twins && compute_the_same(a, b)
+                                ? "a node is there twice, so that it is not kept meanwhile"
                             : leaves_and_returns(a, b) ? "a path through a node outside would close a circle"
                                                        : "";
     log_ += fmt::format("{} {} and {}{}{}\n", why.empty() ? "fuse" : "keep apart", text(groups_[a]), text(groups_[b]),
@@ -178,7 +179,6 @@ class Fusing {
     return true;
   }
 
-  // Equal nodes are there twice on purpose (core/graph/passes/recompute.h): the pass `common` has left none.
   bool compute_the_same(uint32_t a, uint32_t b) const {
     std::set<std::vector<uint64_t>> keys;
     for (const NodeId id : groups_[a]) keys.insert(graph::key_of(graph_.node(id)));

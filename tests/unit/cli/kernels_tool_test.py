@@ -136,8 +136,8 @@ def main():
 
         run(*arguments, TENON_FUSE="on", TENON_COMPILE="wait", TENON_DUMP=folder / "dump")
         written = sorted(str(path.relative_to(folder / "dump")).split("/", 1)[1] for path in (folder / "dump").glob("*/*"))
-        for file in ("17-fuse.log", "graph.txt", "loops.txt", "schedule-0.txt", "text-0.c"):
-            claim(file in written, f"a dump has {file}: {written}")
+        for file in ("-fuse.log", "graph.txt", "loops.txt", "schedule-0.txt", "text-0.c"):
+            claim(any(path.endswith(file) for path in written), f"a dump has {file}: {written}")
         cached(tool, model, folder)
         refused(tool, model, folder)
     return tool.verdict()

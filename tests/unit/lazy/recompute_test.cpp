@@ -169,7 +169,7 @@ TEST_P(RecomputeLimited, OfAWholeStepKeepsItsBits) {
   first(x);
   const auto limit = static_cast<uint64_t>(net.limit * static_cast<double>(first.memory().front().live_before));
   auto limited = compile(step(again), {.exact = true, .memory_limit = limit});
-  auto limited_fused = compile(step(fused), {.memory_limit = limit});
+  auto limited_fused = compile(step(fused), {.fuse = true, .memory_limit = limit});
   for (int i = 0; i < 5; ++i) {
     const std::vector<float> expected = elements(step(eager)(x));
     EXPECT_EQ(elements(limited(x)), expected) << "step " << i;
