@@ -1,6 +1,7 @@
 """tenon.compile: a function of tensors that is recorded at its first call and runs as one program from then on."""
 
 import functools
+import threading
 
 from tenon import _tenon
 from tenon._tenon import Tensor
@@ -42,6 +43,14 @@ def _rebuild(structure, tensors):
     return kind(*items) if hasattr(kind, "_fields") else kind(items)
 
 
+_now = threading.local()
+
+
+def is_recording() -> bool:
+    """Whether this thread is inside a function that is recorded; then no tensor that is made is kept."""
+    return getattr(_now, "functions", 0) > 0
+
+
 class Compiled:
     """A compiled function. It is called as the function is; stats() says how its calls were served."""
 
@@ -55,7 +64,11 @@ class Compiled:
         def run(tensors):
             args, kwargs = _rebuild(structure, iter(tensors))
             made = []
-            found = _flatten(self._function(*args, **kwargs), made)
+            _now.functions = getattr(_now, "functions", 0) + 1
+            try:
+                found = _flatten(self._function(*args, **kwargs), made)
+            finally:
+                _now.functions -= 1
             # Nothing says which recording served a call, so all of them must give one structure.
             if results.setdefault("structure", found) != found:
                 raise _tenon.InvalidArgument(

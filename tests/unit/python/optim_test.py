@@ -179,6 +179,21 @@ class Optimizers(unittest.TestCase):
                         losses[-1].append(run(tenon.tensor(1.5, dtype=tenon.f64)).item())
                 np.testing.assert_allclose(*losses, rtol=1e-10)
 
+    def test_state_that_a_recording_would_lose_is_refused(self):
+        for text in ("SGD(p, lr=0.05, momentum=0.9)", "Adam(p, capturable=True)", "Adam(p)"):
+            with self.subTest(optimizer=text):
+                p = parameters_of(tenon)
+                optimizer = eval("optim." + text)
+
+                @tenon.compile
+                def step(scale):
+                    sum((each * each * scale).sum() for each in p).backward()
+                    optimizer.step()
+
+                with self.assertRaisesRegex(tenon.Error, r"inside of a compiled function.*prepare\(\)"):
+                    step(tenon.tensor(1.5, dtype=tenon.f64))
+                self.assertFalse(tenon.compiling.is_recording())
+
     def test_closures_are_called(self):
         p = parameters_of(tenon)
         optimizer = optim.SGD(p, lr=0.01)

@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterable
 
 import tenon
 from tenon import Tensor
+from tenon.compiling import is_recording
 
 
 def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
@@ -85,7 +86,11 @@ class Optimizer:
                     if parameter.grad is None:
                         continue
                     if parameter not in self.state:
-                        self.state[parameter] = self._start(parameter, group)
+                        state = self._start(parameter, group)
+                        if state and is_recording():
+                            raise tenon.InvalidArgument(f"{type(self).__name__}.step(): it makes {', '.join(state)} inside of a compiled function, "
+                                                        "which would be lost. Call prepare() before.")
+                        self.state[parameter] = state
                     gradient = -parameter.grad if group.get("maximize") else parameter.grad
                     self._step(parameter, gradient, self.state[parameter], group)
         return result
