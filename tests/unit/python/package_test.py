@@ -67,6 +67,32 @@ class Compile(unittest.TestCase):
             f(x, w).backward()
             np.testing.assert_allclose(array(w.grad), array(expected), rtol=1e-5, atol=1e-6)
 
+    def test_backward_keeps_less_under_a_limit(self):
+        weights = [tenon.randn(32, 32, requires_grad=True) for _ in range(3)]
+
+        def loss(x):
+            for weight in weights:
+                x = nn.functional.gelu(x @ weight)
+            return (x * x).sum()
+
+        def gradients(function):
+            for weight in weights:
+                weight.grad = None
+            function(x).backward()
+            return [array(weight.grad) for weight in weights]
+
+        x = tenon.randn(64, 32)
+        free = tenon.compile(loss, exact=True, recompute=False, memory_limit=2**40)
+        expected = gradients(free)
+        before = free.memory()[0]["live_before"]
+        limited = tenon.compile(loss, exact=True, memory_limit=before * 9 // 10)
+        for got, wanted in zip(gradients(limited), expected):
+            np.testing.assert_array_equal(got, wanted)
+        self.assertLessEqual(limited.memory()[0]["live"], before * 9 // 10)
+        self.assertNotEqual(limited.memory()[0]["again"], "")
+        with self.assertRaisesRegex(tenon.InvalidArgument, "tight.*at least [0-9]+ bytes.*the limit is 1 bytes"):
+            tenon.compile(loss, name="tight", memory_limit=1)(x)
+
     def test_a_training_step_is_one_program(self):
         losses = []
         for compiled in (False, True):
