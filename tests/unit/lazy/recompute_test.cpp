@@ -46,7 +46,8 @@ Net deep() {
   return {"Deep", shapes, {256, 32}, perceptron, 1, 0.65};
 }
 
-// Two blocks of attention and a perceptron of gelu, each behind a layer norm.
+// Two blocks of attention and a perceptron of gelu, each behind a layer norm. Compilers evaluate arguments in different
+// orders, so nodes are in different orders, and what the greedy choice reaches is 0.6 by one, 0.67 by another.
 Net transformer() {
   std::vector<Dims> shapes;
   for (int block = 0; block < 2; ++block) {
@@ -74,7 +75,7 @@ Net transformer() {
             return mean(square(x));
           },
           0.95,
-          0.6};
+          0.7};
 }
 
 TensorList leaves_of(const Net& net) {
