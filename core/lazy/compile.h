@@ -55,8 +55,8 @@ struct CompileOptions {
   // none.
   std::optional<bool> fuse = {};
   std::optional<Compiling> compile = {};  // whether programs wait for their kernels; as TENON_COMPILE says
-  // Backward computes again what costs next to no time, and forward keeps less for it. False: nothing is computed
-  // twice.
+  // Backward computes again what costs next to no time, and forward keeps less for it. False: only a limit of memory
+  // has values computed twice.
   bool recompute = true;
   // Bytes that the values of a run may take at once, forward and backward together, as they were recorded: each is
   // there until its last reader, and arguments, tensors from outside and what kernels need beside them do not count. A

@@ -50,8 +50,8 @@ void refuse_effects(const std::string& name, const Recording& recording) {
 
 }  // namespace
 
-Program record_program(const std::function<TensorList(const TensorList&)>& function, const std::string& name,
-                       const TensorList& examples, const std::function<bool(const OpInfo&)>& lacks) {
+graph::Graph record_program(const std::function<TensorList(const TensorList&)>& function, const std::string& name,
+                            const TensorList& examples, const std::function<bool(const OpInfo&)>& lacks) {
   const NoGrad scope;
   CompileOptions options;
   options.name = name;
@@ -59,25 +59,25 @@ Program record_program(const std::function<TensorList(const TensorList&)>& funct
   Taken taken = record(function, options, inputs, {}, nullptr, Writes::kept, lacks);
   Recording& recording = *taken.recording;
   refuse_effects(name, recording);
-  Program program{std::move(recording.recorded)};
-  const std::vector<graph::ValueId> all(program.graph.inputs().begin(), program.graph.inputs().end());
+  graph::Graph program = std::move(recording.recorded);
+  const std::vector<graph::ValueId> all(program.inputs().begin(), program.inputs().end());
   std::vector<graph::ValueId> own, outputs;
   for (const ResultSource& result : recording.results) {
     switch (result.kind) {
-      case ResultSource::output: outputs.push_back(program.graph.outputs()[result.index]); break;
+      case ResultSource::output: outputs.push_back(program.outputs()[result.index]); break;
       case ResultSource::argument: outputs.push_back(all[result.index]); break;
-      case ResultSource::outside: outputs.push_back(program.graph.add_constant(result.tensor)); break;
+      case ResultSource::outside: outputs.push_back(program.add_constant(result.tensor)); break;
     }
   }
-  program.graph.set_outputs(std::move(outputs));
+  program.set_outputs(std::move(outputs));
   for (size_t i = 0; i < recording.arguments.size(); ++i) {
     if (recording.arguments[i].of == RootOf::input) {
       own.push_back(all[i]);
       continue;
     }
-    program.graph.replace(all[i], program.graph.add_constant(recording.arguments[i].tensor));
+    program.replace(all[i], program.add_constant(recording.arguments[i].tensor));
   }
-  program.graph.keep_inputs(std::move(own));
+  program.keep_inputs(std::move(own));
   return program;
 }
 

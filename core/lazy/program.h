@@ -10,18 +10,15 @@
 
 namespace tenon::lazy {
 
-struct Program {
-  // Before all passes. Its inputs are the arguments of the function; tensors from outside are constants of it.
-  graph::Graph graph{""};
-};
-
 // Calls `function` once, without gradients, on values that look like `examples`, whose elements nobody reads. Sizes are
 // symbols of the graph unless the function decided by them. An op for which `lacks` is true is recorded as its
-// decomposition, if it has one. `name` is what errors call the function.
-// Errors: those of the function; invalid_argument: what a recording cannot see; unsupported: the function writes
-// tensors from outside, leaves gradients on leaves, or draws random numbers.
-TENON_API Program record_program(const std::function<TensorList(const TensorList&)>& function, const std::string& name,
-                                 const TensorList& examples, const std::function<bool(const OpInfo&)>& lacks = {});
+// decomposition, if it has one. `name` is what errors call the function. Gives the program before all passes: its
+// inputs are the arguments of the function, and tensors from outside are its constants. Errors: those of the function;
+// invalid_argument: what a recording cannot see; unsupported: the function writes tensors from outside, leaves
+// gradients on leaves, or draws random numbers.
+TENON_API graph::Graph record_program(const std::function<TensorList(const TensorList&)>& function,
+                                      const std::string& name, const TensorList& examples,
+                                      const std::function<bool(const OpInfo&)>& lacks);
 
 // What a writer asks of the sizes of a program.
 class TENON_API ProgramSizes {

@@ -342,6 +342,7 @@ class Take {
   graph::RecomputeOptions recomputing(const graph::Graph& program, graph::RecomputeReport* report) const {
     graph::RecomputeOptions options;
     options.limit = options_.memory_limit;
+    options.freely = options_.recompute;
     options.fused = graph::fuses(Making(options_).passes);
     options.report = report;
     for (size_t i = 0; i < program.inputs().size(); ++i) {
@@ -360,11 +361,11 @@ class Take {
     graph::PassOptions passes = Making(options_).passes;
     graph::RecomputeReport report;
     graph::RecomputeOptions recompute = recomputing(program, &report);
-    if (made_.backward != nullptr && (options_.recompute || recompute.limit != 0)) {
-      recompute.begin = begin;
+    if (made_.backward != nullptr) recompute.begin = begin;
+    if (made_.backward == nullptr && recompute.limit != 0) {
+      passes.recompute = &recompute;  // a whole step: what other passes leave of it
+    } else {
       graph::compute_again(&program, recompute);
-    } else if (recompute.limit != 0) {
-      passes.recompute = &recompute;
     }
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());

@@ -31,8 +31,7 @@ class Planner {
     RecomputeReport report;
     report.live_before = most_alive().bytes;
     report.saved_before = saved();
-    shrink_saved();
-    report.saved = saved();
+    if (options_.freely) shrink_saved();
     if (options_.limit != 0) shrink_alive();
     report.live = most_alive().bytes;
     report.saved = saved();

@@ -20,7 +20,8 @@ struct RecomputeReport {
 
 struct RecomputeOptions {
   uint64_t limit = 0;                   // bytes that may live at one node; 0: no limit
-  NodeId begin = kNoNode;               // the first node of backward; kNoNode: only the limit counts
+  NodeId begin = kNoNode;               // the first node of backward; kNoNode: there is none
+  bool freely = true;                   // backward computes again what costs next to nothing, limit or not
   std::vector<bool> held_inputs = {};   // by input: its elements are there, whether nodes read them or not
   std::vector<bool> held_outputs = {};  // by output: it is made in memory that was there before
   bool fused = false;                   // maps that read each other become one kernel
@@ -30,8 +31,8 @@ struct RecomputeOptions {
 // Computes values again before their first reader that comes late, so that they need not live until then. The results
 // have the same bits, as nodes have no state: random numbers are inputs, and control flow is never computed twice.
 //
-// Without a limit backward computes again what costs at most a hundredth of the estimated time of the program: maps,
-// norms, sums. A limit takes the values that are alive where most bytes are, the cheapest per byte first.
+// Freely, backward computes again what costs at most a hundredth of the estimated time of the program: maps, norms,
+// sums. A limit takes the values that are alive where most bytes are, the cheapest per byte first.
 // Errors: invalid_argument, if the limit cannot be met, with the least that was reached.
 TENON_API void compute_again(Graph* graph, const RecomputeOptions& options);
 

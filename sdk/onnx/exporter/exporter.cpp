@@ -183,7 +183,7 @@ void check_axes(const graph::Graph& graph, ExportOptions* options) {
 }
 
 // The function may throw what it likes, so it is called outside of the border.
-lazy::Program recorded(const ExportedFunction& function, const TensorList& examples, const ExportOptions& options) {
+graph::Graph recorded(const ExportedFunction& function, const TensorList& examples, const ExportOptions& options) {
   return lazy::record_program(function, options.name, examples,
                               [](const OpInfo& op) { return find_row(op.name) == nullptr; });
 }
@@ -217,14 +217,14 @@ void write_file(const std::string& path, const std::string& bytes) {
 }  // namespace
 
 std::string export_bytes(const ExportedFunction& function, const TensorList& examples, const ExportOptions& options) {
-  lazy::Program program = recorded(function, examples, options);
-  return at_border([&] { return exported(program.graph, options); });
+  graph::Graph program = recorded(function, examples, options);
+  return at_border([&] { return exported(program, options); });
 }
 
 void export_model(const ExportedFunction& function, const TensorList& examples, const std::string& path,
                   const ExportOptions& options) {
-  lazy::Program program = recorded(function, examples, options);
-  at_border([&] { write_file(path, exported(program.graph, options)); });
+  graph::Graph program = recorded(function, examples, options);
+  at_border([&] { write_file(path, exported(program, options)); });
 }
 
 }  // namespace tenon::onnx

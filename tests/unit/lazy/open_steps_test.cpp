@@ -76,12 +76,7 @@ TEST_P(OpenSteps, AreRecordedOnceForEveryBatchSize) {
   const TensorList eager = parameters(), compiled = parameters();
   const auto train = [&](const TensorList& leaves, const TensorList& inputs) {
     const Tensor loss = step.loss(leaves, inputs);
-    loss.backward();
-    const NoGrad scope;
-    for (Tensor leaf : leaves) {
-      sub_(leaf, leaf.grad() * 0.1);
-      leaf.set_grad({});
-    }
+    descend(loss, leaves, 0.1);
     return loss;
   };
   auto program =

@@ -139,12 +139,7 @@ TEST(SecondOrder, InALossTrainsAsOneProgramWithTheLossesOfTheEagerRun) {
       const Tensor second = grad({sum(select(first, 1, 0))}, {x}, {}, {.create_graph = true})[0];
       const Tensor equation = select(first, 1, 1) - select(second, 1, 0) * 0.1;
       const Tensor loss = mean(square(equation)) + mean(square(u - wanted));
-      loss.backward();
-      const NoGrad scope;
-      for (Tensor leaf : p) {
-        sub_(leaf, leaf.grad() * 0.05);
-        leaf.set_grad({});
-      }
+      descend(loss, p, 0.05);
       return loss.detach();
     };
   };

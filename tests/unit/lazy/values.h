@@ -1,4 +1,4 @@
-// Random tensors, and what tests ask of errors.
+// Random tensors, a step of training, and what tests ask of errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,6 +22,16 @@ inline Tensor random_tensor(const Dims& dims, uint32_t seed) {
   std::vector<float> data(static_cast<size_t>(element_count(dims)));
   for (float& value : data) value = values(random);
   return Tensor::from<float>(data, dims);
+}
+
+// Moves each leaf against the gradient of `loss`, and forgets the gradients.
+inline void descend(const Tensor& loss, const TensorList& leaves, double rate) {
+  loss.backward();
+  const NoGrad scope;
+  for (Tensor leaf : leaves) {
+    sub_(leaf, leaf.grad() * rate);
+    leaf.set_grad({});
+  }
 }
 
 inline std::vector<float> elements(const Tensor& tensor) { return contiguous(tensor).to_host<float>(); }

@@ -66,13 +66,21 @@ class Optimizer:
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError
 
+    def _state_of(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        if parameter not in self.state:
+            state = self._start(parameter, group)
+            if state and is_recording():
+                raise tenon.InvalidArgument(f"{type(self).__name__} makes {', '.join(state)} inside of a compiled function, which would be lost. "
+                                            "Call prepare() before.")
+            self.state[parameter] = state
+        return self.state[parameter]
+
     def prepare(self) -> None:
         """Makes the state of all parameters now, not at the first step. A step is compiled after it."""
         with tenon.no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:
-                    if parameter not in self.state:
-                        self.state[parameter] = self._start(parameter, group)
+                    self._state_of(parameter, group)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Moves every parameter that has a gradient. `closure` computes gradients anew; what it gives is given."""
@@ -85,14 +93,8 @@ class Optimizer:
                 for parameter in group["params"]:
                     if parameter.grad is None:
                         continue
-                    if parameter not in self.state:
-                        state = self._start(parameter, group)
-                        if state and is_recording():
-                            raise tenon.InvalidArgument(f"{type(self).__name__}.step(): it makes {', '.join(state)} inside of a compiled function, "
-                                                        "which would be lost. Call prepare() before.")
-                        self.state[parameter] = state
                     gradient = -parameter.grad if group.get("maximize") else parameter.grad
-                    self._step(parameter, gradient, self.state[parameter], group)
+                    self._step(parameter, gradient, self._state_of(parameter, group), group)
         return result
 
     def zero_grad(self, set_to_none: bool = True) -> None:
