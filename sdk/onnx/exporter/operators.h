@@ -8,7 +8,7 @@
 
 namespace tenon::onnx {
 
-// The opset of models that are written: that of the oldest onnx that we know people have.
+// The opset of models that are written: the newest that Debian's onnx checks.
 constexpr int64_t kWrittenOpset = 17;
 constexpr int64_t kWrittenIrVersion = 8;
 

@@ -12,7 +12,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// A window as the attributes of ONNX; `high` may be more than the record has.
 Ints first(const int64_t* values, int32_t count) { return Ints(values, values + count); }
 
 Ints numbers(const NodeWriter& n, const int64_t* fields, int32_t count) {
@@ -37,7 +36,7 @@ WrittenAttributes convolution(const NodeWriter& n) {
           {"group", at.groups}};
 }
 
-// The inputs but those of epilogues.
+// Source, weight, and the bias if there is one.
 std::vector<std::string> factors(NodeWriter& n) { return {n.in(0), n.in(1), n.has(2) ? n.in(2) : std::string()}; }
 
 void matmul(NodeWriter& n) { n.give(n.add("MatMul", {n.in(0), n.in(1)})); }
