@@ -123,6 +123,17 @@ TEST_P(LargeRows, SoftmaxOfLongRows) { compare(EP_PRIMITIVE_softmax, 5008, false
 TEST_P(LargeRows, LogSoftmax) { compare(EP_PRIMITIVE_softmax, 784, true, log_softmax_loop, 1e-6); }
 TEST_P(LargeRows, LayerNorm) { compare(EP_PRIMITIVE_layer_norm, 784, false, layer_norm_loop, 1e-6); }
 
+// How many elements of `dst`, rows by columns, differ from those of its transpose `src`.
+template <class T>
+int64_t misplaced(const void* dst, const void* src, int64_t rows, int64_t columns) {
+  const T* got = static_cast<const T*>(dst);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) wrong += *got++ != static_cast<const T*>(src)[j * rows + i];
+  }
+  return wrong;
+}
+
 // Lines of 64 bytes of the result come past the cache, and the rest otherwise: rows and columns are no multiples of
 // tiles.
 TEST_P(LargeRows, TransposedCopies) {
@@ -133,22 +144,19 @@ TEST_P(LargeRows, TransposedCopies) {
     for (const int64_t odd : {int64_t{0}, 16 / size + 1}) {  // without and with rows that are aligned
       const int64_t columns = 64 / size * 87 + odd, rows = ((int64_t{17} << 20) / size / columns | 63) + 24;
       std::vector<Line> lines(static_cast<size_t>(rows * columns * size / 64 + 1));
-      std::vector<unsigned char> src(static_cast<size_t>(rows * columns * size));
-      std::mt19937 generator(9);
-      for (unsigned char& byte : src) byte = static_cast<unsigned char>(generator());
+      std::vector<uint64_t> src(static_cast<size_t>(rows * columns * size / 8 + 1));
+      std::mt19937_64 generator(9);
+      for (uint64_t& word : src) word = generator();
       std::memset(lines.data(), 0xEE, lines.size() * 64);
       const ep_primitive_desc desc = descriptor(
           EP_PRIMITIVE_copy,
           {dense(EP_ROLE_DST, dtype, {rows, columns}), strided(EP_ROLE_SRC, dtype, {rows, columns}, {1, rows})});
       ASSERT_EQ(run_once(*cpu, desc, {lines.data(), src.data()}, {}).status, EP_STATUS_OK) << cpu->host.sentence();
-      const auto* dst = reinterpret_cast<const unsigned char*>(lines.data());
-      int64_t wrong = 0;
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t j = 0; j < columns; ++j) {
-          wrong += std::memcmp(dst + (i * columns + j) * size, src.data() + (j * rows + i) * size,
-                               static_cast<size_t>(size)) != 0;
-        }
-      }
+      const auto count = size == 1   ? misplaced<uint8_t>
+                         : size == 2 ? misplaced<uint16_t>
+                         : size == 4 ? misplaced<uint32_t>
+                                     : misplaced<uint64_t>;
+      const int64_t wrong = count(lines.data(), src.data(), rows, columns);
       EXPECT_EQ(wrong, 0) << "elements of " << size << " bytes, " << rows << " x " << columns;
     }
   }
