@@ -1,6 +1,7 @@
 #include "loader/loader.h"
 
 #include "ep_api/ep_names.h"
+#include "loader/collectives/collectives.h"
 #include "loader/explain/findings.h"
 #include "loader/log/log.h"
 #include "loader/registry/registry.h"
@@ -125,6 +126,7 @@ Status retire(std::string_view provider) {
 }
 
 void shutdown_all() {
+  shut_down_collectives(false);
   Registry& registry = Registry::instance();
   const std::lock_guard lock(registry.mutex());
   registry.shut_down();
@@ -151,6 +153,7 @@ int64_t reported_device_memory(const OpenDevice& device) {
 }
 
 void reset_for_tests() {
+  shut_down_collectives(true);
   Registry& registry = Registry::instance();
   {
     const std::lock_guard lock(registry.mutex());

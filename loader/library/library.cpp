@@ -28,14 +28,14 @@ std::string remedy_of(const std::string& text) {
 
 class MappedLibrary : public Library {
  public:
-  MappedLibrary(Descriptor stub, boost::dll::shared_library library, ep_plugin_query_fn query)
-      : stub_(std::move(stub)), library_(std::move(library)), query_(query) {}
-  ep_plugin_query_fn query() const override { return query_; }
+  MappedLibrary(Descriptor stub, boost::dll::shared_library library, void* entry)
+      : stub_(std::move(stub)), library_(std::move(library)), entry_(entry) {}
+  void* entry() const override { return entry_; }
 
  private:
   Descriptor stub_;  // closed after the library
   boost::dll::shared_library library_;
-  ep_plugin_query_fn query_;
+  void* entry_;
 };
 
 Status check_unchanged(const CheckedFile& file) {
@@ -46,7 +46,7 @@ Status check_unchanged(const CheckedFile& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
+Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const char* symbol) {
   TENON_RETURN_IF_ERROR(check_unchanged(file));
   // If the file ends the process in the dynamic linker or in a constructor, this line is the last that the log says of
   // it.
@@ -64,15 +64,14 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
     return Status(Code::not_found, fmt::format("the dynamic linker refused it: {} (rule N06).", reason),
                   remedy_of(reason));
   }
-  void* symbol = dlsym(library.native(), EP_PLUGIN_QUERY_SYMBOL);
-  if (!symbol) {
-    return Status(Code::not_found, "it does not export the function " EP_PLUGIN_QUERY_SYMBOL " (rule N06).",
+  void* entry = dlsym(library.native(), symbol);
+  if (!entry) {
+    return Status(Code::not_found, fmt::format("it does not export the function {} (rule N06).", symbol),
                   "Define it with EP_EXPORT, and let no version script make it local.");
   }
-  TENON_RETURN_IF_ERROR(check_mapping(symbol, file));
+  TENON_RETURN_IF_ERROR(check_mapping(entry, file));
   TENON_RETURN_IF_ERROR(check_unchanged(file));
-  return std::unique_ptr<Library>(std::make_unique<MappedLibrary>(std::move(scope.stub), std::move(library),
-                                                                  reinterpret_cast<ep_plugin_query_fn>(symbol)));
+  return std::unique_ptr<Library>(std::make_unique<MappedLibrary>(std::move(scope.stub), std::move(library), entry));
 }
 
 }  // namespace tenon::loader

@@ -15,11 +15,14 @@ namespace tenon::loader {
 class Library {
  public:
   // Maps the checked file and finds the entry symbol. Errors: dlopen's own, with the missing library or symbol; the
-  // file was replaced after the check; it has no ep_plugin_query_v0. A failure leaves nothing mapped.
-  static Result<std::unique_ptr<Library>> load(const CheckedFile& file);
+  // file was replaced after the check; it has no `symbol`. A failure leaves nothing mapped.
+  static Result<std::unique_ptr<Library>> load(const CheckedFile& file, const char* symbol = EP_PLUGIN_QUERY_SYMBOL);
 
   virtual ~Library() = default;
-  virtual ep_plugin_query_fn query() const = 0;
+  // The function behind the symbol.
+  virtual void* entry() const = 0;
+  // The same of a plug-in for devices.
+  ep_plugin_query_fn query() const { return reinterpret_cast<ep_plugin_query_fn>(entry()); }
 };
 
 // Whether `address` lies in a mapping of the file behind `descriptor`, whatever device and inode numbers the file

@@ -165,8 +165,9 @@ std::string sanitizer_name(uint32_t sanitizer) {
   }
 }
 
-std::string kind_name(uint32_t kind) {
-  return kind == EP_PLUGIN_KIND_COLLECTIVES ? "collectives" : fmt::format("something new (kind {})", kind);
+// What a plug-in of a known kind is for.
+const char* purpose_of(uint32_t kind) {
+  return kind == EP_PLUGIN_KIND_DEVICES ? "offers devices" : "carries data between processes";
 }
 
 }  // namespace
@@ -223,7 +224,7 @@ Result<PluginNote> read_note(int descriptor, uint64_t file_size) {
   });
 }
 
-Status check_note(const PluginNote& note, const std::string& file_name) {
+Status check_note(const PluginNote& note, const std::string& file_name, uint32_t kind) {
   if (note.name != file_name) {
     return Status(Code::invalid_argument,
                   fmt::format("its note names the provider '{}', the file must then be called libtenon_{}.so, not "
@@ -238,11 +239,16 @@ Status check_note(const PluginNote& note, const std::string& file_name) {
                   "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both "
                   "must have the same minor version.");
   }
-  if (note.kind != EP_PLUGIN_KIND_DEVICES) {
-    return Status(Code::unsupported,
-                  fmt::format("it is a plug-in for {}; this host loads plug-ins for devices alone (rule N07).",
-                              kind_name(note.kind)),
-                  "Use a newer Tenon that knows this kind.");
+  if (note.kind != EP_PLUGIN_KIND_DEVICES && note.kind != EP_PLUGIN_KIND_COLLECTIVES) {
+    return Status(
+        Code::unsupported,
+        fmt::format("it is a plug-in for something new (kind {}); this host loads plug-ins for devices and for "
+                    "collectives (rule N07).",
+                    note.kind),
+        "Use a newer Tenon that knows this kind.");
+  }
+  if (note.kind != kind) {
+    return Status(Code::cancelled, fmt::format("it {} and is looked at as such.", purpose_of(note.kind)));
   }
   if (note.sanitizer != EP_SANITIZER_NONE && note.sanitizer != EP_SANITIZER_OF_THIS_BUILD) {
     return Status(Code::unsupported,

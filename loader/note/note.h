@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "ep_api/ep_api.h"
 #include "primitives/status/status.h"
 
 namespace tenon::loader {
@@ -28,9 +29,9 @@ using ReadAt = std::function<bool(uint64_t offset, void* target, size_t size)>;
 Result<PluginNote> read_note(uint64_t file_size, const ReadAt& read_at);
 Result<PluginNote> read_note(int descriptor, uint64_t file_size);
 
-// Whether this host may load what the note describes, for a file called libtenon_<file_name>.so.
-// Errors: another name; another ABI version; a kind that this host does not load; a sanitizer that this program was not
-// built with.
-Status check_note(const PluginNote& note, const std::string& file_name);
+// Whether this host may load what the note describes as a plug-in of `kind` (EP_PLUGIN_KIND_*), for a file called
+// libtenon_<file_name>.so. Errors: another name; another ABI version; a kind that this host does not load; CANCELLED
+// for a kind that it knows, but does not look for here; a sanitizer that this program was not built with.
+Status check_note(const PluginNote& note, const std::string& file_name, uint32_t kind = EP_PLUGIN_KIND_DEVICES);
 
 }  // namespace tenon::loader

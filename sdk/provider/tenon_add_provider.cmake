@@ -1,18 +1,20 @@
-# tenon_add_provider(<name> SOURCES <file>... [LIBS <target>...] [SERVES <symbol>...] [OUTPUT_DIRECTORY <dir>]
-#                    [NO_INSTALL])
+# tenon_add_provider(<name> SOURCES <file>... [LIBS <target>...] [QUERY <symbol>] [SERVES <symbol>...]
+#                    [OUTPUT_DIRECTORY <dir>] [NO_INSTALL])
 #
-# Makes the plug-in libtenon_<name>.so from the sources, as CMake target tenon_<name>. The plug-in exports only
-# ep_plugin_query_v0, and every symbol that it needs comes from itself or its libraries (-z defs). The installation puts
+# Makes the plug-in libtenon_<name>.so from the sources, as CMake target tenon_<name>. The plug-in exports only its
+# query, and every symbol that it needs comes from itself or its libraries (-z defs). The installation puts
 # it into <libdir>/tenon, and that of a Python package (scikit-build-core) into the package's folder. The Tenon tree
 # builds it into <build>/lib/tenon, beside libtenon.so; another tree builds it where CMake puts libraries.
 #   LIBS              the vendor library and everything else that the plug-in links; never a library of the host
+#   QUERY             the query: ep_plugin_query_v0 if left out; that of a plug-in which carries data between processes is
+#                     ep_collectives_query_v0
 #   SERVES            symbols that the plug-in exports too, because a library that it links looks them up in it (N04)
 #   OUTPUT_DIRECTORY  the folder to build into (for test plug-ins that the loader must not find by default)
 #   NO_INSTALL        leaves the plug-in out of the installation
 include_guard(GLOBAL)
 
 function(tenon_add_provider name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_INSTALL" "OUTPUT_DIRECTORY" "SOURCES;LIBS;SERVES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_INSTALL" "OUTPUT_DIRECTORY;QUERY" "SOURCES;LIBS;SERVES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tenon_add_provider(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -26,11 +28,14 @@ function(tenon_add_provider name)
   set(target tenon_${name})
   add_library(${target} MODULE ${arg_SOURCES})
   set(exports "${CMAKE_CURRENT_BINARY_DIR}/${target}.map")
+  if(NOT arg_QUERY)
+    set(arg_QUERY ep_plugin_query_v0)
+  endif()
   list(JOIN arg_SERVES "; " served)
   if(served)
     string(APPEND served "; ")
   endif()
-  file(CONFIGURE OUTPUT "${exports}" CONTENT "{ global: ep_plugin_query_v0; ${served}local: *; };\n")
+  file(CONFIGURE OUTPUT "${exports}" CONTENT "{ global: ${arg_QUERY}; ${served}local: *; };\n")
   set_target_properties(${target} PROPERTIES
     PREFIX lib
     OUTPUT_NAME tenon_${name}

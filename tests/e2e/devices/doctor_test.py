@@ -55,7 +55,7 @@ class Machine:
 EXPECTED = {
     "no_note": ("note", "invalid argument", r"not a Tenon provider: it holds no note", r"write EP_PLUGIN_NOTE"),
     "wrong_version": ("note", "version", r"built for ABI 0\.99, this host speaks 0\.\d+", r"Build the provider against this Tenon"),
-    "other_kind": ("note", "unsupported", r"it is a plug-in for collectives", r"Use a newer Tenon"),
+    "other_kind": ("note", "unsupported", r"it is a plug-in for something new", r"Use a newer Tenon"),
     "other_name": ("note", "invalid argument", r"its note names the provider 'sound'", r"Rename the file"),
     "other_sanitizer": ("note", "unsupported", r"built with the memory sanitizer", r"Build the provider without it"),
     "missing_symbol": ("loaded", "not found", r"does not export the function ep_plugin_query_v0", r"EP_EXPORT"),

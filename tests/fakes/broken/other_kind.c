@@ -1,6 +1,6 @@
 #include "sound.h"
 
-EP_PLUGIN_NOTE_OF_KIND("other_kind", "1.0.0", 0, EP_PLUGIN_KIND_COLLECTIVES)
+EP_PLUGIN_NOTE_OF_KIND("other_kind", "1.0.0", 0, 99)
 
 /* Would end the process: the loader must not come here. */
 __attribute__((constructor)) static void run_at_load(void) { abort(); }

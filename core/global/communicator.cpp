@@ -1,0 +1,525 @@
+#include "core/global/communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "core/device/process.h"
+#include "loader/host/host.h"
+#include "loader/settings/settings.h"
+#include "primitives/text/format.h"
+
+namespace tenon::global {
+namespace {
+
+constexpr size_t alarm_bytes = 512;
+constexpr uint64_t slice_ns = 1'000'000;  // between two looks for an alarm
+
+// Ranks that are late to a collective are told of by the rank behind them; the others give its alarm this much time.
+constexpr double patience = 1.25;
+
+std::string_view kind_name(int32_t kind) {
+  switch (kind) {
+#define EP_COLLECTIVE(name, id, reduces, per_rank) \
+  case id:                                         \
+    return #name;
+#include "ep_api/collectives.def"
+#undef EP_COLLECTIVE
+    default: return "an unknown exchange";
+  }
+}
+
+bool reduces(int32_t kind) {
+  switch (kind) {
+#define EP_COLLECTIVE(name, id, reduces, per_rank) \
+  case id:                                         \
+    return (reduces) != 0;
+#include "ep_api/collectives.def"
+#undef EP_COLLECTIVE
+    default: return false;
+  }
+}
+
+bool is_between_two(int32_t kind) { return kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive; }
+
+// FNV-1a over the counts, so that ranks can compare them in one number.
+uint64_t digest_of(std::span<const int64_t> counts) {
+  uint64_t digest = 0xcbf29ce484222325U;
+  for (const int64_t count : counts) {
+    for (int byte = 0; byte < 8; ++byte) {
+      digest = (digest ^ (static_cast<uint64_t>(count) >> (8 * byte) & 0xff)) * 0x100000001b3U;
+    }
+  }
+  return digest;
+}
+
+ep_collective_desc describe(int32_t kind, DType dtype, const void* src, void* dst, int64_t count) {
+  ep_collective_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.struct_type = EP_STRUCT_COLLECTIVE_DESC;
+  desc.kind = kind;
+  desc.dtype = static_cast<int32_t>(dtype);
+  desc.memory_type = EP_HANDLE_HOST_POINTER;
+  desc.src = reinterpret_cast<uintptr_t>(src);
+  desc.dst = reinterpret_cast<uintptr_t>(dst);
+  desc.count = count;
+  return desc;
+}
+
+Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
+  return Status(Code::invalid_argument,
+                fmt::format("{} has {} counts, and there are {} ranks.", kind_name(kind), counts, size));
+}
+
+// Memory that a late rank may still read or write.
+template <class T>
+void keep_for_ever(std::unique_ptr<T[]> memory) {
+  static std::mutex mutex;
+  static auto* kept = new std::vector<std::unique_ptr<T[]>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(memory));
+}
+
+}  // namespace
+
+// All that live, and that of all ranks. Never destroyed.
+struct Communicators {
+  std::mutex mutex;
+  std::set<Communicator*> live;
+  std::shared_ptr<Communicator> world;
+
+  static Communicators& instance() {
+    static auto* all = new Communicators;
+    return *all;
+  }
+
+  // At the end of the process. Whoever still holds a communicator may drop it later.
+  static void leave() {
+    Communicators& all = instance();
+    {
+      const std::lock_guard lock(all.mutex);
+      for (Communicator* communicator : all.live) communicator->close();
+    }
+    loader::shut_down_collectives(false);
+  }
+};
+
+// Fixed in size, so that it is received without asking for its length.
+struct Communicator::Head {
+  uint64_t sequence = 0, counts_digest = 0;
+  int64_t count = 0;
+  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, reserved = 0;
+  char label[80] = {};
+
+  std::string text() const {
+    std::string words = fmt::format("{} of {}", kind_name(kind), dtype_name(static_cast<DType>(dtype)));
+    if (counts_digest == 0) words += fmt::format("[{}]", count);
+    if (kind == EP_COLLECTIVE_broadcast) words += fmt::format(" from rank {}", peer);
+    if (kind == EP_COLLECTIVE_send) words += fmt::format(" to rank {}", peer);
+    if (kind == EP_COLLECTIVE_receive) words += fmt::format(" from rank {}", peer);
+    if (label[0] != 0) words += fmt::format(" for '{}'", std::string_view(label, strnlen(label, sizeof label)));
+    return words;
+  }
+
+  // Whether `other` may be the same exchange, seen from another rank.
+  bool fits(const Head& other) const {
+    if (dtype != other.dtype || count != other.count) return false;
+    if (kind == EP_COLLECTIVE_send) return other.kind == EP_COLLECTIVE_receive;
+    if (kind == EP_COLLECTIVE_receive) return other.kind == EP_COLLECTIVE_send;
+    return kind == other.kind && reduction == other.reduction && peer == other.peer && sequence == other.sequence &&
+           counts_digest == other.counts_digest;
+  }
+};
+
+struct Communicator::Line {
+  ep_communicator* handle = nullptr;
+  ep_communicator_info info{};
+  const loader::OpenCollectives& plugin;
+
+  explicit Line(const loader::OpenCollectives& of) : plugin(of) {
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_COMMUNICATOR_INFO;
+  }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  ~Line() { plugin.ops.communicator_destroy(handle); }
+};
+
+Communicator::Communicator(loader::OpenCollectives& plugin)
+    : plugin_(plugin), alarm_text_(std::make_unique<char[]>(alarm_bytes)) {
+  Communicators& all = Communicators::instance();
+  const std::lock_guard lock(all.mutex);
+  all.live.insert(this);
+}
+
+Communicator::~Communicator() {
+  {
+    Communicators& all = Communicators::instance();
+    const std::lock_guard lock(all.mutex);
+    all.live.erase(this);
+  }
+  close();
+}
+
+void Communicator::close() {
+  const std::lock_guard lock(mutex_);
+  if (alarm_ != nullptr) plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
+  for (std::unique_ptr<Line>* line : {&data_, &heads_, &alarms_}) line->reset();
+  broken_ = Status(Code::cancelled, "The communicator is closed: the program is ending.");
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::world() {
+  TENON_RETURN_IF_ERROR(process::usable());
+  static std::mutex joining;
+  const std::lock_guard lock(joining);
+  std::shared_ptr<Communicator>& world = Communicators::instance().world;
+  if (world == nullptr) {
+    TENON_ASSIGN_OR_RETURN(world, join());
+    process::at_end(process::Ending::join, Communicators::leave);
+  }
+  return world;
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::join() {
+  TENON_ASSIGN_OR_RETURN(loader::OpenCollectives * plugin, loader::open_collectives());
+  std::shared_ptr<Communicator> world(new Communicator(*plugin));
+  const Line* first = nullptr;
+  TENON_RETURN_IF_ERROR(world->open([&]() -> Result<std::unique_ptr<Line>> {
+    auto line = std::make_unique<Line>(*plugin);
+    TENON_RETURN_IF_ERROR(loader::call_plugin(
+        plugin->plugin, first == nullptr ? "world_join" : "communicator_split", [&](ep_error** error) {
+          if (first == nullptr) return plugin->ops.world_join(plugin->ops.plugin, &line->handle, &line->info, error);
+          return plugin->ops.communicator_split(first->handle, 0, first->info.rank, &line->handle, &line->info, error);
+        }));
+    if (first == nullptr) first = line.get();
+    return line;
+  }));
+  TENON_RETURN_IF_ERROR(world->agree_on_versions());
+  return world;
+}
+
+Status Communicator::open(const MakeLine& make_line) {
+  for (std::unique_ptr<Line>* line : {&data_, &heads_, &alarms_}) {
+    TENON_ASSIGN_OR_RETURN(*line, make_line());
+  }
+  info_ = data_->info;
+  return start_alarm();
+}
+
+// Ranks whose Tenon differs may mean different things by the same bytes.
+Status Communicator::agree_on_versions() {
+  if (size() == 1) return {};
+  struct Version {
+    char text[32];
+  };
+  Version own{};
+  std::string_view(TENON_VERSION).copy(own.text, sizeof own.text - 1);
+  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()));
+  const std::vector<int64_t> counts(static_cast<size_t>(size()), sizeof(Version));
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::u8, &own, all.get(), 0);
+  desc.dst_counts = counts.data();
+  const Status gathered = exchange(desc, [&] {
+    return Status(Code::timeout, fmt::format("The {} ranks have not all come within {} s.", size(),
+                                             patience * loader::settings().rank_seconds));
+  });
+  if (!gathered.ok()) keep_for_ever(std::move(all));
+  TENON_RETURN_IF_ERROR(gathered);
+  for (int32_t rank = 0; rank < size(); ++rank) {
+    const Version& other = all[static_cast<size_t>(rank)];
+    if (std::memcmp(other.text, own.text, sizeof own.text) == 0) continue;
+    const std::string_view text(other.text, strnlen(other.text, sizeof other.text));
+    return Status(Code::version,
+                  fmt::format("Rank {} runs Tenon {}, and rank {} runs Tenon {}.", this->rank(), own.text, rank, text),
+                  "Start all ranks with one installation.");
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t key) {
+  // Nobody waits in the plug-in for a rank that does not come: all ranks are here when it is asked.
+  TENON_RETURN_IF_ERROR(barrier("split"));
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Communicator> part(new Communicator(plugin_));
+  bool is_left_out = false;
+  const Status opened = part->open([&]() -> Result<std::unique_ptr<Line>> {
+    auto line = std::make_unique<Line>(plugin_);
+    TENON_RETURN_IF_ERROR(loader::call_plugin(plugin_.plugin, "communicator_split", [&](ep_error** error) {
+      return plugin_.ops.communicator_split(data_->handle, color, key, &line->handle, &line->info, error);
+    }));
+    is_left_out = line->handle == nullptr;
+    return line;
+  });
+  if (!opened.ok()) return opened;
+  return is_left_out ? std::shared_ptr<Communicator>() : part;
+}
+
+Status Communicator::all_reduce(const void* src, void* dst, int64_t count, DType dtype, Reduction reduction,
+                                std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_reduce, dtype, src, dst, count);
+  desc.reduction = static_cast<int32_t>(reduction);
+  return call(desc, 0, label);
+}
+
+Status Communicator::all_gather(const void* src, void* dst, std::span<const int64_t> counts, DType dtype,
+                                std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, dtype, src, dst, 0);
+  if (std::ssize(counts) != size()) return wrong_counts(desc.kind, counts.size(), size());
+  desc.dst_counts = counts.data();
+  return call(desc, digest_of(counts), label);
+}
+
+Status Communicator::reduce_scatter(const void* src, void* dst, std::span<const int64_t> counts, DType dtype,
+                                    Reduction reduction, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_reduce_scatter, dtype, src, dst, 0);
+  if (std::ssize(counts) != size()) return wrong_counts(desc.kind, counts.size(), size());
+  desc.reduction = static_cast<int32_t>(reduction);
+  desc.src_counts = counts.data();
+  return call(desc, digest_of(counts), label);
+}
+
+Status Communicator::all_to_all(const void* src, void* dst, std::span<const int64_t> src_counts,
+                                std::span<const int64_t> dst_counts, DType dtype, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_to_all, dtype, src, dst, 0);
+  for (const size_t counts : {src_counts.size(), dst_counts.size()}) {
+    if (static_cast<int64_t>(counts) != size()) return wrong_counts(desc.kind, counts, size());
+  }
+  desc.src_counts = src_counts.data();
+  desc.dst_counts = dst_counts.data();
+  return call(desc, 1, label);  // counts differ from rank to rank
+}
+
+Status Communicator::broadcast(void* data, int64_t count, DType dtype, int32_t root, std::string_view label) {
+  const bool is_root = root == rank();
+  ep_collective_desc desc =
+      describe(EP_COLLECTIVE_broadcast, dtype, is_root ? data : nullptr, is_root ? nullptr : data, count);
+  desc.peer = root;
+  return call(desc, 0, label);
+}
+
+Status Communicator::send(const void* src, int64_t count, DType dtype, int32_t to, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_send, dtype, src, nullptr, count);
+  desc.peer = to;
+  return call(desc, 0, label);
+}
+
+Status Communicator::receive(void* dst, int64_t count, DType dtype, int32_t from, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_receive, dtype, nullptr, dst, count);
+  desc.peer = from;
+  return call(desc, 0, label);
+}
+
+Status Communicator::barrier(std::string_view label) {
+  uint8_t here = 1;
+  return all_reduce(&here, &here, 1, DType::u8, Reduction::max, label);
+}
+
+// The same on all ranks, so that a refused call leaves them in step.
+Status Communicator::refuse_on_sight(const ep_collective_desc& desc) const {
+  const auto dtype = static_cast<DType>(desc.dtype);
+  const loader::CollectivesInfo& info = plugin_.info;
+  const uint64_t known = reduces(desc.kind) ? info.reduced_dtypes : info.dtypes;
+  if (desc.dtype < 1 || desc.dtype > 63 || (known >> desc.dtype & 1) == 0) {
+    return Status(Code::unsupported,
+                  fmt::format("{} takes no {} with {}.", kind_name(desc.kind), dtype_name(dtype), info.name));
+  }
+  if (reduces(desc.kind)) {
+    const bool of_bool = desc.reduction == EP_REDUCE_any || desc.reduction == EP_REDUCE_all;
+    const bool is_known = desc.reduction > 0 && desc.reduction < 64 && (info.reductions >> desc.reduction & 1) != 0;
+    if (!is_known || of_bool != (dtype == DType::boolean)) {
+      return Status(Code::unsupported, fmt::format("{} of {} takes no reduction number {}.", kind_name(desc.kind),
+                                                   dtype_name(dtype), desc.reduction));
+    }
+  }
+  if (desc.count < 0) {
+    return Status(Code::invalid_argument, fmt::format("{} of {} elements.", kind_name(desc.kind), desc.count));
+  }
+  for (const int64_t* counts : {desc.src_counts, desc.dst_counts}) {
+    for (int32_t rank = 0; counts != nullptr && rank < size(); ++rank) {
+      if (counts[rank] >= 0) continue;
+      return Status(Code::invalid_argument,
+                    fmt::format("{} of {} elements of rank {}.", kind_name(desc.kind), counts[rank], rank));
+    }
+  }
+  const bool is_peer_wrong = desc.peer < 0 || desc.peer >= size() || (is_between_two(desc.kind) && desc.peer == rank());
+  if (is_peer_wrong) {
+    return Status(Code::invalid_argument, fmt::format("Rank {} of {} ranks cannot {} with rank {}.", rank(), size(),
+                                                      kind_name(desc.kind), desc.peer));
+  }
+  return {};
+}
+
+Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label) {
+  TENON_RETURN_IF_ERROR(process::usable());
+  const std::lock_guard lock(mutex_);
+  TENON_RETURN_IF_ERROR(broken_);
+  TENON_RETURN_IF_ERROR(refuse_on_sight(desc));
+  Head head;
+  head.sequence = is_between_two(desc.kind) ? 0 : ++sequence_;
+  head.counts_digest = counts_digest;
+  head.count = desc.count;
+  head.rank = rank();
+  head.kind = desc.kind;
+  head.dtype = desc.dtype;
+  head.reduction = desc.reduction;
+  head.peer = desc.peer;
+  label.copy(head.label, sizeof head.label - 1);
+  broken_ = meet_and_move(desc, head);
+  return broken_;
+}
+
+Status Communicator::meet_and_move(const ep_collective_desc& desc, const Head& head) {
+  if (size() > 1) {
+    int32_t to = (rank() + 1) % size(), from = (rank() + size() - 1) % size();
+    if (desc.kind == EP_COLLECTIVE_send) to = desc.peer, from = -1;
+    if (desc.kind == EP_COLLECTIVE_receive) from = desc.peer, to = -1;
+    TENON_RETURN_IF_ERROR(meet(head, to, from));
+  }
+  return move(desc, head);
+}
+
+// Says `own` to rank `to` and hears what rank `from` says; -1: to or from nobody.
+Status Communicator::meet(const Head& own, int32_t to, int32_t from) {
+  auto heads = std::make_unique<Head[]>(2);
+  heads[0] = own;
+  const Status met = meet_over(heads.get(), to, from);
+  if (!met.ok()) keep_for_ever(std::move(heads));
+  return met;
+}
+
+// The first of `heads` is said, the second one heard.
+Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
+  const Head &own = heads[0], &other = heads[1];
+  const int32_t seconds = loader::settings().rank_seconds;
+  ep_exchange* sending = nullptr;
+  if (to >= 0) {
+    ep_collective_desc say = describe(EP_COLLECTIVE_send, DType::u8, heads, nullptr, sizeof(Head));
+    say.peer = to;
+    TENON_ASSIGN_OR_RETURN(sending, start(*heads_, say));
+  }
+  Status met;
+  if (from >= 0) {
+    ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
+    hear.peer = from;
+    TENON_ASSIGN_OR_RETURN(ep_exchange* const hearing, start(*heads_, hear));
+    bool is_ours = false;
+    met = wait(hearing, seconds, [&] {
+      is_ours = true;
+      return Status(Code::timeout, fmt::format("Rank {} has not come to {} within {} s.", from, own.text(), seconds),
+                    "See what that rank does; TENON_RANK_SECONDS sets the time.");
+    });
+    if (met.ok() && !own.fits(other)) {
+      is_ours = true;
+      met = Status(Code::invalid_argument,
+                   fmt::format("The ranks do not agree: rank {} calls {}, and rank {} calls {}.", own.rank, own.text(),
+                               other.rank, other.text()),
+                   "All ranks have to make the same calls in the same order.");
+    }
+    if (is_ours) raise_alarm(met);
+  }
+  if (sending == nullptr) return met;
+  const Status said = wait(sending, met.ok() ? seconds : 1e-3, [&] {
+    return Status(Code::timeout, fmt::format("Rank {} has not taken part in {} within {} s.", to, own.text(), seconds));
+  });
+  return met.ok() ? said : met;
+}
+
+// A count beyond the limit of the plug-in goes in parts.
+Status Communicator::move(ep_collective_desc desc, const Head& head) {
+  const double seconds = loader::settings().rank_seconds;
+  const auto late = [&] {
+    return Status(Code::timeout, fmt::format("{} has not ended within {} s, though rank {} has come.", head.text(),
+                                             patience * seconds, (rank() + size() - 1) % size()));
+  };
+  const int64_t limit = plugin_.info.largest_count;
+  const bool in_parts = limit > 0 && desc.count > limit;
+  if (!in_parts) return exchange(desc, late);
+  const auto bytes = static_cast<uint64_t>(dtype_size(static_cast<DType>(desc.dtype)));
+  for (int64_t left = desc.count; left > 0; left -= desc.count) {
+    desc.count = std::min(left, limit);
+    TENON_RETURN_IF_ERROR(exchange(desc, late));
+    if (desc.src != 0) desc.src += static_cast<uint64_t>(desc.count) * bytes;
+    if (desc.dst != 0) desc.dst += static_cast<uint64_t>(desc.count) * bytes;
+  }
+  return {};
+}
+
+Result<ep_exchange*> Communicator::start(const Line& line, const ep_collective_desc& desc) {
+  ep_exchange* started = nullptr;
+  TENON_RETURN_IF_ERROR(loader::call_plugin(plugin_.plugin, "exchange_start", [&](ep_error** error) {
+    return plugin_.ops.exchange_start(line.handle, &desc, &started, error);
+  }));
+  return started;
+}
+
+Status Communicator::exchange(const ep_collective_desc& desc, const std::function<Status()>& late) {
+  TENON_ASSIGN_OR_RETURN(ep_exchange* const started, start(*data_, desc));
+  return wait(started, patience * loader::settings().rank_seconds, late);
+}
+
+// Waits for `exchange` and destroys it. `seconds` 0: for ever.
+Status Communicator::wait(ep_exchange* exchange, double seconds, const std::function<Status()>& late) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  Status answer;
+  while (true) {
+    ep_error* error = nullptr;
+    const ep_status status = plugin_.ops.exchange_wait(exchange, slice_ns, &error);
+    answer = loader::take_error(status, error, "waiting for an exchange");
+    if (status != EP_STATUS_TIMEOUT) break;
+    answer = heard_alarm();
+    if (!answer.ok()) break;
+    const std::chrono::duration<double> waited = Clock::now() - begin;
+    if (seconds > 0 && waited.count() >= seconds) {
+      answer = late();
+      break;
+    }
+  }
+  plugin_.ops.exchange_destroy(exchange);
+  return answer;
+}
+
+Status Communicator::start_alarm() {
+  if (size() == 1 || alarms_->handle == nullptr) return {};
+  ep_collective_desc desc = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, alarm_text_.get(), alarm_bytes);
+  desc.peer = EP_RANK_ANY;
+  TENON_ASSIGN_OR_RETURN(alarm_, start(*alarms_, desc));
+  return {};
+}
+
+// The failure that another rank told of, if one did.
+Status Communicator::heard_alarm() {
+  if (alarm_ == nullptr) return {};
+  ep_error* error = nullptr;
+  const ep_status status = plugin_.ops.exchange_wait(alarm_, 0, &error);
+  const Status asked = loader::take_error(status, error, "listening for the failures of other ranks");
+  if (status == EP_STATUS_TIMEOUT) return {};
+  plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
+  if (!asked.ok()) return asked;
+  int32_t code = 0;
+  std::memcpy(&code, alarm_text_.get(), sizeof code);
+  const char* text = alarm_text_.get() + sizeof code;
+  return Status(static_cast<Code>(code), std::string(text, strnlen(text, alarm_bytes - sizeof code)));
+}
+
+// Tells every other rank of `failure`. A rank that does not listen is not waited for.
+void Communicator::raise_alarm(const Status& failure) {
+  const auto code = static_cast<int32_t>(failure.code());
+  auto text = std::make_unique<char[]>(alarm_bytes);
+  std::memcpy(text.get(), &code, sizeof code);
+  failure.message().copy(text.get() + sizeof code, alarm_bytes - sizeof code - 1);
+  ep_collective_desc desc = describe(EP_COLLECTIVE_send, DType::u8, text.get(), nullptr, alarm_bytes);
+  for (desc.peer = 0; desc.peer < size(); ++desc.peer) {
+    if (desc.peer == rank()) continue;
+    const Result<ep_exchange*> sending = start(*alarms_, desc);
+    if (!sending.ok()) continue;
+    ep_error* error = nullptr;
+    const ep_status sent = plugin_.ops.exchange_wait(sending.value(), slice_ns, &error);
+    const Status ignored = loader::take_error(sent, error, "telling of a failure");
+    plugin_.ops.exchange_destroy(sending.value());
+  }
+  keep_for_ever(std::move(text));
+}
+
+}  // namespace tenon::global

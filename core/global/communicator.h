@@ -1,0 +1,118 @@
+// Communicator: a group of processes, its ranks, and the exchanges among them on memory of the host.
+//
+// Every rank runs the same program and makes the same calls in the same order. Each call says to the next rank what it
+// is (number, kind, element type, counts, label) before any data moves; so ranks that do not agree get an error that
+// names both, on every rank, and no data is misread. A rank that does not come within the deadline (the setting
+// rank_seconds) is an error that names it. A call that is refused on sight (an element type, a count) moves nothing and
+// harms nothing. After any other error the communicator is broken: each later call answers with the same error, and the
+// memory of the call that failed stays untouched until the process ends, since a late rank may still write it.
+//
+// Threads: any; calls on one communicator come one after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/device/export.h"
+#include "loader/collectives/collectives.h"
+#include "primitives/dtype/dtype.h"
+#include "primitives/status/status.h"
+
+namespace tenon::global {
+
+enum class Reduction : int32_t {
+  sum = EP_REDUCE_sum,
+  prod = EP_REDUCE_prod,
+  max = EP_REDUCE_max,
+  min = EP_REDUCE_min,
+  any = EP_REDUCE_any,  // of bool alone, as the next one
+  all = EP_REDUCE_all,
+};
+
+class TENON_API Communicator {
+ public:
+  // The communicator of all ranks that the launcher (mpirun, srun) started; of this one alone without a launcher. The
+  // first call joins it, and waits until every rank has. Errors: no plug-in carries data between processes; ranks of
+  // different versions of Tenon; a rank that does not come.
+  static Result<std::shared_ptr<Communicator>> world();
+
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int32_t rank() const { return info_.rank; }
+  int32_t size() const { return info_.size; }
+  int32_t node_rank() const { return info_.node_rank; }  // among the ranks of this machine
+  int32_t node_size() const { return info_.node_size; }
+
+  // Communicators of the ranks that gave the same `color` >= 0, in the order of `key`, then of their ranks here. Null
+  // for color -1. All ranks call it.
+  Result<std::shared_ptr<Communicator>> split(int32_t color, int32_t key);
+
+  // The exchanges; `label` (an op, say) stands in errors. Counts are in elements, >= 0, and the same on all ranks;
+  // counts per rank may differ and be 0.
+  //
+  // dst[i] = the reduction over all ranks of src[i]. `src` may be `dst`.
+  Status all_reduce(const void* src, void* dst, int64_t count, DType dtype, Reduction reduction,
+                    std::string_view label = {});
+  // dst = the parts of all ranks, one behind the other, counts[k] elements of rank k; src is the own part.
+  Status all_gather(const void* src, void* dst, std::span<const int64_t> counts, DType dtype,
+                    std::string_view label = {});
+  // src has a part for each rank, counts[k] elements for rank k; dst = the reduction over all ranks of the own part.
+  Status reduce_scatter(const void* src, void* dst, std::span<const int64_t> counts, DType dtype, Reduction reduction,
+                        std::string_view label = {});
+  // src has a part for each rank, src_counts[k] elements for rank k; dst gets the parts of all ranks for this one,
+  // dst_counts[k] elements of rank k.
+  Status all_to_all(const void* src, void* dst, std::span<const int64_t> src_counts,
+                    std::span<const int64_t> dst_counts, DType dtype, std::string_view label = {});
+  // `data` of all ranks = that of rank `root`.
+  Status broadcast(void* data, int64_t count, DType dtype, int32_t root, std::string_view label = {});
+  // From one rank to another. The other ranks have no part in it.
+  Status send(const void* src, int64_t count, DType dtype, int32_t to, std::string_view label = {});
+  Status receive(void* dst, int64_t count, DType dtype, int32_t from, std::string_view label = {});
+  // Answers when all ranks have come.
+  Status barrier(std::string_view label = {});
+
+ private:
+  struct Head;  // what a rank says of a call before its data moves
+  struct Line;  // one communicator of the plug-in
+  using MakeLine = std::function<Result<std::unique_ptr<Line>>()>;
+
+  explicit Communicator(loader::OpenCollectives& plugin);
+  friend struct Communicators;
+  // Gives up what the plug-in holds for it; every later call is refused.
+  void close();
+  static Result<std::shared_ptr<Communicator>> join();
+  // Makes the three lines: of data, heads and alarms.
+  Status open(const MakeLine& make_line);
+  Status agree_on_versions();
+
+  Status call(const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
+  Status refuse_on_sight(const ep_collective_desc& desc) const;
+  Status meet_and_move(const ep_collective_desc& desc, const Head& head);
+  Status meet(const Head& own, int32_t to, int32_t from);
+  Status meet_over(Head* heads, int32_t to, int32_t from);
+  Status move(ep_collective_desc desc, const Head& head);
+  Result<ep_exchange*> start(const Line& line, const ep_collective_desc& desc);
+  Status exchange(const ep_collective_desc& desc, const std::function<Status()>& late);
+  Status wait(ep_exchange* exchange, double seconds, const std::function<Status()>& late);
+  Status start_alarm();
+  Status heard_alarm();
+  void raise_alarm(const Status& failure);
+
+  loader::OpenCollectives& plugin_;
+  ep_communicator_info info_{};
+  std::mutex mutex_;
+  std::unique_ptr<Line> data_, heads_, alarms_;
+  ep_exchange* alarm_ = nullptr;  // the receive that waits for another rank's failure
+  std::unique_ptr<char[]> alarm_text_;
+  uint64_t sequence_ = 0;
+  Status broken_;
+};
+
+}  // namespace tenon::global

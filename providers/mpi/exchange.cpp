@@ -1,0 +1,235 @@
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <thread>
+
+#include "providers/mpi/plugin.h"
+
+namespace tenon::provider::mpi {
+namespace {
+
+// Counts per rank as MPI wants them, and where each part begins.
+struct Parts {
+  std::vector<int> counts, starts;
+};
+
+// False: a part begins beyond what an int holds.
+bool to_parts(const int64_t* counts, int32_t size, Parts& parts) {
+  int64_t start = 0;
+  for (int32_t rank = 0; rank < size; ++rank) {
+    if (counts[rank] > INT_MAX || start > INT_MAX) return false;
+    parts.counts.push_back(static_cast<int>(counts[rank]));
+    parts.starts.push_back(static_cast<int>(start));
+    start += counts[rank];
+  }
+  return true;
+}
+
+bool is_any_negative(const int64_t* counts, int32_t size) {
+  for (int32_t rank = 0; rank < size; ++rank) {
+    if (counts[rank] < 0) return true;
+  }
+  return false;
+}
+
+struct Kind {
+  bool known, reduces, per_rank;
+};
+
+Kind kind_of(int32_t kind) {
+  switch (kind) {
+#define EP_COLLECTIVE(name, id, reduces, per_rank) \
+  case id:                                         \
+    return {true, (reduces) != 0, (per_rank) != 0};
+#include "ep_api/collectives.def"
+#undef EP_COLLECTIVE
+    default: return {false, false, false};
+  }
+}
+
+bool has_peer(int32_t kind) {
+  return kind == EP_COLLECTIVE_broadcast || kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive;
+}
+
+bool takes_src_counts(int32_t kind) { return kind == EP_COLLECTIVE_reduce_scatter || kind == EP_COLLECTIVE_all_to_all; }
+bool takes_dst_counts(int32_t kind) { return kind == EP_COLLECTIVE_all_gather || kind == EP_COLLECTIVE_all_to_all; }
+
+ep_status check(const ep_communicator& communicator, const ep_collective_desc& desc, ep_error** error) {
+  const ep_host* host = communicator.host;
+  const Kind kind = kind_of(desc.kind);
+  if (!kind.known) return fail(host, error, EP_STATUS_UNSUPPORTED, "Kind %d of collective is unknown.", desc.kind);
+  if (desc.flags != 0 || desc.stream_type != 0 || desc.memory_type != EP_HANDLE_HOST_POINTER) {
+    return fail(
+        host, error, EP_STATUS_UNSUPPORTED,
+        "Exchanges take memory of the host, in no stream's order; memory of type %d, stream of type %d and flags "
+        "0x%llx were given.",
+        desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
+  }
+  if (has_peer(desc.kind)) {
+    const bool any = desc.kind == EP_COLLECTIVE_receive && desc.peer == EP_RANK_ANY;
+    const bool self = desc.kind != EP_COLLECTIVE_broadcast && desc.peer == communicator.rank;
+    if (!any && (desc.peer < 0 || desc.peer >= communicator.size || self)) {
+      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is no other of the %d ranks.", desc.peer,
+                  communicator.size);
+    }
+  }
+  const bool src_counts = takes_src_counts(desc.kind), dst_counts = takes_dst_counts(desc.kind);
+  if ((src_counts && desc.src_counts == nullptr) || (dst_counts && desc.dst_counts == nullptr)) {
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The counts per rank are missing.");
+  }
+  if (desc.count < 0 || (src_counts && is_any_negative(desc.src_counts, communicator.size)) ||
+      (dst_counts && is_any_negative(desc.dst_counts, communicator.size))) {
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "A count is below 0.");
+  }
+  if (!kind.per_rank && desc.count > INT_MAX) {
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "%lld elements are more than the %d of one exchange.",
+                static_cast<long long>(desc.count), INT_MAX);
+  }
+  return EP_STATUS_OK;
+}
+
+int64_t own_count(const ep_communicator& communicator, const ep_collective_desc& desc) {
+  if (desc.kind == EP_COLLECTIVE_all_gather) return desc.dst_counts[communicator.rank];
+  if (takes_src_counts(desc.kind)) return desc.src_counts[communicator.rank];
+  return desc.count;
+}
+
+size_t bytes_of(int32_t dtype) {
+  switch (dtype) {
+#define EP_DTYPE(name, id, bits, type_class) \
+  case id:                                   \
+    return (bits) / 8;
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+    default: return 0;
+  }
+}
+
+void* at(uint64_t address) { return reinterpret_cast<void*>(static_cast<uintptr_t>(address)); }
+
+// A world of one rank: what it sends it gets.
+void exchange_with_itself(const ep_communicator& communicator, const ep_collective_desc& desc) {
+  if (desc.kind == EP_COLLECTIVE_broadcast || desc.src == desc.dst) return;
+  const auto bytes = static_cast<size_t>(own_count(communicator, desc)) * bytes_of(desc.dtype);
+  if (bytes != 0) std::memcpy(at(desc.dst), at(desc.src), bytes);
+}
+
+int start(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
+          ep_exchange& exchange) {
+  const auto count = static_cast<int>(desc.count);
+  const MPI_Comm comm = communicator.comm;
+  void *src = at(desc.src), *dst = at(desc.dst);
+  MPI_Request* request = &exchange.request;
+  switch (desc.kind) {
+    case EP_COLLECTIVE_all_reduce:
+      return MPI_Iallreduce(src == dst ? MPI_IN_PLACE : src, dst, count, type, op, comm, request);
+    case EP_COLLECTIVE_all_gather:
+      return MPI_Iallgatherv(src, exchange.dst_counts[static_cast<size_t>(communicator.rank)], type, dst,
+                             exchange.dst_counts.data(), exchange.dst_starts.data(), type, comm, request);
+    case EP_COLLECTIVE_reduce_scatter:
+      return MPI_Ireduce_scatter(src, dst, exchange.src_counts.data(), type, op, comm, request);
+    case EP_COLLECTIVE_all_to_all:
+      return MPI_Ialltoallv(src, exchange.src_counts.data(), exchange.src_starts.data(), type, dst,
+                            exchange.dst_counts.data(), exchange.dst_starts.data(), type, comm, request);
+    case EP_COLLECTIVE_broadcast:
+      return MPI_Ibcast(desc.peer == communicator.rank ? src : dst, count, type, desc.peer, comm, request);
+    case EP_COLLECTIVE_send: return MPI_Isend(src, count, type, desc.peer, 0, comm, request);
+    default:
+      return MPI_Irecv(dst, count, type, desc.peer == EP_RANK_ANY ? MPI_ANY_SOURCE : desc.peer, 0, comm, request);
+  }
+}
+
+}  // namespace
+
+ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc* desc, ep_exchange** out_exchange,
+                         ep_error** error) {
+  ep_collectives* plugin = communicator->plugin;
+  const ep_host* host = plugin->host;
+  const ep_status checked = check(*communicator, *desc, error);
+  if (checked != EP_STATUS_OK) return checked;
+  const Lock lock(plugin->mutex);
+  MPI_Datatype type = carried_type(desc->dtype);
+  MPI_Op op = MPI_OP_NULL;
+  const bool is_known = kind_of(desc->kind).reduces ? reduced_type(*plugin, desc->dtype, desc->reduction, &type, &op)
+                                                    : type != MPI_DATATYPE_NULL;
+  if (!is_known) {
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "Elements of type %d are not %s.", desc->dtype,
+                kind_of(desc->kind).reduces ? "reduced in this way" : "carried: they are no whole bytes");
+  }
+  Parts src, dst;
+  if ((takes_src_counts(desc->kind) && !to_parts(desc->src_counts, communicator->size, src)) ||
+      (takes_dst_counts(desc->kind) && !to_parts(desc->dst_counts, communicator->size, dst))) {
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "The parts of all ranks have more than %d elements together.",
+                INT_MAX);
+  }
+  ep_exchange* exchange = make<ep_exchange>(host);
+  exchange->plugin = plugin;
+  exchange->request = MPI_REQUEST_NULL;
+  exchange->is_receive = desc->kind == EP_COLLECTIVE_receive;
+  exchange->src_counts = std::move(src.counts);
+  exchange->src_starts = std::move(src.starts);
+  exchange->dst_counts = std::move(dst.counts);
+  exchange->dst_starts = std::move(dst.starts);
+  if (communicator->comm == MPI_COMM_NULL) {
+    exchange_with_itself(*communicator, *desc);
+    exchange->ended = true;
+    *out_exchange = exchange;
+    return EP_STATUS_OK;
+  }
+  const int code = start(*communicator, *desc, type, op, *exchange);
+  if (code != MPI_SUCCESS) {
+    destroy(exchange);
+    return mpi_failed(host, error, "The start of an exchange", code);
+  }
+  *out_exchange = exchange;
+  return EP_STATUS_OK;
+}
+
+// A thread that asks helps MPI on; a few questions in a row, then others get the processor between two.
+ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** error) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int in_a_row = 64;
+  Clock::time_point begin{};
+  for (int asked = 0; !exchange->ended; ++asked) {
+    int ended = 0;
+    {
+      const Lock lock(exchange->plugin->mutex);
+      const int code = MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE);
+      if (code != MPI_SUCCESS) {
+        exchange->ended = true;
+        exchange->failure = mpi_text(code);
+        break;
+      }
+    }
+    if (ended != 0) {
+      exchange->ended = true;
+      break;
+    }
+    if (asked == 0) begin = Clock::now();
+    const auto waited = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
+    if (waited >= timeout_ns) {
+      return fail(exchange->host, error, EP_STATUS_TIMEOUT, "The exchange has not ended within %llu ns.",
+                  static_cast<unsigned long long>(timeout_ns));
+    }
+    if (asked >= in_a_row) std::this_thread::yield();
+  }
+  if (exchange->failure.empty()) return EP_STATUS_OK;
+  return fail(exchange->host, error, EP_STATUS_DEVICE_LOST, "The exchange failed: %s.", exchange->failure.c_str());
+}
+
+// MPI gives up a receive that nobody has answered, and nothing else: what is under way stays so until the process ends.
+void exchange_destroy(ep_exchange* exchange) noexcept {
+  if (exchange == nullptr) return;
+  const Lock lock(exchange->plugin->mutex);
+  if (!exchange->ended && exchange->is_receive) {
+    exchange->ended = MPI_Cancel(&exchange->request) == MPI_SUCCESS &&
+                      MPI_Wait(&exchange->request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  }
+  if (exchange->ended) {
+    destroy(exchange);
+  } else {
+    exchange->plugin->given_up = true;
+  }
+}
+
+}  // namespace tenon::provider::mpi

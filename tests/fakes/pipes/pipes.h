@@ -1,0 +1,67 @@
+// The state behind the handles of the fake, and what its files offer each other.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "ep_api/ep_collectives.h"
+#include "sdk/provider/entry.h"
+#include "sdk/provider/handle.h"
+#include "sdk/provider/negotiate.h"
+#include "tests/fakes/pipes/wires.h"
+
+struct ep_collectives {
+  const ep_host* host;
+  std::mutex mutex;
+  std::string breaks;  // the rule to break
+  int64_t delay_us = 0;
+  bool joined = false;
+  int described = 0;
+  tenon::fakes::Wires wires;
+  std::deque<ep_exchange*> receives;  // that have not ended, in the order of their starts
+};
+
+struct ep_communicator {
+  const ep_host* host;
+  ep_collectives* plugin;
+  uint64_t id;               // the same on all its ranks
+  std::vector<int32_t> all;  // the ranks of the world behind 0 to size - 1
+  int32_t rank;
+  uint64_t collectives, splits;  // so far
+
+  int32_t size() const { return static_cast<int32_t>(all.size()); }
+};
+
+struct ep_exchange {
+  const ep_host* host;
+  ep_collectives* plugin;
+  ep_collective_desc desc;
+  std::vector<int64_t> src_counts, dst_counts;
+  uint64_t id, number;  // of the communicator, of the collective
+  std::vector<int32_t> all;
+  int32_t rank;
+  std::vector<std::string> parts;  // what each rank gave; the own one from the start
+  std::vector<bool> come;
+  std::chrono::steady_clock::time_point not_before;
+  bool ended, lost;
+  std::string failure;
+  int asked;  // how often exchange_wait was called
+};
+
+namespace tenon::fakes {
+
+// Takes what has come, and ends the exchange if it is whole. The lock of the plug-in is held.
+void advance(ep_exchange& exchange);
+// Puts the parts together in dst.
+void finish(ep_exchange& exchange);
+
+size_t bytes_of(int32_t dtype);
+
+}  // namespace tenon::fakes
