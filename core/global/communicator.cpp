@@ -366,6 +366,7 @@ Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest
   head.peer = desc.peer;
   label.copy(head.label, sizeof head.label - 1);
   broken_ = meet_and_move(desc, head);
+  if (!broken_.ok() && !has_heard_) raise_alarm(broken_);
   return broken_;
 }
 
@@ -403,20 +404,16 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
     ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
     hear.peer = from;
     TENON_ASSIGN_OR_RETURN(ep_exchange* const hearing, start(*heads_, hear));
-    bool is_ours = false;
     met = wait(hearing, seconds, [&] {
-      is_ours = true;
       return Status(Code::timeout, fmt::format("Rank {} has not come to {} within {} s.", from, own.text(), seconds),
                     "See what that rank does; TENON_RANK_SECONDS sets the time.");
     });
     if (met.ok() && !own.fits(other)) {
-      is_ours = true;
       met = Status(Code::invalid_argument,
                    fmt::format("The ranks do not agree: rank {} calls {}, and rank {} calls {}.", own.rank, own.text(),
                                other.rank, other.text()),
                    "All ranks have to make the same calls in the same order.");
     }
-    if (is_ours) raise_alarm(met);
   }
   if (sending == nullptr) return met;
   const Status said = wait(sending, met.ok() ? seconds : 1e-3, [&] {
@@ -466,10 +463,12 @@ Status Communicator::wait(ep_exchange* exchange, double seconds, const std::func
   while (true) {
     ep_error* error = nullptr;
     const ep_status status = plugin_.ops.exchange_wait(exchange, slice_ns, &error);
-    answer = loader::take_error(status, error, "waiting for an exchange");
-    if (status != EP_STATUS_TIMEOUT) break;
-    answer = heard_alarm();
-    if (!answer.ok()) break;
+    answer = loader::take_error(status, error, "exchanging data with other ranks");
+    if (status == EP_STATUS_OK) break;
+    // A rank that has ended may have said why before.
+    const Status alarm = heard_alarm();
+    if (!alarm.ok()) answer = alarm;
+    if (status != EP_STATUS_TIMEOUT || !alarm.ok()) break;
     const std::chrono::duration<double> waited = Clock::now() - begin;
     if (seconds > 0 && waited.count() >= seconds) {
       answer = late();
@@ -496,7 +495,8 @@ Status Communicator::heard_alarm() {
   const Status asked = loader::take_error(status, error, "listening for the failures of other ranks");
   if (status == EP_STATUS_TIMEOUT) return {};
   plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
-  if (!asked.ok()) return asked;
+  if (!asked.ok()) return {};  // nobody is left who could tell
+  has_heard_ = true;
   int32_t code = 0;
   std::memcpy(&code, alarm_text_.get(), sizeof code);
   const char* text = alarm_text_.get() + sizeof code;

@@ -111,6 +111,7 @@ class TENON_API Communicator {
   std::unique_ptr<Line> data_, heads_, alarms_;
   ep_exchange* alarm_ = nullptr;  // the receive that waits for another rank's failure
   std::unique_ptr<char[]> alarm_text_;
+  bool has_heard_ = false;  // of a failure
   uint64_t sequence_ = 0;
   Status broken_;
 };

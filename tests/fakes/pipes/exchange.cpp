@@ -1,4 +1,5 @@
 // How an exchange ends: every rank has given its part, and each puts the parts together for itself, in rank order.
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -26,16 +27,17 @@ T combine(int32_t reduction, T a, T b) {
 void reduce(const ep_exchange& exchange, int64_t begin, int64_t count) {
   const auto dtype = static_cast<DType>(exchange.desc.dtype);
   if (exchange.plugin->breaks == "drops_element" && count > 0) --count;
-  with_element_type(dtype, [&](auto of_type) {
+  reference::with_compute_type(dtype, [&](auto of_type) {
     using T = decltype(of_type);
     for (int64_t i = 0; i < count; ++i) {
-      T value = load<T>(dtype, exchange.parts.front().data(), begin + i);
+      T value = reference::load<T>(dtype, exchange.parts.front().data(), begin + i);
       for (size_t rank = 1; rank < exchange.parts.size(); ++rank) {
-        value = combine(exchange.desc.reduction, value, load<T>(dtype, exchange.parts[rank].data(), begin + i));
-        store<T>(dtype, dst_of(exchange), i, value);
-        value = load<T>(dtype, dst_of(exchange), i);
+        value =
+            combine(exchange.desc.reduction, value, reference::load<T>(dtype, exchange.parts[rank].data(), begin + i));
+        reference::store<T>(dtype, dst_of(exchange), i, value);
+        value = reference::load<T>(dtype, dst_of(exchange), i);
       }
-      store<T>(dtype, dst_of(exchange), i, value);
+      reference::store<T>(dtype, dst_of(exchange), i, value);
     }
   });
 }
@@ -60,8 +62,9 @@ void advance_receive(ep_exchange& exchange) {
   const bool last = exchange.plugin->breaks == "last_comes_first";
   for (const ep_exchange* earlier : exchange.plugin->receives) {
     if (earlier == &exchange) break;
-    const bool same = earlier->id == exchange.id && (earlier->desc.peer == exchange.desc.peer ||
-                                                     earlier->desc.peer == EP_RANK_ANY || exchange.desc.peer == EP_RANK_ANY);
+    const bool same =
+        earlier->id == exchange.id && (earlier->desc.peer == exchange.desc.peer || earlier->desc.peer == EP_RANK_ANY ||
+                                       exchange.desc.peer == EP_RANK_ANY);
     if (same && !last) return;
   }
   bool any_alive = false;

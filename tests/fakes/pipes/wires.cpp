@@ -79,7 +79,8 @@ std::string Wires::connect(const std::string& folder, int32_t rank, int32_t size
     }
     const int wire = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     int32_t theirs = 0;
-    if (!is_whole(wire, &theirs, sizeof theirs, false) || theirs <= rank || theirs >= size) failure = "a stranger calls";
+    if (!is_whole(wire, &theirs, sizeof theirs, false) || theirs <= rank || theirs >= size)
+      failure = "a stranger calls";
     if (failure.empty()) peers_[static_cast<size_t>(theirs)].socket = wire;
     if (!failure.empty()) ::close(wire);
   }

@@ -1,11 +1,15 @@
 // A program of several ranks in which one does wrong. Each rank prints what it was told, and the test compares.
-//   trouble silent    the last rank does not come to an exchange
-//   trouble differs   the last rank makes another call
-//   trouble gone      the last rank ends in the middle
+//   trouble silent FOLDER    the last rank does not come to an exchange
+//   trouble differs FOLDER   the last rank makes another call
+//   trouble gone FOLDER      the last rank ends in the middle
+// A rank ends when all have printed, since a launcher ends the others with the first that ends badly. Each says so by a
+// file in FOLDER.
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,7 +27,17 @@ void say(const Communicator& ranks, const Status& status) {
   static_cast<void>(!write(STDOUT_FILENO, text.data(), text.size()));
 }
 
-int run(const std::string& what) {
+void wait_for_others(const Communicator& ranks, int32_t expected, const std::filesystem::path& folder) {
+  std::ofstream(folder / std::to_string(ranks.rank())).put('\n');
+  for (int round = 0; round < 2000; ++round) {
+    int32_t there = 0;
+    while (there < expected && std::filesystem::exists(folder / std::to_string(there))) ++there;
+    if (there == expected) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+int run(const std::string& what, const std::string& folder) {
   const Result<std::shared_ptr<Communicator>> world = Communicator::world();
   if (!world.ok()) {
     std::fprintf(stderr, "%s\n", world.status().message().c_str());
@@ -41,9 +55,10 @@ int run(const std::string& what) {
     say(ranks, ranks.all_reduce(values.data(), values.data(), 1000, DType::f32, Reduction::sum, "second"));
   }
   say(ranks, ranks.barrier());  // the communicator is broken: at once the same error
+  wait_for_others(ranks, what == "gone" ? ranks.size() - 1 : ranks.size(), folder);
   return 0;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return argc == 2 ? run(argv[1]) : 2; }
+int main(int argc, char** argv) { return argc == 3 ? run(argv[1], argv[2]) : 2; }
