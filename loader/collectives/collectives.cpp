@@ -49,7 +49,9 @@ Status missing_function(const std::string& what, const char* name) {
                 author_remedy);
 }
 
-Status check_ops(const ep_collectives_ops& ops, const std::string& what) {
+}  // namespace
+
+Status check_collectives(const ep_collectives_ops& ops, const std::string& what) {
   if (ops.version_major != EP_COLLECTIVES_MAJOR || ops.version_minor != EP_COLLECTIVES_MINOR) {
     return Status(Code::version,
                   fmt::format("{} is of version {}.{}, this host speaks {}.{} (rule K01).", what, ops.version_major,
@@ -66,6 +68,8 @@ Status check_ops(const ep_collectives_ops& ops, const std::string& what) {
   if (!ops.exchange_destroy) return missing_function(what, "exchange_destroy");
   return {};
 }
+
+namespace {
 
 Result<CollectivesInfo> describe(const std::string& plugin, const ep_collectives_ops& ops) {
   TableBuffer<ep_collectives_info> buffer(EP_STRUCT_COLLECTIVES_INFO);
@@ -127,7 +131,7 @@ Status take_steps(Search& search, Found& found) {
                                     [&](ep_error** error) { return query(found.host->table(), buffer.get(), error); }));
   const std::string what = fmt::format("the table of the plug-in '{}'", report.provider);
   TENON_ASSIGN_OR_RETURN(const ep_collectives_ops ops, buffer.accept(what));
-  TENON_RETURN_IF_ERROR(check_ops(ops, what));
+  TENON_RETURN_IF_ERROR(check_collectives(ops, what));
   report.stage = Stage::negotiated;
   found.open = OpenCollectives{report.provider, {}, ops};
   TENON_ASSIGN_OR_RETURN(found.open->info, describe(report.provider, ops));

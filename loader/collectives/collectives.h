@@ -44,6 +44,9 @@ std::vector<Candidate> explain_collectives();
 // Adds a plug-in that is linked into the program; it comes before all files. To be called before open_collectives.
 void register_collectives(std::string name, ep_collectives_query_fn query);
 
+// Whether a host may work with the table; `what` begins the sentence. Errors: another version; a function is NULL.
+Status check_collectives(const ep_collectives_ops& ops, const std::string& what);
+
 // Shuts all of them down; what open_collectives gave is invalid. `forget`: registrations are forgotten too, and the
 // next call searches anew.
 void shut_down_collectives(bool forget);

@@ -13,6 +13,7 @@
 #include "loader/trust/trust.h"
 #include "primitives/text/format.h"
 #include "primitives/text/progress.h"
+#include "sdk/conformance/collectives/collectives.h"
 #include "sdk/conformance/expectations.h"
 #include "sdk/conformance/jobs.h"
 #include "sdk/conformance/report.h"
@@ -36,11 +37,16 @@ int fail(const std::string& message, const std::string& remedy = {}) {
   return 2;
 }
 
-std::string provider_text(const std::string& path) {
+std::optional<loader::PluginNote> note_of(const std::string& path) {
   const auto file = loader::open_checked(path, false);
-  if (!file.ok()) return {};
+  if (!file.ok()) return std::nullopt;
   const auto note = loader::read_note(file->descriptor.get(), file->identity.size);
-  if (!note.ok()) return {};
+  return note.ok() ? std::optional(note.value()) : std::nullopt;
+}
+
+std::string provider_text(const std::string& path) {
+  const std::optional<loader::PluginNote> note = note_of(path);
+  if (!note) return {};
   return fmt::format("{} {}, ABI {}.{}, {}", note->name, note->version, note->abi_major, note->abi_minor,
                      note->toolchain);
 }
@@ -196,7 +202,20 @@ int list(const std::vector<Test>& tests) {
   return 0;
 }
 
+// A plug-in that carries data between processes has tests of its own, which every rank of a launch runs.
+int run_collectives(const Options& options) {
+  if (!options.cases.empty() || !options.expectations.empty() || !options.junit.empty() || !options.json.empty() ||
+      options.list || options.here || options.jobs != 1) {
+    return fail("a plug-in that carries data between processes takes --set, --time-limit and --verbose alone.",
+                "mpirun -n 3 tenon conform path/to/libtenon_foo.so");
+  }
+  const Target target = target_of(options);
+  return check_collectives(target.path, target.settings, options.time_limit, options.verbose);
+}
+
 int run(const Options& options) {
+  const std::optional<loader::PluginNote> note = options.path.empty() ? std::nullopt : note_of(options.path);
+  if (note && note->kind == EP_PLUGIN_KIND_COLLECTIVES) return run_collectives(options);
   const auto expectations = find_expectations(options);
   if (!expectations.ok()) return fail(expectations.status().message(), expectations.status().remedy());
   std::vector<Test> tests = make_suite(target_of(options), expectations.value());

@@ -59,20 +59,20 @@ bool needs(const ep_exchange& exchange, int32_t rank) {
 void advance_receive(ep_exchange& exchange) {
   Wires& wires = exchange.plugin->wires;
   // Receives of one communicator match in their order.
-  const bool last = exchange.plugin->breaks == "last_comes_first";
-  for (const ep_exchange* earlier : exchange.plugin->receives) {
+  std::vector<ep_exchange*> order(exchange.plugin->receives.begin(), exchange.plugin->receives.end());
+  if (exchange.plugin->breaks == "last_comes_first") std::reverse(order.begin(), order.end());
+  for (const ep_exchange* earlier : order) {
     if (earlier == &exchange) break;
-    const bool same =
-        earlier->id == exchange.id && (earlier->desc.peer == exchange.desc.peer || earlier->desc.peer == EP_RANK_ANY ||
-                                       exchange.desc.peer == EP_RANK_ANY);
-    if (same && !last) return;
+    const bool same_peer = earlier->desc.peer == exchange.desc.peer || earlier->desc.peer == EP_RANK_ANY ||
+                           exchange.desc.peer == EP_RANK_ANY;
+    if (earlier->id == exchange.id && same_peer) return;
   }
   bool any_alive = false;
   for (int32_t rank = 0; rank < static_cast<int32_t>(exchange.all.size()); ++rank) {
     if (rank == exchange.rank || (exchange.desc.peer != EP_RANK_ANY && exchange.desc.peer != rank)) continue;
     const int32_t from = exchange.all[static_cast<size_t>(rank)];
     std::string bytes;
-    if (wires.take(from, exchange.id, 0, &bytes, last)) {
+    if (wires.take(from, exchange.id, 0, &bytes)) {
       const size_t room = static_cast<size_t>(exchange.desc.count) * bytes_of(exchange.desc.dtype);
       if (!bytes.empty()) std::memcpy(dst_of(exchange), bytes.data(), std::min(room, bytes.size()));
       exchange.ended = true;

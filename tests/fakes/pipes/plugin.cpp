@@ -22,6 +22,7 @@ constexpr uint64_t every_byte_dtype = 0
 #include "ep_api/dtypes.def"
 #undef EP_DTYPE
     ;
+constexpr uint64_t every_number = (UINT64_C(1) << (EP_DTYPE_f64 + 1)) - 2;  // the types that compute
 constexpr uint64_t every_reduction = UINT64_C(1) << EP_REDUCE_sum | UINT64_C(1) << EP_REDUCE_prod |
                                      UINT64_C(1) << EP_REDUCE_max | UINT64_C(1) << EP_REDUCE_min |
                                      UINT64_C(1) << EP_REDUCE_any | UINT64_C(1) << EP_REDUCE_all;
@@ -47,7 +48,8 @@ ep_status describe(ep_collectives* plugin, ep_collectives_info* out_info, ep_err
   const Lock lock(plugin->mutex);
   ep_collectives_info info{};
   info.name = to_ep_string(plugin->breaks == "describes_anew" && plugin->described++ > 0 ? "Pipes again" : "Pipes");
-  info.dtypes = info.reduced_dtypes = every_byte_dtype;
+  info.dtypes = every_byte_dtype;
+  info.reduced_dtypes = every_number;
   info.reductions = every_reduction;
   fill(out_info, info);
   return EP_STATUS_OK;
@@ -91,8 +93,9 @@ ep_status refuse(const ep_communicator& communicator, const ep_collective_desc& 
   const ep_host* host = communicator.host;
   const std::string& breaks = communicator.plugin->breaks;
   const bool known = desc.kind >= EP_COLLECTIVE_all_reduce && desc.kind <= EP_COLLECTIVE_receive;
-  const bool carried = desc.dtype > 0 && desc.dtype < 64 && (every_byte_dtype >> desc.dtype & 1) != 0;
   const bool reduces = desc.kind == EP_COLLECTIVE_all_reduce || desc.kind == EP_COLLECTIVE_reduce_scatter;
+  const uint64_t dtypes = reduces ? every_number : every_byte_dtype;
+  const bool carried = desc.dtype > 0 && desc.dtype < 64 && (dtypes >> desc.dtype & 1) != 0;
   const bool reduced =
       !reduces || (desc.reduction > 0 && desc.reduction < 64 && (every_reduction >> desc.reduction & 1) != 0);
   const bool plain = desc.flags == 0 && desc.stream_type == 0 && desc.memory_type == EP_HANDLE_HOST_POINTER;
@@ -170,8 +173,10 @@ ep_status wait_for(ep_exchange* exchange, uint64_t timeout_ns, ep_error** error)
     {
       const Lock lock(plugin->mutex);
       plugin->wires.progress(0);
+      const std::deque<ep_exchange*> receives = plugin->receives;  // those that end leave the list
+      for (ep_exchange* receive : receives) advance(*receive);
       advance(*exchange);
-      if (exchange->ended || (plugin->breaks == "early" && exchange->desc.kind == EP_COLLECTIVE_receive)) break;
+      if (exchange->ended || (plugin->breaks == "early" && timeout_ns <= 1'000'000)) break;
       const auto waited = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
       if (waited >= timeout_ns) {
         if (plugin->breaks == "gives_up_soon" && exchange->asked > 3) exchange->ended = exchange->lost = true;
@@ -220,7 +225,7 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
     if (plugin->delay_us > 0) exchange->not_before = Clock::now() + std::chrono::microseconds(plugin->delay_us);
     give(*communicator, *exchange);
   }
-  if (plugin->breaks == "blocks") wait_for(exchange, 2'000'000'000, nullptr);
+  if (plugin->breaks == "blocks" && desc->kind == EP_COLLECTIVE_all_reduce) wait_for(exchange, 4'000'000'000, nullptr);
   *out_exchange = exchange;
   return EP_STATUS_OK;
 }

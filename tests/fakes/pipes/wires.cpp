@@ -109,12 +109,12 @@ void Wires::send(int32_t to, uint64_t communicator, uint64_t number, std::string
   write(peer);
 }
 
-bool Wires::take(int32_t from, uint64_t communicator, uint64_t number, std::string* bytes, bool last) {
+bool Wires::take(int32_t from, uint64_t communicator, uint64_t number, std::string* bytes) {
   const auto found = come_.find({from, communicator, number});
   if (found == come_.end()) return false;
   std::deque<std::string>& waiting = found->second;
-  *bytes = std::move(last ? waiting.back() : waiting.front());
-  last ? waiting.pop_back() : waiting.pop_front();
+  *bytes = std::move(waiting.front());
+  waiting.pop_front();
   if (waiting.empty()) come_.erase(found);
   return true;
 }

@@ -29,7 +29,7 @@ class Wires {
   // and a number: 0 for send and receive, else that of a collective.
   void send(int32_t to, uint64_t communicator, uint64_t number, std::string bytes);
   // Takes the first message that has come. False: none has.
-  bool take(int32_t from, uint64_t communicator, uint64_t number, std::string* bytes, bool last = false);
+  bool take(int32_t from, uint64_t communicator, uint64_t number, std::string* bytes);
   // True once rank `rank` is gone and all that it sent has come.
   bool is_lost(int32_t rank) const { return !peers_.empty() && peers_[static_cast<size_t>(rank)].lost; }
   // Sends and takes what can be, and waits at most `wait_ms` for something to do.

@@ -115,10 +115,10 @@ TYPED_TEST(Elements, AllReduceCombinesWhatEveryRankHas) {
   }
 }
 
-// Rank k has k elements more than its neighbour, and rank 1 none.
+// Rank k has k elements more than rank 0, and rank 2 none.
 std::vector<int64_t> uneven_counts(int32_t ranks) {
   std::vector<int64_t> counts;
-  for (int32_t rank = 0; rank < ranks; ++rank) counts.push_back(rank == 1 ? 0 : 1000 + rank);
+  for (int32_t rank = 0; rank < ranks; ++rank) counts.push_back(rank == 2 ? 0 : 1000 + rank);
   return counts;
 }
 
