@@ -85,6 +85,7 @@ struct Candidate {
   std::string sentence;  // what is wrong, or which devices it has
   std::string remedy;
   std::vector<ListedDevice> devices;
+  uint32_t kind = EP_PLUGIN_KIND_DEVICES;  // EP_PLUGIN_KIND_*, as far as its note was read
 };
 
 // A folder of the search, and how many candidates it holds.

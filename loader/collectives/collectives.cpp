@@ -180,6 +180,7 @@ void find(Search& search) {
       found->report.provider = file.name;
       found->report.path = file.path;
       found->report.source = folder.source;
+      found->report.kind = EP_PLUGIN_KIND_COLLECTIVES;
       search.found.push_back(std::move(found));
     }
   }
@@ -243,6 +244,7 @@ void register_collectives(std::string name, ep_collectives_query_fn query) {
   auto found = std::make_unique<Found>();
   found->report.provider = std::move(name);
   found->report.source = "registered by the application";
+  found->report.kind = EP_PLUGIN_KIND_COLLECTIVES;
   found->registered = query;
   auto& list = search.searched ? search.found : search.registered;
   list.insert(list.begin(), std::move(found));

@@ -38,8 +38,10 @@ struct OpenCollectives {
 // gives the same pointer. Errors: none is there, or none is usable: the message says how far each candidate came.
 Result<OpenCollectives*> open_collectives(std::string_view name = {});
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 // Every plug-in of this kind that was found, taken as far as `usable`.
 std::vector<Candidate> explain_collectives();
+#pragma GCC visibility pop
 
 // Adds a plug-in that is linked into the program; it comes before all files. To be called before open_collectives.
 void register_collectives(std::string name, ep_collectives_query_fn query);

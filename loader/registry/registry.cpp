@@ -177,6 +177,7 @@ Status Registry::take_step(Entry& entry, Stage stage) {
       TENON_ASSIGN_OR_RETURN(entry.note, read_note(entry.file.descriptor.get(), entry.file.identity.size));
       report.version = entry.note.version;
       report.toolchain = entry.note.toolchain;
+      report.kind = entry.note.kind;
       return check_note(entry.note, report.provider);
     }
     case Stage::probed: {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/tensor/version.h"
+#include "loader/collectives/collectives.h"
 #include "loader/loader.h"
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
@@ -28,8 +29,13 @@ json candidate_json(const loader::Candidate& candidate) {
 
 json report() {
   const loader::Settings& settings = loader::settings();
-  json folders = json::array(), candidates = json::array(), rows = json::array();
-  for (const loader::Candidate& candidate : loader::explain()) candidates.push_back(candidate_json(candidate));
+  json folders = json::array(), candidates = json::array(), carriers = json::array(), rows = json::array();
+  for (const loader::Candidate& candidate : loader::explain()) {
+    if (candidate.kind != EP_PLUGIN_KIND_COLLECTIVES) candidates.push_back(candidate_json(candidate));
+  }
+  for (const loader::Candidate& candidate : loader::explain_collectives()) {
+    carriers.push_back(candidate_json(candidate));
+  }
   for (const loader::SearchedFolder& folder : loader::searched_folders()) {
     folders.push_back({{"path", folder.path},
                        {"source", folder.source},
@@ -57,6 +63,7 @@ json report() {
           {"threads", loader::thread_limit()},
           {"folders", folders},
           {"candidates", candidates},
+          {"collectives", carriers},
           {"settings", rows},
           {"settings_error", settings.status.message()},
           {"warnings", settings.warnings},
@@ -84,6 +91,17 @@ void print_remedy(const std::string& remedy, const char* indent) {
   if (!remedy.empty()) print_indented(fmt::format("What to do: {}", remedy), indent);
 }
 
+void print_list(const json& candidates) {
+  for (const json& candidate : candidates) {
+    const std::string path = text(candidate["path"]);
+    std::printf("  %s %s [%s, %s] %s\n", text(candidate["provider"]).c_str(), text(candidate["version"]).c_str(),
+                text(candidate["stage"]).c_str(), text(candidate["code"]).c_str(),
+                path.empty() ? "in the program" : path.c_str());
+    print_indented(text(candidate["sentence"]), "    ");
+    print_remedy(text(candidate["remedy"]), "    ");
+  }
+}
+
 void print_candidates(const json& report) {
   std::printf("Plug-ins\n");
   for (const json& folder : report["folders"]) {
@@ -94,14 +112,10 @@ void print_candidates(const json& report) {
       std::printf("not searched: %s\n", text(folder["why_not"]).c_str());
     }
   }
-  for (const json& candidate : report["candidates"]) {
-    const std::string path = text(candidate["path"]);
-    std::printf("  %s %s [%s, %s] %s\n", text(candidate["provider"]).c_str(), text(candidate["version"]).c_str(),
-                text(candidate["stage"]).c_str(), text(candidate["code"]).c_str(),
-                path.empty() ? "in the program" : path.c_str());
-    print_indented(text(candidate["sentence"]), "    ");
-    print_remedy(text(candidate["remedy"]), "    ");
-  }
+  print_list(report["candidates"]);
+  if (report["collectives"].empty()) return;
+  std::printf("\nPlug-ins that carry data between processes\n");
+  print_list(report["collectives"]);
 }
 
 void print_devices(const json& report, const std::vector<loader::ListedDevice>& devices) {

@@ -5,6 +5,7 @@
 
 #include "primitives/dtype/dtype.h"
 #include "primitives/reference/element.h"
+#include "primitives/text/format.h"
 #include "tests/fakes/pipes/pipes.h"
 
 namespace tenon::fakes {
@@ -83,7 +84,7 @@ void advance_receive(ep_exchange& exchange) {
   if (any_alive) return;
   exchange.ended = exchange.lost = true;
   exchange.failure = exchange.desc.peer == EP_RANK_ANY ? "Every other rank is gone."
-                                                       : "Rank " + std::to_string(exchange.desc.peer) + " is gone.";
+                                                       : fmt::format("Rank {} is gone.", exchange.desc.peer);
 }
 
 }  // namespace
@@ -127,7 +128,7 @@ void advance(ep_exchange& exchange) {
       exchange.come[at] = true;
     } else if (exchange.plugin->wires.is_lost(from)) {
       exchange.ended = exchange.lost = true;
-      exchange.failure = "Rank " + std::to_string(rank) + " is gone.";
+      exchange.failure = fmt::format("Rank {} is gone.", rank);
       return;
     } else {
       whole = false;

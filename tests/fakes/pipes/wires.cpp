@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "primitives/text/format.h"
+
 namespace tenon::fakes {
 namespace {
 
@@ -24,7 +26,7 @@ struct Header {
 sockaddr_un address_of(const std::string& folder, int32_t rank) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string path = folder + "/" + std::to_string(rank);
+  const std::string path = fmt::format("{}/{}", folder, rank);
   path.copy(address.sun_path, sizeof address.sun_path - 1);
   return address;
 }
@@ -54,7 +56,7 @@ std::string Wires::connect(const std::string& folder, int32_t rank, int32_t size
   const auto* address = reinterpret_cast<const sockaddr*>(&own);
   if (listener < 0 || bind(listener, address, sizeof own) != 0 || listen(listener, size) != 0) {
     if (listener >= 0) ::close(listener);
-    return std::string("there is no socket in the folder: ") + std::strerror(errno);
+    return fmt::format("there is no socket in the folder: {}", std::strerror(errno));
   }
   const auto limit = Clock::now() + std::chrono::seconds(60);
   std::string failure;
@@ -62,7 +64,7 @@ std::string Wires::connect(const std::string& folder, int32_t rank, int32_t size
     const int wire = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un theirs = address_of(folder, other);
     while (::connect(wire, reinterpret_cast<const sockaddr*>(&theirs), sizeof theirs) != 0) {
-      if (Clock::now() > limit) failure = "rank " + std::to_string(other) + " does not come";
+      if (Clock::now() > limit) failure = fmt::format("rank {} does not come", other);
       if (!failure.empty()) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

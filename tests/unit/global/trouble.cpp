@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/global/communicator.h"
+#include "primitives/text/format.h"
 
 namespace {
 
@@ -23,7 +24,7 @@ using namespace tenon::global;
 
 // Prints one whole line, since the ranks share the output.
 void say(const Communicator& ranks, const Status& status) {
-  std::string text = "rank " + std::to_string(ranks.rank()) + ": " + (status.ok() ? "ok" : status.message()) + "\n";
+  const std::string text = fmt::format("rank {}: {}\n", ranks.rank(), status.ok() ? "ok" : status.message());
   static_cast<void>(!write(STDOUT_FILENO, text.data(), text.size()));
 }
 
