@@ -14,7 +14,13 @@
 namespace tenon::global {
 namespace {
 
-constexpr size_t alarm_bytes = 512;
+// What a rank tells the others of its failure.
+struct Alarm {
+  uint64_t sequence = 0;  // of the exchange that failed
+  int32_t code = 0;
+  char text[500] = {};
+};
+constexpr size_t alarm_bytes = sizeof(Alarm);
 constexpr uint64_t slice_ns = 1'000'000;  // between two looks for an alarm
 
 // Ranks that are late to a collective are told of by the rank behind them; the others give its alarm this much time.
@@ -365,8 +371,8 @@ Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest
   head.reduction = desc.reduction;
   head.peer = desc.peer;
   label.copy(head.label, sizeof head.label - 1);
-  broken_ = meet_and_move(desc, head);
-  if (!broken_.ok() && !has_heard_) raise_alarm(broken_);
+  broken_ = !alarm_failure_.ok() && alarm_at_ <= sequence_ ? alarm_failure_ : meet_and_move(desc, head);
+  if (!broken_.ok() && alarm_failure_.ok()) raise_alarm(broken_);
   return broken_;
 }
 
@@ -465,10 +471,11 @@ Status Communicator::wait(ep_exchange* exchange, double seconds, const std::func
     const ep_status status = plugin_.ops.exchange_wait(exchange, slice_ns, &error);
     answer = loader::take_error(status, error, "exchanging data with other ranks");
     if (status == EP_STATUS_OK) break;
-    // A rank that has ended may have said why before.
-    const Status alarm = heard_alarm();
-    if (!alarm.ok()) answer = alarm;
-    if (status != EP_STATUS_TIMEOUT || !alarm.ok()) break;
+    // A rank that has ended may have said why before. Of a later exchange than this one, the alarm can wait.
+    listen();
+    const bool is_due = !alarm_failure_.ok() && (alarm_at_ <= sequence_ || status != EP_STATUS_TIMEOUT);
+    if (is_due) answer = alarm_failure_;
+    if (status != EP_STATUS_TIMEOUT || is_due) break;
     const std::chrono::duration<double> waited = Clock::now() - begin;
     if (seconds > 0 && waited.count() >= seconds) {
       answer = late();
@@ -487,28 +494,30 @@ Status Communicator::start_alarm() {
   return {};
 }
 
-// The failure that another rank told of, if one did.
-Status Communicator::heard_alarm() {
-  if (alarm_ == nullptr) return {};
+// Takes an alarm of another rank, if one has come.
+void Communicator::listen() {
+  if (alarm_ == nullptr) return;
   ep_error* error = nullptr;
   const ep_status status = plugin_.ops.exchange_wait(alarm_, 0, &error);
   const Status asked = loader::take_error(status, error, "listening for the failures of other ranks");
-  if (status == EP_STATUS_TIMEOUT) return {};
+  if (status == EP_STATUS_TIMEOUT) return;
   plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
-  if (!asked.ok()) return {};  // nobody is left who could tell
-  has_heard_ = true;
-  int32_t code = 0;
-  std::memcpy(&code, alarm_text_.get(), sizeof code);
-  const char* text = alarm_text_.get() + sizeof code;
-  return Status(static_cast<Code>(code), std::string(text, strnlen(text, alarm_bytes - sizeof code)));
+  if (!asked.ok()) return;  // nobody is left who could tell
+  Alarm alarm;
+  std::memcpy(&alarm, alarm_text_.get(), sizeof alarm);
+  alarm_at_ = alarm.sequence;
+  alarm_failure_ =
+      Status(static_cast<Code>(alarm.code), std::string(alarm.text, strnlen(alarm.text, sizeof alarm.text)));
 }
 
 // Tells every other rank of `failure`. A rank that does not listen is not waited for.
 void Communicator::raise_alarm(const Status& failure) {
-  const auto code = static_cast<int32_t>(failure.code());
+  Alarm alarm;
+  alarm.sequence = sequence_;
+  alarm.code = static_cast<int32_t>(failure.code());
+  failure.message().copy(alarm.text, sizeof alarm.text - 1);
   auto text = std::make_unique<char[]>(alarm_bytes);
-  std::memcpy(text.get(), &code, sizeof code);
-  failure.message().copy(text.get() + sizeof code, alarm_bytes - sizeof code - 1);
+  std::memcpy(text.get(), &alarm, sizeof alarm);
   ep_collective_desc desc = describe(EP_COLLECTIVE_send, DType::u8, text.get(), nullptr, alarm_bytes);
   for (desc.peer = 0; desc.peer < size(); ++desc.peer) {
     if (desc.peer == rank()) continue;

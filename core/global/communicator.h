@@ -102,7 +102,7 @@ class TENON_API Communicator {
   Status exchange(const ep_collective_desc& desc, const std::function<Status()>& late);
   Status wait(ep_exchange* exchange, double seconds, const std::function<Status()>& late);
   Status start_alarm();
-  Status heard_alarm();
+  void listen();
   void raise_alarm(const Status& failure);
 
   loader::OpenCollectives& plugin_;
@@ -111,7 +111,8 @@ class TENON_API Communicator {
   std::unique_ptr<Line> data_, heads_, alarms_;
   ep_exchange* alarm_ = nullptr;  // the receive that waits for another rank's failure
   std::unique_ptr<char[]> alarm_text_;
-  bool has_heard_ = false;  // of a failure
+  Status alarm_failure_;   // what another rank told of
+  uint64_t alarm_at_ = 0;  // of which exchange
   uint64_t sequence_ = 0;
   Status broken_;
 };

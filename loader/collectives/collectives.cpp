@@ -117,7 +117,8 @@ Status take_steps(Search& search, Found& found) {
     report.toolchain = note.toolchain;
     TENON_RETURN_IF_ERROR(check_note(note, report.provider, EP_PLUGIN_KIND_COLLECTIVES));
     report.stage = Stage::note;
-    TENON_ASSIGN_OR_RETURN(std::unique_ptr<Library> library, Library::load(file, EP_COLLECTIVES_QUERY_SYMBOL));
+    TENON_ASSIGN_OR_RETURN(std::unique_ptr<Library> library,
+                           Library::load(file, EP_COLLECTIVES_QUERY_SYMBOL, Binding::program_first));
     query = reinterpret_cast<ep_collectives_query_fn>(library->entry());
     search.mapped.push_back(std::move(library));
   }

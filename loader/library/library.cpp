@@ -46,7 +46,7 @@ Status check_unchanged(const CheckedFile& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const char* symbol) {
+Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const char* symbol, Binding binding) {
   TENON_RETURN_IF_ERROR(check_unchanged(file));
   // If the file ends the process in the dynamic linker or in a constructor, this line is the last that the log says of
   // it.
@@ -55,7 +55,7 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const ch
   boost::dll::shared_library library;
   std::error_code failed;
   dlerror();
-  Scope scope = scope_of(file.path);
+  Scope scope = binding == Binding::own_first ? scope_of(file.path) : Scope{file.path, RTLD_NOW | RTLD_LOCAL, {}};
   library.load(scope.path, failed, static_cast<boost::dll::load_mode::type>(scope.mode));
   if (failed) {
     // The error code says "bad file descriptor" whatever happened; dlerror still holds the reason.

@@ -2,6 +2,7 @@
 // finds its own symbols before the program's (`scope.h`).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,12 +12,17 @@
 
 namespace tenon::loader {
 
+// Where a plug-in and its libraries look for a symbol first: among themselves, or in the program. The latter is for
+// libraries that belong to the process, such as MPI, which the program may use too.
+enum class Binding : uint8_t { own_first, program_first };
+
 // The destructor unmaps the library. A plug-in whose loading succeeded keeps its Library for ever, so it stays mapped.
 class Library {
  public:
   // Maps the checked file and finds the entry symbol. Errors: dlopen's own, with the missing library or symbol; the
   // file was replaced after the check; it has no `symbol`. A failure leaves nothing mapped.
-  static Result<std::unique_ptr<Library>> load(const CheckedFile& file, const char* symbol = EP_PLUGIN_QUERY_SYMBOL);
+  static Result<std::unique_ptr<Library>> load(const CheckedFile& file, const char* symbol = EP_PLUGIN_QUERY_SYMBOL,
+                                               Binding binding = Binding::own_first);
 
   virtual ~Library() = default;
   // The function behind the symbol.

@@ -52,10 +52,9 @@ ep_status world_join(ep_collectives* plugin, ep_communicator** out_communicator,
   if (plugin->joined) {
     return fail(plugin->host, error, EP_STATUS_BUSY, "The process has joined the communicator of all ranks already.");
   }
-  int begun = 0, ended = 0;
+  int begun = 0;
   MPI_Initialized(&begun);
-  MPI_Finalized(&ended);
-  if (ended != 0) {
+  if (is_over()) {
     return fail(plugin->host, error, EP_STATUS_UNSUPPORTED,
                 "MPI has been finalised in this process and does not begin again.");
   }
@@ -114,15 +113,13 @@ void communicator_destroy(ep_communicator* communicator) noexcept {
   if (communicator == nullptr) return;
   ep_collectives* plugin = communicator->plugin;
   const Lock lock(plugin->mutex);
-  if (communicator->comm != MPI_COMM_NULL && !plugin->given_up) MPI_Comm_free(&communicator->comm);
+  if (communicator->comm != MPI_COMM_NULL && !plugin->given_up && !is_over()) MPI_Comm_free(&communicator->comm);
   destroy(communicator);
 }
 
 void leave(ep_collectives& plugin) noexcept {
   const Lock lock(plugin.mutex);
-  int ended = 0;
-  MPI_Finalized(&ended);
-  if (ended != 0 || plugin.given_up) return;
+  if (is_over() || plugin.given_up) return;
   free_own_ops(plugin);
   if (plugin.initialised) MPI_Finalize();
 }

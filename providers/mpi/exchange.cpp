@@ -145,6 +145,9 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
                          ep_error** error) {
   ep_collectives* plugin = communicator->plugin;
   const ep_host* host = plugin->host;
+  if (communicator->comm != MPI_COMM_NULL && is_over()) {
+    return fail_text(host, error, EP_STATUS_DEVICE_LOST, "MPI has been finalised.");
+  }
   const ep_status checked = check(*communicator, *desc, error);
   if (checked != EP_STATUS_OK) return checked;
   const Lock lock(plugin->mutex);
@@ -221,6 +224,7 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
 void exchange_destroy(ep_exchange* exchange) noexcept {
   if (exchange == nullptr) return;
   const Lock lock(exchange->plugin->mutex);
+  if (is_over()) exchange->ended = true;
   if (!exchange->ended && exchange->is_receive) {
     exchange->ended = MPI_Cancel(&exchange->request) == MPI_SUCCESS &&
                       MPI_Wait(&exchange->request, MPI_STATUS_IGNORE) == MPI_SUCCESS;

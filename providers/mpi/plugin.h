@@ -51,6 +51,13 @@ namespace tenon::provider::mpi {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
+// Whether MPI was finalised, by the application perhaps. After that nothing of it may be called.
+inline bool is_over() {
+  int over = 0;
+  MPI_Finalized(&over);
+  return over != 0;
+}
+
 // The error of a call of MPI that answered `code`.
 ep_status mpi_failed(const ep_host* host, ep_error** error, const char* function, int code);
 std::string mpi_text(int code);

@@ -34,7 +34,8 @@ Status Ranks::load() {
   TENON_ASSIGN_OR_RETURN(const loader::CheckedFile file, loader::open_checked(path_, false));
   TENON_ASSIGN_OR_RETURN(const loader::PluginNote note, loader::read_note(file.descriptor.get(), file.identity.size));
   TENON_RETURN_IF_ERROR(loader::check_note(note, name_of(path_), EP_PLUGIN_KIND_COLLECTIVES));
-  TENON_ASSIGN_OR_RETURN(library_, loader::Library::load(file, EP_COLLECTIVES_QUERY_SYMBOL));
+  TENON_ASSIGN_OR_RETURN(library_,
+                         loader::Library::load(file, EP_COLLECTIVES_QUERY_SYMBOL, loader::Binding::program_first));
   query = reinterpret_cast<ep_collectives_query_fn>(library_->entry());
   ops = with_header<ep_collectives_ops>(EP_STRUCT_COLLECTIVES_OPS);
   TENON_RETURN_IF_ERROR(call(EP_COLLECTIVES_QUERY_SYMBOL, query, static_cast<const ep_host*>(host.table()), &ops));
