@@ -1,4 +1,4 @@
-"""Every provider exports ep_plugin_query_v0 and what its own libraries look up in it, needs no library of the host, and
+"""Every plug-in exports its query (ep_plugin_query_v0, or ep_collectives_query_v0 if it carries data) and what its own libraries look up in it, needs no library of the host, and
 carries the note; every library of ours exports names of the namespace tenon alone. None of them exports or needs fmt,
 which is compiled into each.
 
@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-ENTRY = "ep_plugin_query_v0"
+ENTRIES = ("ep_plugin_query_v0", "ep_collectives_query_v0")
 OURS = ("tenon::", "typeinfo for tenon::", "typeinfo name for tenon::", "vtable for tenon::")
 
 
@@ -47,10 +47,11 @@ def problems_of_library(path):
 
 def problems_of_provider(path):
     exported = {line.split()[-1] for line in output_of("nm", "-D", "--defined-only", path).splitlines()}
-    if ENTRY not in exported:
-        yield f"does not export {ENTRY}"
-    for symbol in sorted(exported - {ENTRY} - looked_up_by_libraries(path)):
-        yield f"exports {symbol}, which no library that it links looks up; it may export {ENTRY}"
+    entry = next((entry for entry in ENTRIES if entry in exported), None)
+    if entry is None:
+        yield f"exports none of {', '.join(ENTRIES)}"
+    for symbol in sorted(exported - {entry} - looked_up_by_libraries(path)):
+        yield f"exports {symbol}, which no library that it links looks up; it may export {entry}"
     for name in needed(path):
         if "tenon" in name or name.startswith("libfmt"):
             yield f"needs a library of the host: {name}"
