@@ -14,7 +14,8 @@
 //     concern two ranks alone, and match in their order between these two.
 //   * Asynchrony. exchange_start returns without waiting for another rank. The buffers belong to the exchange until
 //     exchange_wait has answered OK. Exchanges of one communicator may end in any order.
-//   * Progress. Exchanges may go on only while somebody is in exchange_wait; a wait for one helps all of the plug-in on.
+//   * Progress. Exchanges may go on only while somebody is in exchange_wait; a wait for one helps all of the plug-in
+//   on.
 //   * Memory. `src` and `dst` do not overlap, but may be one in all_reduce. They are addresses of the process, or of a
 //     device where ep_collectives_info names its type of handle.
 //   * Silence. A plug-in has no deadlines of its own: exchange_wait answers TIMEOUT as often as it is asked. Whoever

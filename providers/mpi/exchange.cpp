@@ -226,8 +226,8 @@ void exchange_destroy(ep_exchange* exchange) noexcept {
   const Lock lock(exchange->plugin->mutex);
   if (is_over()) exchange->ended = true;
   if (!exchange->ended && exchange->is_receive) {
-    exchange->ended = MPI_Cancel(&exchange->request) == MPI_SUCCESS &&
-                      MPI_Wait(&exchange->request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    exchange->ended =
+        MPI_Cancel(&exchange->request) == MPI_SUCCESS && MPI_Wait(&exchange->request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
   if (exchange->ended) {
     destroy(exchange);

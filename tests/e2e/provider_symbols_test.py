@@ -1,5 +1,5 @@
-"""Every plug-in exports its query (ep_plugin_query_v0, or ep_collectives_query_v0 if it carries data) and what its own libraries look up in it, needs no library of the host, and
-carries the note; every library of ours exports names of the namespace tenon alone. None of them exports or needs fmt,
+"""Every plug-in exports its query (ep_plugin_query_v0, or ep_collectives_query_v0 if it carries data) and what its own
+libraries look up in it, needs no library of the host, and carries the note; every library of ours exports names of the namespace tenon alone. None of them exports or needs fmt,
 which is compiled into each.
 
 Usage: provider_symbols_test.py FOLDER_OF_PLUGINS_OR_PLUGIN... [--libraries LIBRARY...]

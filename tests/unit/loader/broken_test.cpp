@@ -34,7 +34,8 @@ constexpr Expected expectations[] = {
      "(rule N05).",
      "Rename the file."},
     {"other_kind", Stage::note, Code::unsupported,
-     "it is a plug-in for something new (kind 99); this host loads plug-ins for devices and for collectives (rule N07).",
+     "it is a plug-in for something new (kind 99); this host loads plug-ins for devices and for collectives (rule "
+     "N07).",
      "Use a newer Tenon that knows this kind."},
     {"other_sanitizer", Stage::note, Code::unsupported,
      "it was built with the memory sanitizer, which this program was not built with (rule N03).",
