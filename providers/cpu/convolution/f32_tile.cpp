@@ -16,16 +16,6 @@ namespace {
 // Rows times two vectors of sums, two of weights and one value fill the registers: 32 of AVX3, 16 of the others.
 constexpr int kMostRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 
-// Asks for weights. A tile of one row has nothing to do but wait for them, and the second cache has more requests on
-// their way than the first.
-template <int kRows>
-HWY_INLINE void ask_for(const float* weights) {
-  if constexpr (kRows == 1)
-    __builtin_prefetch(weights, 0, 2);
-  else
-    hwy::Prefetch(weights);
-}
-
 template <int kRows, int kVectors>
 HWY_INLINE void sum_tile(const Tile& tile, const float* weights, V (&sum)[kRows][kVectors]) {
   const D d;
@@ -41,7 +31,7 @@ HWY_INLINE void sum_tile(const Tile& tile, const float* weights, V (&sum)[kRows]
     for (int r = 0; r < kRows; ++r) rows[r] = tile.src[tap * kRows + r];
     for (int64_t p = 0; p < tile.depth; ++p, weights += kVectors * lanes, ahead += tile.ahead_step) {
       V right[kVectors];
-      for (int v = 0; v < kVectors; ++v) ask_for<kRows>(ahead + v * lanes);
+      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(ahead + v * lanes);
       for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, weights + v * lanes);
       for (int r = 0; r < kRows; ++r) {
         const V left = hn::Set(d, rows[r][p]);

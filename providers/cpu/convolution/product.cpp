@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
-constexpr int64_t kRowAhead = 1024;             // the same for one row; then they are on their way to the L2 cache
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
 constexpr int32_t kMostRows = 16;               // of any kernel
 
@@ -234,7 +233,7 @@ class ProductPrimitive final : public ep_primitive {
     const int64_t width = cut_.width(group.panel), floats = tile.taps * tile.depth * width;
     tile.ahead_step = group.blocks > 1 ? (width + group.blocks - 1) / group.blocks : width;
     tile.ahead = group.blocks > 1   ? floats + (block - group.block) * tile.ahead_step * tile.taps * tile.depth
-                 : cut_.blocks == 1 ? (rows == 1 ? kRowAhead : kFarAhead)
+                 : cut_.blocks == 1 ? kFarAhead
                                     : kAhead;
     tile.src = taps;
     tile.weights += tap * cut_.depth * cut_.width(group.panel);

@@ -176,21 +176,16 @@ HWY_INLINE double sum_of(const float* src, int64_t n, bool ahead, F f) {
   return total;
 }
 
-// `ahead`: the next row is on its way to the cache at the end.
-HWY_INLINE void moments_of(const float* src, int64_t n, double eps, bool ahead, float* out_mean, float* out_inv_std) {
+void moments(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std) {
   const auto count = static_cast<double>(n);
   const auto mean = static_cast<float>(sum_of(src, n, false, [](V x) HWY_ATTR { return x; }) / count);
   const V center = hn::Set(D(), mean);
-  const double squares = sum_of(src, n, ahead, [center](V x) HWY_ATTR {
+  const double squares = sum_of(src, n, true, [center](V x) HWY_ATTR {
     const V off = hn::Sub(x, center);
     return hn::Mul(off, off);
   });
   *out_mean = mean;
   *out_inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
-}
-
-void moments(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std) {
-  moments_of(src, n, eps, true, out_mean, out_inv_std);
 }
 
 // Elements i and following of a row of n parameters, `none` where there are none. The elements at both ends of a row
@@ -204,12 +199,10 @@ HWY_INLINE V parameter(const float* from, int64_t i, int64_t n, float none) {
 void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
                 bool stream, float* out_mean, float* out_inv_std) {
   const D d;
-  moments_of(src, n, eps, !stream, out_mean, out_inv_std);
+  moments(src, n, eps, out_mean, out_inv_std);
   const V center = hn::Set(d, *out_mean);
   const V factor = hn::Set(d, *out_inv_std);
-  // Past the cache, reads of the next row take turns with stores: a row of stores alone waits for memory.
   transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
-    if (stream) prefetch(src, i, n);
     const V y = hn::Mul(hn::Sub(x, center), factor);
     return hn::MulAdd(y, parameter(scale, i, n, 1), parameter(shift, i, n, 0));
   });
@@ -219,6 +212,7 @@ float rms_norm(float* dst, const float* src, const float* scale, int64_t n, doub
   const double squares = sum_of(src, n, !stream, [](V x) HWY_ATTR { return hn::Mul(x, x); });
   const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
   const V factor = hn::Set(D(), inv_std);
+  // Past the cache, reads of the next row take turns with stores: a row of stores alone waits for memory.
   transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
     if (stream) prefetch(src, i, n);
     return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1));

@@ -1,8 +1,9 @@
-// Casts whose results are too large for the cache and are written past it, and sums of columns that are read row by
-// row, on every dispatch target.
+// Casts and RMS norms whose results are too large for the cache and are written past it, and sums of columns that are
+// read row by row, on every dispatch target.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -123,6 +124,41 @@ TEST_P(PastCache, SumsOfColumnsReadRowByRow) {
     for (int64_t j = 0; j < columns; ++j) {
       ASSERT_EQ(static_cast<double>(dst[static_cast<size_t>(j)]), wanted[static_cast<size_t>(j)])
           << rows << " x " << columns << ", column " << j;
+    }
+  }
+}
+
+// Rows of whole vectors, and rows that end within one, so that each begins at another place of a line.
+TEST_P(PastCache, RmsNorm) {
+  for (const int64_t length : {784, 777}) {
+    const int64_t rows = (int64_t{17} << 20) / 4 / length;
+    std::vector<float> src(static_cast<size_t>(rows * length)), scale(static_cast<size_t>(length));
+    std::mt19937 generator(14);
+    for (float& value : src) value = static_cast<float>(generator() % 2048) / 256 - 4;
+    for (float& value : scale) value = static_cast<float>(generator() % 256) / 128;
+    std::vector<Line> lines(src.size() / 16 + 1, Line{});
+    ep_primitive_desc desc = descriptor(EP_PRIMITIVE_rms_norm, {dense(EP_ROLE_DST, EP_DTYPE_f32, {rows, length}),
+                                                                dense(EP_ROLE_SRC, EP_DTYPE_f32, {rows, length}),
+                                                                dense(EP_ROLE_SCALE, EP_DTYPE_f32, {length})});
+    desc.attributes.rms_norm.axis = 1;
+    ep_scalar eps{};
+    eps.dtype = EP_DTYPE_f32;
+    eps.value.f64 = 1e-5;
+    const LaunchResult result = run_once(*cpu_, desc, {lines.data(), src.data(), scale.data()}, {eps});
+    ASSERT_EQ(result.status, EP_STATUS_OK) << cpu_->host.sentence();
+    const auto* dst = reinterpret_cast<const float*>(lines.data());
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* from = src.data() + row * length;
+      double squares = 0;
+      for (int64_t i = 0; i < length; ++i) squares += static_cast<double>(from[i]) * static_cast<double>(from[i]);
+      const double factor = 1 / std::sqrt(squares / static_cast<double>(length) + 1e-5);
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < length; ++i) {
+        const double wanted =
+            static_cast<double>(from[i]) * factor * static_cast<double>(scale[static_cast<size_t>(i)]);
+        wrong += !(std::abs(static_cast<double>(dst[row * length + i]) - wanted) <= 1e-5 * std::abs(wanted));
+      }
+      ASSERT_EQ(wrong, 0) << "row " << row << " of " << length;
     }
   }
 }
