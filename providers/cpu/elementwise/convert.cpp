@@ -155,12 +155,12 @@ ConvertFunction scalar_narrow(int32_t from, int32_t dtype) {
 }  // namespace
 
 ConvertFunction widen(int32_t dtype, SimdLevel level) {
-  const ConvertFunction vectors = vector_cast(level, dtype, wide_dtype(dtype));
+  const ConvertFunction vectors = vector_cast(level, dtype, wide_dtype(dtype)).convert;
   return vectors != nullptr ? vectors : scalar_widen(dtype);
 }
 
 ConvertFunction narrow(int32_t from, int32_t dtype, SimdLevel level) {
-  const ConvertFunction vectors = vector_cast(level, from, dtype);
+  const ConvertFunction vectors = vector_cast(level, from, dtype).convert;
   return vectors != nullptr ? vectors : scalar_narrow(from, dtype);
 }
 

@@ -43,7 +43,9 @@ Planned plan_copy(const ep_device& device, const ep_operand_desc& dst, const ep_
   if (dst.dtype != wide) {
     plan.operands[0].direct = false;
     plan.operands[0].convert = narrow(wide, dst.dtype, device.simd);
-    plan.picoseconds = vector_cast(device.simd, wide, dst.dtype) != nullptr ? 300 : 1000;
+    const VectorCast vectors = vector_cast(device.simd, wide, dst.dtype);
+    plan.stream_cast = one_step ? vectors.stream : nullptr;
+    plan.picoseconds = vectors.convert != nullptr ? 300 : 1000;
   }
   return planned;
 }

@@ -39,11 +39,13 @@ class Walk {
     }
     if (direct_[0] && inner_strides_[0] == 1 && plan.operands[0].size >= 4) stream_ = stream;
     if (plan.function == nullptr && !direct_[0] && inner_strides_[0] == 1 && !plan.operands[1].scalar) {
-      cast_stream_ = stream;
+      casts_past_cache_ = stream != nullptr && plan.stream_cast != nullptr && inner_strides_[1] == 1;
+      if (!casts_past_cache_) cast_stream_ = stream;
       block = std::min<int64_t>(block, block_bytes / plan.operands[0].size);
     }
     context_.stream = stream_ != nullptr && plan.streams;
-    const bool whole = direct && (stream_ == nullptr || context_.stream || plan.function == nullptr);
+    const bool whole =
+        casts_past_cache_ || (direct && (stream_ == nullptr || context_.stream || plan.function == nullptr));
     length_ = std::min(inner_, whole ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
     by_rows_ = whole && per_row_ == 1 && shape.rank > 1 && plan.function != nullptr;
@@ -86,7 +88,7 @@ class Walk {
 
  private:
   void fence() const {
-    if (stream_ != nullptr || cast_stream_ != nullptr) store_fence();
+    if (stream_ != nullptr || cast_stream_ != nullptr || casts_past_cache_) store_fence();
   }
 
   void fill_scalar(int32_t i, const ep_scalar& scalar) {
@@ -188,6 +190,7 @@ class Walk {
     const MapOperand& src = plan_.operands[1];
     const char* from = row[1] + start * inner_strides_[1] * src.size;
     const int64_t bytes = n * dst.size;
+    if (casts_past_cache_) return plan_.stream_cast(to, from, n);
     if (cast_stream_ != nullptr && src.direct &&
         (reinterpret_cast<uintptr_t>(to) | static_cast<uint64_t>(bytes)) % 4 == 0) {
       dst.convert(blocks_[0], 1, from, inner_strides_[1], n);
@@ -214,6 +217,7 @@ class Walk {
   MapContext context_;
   StreamCopy stream_ = nullptr;
   StreamCopy cast_stream_ = nullptr;  // of a cast: from the block that the conversion writes
+  bool casts_past_cache_ = false;     // by plan_.stream_cast, without a block
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis

@@ -35,6 +35,7 @@ struct MapPlan {
   bool has_parameters = false;  // launch scalars 0 and 1 are the parameters a and b
   int32_t fault_operand = 0;
   MapOperand operands[map_max_operands];
+  void (*stream_cast)(void* dst, const void* src, int64_t n) = nullptr;  // of a copy: VectorCast::stream
   FillFunction fills[map_max_operands] = {};  // repeat one element of a direct operand; NULL: convert does
 };
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "ep_api/ep_api.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "providers/cpu/elementwise/cast.h"
 #include "providers/cpu/elementwise/narrow-inl.h"
@@ -97,29 +98,83 @@ void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride,
   for (int64_t i = 0; i < n; ++i) out[i * dst_stride] = cast_one<To>(in[i * src_stride]);
 }
 
+constexpr int64_t stream_step = 64;     // elements of one step past the cache: whole lines of any type
+constexpr int64_t stream_ahead = 4096;  // bytes of the source that are asked for early
+
+// Converts stream_step elements to `out`, a multiple of 64, past the cache.
+template <class To, class From>
+HWY_INLINE void stream_some(To* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
+  alignas(64) To some[stream_step];
+  row(some, in, stream_step);
+  const hn::ScalableTag<uint8_t> d;
+  const auto* from = reinterpret_cast<const uint8_t*>(some);
+  auto* to = reinterpret_cast<uint8_t*>(out);
+  for (size_t i = 0; i < sizeof(some); i += hn::Lanes(d)) hn::Stream(hn::Load(d, from + i), d, to + i);
+}
+
+HWY_INLINE NarrowVec load_f32(const F16Bits* from) { return load_narrow(from); }
+HWY_INLINE NarrowVec load_f32(const Bf16Bits* from) { return load_narrow(from); }
 template <class From>
-ConvertFunction from_number(int32_t to) {
+HWY_INLINE NarrowVec load_f32(const From* from) {
+  const NarrowTag d;
+  const hn::Rebind<int32_t, NarrowTag> di;
+  const hn::Rebind<From, NarrowTag> bytes;
+  return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(bytes, from)));
+}
+
+// Stores that take turns with loads are faster than a block of stores after a block of loads.
+template <class From, std::enable_if_t<sizeof(From) <= 2, int> = 0>
+HWY_INLINE void stream_some(float* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
+  const NarrowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < stream_step; i += lanes) hn::Stream(load_f32(in + i), d, out + i);
+}
+
+template <class To, class From>
+void stream(void* dst, const void* src, int64_t n) {
+  To* out = static_cast<To*>(dst);
+  const From* in = static_cast<const From*>(src);
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % 64);
+  constexpr int64_t size = sizeof(To);
+  const int64_t head = past % size != 0 ? n : (past == 0 ? 0 : (64 - past) / size < n ? (64 - past) / size : n);
+  convert<To, From>(out, 1, in, 1, head);
+  int64_t i = head;
+  for (; i + stream_step <= n; i += stream_step) {
+    const auto* ahead = reinterpret_cast<const char*>(in + i) + stream_ahead;
+    for (size_t k = 0; k < sizeof(From); ++k) hwy::Prefetch(ahead + k * stream_step);
+    stream_some(out + i, in + i);
+  }
+  convert<To, From>(out + i, 1, in + i, 1, n - i);
+}
+
+template <class To, class From>
+constexpr VectorCast both() {
+  return {convert<To, From>, stream<To, From>};
+}
+
+template <class From>
+VectorCast from_number(int32_t to) {
   switch (to) {
-    case EP_DTYPE_f32: return convert<float, From>;
-    case EP_DTYPE_f64: return convert<double, From>;
-    case EP_DTYPE_i64: return convert<int64_t, From>;
-    case EP_DTYPE_i32: return convert<int32_t, From>;
-    case EP_DTYPE_i8: return convert<int8_t, From>;
-    case EP_DTYPE_u8: return convert<uint8_t, From>;
-    case EP_DTYPE_bool: return convert<bool, From>;
-    default: return nullptr;
+    case EP_DTYPE_f32: return both<float, From>();
+    case EP_DTYPE_f64: return both<double, From>();
+    case EP_DTYPE_i64: return both<int64_t, From>();
+    case EP_DTYPE_i32: return both<int32_t, From>();
+    case EP_DTYPE_i8: return both<int8_t, From>();
+    case EP_DTYPE_u8: return both<uint8_t, From>();
+    case EP_DTYPE_bool: return both<bool, From>();
+    default: return {};
   }
 }
 
-ConvertFunction chosen(int32_t from, int32_t to) {
-  if (from == to) return nullptr;
+VectorCast chosen(int32_t from, int32_t to) {
+  if (from == to) return {};
   switch (from) {
     case EP_DTYPE_f32:
-      if (to == EP_DTYPE_f16) return convert<F16Bits, float>;
-      if (to == EP_DTYPE_bf16) return convert<Bf16Bits, float>;
-      if (to == EP_DTYPE_i16) return convert<int16_t, float>;
-      if (to == EP_DTYPE_u16) return convert<uint16_t, float>;
-      if (to == EP_DTYPE_u32) return convert<uint32_t, float>;
+      if (to == EP_DTYPE_f16) return both<F16Bits, float>();
+      if (to == EP_DTYPE_bf16) return both<Bf16Bits, float>();
+      if (to == EP_DTYPE_i16) return both<int16_t, float>();
+      if (to == EP_DTYPE_u16) return both<uint16_t, float>();
+      if (to == EP_DTYPE_u32) return both<uint32_t, float>();
       return from_number<float>(to);
     case EP_DTYPE_f64: return from_number<double>(to);
     case EP_DTYPE_i64: return from_number<int64_t>(to);
@@ -127,9 +182,9 @@ ConvertFunction chosen(int32_t from, int32_t to) {
     case EP_DTYPE_i8: return from_number<int8_t>(to);
     case EP_DTYPE_bool:
     case EP_DTYPE_u8: return from_number<uint8_t>(to);
-    case EP_DTYPE_f16: return to == EP_DTYPE_f32 ? convert<float, F16Bits> : nullptr;
-    case EP_DTYPE_bf16: return to == EP_DTYPE_f32 ? convert<float, Bf16Bits> : nullptr;
-    default: return nullptr;
+    case EP_DTYPE_f16: return to == EP_DTYPE_f32 ? both<float, F16Bits>() : VectorCast{};
+    case EP_DTYPE_bf16: return to == EP_DTYPE_f32 ? both<float, Bf16Bits>() : VectorCast{};
+    default: return {};
   }
 }
 
@@ -155,13 +210,13 @@ FillFunction fill_of(int32_t size) {
   }
 }
 #else
-ConvertFunction chosen(int32_t, int32_t) { return nullptr; }
+VectorCast chosen(int32_t, int32_t) { return {}; }
 FillFunction fill_of(int32_t) { return nullptr; }
 #endif
 
 }  // namespace
 
-ConvertFunction chosen_cast(int32_t from, int32_t to) { return chosen(from, to); }
+VectorCast chosen_cast(int32_t from, int32_t to) { return chosen(from, to); }
 FillFunction chosen_fill(int32_t size) { return fill_of(size); }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
@@ -172,7 +227,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace tenon::provider::cpu {
 
-ConvertFunction vector_cast(SimdLevel level, int32_t from, int32_t to) {
+VectorCast vector_cast(SimdLevel level, int32_t from, int32_t to) {
   return TENON_CPU_DISPATCH(level, chosen_cast)(from, to);
 }
 

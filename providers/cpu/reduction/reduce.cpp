@@ -22,6 +22,8 @@ constexpr int64_t merge_after = 256;   // rows that are added in f32 before the 
 constexpr int64_t longest_row = 4096;  // elements that are added in f32
 constexpr int64_t few = 16;            // elements of a row that is too short for a loop of its own
 constexpr int64_t column_width = 256;  // columns that a thread takes at a time
+constexpr int64_t wide_width = 2048;   // the same where there are so many elements that rows come from memory
+constexpr int64_t from_memory = int64_t{1} << 20;
 constexpr int64_t most_pieces = 64;
 
 // A reduction in one scalar type: f64 (also for f32, once blocks are reduced), i64 or u64.
@@ -264,21 +266,21 @@ class ReducePrimitive final : public RowPrimitive {
   void columns(const Split& split, const char* from, char* to, int64_t cost) const {
     const int32_t last = split.kept_src.rank - 1;
     const int64_t length = split.kept_src.dims[last];
-    const int64_t blocks = (length + column_width - 1) / column_width;
-    const int64_t units = split.kept_src.count() / length * blocks;
     const int64_t rows = split.reduced.count();
-    const int64_t pieces =
-        units >= 8 ? 1 : std::clamp<int64_t>(rows * std::min(length, column_width) / 65536, 1, most_pieces);
-    std::vector<T> totals(static_cast<size_t>(pieces == 1 ? 0 : units * pieces * column_width));
+    const int64_t width = std::min(length, split.kept_src.count() * rows < from_memory ? column_width : wide_width);
+    const int64_t blocks = (length + width - 1) / width;
+    const int64_t units = split.kept_src.count() / length * blocks;
+    const int64_t pieces = units >= 8 ? 1 : std::clamp<int64_t>(rows * width / 65536, 1, most_pieces);
+    std::vector<T> totals(static_cast<size_t>(pieces == 1 ? 0 : units * pieces * width));
     const auto place = [&](int64_t unit) {
-      const int64_t start = unit % blocks * column_width;
-      return std::pair(unit / blocks * length + start, std::min(column_width, length - start));
+      const int64_t start = unit % blocks * width;
+      return std::pair(unit / blocks * length + start, std::min(width, length - start));
     };
     parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
-      alignas(64) T own[column_width];
+      alignas(64) T own[wide_width];
       for (int64_t i = units * pieces * part / parts; i < units * pieces * (part + 1) / parts; ++i) {
         const auto [first, n] = place(i / pieces);
-        T* values = pieces == 1 ? own : totals.data() + i * column_width;
+        T* values = pieces == 1 ? own : totals.data() + i * width;
         const int64_t piece = i % pieces;
         combine_columns(split, from + split.kept_src.offset(first) * format_.size, rows * piece / pieces,
                         rows * (piece + 1) / pieces, n, values);
@@ -287,18 +289,17 @@ class ReducePrimitive final : public RowPrimitive {
     });
     for (int64_t unit = 0; unit < (pieces == 1 ? 0 : units); ++unit) {
       const auto [first, n] = place(unit);
-      T* values = totals.data() + unit * pieces * column_width;
-      for (int64_t piece = 1; piece < pieces; ++piece)
-        kernels_.row.merge_wide(values, values + piece * column_width, n);
+      T* values = totals.data() + unit * pieces * width;
+      for (int64_t piece = 1; piece < pieces; ++piece) kernels_.row.merge_wide(values, values + piece * width, n);
       finish_columns(split, to + split.kept_dst.offset(first) * format_.size, rows, n, values);
     }
   }
 
   // totals[j] = the combination of rows [begin, end) of column j.
   void combine_columns(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
-    constexpr int64_t most_rows = 8;  // converted at once
-    alignas(64) B buffer[most_rows * column_width];
-    alignas(64) B sums[column_width];
+    alignas(64) B buffer[wide_width];  // rows that are converted at once
+    alignas(64) B sums[wide_width];
+    const int64_t most_rows = wide_width / n;
     const int32_t last = split.reduced.rank - 1;
     const int64_t length = split.reduced.dims[last];
     const int64_t row_stride = split.reduced.strides[last];
@@ -312,9 +313,8 @@ class ReducePrimitive final : public RowPrimitive {
         const char* at = from + split.reduced.offset(row) * format_.size;
         const int64_t count = std::min({until - row, length - row % length, direct ? merge_after : most_rows});
         for (int64_t i = 0; i < (direct ? 0 : count); ++i)
-          format_.read(buffer + i * column_width, 1, at + i * row_stride * format_.size, src_stride, n);
-        kernels_.columns(sums, direct ? reinterpret_cast<const B*>(at) : buffer, direct ? row_stride : column_width,
-                         count, n);
+          format_.read(buffer + i * n, 1, at + i * row_stride * format_.size, src_stride, n);
+        kernels_.columns(sums, direct ? reinterpret_cast<const B*>(at) : buffer, direct ? row_stride : n, count, n);
         row += count;
       }
       if constexpr (std::is_same_v<B, T>)
@@ -325,7 +325,7 @@ class ReducePrimitive final : public RowPrimitive {
   }
 
   void finish_columns(const Split& split, char* to, int64_t rows, int64_t n, const T* totals) const {
-    alignas(64) B values[column_width];
+    alignas(64) B values[wide_width];
     for (int64_t i = 0; i < n; ++i) values[i] = static_cast<B>(totals[i]);
     finish_all(values, n, rows);
     format_.write(to, split.kept_dst.strides[split.kept_dst.rank - 1], values, 1, n);

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "ep_api/ep_api.h"
+#include "hwy/cache_control.h"
 #include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/simd/prelude-inl.h"
 
@@ -172,11 +173,33 @@ HWY_INLINE void reduce_column_vectors(T* sums, const T* src, int64_t row_stride,
   for (int k = 0; k < width; ++k) hn::StoreU(values[k], d, sums + k * lanes);
 }
 
+// Of more columns whole rows are read, one after the other: memory is faster in the order of its addresses.
+constexpr int64_t columns_in_registers = 256;
+
+// Adds one row to `sums`, of which there are as many as columns, and asks for the row after it.
+template <int32_t op, class T>
+HWY_INLINE void reduce_row_into(T* HWY_RESTRICT sums, const T* HWY_RESTRICT src, int64_t row_stride, int64_t n) {
+  const D<T> d;
+  const Op<op> row;
+  const int64_t lanes = lane_count<T>();
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    hwy::Prefetch(src + row_stride + j);
+    hn::StoreU(reduce_combine(row, hn::LoadU(d, sums + j), reduce_map(row, hn::LoadU(d, src + j))), d, sums + j);
+  }
+  for (; j < n; ++j)
+    sums[j] = hn::GetLane(reduce_combine(row, hn::Set(d, sums[j]), reduce_map(row, hn::Set(d, src[j]))));
+}
+
 template <int32_t op, class T>
 void reduce_columns(T* sums, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
   const D<T> d;
   const Op<op> row;
   const int64_t lanes = lane_count<T>();
+  if (n > columns_in_registers) {
+    for (int64_t r = 0; r < rows; ++r) reduce_row_into<op, T>(sums, src + r * row_stride, row_stride, n);
+    return;
+  }
   int64_t j = 0;
   for (; j + 4 * lanes <= n; j += 4 * lanes) reduce_column_vectors<op, 4, T>(sums + j, src + j, row_stride, rows);
   for (; j + lanes <= n; j += lanes) reduce_column_vectors<op, 1, T>(sums + j, src + j, row_stride, rows);

@@ -209,11 +209,14 @@ void layer_norm(float* dst, const float* src, const float* scale, const float* s
 }
 
 float rms_norm(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream) {
-  const double squares = sum_of(src, n, true, [](V x) HWY_ATTR { return hn::Mul(x, x); });
+  const double squares = sum_of(src, n, !stream, [](V x) HWY_ATTR { return hn::Mul(x, x); });
   const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
   const V factor = hn::Set(D(), inv_std);
-  transform(dst, src, n, stream,
-            [&](V x, int64_t i) HWY_ATTR { return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1)); });
+  // Past the cache, reads of the next row take turns with stores: a row of stores alone waits for memory.
+  transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
+    if (stream) prefetch(src, i, n);
+    return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1));
+  });
   return inv_std;
 }
 
