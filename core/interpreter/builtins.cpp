@@ -1,6 +1,7 @@
 // The builtin ops: the core itself allocates or moves their outputs, without a primitive.
 #include <vector>
 
+#include "core/interpreter/host_loop_parts.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
 #include "core/interpreter/transfer.h"
@@ -15,7 +16,7 @@ namespace {
 
 // Writes start + first step, start + (first + 1) step, ... of which the compiler makes vectors: n is a constant mostly.
 template <class T, class Wide>
-inline void write_steps(T* to, int64_t first, int32_t n, Wide start, Wide step) {
+[[gnu::always_inline]] inline void write_steps(T* to, int64_t first, int32_t n, Wide start, Wide step) {
   const Wide base = static_cast<Wide>(first);
   for (int32_t i = 0; i < n; ++i) to[i] = static_cast<T>(start + (base + static_cast<Wide>(i)) * step);
 }
@@ -30,10 +31,9 @@ void write_range(T* to, int64_t count, const OpCall& call) {
   const Wide start = number(call.scalars[0]);
   const Wide step = number(call.scalars[2]);
   const DefaultFloatingPoint floating_point;
-  constexpr int32_t block = 256;
-  int64_t i = 0;
-  for (; i + block <= count; i += block) write_steps(to + i, i, block, start, step);
-  write_steps(to + i, i, static_cast<int32_t>(count - i), start, step);
+  host_loops::by_blocks(
+      count, [&](int64_t first, int32_t n)
+                 __attribute__((always_inline)) { write_steps(to + first, first, n, start, step); });
 }
 
 template <class T>

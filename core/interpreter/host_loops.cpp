@@ -232,7 +232,12 @@ bool run_trace(const OpCall& call) {
 
 template <class T>
 void reverse(T* to, const T* from, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) to[i] = from[count - 1 - i];
+  by_blocks(
+      count, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
+        const T* const last = from + (count - 1 - first);
+        T* const out = to + first;
+        for (int32_t i = 0; i < n; ++i) out[i] = last[-i];
+      });
 }
 
 void reverse(char* to, const char* from, int64_t count, int64_t size) {
@@ -260,8 +265,6 @@ bool run_flip(const OpCall& call) {
   if (first < 0 || last >= rank || last - first != flipped.rank() - 1) return false;
   int64_t outer = 1, turned = 1, inner = size;
   for (int32_t k = 0; k < rank; ++k) (k < first ? outer : k <= last ? turned : inner) *= input.dims[k];
-  constexpr int64_t most_of_rows = int64_t{64} << 10;  // bytes; the device turns longer rows around by wider vectors
-  if (inner == size && first == last && input.elements * size > most_of_rows) return false;
   const char* from = elements_of<char>(*call.inputs[0]);
   Tensor result = made(input.dims, input.dtype, input.device);
   char* to = static_cast<char*>(result.data());
@@ -518,6 +521,8 @@ constexpr Row kRows[] = {
     {OpId::addcdiv, run_addcdiv},
     {OpId::cross, run_cross},
     {OpId::kron, run_kron},
+    {OpId::outer, run_outer},
+    {OpId::addr, run_addr},
     {OpId::masked_scatter, run_masked_scatter},
     {OpId::equal, run_equal},
     {OpId::searchsorted, run_searchsorted},

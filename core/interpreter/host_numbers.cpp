@@ -126,6 +126,48 @@ void kron_of(T* to, const T* a, const T* b, const Dims& of_a, const Dims& of_b) 
   }
 }
 
+// to[i][j] = x[i] * y[j]
+template <class T>
+void products_of(T* to, const T* x, const T* y, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i, to += columns) {
+    const T factor = x[i];
+    by_blocks(
+        columns, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
+          for (int32_t k = 0; k < n; ++k) to[first + k] = factor * y[first + k];
+        });
+  }
+}
+
+#if defined(__x86_64__)
+bool rounds_once() { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; }
+#define TENON_FUSED [[gnu::target("avx2,fma")]]
+#else
+bool rounds_once() { return true; }
+#define TENON_FUSED
+#endif
+
+// to[i][j] = x[i] * y[j] + added[i][j], rounded once, as the device does.
+template <class T>
+TENON_FUSED void sums_of(T* to, const T* x, const T* y, const T* added, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i, to += columns, added += columns) {
+    const T factor = x[i];
+    in_blocks(
+        columns, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
+          for (int32_t k = 0; k < n; ++k) to[first + k] = std::fma(factor, y[first + k], added[first + k]);
+        });
+  }
+}
+#undef TENON_FUSED
+
+// Whether inputs `first` and `first` + 1 are lists whose products one thread writes as fast as several.
+bool two_lists(const OpCall& call, size_t first) {
+  constexpr int64_t most = int64_t{512} << 10;  // bytes
+  if (!alike(call, first) || !alike(call, first + 1)) return false;
+  const TensorImpl &x = *call.inputs[first]->impl(), &y = *call.inputs[first + 1]->impl();
+  return real(x.dtype) && x.dims.rank() == 1 && y.dims.rank() == 1 && x.elements <= most && y.elements <= most &&
+         x.elements * y.elements * dtype_size(x.dtype) <= most;
+}
+
 template <class T>
 void choose(void* to, const void* input, const uint8_t* mask, const void* source, int64_t count, int64_t last) {
   auto* result = static_cast<T*>(to);
@@ -312,6 +354,42 @@ bool run_kron(const OpCall& call) {
   } else {
     kron_of(static_cast<double*>(result.data()), elements_of<double>(*call.inputs[0]),
             elements_of<double>(*call.inputs[1]), a.dims, b.dims);
+  }
+  call.outputs[0] = std::move(result);
+  return true;
+}
+
+bool run_outer(const OpCall& call) {
+  if (!two_lists(call, 0)) return false;
+  const TensorImpl &x = *call.inputs[0]->impl(), &y = *call.inputs[1]->impl();
+  Tensor result = made(Dims{x.elements, y.elements}, x.dtype, x.device);
+  const DefaultFloatingPoint floating_point;
+  if (x.dtype == DType::f32) {
+    products_of(static_cast<float*>(result.data()), elements_of<float>(*call.inputs[0]),
+                elements_of<float>(*call.inputs[1]), x.elements, y.elements);
+  } else {
+    products_of(static_cast<double*>(result.data()), elements_of<double>(*call.inputs[0]),
+                elements_of<double>(*call.inputs[1]), x.elements, y.elements);
+  }
+  call.outputs[0] = std::move(result);
+  return true;
+}
+
+// Without factors.
+bool run_addr(const OpCall& call) {
+  if (call.scalars[0].to_double() != 1 || call.scalars[1].to_double() != 1 || !rounds_once()) return false;
+  if (!at_hand(call, 0) || !two_lists(call, 1)) return false;
+  const TensorImpl &input = *call.inputs[0]->impl(), &x = *call.inputs[1]->impl(), &y = *call.inputs[2]->impl();
+  const Dims dims{x.elements, y.elements};
+  if (!(input.dims == dims)) return false;
+  Tensor result = made(dims, x.dtype, x.device);
+  const DefaultFloatingPoint floating_point;
+  if (x.dtype == DType::f32) {
+    sums_of(static_cast<float*>(result.data()), elements_of<float>(*call.inputs[1]),
+            elements_of<float>(*call.inputs[2]), elements_of<float>(*call.inputs[0]), x.elements, y.elements);
+  } else {
+    sums_of(static_cast<double*>(result.data()), elements_of<double>(*call.inputs[1]),
+            elements_of<double>(*call.inputs[2]), elements_of<double>(*call.inputs[0]), x.elements, y.elements);
   }
   call.outputs[0] = std::move(result);
   return true;

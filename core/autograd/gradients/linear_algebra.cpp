@@ -81,6 +81,13 @@ void linalg_svdvals(const autograd::Backward& b) {
   b.give(0, tenon::cast(wide ? turned(whole) : whole, given.dtype()));
 }
 
+// V diag(g) V^T.
+void linalg_eigvalsh(const autograd::Backward& b) {
+  const Tensor v = std::get<1>(tenon::linalg_eigh(b.input(0), (flags_of(b) & EP_LINEAR_FLAG_UPPER) != 0));
+  const Tensor whole = tenon::matmul(v * tenon::unsqueeze(b.grad(), -2), turned(v));
+  b.give(0, (whole + turned(whole)) * 0.5);
+}
+
 // V (diag(g) + (V^T G) / (w_j - w_i)) V^T, the quotient 0 on the diagonal, where w_j = w_i.
 void linalg_eigh(const autograd::Backward& b) {
   const Tensor values = b.result(0);

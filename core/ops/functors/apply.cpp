@@ -69,6 +69,22 @@ int class_order(DTypeClass type_class) {
 
 }  // namespace
 
+void require_room(std::string_view op, const Tensor& out, const SymDims& dims, DType dtype) {
+  if (!same_sizes(sizes(out), dims)) {
+    refuse("{}: the result of shape {} cannot be written into a tensor of shape {}.", op, dims, sizes(out));
+  }
+  if (class_order(dtype_info(out.dtype()).type_class) < class_order(dtype_info(dtype).type_class)) {
+    refuse("{}: the result is {}, which cannot be stored in a tensor of {}.", op, dtype_name(dtype),
+           dtype_name(out.dtype()));
+  }
+}
+
+void overwrite(std::string_view op, Tensor& input, const Tensor& result) {
+  if (result.impl() == input.impl()) return;
+  require_room(op, input, sizes(result), result.dtype());
+  tenon::copy_(input, result);
+}
+
 DType promote_tensors(const Tensor& a, const Tensor& b) {
   const int order_a = class_order(dtype_info(a.dtype()).type_class);
   const int order_b = class_order(dtype_info(b.dtype()).type_class);

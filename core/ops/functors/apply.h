@@ -11,6 +11,7 @@
 #include "core/ops/op_call.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
+#include "core/ops/sizes.h"
 #include "core/tensor/int_list.h"
 #include "primitives/infer/axis.h"
 #include "primitives/infer/broadcast.h"
@@ -35,6 +36,13 @@ Dims dims_of(std::string_view op, IntList list);
 
 // `axis` in [0, rank).
 int32_t axis_of(std::string_view op, int64_t axis, int32_t rank);
+
+// Refuses an `out` that cannot hold a result of `dims` and `dtype`: another shape, or bool for numbers, integers for
+// floats.
+void require_room(std::string_view op, const Tensor& out, const SymDims& dims, DType dtype);
+
+// Copies `result` into `input`: what an op that gives a new tensor does in place. Errors: those of require_room.
+void overwrite(std::string_view op, Tensor& input, const Tensor& result);
 
 // Refuses to give a result whose size depends on data to a program that is recorded.
 [[noreturn]] void refuse_size(std::string_view op);

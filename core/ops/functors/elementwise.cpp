@@ -11,11 +11,6 @@ namespace {
 using functors::refuse;
 using functors::require_defined;
 
-int class_order(DType dtype) {
-  const DTypeClass type_class = dtype_info(dtype).type_class;
-  return type_class == DTypeClass::BOOL ? 0 : type_class == DTypeClass::FLOAT ? 2 : 1;
-}
-
 // Refuses an `out` that cannot hold a result of `dtype` and `dims`.
 void check_out(const OpInfo& op, const Tensor& out, DType dtype, std::span<const Tensor* const> inputs) {
   require_defined(op.name, "out", out);
@@ -24,13 +19,7 @@ void check_out(const OpInfo& op, const Tensor& out, DType dtype, std::span<const
     if (input != nullptr) shapes.push_back(sizes(*input));
   }
   const SymDims dims = value_or_throw(infer::broadcast<SymDim>(op.name, shapes));
-  if (!same_sizes(sizes(out), dims)) {
-    refuse("{}: the result of shape {} cannot be written into a tensor of shape {}.", op.name, dims, sizes(out));
-  }
-  if (class_order(out.dtype()) < class_order(dtype)) {
-    refuse("{}: the result is {}, which cannot be stored in a tensor of {}.", op.name, dtype_name(dtype),
-           dtype_name(out.dtype()));
-  }
+  functors::require_room(op.name, out, dims, dtype);
 }
 
 Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, std::span<const Tensor* const> inputs,

@@ -120,7 +120,9 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& input, bool upper) {
   return two(OpId::linalg_eigh, source, attributes_of(EP_LINEAR_EIGEN, source, upper ? EP_LINEAR_FLAG_UPPER : 0));
 }
 
-Tensor linalg_eigvalsh(const Tensor& input, bool upper) { return std::get<0>(tenon::linalg_eigh(input, upper)); }
+Tensor linalg_eigvalsh(const Tensor& input, bool upper) {
+  return one(OpId::linalg_eigvalsh, EP_LINEAR_EIGEN, input, true, upper ? EP_LINEAR_FLAG_UPPER : 0);
+}
 
 std::tuple<Tensor, Tensor, Tensor> linalg_svd_reduced(const Tensor& input) {
   const Tensor source = matrices("linalg_svd_reduced", input, false);

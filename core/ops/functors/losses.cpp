@@ -258,7 +258,7 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
   require_defined("margin_ranking_loss", "input1", input1);
   require_defined("margin_ranking_loss", "input2", input2);
   require_defined("margin_ranking_loss", "target", target);
-  return reduced(tenon::relu(-target * (input1 - input2) + margin), reduction_of("margin_ranking_loss", reduction));
+  return reduced(tenon::relu(target * (input2 - input1) + margin), reduction_of("margin_ranking_loss", reduction));
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target, double margin,

@@ -1,4 +1,6 @@
 // Random numbers: of a seed and an offset, or the next ones of the default generator.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -64,9 +66,64 @@ RandomRange next(std::string_view op, IntList size, DType dtype, Generator* gene
   return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
 }
 
-void require_floating(std::string_view op, const Tensor& input) {
-  require_defined(op, "input", input);
-  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be of floats.", op, dtype_name(input.dtype()));
+void require_floating(std::string_view op, std::string_view name, const Tensor& x) {
+  require_defined(op, name, x);
+  if (!is_floating(x.dtype())) refuse("{}: {} is {} but must be of floats.", op, name, dtype_name(x.dtype()));
+}
+
+// Whether the elements of `x` may be looked at: not on a device that computes while the host goes on, since that would
+// be a wait, and not in a program that is recorded.
+bool at_hand(const Tensor& x) {
+  return x.elements() != 0 && x.device().synchronous() && current_interpreter().host_value_known(x);
+}
+
+struct Extremes {
+  double least, most;
+};
+
+// The least and the greatest element, both NaN if one is. A few are read as they are.
+Extremes extremes_of(const Tensor& x) {
+  constexpr int64_t few = 64;
+  if (x.dtype() != DType::f32 || x.elements() > few) {
+    return {tenon::amin(x).item().to_double(), tenon::amax(x).item().to_double()};
+  }
+  float values[few];
+  x.copy_to_host(values);
+  float least = values[0], most = values[0];
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    if (std::isunordered(values[i], values[i])) return {values[i], values[i]};
+    least = std::min(least, values[i]);
+    most = std::max(most, values[i]);
+  }
+  return {least, most};
+}
+
+// Refuses elements outside [0, 1], which NaN is too.
+void require_probabilities(std::string_view op, std::string_view name, const Tensor& x) {
+  if (!at_hand(x)) return;
+  const Extremes extremes = extremes_of(x.detach());
+  for (const double value : {extremes.least, extremes.most}) {
+    if (!(value >= 0 && value <= 1)) {
+      refuse("{}: {} has the element {}; probabilities must be within 0 and 1.", op, name, value);
+    }
+  }
+}
+
+void require_probability(std::string_view op, double p) {
+  if (!(p >= 0 && p <= 1)) refuse("{}: p is {}; it must be within 0 and 1.", op, p);
+}
+
+// Refuses weights that are negative, infinite or NaN, and a row of zeros alone.
+void require_weights(std::string_view op, const Tensor& x) {
+  if (!at_hand(x)) return;
+  const Tensor greatest = tenon::amax(x.detach(), -1);
+  const Extremes rows = extremes_of(greatest);
+  for (const double value : {extremes_of(x.detach()).least, rows.most}) {
+    if (!(value >= 0 && value <= std::numeric_limits<double>::max())) {
+      refuse("{}: input has the element {}; weights must be finite and at least 0.", op, value);
+    }
+  }
+  if (rows.least == 0) refuse("{}: the weights of a row of input are all 0; one must be above 0.", op);
 }
 
 // Overwrites `input` with numbers * width + start.
@@ -116,6 +173,10 @@ Tensor randint_like(const Tensor& input, int64_t low, int64_t high, DType dtype)
 Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   require_defined("normal", "mean", mean);
   require_defined("normal", "std", std);
+  if (at_hand(std)) {
+    const double least = extremes_of(std.detach()).least;
+    if (!(least >= 0)) refuse("normal: std has the element {}; standard deviations must be at least 0.", least);
+  }
   const Tensor zeros = tenon::mul(tenon::add(mean, std), Scalar(0.0));
   const DType dtype = is_floating(zeros.dtype()) ? zeros.dtype() : DType::f32;
   return tenon::add(tenon::mul(tenon::randn(zeros.dims(), dtype, zeros.device(), generator), std), mean);
@@ -140,9 +201,10 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, G
     refuse("multinomial: {} samples cannot be drawn from {} places{}.", num_samples, places,
            replacement ? "" : " without replacement");
   }
+  const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
+  require_weights("multinomial", weights);
   if (!replacement) {
     // The order in which exponential times of rates `weights` end is that of draws without replacement.
-    const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
     const Tensor race = tenon::div(weights, tenon::exponential(weights, 1.0, generator));
     return std::get<1>(tenon::topk(tenon::where(tenon::gt(weights, Scalar(0)), race, Scalar(-1)), num_samples));
   }
@@ -172,13 +234,13 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
 }
 
 Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
-  require_floating("uniform_", input);
+  require_floating("uniform_", "input", input);
   if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
   return spread("uniform_", OpId::philox_uniform, input, input.dtype(), to - from, from, generator);
 }
 
 Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {
-  require_floating("normal_", input);
+  require_floating("normal_", "input", input);
   if (!(std >= 0)) refuse("normal_: std is {}; it must be at least 0.", std);
   return spread("normal_", OpId::philox_normal, input, DType::f32, std, mean, generator);
 }
@@ -198,19 +260,35 @@ Tensor bernoulli(const Tensor& input, Generator* generator) {
   if (!is_floating(input.dtype())) {
     refuse("bernoulli: input must be floating-point probabilities, not {}.", dtype_name(input.dtype()));
   }
+  require_probabilities("bernoulli", "input", input);
   return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device(), generator), input), input.dtype());
 }
 
 Tensor bernoulli(const Tensor& input, double p, Generator* generator) {
   require_defined("bernoulli", "input", input);
-  if (!(p >= 0 && p <= 1)) refuse("bernoulli: p is {}; it must be within 0 and 1.", p);
+  require_probability("bernoulli", p);
   return tenon::cast(tenon::lt(tenon::rand(input.dims(), DType::f32, input.device(), generator), Scalar(p)),
                      input.dtype());
 }
 
+Tensor& bernoulli_(Tensor& input, const Tensor& p, Generator* generator) {
+  require_defined("bernoulli_", "input", input);
+  require_floating("bernoulli_", "p", p);
+  require_probabilities("bernoulli_", "p", p);
+  const Tensor numbers = tenon::rand(input.dims(), DType::f32, input.device(), generator);
+  overwrite("bernoulli_", input, tenon::lt(numbers, p));
+  return input;
+}
+
+Tensor& bernoulli_(Tensor& input, double p, Generator* generator) {
+  require_defined("bernoulli_", "input", input);
+  require_probability("bernoulli_", p);
+  return tenon::copy_(input, tenon::lt(tenon::rand(input.dims(), DType::f32, input.device(), generator), Scalar(p)));
+}
+
 Tensor dropout(const Tensor& input, double p, bool training) {
   require_defined("dropout", "input", input);
-  if (!(p >= 0 && p <= 1)) refuse("dropout: p is {}; it must be within 0 and 1.", p);
+  require_probability("dropout", p);
   if (!training || p == 0) return input;
   if (p == 1) return tenon::mul(input, Scalar(0.0));
   const Tensor kept = tenon::ge(tenon::rand(input.dims(), DType::f32, input.device()), Scalar(p));
@@ -218,7 +296,7 @@ Tensor dropout(const Tensor& input, double p, bool training) {
 }
 
 Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
-  require_floating("rrelu", input);
+  require_floating("rrelu", "input", input);
   if (!(lower <= upper)) refuse("rrelu: lower ({}) is greater than upper ({}).", lower, upper);
   if (!training) return tenon::leaky_relu(input, (lower + upper) / 2);
   const Tensor slopes = tenon::add(tenon::mul(tenon::rand_like(input), Scalar(upper - lower)), Scalar(lower));

@@ -33,8 +33,8 @@ Traits traits_of(int32_t op) {
     case EP_LINEAR_LOG_DETERMINANT: return {2, true, 0};
     case EP_LINEAR_LU:
     case EP_LINEAR_QR: return {2, false, 0};
-    case EP_LINEAR_SVD: return {3, false, 0};  // or the values alone
-    case EP_LINEAR_EIGEN: return {2, true, EP_LINEAR_FLAG_UPPER};
+    case EP_LINEAR_SVD: return {3, false, 0};                      // or the values alone
+    case EP_LINEAR_EIGEN: return {2, true, EP_LINEAR_FLAG_UPPER};  // or the values alone
     default: return {1, true, 0};
   }
 }
@@ -47,7 +47,8 @@ Status check_matrices(const Call& call, const LinearAlgebraAttributes& attribute
   const Traits traits = traits_of(op);
   const size_t inputs = op <= EP_LINEAR_LEAST_SQUARES ? 2 : 1;
   const size_t results = call.op->output_count;
-  if (call.inputs.size() != inputs || (results != traits.results && !(op == EP_LINEAR_SVD && results == 1))) {
+  const bool values_alone = (op == EP_LINEAR_SVD || op == EP_LINEAR_EIGEN) && results == 1;
+  if (call.inputs.size() != inputs || (results != traits.results && !values_alone)) {
     return infer::wrong(name, "has {} inputs and {} results, but its op {} has {} and {}.", call.inputs.size(), results,
                         op, inputs, traits.results);
   }
@@ -120,7 +121,7 @@ Status infer_linear_algebra(const Call& call, typename Call::Meta* outputs) {
       break;
     case EP_LINEAR_EIGEN:
       outputs[0].dims = with({n});
-      outputs[1].dims = input.dims();
+      if (call.op->output_count > 1) outputs[1].dims = input.dims();
       break;
     default: outputs[0].dims = input.dims();
   }

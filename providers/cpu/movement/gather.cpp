@@ -15,6 +15,19 @@
 namespace tenon::provider::cpu {
 namespace {
 
+// dst[i] = src[index[i]], the most common case of these: without a product for each element.
+template <class T, class Index>
+void pick_from_row(T* out, const T* from, const Index* indices, int64_t n, int64_t length, BadIndex* bad) {
+  for (int64_t i = 0; i < n; ++i) {
+    const auto given = static_cast<int64_t>(indices[i]);
+    const int64_t position = given + (given >> 63 & length);
+    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
+      out[i] = from[position];
+    else
+      bad->note(given, length);
+  }
+}
+
 // dst[i] = src[i * step + index[i] * stride] for i < n. An index out of range leaves its element as it is.
 template <class T, class Index>
 void pick(char* dst, const char* src, const char* index, int64_t n, int64_t step, int64_t stride, int64_t length,
@@ -22,6 +35,7 @@ void pick(char* dst, const char* src, const char* index, int64_t n, int64_t step
   T* out = reinterpret_cast<T*>(dst);
   const T* from = reinterpret_cast<const T*>(src);
   const auto* indices = reinterpret_cast<const Index*>(index);
+  if (step == 0 && stride == 1) return pick_from_row(out, from, indices, n, length, bad);
   for (int64_t i = 0; i < n; ++i) {
     const auto given = static_cast<int64_t>(indices[i]);
     const int64_t position = given < 0 ? given + length : given;

@@ -1,4 +1,4 @@
-// Places of keys, compiled once per dispatch target: each key is compared with all.
+// Places of keys, compiled once per dispatch target: each key is compared with all. The place of the least key.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/order/few.cpp"
 #include "hwy/foreach_target.h"
@@ -54,9 +54,33 @@ void find_places(const uint32_t* keys, int64_t n, uint32_t* places) {
   for (int64_t i = 0; i < n; ++i) places[i] = static_cast<uint32_t>(counts[i] + before[counts[i]]++);
 }
 
+int64_t find_least(const uint32_t* keys, int64_t n) {
+  const hn::ScalableTag<uint32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  uint32_t least = keys[n - 1];
+  int64_t i = 0;
+  if (n >= lanes) {
+    auto some = hn::LoadU(d, keys), others = some;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      some = hn::Min(some, hn::LoadU(d, keys + i));
+      others = hn::Min(others, hn::LoadU(d, keys + i + lanes));
+    }
+    least = hn::GetLane(hn::MinOfLanes(d, hn::Min(some, others)));
+  }
+  for (; i < n; ++i) least = std::min(least, keys[i]);
+  const auto wanted = hn::Set(d, least);
+  for (i = 0; i + lanes <= n; i += lanes) {
+    const auto found = hn::Eq(hn::LoadU(d, keys + i), wanted);
+    if (!hn::AllFalse(d, found)) return i + static_cast<int64_t>(hn::FindFirstTrue(d, found));
+  }
+  while (keys[i] != least) ++i;
+  return i;
+}
+
 }  // namespace
 
 PlacesFunction places_of_target() { return find_places; }
+LeastFunction least_of_target() { return find_least; }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,6 +91,7 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::provider::cpu {
 
 PlacesFunction places_function(SimdLevel level) { return TENON_CPU_DISPATCH(level, places_of_target)(); }
+LeastFunction least_function(SimdLevel level) { return TENON_CPU_DISPATCH(level, least_of_target)(); }
 
 }  // namespace tenon::provider::cpu
 #endif

@@ -13,4 +13,8 @@ constexpr int64_t few_keys = 64;
 using PlacesFunction = void (*)(const uint32_t* keys, int64_t n, uint32_t* places);
 PlacesFunction places_function(SimdLevel level);
 
+// The place of the least of n > 0 keys, of equal ones the first.
+using LeastFunction = int64_t (*)(const uint32_t* keys, int64_t n);
+LeastFunction least_function(SimdLevel level);
+
 }  // namespace tenon::provider::cpu

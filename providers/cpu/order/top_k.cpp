@@ -19,6 +19,8 @@ constexpr int64_t spare = 2048;           // candidates beyond k that a list has
 constexpr int64_t block = 64;             // elements that are looked at together
 constexpr int64_t part_length = 1 << 16;  // at least, of a line that several threads look at
 constexpr int64_t most_sampled = 512;     // elements of a line
+constexpr int64_t most_found = 4;         // as few are found one after the other, by as many looks at a line
+constexpr int64_t longest_found = 1024;   // of such a line
 constexpr int64_t most_inserted = 16;     // as few candidates are kept in order, each put into its place
 
 inline bool before(uint64_t x, uint64_t y) { return x < y; }
@@ -141,6 +143,7 @@ class TopKPrimitive final : public ep_primitive {
         dtype_(desc.operands[src_].dtype),
         entry_(dtype_size(dtype_) == 8 ? 16 : 8),
         places_(places_function(on.simd)),
+        least_(least_function(on.simd)),
         threads_(on.threads) {}
 
   uint64_t workspace(const ep_shape* shapes) const override {
@@ -201,6 +204,7 @@ class TopKPrimitive final : public ep_primitive {
             }
           }
           if (write_run(type, src, values, positions, k, line)) continue;
+          if (write_found(type, src, values, positions, k, line, flip)) continue;
           Candidates<Type> found = candidates(runner());
           found.look(type, reinterpret_cast<const U*>(src.line(line)), src.stride, 0, src.length, flip);
           finish(found, line);
@@ -245,6 +249,30 @@ class TopKPrimitive final : public ep_primitive {
       if (to != nullptr) to[i * positions.stride] = first[i];
       if (out != nullptr) out[i * values.stride] = from[first[i] * src.stride];
     }
+  }
+
+  // Finds the first k elements of a short line one after the other. False: k or the line is too long, or the greatest
+  // key is among them, which is the mark of what was found.
+  template <class Type>
+  bool write_found(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t k,
+                   int64_t line, typename Type::Bits flip) const {
+    using U = typename Type::Bits;
+    if (sizeof(U) > 4 || k > most_found || src.length > longest_found) return false;
+    constexpr uint32_t mark = ~uint32_t{0};
+    const U* const from = reinterpret_cast<const U*>(src.line(line));
+    uint32_t keys[longest_found];
+    for (int64_t i = 0; i < src.length; ++i)
+      keys[i] = static_cast<uint32_t>(static_cast<U>(type.key(from[i * src.stride]) ^ flip));
+    auto* const to = positions ? reinterpret_cast<int64_t*>(positions.line(line)) : nullptr;
+    U* const out = values ? reinterpret_cast<U*>(values.line(line)) : nullptr;
+    for (int64_t i = 0; i < k; ++i) {
+      const int64_t place = least_(keys, src.length);
+      if (keys[place] == mark) return false;
+      keys[place] = mark;
+      if (to != nullptr) to[i * positions.stride] = place;
+      if (out != nullptr) out[i * values.stride] = from[place * src.stride];
+    }
+    return true;
   }
 
   // Writes the first k elements of a line that is in order already, or in the reverse order; false: it is in neither.
@@ -314,6 +342,7 @@ class TopKPrimitive final : public ep_primitive {
   int32_t dtype_;
   int64_t entry_;  // bytes
   PlacesFunction places_;
+  LeastFunction least_;
   int32_t threads_;
 };
 

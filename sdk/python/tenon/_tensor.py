@@ -340,15 +340,9 @@ def index_put(self, indices, values, accumulate=False):
 
 
 @method
-def bernoulli_(self, p=0.5, *, generator=None):
-    """Writes 1 with probability p, else 0."""
-    return _tenon.copy_(self, _tenon.bernoulli(_tenon.full(self.shape, float(p), dtype=_tenon.f32, device=self.device), generator=generator))
-
-
-@method
-def exponential_(self, lambd=1.0, *, generator=None):
-    """Writes numbers that are exponentially distributed."""
-    return _tenon.copy_(self, _tenon.exponential(self.detach(), lambd, generator=generator))
+def index_put_(self, indices, values, accumulate=False):
+    """Writes `values` at the positions."""
+    return _tenon.index_put_(self, list(indices), values, accumulate)
 
 
 @method
@@ -357,25 +351,6 @@ def random_(self, low=0, high=None, *, generator=None):
     if high is None:
         low, high = 0, low or 2**24
     return _tenon.copy_(self, _tenon.randint(low, high, self.shape, device=self.device, generator=generator))
-
-
-def _written(name):
-    op = getattr(_tenon, name)
-
-    def write(self, *args, **kwargs):
-        return _tenon.copy_(self, op(self, *args, **kwargs))
-    write.__name__ = name + "_"
-    write.__doc__ = f"As {name}, written into the tensor."
-    setattr(Tensor, name + "_", write)
-
-
-# Rows without a variant in place: what they give is copied into the tensor.
-for _name in ("masked_fill masked_scatter scatter scatter_add scatter_reduce index_add index_copy index_fill index_put put clamp_min "
-              "clamp_max clip tril triu logical_not logical_and logical_or logical_xor eq ne lt le gt ge cumsum cumprod addcmul addcdiv "
-              "addmm addmv addr baddbmm addbmm nan_to_num logit erfinv absolute negative multiply subtract divide deg2rad rad2deg "
-              "true_divide float_power ldexp nextafter hardshrink").split():
-    if not hasattr(Tensor, _name + "_"):
-        _written(_name)
 
 
 # ---- functions ----

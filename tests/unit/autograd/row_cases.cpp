@@ -218,6 +218,7 @@ const std::vector<RowCase> kMatrices = {
      {{3, 3}, {3, 2}},
      [](X x) { return linalg_solve_triangular(x[0], x[1], false, true); }},
     {"linalg_svdvals", {{3, 3}}, [](X x) { return linalg_svdvals(symmetric(x[0])); }},
+    {"linalg_eigvalsh", {{3, 3}}, [](X x) { return linalg_eigvalsh(symmetric(x[0])); }},
     {"linalg_eigh, values", {{3, 3}}, [](X x) { return std::get<0>(linalg_eigh(symmetric(x[0]))); }},
     {"linalg_eigh", {{3, 3}}, [](X x) { return std::get<1>(linalg_eigh(symmetric(x[0]))); }},
     {"fft_c2c", {{3, 5, 2}}, [](X x) { return square(fft_c2c(x[0], 1, true, 0.5)); }},

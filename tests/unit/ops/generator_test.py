@@ -219,6 +219,14 @@ class Generator(unittest.TestCase):
         self.assertEqual(cpp_parameters(first, True), "const Tensor& input")
         self.assertEqual([op.name for op in dynamic_ops(ops)], ["f", "f_"])
 
+    def test_emits_in_place_functions_of_rows_that_take_no_out(self):
+        row = '  - {op: f, composite: true, variants: [inplace], signature: "(Tensor x, int y)", doc: "d."}\n'
+        ops = loaded(row + '  - {op: g, same_as: f, doc: "d."}\n')
+        self.assertEqual([op.name for op in dynamic_ops(ops)], ["f", "f_", "g", "g_"])
+        self.assertEqual([op.takes_out for op in ops], [False, False])
+        self.refused(row.replace("[inplace]", "[out]"), "f: only unary, binary, ternary have the variant 'out'.")
+        self.refused(row.replace('int y)"', 'int y) -> (Tensor, Tensor)"'), "f: the variant 'inplace' is for one tensor, and it gives another result.")
+
     def test_emits_defaults_as_cpp(self):
         ops = loaded(ROW.format('signature: "(Tensor x, int[1] y = 3, *, float? z = None, dtype t = bool, string s = \\"a\\")"'))
         self.assertEqual(cpp_parameters(ops[0].signatures[0], True),

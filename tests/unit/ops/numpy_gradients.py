@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from numpy_runner import OPTIONS, Call, Dtype, OpTest, Refused, random, run, some, strided
+from numpy_runner import OPTIONS, Call, Dtype, Keep, OpTest, Ref, Refused, random, run, some, strided
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "primitives"))
 import philox
@@ -221,6 +221,12 @@ class Random(OpTest):
         self.assertEqual((mean[0], mean[2]), (0, 1))
         self.assertLess(abs(mean[1] - 0.25), 0.04)
         self.assertLess(abs(run("bernoulli", p, 0.5)[0].mean() - 0.5), 0.03)
+        self.refused("bernoulli: p is -0.5; it must be within 0 and 1.", "bernoulli", p, -0.5)
+        self.refused("bernoulli_: p is 1.5; it must be within 0 and 1.", "bernoulli_", some(3), 1.5)
+        run("bernoulli_", Keep(9, some(4000, 3, dtype=np.int32)), np.array([0, 0.25, 1], np.float32))
+        mean = run("clone", Ref(9))[0].mean(0)
+        self.assertEqual((mean[0], mean[2]), (0, 1))
+        self.assertLess(abs(mean[1] - 0.25), 0.04)
         x = some(100, 40)
         got = run("dropout", x, 0.25)[0]
         self.assertLess(abs((got == 0).mean() - 0.25), 0.04)

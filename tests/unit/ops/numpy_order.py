@@ -92,8 +92,10 @@ class Order(OpTest):
         self.assertEqual([each.shape for each in run("sort", np.zeros((0, 3), np.float32), 0)], [(0, 3)] * 2)
 
     def test_top_k(self):
-        for x in (few(4, 30), odd(5, 17), some(1, 100001)):
-            for k in (0, 1, 5, x.shape[1]):
+        ends = np.iinfo(np.int32)
+        for x in (few(4, 30), odd(5, 17), some(1, 100001), few(3, 203), odd(2, 1024), odd(2, 1025), few(3, 131).astype(np.float16),
+                  np.tile(np.int32([[ends.max, ends.min, ends.max]]), 67), np.full((2, 99), np.nan, np.float32)):
+            for k in (0, 1, 2, 4, 5, x.shape[1]):
                 if k > 50:
                     continue
                 for largest in (True, False):

@@ -41,7 +41,7 @@ def ops():
     return {name: op for name, op in vars(tenon._tenon).items() if isinstance(op, tenon.Op)}
 
 
-def error_of(op, args, kwargs):
+def error_of(op, args, kwargs={}):
     try:
         op(*args, **kwargs)
     except tenon.Error as error:
@@ -196,38 +196,71 @@ class Arguments(unittest.TestCase):
         self.assertIsNot(tenon.relu(y, inplace=False), y)
         self.assertIs(y.add(1, alpha=2, inplace=True), y)
         self.assertEqual(y.tolist(), [3.5, 2])
-        self.assertIn("unexpected keyword argument 'inplace'", error_of(tenon.cumsum, (y, 0), {"inplace": True}))
+        self.assertIn("unexpected keyword argument 'inplace'", error_of(tenon.sum, (y, 0), {"inplace": True}))
         self.assertTrue(tenon.zeros((2,), requires_grad=True).requires_grad)
         self.assertFalse(tenon.full_like(y, 3, requires_grad=False).requires_grad)
         self.assertIn("unexpected keyword argument 'requires_grad'", error_of(tenon.sum, (y,), {"requires_grad": True}))
         self.assertEqual(tenon.einsum("i,i->", y, y).item(), 16.25)
         self.assertEqual(len(tenon.meshgrid(y, y, indexing="xy")), 2)
 
+    def test_draws_say_which_chance_or_weight_does_not_fit(self):
+        nan, inf = float("nan"), float("inf")
+        for p, element in (([0.5, 1.5], "1.5"), ([-0.25, 2.0], "-0.25"), ([0.5, nan], "nan")):
+            for dtype in (tenon.f32, tenon.f64, tenon.f16, tenon.bf16):
+                text = error_of(tenon.bernoulli, (tenon.tensor(p, dtype=dtype),))
+                self.assertIn(f"bernoulli: input has the element {element}; probabilities must be within 0 and 1.", text)
+            self.assertIn(f"bernoulli_: p has the element {element}; probabilities must be within 0 and 1.", error_of(tenon.bernoulli_, (tenon.ones(3, 2), tenon.tensor(p))))
+        for p in (nan, -0.5, 1.5):
+            self.assertIn(f"bernoulli: p is {p}; it must be within 0 and 1.", error_of(tenon.bernoulli, (tenon.ones(2), p)))
+            self.assertIn(f"dropout: p is {p}; it must be within 0 and 1.", error_of(tenon.dropout, (tenon.ones(2), p)))
+        for weights, element in (([1.0, -2.0], "-2"), ([nan, 1.0], "nan"), ([[1.0, 2.0], [inf, 0.0]], "inf"), ([-inf, 1.0], "-inf")):
+            for replacement in (True, False):
+                text = error_of(tenon.multinomial, (tenon.tensor(weights), 1, replacement))
+                self.assertIn(f"multinomial: input has the element {element}; weights must be finite and at least 0.", text)
+        for weights in (tenon.zeros(3), tenon.tensor([[1.0, 0.0], [0.0, 0.0]]), tenon.tensor([[0, 0], [3, 0]])):
+            self.assertIn("multinomial: the weights of a row of input are all 0; one must be above 0.", error_of(tenon.multinomial, (weights, 1)))
+        self.assertIn("normal: std has the element -1; standard deviations must be at least 0.", error_of(tenon.normal, (tenon.zeros(2), tenon.tensor([1.0, -1.0]))))
+        self.assertIn("cannot be written into a tensor of shape [2]", error_of(tenon.bernoulli_, (tenon.ones(2), tenon.ones(3, 2))))
+        self.assertEqual(tenon.bernoulli(tenon.zeros(0)).shape, (0,))
+
+    def test_a_program_that_is_recorded_does_not_look_at_chances(self):
+        drawn = tenon.compile(lambda p: tenon.bernoulli(p) + tenon.bernoulli(p - 5))
+        self.assertEqual(drawn(tenon.ones(4)).tolist(), [1, 1, 1, 1])
+
     def test_every_op_that_can_write_its_argument_takes_inplace(self):
         # What inplace=True leaves in the argument is what the op gives of a copy, and the object is the argument.
-        values = {"Tensor": lambda dtype, i: tenon.tensor([[1, 2, 3], [4, 0, 2]][i % 2], dtype=dtype), "Scalar": lambda dtype, i: 2, "float": lambda dtype, i: 0.5}
+        values = {"Tensor": lambda dtype, i: tenon.tensor([[1, 2, 3], [4, 0, 2]][i % 2], dtype=dtype), "Scalar": lambda dtype, i: 2, "float": lambda dtype, i: 0.5,
+                  "int": lambda dtype, i: 0, "bool": lambda dtype, i: True, "Tensor[]": lambda dtype, i: [tenon.tensor([2, 0, 1])]}
+        own = {"index": lambda dtype: tenon.tensor([2, 0, 1]), "mask": lambda dtype: tenon.tensor([True, False, True]), "reduce": lambda dtype: "amax"}
+        # Shapes of the arguments of those that are for matrices.
+        shapes = {"addmm": [(2, 2), (2, 3), (3, 2)], "addmv": [(2,), (2, 3), (3,)], "addr": [(2, 3), (2,), (3,)], "baddbmm": [(2, 2, 2), (2, 2, 3), (2, 3, 2)],
+                  "addbmm": [(2, 2), (2, 2, 3), (2, 3, 2)], "tril": [(2, 3)], "triu": [(2, 3)]}
         names = [name for name in dir(tenon._tenon) if isinstance(getattr(tenon, name, None), tenon.Op) and hasattr(tenon._tenon, name + "_")]
         names.remove("normal")  # normal_ is an op of its own
         self.assertIn("unexpected keyword argument 'inplace'", error_of(tenon.normal, (tenon.ones(2), tenon.ones(2)), {"inplace": True}))
-        self.assertGreater(len(names), 80)
+        names.remove("bernoulli")  # bernoulli_ takes the probabilities beside its argument
+        self.assertIn("unexpected keyword argument 'inplace'", error_of(tenon.bernoulli, (tenon.ones(2),), {"inplace": True}))
+        self.assertGreater(len(names), 140)
         for name in names:
             op = getattr(tenon, name)
             for signature in getattr(tenon, name + "_").signatures:
-                kinds = [text.split()[0].rstrip("?").split("|")[0] for text in re.search(r"\((.*?)(, \*, .*)?\)", signature)[1].split(", ")]
+                parameters = [text.split()[:2] for text in re.search(r"\((.*?)(, \*, .*)?\)", signature)[1].split(", ")]
                 with self.subTest(signature):
                     for dtype in (tenon.f32, tenon.i32):  # some ops have integers alone
-                        args = [values[kind](dtype, i) for i, kind in enumerate(kinds)]
+                        args = [own[parameter](dtype) if parameter in own else values[kind.rstrip("?").split("|")[0]](dtype, i) for i, (kind, parameter) in enumerate(parameters)]
+                        for i, shape in enumerate(shapes.get(name, [])):
+                            args[i] = tenon.cast(tenon.arange(int(np.prod(shape))), dtype).reshape(shape)
                         before = args[0].clone()
                         tenon.manual_seed(3)
                         try:
                             expected = op(before, *args[1:])
                         except tenon.Error:
                             continue
-                        if expected.dtype != dtype:
+                        if expected.dtype.is_floating_point and not dtype.is_floating_point:
                             continue
                         tenon.manual_seed(3)
                         self.assertIs(op(args[0], *args[1:], inplace=True), args[0])
-                        np.testing.assert_array_equal(args[0].numpy(), expected.numpy())
+                        np.testing.assert_array_equal(args[0].numpy(), tenon.cast(expected, dtype).numpy())
                         self.assertIn("inplace=True", op.__doc__)
                         break
                     else:

@@ -65,6 +65,11 @@ class Op:
         return f"{self.library}::{self.name}" if self.library else self.name
 
     @property
+    def takes_out(self):
+        """Whether its functor takes the tensor to write. Of other ops `name_` copies the result into the argument."""
+        return bool(self.variants) and self.form in ARITIES
+
+    @property
     def mutates(self):
         return self.signatures[0].parameters[:1] and self.signatures[0].parameters[0].type == "Tensor!"
 
@@ -218,4 +223,8 @@ def make_op(row, structs, abi, library=""):
     for variant in op.variants:
         if variant not in ("inplace", "out"):
             raise OpListError(f"{name}: unknown variant '{variant}'.")
+        if variant == "out" and form not in ARITIES:
+            raise OpListError(f"{name}: only {', '.join(ARITIES)} have the variant 'out'.")
+    if "inplace" in op.variants and any(s.result != "Tensor" for s in signatures):
+        raise OpListError(f"{name}: the variant 'inplace' is for one tensor, and it gives another result.")
     return op

@@ -45,6 +45,7 @@ def load(path, ep_api, own_list=None):
     structs = make_structs(data.get("attributes") or {}, (ep_api / "ep_api.h").read_text())
     data["ops"] = list(with_other_names(data["ops"]))
     ops = [make_op(row, structs, abi, library) for row in data["ops"]]
+    give_other_names_variants(ops)
     names = {}
     for op in ops:
         made = [op.name] + [op.name + "_"] * ("inplace" in op.variants) + [op.name + "_out"] * ("out" in op.variants)
@@ -58,6 +59,14 @@ def load(path, ep_api, own_list=None):
     for op, row in zip(ops, data["ops"]):
         op.gradient = read_gradient(op, row.get("gradient"), callable_names)
     return ops, structs | composite_structs(ops, structs)
+
+
+def give_other_names_variants(ops):
+    """Another name of an op that writes into its argument does so too."""
+    rows = {op.name: op for op in ops}
+    for op in ops:
+        if op.same_as and "inplace" in rows[op.same_as].variants:
+            op.variants = ("inplace",)
 
 
 def composite_structs(ops, structs):

@@ -568,6 +568,118 @@ def in_place_methods(T):
     return [x, y, z, T.zeros(3).index_add_(0, T.tensor([0, 0]), T.ones(2))]
 
 
+def in_place_places(T):
+    def x():
+        return some(T, 2, 3)
+    mask, rows, each = x() > 0, T.tensor([[0, 1, 0], [1, 0, 1]]), T.tensor([0, 2, 0])
+    return [x().masked_fill_(mask, 5), x().masked_scatter_(mask, x() * 3), x().scatter_(0, rows, x() * 3), x().scatter_(1, rows[:, :1], 7.0),
+            x().scatter_add_(0, rows, x()), x().scatter_reduce_(0, rows, x() * 3, "amax"), x().index_add_(1, each, x(), alpha=2),
+            x().index_copy_(0, T.tensor([1, 0]), x() * 3), x().index_fill_(1, each[:2], 4.0), x().put_(T.tensor([1, 4]), T.tensor([9.0, 8.0])),
+            x().put_(T.tensor([1, 1]), T.tensor([9.0, 8.0]), accumulate=True), x().index_put_((T.tensor([0, 1]), T.tensor([2, 0])), T.tensor([9.0, 8.0])),
+            x().tril_(), x().triu_(1), x().cumsum_(1), x().cumprod_(0)]
+
+
+def in_place_comparisons(T):
+    def x():
+        return some(T, 6)
+    y = T.tensor([0.25, -1.25, 0.0, 1.0, 1.0, -2.0])
+    return [x().eq_(y), x().ne_(-2), x().lt_(y), x().le_(0.25), x().gt_(y), x().ge_(y), x().not_equal_(y), x().less_(y), x().less_equal_(y),
+            x().greater_(y), x().greater_equal_(y), x().logical_not_(), x().logical_and_(y), x().logical_or_(y), x().logical_xor_(y),
+            T.tensor([1, 2, 3]).eq_(2), T.tensor([True, False]).logical_and_(T.tensor([1, 2]))]
+
+
+def in_place_numbers(T):
+    def x():
+        return some(T, 6)
+    y, small = T.tensor([0.5, -1.25, 2.0, 1.0, 1.0, -2.0]), x() / 4
+    return [x().clamp_min_(0), x().clamp_max_(y), x().clip_(-1, 1), x().addcmul_(y, x(), value=2), x().addcdiv_(x(), y), x().nan_to_num_(),
+            (small * small).logit_(), small.clone().logit_(eps=0.25), small.clone().erfinv_(), x().deg2rad_(), x().rad2deg_(), x().true_divide_(y),
+            x().double().float_power_(2), x().ldexp_(T.tensor([1, 2, 3, 4, 5, 6])), x().nextafter_(y)]
+
+
+def in_place_by_other_names(T):
+    def x():
+        return some(T, 6) / 4
+    y = x() + 2
+    return [x().absolute_(), x().negative_(), x().multiply_(y), x().subtract_(y, alpha=2), x().divide_(y), x().arccos_(), x().arcsin_(),
+            x().arctan_(), y.clone().arccosh_(), x().arcsinh_(), x().arctanh_(), x().arctan2_(y), x().fix_(), x().sgn_()]
+
+
+def in_place_products(T):
+    a, b, u, v = some(T, 2, 3), some(T, 3, 2), some(T, 2), some(T, 3)
+    c, d = some(T, 4, 2, 3), some(T, 4, 3, 2)
+    return [some(T, 2, 2).addmm_(a, b, beta=0.5, alpha=2), some(T, 2).addmv_(a, v), some(T, 2, 3).addr_(u, v, alpha=3), some(T, 4, 2, 2).baddbmm_(c, d),
+            some(T, 2, 2).addbmm_(c, d, beta=2)]
+
+
+def in_place_result_of_another_shape(T):
+    return some(T, 1).addcmul_(some(T, 3), some(T, 3))
+
+
+def in_place_quotient_of_integers(T):
+    return T.tensor([1, 2]).true_divide_(2)
+
+
+def in_place_through_a_view(T):
+    x = some(T, 3, 4)
+    x[:, 1:3].masked_fill_(x[:, 1:3] > 0, -5)
+    x.t()[0].cumsum_(0)
+    return x
+
+
+def in_place_gradients(T):
+    x = some(T, 6).requires_grad_()
+    y = x * 2
+    y.addcmul_(y.detach(), x, value=3).masked_fill_(some(T, 6) > 1, 0).absolute_()
+    y.sum().backward()
+    return [y, x.grad]
+
+
+def chances_outside_their_range(T):
+    return T.bernoulli(T.tensor([0.5, 1.5]))
+
+
+def chances_that_are_no_number(T):
+    return T.bernoulli(T.tensor([0.5, float("nan")]))
+
+
+def chances_below_zero_in_place(T):
+    return some(T, 3).bernoulli_(-0.5)
+
+
+def chances_of_no_number_in_place(T):
+    return some(T, 3).bernoulli_(float("nan"))
+
+
+def chances_of_a_tensor_in_place(T):
+    return some(T, 2).bernoulli_(T.tensor([0.5, -0.5]))
+
+
+def weights_of_zero(T):
+    return T.multinomial(T.tensor([[1.0, 2.0], [0.0, 0.0]]), 1)
+
+
+def weights_below_zero(T):
+    return T.multinomial(T.tensor([1.0, -2.0]), 1)
+
+
+def weights_that_are_no_number(T):
+    return T.multinomial(T.tensor([1.0, float("nan")]), 2, replacement=True)
+
+
+def weights_without_bound(T):
+    return T.multinomial(T.tensor([1.0, float("inf")]), 1)
+
+
+def deviations_below_zero(T):
+    return T.normal(T.zeros(2), T.tensor([1.0, -1.0]))
+
+
+def certain_draws(T):
+    p = T.tensor([0.0, 1.0, 1.0, 0.0])
+    return [T.bernoulli(p), some(T, 2, 4).bernoulli_(p), T.zeros(3, dtype=T.int64).bernoulli_(1), T.multinomial(T.tensor([0.0, 2.0, 0.0]), 3, replacement=True)]
+
+
 def sorting(T):
     x = T.tensor([3.0, 1.0, 2.0])
     values, indices = x.sort(descending=True)
