@@ -272,6 +272,27 @@ def cpu(self):
     return self._to_device("cpu")
 
 
+@method
+def __array_namespace__(self, /, *, api_version=None):
+    """The functions of the array API standard: tenon.array_api.
+
+    Errors: `api_version` is a version of the standard that it does not follow."""
+    from tenon import array_api
+    if api_version not in (None, *array_api.VERSIONS):
+        raise ValueError(f"__array_namespace__: there is no version {api_version!r}; there are {', '.join(array_api.VERSIONS)}.")
+    return array_api
+
+
+@method
+def to_device(self, device, /, *, stream=None):
+    """The tensor on another device, or itself if it lies there.
+
+    Errors: `stream` is given; a tensor has no streams that callers can see."""
+    if stream is not None:
+        raise ValueError("to_device: stream must be None; what was submitted before is seen in any case.")
+    return self._to_device(device)
+
+
 def _type(self, dtype=None):
     """The tensor with another dtype; without one, the name of its dtype."""
     return f"tenon.{self.dtype.name}" if dtype is None else _tenon.cast(self, dtype)
