@@ -243,9 +243,9 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
         elif value is not None:
             dtype = _dtype(value)
     result = self
-    if device is not None:
+    if device is not None and (device if isinstance(device, _tenon.Device) else _tenon.Device(device)) != self.device:
         result = result._to_device(device)
-    if dtype is not None:
+    if dtype is not None and _dtype(dtype) != self.dtype:
         result = _tenon.cast(result, dtype)
     return _tenon.clone(result) if copy and result is self else result
 

@@ -23,7 +23,7 @@ def asarray(obj: Any, /, *, dtype: Optional[DType] = None, device: Place = None,
     if made is None:
         if copy is False:
             raise ValueError("asarray: copy is False, and numbers of Python have no memory to share.")
-        return _of_numbers(obj, dtype, device)
+        return tenon.tensor(obj, dtype=dtype, device=device)
     moved = made.to(dtype=dtype, device=device)
     if copy is False and moved is not made:
         raise ValueError("asarray: copy is False, and another dtype or device needs a copy.")
@@ -39,18 +39,6 @@ def _shared(obj: Any) -> Optional[Tensor]:
         except (TypeError, ValueError, BufferError):
             continue
     return None
-
-
-def _of_numbers(obj: Any, dtype: Optional[DType], device: Place) -> Tensor:
-    if dtype == tenon.uint64 and not isinstance(obj, Tensor):  # ints of ops have a sign
-        return tenon.cast(tenon.tensor(_wrapped(obj), device=device), tenon.uint64)
-    return tenon.tensor(obj, dtype=dtype, device=device)
-
-
-def _wrapped(obj: Any) -> Any:
-    if isinstance(obj, (list, tuple)):
-        return [_wrapped(each) for each in obj]
-    return obj - 2**64 if isinstance(obj, int) and obj >= 2**63 else obj
 
 
 def from_dlpack(x: Any, /, *, device: Place = None, copy: Optional[bool] = None) -> Tensor:
@@ -136,7 +124,8 @@ def eye(n_rows: int, n_cols: Optional[int] = None, /, *, k: int = 0, dtype: Opti
     """Ones on the diagonal k, zeros elsewhere: n_rows by n_cols, which is n_rows when absent."""
     columns = n_rows if n_cols is None else n_cols
     rows, across = tenon.arange(n_rows, device=device), tenon.arange(columns, device=device)
-    return tenon.cast(tenon.unsqueeze(rows, 1) + k == across, dtype or tenon.float32)
+    shift = max(-n_rows, min(k, columns))  # farther diagonals are as empty
+    return tenon.cast(tenon.unsqueeze(rows, 1) + shift == across, dtype or tenon.float32)
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

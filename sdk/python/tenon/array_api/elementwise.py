@@ -17,10 +17,7 @@ def as_operand(value: Operand, x: Tensor) -> Tensor:
     """A tensor as it is; a number as one of rank 0 on the device of `x`, of the dtype that it and `x` promote to."""
     if isinstance(value, Tensor):
         return value
-    dtype = result_type(x, value)
-    if isinstance(value, int) and value >= 2**63:  # ints of ops have a sign
-        return tenon.cast(tenon.full((), value - 2**64, dtype=tenon.int64, device=x.device), dtype)
-    return tenon.full((), value, dtype=dtype, device=x.device)
+    return tenon.tensor(value, dtype=result_type(x, value), device=x.device)
 
 
 def promote(*values: Operand) -> tuple[Tensor, ...]:
