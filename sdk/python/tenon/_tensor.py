@@ -290,7 +290,7 @@ def to_device(self, device, /, *, stream=None):
     Errors: `stream` is given; a tensor has no streams that callers can see."""
     if stream is not None:
         raise ValueError("to_device: stream must be None; what was submitted before is seen in any case.")
-    return self._to_device(device)
+    return self.to(device=device)
 
 
 def _type(self, dtype=None):

@@ -8,7 +8,7 @@ from typing import Optional, Sequence, Union
 
 import tenon
 from tenon import DType, Tensor
-from tenon.array_api.creation import Place
+from tenon.array_api._creation import Place
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Optional[DType] = None, device: Place = None) -> Tensor:

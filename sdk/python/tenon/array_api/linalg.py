@@ -6,9 +6,10 @@ from typing import Any, Literal, NamedTuple, Optional, Sequence, Union
 
 import tenon
 from tenon import DType, Tensor
-from tenon.array_api import statistics
-from tenon.array_api.elementwise import promote
-from tenon.array_api.manipulation import Axes, as_axes
+from tenon.array_api import _statistics
+from tenon.array_api._dtypes import finfo
+from tenon.array_api._elementwise import promote
+from tenon.array_api._manipulation import Axes, as_axes
 
 
 class EighResult(NamedTuple):
@@ -95,7 +96,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Optional[DType] = None) -> Tensor:
     """The sum of the diagonal `offset` of each matrix. Dtypes: as sum."""
-    return statistics.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+    return _statistics.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 # ---- decompositions ----
@@ -176,7 +177,6 @@ def matrix_rank(x: Tensor, /, *, rtol: Optional[Union[float, Tensor]] = None) ->
 
 
 def _cutoff(x: Tensor, s: Tensor, rtol: Optional[Union[float, Tensor]]) -> Tensor:
-    from tenon.array_api.dtypes import finfo
     if s.shape[-1] == 0:
         return s
     limit = max(x.shape[-2:]) * finfo(x.dtype).eps if rtol is None else rtol

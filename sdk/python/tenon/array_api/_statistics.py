@@ -7,9 +7,11 @@ from typing import Any, Optional, Union
 
 import tenon
 from tenon import DType, Tensor
-from tenon.array_api.dtypes import kind_of
-from tenon.array_api.elementwise import promote
-from tenon.array_api.manipulation import Axes, as_axes
+from tenon.array_api._dtypes import kind_of
+from tenon.array_api._elementwise import promote
+from tenon.array_api._manipulation import Axes, as_axes
+
+__all__ = ["all", "any", "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 
 def _reduce(op: Any, x: Tensor, axis: Optional[Axes], keepdims: bool, **keywords: Any) -> Tensor:

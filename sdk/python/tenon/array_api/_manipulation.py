@@ -7,7 +7,11 @@ from typing import Optional, Sequence, Union
 
 import tenon
 from tenon import Tensor
-from tenon.array_api.elementwise import promote
+from tenon.array_api._elementwise import promote
+
+__all__ = [
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip", "moveaxis",
+    "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile", "unstack"]
 
 Axes = Union[int, tuple[int, ...]]
 

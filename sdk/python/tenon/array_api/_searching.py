@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 import tenon
 from tenon import Tensor
-from tenon.array_api.elementwise import Operand, as_operand, promote
-from tenon.array_api.manipulation import Axes, as_axes
+from tenon.array_api._elementwise import Operand, as_operand, promote
+from tenon.array_api._manipulation import Axes, as_axes
+
+__all__ = [
+    "argmax", "argmin", "argsort", "count_nonzero", "isin", "nonzero", "searchsorted", "sort", "take",
+    "take_along_axis", "unique_all", "unique_counts", "unique_inverse", "unique_values", "where"]
 
 
 class UniqueAllResult(NamedTuple):
@@ -70,7 +74,7 @@ def argmin(x: Tensor, /, *, axis: Optional[int] = None, keepdims: bool = False) 
     return _arg(tenon.argmin, x, axis, keepdims)
 
 
-def _arg(op: tenon.Op, x: Tensor, axis: Optional[int], keepdims: bool) -> Tensor:
+def _arg(op: Any, x: Tensor, axis: Optional[int], keepdims: bool) -> Tensor:
     result: Tensor = op(tenon.reshape(x, (-1,)), 0) if axis is None else op(x, axis, keepdims)
     return tenon.reshape(result, (1,) * x.ndim) if axis is None and keepdims else result
 

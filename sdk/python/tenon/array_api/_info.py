@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Optional, Union
 
 import tenon
-from tenon import Device, DType
-from tenon.array_api.creation import Place
-from tenon.array_api.dtypes import KINDS
+from tenon import Device, DType, _tenon
+from tenon.array_api._creation import Place
+from tenon.array_api._dtypes import KINDS
 
-_MAX_RANK = 8  # EP_MAX_RANK of ep_api.h
+__all__ = ["__array_namespace_info__"]
 
 
 class Info:
@@ -17,7 +17,7 @@ class Info:
 
     def capabilities(self) -> dict[str, Any]:
         """Which optional parts of the standard are there, and the highest rank."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _MAX_RANK}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": _tenon._max_rank}
 
     def default_device(self) -> Device:
         """Where tensors are made that name no device."""

@@ -7,8 +7,12 @@ from typing import Any, Literal, Optional, Sequence, Union
 
 import tenon
 from tenon import Device, DType, Tensor
-from tenon.array_api.dtypes import Scalar, default_dtype
-from tenon.array_api.elementwise import as_operand
+from tenon.array_api._dtypes import Scalar, default_dtype
+from tenon.array_api._elementwise import as_operand
+
+__all__ = [
+    "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
+    "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
 
 Shape = Union[int, tuple[int, ...]]
 Place = Union[Device, str, None]

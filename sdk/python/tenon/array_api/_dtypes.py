@@ -9,6 +9,8 @@ from typing import Any, Union
 import tenon
 from tenon import Device, DType, Tensor
 
+__all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
 Scalar = Union[bool, int, float]
 
 # The dtypes of the standard by kind. Tenon has others, which the functions take too.
