@@ -1,6 +1,7 @@
 // Python objects as arguments of ops. Which kinds a parameter takes, and what it converts, is decided by the dynamic
 // call (core/ops/call.h); here an object only becomes the Value that it is.
 #include <cstring>
+#include <limits>
 
 #include "core/tensor/generator.h"
 #include "primitives/text/format.h"
@@ -76,6 +77,17 @@ Value list(PyObject* object) {
 }
 
 }  // namespace
+
+std::optional<uint64_t> beyond_signed(PyObject* object) {
+  if (!PyLong_Check(object)) return std::nullopt;
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow <= 0) return std::nullopt;
+  const uint64_t value = PyLong_AsUnsignedLongLong(object);
+  if (value != std::numeric_limits<uint64_t>::max() || PyErr_Occurred() == nullptr) return value;
+  PyErr_Clear();
+  return std::nullopt;
+}
 
 Value value_of(PyObject* object) {
   if (const Tensor* tensor = tensor_in(object)) return Value(*tensor);

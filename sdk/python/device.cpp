@@ -20,11 +20,13 @@ void add_devices(nb::module_& m) {
       .def("__str__", [](const Device& d) { return d.spelling(); })
       .def("__reduce__",
            [](const Device& d) { return nb::make_tuple(nb::type<Device>(), nb::make_tuple(d.spelling())); })
-      .def("__eq__",
-           [](const Device& d, nb::handle other) {
-             const Device* device = held_in<Device>(other.ptr());
-             return device != nullptr && *device == d;
-           })
+      .def(
+          "__eq__",
+          [](const Device& d, nb::handle other) {
+            const Device* device = held_in<Device>(other.ptr());
+            return device != nullptr && *device == d;
+          },
+          nb::arg("other").none())
       .def("__hash__", [](const Device& d) { return reinterpret_cast<uintptr_t>(d.state()) >> 4; });
   m.attr("device") = m.attr("Device");
   m.def(

@@ -69,7 +69,9 @@ void add_dtypes(nb::module_& m) {
            })
       // A dtype is copied and pickled as its name.
       .def("__reduce__", [](const DTypeObject& d) { return nb::str(dtype_long_name(d.value).c_str()); })
-      .def("__eq__", [](const DTypeObject& d, nb::handle other) { return dtype_in(other.ptr()) == d.value; })
+      .def(
+          "__eq__", [](const DTypeObject& d, nb::handle other) { return dtype_in(other.ptr()) == d.value; },
+          nb::arg("other").none())
       .def("__hash__", [](const DTypeObject& d) { return static_cast<int32_t>(d.value); });
   objects.assign(1, Py_None);
   for (const DType dtype : all_dtypes()) {

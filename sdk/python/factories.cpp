@@ -13,17 +13,23 @@ struct Numbers {
   std::vector<double> floats;  // every number
   std::vector<int64_t> ints;   // every number but floats
   bool any_float = false, any_int = false;
+  bool any_negative = false, any_unsigned = false;  // ints below 0; from 2^63 on, which `ints` has less 2^64
 
   DType dtype() const { return any_float || floats.empty() ? DType::f32 : any_int ? DType::i64 : DType::boolean; }
 };
 
 void add_number(PyObject* object, Numbers* numbers) {
   const Value value = value_of(object);
-  if (const bool* flag = value.get<bool>()) {
+  if (const std::optional<uint64_t> number = beyond_signed(object)) {
+    numbers->any_unsigned = true;
+    numbers->floats.push_back(static_cast<double>(*number));
+    numbers->ints.push_back(static_cast<int64_t>(*number));
+  } else if (const bool* flag = value.get<bool>()) {
     numbers->floats.push_back(*flag);
     numbers->ints.push_back(*flag);
   } else if (const int64_t* integer = value.get<int64_t>()) {
     numbers->any_int = true;
+    numbers->any_negative |= *integer < 0;
     numbers->floats.push_back(static_cast<double>(*integer));
     numbers->ints.push_back(*integer);
   } else if (const double* number = value.get<double>()) {
@@ -76,9 +82,15 @@ Tensor from_list(PyObject* object, DType dtype, Device device) {
   add_list(object, 0, &numbers);
   const Dims dims{std::span<const int64_t>(numbers.dims)};
   if (dtype == DType::none) dtype = numbers.dtype();
+  const bool as_floats = numbers.any_float || numbers.floats.empty() || (numbers.any_unsigned && is_floating(dtype));
+  if (numbers.any_unsigned && !as_floats && (dtype != DType::u64 || numbers.any_negative)) {
+    refuse(PyExc_ValueError, fmt::format("tensor(): an int from 2^63 on is no {}; u64 without negative numbers and "
+                                         "floats can hold it, if one of them is given as dtype.",
+                                         dtype_name(dtype)));
+  }
   // Floats come as f64, so that none loses digits before it is cast.
-  return cast(numbers.any_float || numbers.floats.empty() ? Tensor::from<double>(numbers.floats, dims, device)
-                                                          : Tensor::from<int64_t>(numbers.ints, dims, device),
+  return cast(as_floats ? Tensor::from<double>(numbers.floats, dims, device)
+                        : Tensor::from<int64_t>(numbers.ints, dims, device),
               dtype);
 }
 

@@ -181,6 +181,8 @@ Tensor values_of(PyObject* object, const Tensor& tensor) {
     return tenon::full(IntList(), *number, tensor.dtype(), tensor.device());
   if (const double* number = value.get<double>())
     return tenon::full(IntList(), *number, tensor.dtype(), tensor.device());
+  if (const std::optional<uint64_t> number = beyond_signed(object); number && tensor.dtype() == DType::u64)
+    return tenon::full(IntList(), *number, DType::u64, tensor.device());
   return tensor_of_data(object, tensor.device()).to(tensor.dtype());
 }
 

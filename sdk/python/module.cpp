@@ -18,4 +18,5 @@ NB_MODULE(_tenon, m) {
   add_files(m);
   add_report(m);
   m.attr("__version__") = tenon::version();
+  m.attr("_max_rank") = EP_MAX_RANK;
 }

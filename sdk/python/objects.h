@@ -69,6 +69,8 @@ class CalledBack {
 
 // `object` as an argument of the dynamic call; a Value::Foreign where it means nothing to Tenon.
 Value value_of(PyObject* object);
+// An int of Python that u64 can hold and i64 cannot; none of anything else.
+std::optional<uint64_t> beyond_signed(PyObject* object);
 // The dtype that `object` names: a tenon.DType, a NumPy dtype or scalar type, float, int, bool, or text.
 std::optional<DType> dtype_in(PyObject* object);
 // The same, or an error of Python that says what was given. `what` begins it: "tensor()".

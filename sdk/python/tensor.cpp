@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include "core/autograd/autograd.h"
+#include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -45,10 +46,18 @@ const DynamicOp& op_called() {
   return op;
 }
 
-// `object` as an operand: itself, or an array of NumPy as a tensor. Null for what no operator takes.
-nb::object operand(PyObject* object) {
-  if (tensor_in(object) != nullptr || PyFloat_CheckExact(object) || PyLong_CheckExact(object))
-    return nb::borrow(object);
+// `object` as an operand beside `other`: itself, or an array of NumPy as a tensor, or an int from 2^63 on as a tensor
+// of u64 beside one, and as a float beside floats. Null for what no operator takes.
+nb::object operand(PyObject* object, PyObject* other) {
+  if (tensor_in(object) != nullptr || PyFloat_CheckExact(object)) return nb::borrow(object);
+  if (PyLong_CheckExact(object)) {
+    const Tensor* beside = tensor_in(other);
+    const bool wide = beside != nullptr && (beside->dtype() == DType::u64 || is_floating(beside->dtype()));
+    const std::optional<uint64_t> number = wide ? beyond_signed(object) : std::nullopt;
+    if (!number) return nb::borrow(object);
+    if (beside->dtype() != DType::u64) return nb::float_(static_cast<double>(*number));
+    return object_of(full(IntList(), *number, DType::u64, beside->device()));
+  }
   constexpr uint16_t kOperands = kAcceptsBool | kAcceptsInt | kAcceptsFloat | kAcceptsFloats;
   if ((value_of(object).kind() & kOperands) != 0) return nb::borrow(object);
   if (!nb::hasattr(object, "__array_interface__")) return {};
@@ -59,7 +68,7 @@ nb::object operand(PyObject* object) {
 template <Name name>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   try {
-    const nb::object left = operand(a), right = operand(b);
+    const nb::object left = operand(a, b), right = operand(b, a);
     if (!left.is_valid() || !right.is_valid()) return Py_NewRef(Py_NotImplemented);
     PyObject* const args[] = {left.ptr(), right.ptr()};
     return call_op(op_called<name>(), args, 2, nullptr);

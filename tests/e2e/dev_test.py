@@ -44,6 +44,8 @@ def unknown_arguments_are_refused_by_name(dev):
     claim("'' is not a number of epochs" in dev.run("demo", "train", "--epochs", code=2), "and there are some")
     claim("it needs the folder to install into" in dev.run("install", code=2), "install needs a folder")
     claim("'-p' is unknown" in dev.run("install", "-p", code=2), "an option is no folder")
+    claim("it needs the path of a checkout" in dev.run("array-api", code=2), "the suite of the standard is given")
+    claim("'/nowhere' has no array_api_tests" in dev.run("array-api", "/nowhere", code=2), "and is one")
     claim("'x' is not a number of seconds" in dev.run("quick", "--seconds", "x", code=2), "quick takes seconds")
 
 
@@ -54,8 +56,8 @@ def unknown_commands_get_the_nearest_one(dev):
 
 
 def every_command_has_help(dev):
-    listed = re.findall(r"^  ([a-z]+) +\S", dev.run(), re.MULTILINE)
-    claim(listed == re.findall(r"^cmd_([a-z]+)\(\)", (dev.root / "dev").read_text(), re.MULTILINE), f"{listed}")
+    listed = re.findall(r"^  ([a-z-]+) +\S", dev.run(), re.MULTILINE)
+    claim(listed == re.findall(r"^cmd_([a-z-]+)\(\)", (dev.root / "dev").read_text(), re.MULTILINE), f"{listed}")
     claim(dev.run("help") == dev.run("--help") == dev.run(), "the list is the help")
     for command in listed:
         text = dev.run("help", command)

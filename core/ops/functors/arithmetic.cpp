@@ -138,6 +138,12 @@ Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
 
 Tensor pow(Tensor* out, Scalar input, const Tensor& exponent) { return binary_to(OpId::pow, out, input, exponent); }
 
+// The row is defined on signed numbers; a difference wraps.
+Tensor neg(Tensor* out, const Tensor& input) {
+  const bool is_unsigned = input.defined() && dtype_info(input.dtype()).type_class == DTypeClass::UINT;
+  return is_unsigned ? binary_to(OpId::sub, out, Scalar(0), input) : unary_to(OpId::neg, out, input);
+}
+
 Tensor sign(Tensor* out, const Tensor& input) {
   if (input.defined() && input.dtype() == DType::boolean) return binary_to(OpId::logical_or, out, input, input);
   return unary_to(OpId::sign, out, input);

@@ -15,8 +15,12 @@ Tensor matrices(std::string_view op, const Tensor& input, bool square) {
   const int64_t m = input.dims()[rank - 2];
   const int64_t n = input.dims()[rank - 1];
   if (square && m != n) refuse("{}: input of shape {} must hold square matrices.", op, input.dims());
-  if (m == 0 || n == 0) refuse("{}: the matrices of input, of shape {}, have no elements.", op, input.dims());
   return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
+}
+
+// Whether the matrices have no elements, so that no kernel is asked.
+bool is_empty(const Tensor& matrices) {
+  return matrices.dims()[matrices.rank() - 2] == 0 || matrices.dims()[matrices.rank() - 1] == 0;
 }
 
 LinearAlgebraAttributes attributes_of(int32_t kind, const Tensor& input, int32_t flags = 0) {
@@ -28,6 +32,7 @@ LinearAlgebraAttributes attributes_of(int32_t kind, const Tensor& input, int32_t
 
 Tensor one(OpId id, int32_t kind, const Tensor& input, bool square, int32_t flags = 0) {
   const Tensor source = matrices(op_row(id).name, input, square);
+  if (is_empty(source)) return tenon::clone(source);
   const LinearAlgebraAttributes attributes = attributes_of(kind, source, flags);
   return apply(id, {&source}, &attributes);
 }
@@ -52,6 +57,13 @@ Dims batch_of(const Tensor& tensor) {
   return dims;
 }
 
+// Zeros with the batch, the dtype and the device of `matrices`, and `sides` behind the batch.
+Tensor zeros_of(const Tensor& matrices, std::initializer_list<int64_t> sides, DType dtype = DType::none) {
+  Dims dims = batch_of(matrices);
+  for (const int64_t side : sides) dims.push_back(side);
+  return tenon::zeros(dims, dtype == DType::none ? matrices.dtype() : dtype, matrices.device());
+}
+
 // X with `input` X = `other`, of the kind `kind`.
 Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, int32_t flags) {
   const std::string_view op = op_row(id).name;
@@ -73,7 +85,7 @@ Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, i
   if (a.dims() != left) a = tenon::expand(a, left);
   if (b.dims() != right) b = tenon::expand(b, right);
   const LinearAlgebraAttributes attributes = attributes_of(kind, a, flags);
-  const Tensor result = apply(id, {&a, &b}, &attributes);
+  const Tensor result = is_empty(a) ? zeros_of(a, {a.dims()[a.rank() - 1], columns}) : apply(id, {&a, &b}, &attributes);
   return vectors ? tenon::squeeze(result, -1) : result;
 }
 
@@ -92,16 +104,26 @@ Tensor linalg_cholesky(const Tensor& input, bool upper) {
   return one(OpId::linalg_cholesky, EP_LINEAR_CHOLESKY, input, true, upper ? EP_LINEAR_FLAG_UPPER : 0);
 }
 Tensor linalg_inv(const Tensor& input) { return one(OpId::linalg_inv, EP_LINEAR_INVERSE, input, true); }
-Tensor linalg_det(const Tensor& input) { return one(OpId::linalg_det, EP_LINEAR_DETERMINANT, input, true); }
-Tensor linalg_svdvals(const Tensor& input) { return one(OpId::linalg_svdvals, EP_LINEAR_SVD, input, false); }
+Tensor linalg_det(const Tensor& input) {
+  const Tensor source = matrices("linalg_det", input, true);
+  if (is_empty(source)) return tenon::prod(source, {-2, -1});
+  return one(OpId::linalg_det, EP_LINEAR_DETERMINANT, source, true);
+}
+Tensor linalg_svdvals(const Tensor& input) {
+  const Tensor source = matrices("linalg_svdvals", input, false);
+  if (is_empty(source)) return zeros_of(source, {0});
+  return one(OpId::linalg_svdvals, EP_LINEAR_SVD, source, false);
+}
 
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& input) {
   const Tensor source = matrices("linalg_slogdet", input, true);
+  if (is_empty(source)) return {tenon::prod(source, {-2, -1}), tenon::sum(source, {-2, -1})};
   return two(OpId::linalg_slogdet, source, attributes_of(EP_LINEAR_LOG_DETERMINANT, source));
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& input) {
   const Tensor source = matrices("linalg_lu_factor", input, false);
+  if (is_empty(source)) return {tenon::clone(source), zeros_of(source, {0}, DType::i32)};
   return two(OpId::linalg_lu_factor, source, attributes_of(EP_LINEAR_LU, source));
 }
 
@@ -111,12 +133,19 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& input, std::string_view mode)
     refuse("linalg_qr: mode is '{}'; it may be reduced or complete.", mode);
   }
   LinearAlgebraAttributes attributes = attributes_of(EP_LINEAR_QR, source);
-  if (mode == "complete") attributes.k = source.dims()[source.rank() - 2];
+  const int64_t m = source.dims()[source.rank() - 2];
+  if (mode == "complete") attributes.k = m;
+  if (is_empty(source)) {
+    const Tensor q = zeros_of(source, {m, attributes.k});
+    const Tensor r = zeros_of(source, {attributes.k, source.dims()[source.rank() - 1]});
+    return {attributes.k == 0 ? q : tenon::add(q, tenon::eye(m, std::nullopt, q.dtype(), q.device())), r};
+  }
   return two(OpId::linalg_qr, source, attributes);
 }
 
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& input, bool upper) {
   const Tensor source = matrices("linalg_eigh", input, true);
+  if (is_empty(source)) return {zeros_of(source, {0}), tenon::clone(source)};
   return two(OpId::linalg_eigh, source, attributes_of(EP_LINEAR_EIGEN, source, upper ? EP_LINEAR_FLAG_UPPER : 0));
 }
 
@@ -127,6 +156,10 @@ Tensor linalg_eigvalsh(const Tensor& input, bool upper) {
 std::tuple<Tensor, Tensor, Tensor> linalg_svd_reduced(const Tensor& input) {
   const Tensor source = matrices("linalg_svd_reduced", input, false);
   const LinearAlgebraAttributes attributes = attributes_of(EP_LINEAR_SVD, source);
+  if (is_empty(source)) {
+    const int64_t m = source.dims()[source.rank() - 2], n = source.dims()[source.rank() - 1];
+    return {zeros_of(source, {0}), zeros_of(source, {m, 0}), zeros_of(source, {0, n})};
+  }
   const Tensor* inputs[] = {&source};
   Tensor outputs[3];
   apply(OpId::linalg_svd_reduced, inputs, &attributes, outputs);
@@ -176,6 +209,7 @@ Tensor linalg_matrix_power(const Tensor& input, int64_t n) {
 
 Tensor linalg_pinv(const Tensor& input) {
   const Tensor source = matrices("linalg_pinv", input, false);
+  if (is_empty(source)) return tenon::clone(tenon::transpose(source, -2, -1));
   const auto [values, u, vh] = tenon::linalg_svd_reduced(source);
   const Tensor kept = tenon::gt(values, least_value(source, values));
   const Tensor inverses = tenon::where(kept, tenon::reciprocal(values), Scalar(0.0));
@@ -185,11 +219,15 @@ Tensor linalg_pinv(const Tensor& input) {
 
 Tensor linalg_matrix_rank(const Tensor& input) {
   const Tensor source = matrices("linalg_matrix_rank", input, false);
+  if (is_empty(source)) return zeros_of(source, {}, DType::i64);
   const Tensor values = tenon::linalg_svdvals(source);
   return tenon::sum(tenon::cast(tenon::gt(values, least_value(source, values)), DType::i64), {-1});
 }
 
 Tensor linalg_cond(const Tensor& input) {
+  if (is_empty(matrices("linalg_cond", input, false))) {
+    refuse("linalg_cond: the matrices of input, of shape {}, have no elements.", input.dims());
+  }
   const Tensor values = tenon::linalg_svdvals(input);
   return tenon::div(tenon::select(values, -1, 0), tenon::select(values, -1, -1));
 }

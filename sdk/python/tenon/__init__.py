@@ -25,7 +25,7 @@ half, float, double, short, int, long = float16, float32, float64, int16, int32,
 
 def __getattr__(name):
     # What most programs do not need is imported where it is first asked for.
-    if name in ("nn", "optim", "onnx"):
+    if name in ("nn", "optim", "onnx", "array_api"):
         import importlib
         return importlib.import_module("tenon." + name)
     raise AttributeError(f"module 'tenon' has no attribute '{name}'")

@@ -243,9 +243,9 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
         elif value is not None:
             dtype = _dtype(value)
     result = self
-    if device is not None:
+    if device is not None and (device if isinstance(device, _tenon.Device) else _tenon.Device(device)) != self.device:
         result = result._to_device(device)
-    if dtype is not None:
+    if dtype is not None and _dtype(dtype) != self.dtype:
         result = _tenon.cast(result, dtype)
     return _tenon.clone(result) if copy and result is self else result
 
@@ -270,6 +270,27 @@ for _name, _each in _DTYPES.items():
 def cpu(self):
     """The tensor on the host's device."""
     return self._to_device("cpu")
+
+
+@method
+def __array_namespace__(self, /, *, api_version=None):
+    """The functions of the array API standard: tenon.array_api.
+
+    Errors: `api_version` is a version of the standard that it does not follow."""
+    from tenon import array_api
+    if api_version not in (None, *array_api.VERSIONS):
+        raise ValueError(f"__array_namespace__: there is no version {api_version!r}; there are {', '.join(array_api.VERSIONS)}.")
+    return array_api
+
+
+@method
+def to_device(self, device, /, *, stream=None):
+    """The tensor on another device, or itself if it lies there.
+
+    Errors: `stream` is given; a tensor has no streams that callers can see."""
+    if stream is not None:
+        raise ValueError("to_device: stream must be None; what was submitted before is seen in any case.")
+    return self.to(device=device)
 
 
 def _type(self, dtype=None):

@@ -1,0 +1,148 @@
+"""Dtypes of the array API standard: which there are, what they promote to, and what is known of them."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, Union
+
+import tenon
+from tenon import Device, DType, Tensor
+
+__all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
+Scalar = Union[bool, int, float]
+
+# The dtypes of the standard by kind. Tenon has others, which the functions take too.
+SIGNED = {"int8": tenon.int8, "int16": tenon.int16, "int32": tenon.int32, "int64": tenon.int64}
+UNSIGNED = {"uint8": tenon.uint8, "uint16": tenon.uint16, "uint32": tenon.uint32, "uint64": tenon.uint64}
+FLOATING = {"float32": tenon.float32, "float64": tenon.float64}
+KINDS: dict[str, dict[str, DType]] = {
+    "bool": {"bool": tenon.bool}, "signed integer": SIGNED, "unsigned integer": UNSIGNED, "integral": {**SIGNED, **UNSIGNED},
+    "real floating": FLOATING, "complex floating": {}, "numeric": {**SIGNED, **UNSIGNED, **FLOATING}}
+
+# Bits of the exponent and of the fraction of a float.
+_LAYOUTS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+
+
+@dataclass(frozen=True)
+class finfo:
+    """What a float dtype can hold: bits, the distance from 1 to the next number, the ends, the least normal number."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+    def __init__(self, type: Union[DType, Tensor], /) -> None:
+        dtype = dtype_of(type)
+        if dtype.name not in _LAYOUTS:
+            raise TypeError(f"finfo: {dtype!r} is no float of 16 bits or more.")
+        exponent, fraction = _LAYOUTS[dtype.name]
+        bias = 2 ** (exponent - 1) - 1
+        greatest = (2.0 - 2.0**-fraction) * 2.0**bias
+        _fill(self, dtype.bits, 2.0**-fraction, greatest, -greatest, 2.0 ** (1 - bias), dtype)
+
+
+@dataclass(frozen=True)
+class iinfo:
+    """What an integer dtype can hold: bits and the ends."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+    def __init__(self, type: Union[DType, Tensor], /) -> None:
+        dtype = dtype_of(type)
+        if kind_of(dtype) not in ("signed integer", "unsigned integer"):
+            raise TypeError(f"iinfo: {dtype!r} is no integer dtype.")
+        signed = kind_of(dtype) == "signed integer"
+        greatest = 2 ** (dtype.bits - signed) - 1
+        _fill(self, dtype.bits, greatest, -greatest - 1 if signed else 0, dtype)
+
+
+def _fill(info: Any, *values: Any) -> None:
+    for name, value in zip(info.__dataclass_fields__, values):
+        object.__setattr__(info, name, value)
+
+
+def dtype_of(value: Union[DType, Tensor]) -> DType:
+    """The dtype of a tensor; a dtype as it is."""
+    return value.dtype if isinstance(value, Tensor) else value
+
+
+@functools.lru_cache(maxsize=None)
+def kind_of(dtype: DType) -> str:
+    """The kind that the dtype is of and no other: bool, signed integer, unsigned integer or real floating."""
+    if dtype.is_floating_point:
+        return "real floating"
+    for kind in ("bool", "signed integer", "unsigned integer"):
+        if dtype in KINDS[kind].values():
+            return kind
+    return "none"
+
+
+def isdtype(dtype: DType, kind: Union[DType, str, tuple[Union[DType, str], ...]]) -> bool:
+    """Whether the dtype is one given, or of a kind given, or either for one of a tuple.
+
+    Errors: a kind that the standard does not know."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    if not isinstance(kind, str):
+        return dtype == kind
+    if kind not in KINDS:
+        raise ValueError(f"isdtype: there is no kind '{kind}'; there are {', '.join(KINDS)}.")
+    return dtype in KINDS[kind].values()
+
+
+@functools.lru_cache(maxsize=None)
+def promoted(a: DType, b: DType) -> DType:
+    """The dtype that an op computes in for tensors of the two, by Tenon's own rule."""
+    if a == b:
+        return a
+    return tenon.maximum(tenon.zeros((0,), dtype=a, device="cpu"), tenon.zeros((0,), dtype=b, device="cpu")).dtype
+
+
+def _with_scalar(dtype: DType, scalar: Scalar) -> DType:
+    kind = kind_of(dtype)
+    if isinstance(scalar, float) and kind != "real floating":
+        return default_dtype(scalar) if kind == "none" else promoted(dtype, tenon.float32)
+    if isinstance(scalar, int) and not isinstance(scalar, bool) and kind == "bool":
+        return tenon.int64
+    return dtype
+
+
+def default_dtype(scalar: Scalar) -> DType:
+    """The dtype of a tensor of one number of Python."""
+    return tenon.bool if isinstance(scalar, bool) else tenon.int64 if isinstance(scalar, int) else tenon.float32
+
+
+def result_type(*arrays_and_dtypes: Union[Tensor, Scalar, DType]) -> DType:
+    """The dtype that the arguments promote to. Numbers of Python count where a tensor or a dtype is not of their kind.
+
+    Errors: no argument."""
+    dtypes = [dtype_of(each) for each in arrays_and_dtypes if isinstance(each, (Tensor, DType))]
+    scalars = [each for each in arrays_and_dtypes if not isinstance(each, (Tensor, DType))]
+    if not dtypes:
+        if not scalars:
+            raise ValueError("result_type: it needs at least one argument.")
+        dtypes = [default_dtype(each) for each in scalars]
+    result = functools.reduce(promoted, dtypes)
+    return functools.reduce(_with_scalar, scalars, result)
+
+
+def can_cast(from_: Union[DType, Tensor], to: DType, /) -> bool:
+    """Whether the standard's promotion can make `to` of the dtype: every number of one kind has its place there."""
+    source = dtype_of(from_)
+    kinds = {kind_of(source), kind_of(to)}
+    if len(kinds) > 1 and kinds != {"signed integer", "unsigned integer"}:
+        return False
+    return source == to or (promoted(source, to) == to and to.bits > source.bits)
+
+
+def astype(x: Tensor, dtype: DType, /, *, copy: bool = True, device: Union[Device, str, None] = None) -> Tensor:
+    """The elements as another dtype; `x` itself if it has it, `copy` is False, and it lies on the device."""
+    return x.to(dtype=dtype, device=device, copy=copy)
