@@ -23,7 +23,7 @@ constexpr int64_t longest_row = 4096;  // elements that are added in f32
 constexpr int64_t few = 16;            // elements of a row that is too short for a loop of its own
 constexpr int64_t column_width = 256;  // columns that a thread takes at a time
 constexpr int64_t wide_width = 2048;   // the same where there are so many elements that rows come from memory
-constexpr int64_t from_memory = int64_t{1} << 20;
+constexpr int64_t from_memory = int64_t{4} << 20;
 constexpr int64_t most_pieces = 64;
 
 // A reduction in one scalar type: f64 (also for f32, once blocks are reduced), i64 or u64.

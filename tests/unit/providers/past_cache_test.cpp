@@ -98,14 +98,14 @@ TEST_P(PastCache, CastsOfStridedSources) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Of a million elements and more, rows are read whole: blocks of columns that end within a vector, beyond a block, and
-// rows that lie apart. Sums of small integers are exact, so every order of adding gives the same.
+// Of four million elements and more, rows are read whole: blocks of columns that end within a vector, beyond a block,
+// and rows that lie apart. Sums of small integers are exact, so every order of adding gives the same.
 TEST_P(PastCache, SumsOfColumnsReadRowByRow) {
   struct Shape {
     int64_t rows, columns, stride;
   };
   for (const Shape& shape :
-       {Shape{1500, 771, 771}, Shape{301, 4099, 4099}, Shape{5000, 259, 300}, Shape{70'001, 15, 15}}) {
+       {Shape{5501, 771, 771}, Shape{1031, 4099, 4099}, Shape{16'411, 259, 300}, Shape{280'001, 15, 15}}) {
     const auto [rows, columns, stride] = shape;
     std::vector<float> src(static_cast<size_t>(rows * stride)), dst(static_cast<size_t>(columns), -1);
     std::mt19937 generator(13);

@@ -136,6 +136,7 @@ std::vector<Work> wide_work() {
       unary(EP_UNARY_exp, 300'001),
       reduce({1'000'003}, 1),
       reduce({777, 1031}, 1),
+      reduce({5'501, 771}, 1),
       reduce({777, 1031}, 2),
       reduce({3, 400'000}, 2),
       softmax(513, 700),
