@@ -19,7 +19,7 @@ Tensor matrices(std::string_view op, const Tensor& input, bool square) {
 }
 
 // Whether the matrices have no elements, so that no kernel is asked.
-bool is_empty(const Tensor& matrices) {
+bool has_empty_matrices(const Tensor& matrices) {
   return matrices.dims()[matrices.rank() - 2] == 0 || matrices.dims()[matrices.rank() - 1] == 0;
 }
 
@@ -32,7 +32,7 @@ LinearAlgebraAttributes attributes_of(int32_t kind, const Tensor& input, int32_t
 
 Tensor one(OpId id, int32_t kind, const Tensor& input, bool square, int32_t flags = 0) {
   const Tensor source = matrices(op_row(id).name, input, square);
-  if (is_empty(source)) return tenon::clone(source);
+  if (has_empty_matrices(source)) return tenon::clone(source);
   const LinearAlgebraAttributes attributes = attributes_of(kind, source, flags);
   return apply(id, {&source}, &attributes);
 }
@@ -85,7 +85,8 @@ Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, i
   if (a.dims() != left) a = tenon::expand(a, left);
   if (b.dims() != right) b = tenon::expand(b, right);
   const LinearAlgebraAttributes attributes = attributes_of(kind, a, flags);
-  const Tensor result = is_empty(a) ? zeros_of(a, {a.dims()[a.rank() - 1], columns}) : apply(id, {&a, &b}, &attributes);
+  const Tensor result =
+      has_empty_matrices(a) ? zeros_of(a, {a.dims()[a.rank() - 1], columns}) : apply(id, {&a, &b}, &attributes);
   return vectors ? tenon::squeeze(result, -1) : result;
 }
 
@@ -106,24 +107,24 @@ Tensor linalg_cholesky(const Tensor& input, bool upper) {
 Tensor linalg_inv(const Tensor& input) { return one(OpId::linalg_inv, EP_LINEAR_INVERSE, input, true); }
 Tensor linalg_det(const Tensor& input) {
   const Tensor source = matrices("linalg_det", input, true);
-  if (is_empty(source)) return tenon::prod(source, {-2, -1});
+  if (has_empty_matrices(source)) return tenon::prod(source, {-2, -1});
   return one(OpId::linalg_det, EP_LINEAR_DETERMINANT, source, true);
 }
 Tensor linalg_svdvals(const Tensor& input) {
   const Tensor source = matrices("linalg_svdvals", input, false);
-  if (is_empty(source)) return zeros_of(source, {0});
+  if (has_empty_matrices(source)) return zeros_of(source, {0});
   return one(OpId::linalg_svdvals, EP_LINEAR_SVD, source, false);
 }
 
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& input) {
   const Tensor source = matrices("linalg_slogdet", input, true);
-  if (is_empty(source)) return {tenon::prod(source, {-2, -1}), tenon::sum(source, {-2, -1})};
+  if (has_empty_matrices(source)) return {tenon::prod(source, {-2, -1}), tenon::sum(source, {-2, -1})};
   return two(OpId::linalg_slogdet, source, attributes_of(EP_LINEAR_LOG_DETERMINANT, source));
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& input) {
   const Tensor source = matrices("linalg_lu_factor", input, false);
-  if (is_empty(source)) return {tenon::clone(source), zeros_of(source, {0}, DType::i32)};
+  if (has_empty_matrices(source)) return {tenon::clone(source), zeros_of(source, {0}, DType::i32)};
   return two(OpId::linalg_lu_factor, source, attributes_of(EP_LINEAR_LU, source));
 }
 
@@ -135,7 +136,7 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& input, std::string_view mode)
   LinearAlgebraAttributes attributes = attributes_of(EP_LINEAR_QR, source);
   const int64_t m = source.dims()[source.rank() - 2];
   if (mode == "complete") attributes.k = m;
-  if (is_empty(source)) {
+  if (has_empty_matrices(source)) {
     const Tensor q = zeros_of(source, {m, attributes.k});
     const Tensor r = zeros_of(source, {attributes.k, source.dims()[source.rank() - 1]});
     return {attributes.k == 0 ? q : tenon::add(q, tenon::eye(m, std::nullopt, q.dtype(), q.device())), r};
@@ -145,7 +146,7 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& input, std::string_view mode)
 
 std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& input, bool upper) {
   const Tensor source = matrices("linalg_eigh", input, true);
-  if (is_empty(source)) return {zeros_of(source, {0}), tenon::clone(source)};
+  if (has_empty_matrices(source)) return {zeros_of(source, {0}), tenon::clone(source)};
   return two(OpId::linalg_eigh, source, attributes_of(EP_LINEAR_EIGEN, source, upper ? EP_LINEAR_FLAG_UPPER : 0));
 }
 
@@ -156,7 +157,7 @@ Tensor linalg_eigvalsh(const Tensor& input, bool upper) {
 std::tuple<Tensor, Tensor, Tensor> linalg_svd_reduced(const Tensor& input) {
   const Tensor source = matrices("linalg_svd_reduced", input, false);
   const LinearAlgebraAttributes attributes = attributes_of(EP_LINEAR_SVD, source);
-  if (is_empty(source)) {
+  if (has_empty_matrices(source)) {
     const int64_t m = source.dims()[source.rank() - 2], n = source.dims()[source.rank() - 1];
     return {zeros_of(source, {0}), zeros_of(source, {m, 0}), zeros_of(source, {0, n})};
   }
@@ -209,7 +210,7 @@ Tensor linalg_matrix_power(const Tensor& input, int64_t n) {
 
 Tensor linalg_pinv(const Tensor& input) {
   const Tensor source = matrices("linalg_pinv", input, false);
-  if (is_empty(source)) return tenon::clone(tenon::transpose(source, -2, -1));
+  if (has_empty_matrices(source)) return tenon::clone(tenon::transpose(source, -2, -1));
   const auto [values, u, vh] = tenon::linalg_svd_reduced(source);
   const Tensor kept = tenon::gt(values, least_value(source, values));
   const Tensor inverses = tenon::where(kept, tenon::reciprocal(values), Scalar(0.0));
@@ -219,13 +220,13 @@ Tensor linalg_pinv(const Tensor& input) {
 
 Tensor linalg_matrix_rank(const Tensor& input) {
   const Tensor source = matrices("linalg_matrix_rank", input, false);
-  if (is_empty(source)) return zeros_of(source, {}, DType::i64);
+  if (has_empty_matrices(source)) return zeros_of(source, {}, DType::i64);
   const Tensor values = tenon::linalg_svdvals(source);
   return tenon::sum(tenon::cast(tenon::gt(values, least_value(source, values)), DType::i64), {-1});
 }
 
 Tensor linalg_cond(const Tensor& input) {
-  if (is_empty(matrices("linalg_cond", input, false))) {
+  if (has_empty_matrices(matrices("linalg_cond", input, false))) {
     refuse("linalg_cond: the matrices of input, of shape {}, have no elements.", input.dims());
   }
   const Tensor values = tenon::linalg_svdvals(input);
