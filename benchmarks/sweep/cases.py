@@ -32,8 +32,8 @@ RANGES = {"log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "log1p": (-0.9, 
           "acosh": (1.1, 5), "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "pow": (0.1, 3),
           "arccosh": (1.1, 5), "arcsin": (-0.99, 0.99), "arccos": (-0.99, 0.99), "arctanh": (-0.99, 0.99),
           "log_sum": (0.1, 3), "prod": (0.9, 1.1), "bernoulli": (0, 1)}
-RANDOM = ("normal", "multinomial", "exponential", "uniform_", "normal_", "rand", "randn", "rand_like", "randn_like", "bernoulli", "dropout", "empty", "empty_like", "randint", "randperm",
-          "philox_uniform", "philox_normal")
+RANDOM = ("normal", "multinomial", "exponential", "uniform_", "normal_", "rand", "randn", "rand_like", "randn_like", "bernoulli", "bernoulli_",
+          "dropout", "empty", "empty_like", "randint", "randperm", "philox_uniform", "philox_normal")
 
 
 # Rows whose values are the same in another form, or one choice of several that are right: complex numbers that are pairs
@@ -486,6 +486,7 @@ CASES = {
     "cosine_embedding_loss": simple(X, tensor(lambda d, n: d), tensor(rows, low=1, high=1)),
     "bucketize": simple(X, tensor(lambda d, n: [1024], low=1, high=1)),
     "clip": simple(X, -1.0, 1.0),
+    "bernoulli_": simple(X, 0.25),
     "put": simple(X, lambda c, d: c.index([c.size], c.size), tensor(whole), why_not="of several writes either may stay"),
     "linalg_solve_triangular": "random triangles are nearly singular",
     **{op: COMPLEX for op in ("fft_c2c", "fft_c2r", "fft_fft", "fft_ifft", "fft_irfft", "fft_hfft", "fft_fftn", "fft_ifftn",

@@ -239,6 +239,13 @@ class Composites(OpTest):
         self.same("addmv", some(3), a, v, alpha=3)
         self.same("addr", some(4, 3), v, some(3), beta=2)
         self.same("addr", some(4, 3), v, some(3))
+        for dims in ((3,), (4, 1), ()):
+            self.same("addr", some(*dims), v, some(3))
+        for dtype in (np.float32, np.float64):  # rows longer than a block of the loops, and matrices too large for them
+            for rows, columns in ((3, 300), (300, 700)):
+                x, y = some(rows, dtype=dtype), some(columns, dtype=dtype)
+                self.same("outer", x, y)
+                self.same("addr", some(rows, columns, dtype=dtype), x, y)
         self.same("baddbmm", some(2, 3, 5), some(2, 3, 4), some(2, 4, 5), beta=2, alpha=0.5)
         self.same("addbmm", some(3, 5), some(2, 3, 4), some(2, 4, 5), beta=2, alpha=0.5)
         self.same("bilinear", some(6, 3), some(6, 4), some(2, 3, 4), some(2))
@@ -247,6 +254,8 @@ class Composites(OpTest):
         self.same("cross", some(2, 3), some(2, 3), 1)
         self.same("cross", some(3, 4), some(3, 4))
         self.same("cross", some(2, 3, 5), some(2, 3, 5))
+        cube, other = some(2, 3, 3), some(2, 3, 3)
+        self.check(np.cross(cube, other, axis=1), "cross", cube, other)  # the first axis of three
         self.same("tensordot", some(2, 3, 4), some(3, 4, 5), oracle=lambda x, y: torch.tensordot(x, y, dims=2))
         self.same("tensordot", some(2, 3, 4), some(4, 5, 2), [2, 0], [0, 2], oracle=lambda x, y, i, j: torch.tensordot(x, y, dims=(i, j)))
         self.refused("mm: mat2 has shape [4]; it must have rank 2.", "mm", a, v)
@@ -374,6 +383,7 @@ class Composites(OpTest):
                 self.same(op, x, np.abs(y), **kw)
             self.same("smooth_l1_loss", x, y, beta=0.3, **kw)
             self.same("huber_loss", x, y, delta=0.3, **kw)
+            self.refused("huber_loss: delta is 0; it must be above 0.", "huber_loss", x, y, delta=0, **kw)
             self.same("kl_div", np.log(p), q, **kw)
             self.same("kl_div", np.log(p), np.log(q), log_target=True, **kw)
             self.same("binary_cross_entropy", p, q, p, **kw)

@@ -77,6 +77,9 @@ class Factories(OpTest):
         self.check(np.arange(2, 11, 3), "arange", 2, 11, 3)
         self.check(np.arange(5, 0, -2), "arange", 5, 0, -2)
         self.check(np.arange(0, 1, 0.25, dtype=np.float32), "arange", 0, 1, 0.25)
+        for start, end, step in ((-3, 2000, 3), (5.5, -70.25, -0.25)):  # longer than a block of the loop
+            whole = isinstance(start, int)
+            self.check(np.arange(start, end, step, np.int64 if whole else np.float32), "arange", start, end, step)
         self.assertEqual(run("arange", 3, 3)[0].shape, (0,))
         self.check(np.eye(3, 4, dtype=np.float32), "eye", 3, 4)
         self.check(np.eye(2, dtype=np.float32), "eye", 2)
@@ -176,6 +179,9 @@ class Assembling(OpTest):
             cube = some(3, 5, 7, dtype=dtype, low=1, high=100)
             for dims in ([0], [1], [-1], [0, 1], [-1, 1], [0, 2], [2, 1, 0]):
                 self.check(np.flip(cube, dims), "flip", cube, dims)
+            rows = some(3, 301, dtype=dtype, low=1, high=100)  # longer than a block of the loops
+            for dims in ([0], [1], [0, 1]):
+                self.check(np.flip(rows, dims), "flip", rows, dims)
 
 
 class Views(OpTest):
@@ -224,6 +230,7 @@ class Views(OpTest):
                 self.check(x[start:end:step], "slice", x, 0, start, end, step)
         self.check(x[:, 1:4], "narrow", x, 1, 1, 3)
         self.check(x[-2], "select", x, 0, -2)
+        self.check(x[:, 2:], "narrow", x, 1, 2, x.shape[1] - 2)
         self.refused("narrow: 3 elements from 3 are not all inside axis 1 of length 5.", "narrow", x, 1, 3, 3)
         with self.assertRaisesRegex(Refused, "select: .*5"):
             run("select", x, 1, 5)

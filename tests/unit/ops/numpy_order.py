@@ -238,6 +238,9 @@ class Searches(OpTest):
         values = few(3, 4)
         self.check(np.stack([np.searchsorted(a, b) for a, b in zip(rows, values)]), "searchsorted", rows, values)
         self.check(np.zeros((4, 5), np.int64), "searchsorted", np.zeros(0, np.float32), x)
+        for dims in ((2, 4, 3), (4,), (5, 3)):  # another rank, where the axes that both have are equal or not; other lists
+            text = f"searchsorted: sorted_sequence of shape [2, 6] and input of shape [{', '.join(map(str, dims))}] must have the same axes before the last."
+            self.refused(text, "searchsorted", np.sort(some(2, 6)), some(*dims))
         self.refused("bucketize: boundaries has rank 2; it must be a list.", "bucketize", x, rows)
 
     def test_isin(self):
@@ -280,6 +283,8 @@ class Which(OpTest):
         want = x.copy()
         want[mask] = source[: mask.sum()]
         self.check(want, "masked_scatter", x, mask, source)
+        with self.assertRaisesRegex(Refused, "is out of range for an axis of length 3"):
+            run("masked_scatter", x, np.ones((4, 5), np.bool_), some(3))
         self.refused("masked_select: mask is f32 but must be bool.", "masked_select", x, x)
 
     def test_counts(self):
