@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <list>
 #include <optional>
 
 #include "core/ops/argument_list.h"
@@ -52,8 +52,8 @@ bool bind(const Signature& signature, std::span<const Value> args, std::span<con
   return used == kwargs.size();
 }
 
-// Arguments that were converted, and others that took the place of several. Their addresses stay.
-using Held = std::deque<Value>;
+// Arguments that were converted, and others that took the place of several. Their addresses stay; none is no memory.
+using Held = std::list<Value>;
 
 // The int arguments from position `i` on as one list, if parameter i takes one and no other parameter can take them:
 // permute(x, 1, 0). Null: it is not so.

@@ -6,6 +6,21 @@
 #include "sdk/python/objects.h"
 
 namespace tenon::python {
+namespace {
+
+nb::dict memory_stats(const Device& device) {
+  const memory::Stats stats = device.memory_stats();
+  nb::dict made;
+  made["live"] = stats.live;
+  made["peak"] = stats.peak;
+  made["cached"] = stats.cached;
+  made["reserved"] = stats.reserved;
+  made["limit"] = stats.limit;
+  made["packed"] = stats.packed;
+  return made;
+}
+
+}  // namespace
 
 void add_devices(nb::module_& m) {
   nb::class_<Device>(m, "Device", "One open device. It opens when it is first named.")
@@ -16,6 +31,9 @@ void add_devices(nb::module_& m) {
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("synchronous", &Device::synchronous)
       .def("synchronize", &Device::synchronize, nb::call_guard<Unlocked>())
+      .def("memory_stats", &memory_stats,
+           "Bytes by name: live (handed out), peak (the most of them so far), cached (free, kept), reserved (what the "
+           "provider gave), limit (TENON_MEMORY_LIMIT, 0: none), packed (weights as kernels want them).")
       .def("__repr__", [](const Device& d) { return fmt::format("tenon.Device('{}')", d.spelling()); })
       .def("__str__", [](const Device& d) { return d.spelling(); })
       .def("__reduce__",

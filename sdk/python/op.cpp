@@ -6,9 +6,10 @@
 #include <structmember.h>  // T_PYSSIZET, before Python 3.12
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "core/ops/libraries.h"
@@ -48,25 +49,28 @@ const DynamicOp& op_in(PyObject* self) { return *reinterpret_cast<OpObject*>(sel
 // The arguments of one call. Most calls fit in it; longer ones take memory of their own.
 class Arguments {
  public:
-  Arguments(PyObject* const* args, size_t count, PyObject* names)
-      : named_(names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names))), given_(count - named_) {
-    if (given_ > kFew) more_.reserve(given_);
-    for (size_t i = 0; i < given_; ++i) {
-      if (given_ <= kFew)
-        few_[i] = value_of(args[i]);
-      else
-        more_.push_back(value_of(args[i]));
+  Arguments(PyObject* const* args, size_t count, PyObject* names) : Arguments() {
+    const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
+    const size_t given = count - named;
+    if (given <= kFew) {
+      for (; made_ < given; ++made_) new (few() + made_) Value(value_of(args[made_]));
+    } else {
+      more_.reserve(given);
+      for (size_t i = 0; i < given; ++i) more_.push_back(value_of(args[i]));
     }
-    if (named_ > 0) keywords_.reserve(named_);
-    for (size_t i = 0; i < named_; ++i) {
+    if (named > 0) keywords_.reserve(named);
+    for (size_t i = 0; i < named; ++i) {
       Py_ssize_t size = 0;
       const char* name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), &size);
       if (name == nullptr) throw nb::python_error();
-      keywords_.push_back({std::string_view(name, static_cast<size_t>(size)), value_of(args[given_ + i])});
+      keywords_.push_back({std::string_view(name, static_cast<size_t>(size)), value_of(args[given + i])});
     }
   }
+  ~Arguments() { std::destroy_n(few(), made_); }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
 
-  std::span<const Value> values() const { return given_ <= kFew ? std::span(few_.data(), given_) : std::span(more_); }
+  std::span<const Value> values() const { return more_.empty() ? std::span(few(), made_) : std::span(more_); }
   std::span<const Keyword> keywords() const { return keywords_; }
 
   // Whether the op may take longer than giving up the interpreter lock.
@@ -93,8 +97,13 @@ class Arguments {
  private:
   static constexpr size_t kFew = 6;
 
-  size_t named_, given_;
-  std::array<Value, kFew> few_;
+  // The constructor above goes on after this one, so that its values are destroyed if it throws.
+  Arguments() noexcept {}
+  Value* few() { return std::launder(reinterpret_cast<Value*>(few_)); }
+  const Value* few() const { return std::launder(reinterpret_cast<const Value*>(few_)); }
+
+  size_t made_ = 0;                                     // values in few_
+  alignas(Value) std::byte few_[kFew * sizeof(Value)];  // not initialised: most calls have one or two
   std::vector<Value> more_;
   std::vector<Keyword> keywords_;
 };

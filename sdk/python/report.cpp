@@ -1,10 +1,13 @@
-// What the machine has and why: tenon.devices, and the facts of tenon.doctor, which tenon/reporting.py prints.
+// What the machine has and why: tenon.devices, and the facts of tenon.doctor and tenon.profile, which
+// tenon/reporting.py and tenon/profiling.py print.
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "core/device/trace.h"
+#include "core/interpreter/execution_report.h"
 #include "core/tensor/version.h"
 #include "loader/loader.h"
 #include "loader/search/search.h"
@@ -112,6 +115,27 @@ nb::dict report() {
   return made;
 }
 
+// Every op that ran since the process began, as it was computed, with its counts.
+nb::list executions() {
+  nb::list rows;
+  for (const ExecutionEntry& each : execution_report()) {
+    nb::dict made;
+    made["op"] = each.op;
+    made["device"] = each.device;
+    made["implementation"] = each.implementation;
+    made["rung"] = text_of(rung_name(each.rung));
+    made["launches"] = each.launches;
+    made["bytes_copied"] = each.bytes_copied;
+    rows.append(made);
+  }
+  return rows;
+}
+
+void end_trace() {
+  const Status status = trace_end();
+  if (!status.ok()) throw Error(status);
+}
+
 }  // namespace
 
 void add_report(nb::module_& m) {
@@ -134,6 +158,9 @@ void add_report(nb::module_& m) {
       });
   m.def("devices", &devices, "Every device of every provider that is allowed, usable or not.");
   m.def("_report", &report);
+  m.def("_executions", &executions);
+  m.def("_trace_begin", &trace_begin);
+  m.def("_trace_end", &end_trace);
   m.def("_add_plugin_folder", [](std::string path) { loader::add_plugin_folder(std::move(path), "a package"); });
 }
 

@@ -17,6 +17,7 @@ from tenon.autograd import enable_grad as enable_grad
 from tenon.autograd import inference_mode as inference_mode
 from tenon.autograd import no_grad as no_grad
 from tenon.autograd import set_grad_enabled as set_grad_enabled
+from tenon.profiling import profile as profile
 
 # Ops and dtypes hide functions and types of Python, which have other names here.
 _Int: TypeAlias = builtins.int
@@ -95,6 +96,7 @@ class Device:
     @property
     def synchronous(self) -> _Bool: ...
     def synchronize(self) -> None: ...
+    def memory_stats(self) -> dict[str, _Int]: ...
 
 device = Device
 
@@ -296,9 +298,9 @@ _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 @overload
 def compile(function: _Called, *, name: str | None = None, exact: _Bool = False, whole: _Bool = True, check: _Bool = True, fuse: _Bool | None = None,
-            frozen: Sequence[Tensor] = ()) -> _Called: ...
+            recompute: _Bool = True, memory_limit: _Int | None = None, frozen: Sequence[Tensor] = ()) -> _Called: ...
 @overload
 def compile(function: None = None, *, name: str | None = None, exact: _Bool = False, whole: _Bool = True, check: _Bool = True, fuse: _Bool | None = None,
-            frozen: Sequence[Tensor] = ()) -> Callable[[_Called], _Called]: ...
+            recompute: _Bool = True, memory_limit: _Int | None = None, frozen: Sequence[Tensor] = ()) -> Callable[[_Called], _Called]: ...
 
 # FUNCTIONS

@@ -25,6 +25,9 @@ half, float, double, short, int, long = float16, float32, float64, int16, int32,
 
 def __getattr__(name):
     # What most programs do not need is imported where it is first asked for.
+    if name == "profile":
+        from tenon.profiling import profile
+        return profile
     if name in ("nn", "optim", "onnx", "array_api"):
         import importlib
         return importlib.import_module("tenon." + name)

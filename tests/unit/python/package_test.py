@@ -3,8 +3,10 @@
 usage: package_test.py OP_RUNNER (not used)"""
 
 import ast
+import collections
 import importlib.util
 import io
+import json
 import os
 import pathlib
 import re
@@ -364,6 +366,49 @@ class Machine(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("Default device: none", done.stdout)
 
+    def test_devices_say_what_they_hold(self):
+        device = tenon.Device("cpu")
+        before = device.memory_stats()["live"]
+        held = tenon.ones(1000, device=device)
+        self.assertGreaterEqual(device.memory_stats()["live"] - before, 4000)
+        self.assertGreaterEqual(device.memory_stats()["peak"], device.memory_stats()["live"])
+        del held
+
+    def test_a_profile_counts_the_ops_of_its_block(self):
+        x = tenon.ones(64, 64)
+        tenon.relu(x)
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = pathlib.Path(folder) / "trace.json", io.StringIO()
+            with tenon.profile(path, file=out) as seen:
+                for _ in range(3):
+                    y = tenon.relu(x)
+                held = tenon.matmul(x, y)
+            spans = [each for each in json.loads(path.read_text())["traceEvents"] if each.get("cat") == "launch"]
+        counts = collections.Counter()
+        for row in seen.rows:
+            counts[row.op] += row.launches
+            self.assertEqual(row.device, "cpu:0")
+            self.assertGreater(row.seconds, 0)
+        self.assertEqual(counts, {"relu": 3, "matmul": 1})
+        self.assertEqual(collections.Counter(each["name"] for each in spans), counts)
+        self.assertLessEqual(sum(row.seconds for row in seen.rows), seen.seconds)
+        self.assertGreaterEqual(seen.memory["cpu:0"]["after"] - seen.memory["cpu:0"]["before"], held.numel() * 4)
+        for text in ("relu", "matmul", "4 launches", "cpu:0: "):
+            self.assertIn(text, out.getvalue())
+
+    def test_a_process_has_one_profile_at_a_time(self):
+        with tenon.profile(show=False):
+            with self.assertRaisesRegex(RuntimeError, "another profile"):
+                tenon.profile().__enter__()
+        out = io.StringIO()
+        with self.assertRaisesRegex(ValueError, "of the block"):
+            with tenon.profile(file=out):
+                raise ValueError("of the block")
+        self.assertEqual(out.getvalue(), "")
+        with tenon.profile(show=False) as seen:  # the one before has ended
+            tenon.relu(tenon.ones(3))
+        self.assertIn("relu", [row.op for row in seen.rows])
+
     def test_seeds_repeat(self):
         tenon.manual_seed(7)
         first = [tenon.rand(3).tolist(), tenon.randint(5, (4,)).tolist(), nn.Linear(2, 2).weight.tolist()]
@@ -466,6 +511,9 @@ def step(a: Tensor, b: Tensor) -> Tensor:
 
 print(step(x, x.T), tenon.devices()[0].name, tenon.add(x, 1, alpha=2), Twice.apply(x), tenon.einsum("ij,kj->ik", x, x))
 tenon.save(net.state_dict(), "net.safetensors")
+with tenon.profile("trace.json", show=False) as profile:
+    print(step(x, x.T))
+print([(row.op, row.seconds / row.launches) for row in profile.rows], profile.memory, tenon.Device("cpu").memory_stats()["live"])
 '''
 
 

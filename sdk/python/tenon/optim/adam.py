@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, subtract
+from tenon.optim.optimizer import Optimizer, Ready, batches
 
 
 class Adam(Optimizer):
@@ -29,31 +28,19 @@ class Adam(Optimizer):
             state["max_exp_avg_sq"] = tenon.zeros_like(plain)
         return state
 
-    def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:
         first, second = group["betas"]
-        lr, decay = group["lr"], group["weight_decay"]
-        if isinstance(state["step"], Tensor):
-            state["step"].add_(1)
-        else:
-            state["step"] += 1
-        if decay != 0:
-            if self._decoupled:
-                parameter.mul_(tenon.cast(1 - lr * decay, parameter.dtype) if isinstance(lr, Tensor) else 1 - lr * decay)
+        update = tenon.fused_adamw_ if self._decoupled else tenon.fused_adam_
+        for _, _, state in ready:
+            if isinstance(state["step"], Tensor):
+                state["step"].add_(1)
             else:
-                gradient = tenon.add(gradient, parameter, alpha=decay)
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.mul_(first).add_(gradient, alpha=1 - first)
-        square.mul_(second).add_(gradient * gradient, alpha=1 - second)
-        if group["amsgrad"]:
-            square = state["max_exp_avg_sq"].copy_(tenon.maximum(state["max_exp_avg_sq"], square))
-        step = state["step"]
-        if isinstance(step, Tensor):
-            of_first = tenon.cast(1 - tenon.pow(first, step), parameter.dtype)
-            of_second = tenon.cast(tenon.sqrt(1 - tenon.pow(second, step)), parameter.dtype)
-            subtract(parameter, mean / (of_first * (tenon.sqrt(square) / of_second + group["eps"])), lr)
-        else:
-            denominator = (tenon.sqrt(square) / math.sqrt(1 - second**step)).add_(group["eps"])
-            subtract(parameter, mean / denominator, lr / (1 - first**step))
+                state["step"] += 1
+        for batch in batches(ready, "step"):
+            parameters, gradients, states = (list(each) for each in zip(*batch))
+            greatest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
+            update(parameters, gradients, [state["exp_avg"] for state in states], [state["exp_avg_sq"] for state in states], greatest, states[0]["step"],
+                   lr=group["lr"], beta1=first, beta2=second, weight_decay=group["weight_decay"], eps=group["eps"], maximize=group["maximize"])
 
 
 class AdamW(Adam):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Dict, Iterable, Tuple
 
 import tenon
 from tenon import Tensor
@@ -16,6 +16,19 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
         parameter.sub_(update * tenon.cast(lr, update.dtype))
     else:
         parameter.add_(update, alpha=-lr)
+
+
+# A parameter, its gradient, and what its steps remember.
+Ready = Tuple[Tensor, Tensor, Dict[str, Any]]
+
+
+def batches(ready: list[Ready], *names: str) -> list[list[Ready]]:
+    """Parts of `ready` of one device and kind of number, whose states have one number under each of `names`."""
+    parts: dict[Any, list[Ready]] = {}
+    for each in ready:
+        parameter, _, state = each
+        parts.setdefault((parameter.device, parameter.dtype, *[state[name] for name in names]), []).append(each)
+    return list(parts.values())
 
 
 class Optimizer:
@@ -66,14 +79,20 @@ class Optimizer:
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError
 
+    def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:
+        """Moves parameters of one group. One after the other, unless the optimiser has an op that takes lists."""
+        for parameter, gradient, state in ready:
+            self._step(parameter, -gradient if group.get("maximize") else gradient, state, group)
+
     def _state_of(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        if parameter not in self.state:
+        known = self.state.get(parameter)
+        if known is None:
             state = self._start(parameter, group)
             if state and is_recording():
                 raise tenon.InvalidArgument(f"{type(self).__name__} makes {', '.join(state)} inside of a compiled function, which would be lost. "
                                             "Call prepare() before.")
-            self.state[parameter] = state
-        return self.state[parameter]
+            known = self.state[parameter] = state
+        return known
 
     def prepare(self) -> None:
         """Makes the state of all parameters now, not at the first step. A step is compiled after it."""
@@ -90,11 +109,10 @@ class Optimizer:
                 result = closure()
         with tenon.no_grad():
             for group in self.param_groups:
-                for parameter in group["params"]:
-                    if parameter.grad is None:
-                        continue
-                    gradient = -parameter.grad if group.get("maximize") else parameter.grad
-                    self._step(parameter, gradient, self._state_of(parameter, group), group)
+                gradients = ((parameter, parameter.grad) for parameter in group["params"])
+                ready = [(parameter, gradient, self._state_of(parameter, group)) for parameter, gradient in gradients if gradient is not None]
+                if ready:
+                    self._step_all(ready, group)
         return result
 
     def zero_grad(self, set_to_none: bool = True) -> None:

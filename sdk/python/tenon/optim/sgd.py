@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, subtract
+from tenon.optim.optimizer import Optimizer, Ready, batches
 
 
 class SGD(Optimizer):
@@ -23,14 +23,18 @@ class SGD(Optimizer):
         # Without dampening a buffer of zeros becomes the first gradient by itself.
         return {"momentum_buffer": tenon.zeros_like(parameter.detach()) if group["momentum"] != 0 and group["dampening"] == 0 else None}
 
-    def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if group["weight_decay"] != 0:
-            gradient = tenon.add(gradient, parameter, alpha=group["weight_decay"])
-        if group["momentum"] != 0:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = gradient.clone()
-            else:
-                buffer.mul_(group["momentum"]).add_(gradient, alpha=1 - group["dampening"])
-            gradient = tenon.add(gradient, buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
-        subtract(parameter, gradient, group["lr"])
+    def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:
+        momentum = group["momentum"]
+        for batch in batches(ready):
+            parameters, gradients, states = (list(each) for each in zip(*batch))
+            started = [state for state in states if momentum == 0 or state.get("momentum_buffer") is not None]
+            if len(started) not in (0, len(states)):  # some take their first step, which knows no dampening
+                self._step_all([each for each in batch if each[2].get("momentum_buffer") is None], group)
+                self._step_all([each for each in batch if any(each[2] is state for state in started)], group)
+                continue
+            if not started:
+                for parameter, state in zip(parameters, states):
+                    state["momentum_buffer"] = tenon.zeros_like(parameter.detach())
+            buffers = [state["momentum_buffer"] for state in states] if momentum != 0 else []
+            tenon.fused_sgd_(parameters, gradients, buffers, lr=group["lr"], momentum=momentum, dampening=group["dampening"] if started else 0.0,
+                             weight_decay=group["weight_decay"], nesterov=group["nesterov"], maximize=group["maximize"])
