@@ -26,14 +26,14 @@ def resnet18(nn, classes=1000):
 
 
 class _Shape:
-    """Of a transformer: blocks, width, heads, width within a block."""
+    """Of a block: its width, its heads, its width inside."""
 
-    def __init__(self, blocks, width, heads):
-        self.blocks, self.width, self.heads, self.inner = blocks, width, heads, 4 * width
+    def __init__(self, width, heads):
+        self.width, self.heads, self.inner = width, heads, 4 * width
 
 
-def _block(nn, shape, attend, first):
-    """A block of a transformer. `first`: norms stand before what they belong to, as in GPT; else after it, as in BERT."""
+def _block(nn, shape, attend):
+    """A block of BERT, whose norms stand after what they belong to."""
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
@@ -49,9 +49,6 @@ def _block(nn, shape, attend, first):
             return self.out(attend(q, k, v).transpose(1, 2).reshape(batch, length, width))
 
         def forward(self, x):
-            if first:
-                x = x + self.attention(self.norm1(x))
-                return x + self.down(self.gelu(self.up(self.norm2(x))))
             x = self.norm1(x + self.attention(x))
             return self.norm2(x + self.down(self.gelu(self.up(x))))
 
@@ -67,17 +64,10 @@ def bert(nn, blocks=12, width=768, heads=12, words=30522, length=128):
             super().__init__()
             self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
             self.norm = nn.LayerNorm(width)
-            self.blocks = nn.Sequential(*[_block(nn, _Shape(blocks, width, heads), attend, False) for _ in range(blocks)])
+            self.blocks = nn.Sequential(*[_block(nn, _Shape(width, heads), attend) for _ in range(blocks)])
             self.guess = nn.Linear(width, words)
 
         def forward(self, x):
             return self.guess(self.blocks(self.norm(self.words(x) + self.places.weight)))
 
     return Bert()
-
-
-def transformer(nn, blocks=4, width=256, heads=4):
-    """Blocks of a transformer with norms first, over [batch, length, width]."""
-    attend = nn.functional.scaled_dot_product_attention
-    shape = _Shape(blocks, width, heads)
-    return nn.Sequential(*[_block(nn, shape, lambda q, k, v: attend(q, k, v, is_causal=True), True) for _ in range(blocks)])

@@ -1,23 +1,20 @@
 #!/usr/bin/env python3
-"""Training steps of whole nets, eager and compiled, against eager PyTorch; and a step that computes values again.
+"""Training steps of whole nets, eager and compiled, against eager PyTorch.
 
     ./dev steps [--rows REGEX] [--rounds 5] [--images 4x224] [--blocks 12] [--curve 0] [--json FILE]
     VENV/bin/python benchmarks/python/steps.py BUILD ...
 
 ./dev makes VENV in build/rivals, with torch from PyPI. `cmake --build BUILD --target tenon_python tenon_cpu` makes our
 side. All sides begin with the same weights, and their first losses are compared: three, or as many as --curve says.
-Memory is what a process of its own has at most, less what it has before it makes the net. Two threads.
+Two threads.
 
 The exit status is 1 if a row misses its bar.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
-import resource
-import subprocess
 import sys
 
 import numpy as np
@@ -26,9 +23,7 @@ import nets
 from rows import Report, medians, timed
 
 TOLERANCE = 1e-3  # of a loss
-EAGER, COMPILED, MEMORY = 1.0, 0.8, 1.05  # bars: shares of PyTorch's
-RECOMPUTED_MEMORY, RECOMPUTED_TIME = 0.6, 1.1  # bars: shares of the same step without a limit
-LIMIT = 0.45  # of what the values of the step take at once: the limit of memory under which it computes values again
+EAGER, COMPILED = 1.0, 0.8  # bars: shares of PyTorch's time
 
 
 class Net:
@@ -100,38 +95,6 @@ def make_side(side, net, weights):
     return torch_side(net, weights) if side == "torch" else our_side(net, weights, side == "compiled")
 
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def resident():
-    """Bytes in memory now."""
-    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def memory_of(args, name, side):
-    """Bytes of a side, in a process of its own."""
-    command = [sys.executable, "-B", __file__, str(args.build), "--images", args.images, "--blocks", str(args.blocks), "--memory", side, "--rows", f"^{re.escape(name)}$"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-def measure_memory(args):
-    """The main function of that process."""
-    if args.memory in ("limited", "unlimited"):
-        step = transformer_step(None if args.memory == "unlimited" else least_limit())
-        before = tenon.Device("cpu").memory_stats()["live"]
-        for _ in range(3):
-            step()
-        return print(tenon.Device("cpu").memory_stats()["peak"] - before)
-    net = next(net for name, net in nets_of(args).items() if re.search(args.rows, name))
-    weights = weights_of(net)
-    before = resident()
-    step = make_side(args.memory, net, weights)
-    for _ in range(3):
-        step()
-    print(peak() - before)
-
-
 def net_rows(args, report, name, net):
     weights = weights_of(net)
     steps = {side: make_side(side, net, weights) for side in ("torch", "eager", "compiled")}
@@ -142,52 +105,6 @@ def net_rows(args, report, name, net):
         worst = max(abs(ours - theirs) / max(1e-2, abs(theirs)) for ours, theirs in zip(losses[side], losses["torch"]))
         wrong = "" if worst <= TOLERANCE else f"a loss differs by {worst:.1e}: {losses[side]}, not {losses['torch']}"
         report.row(f"{name}, a step, {side}", "ms", ("tenon", *(each * 1e3 for each in times[side])), peer, bar, wrong=wrong)
-    del steps
-    theirs = (PEER, memory_of(args, name, "torch") / 2**20, 0)
-    for side in ("eager", "compiled"):
-        report.row(f"{name}, memory of a step, {side}", "MiB", ("tenon", memory_of(args, name, side) / 2**20, 0), theirs, MEMORY)
-
-
-def transformer_step(limit):
-    """A step of four blocks with descent, compiled."""
-    tenon.manual_seed(1)
-    module = nets.transformer(tenon.nn)
-    parameters = list(module.parameters())
-    x = tenon.tensor(np.random.default_rng(2).standard_normal((8, 128, 256)).astype(np.float32))
-
-    def step(x):
-        loss = module(x).square().mean()
-        loss.backward()
-        with tenon.no_grad():
-            for each in parameters:
-                each.sub_(each.grad * 1e-3)
-                each.grad = None
-        return loss.detach()
-
-    run = tenon.compile(step, memory_limit=limit)
-    call = lambda: run(x).item()  # noqa: E731
-    call.memory = run.memory
-    return call
-
-
-def least_limit():
-    step = transformer_step(None)
-    step()
-    return int(step.memory()[-1]["live_before"] * LIMIT)
-
-
-def recompute_rows(args, report):
-    name = "a transformer's step that computes values again"
-    if not re.search(args.rows, name):
-        return
-    steps = {"limited": transformer_step(least_limit()), "unlimited": transformer_step(None)}
-    losses = {side: [step() for _ in range(3)] for side, step in steps.items()}
-    wrong = "" if np.allclose(losses["limited"], losses["unlimited"], rtol=TOLERANCE) else f"losses are {losses}"
-    times = medians({side: timed(step) for side, step in steps.items()}, args.rounds, 0.02)
-    label = "without a limit"
-    report.row(f"{name}, its time", "ms", ("tenon", *(each * 1e3 for each in times["limited"])), (label, *(each * 1e3 for each in times["unlimited"])), RECOMPUTED_TIME, wrong=wrong)
-    memory = {side: memory_of(args, name, side) / 2**20 for side in steps}
-    report.row(f"{name}, its memory", "MiB", ("tenon", memory["limited"], 0), (label, memory["unlimited"], 0), RECOMPUTED_MEMORY, wrong=wrong)
 
 
 def main():
@@ -199,7 +116,6 @@ def main():
     parser.add_argument("--blocks", type=int, default=12, help="of BERT")
     parser.add_argument("--curve", type=int, default=0, help="losses that are compared")
     parser.add_argument("--json", help="a file that gets a line for each row")
-    parser.add_argument("--memory", help=argparse.SUPPRESS)
     args = parser.parse_args()
     global tenon, torch, PEER
     build = args.build.resolve()
@@ -214,13 +130,10 @@ def main():
 
     torch.set_num_threads(2)
     PEER = f"PyTorch {torch.__version__.split('+')[0]}"
-    if args.memory:
-        return measure_memory(args)
     report = Report({"torch": torch.__version__}, args.json)
     for name, net in nets_of(args).items():
         if re.search(args.rows, name):
             net_rows(args, report, name, net)
-    recompute_rows(args, report)
     sys.exit(1 if report.missed else 0)
 
 
