@@ -363,7 +363,7 @@ def index_put(self, indices, values, accumulate=False):
 @method
 def index_put_(self, indices, values, accumulate=False):
     """Writes `values` at the positions."""
-    return _tenon.index_put_(self, list(indices), values, accumulate)
+    return _tenon.copy_(self, _tenon.index_put(self, list(indices), values, accumulate))
 
 
 @method
