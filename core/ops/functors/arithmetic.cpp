@@ -138,10 +138,12 @@ Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
 
 Tensor pow(Tensor* out, Scalar input, const Tensor& exponent) { return binary_to(OpId::pow, out, input, exponent); }
 
-// The row is defined on signed numbers; a difference wraps.
+// The row is defined on signed numbers. Of n bits, -x is x * (2^n - 1), which wraps. A difference would not do: the
+// decomposition of `sub` takes it apart into a negation.
 Tensor neg(Tensor* out, const Tensor& input) {
-  const bool is_unsigned = input.defined() && dtype_info(input.dtype()).type_class == DTypeClass::UINT;
-  return is_unsigned ? binary_to(OpId::sub, out, Scalar(0), input) : unary_to(OpId::neg, out, input);
+  const DTypeInfo& info = dtype_info(input.defined() ? input.dtype() : DType::none);
+  if (info.type_class != DTypeClass::UINT) return unary_to(OpId::neg, out, input);
+  return binary_to(OpId::mul, out, input, Scalar(~uint64_t{0} >> (64 - info.bits)));
 }
 
 Tensor sign(Tensor* out, const Tensor& input) {

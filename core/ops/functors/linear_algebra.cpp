@@ -151,7 +151,9 @@ std::tuple<Tensor, Tensor> linalg_eigh(const Tensor& input, bool upper) {
 }
 
 Tensor linalg_eigvalsh(const Tensor& input, bool upper) {
-  return one(OpId::linalg_eigvalsh, EP_LINEAR_EIGEN, input, true, upper ? EP_LINEAR_FLAG_UPPER : 0);
+  const Tensor source = matrices("linalg_eigvalsh", input, true);
+  if (has_empty_matrices(source)) return zeros_of(source, {0});
+  return one(OpId::linalg_eigvalsh, EP_LINEAR_EIGEN, source, true, upper ? EP_LINEAR_FLAG_UPPER : 0);
 }
 
 std::tuple<Tensor, Tensor, Tensor> linalg_svd_reduced(const Tensor& input) {
