@@ -73,7 +73,7 @@ std::vector<T> as(const std::vector<int64_t>& numbers) {
 template <class T>
 std::vector<T> poisoned(size_t count) {
   std::vector<T> elements(count);
-  std::memset(static_cast<void*>(elements.data()), 0xAB, count * sizeof(T));
+  if (count > 0) std::memset(static_cast<void*>(elements.data()), 0xAB, count * sizeof(T));
   return elements;
 }
 
