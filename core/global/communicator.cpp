@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/device/process.h"
+#include "ep_api/collective_kinds.h"
 #include "loader/host/host.h"
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
@@ -25,28 +26,6 @@ constexpr uint64_t slice_ns = 1'000'000;  // between two looks for an alarm
 
 // Ranks that are late to a collective are told of by the rank behind them; the others give its alarm this much time.
 constexpr double patience = 1.25;
-
-std::string_view kind_name(int32_t kind) {
-  switch (kind) {
-#define EP_COLLECTIVE(name, id, reduces, per_rank) \
-  case id:                                         \
-    return #name;
-#include "ep_api/collectives.def"
-#undef EP_COLLECTIVE
-    default: return "an unknown exchange";
-  }
-}
-
-bool reduces(int32_t kind) {
-  switch (kind) {
-#define EP_COLLECTIVE(name, id, reduces, per_rank) \
-  case id:                                         \
-    return (reduces) != 0;
-#include "ep_api/collectives.def"
-#undef EP_COLLECTIVE
-    default: return false;
-  }
-}
 
 bool is_between_two(int32_t kind) { return kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive; }
 
@@ -76,7 +55,7 @@ ep_collective_desc describe(int32_t kind, DType dtype, const void* src, void* ds
 
 Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
   return Status(Code::invalid_argument,
-                fmt::format("{} has {} counts, and there are {} ranks.", kind_name(kind), counts, size));
+                fmt::format("{} has {} counts, and there are {} ranks.", ep_collective_name(kind), counts, size));
 }
 
 // Memory that a late rank may still read or write.
@@ -101,14 +80,14 @@ struct Communicators {
     return *all;
   }
 
-  // At the end of the process. Whoever still holds a communicator may drop it later.
+  // At the end of the process. Whoever still holds a communicator may drop it later. While another thread waits for a
+  // rank, the plug-in stays as it is: the process does not wait with that thread.
   static void leave() {
     Communicators& all = instance();
-    {
-      const std::lock_guard lock(all.mutex);
-      for (Communicator* communicator : all.live) communicator->close();
-    }
-    loader::shut_down_collectives(false);
+    const std::lock_guard lock(all.mutex);
+    bool all_closed = true;
+    for (Communicator* communicator : all.live) all_closed = communicator->close() && all_closed;
+    if (all_closed) loader::shut_down_collectives(false);
   }
 };
 
@@ -120,8 +99,8 @@ struct Communicator::Head {
   char label[80] = {};
 
   std::string text() const {
-    std::string words = fmt::format("{} of {}", kind_name(kind), dtype_name(static_cast<DType>(dtype)));
-    if (counts_digest == 0) words += fmt::format("[{}]", count);
+    std::string words = fmt::format("{} of {}", ep_collective_name(kind), dtype_name(static_cast<DType>(dtype)));
+    if (ep_collective_is_per_rank(kind) == 0) words += fmt::format("[{}]", count);
     if (kind == EP_COLLECTIVE_broadcast) words += fmt::format(" from rank {}", peer);
     if (kind == EP_COLLECTIVE_send) words += fmt::format(" to rank {}", peer);
     if (kind == EP_COLLECTIVE_receive) words += fmt::format(" from rank {}", peer);
@@ -169,11 +148,13 @@ Communicator::~Communicator() {
   close();
 }
 
-void Communicator::close() {
-  const std::lock_guard lock(mutex_);
+bool Communicator::close() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
   if (alarm_ != nullptr) plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
   for (std::unique_ptr<Line>* line : {&data_, &heads_, &alarms_}) line->reset();
   broken_ = Status(Code::cancelled, "The communicator is closed: the program is ending.");
+  return true;
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::world() {
@@ -220,9 +201,9 @@ Status Communicator::agree_on_versions() {
   struct Version {
     char text[32];
   };
-  Version own{};
+  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()) + 1);  // behind those of all ranks the own one
+  Version& own = all[static_cast<size_t>(size())];
   std::string_view(TENON_VERSION).copy(own.text, sizeof own.text - 1);
-  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()));
   const std::vector<int64_t> counts(static_cast<size_t>(size()), sizeof(Version));
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::u8, &own, all.get(), 0);
   desc.dst_counts = counts.data();
@@ -293,7 +274,7 @@ Status Communicator::all_to_all(const void* src, void* dst, std::span<const int6
   }
   desc.src_counts = src_counts.data();
   desc.dst_counts = dst_counts.data();
-  return call(desc, 1, label);  // counts differ from rank to rank
+  return call(desc, 0, label);  // counts differ from rank to rank, so nothing is compared
 }
 
 Status Communicator::broadcast(void* data, int64_t count, DType dtype, int32_t root, std::string_view label) {
@@ -317,41 +298,43 @@ Status Communicator::receive(void* dst, int64_t count, DType dtype, int32_t from
 }
 
 Status Communicator::barrier(std::string_view label) {
-  uint8_t here = 1;
-  return all_reduce(&here, &here, 1, DType::u8, Reduction::max, label);
+  auto here = std::make_unique<uint8_t[]>(1);
+  const Status met = all_reduce(here.get(), here.get(), 1, DType::u8, Reduction::max, label);
+  if (!met.ok()) keep_for_ever(std::move(here));
+  return met;
 }
 
 // The same on all ranks, so that a refused call leaves them in step.
 Status Communicator::refuse_on_sight(const ep_collective_desc& desc) const {
   const auto dtype = static_cast<DType>(desc.dtype);
   const loader::CollectivesInfo& info = plugin_.info;
-  const uint64_t known = reduces(desc.kind) ? info.reduced_dtypes : info.dtypes;
+  const uint64_t known = ep_collective_reduces(desc.kind) != 0 ? info.reduced_dtypes : info.dtypes;
   if (desc.dtype < 1 || desc.dtype > 63 || (known >> desc.dtype & 1) == 0) {
     return Status(Code::unsupported,
-                  fmt::format("{} takes no {} with {}.", kind_name(desc.kind), dtype_name(dtype), info.name));
+                  fmt::format("{} takes no {} with {}.", ep_collective_name(desc.kind), dtype_name(dtype), info.name));
   }
-  if (reduces(desc.kind)) {
+  if (ep_collective_reduces(desc.kind) != 0) {
     const bool of_bool = desc.reduction == EP_REDUCE_any || desc.reduction == EP_REDUCE_all;
     const bool is_known = desc.reduction > 0 && desc.reduction < 64 && (info.reductions >> desc.reduction & 1) != 0;
     if (!is_known || of_bool != (dtype == DType::boolean)) {
-      return Status(Code::unsupported, fmt::format("{} of {} takes no reduction number {}.", kind_name(desc.kind),
-                                                   dtype_name(dtype), desc.reduction));
+      return Status(Code::unsupported, fmt::format("{} of {} takes no reduction number {}.",
+                                                   ep_collective_name(desc.kind), dtype_name(dtype), desc.reduction));
     }
   }
   if (desc.count < 0) {
-    return Status(Code::invalid_argument, fmt::format("{} of {} elements.", kind_name(desc.kind), desc.count));
+    return Status(Code::invalid_argument, fmt::format("{} of {} elements.", ep_collective_name(desc.kind), desc.count));
   }
   for (const int64_t* counts : {desc.src_counts, desc.dst_counts}) {
     for (int32_t rank = 0; counts != nullptr && rank < size(); ++rank) {
       if (counts[rank] >= 0) continue;
       return Status(Code::invalid_argument,
-                    fmt::format("{} of {} elements of rank {}.", kind_name(desc.kind), counts[rank], rank));
+                    fmt::format("{} of {} elements of rank {}.", ep_collective_name(desc.kind), counts[rank], rank));
     }
   }
   const bool is_peer_wrong = desc.peer < 0 || desc.peer >= size() || (is_between_two(desc.kind) && desc.peer == rank());
   if (is_peer_wrong) {
     return Status(Code::invalid_argument, fmt::format("Rank {} of {} ranks cannot {} with rank {}.", rank(), size(),
-                                                      kind_name(desc.kind), desc.peer));
+                                                      ep_collective_name(desc.kind), desc.peer));
   }
   return {};
 }

@@ -85,8 +85,8 @@ class TENON_API Communicator {
 
   explicit Communicator(loader::OpenCollectives& plugin);
   friend struct Communicators;
-  // Gives up what the plug-in holds for it; every later call is refused.
-  void close();
+  // Gives up what the plug-in holds for it; every later call is refused. False: a thread is in a call.
+  bool close();
   static Result<std::shared_ptr<Communicator>> join();
   // Makes the three lines: of data, heads and alarms.
   Status open(const MakeLine& make_line);

@@ -98,11 +98,7 @@ void shut_down(Found& found) {
   });
   if (!stopped.ok()) log(LogTopic::load, LogLevel::error, stopped.message());
   found.open.reset();
-  const HostMemory held = found.host->memory();
-  if (held.blocks == 0) return;
-  log(LogTopic::memory, LogLevel::warning,
-      fmt::format("the plug-in '{}' has leaked {} bytes of host memory in {} blocks.", found.report.provider,
-                  held.bytes, held.blocks));
+  found.host->report_leaks();
 }
 
 // Takes the steps from the file to a description; `report.stage` is the last that worked.
@@ -123,10 +119,7 @@ Status take_steps(Search& search, Found& found) {
     search.mapped.push_back(std::move(library));
   }
   report.stage = Stage::loaded;
-  const auto& all = settings().provider_values;
-  const auto values = all.find(report.provider);
-  found.host = std::make_unique<HostServices>(
-      report.provider, report.path, values == all.end() ? std::map<std::string, std::string>() : values->second);
+  found.host = std::make_unique<HostServices>(report.provider, report.path, configured_values(report.provider));
   TableBuffer<ep_collectives_ops> buffer(EP_STRUCT_COLLECTIVES_OPS);
   TENON_RETURN_IF_ERROR(call_plugin(report.provider, EP_COLLECTIVES_QUERY_SYMBOL,
                                     [&](ep_error** error) { return query(found.host->table(), buffer.get(), error); }));

@@ -38,6 +38,13 @@ std::string_view view_of(ep_string text) {
   return text.data ? std::string_view(text.data, std::min(text.size, longest_string)) : std::string_view();
 }
 
+const std::map<std::string, std::string>& configured_values(const std::string& provider) {
+  static const auto* none = new std::map<std::string, std::string>;
+  const auto& all = settings().provider_values;
+  const auto values = all.find(provider);
+  return values == all.end() ? *none : values->second;
+}
+
 HostServices::HostServices(std::string provider, std::string path, std::map<std::string, std::string> values)
     : provider_(std::move(provider)), path_(std::move(path)), values_(std::move(values)) {
   table_ = {sizeof(ep_host),
@@ -99,6 +106,14 @@ ep_status HostServices::config_get(const ep_host* host, ep_string key, ep_string
 ep_string HostServices::plugin_path(const ep_host* host) {
   const std::string& path = of(host).path_;
   return {path.data(), path.size()};
+}
+
+void HostServices::report_leaks() const {
+  const HostMemory held = memory();
+  if (held.blocks == 0) return;
+  loader::log(LogTopic::memory, LogLevel::warning,
+              fmt::format("the provider '{}' has leaked {} bytes of host memory in {} blocks.", provider_, held.bytes,
+                          held.blocks));
 }
 
 void HostServices::device_memory_report(const ep_host* host, ep_device* device, int64_t delta) {

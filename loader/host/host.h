@@ -28,6 +28,8 @@ class HostServices {
   void put_in_front(const ep_host* table) { front_ = table; }
   const std::string& provider() const { return provider_; }
   HostMemory memory() const;
+  // To be called when the plug-in has shut down: logs what it still holds.
+  void report_leaks() const;
   int64_t device_memory(const ep_device* device) const;
 
  private:
@@ -50,6 +52,9 @@ class HostServices {
   ep_host table_{};
   const ep_host* front_ = nullptr;
 };
+
+// The section [provider.<name>] of the config files.
+const std::map<std::string, std::string>& configured_values(const std::string& provider);
 
 // `text`, which is borrowed, as a string_view of at most 64 KiB; {NULL, n} is empty.
 std::string_view view_of(ep_string text);

@@ -163,11 +163,7 @@ void Plugin::shut_down() {
   });
   if (!stopped.ok()) log(LogTopic::load, LogLevel::error, stopped.message());
   if (settings().validate != 0) end_validated_services(host_->table());
-  const HostMemory held = host_->memory();
-  if (held.blocks == 0) return;
-  log(LogTopic::memory, LogLevel::warning,
-      fmt::format("the provider '{}' has leaked {} bytes of host memory in {} blocks.", host_->provider(), held.bytes,
-                  held.blocks));
+  host_->report_leaks();
 }
 
 }  // namespace tenon::loader

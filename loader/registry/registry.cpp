@@ -43,14 +43,6 @@ Status check_usable(Candidate& report) {
   return {};
 }
 
-// The section [provider.<name>] of the config files.
-const std::map<std::string, std::string>& values_of(const std::string& provider) {
-  static const auto* none = new std::map<std::string, std::string>;
-  const auto& all = settings().provider_values;
-  const auto values = all.find(provider);
-  return values == all.end() ? *none : values->second;
-}
-
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -183,7 +175,7 @@ Status Registry::take_step(Entry& entry, Stage stage) {
     case Stage::probed: {
       if (entry.registered) return {};
       const bool is_flagged = (entry.note.flags & EP_NOTE_FLAG_PROBE_IN_CHILD) != 0;
-      return probe_plugin({report.provider, entry.file, is_flagged, values_of(report.provider)});
+      return probe_plugin({report.provider, entry.file, is_flagged, configured_values(report.provider)});
     }
     case Stage::loaded: {
       if (entry.registered) return {};
@@ -194,7 +186,7 @@ Status Registry::take_step(Entry& entry, Stage stage) {
     case Stage::negotiated: {
       const ep_plugin_query_fn query = entry.registered ? entry.registered : entry.library->query();
       TENON_ASSIGN_OR_RETURN(entry.plugin, Plugin::make(report.provider, std::move(entry.library), query,
-                                                        entry.file.path, values_of(report.provider)));
+                                                        entry.file.path, configured_values(report.provider)));
       return {};
     }
     case Stage::enumerated: {

@@ -62,17 +62,6 @@ constexpr OwnOp own_ops[] = {
     {EP_DTYPE_bf16, EP_REDUCE_min, of_narrow<Brain, lesser<float>>},
 };
 
-int bits_of(int32_t dtype) {
-  switch (dtype) {
-#define EP_DTYPE(name, id, bits, type_class) \
-  case id:                                   \
-    return bits;
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    default: return 0;
-  }
-}
-
 MPI_Op built_in_op(int32_t reduction) {
   switch (reduction) {
     case EP_REDUCE_sum: return MPI_SUM;
@@ -113,6 +102,17 @@ uint64_t dtypes_where(const Test& test) {
 }
 
 }  // namespace
+
+int bits_of(int32_t dtype) {
+  switch (dtype) {
+#define EP_DTYPE(name, id, bits, type_class) \
+  case id:                                   \
+    return bits;
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+    default: return 0;
+  }
+}
 
 MPI_Datatype carried_type(int32_t dtype) {
   switch (bits_of(dtype)) {

@@ -32,21 +32,6 @@ bool is_any_negative(const int64_t* counts, int32_t size) {
   return false;
 }
 
-struct Kind {
-  bool known, reduces, per_rank;
-};
-
-Kind kind_of(int32_t kind) {
-  switch (kind) {
-#define EP_COLLECTIVE(name, id, reduces, per_rank) \
-  case id:                                         \
-    return {true, (reduces) != 0, (per_rank) != 0};
-#include "ep_api/collectives.def"
-#undef EP_COLLECTIVE
-    default: return {false, false, false};
-  }
-}
-
 bool has_peer(int32_t kind) {
   return kind == EP_COLLECTIVE_broadcast || kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive;
 }
@@ -56,8 +41,8 @@ bool takes_dst_counts(int32_t kind) { return kind == EP_COLLECTIVE_all_gather ||
 
 ep_status check(const ep_communicator& communicator, const ep_collective_desc& desc, ep_error** error) {
   const ep_host* host = communicator.host;
-  const Kind kind = kind_of(desc.kind);
-  if (!kind.known) return fail(host, error, EP_STATUS_UNSUPPORTED, "Kind %d of collective is unknown.", desc.kind);
+  if (ep_collective_is_known(desc.kind) == 0)
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "Kind %d of collective is unknown.", desc.kind);
   if (desc.flags != 0 || desc.stream_type != 0 || desc.memory_type != EP_HANDLE_HOST_POINTER) {
     return fail(
         host, error, EP_STATUS_UNSUPPORTED,
@@ -81,7 +66,7 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
       (dst_counts && is_any_negative(desc.dst_counts, communicator.size))) {
     return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "A count is below 0.");
   }
-  if (!kind.per_rank && desc.count > INT_MAX) {
+  if (ep_collective_is_per_rank(desc.kind) == 0 && desc.count > INT_MAX) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "%lld elements are more than the %d of one exchange.",
                 static_cast<long long>(desc.count), INT_MAX);
   }
@@ -94,23 +79,13 @@ int64_t own_count(const ep_communicator& communicator, const ep_collective_desc&
   return desc.count;
 }
 
-size_t bytes_of(int32_t dtype) {
-  switch (dtype) {
-#define EP_DTYPE(name, id, bits, type_class) \
-  case id:                                   \
-    return (bits) / 8;
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    default: return 0;
-  }
-}
-
 void* at(uint64_t address) { return reinterpret_cast<void*>(static_cast<uintptr_t>(address)); }
 
 // A world of one rank: what it sends it gets.
 void exchange_with_itself(const ep_communicator& communicator, const ep_collective_desc& desc) {
   if (desc.kind == EP_COLLECTIVE_broadcast || desc.src == desc.dst) return;
-  const auto bytes = static_cast<size_t>(own_count(communicator, desc)) * bytes_of(desc.dtype);
+  const auto bytes =
+      static_cast<size_t>(own_count(communicator, desc)) * (static_cast<size_t>(bits_of(desc.dtype)) / 8);
   if (bytes != 0) std::memcpy(at(desc.dst), at(desc.src), bytes);
 }
 
@@ -153,11 +128,12 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
   const Lock lock(plugin->mutex);
   MPI_Datatype type = carried_type(desc->dtype);
   MPI_Op op = MPI_OP_NULL;
-  const bool is_known = kind_of(desc->kind).reduces ? reduced_type(*plugin, desc->dtype, desc->reduction, &type, &op)
-                                                    : type != MPI_DATATYPE_NULL;
+  const bool is_known = ep_collective_reduces(desc->kind) != 0
+                            ? reduced_type(*plugin, desc->dtype, desc->reduction, &type, &op)
+                            : type != MPI_DATATYPE_NULL;
   if (!is_known) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Elements of type %d are not %s.", desc->dtype,
-                kind_of(desc->kind).reduces ? "reduced in this way" : "carried: they are no whole bytes");
+                ep_collective_reduces(desc->kind) != 0 ? "reduced in this way" : "carried: they are no whole bytes");
   }
   Parts src, dst;
   if ((takes_src_counts(desc->kind) && !to_parts(desc->src_counts, communicator->size, src)) ||

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "ep_api/ep_collectives.h"
+#include "ep_api/collective_kinds.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
 #include "sdk/provider/negotiate.h"
@@ -62,6 +62,8 @@ inline bool is_over() {
 ep_status mpi_failed(const ep_host* host, ep_error** error, const char* function, int code);
 std::string mpi_text(int code);
 
+// Of one element; 0 for a type that the table does not have.
+int bits_of(int32_t dtype);
 // MPI's type with as many bytes as `dtype`, to carry elements; MPI_DATATYPE_NULL if there is none.
 MPI_Datatype carried_type(int32_t dtype);
 // MPI's type and operation that reduce `dtype` by `reduction`. False: there is none.

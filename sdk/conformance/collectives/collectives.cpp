@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 
+#include "ep_api/collective_kinds.h"
 #include "primitives/reference/element.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/test.h"
@@ -87,27 +88,16 @@ int64_t before(std::span<const int64_t> counts, int32_t rank) {
 }
 int64_t total(std::span<const int64_t> counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
-const char* kind_text(int32_t kind) {
-  switch (kind) {
-#define EP_COLLECTIVE(name, id, reduces, per_rank) \
-  case id:                                         \
-    return #name;
-#include "ep_api/collectives.def"
-#undef EP_COLLECTIVE
-    default: return "an unknown kind";
-  }
-}
-
 Status compare(const ep_collective_desc& desc, Fenced& dst, const std::vector<double>& wanted) {
   const auto dtype = static_cast<DType>(desc.dtype);
   for (size_t i = 0; i < wanted.size(); ++i) {
     const double got = get(dtype, dst.data(), static_cast<int64_t>(i));
     if (got == wanted[i]) continue;
-    return broken("K05", "element {} of {} of {} by reduction {} is {} and must be {}", i, kind_text(desc.kind),
-                  dtype_name(dtype), desc.reduction, got, wanted[i]);
+    return broken("K05", "element {} of {} of {} by reduction {} is {} and must be {}", i,
+                  ep_collective_name(desc.kind), dtype_name(dtype), desc.reduction, got, wanted[i]);
   }
   if (dst.is_whole()) return {};
-  return broken("K05", "{} of {} wrote outside of its {} elements", kind_text(desc.kind), dtype_name(dtype),
+  return broken("K05", "{} of {} wrote outside of its {} elements", ep_collective_name(desc.kind), dtype_name(dtype),
                 wanted.size());
 }
 
@@ -121,7 +111,7 @@ Status run_and_compare(Ranks& ranks, ep_collective_desc desc, Fenced& src, Fence
   desc.dst = reinterpret_cast<uintptr_t>(dst.data());
   TENON_RETURN_IF_ERROR(ranks.run(ranks.world, desc));
   if (!std::equal(kept.begin(), kept.end(), src.data()) || !src.is_whole()) {
-    return broken("K05", "{} of {} changed its source", kind_text(desc.kind), dtype_name(dtype));
+    return broken("K05", "{} of {} changed its source", ep_collective_name(desc.kind), dtype_name(dtype));
   }
   return compare(desc, dst, wanted);
 }

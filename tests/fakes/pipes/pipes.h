@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "ep_api/ep_collectives.h"
+#include "ep_api/collective_kinds.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
 #include "sdk/provider/negotiate.h"

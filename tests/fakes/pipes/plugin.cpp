@@ -92,8 +92,8 @@ ep_status world_join(ep_collectives* plugin, ep_communicator** out_communicator,
 ep_status refuse(const ep_communicator& communicator, const ep_collective_desc& desc, ep_error** error) {
   const ep_host* host = communicator.host;
   const std::string& breaks = communicator.plugin->breaks;
-  const bool known = desc.kind >= EP_COLLECTIVE_all_reduce && desc.kind <= EP_COLLECTIVE_receive;
-  const bool reduces = desc.kind == EP_COLLECTIVE_all_reduce || desc.kind == EP_COLLECTIVE_reduce_scatter;
+  const bool known = ep_collective_is_known(desc.kind) != 0;
+  const bool reduces = ep_collective_reduces(desc.kind) != 0;
   const uint64_t dtypes = reduces ? every_number : every_byte_dtype;
   const bool carried = desc.dtype > 0 && desc.dtype < 64 && (dtypes >> desc.dtype & 1) != 0;
   const bool reduced =

@@ -2,6 +2,7 @@
 //   trouble silent FOLDER    the last rank does not come to an exchange
 //   trouble differs FOLDER   the last rank makes another call
 //   trouble gone FOLDER      the last rank ends in the middle
+//   trouble leaves FOLDER    every rank ends while a thread of it waits for another
 // A rank ends when all have printed, since a launcher ends the others with the first that ends badly. Each says so by a
 // file in FOLDER.
 #include <unistd.h>
@@ -48,6 +49,14 @@ int run(const std::string& what, const std::string& folder) {
   const bool is_last = ranks.rank() == ranks.size() - 1;
   static std::vector<float> values(1000, 1.0F);  // an exchange that was given up may still write them
   say(ranks, ranks.all_reduce(values.data(), values.data(), 1000, DType::f32, Reduction::sum, "first"));
+  if (what == "leaves") {
+    static auto* got = new float(0);  // the thread outlives main
+    std::thread([&ranks] {
+      say(ranks, ranks.receive(got, 1, DType::f32, (ranks.rank() + 1) % ranks.size()));
+    }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return 0;
+  }
   if (is_last && what == "silent") std::this_thread::sleep_for(std::chrono::seconds(4));
   if (is_last && what == "gone") _exit(0);
   if (is_last && what == "differs") {

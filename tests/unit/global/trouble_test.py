@@ -8,10 +8,10 @@ import unittest
 import ranks
 
 
-def lines_of(what, count):
+def lines_of(what, count, seconds="1"):
     """By rank, what the program `trouble WHAT` says on `count` ranks; and the whole launch."""
     with tempfile.TemporaryDirectory() as folder:
-        launch = ranks.run(CARRIER, count, [PROGRAM, what, folder], limit=100, TENON_RANK_SECONDS="1")
+        launch = ranks.run(CARRIER, count, [PROGRAM, what, folder], limit=100, TENON_RANK_SECONDS=seconds)
     said = {rank: [] for rank in range(count)}
     for rank, text in re.findall(r"^rank (\d+): (.*)$", launch[1], re.M):
         said[int(rank)].append(text)
@@ -47,6 +47,11 @@ class Trouble(unittest.TestCase):
             for rank in range(count - 1):
                 wanted = f"Rank {count - 1} is gone."
                 self.assertEqual(said[rank], ["ok", wanted, wanted], f"rank {rank} of {count}\n{launch}")
+
+    def test_a_rank_that_ends_does_not_wait_for_its_threads(self):
+        said, launch = lines_of("leaves", 2, seconds="0")  # they would wait for ever
+        for rank in range(2):
+            self.assertEqual(said[rank][0], "ok", launch)
 
 
 if __name__ == "__main__":
