@@ -15,6 +15,7 @@
 #include "loader/settings/settings.h"
 #include "loader/trust/trust.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon::loader {
 namespace {
@@ -49,10 +50,14 @@ Status missing_function(const std::string& what, const char* name) {
                 author_remedy);
 }
 
+bool is_spoken(const ep_collectives_ops& ops) {
+  return ops.version_major == EP_COLLECTIVES_MAJOR && ops.version_minor == EP_COLLECTIVES_MINOR;
+}
+
 }  // namespace
 
 Status check_collectives(const ep_collectives_ops& ops, const std::string& what) {
-  if (ops.version_major != EP_COLLECTIVES_MAJOR || ops.version_minor != EP_COLLECTIVES_MINOR) {
+  if (!is_spoken(ops)) {
     return Status(Code::version,
                   fmt::format("{} is of version {}.{}, this host speaks {}.{} (rule K01).", what, ops.version_major,
                               ops.version_minor, EP_COLLECTIVES_MAJOR, EP_COLLECTIVES_MINOR),
@@ -125,9 +130,11 @@ Status take_steps(Search& search, Found& found) {
                                     [&](ep_error** error) { return query(found.host->table(), buffer.get(), error); }));
   const std::string what = fmt::format("the table of the plug-in '{}'", report.provider);
   TENON_ASSIGN_OR_RETURN(const ep_collectives_ops ops, buffer.accept(what));
-  TENON_RETURN_IF_ERROR(check_collectives(ops, what));
+  const Status checked = check_collectives(ops, what);
+  // One that is refused for another function than this is ended all the same.
+  if (is_spoken(ops) && ops.shutdown != nullptr) found.open = OpenCollectives{report.provider, {}, ops};
+  TENON_RETURN_IF_ERROR(checked);
   report.stage = Stage::negotiated;
-  found.open = OpenCollectives{report.provider, {}, ops};
   TENON_ASSIGN_OR_RETURN(found.open->info, describe(report.provider, ops));
   report.stage = Stage::enumerated;
   const CollectivesInfo& info = found.open->info;
@@ -180,22 +187,33 @@ void find(Search& search) {
   }
 }
 
+// `name` may be empty.
 Status none_is_usable(const Search& search, std::string_view name) {
   std::string lines, remedy;
+  std::vector<std::string> names;
   for (const auto& found : search.found) {
-    if (!name.empty() && found->report.provider != name) continue;
-    lines += fmt::format("\n  {} was refused ({}): {}",
-                         found->report.path.empty() ? found->report.provider : found->report.path,
-                         stage_name(found->report.stage), found->report.sentence);
-    if (remedy.empty()) remedy = found->report.remedy;
+    const Candidate& report = found->report;
+    names.push_back(report.provider);
+    if (!name.empty() && report.provider != name) continue;
+    lines += fmt::format("\n  {} was refused ({}): {}", report.path.empty() ? report.provider : report.path,
+                         stage_name(report.stage), report.sentence);
+    if (remedy.empty()) remedy = report.remedy;
   }
-  const std::string who = name.empty() ? "no plug-in that carries data between processes"
-                                       : fmt::format("no plug-in '{}' that carries data between processes", name);
-  if (lines.empty()) {
-    return Status(Code::not_found, fmt::format("There is {}.", who),
+  if (!lines.empty()) {
+    return Status(Code::not_found, fmt::format("No plug-in that carries data between processes works:{}", lines),
+                  remedy);
+  }
+  if (names.empty()) {
+    return Status(Code::not_found, "There is no plug-in that carries data between processes.",
                   "Install libtenon_mpi.so, which is built where MPI is (libopenmpi-dev).");
   }
-  return Status(Code::not_found, fmt::format("There is {} and works:{}", who, lines), remedy);
+  std::string all;
+  for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
+  const std::string nearest = nearest_word(name, names);
+  return Status(
+      Code::not_found,
+      fmt::format("No plug-in that carries data between processes is called '{}'.\n  there are: {}", name, all),
+      nearest.empty() ? "Name one of those there are (TENON_COLLECTIVES)." : fmt::format("Did you mean {}?", nearest));
 }
 
 }  // namespace

@@ -165,9 +165,10 @@ std::string sanitizer_name(uint32_t sanitizer) {
   }
 }
 
-// What a plug-in of a known kind is for.
-const char* purpose_of(uint32_t kind) {
-  return kind == EP_PLUGIN_KIND_DEVICES ? "offers devices" : "carries data between processes";
+// Why a plug-in of one known kind is not one of the other.
+const char* why_not_other(uint32_t kind) {
+  return kind == EP_PLUGIN_KIND_DEVICES ? "it has devices, and carries no data between processes."
+                                        : "it carries data between processes, and has no devices.";
 }
 
 }  // namespace
@@ -248,7 +249,7 @@ Status check_note(const PluginNote& note, const std::string& file_name, uint32_t
         "Use a newer Tenon that knows this kind.");
   }
   if (note.kind != kind) {
-    return Status(Code::cancelled, fmt::format("it {} and is looked at as such.", purpose_of(note.kind)));
+    return Status(Code::cancelled, why_not_other(note.kind));
   }
   if (note.sanitizer != EP_SANITIZER_NONE && note.sanitizer != EP_SANITIZER_OF_THIS_BUILD) {
     return Status(Code::unsupported,

@@ -540,6 +540,9 @@ int check_collectives(const std::string& path, const Settings& settings, double 
   }
   if (ranks.rank() == 0) {
     std::printf("%d ranks: on rank 0 %d passed, %d failed, %d skipped\n", ranks.size(), passed, failed, left_out);
+    if (ranks.size() == 1 && left_out > 0) {
+      std::printf("The tests that were skipped need two ranks and more: mpirun -n 3 tenon conform %s\n", path.c_str());
+    }
   }
   return failed == 0 ? 0 : 1;
 }

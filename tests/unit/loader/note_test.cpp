@@ -105,8 +105,7 @@ TEST(Note, OfAnotherKindIsNotLoaded) {
                     0};
   const Result<PluginNote> note = read(file.bytes());
   ASSERT_TRUE(note.ok()) << note.status().message();
-  EXPECT_EQ(check_note(note.value(), "sample").message(),
-            "it carries data between processes and is looked at as such.");
+  EXPECT_EQ(check_note(note.value(), "sample").message(), "it carries data between processes, and has no devices.");
   EXPECT_TRUE(check_note(note.value(), "sample", EP_PLUGIN_KIND_COLLECTIVES).ok());
   file.note.desc.kind = 99;
   EXPECT_EQ(
