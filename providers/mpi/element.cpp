@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "providers/mpi/plugin.h"
+#include "sdk/provider/descriptor.h"
 #include "sdk/provider/float_formats.h"
 
 namespace tenon::provider::mpi {
@@ -103,23 +104,12 @@ uint64_t dtypes_where(const Test& test) {
 
 }  // namespace
 
-int bits_of(int32_t dtype) {
-  switch (dtype) {
-#define EP_DTYPE(name, id, bits, type_class) \
-  case id:                                   \
-    return bits;
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    default: return 0;
-  }
-}
-
 MPI_Datatype carried_type(int32_t dtype) {
-  switch (bits_of(dtype)) {
-    case 8: return MPI_UINT8_T;
-    case 16: return MPI_UINT16_T;
-    case 32: return MPI_UINT32_T;
-    case 64: return MPI_UINT64_T;
+  switch (dtype_size(dtype)) {
+    case 1: return MPI_UINT8_T;
+    case 2: return MPI_UINT16_T;
+    case 4: return MPI_UINT32_T;
+    case 8: return MPI_UINT64_T;
     default: return MPI_DATATYPE_NULL;
   }
 }

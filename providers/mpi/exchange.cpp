@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "providers/mpi/plugin.h"
+#include "sdk/provider/descriptor.h"
 
 namespace tenon::provider::mpi {
 namespace {
@@ -84,8 +85,7 @@ void* at(uint64_t address) { return reinterpret_cast<void*>(static_cast<uintptr_
 // A world of one rank: what it sends it gets.
 void exchange_with_itself(const ep_communicator& communicator, const ep_collective_desc& desc) {
   if (desc.kind == EP_COLLECTIVE_broadcast || desc.src == desc.dst) return;
-  const auto bytes =
-      static_cast<size_t>(own_count(communicator, desc)) * (static_cast<size_t>(bits_of(desc.dtype)) / 8);
+  const auto bytes = static_cast<size_t>(own_count(communicator, desc)) * static_cast<size_t>(dtype_size(desc.dtype));
   if (bytes != 0) std::memcpy(at(desc.dst), at(desc.src), bytes);
 }
 

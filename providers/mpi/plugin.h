@@ -62,8 +62,6 @@ inline bool is_over() {
 ep_status mpi_failed(const ep_host* host, ep_error** error, const char* function, int code);
 std::string mpi_text(int code);
 
-// Of one element; 0 for a type that the table does not have.
-int bits_of(int32_t dtype);
 // MPI's type with as many bytes as `dtype`, to carry elements; MPI_DATATYPE_NULL if there is none.
 MPI_Datatype carried_type(int32_t dtype);
 // MPI's type and operation that reduce `dtype` by `reduction`. False: there is none.
