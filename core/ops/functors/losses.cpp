@@ -33,6 +33,13 @@ Tensor from_sum(const Tensor& sum, const Tensor& terms, Reduction how) {
   return how == Reduction::sum ? sum : sum / static_cast<double>(terms.elements());
 }
 
+// huber of a difference that nobody else has: in its own memory, unless a gradient or a recorded program keeps it.
+Tensor huber_of(Tensor difference, double delta) {
+  const bool stays = !is_floating(difference.dtype()) || difference.requires_grad() ||
+                     !current_interpreter().host_value_known(difference);
+  return stays ? tenon::huber(difference, delta) : tenon::huber_(difference, delta);
+}
+
 void require_pair(std::string_view op, const Tensor& input, const Tensor& target) {
   require_defined(op, "input", input);
   require_defined(op, "target", target);
@@ -144,14 +151,14 @@ Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, std::string_vie
   if (!(beta >= 0)) refuse("smooth_l1_loss: beta is {}; it must be at least 0.", beta);
   if (beta == 0) return tenon::l1_loss(input, target, reduction);
   const Reduction how = reduction_of("smooth_l1_loss", reduction);
-  const Tensor loss = reduced(tenon::huber(input - target, beta), how);
+  const Tensor loss = reduced(huber_of(input - target, beta), how);
   return beta == 1 ? loss : loss * (1 / beta);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
   require_pair("huber_loss", input, target);
   if (!(delta > 0)) refuse("huber_loss: delta is {}; it must be above 0.", delta);
-  return reduced(tenon::huber(input - target, delta), reduction_of("huber_loss", reduction));
+  return reduced(huber_of(input - target, delta), reduction_of("huber_loss", reduction));
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,

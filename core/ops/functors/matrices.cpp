@@ -97,6 +97,15 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
+  // Written into zeros, unless a gradient or a recorded program looks on.
+  if (input.rank() == 1 && !input.requires_grad() && current_interpreter().host_value_known(input)) {
+    const Tensor matrix = tenon::zeros({side, side}, input.dtype(), input.device());
+    if (current_interpreter().host_value_known(matrix)) {
+      Tensor line = tenon::diagonal(matrix, offset);
+      tenon::copy_(line, input);
+      return tenon::movedim(matrix, IntList(last), IntList(axes));
+    }
+  }
   if (input.rank() == 1) {
     // With one column more than it has, the diagonal of a matrix stands upright.
     const int64_t left = offset >= 0 ? offset : side + 1 + offset, top = offset >= 0 ? 0 : -offset - 1;

@@ -23,9 +23,14 @@ inline uint64_t key_of(const WideEntry& entry) { return entry.key; }
 // False: it would have taken more than `most` moves. The entries are then in another order, equal ones in the same.
 template <class Entry>
 bool insertion_sort(Entry* a, int64_t n, int64_t most) {
+  uint64_t last = n > 0 ? key_of(a[0]) : 0;  // the greatest key so far
   for (int64_t i = 1; i < n; ++i) {
     const Entry entry = a[i];
     const uint64_t key = key_of(entry);
+    if (key >= last) {
+      last = key;
+      continue;
+    }
     int64_t at = i;
     for (; at > 0 && key < key_of(a[at - 1]); --at) a[at] = a[at - 1];
     a[at] = entry;

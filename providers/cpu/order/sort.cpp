@@ -194,8 +194,13 @@ class SortPrimitive final : public ep_primitive {
       return key_at(Make::position(a)) < key_at(Make::position(b));
     };
     int64_t moves = 2 * n;
+    uint64_t last = sorted[0];  // the greatest so far; an entry that follows it is not stored again
     for (int64_t i = 1; i < n && moves >= 0; ++i) {
       const uint64_t entry = sorted[i];
+      if (!less(entry, last)) {
+        last = entry;
+        continue;
+      }
       int64_t at = i;
       for (; at > 0 && less(entry, sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
       sorted[at] = entry;

@@ -272,6 +272,59 @@ TEST(Rules, AFileIsOfAVersionThatIsKnown) {
   expect_refusal(silent, "it does not say which versions of operators it wants");
 }
 
+TEST(Rules, OfSeveralVersionsTheHighestCounts) {
+  for (const int64_t opset : {6, 11}) {
+    ModelBuilder builder = with_node("Softmax", opset);
+    proto::OperatorSetIdProto& other = builder.model().opset_import.emplace_back();
+    other.version = opset == 6 ? 11 : 6;
+    ModelBuilder::mark(other, proto::OperatorSetIdProto::k_version);
+    EXPECT_EQ(load_bytes(builder.bytes()).info().opset, 11);
+  }
+  ModelBuilder old = with_node("Relu");
+  old.model().ir_version = 2;
+  old.model().opset_import.clear();
+  EXPECT_EQ(load_bytes(old.bytes()).info().opset, 1) << "files of before IR version 3 are of the first operators";
+}
+
+TEST(Rules, ADimIsNotNegative) {
+  ModelBuilder builder = with_node("Relu");
+  builder.input("z", kFloat, {"-3"});
+  expect_refusal(builder, "'z' has the negative dim -3");
+}
+
+TEST(Rules, WhatNothingTranslatesIsRefused) {
+  const auto normalisation = [](int64_t opset, const std::string& attribute, size_t outputs) {
+    ModelBuilder builder(opset);
+    builder.input("x", kFloat, {"2", "3"});
+    std::vector<std::string> inputs = {"x"};
+    for (const char* name : {"scale", "bias", "mean", "var"}) {
+      builder.weight<float>(name, kFloat, {3}, {1, 2, 3});
+      inputs.push_back(name);
+    }
+    const std::vector<std::string> names = {"y", "a", "b", "c", "d"};
+    proto::NodeProto& node =
+        builder.node("BatchNormalization", inputs, {names.begin(), names.begin() + static_cast<int64_t>(outputs)});
+    if (!attribute.empty()) builder.integer(node, attribute, attribute == "is_test" ? 1 : 0);
+    builder.output("y", kFloat, {"2", "3"});
+    return builder;
+  };
+  expect_refusal(normalisation(6, "", 1), "it works in training mode.");
+  EXPECT_EQ(refusal_of(normalisation(6, "is_test", 1)), "(loaded)");
+  expect_refusal(normalisation(8, "spatial", 1), "it has a mean for each element (spatial = 0)");
+  expect_refusal(normalisation(13, "", 5), "more than its first output is wanted");
+  EXPECT_EQ(refusal_of(normalisation(13, "", 1)), "(loaded)");
+  ModelBuilder pool(13);
+  pool.input("x", kFloat, {"1", "2", "3"});
+  pool.output("y", kFloat, {"1", "2", "1"});
+  pool.integer(pool.node("GlobalLpPool", {"x"}, {"y"}), "p", 3);
+  expect_refusal(pool, "its p is 3; only 2 is translated");
+  ModelBuilder remainder(13);
+  remainder.input("x", kFloat, {"2"});
+  remainder.output("y", kFloat, {"2"});
+  remainder.node("Mod", {"x", "x"}, {"y"});
+  expect_refusal(remainder, "floats need the attribute fmod to be 1");
+}
+
 TEST(Rules, EveryTranslatedOperatorHasASchema) {
   for (const SupportedOperator& row : supported_operators()) {
     const std::string_view domain = row.domain == "ai.onnx" ? std::string_view() : row.domain;

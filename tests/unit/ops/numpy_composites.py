@@ -211,6 +211,10 @@ class Composites(OpTest):
         self.same("diagflat", some(2, 2), 1)
         for k in (-3, 0, 2, 300):  # too long for one loop
             self.same("diag_embed", some(300), k)
+            self.same("diag_embed", some(300), k, 1, 0)
+        for k in (-2, 0, 3):
+            self.same("diag_embed", some(0), k)
+            self.same("diag_embed", some(5, dtype=np.int64), k)
         self.same("trace", some(4, 3))
         self.same("trace", some(2, 7, dtype=np.float64))
         self.same("trace", some(3, 3, dtype=np.int32))

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "primitives/infer/assemble-inl.h"
 #include "primitives/infer/assemble.h"
 #include "primitives/infer/axis.h"
 #include "primitives/infer/broadcast.h"
@@ -35,6 +36,8 @@ TEST(Axis, NegativeOnesCountFromTheEnd) {
   EXPECT_EQ(axis_mask("sum", list({0, -1}), 4).value(), 0b1001U);
   EXPECT_EQ(axis_mask("sum", {}, 3).value(), 0b111U);
   EXPECT_EQ(error_of(axis_mask("sum", list({1, -2}), 3)), "sum: axis -2 is named twice for rank 3.");
+  EXPECT_EQ(axis_mask("sum", list({0}), 0).value(), 0U);
+  EXPECT_EQ(axis_mask("sum", {}, 0).value(), 0U);
 }
 
 TEST(Broadcast, FollowsNumPy) {
@@ -62,6 +65,7 @@ TEST(Reduce, DropsOrKeepsItsAxes) {
   EXPECT_EQ(reduced_count({2, 3, 4}, 0b101), 8);
   EXPECT_TRUE(require_elements("max", {0, 3}, 0b10).ok());
   EXPECT_FALSE(require_elements("max", {0, 3}, 0b01).ok());
+  EXPECT_TRUE(require_elements("max", {0, 0}, 0b01).ok());  // nothing is reduced to nothing
 }
 
 TEST(Matmul, FollowsPyTorch) {
@@ -74,6 +78,7 @@ TEST(Matmul, FollowsPyTorch) {
   EXPECT_FALSE(matmul("matmul", {}, {5}).ok());
   EXPECT_NE(error_of(matmul("matmul", {2, 3, 5}, {4, 5, 2})).find("in the batch axes of a [2, 3, 5]"),
             std::string::npos);
+  EXPECT_FALSE(matmul("matmul", {huge, 1}, {1, huge}).ok());
 }
 
 TEST(Matmul, OperandsAreReadAsTheFullShape) {
@@ -94,6 +99,10 @@ TEST(Matmul, OperandsAreReadAsTheFullShape) {
   const Dims bias = {6};
   EXPECT_EQ(error_of(linear("linear", {2, 5}, {7, 5}, &bias)),
             "linear: the bias must have shape [7], but its shape is [6].");
+  EXPECT_EQ(error_of(linear("linear", {2, 5}, {1, 7, 5}, nullptr)),
+            "linear: the weight must have rank 2, but its shape is [1, 7, 5].");
+  EXPECT_EQ(error_of(linear("linear", {}, {7, 5}, nullptr)),
+            "linear: the last axis of x [] does not match the columns of the weight (5).");
 }
 
 ep_convolution_attributes window(int32_t rank, int64_t groups, int64_t stride, int64_t dilation, int64_t low,
@@ -118,6 +127,28 @@ TEST(Convolution, GivesTheLengthsOfPyTorch) {
   back.transposed = 1;
   EXPECT_EQ(convolution("conv_transpose2d", {1, 4, 7, 7}, {4, 6, 3, 3}, nullptr, back, list({1, 0})).value(),
             (Dims{1, 6, 14, 13}));
+  const Dims bias = {6};
+  back.groups = 2;
+  EXPECT_EQ(convolution("conv_transpose2d", {1, 4, 7, 7}, {4, 3, 3, 3}, &bias, back).value(), (Dims{1, 6, 13, 13}));
+}
+
+TEST(Convolution, ChecksWhatATransposedOneAdds) {
+  ep_convolution_attributes back = window(1, 1, 2, 3, 1, 1);
+  back.transposed = 1;
+  const auto error = [&](const Dims& weight, std::span<const int64_t> extra) {
+    return error_of(convolution("conv_transpose1d", {1, 4, 7}, weight, nullptr, back, extra));
+  };
+  EXPECT_EQ(error({4, 6, 3}, list({2})), "no error");  // less than the dilation
+  EXPECT_EQ(error({4, 6, 3}, list({3})),
+            "conv_transpose1d: output padding 3 of spatial axis 0 must be less than stride (2) or dilation (3).");
+  EXPECT_NE(error({4, 6, 3}, list({-1})).find("output padding -1 of spatial axis 0"), std::string::npos);
+  EXPECT_NE(error({4, 6, 3}, list({0, 0})).find("has 2 numbers"), std::string::npos);
+  EXPECT_NE(error({5, 6, 3}, {}).find("do not match the first axis of the weight (5)"), std::string::npos);
+  ep_convolution_attributes cut = window(1, 1, 1, 1, 1, 1);
+  cut.transposed = 1;
+  EXPECT_EQ(convolution("conv_transpose1d", {1, 4, 3}, {4, 6, 1}, nullptr, cut).value(), (Dims{1, 6, 1}));
+  EXPECT_NE(error_of(convolution("conv_transpose1d", {1, 4, 2}, {4, 6, 1}, nullptr, cut)).find("would become 0 long"),
+            std::string::npos);
 }
 
 TEST(Convolution, SaysWhatDoesNotFit) {
@@ -130,6 +161,14 @@ TEST(Convolution, SaysWhatDoesNotFit) {
             "conv2d: the kernel (3 with dilation) is longer than spatial axis 0 with its padding (2).");
   EXPECT_NE(error({1, 3, 8}, {4, 3, 3}, window(2, 1, 1, 1, 0, 0)).find("must have rank 4"), std::string::npos);
   EXPECT_NE(error({1, 3, 8, 8}, {4, 3, 3, 3}, window(2, 2, 1, 1, 0, 0)).find("not a multiple of groups (2)"),
+            std::string::npos);
+  EXPECT_NE(error({1, 4, 8, 8}, {5, 2, 3, 3}, window(2, 2, 1, 1, 0, 0)).find("output channels (5)"), std::string::npos);
+  EXPECT_NE(error({1, 3, 8, 8}, {4, 3, 3, 3}, window(2, 0, 1, 1, 0, 0)).find("groups is 0"), std::string::npos);
+  EXPECT_NE(error({1, 3, 8, 8}, {4, 3, 0, 3}, window(2, 1, 1, 1, 0, 0)).find("kernel length 0"), std::string::npos);
+  EXPECT_NE(error({1, 3, 8, 8, 8, 8}, {4, 3, 3, 3, 3, 3}, window(4, 1, 1, 1, 0, 0)).find("spatial rank 4"),
+            std::string::npos);
+  EXPECT_NE(error_of(convolution("conv1d", {1, 3, 8}, {4, 3, 3}, nullptr, window(1, 1, 1, 1, 0, 0), list({0})))
+                .find("is for transposed convolutions"),
             std::string::npos);
   EXPECT_NE(error({1, 3, 8, 8}, {4, 3, 3, 3}, window(2, 1, 0, 1, 0, 0)).find("stride 0"), std::string::npos);
   EXPECT_NE(error({1, 3, most, 8}, {4, 3, 3, 3}, window(2, 1, 1, 1, 1, 1)).find("too long"), std::string::npos);
@@ -173,12 +212,13 @@ TEST(Convolution, RefusesAKernelWhoseExtentOverflows) {
   }
 }
 
-int64_t pooled(int64_t dim, int64_t kernel, int64_t stride, int64_t low, int64_t high, bool ceil_mode) {
+int64_t pooled(int64_t dim, int64_t kernel, int64_t stride, int64_t low, int64_t high, bool ceil_mode,
+               int64_t dilation = 1) {
   ep_pooling_attributes attributes = {};
   attributes.spatial_rank = 1;
   attributes.kernel[0] = kernel;
   attributes.stride[0] = stride;
-  attributes.dilation[0] = 1;
+  attributes.dilation[0] = dilation;
   attributes.pad_low[0] = low;
   attributes.pad_high[0] = high;
   const auto dims = pooling("max_pool1d", {1, 1, dim}, attributes, ceil_mode);
@@ -194,18 +234,29 @@ TEST(Pooling, FollowsPyTorchInCeilMode) {
   EXPECT_EQ(pooled(2, 3, 2, 0, 0, true), 1);
   EXPECT_EQ(pooled(2, 3, 2, 0, 0, false), -1);
   EXPECT_EQ(pooled(5, 2, 2, 2, 0, false), -1);
+  EXPECT_EQ(pooled(5, 2, 2, 0, 2, false), -1);
+  EXPECT_EQ(pooled(5, 0, 1, 0, 0, false), -1);
+  EXPECT_EQ(pooled(5, 2, 1, 0, 0, false, 3), 2);
+  EXPECT_EQ(pooled(5, 2, 1, 2, 2, false, 3), 6);
+  EXPECT_EQ(pooled(3, 3, 3, 0, 1, true), 1);  // a second window would start in the high padding
 }
 
 TEST(Pooling, SamePaddingKeepsTheCeilOfTheQuotient) {
   for (int64_t dim = 1; dim < 20; ++dim) {
     for (int64_t kernel = 1; kernel < 5; ++kernel) {
       for (int64_t stride = 1; stride < 4; ++stride) {
-        int64_t low = 0, high = 0;
-        same_padding(dim, kernel, stride, 1, false, &low, &high);
-        EXPECT_LE(high - low, 1);
-        EXPECT_GE(high, low);
-        EXPECT_EQ((dim + low + high - kernel) / stride + 1, (dim + stride - 1) / stride)
-            << dim << " " << kernel << " " << stride;
+        for (int64_t dilation = 1; dilation < 4; ++dilation) {
+          const int64_t extent = dilation * (kernel - 1) + 1;
+          int64_t low = 0, high = 0, lower_low = 0, lower_high = 0;
+          same_padding(dim, kernel, stride, dilation, false, &low, &high);
+          EXPECT_LE(high - low, 1);
+          EXPECT_GE(high, low);
+          EXPECT_EQ((dim + low + high - extent) / stride + 1, (dim + stride - 1) / stride)
+              << dim << " " << kernel << " " << stride << " " << dilation;
+          same_padding(dim, kernel, stride, dilation, true, &lower_low, &lower_high);
+          EXPECT_EQ(lower_low, high);
+          EXPECT_EQ(lower_high, low);
+        }
       }
     }
   }
@@ -221,12 +272,18 @@ TEST(Concat, AddsUpItsAxis) {
   EXPECT_FALSE(concat("cat", {}, 0).ok());
   const Dims wide[] = {{most}, {1}};
   EXPECT_FALSE(concat("cat", wide, 0).ok());
+  const Dims longer[] = {{2, 3}, {2, 3, 1}};
+  EXPECT_NE(error_of(concat("cat", longer, 0)).find("all tensors must have one rank"), std::string::npos);
+  EXPECT_EQ(error_of(concat("cat", shapes, 2)), "cat: axis 2 is out of range for rank 2.");
 }
 
 TEST(Split, PartsMustAddUp) {
   EXPECT_EQ(split("split", {2, 7}, 1, list({3, 4})).value()[1], (Dims{2, 4}));
   EXPECT_NE(error_of(split("split", {2, 7}, 1, list({3, 3}))).find("leave out 1 of the 7"), std::string::npos);
   EXPECT_NE(error_of(split("split", {2, 7}, 1, list({3, most}))).find("longer than axis 1 (7)"), std::string::npos);
+  EXPECT_EQ(error_of(split("split", {2, 7}, 1, list({8, -1}))),
+            "split: the parts are longer than axis 1 (7) of shape [2, 7].");
+  EXPECT_EQ(error_of(split("split", {2, 7}, 1, list({-1, 8}))), "split: a part of length -1 is not possible.");
   EXPECT_EQ(split_sizes("split", 7, 3).value(), (std::vector<int64_t>{3, 3, 1}));
   EXPECT_EQ(split_sizes("split", 0, 3).value(), std::vector<int64_t>{0});
   EXPECT_FALSE(split_sizes("split", 7, 0).ok());
@@ -236,6 +293,11 @@ TEST(Pad, ChecksWhatItsModeAllows) {
   EXPECT_EQ(pad("pad", {2, 3}, EP_PAD_CONSTANT, list({1, 0}), list({0, -2})).value(), (Dims{3, 1}));
   EXPECT_EQ(pad("pad", {4}, EP_PAD_REFLECT, list({3}), list({3})).value(), Dims{10});
   EXPECT_FALSE(pad("pad", {4}, EP_PAD_REFLECT, list({4}), list({0})).ok());
+  EXPECT_FALSE(pad("pad", {4}, EP_PAD_REFLECT, list({0}), list({4})).ok());
+  EXPECT_EQ(pad("pad", {0, 4}, EP_PAD_REFLECT, list({0, 1}), list({0, 1})).value(), (Dims{0, 6}));
+  EXPECT_FALSE(pad("pad", {0}, EP_PAD_EDGE, list({1}), list({0})).ok());
+  EXPECT_EQ(pad("pad", {0}, EP_PAD_EDGE, list({0}), list({0})).value(), Dims{0});
+  EXPECT_FALSE(pad("pad", {4}, EP_PAD_EDGE, list({0}), list({-1})).ok());
   EXPECT_FALSE(pad("pad", {4}, EP_PAD_EDGE, list({-1}), list({0})).ok());
   EXPECT_FALSE(pad("pad", {4}, EP_PAD_CONSTANT, list({-3}), list({-2})).ok());
   EXPECT_FALSE(pad("pad", {4}, EP_PAD_CONSTANT, list({most}), list({0})).ok());
@@ -249,6 +311,11 @@ TEST(Gather, ReplacesTheAxisByTheIndices) {
             std::string::npos);
   EXPECT_EQ(gather_elements("gather", {5, 6}, 1, {4, 9}).value(), (Dims{4, 9}));
   EXPECT_FALSE(gather_elements("gather", {5, 6}, 1, {6, 2}).ok());
+  EXPECT_FALSE(gather_elements("gather", {5, 6, 1}, 1, {4, 2}).ok());
+  EXPECT_EQ(error_of(gather_slices("gather", {5, 0, 7}, 1, {2})),
+            "gather: axis 1 of shape [5, 0, 7] has no elements to take.");
+  EXPECT_EQ(gather_slices("gather", {5, 0, 7}, 1, {0}).value(), (Dims{5, 0, 7}));
+  EXPECT_EQ(gather_coordinates<int64_t>({5, 6, 7, 8}, {5, 9, 2}, 1, 2), (Dims{5, 9, 8}));
 }
 
 TEST(Reshape, WorksOutTheOpenDim) {
@@ -264,6 +331,9 @@ TEST(Reshape, WorksOutTheOpenDim) {
   EXPECT_EQ(error_of(reshape("reshape", {1}, nine)), "reshape: rank 9 is more than 8.");
   EXPECT_EQ(flatten("flatten", {2, 3, 4}, 1, -1).value(), (Dims{2, 12}));
   EXPECT_EQ(flatten("flatten", {}, 0, -1).value(), Dims{1});
+  EXPECT_EQ(flatten("flatten", {2, 3, 4, 5}, 1, 2).value(), (Dims{2, 12, 5}));
+  EXPECT_EQ(error_of(flatten("flatten", {2, 3}, 1, 0)),
+            "flatten: the start axis 1 comes after the end axis 0 for rank 2.");
 }
 
 // The offsets of a view's elements in row-major order.
@@ -351,6 +421,7 @@ TEST(View, SelectsExpandsSqueezesAndUnsqueezes) {
   EXPECT_EQ(chosen.offset, 8);
   EXPECT_EQ(error_of(select("select", contiguous({2, 3}), 1, 3)),
             "select: index 3 is out of range for axis 1 of length 3.");
+  EXPECT_FALSE(select("select", contiguous({2, 3}), 1, -4).ok());
   const View wide = expand("expand", contiguous({3, 1}), list({2, -1, 4})).value();
   EXPECT_EQ(wide.dims, (Dims{2, 3, 4}));
   EXPECT_EQ(wide.strides, (Dims{0, 1, 0}));
@@ -358,12 +429,34 @@ TEST(View, SelectsExpandsSqueezesAndUnsqueezes) {
   EXPECT_FALSE(expand("expand", contiguous({3}), list({-1, 3})).ok());
   EXPECT_FALSE(expand("expand", contiguous({3, 1}), list({3})).ok());
   EXPECT_FALSE(expand("expand", contiguous({1}), list({-3})).ok());
+  EXPECT_EQ(error_of(expand("expand", contiguous({1}), std::vector<int64_t>(9, 1))), "expand: rank 9 is more than 8.");
   EXPECT_EQ(squeeze("squeeze", contiguous({1, 3, 1}), {})->dims, Dims{3});
   EXPECT_EQ(squeeze("squeeze", contiguous({1, 3, 1}), list({0, 1}))->dims, (Dims{3, 1}));
+  EXPECT_EQ(squeeze("squeeze", contiguous({1, 0, 3}), {})->dims, (Dims{0, 3}));
   EXPECT_EQ(unsqueeze("unsqueeze", contiguous({3, 4}), list({0, -1}))->dims, (Dims{1, 3, 4, 1}));
   EXPECT_EQ(unsqueeze("unsqueeze", contiguous({}), list({0}))->dims, Dims{1});
   EXPECT_TRUE(is_contiguous(unsqueeze("unsqueeze", contiguous({3, 4}), list({1}))->dims,
                             unsqueeze("unsqueeze", contiguous({3, 4}), list({1}))->strides));
+}
+
+// A view that begins at element 5 still does after another rule.
+TEST(View, KeepsItsOffset) {
+  const View view = {{2, 1, 4}, {4, 4, 1}, 5};
+  EXPECT_EQ(permute("permute", view, list({2, 0, 1}))->offset, 5);
+  EXPECT_EQ(transpose("transpose", view, 0, 2)->offset, 5);
+  EXPECT_EQ(expand("expand", view, list({2, 3, 4}))->offset, 5);
+  EXPECT_EQ(squeeze("squeeze", view, {})->offset, 5);
+  EXPECT_EQ(unsqueeze("unsqueeze", view, list({0}))->offset, 5);
+  EXPECT_EQ(select("select", view, 0, 1)->offset, 9);
+  EXPECT_EQ(slice(view, 2, slice_range("slice", 4, 1, 4, 2).value()).offset, 6);
+}
+
+// No elements, or one: the place and the step do not matter to what is read, and stay what they were.
+TEST(View, ShortSlicesKeepTheirStride) {
+  const View none = slice({{4, 6}, {6, 1}, 5}, 1, {3, 0, 1});
+  EXPECT_EQ(none.dims, (Dims{4, 0}));
+  EXPECT_EQ(none.offset, 5);
+  EXPECT_EQ(slice({{4, 6}, {6, 1}, 0}, 1, {3, 1, 4}).strides, (Dims{6, 1}));
 }
 
 TEST(View, InjectiveLayoutsMayBeWritten) {
@@ -371,6 +464,7 @@ TEST(View, InjectiveLayoutsMayBeWritten) {
   EXPECT_TRUE(is_injective({3, 4}, {1, 3}));
   EXPECT_TRUE(is_injective({3, 4}, {10, 2}));
   EXPECT_TRUE(is_injective({3, 1}, {1, 0}));
+  EXPECT_TRUE(is_injective({0, 4}, {0, 0}));  // nothing lies anywhere
   EXPECT_FALSE(is_injective({3, 4}, {0, 1}));
   EXPECT_FALSE(is_injective({3, 4}, {2, 1}));
 }
@@ -389,12 +483,18 @@ TEST(Types, FollowPyTorch) {
             "where: the condition must be bool, not f32.");
   EXPECT_EQ(reduce("sum", EP_REDUCE_sum, DType::boolean)->result, DType::i64);
   EXPECT_EQ(reduce("max", EP_REDUCE_max, DType::i8)->result, DType::i8);
+  for (const int32_t op : {EP_REDUCE_sum, EP_REDUCE_prod, EP_REDUCE_l1_norm, EP_REDUCE_sum_square})
+    EXPECT_EQ(reduce("sum", op, DType::u8)->result, DType::i64) << op;
+  EXPECT_EQ(reduce("max", EP_REDUCE_max, DType::boolean)->compute, DType::u8);
+  EXPECT_EQ(reduce("max", EP_REDUCE_max, DType::boolean)->result, DType::boolean);
+  EXPECT_EQ(unary("square", EP_UNARY_square, DType::boolean)->result, DType::i64);
   EXPECT_EQ(reduce("any", EP_REDUCE_any, DType::f32)->compute, DType::boolean);
   EXPECT_FALSE(reduce("mean", EP_REDUCE_mean, DType::i32).ok());
   EXPECT_EQ(promote_number(DType::f16, DTypeClass::FLOAT), DType::f16);
   EXPECT_EQ(promote_number(DType::i8, DTypeClass::FLOAT), DType::f32);
   EXPECT_EQ(promote_number(DType::i8, DTypeClass::INT), DType::i8);
   EXPECT_EQ(promote_number(DType::boolean, DTypeClass::INT), DType::i64);
+  EXPECT_EQ(promote_number(DType::i8, DTypeClass::BOOL), DType::i8);
 }
 
 }  // namespace
