@@ -32,7 +32,7 @@ class FusedRegion {
 };
 
 // One launch of the kernel of a fused node, for one set of sizes. Its buffers are the inputs of the region and then its
-// outputs, all row-major.
+// outputs, all row-major, or all in another order where it is a map.
 struct FusedLaunch {
   std::shared_ptr<FusedRegion> of;
   std::shared_ptr<const CompiledModule> module;
@@ -40,9 +40,11 @@ struct FusedLaunch {
   uint32_t kernel = 0;  // index into module->kernels
   std::vector<std::byte> parameters;
   std::array<uint64_t, 3> groups{1, 1, 1};
-  std::string ops;     // what it computes: "square mean add rsqrt mul mul"
-  std::string bucket;  // the sizes that its text is for; empty: there is one text for all
-  std::string tiles;   // that tuning has found for it: "unroll 2"; empty: none
+  bool is_map = false;         // it computes place by place, whatever the order of the places is
+  std::vector<uint64_t> over;  // by output: as bits, the inputs over whose memory it may be written
+  std::string ops;             // what it computes: "square mean add rsqrt mul mul"
+  std::string bucket;          // the sizes that its text is for; empty: there is one text for all
+  std::string tiles;           // that tuning has found for it: "unroll 2"; empty: none
 };
 
 // Of which nodes kernels are made: several computes more than one op at once, all takes ops that stand alone too.

@@ -67,6 +67,7 @@ constexpr Implementation parts[] = {{"rows", Parts::why_not, Parts::make}};
 constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};
 constexpr Implementation scatter[] = {{"rows", Scatter::why_not, Scatter::make}};
 constexpr Implementation convolution_weight[] = {
+    {"onednn", ConvolutionWeight::onednn_why_not, ConvolutionWeight::onednn_make},
     {"gemm", ConvolutionWeight::gemm_why_not, ConvolutionWeight::gemm_make},
     {"plain", ConvolutionWeight::why_not, ConvolutionWeight::make}};
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};

@@ -1,4 +1,5 @@
 // Softmax and the normalisations.
+#include "core/autograd/engine.h"
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
@@ -106,10 +107,18 @@ void layer_norm_with_statistics(const autograd::Backward& b) {
   layer_norm(b);
 }
 
-// batch_norm by the statistics of the input itself.
+// batch_norm by the statistics of the input itself. The op that computes its gradients at once has none itself.
 void batch_norm_with_statistics(const autograd::Backward& b) {
   require_result_only(b);
   const Tensor input = b.input(0);
+  if (!autograd::creates_graph()) {
+    const auto [of_input, of_weight, of_bias] =
+        tenon::batch_norm_backward(b.grad(), input, b.has(1) ? b.input(1) : Tensor(), b.result(1), b.result(2));
+    if (b.wants(0)) b.give(0, of_input);
+    if (b.wants(1)) b.give(1, of_weight);
+    if (b.wants(2)) b.give(2, of_bias);
+    return;
+  }
   Dims axes{0};
   for (int32_t axis = 2; axis < input.rank(); ++axis) axes.push_back(axis);
   const Tensor weight = b.has(1) ? per_channel(b.input(1), input.rank()) : Tensor();

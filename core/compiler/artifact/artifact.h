@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compiler/artifact/maps.h"
 #include "core/compiler/artifact/program.h"
 #include "core/compiler/emit/choose.h"
 #include "core/compiler/loop/ir.h"
@@ -24,6 +25,7 @@ struct Variant {
   Program items;
   KernelText text;
   std::string schedule;  // the kernel with its loops
+  MapFacts map;
   Tiles tiles;
 };
 

@@ -190,6 +190,7 @@ class Maker {
     TENON_ASSIGN_OR_RETURN(const Program extent, Program::of(*kernel, kernel->axes[kernel->body[0].axis].extent));
     variant->items = extent.chunks(kernel->body[0].step);
     variant->schedule = to_string(*kernel);
+    variant->map = map_facts(*kernel);
     return {};
   }
 

@@ -129,6 +129,8 @@ std::shared_ptr<const FusedLaunch> FusedKernel::launch(const Graph& region, symb
   if (!parameters.empty()) std::memcpy(made->parameters.data(), parameters.data(), made->parameters.size());
   made->ops = ops_;
   made->bucket = variant.name;
+  made->is_map = variant.map.is_map;
+  made->over = variant.map.over;
   return made;
 }
 

@@ -47,7 +47,9 @@ Executable alone(const Executable& program, const Step& step) {
     made.inputs.push_back(input = add_value(&made, std::move(slot)));
   }
   for (uint32_t& output : copy.outputs) {
-    made.outputs.push_back(output = add_value(&made, program.values[output]));
+    Slot slot = program.values[output];
+    slot.meta.strides = contiguous_strides(slot.meta.dims);
+    made.outputs.push_back(output = add_value(&made, std::move(slot)));
   }
   made.over.resize(made.outputs.size(), kNoInput);
   made.steps.push_back(std::move(copy));

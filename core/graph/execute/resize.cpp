@@ -124,7 +124,16 @@ class Resizing {
     step->fused = step->fused->of->launch(*node.regions[0], sizes_, awaited, &why_not);
     if (step->fused == nullptr || awaited->asked.load() != 0) return false;
     step->regions = prepare_regions(graph_, node, sizes_, {});
-    for (size_t i = 0; i < step->outputs.size(); ++i) give(step->outputs[i], step->regions->results[i]);
+    const std::optional<Dims> strides = channels_last_of(made_, *step);
+    for (uint32_t input : step->inputs) {
+      const TensorMeta& meta = made_.values[input].meta;
+      if (!strides && !is_contiguous(meta.dims, meta.strides)) return false;
+    }
+    for (size_t i = 0; i < step->outputs.size(); ++i) {
+      TensorMeta meta = step->regions->results[i];
+      if (strides) meta.strides = *strides;
+      give(step->outputs[i], meta);
+    }
     return true;
   }
 

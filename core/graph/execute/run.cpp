@@ -32,9 +32,9 @@ void check_input(const Executable& program, size_t index, const Tensor& given) {
 
 constexpr std::string_view kRun = "a run of a program";
 
-// Whether an interpreter must see the ops on `input`.
-bool watched(const Tensor& input) {
-  return input.impl()->storage == nullptr || (input.impl()->gradient != nullptr && input.requires_grad());
+// Whether an interpreter must see the ops on `input`. The eager one remembers no gradients.
+bool watched(const Tensor& input, bool remembers) {
+  return input.impl()->storage == nullptr || (remembers && input.impl()->gradient != nullptr && input.requires_grad());
 }
 
 // One run by the schedule.
@@ -320,11 +320,12 @@ TensorList run(const Executable& program, std::span<const Tensor> inputs, std::s
                 fmt::format("The program has {} inputs, but {} were given.", program.inputs.size(), inputs.size()));
   }
   TensorList given(inputs.begin(), inputs.end());
+  const bool remembers = &current_interpreter() != &eager_interpreter();
   bool seen = program.schedule == nullptr;
   for (size_t i = 0; i < given.size(); ++i) {
     check_input(program, i, given[i]);
     if (!given[i].contiguous()) given[i] = contiguous(given[i]);
-    seen = seen || watched(given[i]);
+    seen = seen || watched(given[i], remembers);
   }
   if (seen) return run_through(program, given, bound, executions);
   if (checks_kernels() && has_kernels(program)) return run_and_check(program, given, bound, executions);

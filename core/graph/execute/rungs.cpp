@@ -57,13 +57,16 @@ class Rungs {
 
   std::string device_spelling(const Step& step) const { return device_of_step(program_, step)->opened->spelling; }
 
-  // Kernels take row-major buffers.
+  // Kernels take row-major buffers, but for maps.
   void add_fused(Step step) {
+    const std::vector<uint32_t> outputs = step.outputs;
+    const std::optional<Dims> strides = channels_last_of(program_, step);
     for (uint32_t& input : step.inputs) {
       const TensorMeta& meta = program_.values[input].meta;
-      if (!is_contiguous(meta.dims, meta.strides)) input = copy(input, contiguous_strides(meta.dims), step);
+      if (!strides && !is_contiguous(meta.dims, meta.strides)) input = copy(input, contiguous_strides(meta.dims), step);
     }
     add_step(&program_, std::move(step));
+    for (size_t i = 0; strides && i < outputs.size(); ++i) program_.values[outputs[i]].meta.strides = *strides;
   }
 
   // A step without a launch of its own.

@@ -121,7 +121,7 @@ class Scheduling {
     if (device->layouts || device->exclusive) return;
     std::vector<uint32_t> made;
     for (uint32_t at = root(program_.outputs[i]); at != input;) {
-      const uint32_t from = makers_[at] == kNobody ? 0 : overwritten(program_.steps[makers_[at]], makers_[at], at);
+      const uint32_t from = makers_[at] == kNobody ? 0 : overwritten_for_state(makers_[at], at, input);
       if (from == 0) return;
       made.push_back(at);
       at = from;
@@ -169,13 +169,30 @@ class Scheduling {
   uint32_t overwritten(const Step& step, uint32_t at, uint32_t id) const {
     const size_t over = step.part != nullptr ? 0 : step.op != nullptr ? step.op->alias_input : SIZE_MAX;
     if (step.prepared == nullptr || over >= step.inputs.size() || step.outputs.size() != 1) return 0;
-    const uint32_t input = step.inputs[over];
+    return may_overwrite(step, at, step.inputs[over], id) ? root(step.inputs[over]) : 0;
+  }
+
+  // The same on the way to the later state of `input`. A kernel with several results writes over the state itself
+  // alone.
+  uint32_t overwritten_for_state(uint32_t at, uint32_t id, uint32_t input) const {
+    const Step& step = program_.steps[at];
+    if (step.fused == nullptr) return overwritten(step, at, id);
+    const auto result = std::find(step.outputs.begin(), step.outputs.end(), id) - step.outputs.begin();
+    const uint64_t over = step.fused->over[static_cast<size_t>(result)];
+    for (size_t i = 0; i < step.inputs.size() && i < 64; ++i) {
+      if ((over >> i & 1) == 0 || root(step.inputs[i]) != input) continue;
+      if (may_overwrite(step, at, step.inputs[i], id)) return input;
+    }
+    return 0;
+  }
+
+  // Whether nobody needs `input` any more once step number `at` has read it, and result `id` lies as it does.
+  bool may_overwrite(const Step& step, uint32_t at, uint32_t input, uint32_t id) const {
     const uint32_t from = root(input);
-    if (program_.values[from].constant.defined() || kept_[from] || last_use_[from] != at) return 0;
-    if (!alone(step, from) || !same_elements(input, id)) return 0;
+    if (program_.values[from].constant.defined() || kept_[from] || last_use_[from] != at) return false;
+    if (!alone(step, from) || !same_elements(input, id)) return false;
     const TensorMeta &whole = program_.values[from].meta, &result = program_.values[id].meta;
-    const bool fills = made_->roots[input].offset == 0 && element_count(whole.dims) == element_count(result.dims);
-    return fills ? from : 0;
+    return made_->roots[input].offset == 0 && element_count(whole.dims) == element_count(result.dims);
   }
 
   void note_alignment(const Step& step, const PreparedOperand& operand) {

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "core/graph/execute/regions.h"
+#include "core/graph/fusion.h"
 #include "core/interpreter/inference.h"
+#include "core/interpreter/order.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
@@ -69,6 +71,22 @@ DeviceState* device_of_results(const Executable& program, const Step& step) {
 
 bool computes(const Step& step) {
   return step.op != nullptr && (step.op->form == OpForm::elementwise || step.op->form == OpForm::kernel);
+}
+
+std::optional<Dims> channels_last_of(const Executable& program, const Step& step) {
+  if (!step.fused->is_map) return std::nullopt;
+  const Dims& dims = step.regions->results[0].dims;
+  if (dims.rank() < 3 || dims.rank() > 5) return std::nullopt;
+  const Dims strides = channels_last_strides(dims);
+  for (const TensorMeta& result : step.regions->results) {
+    if (!(result.dims == dims)) return std::nullopt;
+  }
+  for (uint32_t input : step.inputs) {
+    const TensorMeta& meta = program.values[input].meta;
+    if (element_count(meta.dims) == 1) continue;
+    if (!(meta.dims == dims) || !same_layout(dims, meta.strides, strides)) return std::nullopt;
+  }
+  return strides;
 }
 
 uint32_t add_value(Executable* program, Slot slot) {

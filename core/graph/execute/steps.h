@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,10 @@ void add_step(Executable* program, Step step);
 // prepare() for the results `outputs` of `graph`.
 Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs, symbolic::Values* sizes,
                            const PrepareOptions& options);
+
+// The strides of the results of a step with a kernel whose inputs have channels last. None: the kernel wants row-major
+// inputs.
+std::optional<Dims> channels_last_of(const Executable& program, const Step& step);
 
 // A new value of `program`.
 uint32_t add_value(Executable* program, Slot slot);

@@ -5,7 +5,8 @@
 
 namespace tenon::provider::cpu {
 
-// One group, 1 or 2 spatial dims.
+// One group, 1 or 2 spatial dims. A weight that may change, and a transposed convolution of stride 1, go by Winograd
+// only.
 struct ChannelsLastConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

@@ -19,6 +19,7 @@ struct Images {
   int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pad[2] = {0, 0};
   // Of result channel, channel, and the taps of rows and columns; of a transposed one, of channel and result channel.
   int64_t weight_strides[4] = {0, 0, 0, 0};
+  int64_t first_weight = 0;                  // where tap 0 lies in WEIGHT
   int32_t src = -1, weight = -1, bias = -1;  // numbers of the operands; bias: -1 if there is none
 
   int64_t taps() const { return kernel[0] * kernel[1]; }

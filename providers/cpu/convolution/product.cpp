@@ -4,6 +4,7 @@
 // of zeros first; then the taps of a row follow each other in memory and are one tap of more channels.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/convolution/cut.h"
@@ -17,6 +18,7 @@ namespace {
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
+constexpr int64_t kWorthPacking = 512;          // pixels for which a weight is packed at each launch
 constexpr int32_t kMostRows = 16;               // of any kernel
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -28,18 +30,17 @@ class ProductPrimitive final : public ep_primitive {
         finisher_(on, desc),
         zeros_(static_cast<size_t>(cut_.depth), 0.0f),
         packed_(packed) {
-    if (packed_ && Winograd::pays(cut_)) winograd_.emplace(cut_, on.simd, on.threads);
+    if (Winograd::pays(cut_)) winograd_.emplace(cut_, on.simd, on.threads);
   }
 
   const Cut& cut() const { return cut_; }
   uint64_t workspace(const ep_shape*) const override {
-    if (winograd_) return winograd_->workspace();
-    return (packed_ ? 0 : aligned(cut_.packed_bytes())) + cut_.frame_bytes();
+    return (packed_ ? 0 : aligned(cut_.packed_bytes())) + (winograd_ ? winograd_->workspace() : cut_.frame_bytes());
   }
   bool has_workspace() const override { return workspace(nullptr) != 0; }
 
   ep_status pack(char* dst, const char* src, ep_error**) override {
-    pack_panels(reinterpret_cast<float*>(dst), reinterpret_cast<const float*>(src));
+    pack_panels(1, reinterpret_cast<float*>(dst), reinterpret_cast<const float*>(src));
     return EP_STATUS_OK;
   }
 
@@ -55,6 +56,11 @@ class ProductPrimitive final : public ep_primitive {
     float* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
     const WideLease lease(device->threads, winograd_ ? winograd_->nanoseconds() : cut_.nanoseconds());
     char* room = has_workspace() ? address_of(launch.workspace) : nullptr;
+    if (!packed_) {
+      pack_panels(lease.width(), reinterpret_cast<float*>(room), from.weights);
+      from.weights = reinterpret_cast<float*>(room);
+      room += aligned(cut_.packed_bytes());
+    }
     if (winograd_) {
       const auto direct = [&](int64_t panel, int64_t pixel, int32_t count) {
         run_pixels(from, dst, panel, pixel, count);
@@ -63,11 +69,6 @@ class ProductPrimitive final : public ep_primitive {
                      reinterpret_cast<float*>(room), std::cref(direct));
       finisher_.end(launch, lease.width());
       return EP_STATUS_OK;
-    }
-    if (!packed_) {
-      pack_panels(reinterpret_cast<float*>(room), from.weights);
-      from.weights = reinterpret_cast<float*>(room);
-      room += aligned(cut_.packed_bytes());
     }
     if (cut_.framed) {
       fill_frame(lease.width(), reinterpret_cast<float*>(room), from.src);
@@ -94,15 +95,20 @@ class ProductPrimitive final : public ep_primitive {
     return reinterpret_cast<const float*>(address_of(launch.operands[operand]));
   }
 
-  // Writes [panel, tap, channel, column]. It waits for memory that nobody has touched, for times that no lease can
-  // foresee; so it runs on its caller, and callers pack several constants at once.
-  void pack_panels(float* dst, const float* src) const {
-    std::vector<float> room;
-    for (int64_t panel = 0; panel < cut_.panels; ++panel) {
-      const int64_t first = panel * cut_.kernels.columns;
-      pack_panel(dst + panel * cut_.panel_floats(), src + first * cut_.images.weight_strides[0], cut_.width(panel),
-                 std::min(cut_.width(panel), cut_.images.out - first), &room);
-    }
+  // Writes [panel, tap, channel, column]. Packing a constant waits for memory that nobody has touched, for times that
+  // no lease can foresee; so it runs on its caller, and callers pack several constants at once.
+  void pack_panels(int32_t width, float* dst, const float* src) const {
+    const auto body = [&](int32_t part, int32_t parts) {
+      std::vector<float> room;
+      for (int64_t panel = cut_.panels * part / parts; panel < cut_.panels * (part + 1) / parts; ++panel) {
+        const int64_t first = panel * cut_.kernels.columns;
+        pack_panel(dst + panel * cut_.panel_floats(),
+                   src + cut_.images.first_weight + first * cut_.images.weight_strides[0], cut_.width(panel),
+                   std::min(cut_.width(panel), cut_.images.out - first), &room);
+      }
+    };
+    const auto nanoseconds = static_cast<int64_t>(cut_.packed_bytes() / sizeof(float));
+    width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
   }
 
   // The offset in WEIGHT of tap and channel number `i`, taps counted first.
@@ -305,6 +311,20 @@ Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Ima
   return {};
 }
 
+// A transposed convolution of stride 1 is a convolution by the taps from the last to the first.
+Images images_of(const ep_primitive_desc& desc) {
+  Images images(desc);
+  if (desc.attributes.convolution.transposed == 0) return images;
+  std::swap(images.weight_strides[0], images.weight_strides[1]);
+  for (int axis = 0; axis < 2; ++axis) {
+    int64_t& step = images.weight_strides[2 + axis];
+    images.first_weight += (images.kernel[axis] - 1) * step;
+    step = -step;
+    images.pad[axis] = (images.kernel[axis] - 1) * images.dilation[axis] - images.pad[axis];
+  }
+  return images;
+}
+
 bool is_dense(const ep_operand_desc& matrix) {
   return (matrix.dims[1] == 1 || matrix.strides[1] == 1) &&
          (matrix.dims[0] == 1 || matrix.strides[0] == matrix.dims[1]);
@@ -339,19 +359,24 @@ Images rows_as_images(const ep_primitive_desc& desc) {
 }  // namespace
 
 Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (desc.attributes.convolution.transposed != 0) return Refusal::because("a transposed convolution");
   if (Refusal refusal = why_no_images(device, desc)) return refusal;
-  if (desc.attributes.convolution.groups != 1) {
-    return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));
+  const ep_convolution_attributes& attributes = desc.attributes.convolution;
+  if (attributes.groups != 1) return Refusal::because("%lld groups", static_cast<long long>(attributes.groups));
+  const bool constant = (operand(desc, EP_ROLE_WEIGHT)->flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+  if (constant && attributes.transposed == 0) return {};
+  const Images images = images_of(desc);
+  if (images.pad[0] < 0 || images.pad[1] < 0 || !Winograd::pays(Cut(images, tile_kernels(device.simd)))) {
+    return Refusal::because(attributes.transposed != 0 ? "a transposed convolution" : "the weight may change");
   }
-  const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);
-  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the weight may change");
+  if (!constant && images.pixels() < kWorthPacking) return Refusal::because("the weight may change, for few pixels");
   return {};
 }
 
 Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                       ep_primitive_info& info) {
-  return make_product(device, desc, Images(desc), "channels last", out, info);
+  const bool transposed = desc.attributes.convolution.transposed != 0;
+  return make_product(device, desc, images_of(desc), transposed ? "channels last, transposed" : "channels last", out,
+                      info);
 }
 
 Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {

@@ -51,7 +51,9 @@ class Channels {
     for (int64_t i = 0; i < n; ++i) {
       T* const row = buffer + i * lanes;
       if (used < lanes) std::fill_n(row, lanes, T{0});
-      if (format.same) {
+      if (format.same && used == lanes) {
+        std::copy_n(reinterpret_cast<const T*>(from + i * stride * format.size), lanes, row);
+      } else if (format.same) {
         std::copy_n(reinterpret_cast<const T*>(from + i * stride * format.size), used, row);
       } else {
         format.read(row, 1, from + i * stride * format.size, 1, used);
@@ -66,6 +68,12 @@ class Channels {
     char* to = at(format, t, b, run, start);
     const int64_t stride = stride_of(t);
     if (!by_channel_) return format.write(to, stride, values, 1, n);
+    if (format.same && count(b) == lanes) {
+      for (int64_t i = 0; i < n; ++i) {
+        std::copy_n(values + i * lanes, lanes, reinterpret_cast<T*>(to + i * stride * format.size));
+      }
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) {
       format.write(to + i * stride * format.size, 1, values + i * lanes, 1, count(b));
     }

@@ -6,8 +6,12 @@
 
 namespace tenon::provider::cpu {
 
-// `gemm` multiplies matrices of f32 with oneDNN. `plain` serves other types and groups of few channels.
+// `onednn` is oneDNN's own over f32, of one group. `gemm` multiplies matrices of f32 with oneDNN. `plain` serves other
+// types and groups of few channels.
 struct ConvolutionWeight {
+  static Refusal onednn_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal onednn_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                             ep_primitive_info& info);
   static Refusal gemm_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal gemm_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                            ep_primitive_info& info);

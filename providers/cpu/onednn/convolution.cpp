@@ -18,19 +18,7 @@ namespace {
 
 using dnnl::memory;
 
-// The operand as it lies in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
-memory::desc operand_layout(const ep_operand_desc& operand, int32_t) {
-  memory::dims dims;
-  memory::dims strides;
-  for (int32_t axis = 0; axis < operand.rank; ++axis) {
-    dims.push_back(operand.strides[axis] == 0 ? 1 : operand.dims[axis]);
-    strides.push_back(operand.strides[axis]);
-  }
-  for (size_t axis = dims.size(); axis-- > 0;) {
-    if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
-  }
-  return memory_desc(dims, strides);
-}
+memory::desc operand_layout(const ep_operand_desc& operand, int32_t) { return layout_of(operand); }
 
 // The layout [n, c, spatial...] with channels innermost.
 memory::desc channels_last(const memory::dims& dims) {
@@ -187,9 +175,9 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const int32_t src_index = find_operand(desc, EP_ROLE_SRC);
   const int32_t weight_index = find_operand(desc, EP_ROLE_WEIGHT);
   const int32_t bias_index = find_operand(desc, EP_ROLE_BIAS);
-  const Layouts given = {operand_layout(desc.operands[src_index], 0),
-                         weight_layout(desc.operands[weight_index], attributes), operand_layout(desc.operands[0], 0)};
-  const memory::desc given_bias = bias_index < 0 ? memory::desc() : operand_layout(desc.operands[bias_index], 0);
+  const Layouts given = {layout_of(desc.operands[src_index]), weight_layout(desc.operands[weight_index], attributes),
+                         layout_of(desc.operands[0])};
+  const memory::desc given_bias = bias_index < 0 ? memory::desc() : layout_of(desc.operands[bias_index]);
   // oneDNN accepts a bias with a stride but ignores the stride.
   const memory::desc bias =
       bias_index < 0 ? given_bias : memory::desc(given_bias.dims(), memory::data_type::f32, memory::format_tag::a);

@@ -144,6 +144,19 @@ dnnl::primitive_attr user_scratchpad() {
   return attr;
 }
 
+dnnl::memory::desc layout_of(const ep_operand_desc& operand) {
+  dnnl::memory::dims dims;
+  dnnl::memory::dims strides;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) {
+    dims.push_back(operand.strides[axis] == 0 ? 1 : operand.dims[axis]);
+    strides.push_back(operand.strides[axis]);
+  }
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
+  }
+  return memory_desc(dims, strides);
+}
+
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
                                dnnl::memory::data_type type) {
   return dnnl::memory::desc(dims, type, strides);

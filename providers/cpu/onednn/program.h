@@ -103,6 +103,9 @@ class OneDnnPrimitive : public ep_primitive {
 // Attributes that put the scratchpad into the workspace.
 dnnl::primitive_attr user_scratchpad();
 
+// The f32 operand as it lies in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
+dnnl::memory::desc layout_of(const ep_operand_desc& operand);
+
 // The memory descriptor of an f32 operand.
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
                                dnnl::memory::data_type type = dnnl::memory::data_type::f32);

@@ -121,6 +121,35 @@ TEST(Artifact, EveryBucketAddsInTheSameOrder) {
   }
 }
 
+MapFacts facts_of(const std::string& text) {
+  return value_or_throw(make_artifact(parsed(text), {}, unlimited(EP_DIALECT_C))).variants[0].map;
+}
+
+TEST(MapFacts, AnOutputMayBeWrittenOverInputsThatAreReadBefore) {
+  const std::string head = "kernel k\naxis i 70\nin a f32 70\nin b f32 70\nin c f64 70\nout x f32 70\nout y f32 70\n";
+  const MapFacts facts = facts_of(head +
+                                  "v = value f32 at i: mul(a[i], 0.5:f32)\ns = store x[i] at i: v\n"
+                                  "t = store y[i] at i: add(v, add(b[i], f32(c[i])))\n");
+  EXPECT_TRUE(facts.is_map);
+  EXPECT_EQ(facts.over, (std::vector<uint64_t>{1, 3}));  // b is read behind s; c has other elements
+  const MapFacts again =
+      facts_of(head + "s = store x[i] at i: mul(a[i], b[i])\nt = store y[i] at i: add(a[i], f32(c[i]))\n");
+  EXPECT_EQ(again.over, (std::vector<uint64_t>{2, 3}));
+}
+
+TEST(MapFacts, KernelsOfOtherPlacesAreNoMaps) {
+  const std::string head = "kernel k\naxis i 8\naxis j 9\nin a f32 72\nin b f32 9\n";
+  for (const char* rest : {"out x f32 72\ns = store x[9*i + j] at i j: add(a[9*i + j], b[j])\n",
+                           "out x f32 72\ns = store x[i + 8*j] at i j: neg(a[9*i + j])\n",
+                           "out x f32 8\nr = sum f32 at i over j: a[9*i + j]\ns = store x[i] at i: r\n",
+                           "out x f32 72\ns = store x[9*i + j] at i j: mul(a[9*i + j], f32([j]))\n"}) {
+    const MapFacts facts = facts_of(head + rest);
+    EXPECT_FALSE(facts.is_map) << rest;
+    EXPECT_EQ(facts.over, std::vector<uint64_t>{0}) << rest;
+  }
+  EXPECT_TRUE(facts_of(head + "out x f32 72\ns = store x[9*i + j] at i j: neg(a[9*i + j])\n").is_map);
+}
+
 ep_dialect_info groups(uint32_t vector_bytes) {
   ep_dialect_info dialect = unlimited(EP_DIALECT_OPENCL_C);
   dialect.vector_bytes = vector_bytes;

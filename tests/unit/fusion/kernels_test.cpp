@@ -5,6 +5,7 @@
 #include <functional>
 #include <random>
 
+#include "core/autograd/autograd.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/recorder.h"
@@ -269,6 +270,54 @@ TEST(FusedKernels, OfForwardAndBackward) {
     loss_of(same, equal).backward();
     expect_close({x.grad(), weight.grad()}, {same.grad(), equal.grad()}, 1e-5);
   }
+}
+
+// A kernel has several results, two of them over the state that it read; a parameter wants a gradient.
+TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
+  const auto make = [] { return TensorList{random_tensor({40, 65}, 1).requires_grad_(), random_tensor({40, 65}, 2)}; };
+  const auto step_of = [](const TensorList& state) {
+    return [state](const Tensor& gradient) {
+      const NoGrad scope;
+      Tensor weight = state[0], momentum = state[1];
+      mul_(momentum, 0.9);
+      add_(momentum, gradient);
+      sub_(weight, momentum * 0.1);
+      return neg(gradient);
+    };
+  };
+  const TensorList state = make(), same = make();
+  const auto step = compile(step_of(state));
+  const auto eager = step_of(same);
+  const std::string kernel = "fused (mul add mul sub neg)";
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Tensor gradient = random_tensor({40, 65}, 3 + i);
+    const uint64_t kernels = launches_of(kernel), copies = launches_of("cast");
+    const Tensor got = step(gradient);
+    EXPECT_EQ(launches_of(kernel), kernels + 1);
+    EXPECT_EQ(launches_of("cast"), copies);
+    expect_close({got, state[0].detach(), state[1]}, {eager(gradient), same[0].detach(), same[1]}, 1e-6);
+  }
+}
+
+TEST(FusedKernels, MapsTakeInputsWithChannelsLast) {
+  const auto reported = [](const std::string& ops) {
+    Graph graph = parse(
+        fmt::format("graph \"test\"\n%1 = input f32[2, 3, 4, 5] on cpu:0\n%5 = input f32[5] on cpu:0\n"
+                    "%2 = cast(%1) {{dtype: f32, channels_last: 1}} : f32[2, 3, 4, 5] label \"cast\"\n{}return %4\n",
+                    ops));
+    find_pass("fuse").run(&graph, {});
+    const Tensor x = random_tensor({2, 3, 4, 5}, 1), row = random_tensor({5}, 2);
+    symbolic::Values sizes(graph.arena());
+    std::vector<StepExecution> executions;
+    const TensorList got = run(prepare(graph, &sizes), TensorList{x, row}, {}, &executions);
+    expect_close(got, {exp(x) + (ops.find("%5") == std::string::npos ? x : row)}, 1e-5);
+    return report_of(executions);
+  };
+  const std::string exp = "%3 = exp(%2) : f32[2, 3, 4, 5] label \"exp\"\n";
+  EXPECT_EQ(reported(exp + "%4 = add(%3, %2) : f32[2, 3, 4, 5] label \"add\"\n"),
+            "cast; fused (exp add); copy (dense)");
+  EXPECT_EQ(reported(exp + "%4 = add(%3, %5) : f32[2, 3, 4, 5] label \"add\"\n"),
+            "cast; copy (dense); fused (exp add)");
 }
 
 TEST(FusedKernels, UnderAnInterpreterTheirOpsRun) {

@@ -91,6 +91,13 @@ const std::vector<Sample>& samples() {
          sum(square(conv2d(x, w))).backward();
          return concat({reshape(x.grad(), {-1}), reshape(w.grad(), {-1})}, 0);
        }},
+      {"gradient of a weight, of many channels",
+       [] {
+         Tensor w = mixed_floats({40, 8, 3, 3}, 28);
+         w.requires_grad_();
+         sum(square(conv2d(mixed_floats({4, 8, 40, 40}, 29), w))).backward();
+         return w.grad();
+       }},
       {"gradient of a weight, of many pixels",
        [] {
          Tensor w = mixed_floats({2, 1, 3, 3}, 26);

@@ -177,6 +177,11 @@ const std::vector<ChannelCase>& channel_cases() {
        }},
       {"avg_pool", [](const Tensor& x) { return avg_pool2d(x, 3, 2, 1); }},
       {"batch_norm", [](const Tensor& x) { return batch_norm(x, filled({3}, 2), filled({3}, 3)); }},
+      {"batch_norm_with_statistics", [](const Tensor& x) { return std::get<0>(batch_norm_with_statistics(x)); }},
+      {"batch_norm_backward",
+       [](const Tensor& x) {
+         return std::get<0>(batch_norm_backward(x, square(x), {}, filled({3}, 2), filled({3}, 3)));
+       }},
       {"concat",
        [](const Tensor& x) {
          return concat({x, x}, 1);

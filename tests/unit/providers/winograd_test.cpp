@@ -1,5 +1,5 @@
-// Convolutions of 3 x 3 taps whose weights never change, on every dispatch target, against sums in double precision.
-// The cpu provider computes those of enough channels and pixels by Winograd's F(2x2, 3x3).
+// Convolutions of 3 x 3 taps, most with weights that never change, on every dispatch target, against sums in double
+// precision. The cpu provider computes those of enough channels and pixels by Winograd's F(2x2, 3x3).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,6 +18,8 @@ constexpr size_t guard = 64;  // elements of poison behind DST
 struct Sizes {
   int64_t count, in, out, height, width, pad[4];  // pads: above, left, below, right
   bool residual;
+  bool changes = false;     // the weight may
+  bool transposed = false;  // pads are those of the convolution that it is
   int64_t dst_height() const { return height + pad[0] + pad[2] - 2; }
   int64_t dst_width() const { return width + pad[1] + pad[3] - 2; }
 };
@@ -51,16 +53,17 @@ struct Convolution {
     ep_primitive_desc desc =
         descriptor(EP_PRIMITIVE_convolution, {operand(EP_ROLE_DST, sizes.out, sizes.dst_height(), sizes.dst_width()),
                                               operand(EP_ROLE_SRC, sizes.in, sizes.height, sizes.width),
-                                              dense(EP_ROLE_WEIGHT, EP_DTYPE_f32, {sizes.out, sizes.in, 3, 3}),
+                                              dense(EP_ROLE_WEIGHT, EP_DTYPE_f32, weight_dims()),
                                               dense(EP_ROLE_BIAS, EP_DTYPE_f32, {sizes.out})});
-    desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+    if (!sizes.changes) desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
     ep_convolution_attributes& attributes = desc.attributes.convolution;
     attributes.spatial_rank = 2;
     attributes.groups = 1;
+    attributes.transposed = sizes.transposed ? 1 : 0;
     for (int i = 0; i < 2; ++i) {
       attributes.stride[i] = attributes.dilation[i] = 1;
-      attributes.pad_low[i] = sizes.pad[i];
-      attributes.pad_high[i] = sizes.pad[2 + i];
+      attributes.pad_low[i] = sizes.transposed ? 2 - sizes.pad[i] : sizes.pad[i];
+      attributes.pad_high[i] = sizes.transposed ? 2 - sizes.pad[2 + i] : sizes.pad[2 + i];
     }
     std::vector<void*> operands{dst.data(), src.data(), weight.data(), bias.data()};
     if (sizes.residual) {
@@ -73,6 +76,15 @@ struct Convolution {
     const LaunchResult result = run_once(cpu, desc, operands);
     EXPECT_EQ(result.implementation, "channels_last");
     return result.status;
+  }
+
+  std::vector<int64_t> weight_dims() const {
+    const int64_t first = sizes.transposed ? sizes.in : sizes.out;
+    return {first, sizes.in + sizes.out - first, 3, 3};
+  }
+  double weight_of(int64_t channel, int64_t c, int64_t tap) const {
+    const int64_t at = sizes.transposed ? (c * sizes.out + channel) * 9 + 8 - tap : (channel * sizes.in + c) * 9 + tap;
+    return weight[static_cast<size_t>(at)];
   }
 
   // The result number `i`, and the sum of the magnitudes of what it adds up.
@@ -88,7 +100,7 @@ struct Convolution {
       if (sy < 0 || sy >= sizes.height || sx < 0 || sx >= sizes.width) continue;
       for (int64_t c = 0; c < sizes.in; ++c) {
         const double left = src[static_cast<size_t>(((image * sizes.height + sy) * sizes.width + sx) * sizes.in + c)];
-        const double product = left * weight[static_cast<size_t>((channel * sizes.in + c) * 9 + tap)];
+        const double product = left * weight_of(channel, c, tap);
         sum += product;
         *magnitude += std::abs(product);
       }
@@ -164,6 +176,25 @@ TEST_P(Winograd, StaysWithinItsBoundOfSumsInDoublePrecision) {
     worst = std::max(worst, error);
   }
   RecordProperty("worst", fmt::format("{:.3g} epsilons", worst * (1 << 23)));
+}
+
+TEST_P(Winograd, TakesWeightsThatMayChangeAndTransposedOnes) {
+  const auto cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
+  for (const bool transposed : {false, true}) {
+    for (const bool changes : {false, true}) {
+      if (!transposed && !changes) continue;  // the test above
+      for (Sizes sizes : {Sizes{1, 24, 40, 33, 35, {1, 1, 1, 1}, false}, Sizes{2, 40, 70, 17, 18, {0, 2, 1, 2}, true},
+                          Sizes{3, 300, 17, 14, 15, {1, 1, 1, 1}, false}}) {
+        sizes.changes = changes;
+        sizes.transposed = transposed;
+        Convolution convolution(sizes);
+        convolution.src[777] = std::numeric_limits<float>::infinity();
+        ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << text_of(sizes) << ": " << cpu->host.sentence();
+        EXPECT_LE(convolution.error(), bound) << text_of(sizes) << (transposed ? ", transposed" : "");
+      }
+    }
+  }
 }
 
 // Of one square, four results need an element of SRC or fewer; the others stay finite.
