@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/device/deterministic.h"
+#include "core/global/communicator.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"

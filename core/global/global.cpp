@@ -6,6 +6,7 @@
 
 #include "core/autograd/autograd.h"
 #include "core/global/boxing.h"
+#include "core/global/communicator.h"
 #include "core/global/value.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -159,6 +160,64 @@ class ToLocal final : public Function {
 };
 
 }  // namespace
+
+namespace {
+
+Layout checked(std::string_view caller, const Dims& dims, const Placement& placement, const NdSbp& sbp) {
+  Layout layout{placement, sbp};
+  throw_if_error(check_layout(caller, dims, layout));
+  return layout;
+}
+
+// Whether this rank holds the elements of a partial sum, and the others nothing.
+bool holds_sum(const Layout& layout) {
+  const Dims at = layout.placement.coordinates(layout.placement.position());
+  for (int32_t axis = 0; axis < at.rank(); ++axis) {
+    if (layout.sbp[axis].is_partial() && at[axis] != 0) return false;
+  }
+  return true;
+}
+
+template <class Make>
+Tensor random(std::string_view caller, IntList size, const Placement& placement, const NdSbp& sbp, DType dtype,
+              const Make& make) {
+  const Dims dims{std::span<const int64_t>(size)};
+  const Layout to = checked(caller, dims, placement, sbp);
+  const NoGrad scope;
+  const Tensor whole = make(size, dtype);
+  const Layout everywhere{placement, NdSbp::filled(sbp.rank(), Sbp::broadcast())};
+  const Tensor there = placement.here() ? whole.to(placement.device()) : Tensor();
+  return moved(make_global(dtype, dims, everywhere, there), to);
+}
+
+}  // namespace
+
+int32_t rank() { return value_or_throw(Communicator::world())->rank(); }
+int32_t world_size() { return value_or_throw(Communicator::world())->size(); }
+
+Tensor full(IntList size, Scalar value, const Placement& placement, const NdSbp& sbp, DType dtype) {
+  const Dims dims{std::span<const int64_t>(size)};
+  const Layout layout = checked("full", dims, placement, sbp);
+  check_partial(dtype, layout);
+  if (!placement.here()) return make_global(dtype, dims, layout, {});
+  const Dims part = local_dims(dims, layout);
+  return make_global(dtype, dims, layout,
+                     tenon::full(part, holds_sum(layout) ? value : Scalar(0), dtype, placement.device()));
+}
+Tensor zeros(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype) {
+  return full(size, Scalar(0), placement, sbp, dtype);
+}
+Tensor ones(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype) {
+  return full(size, Scalar(1), placement, sbp, dtype);
+}
+Tensor rand(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype) {
+  return random("rand", size, placement, sbp, dtype,
+                [](IntList dims, DType of) { return tenon::rand(dims, of, Device::host()); });
+}
+Tensor randn(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype) {
+  return random("randn", size, placement, sbp, dtype,
+                [](IntList dims, DType of) { return tenon::randn(dims, of, Device::host()); });
+}
 
 bool is_global(const Tensor& tensor) { return value_of(tensor) != nullptr; }
 

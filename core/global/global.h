@@ -18,13 +18,19 @@
 #pragma once
 
 #include "core/device/export.h"
-#include "core/global/communicator.h"
 #include "core/global/layout.h"
 #include "core/global/placement.h"
 #include "core/global/sbp.h"
+#include "core/tensor/int_list.h"
+#include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::global {
+
+// The number of this process in the launch (mpirun -n 4 program), and how many there are; 0 and 1 without a launcher.
+// The first call joins the launch, and waits until every rank has. Errors: those of Communicator::world.
+TENON_API int32_t rank();
+TENON_API int32_t world_size();
 
 // True if elements of `tensor` are spread over ranks.
 TENON_API bool is_global(const Tensor& tensor);
@@ -38,6 +44,15 @@ TENON_API Layout layout_of(const Tensor& tensor);
 // invalid_argument (parts that do not fit together, an axis that is not there), unsupported (partial sums of bool).
 TENON_API Tensor to_global(const Tensor& tensor, const Placement& placement, const NdSbp& sbp);
 TENON_API Tensor to_global(const Tensor& tensor, const NdSbp& sbp);  // of a global tensor, where it is
+
+// Factories. Each rank makes its part alone; of random numbers it makes them all, and keeps its part, so that they are
+// the same however they are spread.
+TENON_API Tensor full(IntList size, Scalar value, const Placement& placement, const NdSbp& sbp,
+                      DType dtype = DType::f32);
+TENON_API Tensor zeros(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype = DType::f32);
+TENON_API Tensor ones(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype = DType::f32);
+TENON_API Tensor rand(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype = DType::f32);
+TENON_API Tensor randn(IntList size, const Placement& placement, const NdSbp& sbp, DType dtype = DType::f32);
 
 // The part of this rank; undefined outside of the placement. Its elements are those of `tensor`: writes are seen by
 // both.

@@ -9,10 +9,11 @@
 #include "core/global/placement.h"
 #include "core/global/sbp.h"
 #include "primitives/shape/shape.h"
+#include "primitives/status/status.h"
 
 namespace tenon::global {
 
-struct Layout {
+struct TENON_API Layout {
   Placement placement;
   NdSbp sbp;  // one per axis of the placement's grid
 
@@ -48,6 +49,6 @@ TENON_API Box box_of(const Dims& dims, const NdSbp& sbp, const Dims& grid, const
 std::optional<Box> overlap(const Box& a, const Box& b);
 
 // Ok if tensors of `dims` can be spread so. Errors: invalid_argument.
-Status check_layout(std::string_view caller, const Dims& dims, const Layout& layout);
+TENON_API Status check_layout(std::string_view caller, const Dims& dims, const Layout& layout);
 
 }  // namespace tenon::global

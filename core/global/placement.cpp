@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/global/communicator.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/device/export.h"
-#include "core/global/communicator.h"
 #include "core/tensor/device.h"
 #include "primitives/shape/shape.h"
 
 namespace tenon::global {
+
+class Communicator;
 
 // A cheap handle. Two placements are equal if device, grid and ranks are.
 class TENON_API Placement {
@@ -52,7 +53,7 @@ class TENON_API Placement {
   // "cpu [[0, 1], [2, 3]]"
   std::string to_string() const;
 
-  friend bool operator==(const Placement& a, const Placement& b);
+  friend TENON_API bool operator==(const Placement& a, const Placement& b);
 
  private:
   struct State;

@@ -11,6 +11,7 @@
 #include "core/device/deterministic.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
+#include "core/tensor/generator.h"
 #include "core/tensor/print.h"
 #include "primitives/text/format.h"
 
@@ -19,8 +20,7 @@ namespace {
 
 constexpr Sbp S0 = Sbp::split(0), S1 = Sbp::split(1), S2 = Sbp::split(2), B = Sbp::broadcast(), P = Sbp::partial();
 
-int32_t ranks() { return value_or_throw(Communicator::world())->size(); }
-int32_t rank() { return value_or_throw(Communicator::world())->rank(); }
+int32_t ranks() { return world_size(); }
 
 // Small whole numbers, so that sums are exact in every order; never 0.
 Tensor some(const Dims& dims, uint64_t seed, DType dtype = DType::f32) {
@@ -185,6 +185,21 @@ TEST(Global, TheCheapestSignatureIsChosen) {
   EXPECT_EQ(layout_of(to_global(x, {P}) + to_global(x, {B})).sbp, NdSbp{P});
 }
 
+TEST(Global, FactoriesAreSpread) {
+  const Placement all = Placement::all("cpu");
+  for (const Sbp sbp : {S0, S1, B, P}) {
+    const std::string what = to_string(sbp);
+    expect_same(ones({5, 3}, all, {sbp}), tenon::ones({5, 3}), what);
+    expect_same(full({5, 3}, 7, all, {sbp}, DType::i64), tenon::full({5, 3}, 7, DType::i64), what);
+    EXPECT_EQ(layout_of(zeros({5, 3}, all, {sbp})), (Layout{all, {sbp}}));
+    manual_seed(11);
+    const Tensor spread_out = randn({5, 3}, all, {sbp}), more = rand({4, 4}, all, {sbp});
+    manual_seed(11);
+    expect_same(spread_out, tenon::randn({5, 3}), what);
+    expect_same(more, tenon::rand({4, 4}), what);
+  }
+}
+
 TEST(Global, MeansWeighUnevenParts) {
   const Tensor whole = some({7, 3}, 3);
   const Tensor x = spread(whole, Placement::all("cpu"), {S0});
@@ -247,7 +262,7 @@ TEST(Global, GradientsGoThroughBoxing) {
   const Tensor leaf = spread(some({5, 3}, 32), all, {S0}).detach().requires_grad_();
   to_local(leaf).mul(2).sum().backward();
   EXPECT_TRUE(ranks() == 1 || layout_of(leaf.grad()).sbp == NdSbp{S0});
-  expect_same(leaf.grad(), full({5, 3}, 2.0, DType::f32, "cpu"), "to local");
+  expect_same(leaf.grad(), tenon::full({5, 3}, 2.0, DType::f32, "cpu"), "to local");
 }
 
 TEST(Global, MixingIsRefused) {
@@ -256,7 +271,7 @@ TEST(Global, MixingIsRefused) {
   EXPECT_NE(error_of([&] { add(x, some({4, 2}, 2)); }).find("add: " + refused), std::string::npos);
   EXPECT_NE(error_of([&] { huber_loss(x, some({4, 2}, 2)); }).find("huber_loss: " + refused), std::string::npos);
   expect_same(x + Tensor::from(NestedList(3.0f)), some({4, 2}, 1) + 3, "a number");
-  EXPECT_TRUE(is_global(ones_like(x)));
+  EXPECT_TRUE(is_global(tenon::ones_like(x)));
   expect_same(ones_like(x) + x, some({4, 2}, 1) + 1, "made by an op");
 }
 
