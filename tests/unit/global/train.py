@@ -147,7 +147,7 @@ class Habits(unittest.TestCase):
         self.assertEqual(x.placement, everyone)
         self.assertEqual(repr(x.sbp), "(S(0),)")
         self.assertEqual(repr(everyone), f"tenon.placement(cpu {list(range(world_size()))})")
-        self.assertEqual(repr(x), f"tensor([{2 * world_size()}, 3], dtype=tenon.f64, placement={everyone!r}, sbp=(S(0),))")
+        self.assertEqual(repr(x), f"tensor([{2 * world_size()}, 3], dtype={tenon.f64!r}, placement={everyone!r}, sbp=(S(0),))")
         self.assertEqual(x.sum().item(), 6 * world_size())
         self.assertFalse(tenon.ones(2).is_global)
         zeros = tenon.global_.zeros(4, 3, placement=everyone, sbp=S1)
