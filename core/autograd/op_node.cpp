@@ -177,6 +177,8 @@ void OpNode::run(std::span<const Tensor> of_results, uint64_t wanted, std::span<
                 "Call the first backward with retain_graph.");
   }
   const Backward backward(*this, of_results, wanted, of_inputs);
+  const MadeEverywhere scope(values_elsewhere.load(std::memory_order_relaxed) &&
+                             std::any_of(of_results.begin(), of_results.end(), is_elsewhere));
   row_->function(backward);
   for (size_t i = 0; i < of_inputs.size(); ++i) {
     if ((wanted >> i & 1) == 0 || of_inputs[i].defined()) continue;

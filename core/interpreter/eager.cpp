@@ -151,7 +151,8 @@ void run(const OpCall& call);
 
 // Runs a composite by its loop over host memory, or else by the ops that it is written in.
 void run_composite(const OpCall& call) {
-  const HostLoop loop = host_loop(*call.op);
+  const bool elsewhere = values_elsewhere.load(std::memory_order_relaxed) && value_elsewhere(call) != nullptr;
+  const HostLoop loop = elsewhere ? nullptr : host_loop(*call.op);
   if (loop != nullptr && loop(call)) return;
   composite::called(call.op->named, [&] { compose(call, eager_interpreter()); });
 }
@@ -190,6 +191,9 @@ void run(const OpCall& call) {
                 "Fork before the first use of Tenon, or start the program anew with exec.");
   }
   if (call.op->form == OpForm::composite) return run_composite(call);
+  if (values_elsewhere.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (const RecordedValue* value = value_elsewhere(call)) return value->interpreter()->apply(call);
+  }
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
   if (call.op->form == OpForm::builtin) return run_builtin(call);
@@ -214,7 +218,10 @@ class EagerInterpreter final : public Interpreter {
     run(call);
   }
   std::string name() const override { return "the eager interpreter"; }
-  bool keeps(const OpInfo& op) const override { return host_loop(op) != nullptr; }
+  // Composites of values that are elsewhere come as records too, so that what they make is made there.
+  bool keeps(const OpInfo& op) const override {
+    return host_loop(op) != nullptr || values_elsewhere.load(std::memory_order_relaxed);
+  }
   bool host_value_known(const Tensor&) override { return true; }
 };
 

@@ -17,7 +17,7 @@ void Tensor::copy_to_host(void* data) const {
     const Tensor seen = host_watch->look("copy_to_host", *this);
     if (seen.impl() != impl_) return seen.copy_to_host(data);
   }
-  if (at("copy_to_host").storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
+  if (at("copy_to_host").storage == nullptr) return with_elements("copy_to_host: the tensor", *this).copy_to_host(data);
   if (impl_->recorded != nullptr) [[unlikely]]
     impl_->recorded->read_elements(*impl_);
   if (elements() == 0) {

@@ -9,7 +9,7 @@ function(tenon_generate_ops out)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;METHODS;NAMESPACE;INCLUDE" "")
   set(generator "${PROJECT_SOURCE_DIR}/core/ops/generate.py")
   file(GLOB templates CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/ops/templates/*.j2"
-       "${PROJECT_SOURCE_DIR}/core/autograd/templates/*.j2")
+       "${PROJECT_SOURCE_DIR}/core/autograd/templates/*.j2" "${PROJECT_SOURCE_DIR}/core/global/templates/*.j2")
   file(GLOB_RECURSE modules CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/ops/generator/*.py")
   foreach(template IN LISTS templates)
     cmake_path(GET template FILENAME name)

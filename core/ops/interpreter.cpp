@@ -1,5 +1,6 @@
 #include "core/ops/composite.h"
 #include "core/ops/op_call.h"
+#include "core/tensor/recording.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -31,8 +32,26 @@ bool Interpreter::keeps(const OpInfo&) const { return false; }
 void compose(const OpCall& call, Interpreter& below) {
   const InterpreterScope scope(below);
   const PrecisionScope precision(call.precision);
-  call.op->compose(call);
+  const RecordedValue* value = values_elsewhere.load(std::memory_order_relaxed) ? value_elsewhere(call) : nullptr;
+  value == nullptr ? call.op->compose(call) : value->compose(call);
 }
+
+const RecordedValue* value_elsewhere(const OpCall& call) {
+  const auto of = [](const Tensor* tensor) -> const RecordedValue* {
+    const TensorImpl* impl = tensor == nullptr ? nullptr : tensor->impl();
+    if (impl == nullptr || impl->storage != nullptr || impl->recorded == nullptr) return nullptr;
+    return impl->recorded->interpreter() == nullptr ? nullptr : impl->recorded;
+  };
+  for (const Tensor* input : call.inputs) {
+    if (const RecordedValue* value = of(input)) return value;
+  }
+  for (const Tensor& output : call.outputs) {
+    if (const RecordedValue* value = of(&output)) return value;
+  }
+  return nullptr;
+}
+
+void RecordedValue::compose(const OpCall& call) const { call.op->compose(call); }
 
 InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
 InterpreterScope::~InterpreterScope() { chosen = previous_; }

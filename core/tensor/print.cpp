@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/tensor/factory.h"
+#include "core/tensor/recording.h"
 #include "primitives/dtype/convert.h"
 #include "primitives/text/format.h"
 
@@ -231,7 +232,11 @@ std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "undefined";
   const std::string kind =
       fmt::format("{} {} {}", dtype_name(tensor.dtype()), tensor.dims(), tensor.device().spelling());
-  if (tensor.impl()->storage == nullptr) return fmt::format("{}, being recorded", kind);
+  if (tensor.impl()->storage == nullptr) {
+    const RecordedValue* value = tensor.impl()->recorded;
+    const bool elsewhere = value != nullptr && value->interpreter() != nullptr;
+    return fmt::format("{}, {}", kind, elsewhere ? value->origin() : "being recorded");
+  }
   const Tensor readable = unpacked(tensor);
   std::vector<uint64_t> bits;
   read_shown(readable, readable.dims(), 0, &bits);

@@ -11,7 +11,9 @@
 
 namespace tenon {
 
+class Interpreter;
 class SymDim;
+struct OpCall;
 
 // A program that a recorder records or has recorded. Errors name it. Its values keep this object alive.
 struct Recording {
@@ -42,8 +44,44 @@ struct RecordedValue {
   virtual uint64_t version() const { return 0; }
   virtual std::string_view written_by() const { return {}; }
 
+  // What computes with the value under the eager interpreter; null: nothing does.
+  virtual Interpreter* interpreter() const { return nullptr; }
+  // Carries out a composite, of whose tensors one is this value: call.op->compose(call), and what must go around it.
+  virtual void compose(const OpCall& call) const;
+  // The elements of `tensor`, a value without data in this process, for whoever reads them; undefined: there are none.
+  virtual Tensor gathered(const Tensor& tensor) const;
+  // What errors call it: "a value of recording 3 (bert.onnx), which has finished".
+  virtual std::string origin() const;
+
   std::shared_ptr<const Recording> recording;
 };
+
+// Whether a value of which an interpreter() takes care was ever made: until then no call looks for one.
+inline std::atomic<bool> values_elsewhere{false};
+inline bool is_elsewhere(const Tensor& tensor) {
+  const TensorImpl* impl = tensor.impl();
+  return impl != nullptr && impl->storage == nullptr && impl->recorded != nullptr &&
+         impl->recorded->interpreter() != nullptr;
+}
+// While one lives, the thread computes an op of values elsewhere: what it makes of nothing (indices, say) is the same
+// wherever the op is computed.
+class MadeEverywhere {
+ public:
+  explicit MadeEverywhere(bool wanted) : before_(active) { active = active || wanted; }
+  ~MadeEverywhere() { active = before_; }
+  MadeEverywhere(const MadeEverywhere&) = delete;
+  MadeEverywhere& operator=(const MadeEverywhere&) = delete;
+
+  static inline thread_local constinit bool active = false;
+
+ private:
+  bool before_;
+};
+// That of the first tensor of `call` that has one; null: of none.
+const RecordedValue* value_elsewhere(const OpCall& call);
+// `tensor`, or the elements that it stands for if it has no data itself. Errors: invalid_argument, which begins with
+// `what` ("copy_to_host: the tensor").
+Tensor with_elements(std::string_view what, const Tensor& tensor);
 
 // How often the elements of `tensor` were written since they were made, and by which op last; empty: by none.
 uint64_t write_count(const Tensor& tensor);

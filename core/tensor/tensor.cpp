@@ -54,9 +54,23 @@ TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_
 std::string origin_of(const Tensor& tensor) {
   const RecordedValue* value = tensor.impl()->recorded;
   if (value == nullptr) return "a value of the probe of a decomposition, which computes nothing";
-  const bool finished = value->recording->finished.load(std::memory_order_relaxed);
-  return fmt::format("a value of {}{}", value->recording->name,
+  return value->origin();
+}
+
+std::string RecordedValue::origin() const {
+  const bool finished = recording->finished.load(std::memory_order_relaxed);
+  return fmt::format("a value of {}{}", recording->name,
                      finished ? ", which has finished" : ", which is being recorded");
+}
+
+Tensor RecordedValue::gathered(const Tensor&) const { return {}; }
+
+Tensor with_elements(std::string_view what, const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  if (impl.storage != nullptr) return tensor;
+  const Tensor gathered = impl.recorded == nullptr ? Tensor() : impl.recorded->gathered(tensor);
+  if (!gathered.defined()) refuse_recorded(what, tensor);
+  return gathered;
 }
 
 uint64_t write_count(const Tensor& tensor) {

@@ -16,6 +16,7 @@ NB_MODULE(_tenon, m) {
   add_gradients(m);
   add_compile(m);
   add_files(m);
+  add_global(m);
   add_report(m);
   m.attr("__version__") = tenon::version();
   m.attr("_max_rank") = EP_MAX_RANK;

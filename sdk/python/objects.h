@@ -142,6 +142,7 @@ void add_ops(nb::module_& m, nb::handle tensor_type);
 void add_gradients(nb::module_& m);
 void add_compile(nb::module_& m);
 void add_files(nb::module_& m);
+void add_global(nb::module_& parent);
 void add_report(nb::module_& m);
 
 }  // namespace tenon::python

@@ -15,6 +15,8 @@ import sys
 import tempfile
 
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "PYTHONPATH", "TENON_PLUGIN_PATH", "TENON_PROVIDERS",
+        "TENON_THREADS")
 BETWEEN = "---- the next block ----"
 
 
@@ -23,7 +25,7 @@ class Page:
         self.args, self.work = args, work
         with open(args.tutorial) as file:
             self.blocks = BLOCK.findall(file.read())
-        self.environment = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "PYTHONPATH", "TENON_PLUGIN_PATH", "TENON_PROVIDERS")}
+        self.environment = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith("OMPI_")}
         self.environment["checkout"] = os.path.abspath(args.source)
 
     def run(self, *command, **more):

@@ -6,6 +6,7 @@
 #include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
+#include "core/tensor/recording.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -114,6 +115,7 @@ Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tens
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
   require_defined("scatter", "input", input);
   require_defined("scatter", "index", index);
+  const MadeEverywhere scope(is_elsewhere(input) && is_elsewhere(index));
   const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
   return scatter_elements("scatter", EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, ShapeOf(index).list()));
 }

@@ -2,6 +2,7 @@
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
+#include "core/tensor/recording.h"
 #include "primitives/infer/view-inl.h"
 #include "primitives/text/format.h"
 
@@ -86,6 +87,7 @@ Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t 
   const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dim(axis), start, end, step));
   if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
   const int64_t stop = range.start + range.length * range.step;
+  const MadeEverywhere scope(is_elsewhere(input));
   return tenon::gather_slices(input, axis, tenon::arange(range.start, stop, range.step, DType::i64, input.device()));
 }
 

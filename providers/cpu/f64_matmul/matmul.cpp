@@ -114,6 +114,7 @@ Refusal F64Matmul::why_not(const ep_device& device, const ep_primitive_desc& des
   if (dst.role != EP_ROLE_DST || operand(desc, EP_ROLE_SRC) == nullptr || operand(desc, EP_ROLE_SRC_B) == nullptr) {
     return Refusal::because("an operand is missing");
   }
+  if (operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1] == 0) return Refusal::because("nothing to contract");
   return why_no_tail(device, desc, 0);
 }
 

@@ -28,7 +28,7 @@ def __getattr__(name):
     if name == "profile":
         from tenon.profiling import profile
         return profile
-    if name in ("nn", "optim", "onnx", "array_api"):
+    if name in ("nn", "optim", "onnx", "array_api", "global_"):
         import importlib
         return importlib.import_module("tenon." + name)
     raise AttributeError(f"module 'tenon' has no attribute '{name}'")

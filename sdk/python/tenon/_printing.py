@@ -99,6 +99,8 @@ def _with_suffixes(text, suffixes, indent):
 
 def to_text(tensor, name="tensor"):
     prefix = name + "("
+    if tensor.is_global:  # its elements are elsewhere: reading them would be a call of every rank
+        return f"{prefix}{list(tensor.shape)}, dtype={tensor.dtype!r}, placement={tensor.placement!r}, sbp={tensor.sbp!r})"
     plain = tensor.detach()
     suffixes = []
     if tensor.device != _tenon.Device.current():

@@ -128,6 +128,39 @@ def _set_data(self, value):
 Tensor.data = property(_get_data, _set_data, doc="The elements, without gradients. Assigning writes them.")
 
 
+# ---- global tensors ----
+
+@getter
+def is_global(self):
+    """Whether its elements are spread over the processes of a launch."""
+    return _tenon._global.is_global(self)
+
+
+@getter
+def placement(self):
+    """The ranks that hold a global tensor."""
+    return _tenon._global.placement_of(self)
+
+
+@getter
+def sbp(self):
+    """How a global tensor is spread, for each axis of the grid of its placement."""
+    return _tenon._global.sbp_of(self)
+
+
+@method
+def to_global(self, placement=None, sbp=None):
+    """As tenon.global_.to_global."""
+    from tenon import global_
+    return global_.to_global(self, placement, sbp)
+
+
+@method
+def to_local(self):
+    """As tenon.global_.to_local."""
+    return _tenon._global.to_local(self)
+
+
 # ---- elements ----
 
 @method

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <cerrno>
 #include <chrono>
@@ -119,6 +120,10 @@ bool Wires::take(int32_t from, uint64_t communicator, uint64_t number, std::stri
   waiting.pop_front();
   if (waiting.empty()) come_.erase(found);
   return true;
+}
+
+bool Wires::has_unsent() const {
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.lost && !peer.out.empty(); });
 }
 
 void Wires::progress(int wait_ms) {

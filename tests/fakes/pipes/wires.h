@@ -32,6 +32,8 @@ class Wires {
   bool take(int32_t from, uint64_t communicator, uint64_t number, std::string* bytes);
   // True once rank `rank` is gone and all that it sent has come.
   bool is_lost(int32_t rank) const { return !peers_.empty() && peers_[static_cast<size_t>(rank)].lost; }
+  // Whether some of what was given to send() waits for a peer that is there to take it.
+  bool has_unsent() const;
   // Sends and takes what can be, and waits at most `wait_ms` for something to do.
   void progress(int wait_ms);
 

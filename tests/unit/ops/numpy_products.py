@@ -52,7 +52,9 @@ class Products(OpTest):
             x, y = some(*a), some(*b)
             with self.subTest(a=a, b=b):
                 self.check(self.product(x, y), "matmul", x, y, dtype="f32", rtol=1e-4, atol=1e-5)
-        self.check(np.zeros((3, 5), np.float32), "matmul", np.zeros((3, 0), np.float32), np.zeros((0, 5), np.float32))
+        for dtype in (np.float32, np.float64):
+            self.check(np.zeros((3, 5), dtype), "matmul", np.zeros((3, 0), dtype), np.zeros((0, 5), dtype))
+            self.check(np.zeros((70, 50), dtype), "matmul", np.zeros((70, 0), dtype), np.zeros((0, 50), dtype))
         with self.assertRaisesRegex(Refused, r"matmul: columns of .* \(25\) do not match rows of .* \(256\)"):
             run("matmul", some(2, 25), some(256, 3))
 

@@ -5,11 +5,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import numpy as np
 
 RUNNER = sys.argv.pop(1)
+RANKS = int(sys.argv.pop(1).partition("=")[2]) if sys.argv[1:] and sys.argv[1].startswith("--ranks=") else 0
 OPTIONS = [sys.argv.pop(1)] if sys.argv[1:] and sys.argv[1] in ("--decompose", "--watch", "--keep") else []
 SYNCHRONOUS = os.environ.get("TENON_DEVICE") in ("cpu", "reference")
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8,
@@ -85,7 +87,9 @@ class Runner:
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"{op}: the runner died")
-        answer = json.loads(line)
+        return self.results_of(json.loads(line))
+
+    def results_of(self, answer):
         if "error" in answer:
             raise Refused(answer["error"])
         return [np.frombuffer(bytes.fromhex(o["data"]), DTYPES[o["dtype"]]).reshape(o["dims"]) for o in answer["outputs"]]
@@ -100,6 +104,46 @@ class Runner:
         for value in itertools.chain(args, kwargs.values()):
             if isinstance(value, Call):
                 self.note(*value.call)
+
+
+class Ranks(Runner):
+    """As many runners as there are ranks, each with its part of every tensor. All give the same answer."""
+
+    def __init__(self, count):
+        self.used, self.count = set(), count
+        self.launch()
+
+    def launch(self):
+        self.folder, self.ranks = tempfile.TemporaryDirectory(), []
+        for rank in range(self.count):
+            own = os.environ | {"TENON_COLLECTIVES": "pipes", "TENON_THREADS": "1", "PIPES_RANK": str(rank),
+                                "PIPES_SIZE": str(self.count), "PIPES_FOLDER": self.folder.name}
+            self.ranks.append(subprocess.Popen([RUNNER, "--global"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                               text=True, env=own))
+
+    def end(self):
+        for rank in self.ranks:
+            rank.kill()
+            rank.communicate()
+
+    def __call__(self, op, *args, **kwargs):
+        self.note(op, args, kwargs)
+        line = json.dumps(encode_call(op, args, kwargs)) + "\n"
+        for rank in self.ranks:
+            rank.stdin.write(line)
+            rank.stdin.flush()
+        answers = [json.loads(rank.stdout.readline() or '{"error": "the runner died"}') for rank in self.ranks]
+        for rank, answer in enumerate(answers):
+            if op.startswith("empty"):
+                continue
+            if answer != answers[0] or "the runner died" in str(answer):
+                self.end()
+                self.launch()  # a communicator that had an error is of no more use
+                refused = [each["error"] for each in answers if "error" in each and "Rank " not in each["error"]]
+                if refused:  # elements that are wrong are seen where they are
+                    raise Refused(refused[0])
+                raise RuntimeError(f"{op}: rank 0 answers {answers[0]}, and rank {rank} {answer}")
+        return self.results_of(answers[0])
 
 
 class PythonRunner:
@@ -141,7 +185,7 @@ class PythonRunner:
         return {name for name, value in vars(self.tenon).items() if isinstance(value, self.tenon.Op)}
 
 
-run = PythonRunner() if RUNNER == "--python" else Runner()
+run = PythonRunner() if RUNNER == "--python" else Ranks(RANKS) if RANKS else Runner()
 random = np.random.default_rng(20261121)
 
 

@@ -1,6 +1,7 @@
 """Every op against NumPy, SciPy or a plain loop, through the dynamic call.
 
 usage: numpy_test.py OP_RUNNER [--decompose | --watch | --keep]; these are options of the runner
+       numpy_test.py OP_RUNNER --ranks=N, tensors spread over N processes, each in another way
        numpy_test.py --python, through the Python package in place of a runner
 
 Inputs are random, not zero, and of odd sizes; most are given again as strided and

@@ -6,11 +6,14 @@
 // VALUE is a JSON number, bool, null, text or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
 // in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; or
 // {"ref": N}, the tensor that {"keep": N, "of": VALUE} last kept. --list prints every op and its documentation.
-// --decompose computes every op that has a decomposition by its decomposition.
+// --decompose computes every op that has a decomposition by its decomposition. --global, of one rank of a launch,
+// spreads every tensor over the ranks, each in another way, and answers with the whole results.
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "core/global/global.h"
 #include "core/ops/call.h"
 #include "core/ops/conversions.h"
 #include "core/ops/decompose/decompose.h"
@@ -42,12 +45,26 @@ std::string to_hex(const std::vector<uint8_t>& bytes) {
   return text;
 }
 
+bool spreads = false;
+
+// `tensor`, the same on every rank, as a global one: whole, split along some axis, or as a partial sum.
+Tensor spread(const Tensor& tensor) {
+  using tenon::global::Sbp, tenon::global::to_global;
+  static std::mt19937 choices(20261126);
+  const auto choice = static_cast<int64_t>(choices() % 8);
+  Sbp sbp = choice < tensor.rank() ? Sbp::split(choice) : Sbp::broadcast();
+  if (choice == 7 && tensor.dtype() != tenon::DType::boolean) sbp = Sbp::partial();
+  const Tensor whole = to_global(tensor, tenon::global::Placement::all("cpu"), {Sbp::broadcast()});
+  return to_global(whole, {sbp});
+}
+
 Tensor make_tensor(const json& j) {
   const std::vector<int64_t> dims = j["dims"];
   const std::vector<uint8_t> bytes = from_hex(j["data"]);
   const std::string dtype = j["dtype"];
-  return Tensor::copy_from_host(bytes.data(), tenon::Dims(std::span<const int64_t>(dims)),
-                                *tenon::dtype_from_name(dtype));
+  const Tensor made =
+      Tensor::copy_from_host(bytes.data(), tenon::Dims(std::span<const int64_t>(dims)), *tenon::dtype_from_name(dtype));
+  return spreads ? spread(made) : made;
 }
 
 json describe(const Tensor& tensor) {
@@ -154,6 +171,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   const std::string option = argc > 1 ? argv[1] : "";
+  spreads = option == "--global";
   DecomposingInterpreter decomposing;
   tenon::WatchingInterpreter watch(option == "--keep");
   if (option == "--watch" || option == "--keep") watching = &watch;

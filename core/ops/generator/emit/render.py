@@ -10,11 +10,12 @@ from generator.emit.dynamic_call import dynamic_ops
 from generator.model.arg_types import TYPES
 from generator.model.library import RULES
 from generator.model.op import operands, record_shape
+from generator.model.sbp import has_dims
 
 CORE = pathlib.Path(__file__).resolve().parents[3]
-TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates"]
+TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates", CORE / "global" / "templates"]
 LIBRARY_TEMPLATES = CORE / "ops" / "templates" / "library"
-OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2")  # a library has none of these
+OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2", "sbp_rows.cpp.j2", "sbp_rules.h.j2")  # a library has none of these
 
 
 METHODS = "methods.inc.j2"  # fills a class of core/tensor, so its text goes where that room finds it
@@ -30,7 +31,8 @@ def render(ops, structs, out, methods, **names):
     environment.globals.update(method_signatures=cpp.method_signatures, method_parameters=cpp.method_parameters,
                                method_arguments=cpp.method_arguments)
     environment.globals.update(composites=composites, gradients=gradients, python=python, argument_names=composites.argument_names, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
-                               inplace_signatures=inplace_signatures, operands=operands, record_shape=record_shape, wrap_comment=wrap_comment, types=TYPES, given_rules=RULES)
+                               inplace_signatures=inplace_signatures, operands=operands, record_shape=record_shape, wrap_comment=wrap_comment, types=TYPES, given_rules=RULES,
+                               has_dims=has_dims)
     context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops, names["namespace"]), **names}
     for template in sorted(path for folder in folders for path in folder.glob("*.j2")):
         if (template.name == METHODS and methods is None) or (names["library"] and template.name in OWN_ALONE):

@@ -9,12 +9,13 @@ from generator.model.gradient import Gradient
 from generator.model.library import FORMS as LIBRARY_FORMS
 from generator.model.library import check_library_row, fill_library_form
 from generator.model.record import INPUTS, Record, make_record
+from generator.model.sbp import Sbp
 from generator.model.signature import check_overloads, parse_signature
 
 ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite", "host")
 ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
-            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", *FORMS}
+            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", "sbp", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
              ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
 DEFAULT_SIGNATURES = {
@@ -56,6 +57,7 @@ class Op:
     refuses_bools: str = ""  # where both are
     scalars: list = field(default_factory=list)
     gradient: Gradient | None = None
+    sbp: Sbp = field(default_factory=Sbp)
     library: str = ""  # the library of ops that it is in; empty: it is one of Tenon's own
     state: bool = False
 

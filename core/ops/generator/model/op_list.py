@@ -8,6 +8,7 @@ from generator.model.errors import OpListError
 from generator.model.gradient import read_gradient
 from generator.model.library import check_library_name
 from generator.model.op import DEFAULT_SIGNATURES, make_op, operands
+from generator.model.sbp import read_sbp
 
 
 def with_other_names(rows):
@@ -58,6 +59,7 @@ def load(path, ep_api, own_list=None):
     callable_names = set(names.values()) | (own_names(own_list) if own_list else set())
     for op, row in zip(ops, data["ops"]):
         op.gradient = read_gradient(op, row.get("gradient"), callable_names)
+        op.sbp = read_sbp(op, row.get("sbp"))
     return ops, structs | composite_structs(ops, structs)
 
 

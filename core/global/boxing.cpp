@@ -1,0 +1,348 @@
+#include "core/global/boxing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/device/deterministic.h"
+#include "core/global/communicator.h"
+#include "core/ops/op_call.h"
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+
+namespace tenon::global {
+namespace {
+
+// What one message costs, in bytes that could travel in its time: 20 us at 5 GB/s. All ranks have the same number, so
+// that all choose alike.
+constexpr double kMessageBytes = 1e5;
+
+Tensor on_host(const Tensor& tensor) {
+  const Tensor dense = tenon::contiguous(tensor);
+  return dense.device() == Device::host() ? dense : dense.to(Device::host());
+}
+
+// `data`, on the host, where `like` is.
+Tensor where(const Tensor& data, Device device) { return data.device() == device ? data : data.to(device); }
+
+// What adds nothing to a sum: -0.0, since 0.0 makes 0.0 of -0.0.
+Tensor nothing(const Dims& dims, DType dtype, Device device) {
+  return is_floating(dtype) ? tenon::full(dims, -0.0, dtype, device) : tenon::zeros(dims, dtype, device);
+}
+
+Tensor flat(const Tensor& tensor) { return tenon::reshape(tensor, {tensor.elements()}); }
+
+Tensor part_along(const Tensor& tensor, int64_t axis, Range range) {
+  return tenon::slice(tensor, axis, range.begin, range.end());
+}
+
+// Elements that lie apart, one part behind the other.
+Tensor packed(const TensorList& parts) {
+  if (parts.size() == 1) return flat(on_host(parts[0]));
+  TensorList lists;
+  for (const Tensor& part : parts) lists.push_back(flat(on_host(part)));
+  return tenon::concat(lists, 0);
+}
+
+// The ranks along one axis of the grid, among which elements move.
+class Line {
+ public:
+  Line(const Placement& placement, int32_t axis)
+      : communicator_(*placement.line(axis)),
+        device_(placement.device()),
+        ranks_(communicator_.size()),
+        index_(communicator_.rank()) {}
+
+  // The part of `local`, of `dims` without the split, after the move.
+  Tensor move(const Tensor& local, const Dims& dims, Sbp from, Sbp to) const {
+    if (from == to) return local;
+    if (from.is_broadcast()) return to.is_split() ? part_along(local, to.axis(), part(dims, to)) : on_one(local);
+    if (from.is_partial()) return to.is_split() ? reduce_scatter(local, dims, to) : all_reduce(local);
+    if (to.is_broadcast()) return all_gather(local, dims, from);
+    if (to.is_partial()) return filled_up(local, dims, from);
+    return all_to_all(local, dims, from, to);
+  }
+
+ private:
+  Range part(const Dims& dims, Sbp split, int64_t index) const { return part_of(dims[split.axis()], ranks_, index); }
+  Range part(const Dims& dims, Sbp split) const { return part(dims, split, index_); }
+  // The elements of `dims` per position along `axis`.
+  static int64_t across(const Dims& dims, int32_t axis) {
+    Dims rest = dims;
+    rest[axis] = 1;
+    return element_count(rest);
+  }
+  std::vector<int64_t> counts(const Dims& dims, Sbp split) const {
+    std::vector<int64_t> counts;
+    for (int64_t i = 0; i < ranks_; ++i) counts.push_back(part(dims, split, i).length * across(dims, split.axis()));
+    return counts;
+  }
+  Tensor room(int64_t elements, DType dtype) const { return Tensor::empty({elements}, dtype, Device::host()); }
+
+  // The pieces of a list, each with the dims of its part, side by side along `axis`.
+  Tensor side_by_side(const Tensor& list, const std::vector<Dims>& pieces, int32_t axis) const {
+    TensorList parts;
+    int64_t at = 0;
+    for (const Dims& piece : pieces) {
+      const int64_t count = element_count(piece);
+      parts.push_back(tenon::reshape(tenon::slice(list, 0, at, at + count), piece));
+      at += count;
+    }
+    return where(parts.size() == 1 ? parts[0] : tenon::concat(parts, axis), device_);
+  }
+
+  Tensor on_one(const Tensor& local) const {
+    return index_ == 0 ? local : nothing(local.dims(), local.dtype(), device_);
+  }
+
+  Tensor filled_up(const Tensor& local, const Dims& dims, Sbp from) const {
+    Tensor all = nothing(dims, local.dtype(), device_);
+    Tensor own = part_along(all, from.axis(), part(dims, from));
+    tenon::copy_(own, local);
+    return all;
+  }
+
+  Tensor all_gather(const Tensor& local, const Dims& dims, Sbp from) const {
+    const Tensor own = on_host(local);
+    Tensor all = room(element_count(dims), local.dtype());
+    throw_if_error(communicator_.all_gather(own.data(), all.data(), counts(dims, from), local.dtype(), "boxing"));
+    std::vector<Dims> pieces;
+    for (int64_t i = 0; i < ranks_; ++i) {
+      pieces.push_back(dims);
+      pieces.back()[from.axis()] = part(dims, from, i).length;
+    }
+    return side_by_side(all, pieces, from.axis());
+  }
+
+  Tensor all_reduce(const Tensor& local) const {
+    if (are_deterministic_algorithms_enabled()) {
+      const Dims list{local.elements()};
+      const Tensor mine = reduce_scatter(flat(local), list, Sbp::split(0));
+      return tenon::reshape(all_gather(mine, list, Sbp::split(0)), local.dims());
+    }
+    const Tensor own = on_host(local);
+    Tensor sum = room(own.elements(), own.dtype());
+    throw_if_error(
+        communicator_.all_reduce(own.data(), sum.data(), own.elements(), own.dtype(), Reduction::sum, "boxing"));
+    return where(tenon::reshape(sum, local.dims()), device_);
+  }
+
+  Tensor reduce_scatter(const Tensor& local, const Dims& dims, Sbp to) const {
+    TensorList parts;
+    for (int64_t i = 0; i < ranks_; ++i) parts.push_back(part_along(local, to.axis(), part(dims, to, i)));
+    const std::vector<int64_t> for_each = counts(dims, to);
+    const int64_t own = for_each[static_cast<size_t>(index_)];
+    Dims mine = dims;
+    mine[to.axis()] = part(dims, to).length;
+    const Tensor send = packed(parts);
+    if (are_deterministic_algorithms_enabled()) {
+      Tensor all = room(own * ranks_, local.dtype());
+      const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
+      throw_if_error(communicator_.all_to_all(send.data(), all.data(), for_each, from_each, local.dtype(), "boxing"));
+      Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
+      for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
+      return where(tenon::reshape(sum, mine), device_);
+    }
+    Tensor sum = room(own, local.dtype());
+    throw_if_error(
+        communicator_.reduce_scatter(send.data(), sum.data(), for_each, local.dtype(), Reduction::sum, "boxing"));
+    return where(tenon::reshape(sum, mine), device_);
+  }
+
+  Tensor all_to_all(const Tensor& local, const Dims& dims, Sbp from, Sbp to) const {
+    TensorList parts;
+    std::vector<int64_t> for_each, from_each;
+    std::vector<Dims> pieces;
+    for (int64_t i = 0; i < ranks_; ++i) {
+      parts.push_back(part_along(local, to.axis(), part(dims, to, i)));
+      for_each.push_back(parts.back().elements());
+      pieces.push_back(dims);
+      pieces.back()[from.axis()] = part(dims, from, i).length;
+      pieces.back()[to.axis()] = part(dims, to).length;
+      from_each.push_back(element_count(pieces.back()));
+    }
+    const Tensor send = packed(parts);
+    Tensor got = room(std::accumulate(from_each.begin(), from_each.end(), int64_t{0}), local.dtype());
+    throw_if_error(communicator_.all_to_all(send.data(), got.data(), for_each, from_each, local.dtype(), "boxing"));
+    return side_by_side(got, pieces, from.axis());
+  }
+
+  Communicator& communicator_;
+  Device device_;
+  int64_t ranks_, index_;
+};
+
+// The dims that a tensor has on a rank of the layout `at`, if the split along `without` is taken back.
+Dims dims_without(const Dims& dims, const Layout& at, int32_t without) {
+  Layout rest = at;
+  rest.sbp[without] = Sbp::broadcast();
+  const Placement& placement = at.placement;
+  return box_of(dims, rest.sbp, placement.grid(), placement.coordinates(placement.position())).dims;
+}
+
+// Moves along one axis of the grid.
+void step(Tensor* local, const Dims& dims, Layout* at, int32_t axis, Sbp to) {
+  const Sbp from = at->sbp[axis];
+  if (from == to) return;
+  if (at->placement.here() && at->placement.grid()[axis] > 1) {
+    *local = Line(at->placement, axis).move(*local, dims_without(dims, *at, axis), from, to);
+  }
+  at->sbp[axis] = to;
+}
+
+// Whether an axis of the grid behind `axis` splits what `axis` splits now or then.
+bool is_in_the_way(const NdSbp& sbp, int32_t behind, Sbp from, Sbp to) {
+  return sbp[behind].is_split() && (sbp[behind] == from || sbp[behind] == to);
+}
+
+Tensor within(Tensor local, const Dims& dims, Layout at, const Layout& to) {
+  const int32_t rank = at.sbp.rank();
+  for (int32_t axis = 0; axis < rank; ++axis) {
+    if (at.sbp[axis] == to.sbp[axis]) continue;
+    for (int32_t behind = rank - 1; behind > axis; --behind) {
+      if (is_in_the_way(at.sbp, behind, at.sbp[axis], to.sbp[axis])) step(&local, dims, &at, behind, Sbp::broadcast());
+    }
+    step(&local, dims, &at, axis, to.sbp[axis]);
+  }
+  return local;
+}
+
+// Which ranks hold which elements, no partial sums among them.
+class Holders {
+ public:
+  Holders(const Dims& dims, const Layout& layout) : dims_(dims), layout_(layout) {}
+
+  Box box(int32_t position) const {
+    const Placement& placement = layout_.placement;
+    return box_of(dims_, layout_.sbp, placement.grid(), placement.coordinates(position));
+  }
+  // The positions that hold the same as `position`, this one too.
+  std::vector<int32_t> alike(int32_t position) const {
+    const Placement& placement = layout_.placement;
+    const Dims own = placement.coordinates(position);
+    std::vector<int32_t> all;
+    for (int32_t other = 0; other < placement.size(); ++other) {
+      const Dims at = placement.coordinates(other);
+      bool same = true;
+      for (int32_t axis = 0; axis < own.rank(); ++axis) {
+        same = same && (!layout_.sbp[axis].is_split() || at[axis] == own[axis]);
+      }
+      if (same) all.push_back(other);
+    }
+    return all;
+  }
+
+ private:
+  const Dims& dims_;
+  const Layout& layout_;
+};
+
+// Moves between two placements. Where several ranks hold an element, a rank that holds it itself keeps it, and the
+// others are served by turns.
+class Exchange {
+ public:
+  Exchange(const Dims& dims, const Layout& from, const Layout& to)
+      : from_(from), to_(to), source_(dims, from), target_(dims, to), world_(*value_or_throw(Communicator::world())) {}
+
+  Tensor run(const Tensor& local, DType dtype) const {
+    const auto ranks = static_cast<size_t>(world_.size());
+    std::vector<int64_t> sent(ranks), got(ranks);
+    TensorList parts;
+    std::vector<std::pair<int32_t, Box>> pieces;  // from which rank, in the order of ranks
+    for (int32_t rank = 0; rank < world_.size(); ++rank) {
+      if (const auto piece = piece_of(world_.rank(), rank)) {
+        parts.push_back(cut(local, source_.box(from_.placement.position()), *piece));
+        sent[static_cast<size_t>(rank)] = element_count(piece->dims);
+      }
+      if (const auto piece = piece_of(rank, world_.rank())) {
+        pieces.emplace_back(rank, *piece);
+        got[static_cast<size_t>(rank)] = element_count(piece->dims);
+      }
+    }
+    const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts);
+    Tensor room = Tensor::empty({std::accumulate(got.begin(), got.end(), int64_t{0})}, dtype, Device::host());
+    throw_if_error(world_.all_to_all(send.data(), room.data(), sent, got, dtype, "boxing"));
+    if (!to_.placement.here()) return {};
+    return assembled(room, pieces);
+  }
+
+ private:
+  static int32_t position_of(const Layout& layout, int32_t rank) {
+    const auto ranks = layout.placement.ranks();
+    const auto found = std::find(ranks.begin(), ranks.end(), rank);
+    return found == ranks.end() ? -1 : static_cast<int32_t>(found - ranks.begin());
+  }
+
+  // Of partial sums all but the first rank along the axis get zeros.
+  bool takes_part(int32_t position) const {
+    const Dims at = to_.placement.coordinates(position);
+    for (int32_t axis = 0; axis < at.rank(); ++axis) {
+      if (to_.sbp[axis].is_partial() && at[axis] != 0) return false;
+    }
+    return true;
+  }
+
+  // What rank `sender` sends to rank `receiver`.
+  std::optional<Box> piece_of(int32_t sender, int32_t receiver) const {
+    const int32_t source = position_of(from_, sender), target = position_of(to_, receiver);
+    if (source < 0 || target < 0 || !takes_part(target)) return std::nullopt;
+    const std::optional<Box> piece = overlap(source_.box(source), target_.box(target));
+    if (!piece) return std::nullopt;
+    const std::vector<int32_t> holders = source_.alike(source);
+    const int32_t own = position_of(from_, receiver);
+    const bool has_it = own >= 0 && std::find(holders.begin(), holders.end(), own) != holders.end();
+    const int32_t chosen = has_it ? own : holders[static_cast<size_t>(target) % holders.size()];
+    return chosen == source ? piece : std::nullopt;
+  }
+
+  // The elements `piece` of a tensor that holds those of `whole`.
+  static Tensor cut(const Tensor& tensor, const Box& whole, const Box& piece) {
+    Tensor part = tensor;
+    for (int32_t axis = 0; axis < piece.dims.rank(); ++axis) {
+      part = part_along(part, axis, {piece.begin[axis] - whole.begin[axis], piece.dims[axis]});
+    }
+    return part;
+  }
+
+  Tensor assembled(const Tensor& list, const std::vector<std::pair<int32_t, Box>>& pieces) const {
+    const Box own = target_.box(to_.placement.position());
+    Tensor result = nothing(own.dims, list.dtype(), Device::host());
+    int64_t at = 0;
+    for (const auto& [rank, piece] : pieces) {
+      const int64_t count = element_count(piece.dims);
+      Tensor part = cut(result, own, piece);
+      tenon::copy_(part, tenon::reshape(tenon::slice(list, 0, at, at + count), piece.dims));
+      at += count;
+    }
+    return where(result, to_.placement.device());
+  }
+
+  const Layout &from_, &to_;
+  Holders source_, target_;
+  Communicator& world_;
+};
+
+}  // namespace
+
+Tensor box(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to) {
+  const InterpreterScope scope(eager_interpreter());
+  if (from.placement == to.placement) return within(local, dims, from, to);
+  Layout whole = from;
+  for (Sbp& sbp : whole.sbp) {
+    if (sbp.is_partial()) sbp = Sbp::broadcast();
+  }
+  return Exchange(dims, whole, to).run(within(local, dims, from, whole), dtype);
+}
+
+double move_cost(Sbp from, Sbp to, double bytes, int64_t ranks) {
+  if (from == to || ranks == 1) return 0;
+  const auto n = static_cast<double>(ranks);
+  const double once = bytes * (n - 1) / n;
+  if (to.is_partial()) return from.is_broadcast() ? 1 : once;  // nothing is sent, but each rank has all the memory
+  if (from.is_broadcast()) return 0;
+  if (from.is_partial()) return kMessageBytes + (to.is_split() ? once : 2 * once);
+  return kMessageBytes + (to.is_broadcast() ? once : once / n);
+}
+
+}  // namespace tenon::global

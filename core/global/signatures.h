@@ -1,0 +1,64 @@
+// Signatures: how the tensors of a call may be spread along one axis of a grid, so that each rank computes its part of
+// the results from its parts of the arguments. What the column `sbp` of core/ops/ops.yaml says. Internal.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/global/sbp.h"
+#include "core/ops/op_call.h"
+
+namespace tenon::global {
+
+struct Signature {
+  std::vector<Sbp> inputs, outputs;  // as many as the call has; of an absent input broadcast
+};
+
+// The facts of a call that a rule sees: tensors are those of the whole, and results come as metadata.
+struct CallFacts {
+  const OpCall& call;
+  std::span<const TensorMeta> outputs;
+  int64_t ranks;  // along the axis of the grid
+
+  bool has(size_t input) const { return input < call.inputs.size() && call.inputs[input] != nullptr; }
+  const Dims& dims(size_t input) const { return call.inputs[input]->dims(); }
+  int32_t rank(size_t input) const { return dims(input).rank(); }
+  template <class T>
+  const T& attributes() const {
+    return call.attributes_as<T>();
+  }
+};
+
+// What a rule adds to. The first one, which is always there, is: each rank has all of everything.
+class Signatures {
+ public:
+  explicit Signatures(const CallFacts& facts);
+
+  // One more; what is not named is broadcast.
+  void add(std::initializer_list<Sbp> inputs, std::initializer_list<Sbp> outputs);
+  void add(Signature signature) { all_.push_back(std::move(signature)); }
+  // A signature to fill, all broadcast.
+  Signature blank() const { return all_.front(); }
+  std::span<const Signature> all() const { return all_; }
+
+ private:
+  std::vector<Signature> all_;
+};
+
+constexpr uint16_t kNoDims = 0xffff;
+
+// One row of the table that is made from the column `sbp`.
+struct SbpRow {
+  // Null: the arguments must be whole, and `broadcast` says why; or the op is written in others, which have rules.
+  void (*rule)(const CallFacts& facts, Signatures* signatures) = nullptr;
+  std::string_view broadcast = {};
+  // Where the attribute struct has the dims of the results, so that those of a part can be put there; kNoDims: nowhere.
+  uint16_t dims_at = kNoDims;
+};
+
+const SbpRow& sbp_row(uint16_t op);
+
+}  // namespace tenon::global

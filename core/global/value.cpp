@@ -1,0 +1,80 @@
+#include "core/global/value.h"
+
+#include <utility>
+
+#include "core/global/boxing.h"
+#include "core/global/interpreter.h"
+#include "core/ops/sizes.h"
+#include "core/tensor/factory.h"
+#include "primitives/text/format.h"
+
+namespace tenon::global {
+namespace {
+
+// Global tensors belong to no recording.
+const std::shared_ptr<const Recording>& no_recording() {
+  static const auto* none = new std::shared_ptr<const Recording>(std::make_shared<Recording>());
+  return *none;
+}
+
+}  // namespace
+
+GlobalValue::GlobalValue(Layout where, Tensor part)
+    : RecordedValue(no_recording()),
+      layout(std::move(where)),
+      local(std::move(part)),
+      writes(std::make_shared<uint64_t>(0)) {}
+
+std::unique_ptr<RecordedValue> GlobalValue::alias() const {
+  auto same = std::make_unique<GlobalValue>(layout, local);
+  same->copied = copied;
+  same->writes = writes;
+  return same;
+}
+
+Interpreter* GlobalValue::interpreter() const { return &global_interpreter(); }
+
+void GlobalValue::compose(const OpCall& call) const { compose_global(call, layout.placement); }
+
+Tensor GlobalValue::gathered(const Tensor& tensor) const {
+  refresh(tensor);
+  const Layout whole{layout.placement, NdSbp::filled(layout.sbp.rank(), Sbp::broadcast())};
+  const Tensor all = box(local, tensor.dtype(), tensor.dims(), layout, whole);
+  if (all.defined()) return all;
+  throw Error(Code::invalid_argument,
+              fmt::format("The elements of a tensor on {} cannot be read on a rank outside of the placement.",
+                          layout.to_string()),
+              "Move it to a placement with this rank first, by to_global.");
+}
+
+std::string GlobalValue::origin() const { return fmt::format("a global tensor on {}", layout.to_string()); }
+
+BasicDims<SymDim> GlobalValue::sizes(const TensorImpl& tensor) const {
+  BasicDims<SymDim> sizes;
+  for (const int64_t dim : tensor.dims) sizes.push_back(SymDim(dim));
+  return sizes;
+}
+
+uint64_t GlobalValue::version() const { return local.defined() ? write_count(local) : 0; }
+std::string_view GlobalValue::written_by() const { return local.defined() ? last_writer(local) : std::string_view(); }
+
+GlobalValue* value_of(const Tensor& tensor) {
+  TensorImpl* impl = tensor.impl();
+  if (impl == nullptr || impl->storage != nullptr || impl->recorded == nullptr) return nullptr;
+  return dynamic_cast<GlobalValue*>(impl->recorded);
+}
+
+Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor local) {
+  DeviceState* device = layout.placement.device() ? layout.placement.device().state() : Device::host().state();
+  Tensor made = make_meta(device, {dtype, dims, contiguous_strides(dims)});
+  made.impl()->recorded = new GlobalValue(layout, std::move(local));
+  values_elsewhere.store(true, std::memory_order_relaxed);
+  return made;
+}
+
+Dims local_dims(const Dims& dims, const Layout& layout) {
+  const Placement& placement = layout.placement;
+  return box_of(dims, layout.sbp, placement.grid(), placement.coordinates(placement.position())).dims;
+}
+
+}  // namespace tenon::global

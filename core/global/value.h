@@ -1,0 +1,56 @@
+// What a tensor whose elements are spread over ranks is made of. Its handle is a Tensor without a storage: dtype and
+// dims are those of the whole.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/global/layout.h"
+#include "core/ops/op_call.h"
+#include "core/symbolic/sym_dim.h"
+#include "core/tensor/recording.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::global {
+
+// A view whose elements had to move, so that they are a copy. It is kept to be one: a write to it goes on to `base`,
+// and one to `base` is fetched when the view is used next.
+struct CopiedView {
+  Tensor base;
+  const OpInfo* op = nullptr;
+  std::vector<unsigned char> attributes;
+  uint64_t seen = 0;  // how often `base` was written when the copy was made
+};
+
+class GlobalValue final : public RecordedValue {
+ public:
+  GlobalValue(Layout where, Tensor part);
+
+  std::unique_ptr<RecordedValue> alias() const override;
+  Interpreter* interpreter() const override;
+  void compose(const OpCall& call) const override;
+  Tensor gathered(const Tensor& tensor) const override;
+  std::string origin() const override;
+  void read_sizes(TensorImpl&, SizeRead, int64_t) override {}
+  void note_layout(RecordedValue&) override {}
+  BasicDims<SymDim> sizes(const TensorImpl& tensor) const override;
+  uint64_t version() const override;
+  std::string_view written_by() const override;
+
+  const Layout layout;
+  const Tensor local;                  // the part of this rank; undefined outside of the placement
+  std::shared_ptr<CopiedView> copied;  // null: the elements are its own, or lie in those of what it is a view of
+  std::shared_ptr<uint64_t> writes;    // how often the elements were written, through it or a view that shares them
+};
+
+// That of a global tensor; null of others.
+GlobalValue* value_of(const Tensor& tensor);
+
+// A global tensor of `dims` whose part on this rank is `local`, which fits.
+Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor local);
+
+// The dims of the part of this rank. Only in the placement.
+Dims local_dims(const Dims& dims, const Layout& layout);
+
+}  // namespace tenon::global

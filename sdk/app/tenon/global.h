@@ -1,0 +1,4 @@
+// Global tensors for applications: one tensor over the processes of a launch.
+#pragma once
+
+#include "core/global/global.h"

@@ -1,0 +1,173 @@
+"""A small transformer trains on every rank of a launch, in the ways that a cluster knows: the losses equal those of one process.
+
+usage: train.py, under ranks.py. Every way is written with to_global alone: it says how data, parameters and the states of the
+optimiser are spread, and where the stages of a pipeline are."""
+
+import sys
+import unittest
+
+import numpy as np
+import tenon
+from tenon.global_ import placement, rank, sbp, world_size
+
+WORDS, WIDTH, HEADS, LENGTH, BATCH, STEPS = 17, 16, 4, 6, 8, 6
+B, P, S0, S1 = sbp.broadcast, sbp.partial_sum, sbp.split(0), sbp.split(1)
+
+
+def parameters():
+    random = np.random.default_rng(7)
+    shapes = {"words": (WORDS, WIDTH), "places": (LENGTH, WIDTH)}
+    for i in range(2):
+        shapes |= {f"{i}.norm": (WIDTH,), f"{i}.query": (WIDTH, WIDTH), f"{i}.key": (WIDTH, WIDTH), f"{i}.value": (WIDTH, WIDTH),
+                   f"{i}.out": (WIDTH, WIDTH), f"{i}.norm2": (WIDTH,), f"{i}.up": (WIDTH, 4 * WIDTH), f"{i}.down": (4 * WIDTH, WIDTH)}
+    made = {name: random.normal(0, 0.3, shape) for name, shape in shapes.items()}
+    return {name: (np.abs(value) if "norm" in name else value) for name, value in made.items()}
+
+
+def batches():
+    random = np.random.default_rng(8)
+    for _ in range(STEPS):
+        words = random.integers(0, WORDS, (BATCH, LENGTH + 1))
+        yield words[:, :-1].copy(), words[:, 1:].copy()
+
+
+def heads_of(x):
+    return x.reshape([BATCH, LENGTH, HEADS, WIDTH // HEADS]).permute([0, 2, 1, 3])
+
+
+def block(x, p, i):
+    h = tenon.rms_norm(x, [WIDTH], p[f"{i}.norm"])
+    query, key, value = (heads_of(h @ p[f"{i}.{name}"]) for name in ("query", "key", "value"))
+    seen = tenon.scaled_dot_product_attention(query, key, value, is_causal=True)
+    x = x + seen.permute([0, 2, 1, 3]).reshape([BATCH, LENGTH, WIDTH]) @ p[f"{i}.out"]
+    h = tenon.rms_norm(x, [WIDTH], p[f"{i}.norm2"])
+    return x + tenon.gelu(h @ p[f"{i}.up"]) @ p[f"{i}.down"]
+
+
+def loss_of(words, wanted, p, between=lambda x: x):
+    x = tenon.embedding(p["words"], words) + p["places"]
+    x = between(block(x, p, 0))
+    x = block(x, p, 1)
+    return tenon.cross_entropy((x @ p["words"].t()).reshape([BATCH * LENGTH, WORDS]), wanted.reshape([BATCH * LENGTH]))
+
+
+def train(parameter=lambda name, value: value, data=lambda value: value, between=lambda x: x, state=lambda value: value, tied=True):
+    """The loss of each step, by momentum. The functions say where tensors go."""
+    p = {name: parameter(name, tenon.tensor(value)).detach().requires_grad_() for name, value in parameters().items()}
+    moments = {name: state(tenon.zeros_like(value.detach())) for name, value in p.items()}
+    losses = []
+    for words, wanted in batches():
+        loss = loss_of(data(tenon.tensor(words)), data(tenon.tensor(wanted)), p, between)
+        loss.backward()
+        losses.append(loss.item())
+        with tenon.no_grad():
+            for name, value in p.items():
+                moments[name].mul_(0.9).add_(value.grad)
+                value.sub_(moments[name] * 0.1)
+                value.grad = None
+    return losses, p
+
+
+class Training(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.all = placement("cpu")
+        cls.losses, cls.trained = train()
+
+    def same(self, **ways):
+        losses, trained = train(**ways)
+        np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
+        for name, value in trained.items():
+            whole = value.detach().to_global(self.all, B)
+            np.testing.assert_allclose(whole.to_local().numpy(), self.trained[name].detach().numpy(), rtol=1e-7, atol=1e-9)
+
+    def test_it_learns(self):
+        self.assertLess(self.losses[-1], self.losses[0])
+
+    def everywhere(self, _, value):
+        return value.to_global(self.all, B)
+
+    def rows(self, value):
+        return value.to_global(self.all, B).to_global(sbp=S0)
+
+    def test_data_parallel(self):
+        self.same(parameter=self.everywhere, data=self.rows)
+
+    def test_states_of_the_optimiser_are_split(self):
+        self.same(parameter=self.everywhere, data=self.rows, state=lambda value: value.to_global(sbp=S0))
+
+    def test_tensor_parallel(self):
+        def parameter(name, value):
+            kind = name.partition(".")[2]
+            spread = S1 if kind in ("query", "key", "value", "up") else S0 if kind in ("out", "down") else B
+            return value.to_global(self.all, B).to_global(sbp=spread)
+        self.same(parameter=parameter, data=lambda value: value.to_global(self.all, B))
+
+    def test_every_parameter_is_split(self):
+        self.same(parameter=lambda _, value: value.to_global(self.all, B).to_global(sbp=S0), data=self.rows)
+
+    def test_pipeline(self):
+        first = placement("cpu", [0])
+        last = placement("cpu", [world_size() - 1])
+
+        def parameter(name, value):
+            return value.to_global(last if name.startswith("1.") else first, B)
+
+        # The words stand in the first stage and in the last one, so the last one gets them.
+        losses, _ = self.pipeline(first, last, parameter)
+        if rank() == world_size() - 1:
+            np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
+
+    def pipeline(self, first, last, parameter):
+        p = {name: parameter(name, tenon.tensor(value)).detach().requires_grad_() for name, value in parameters().items()}
+        moments = {name: tenon.zeros_like(value.detach()) for name, value in p.items()}
+        losses = []
+        for words, wanted in batches():
+            x = tenon.embedding(p["words"], tenon.tensor(words).to_global(first, B)) + p["places"]
+            x = block(x, p, 0).to_global(last, B)
+            x = block(x, p, 1) @ p["words"].to_global(last, B).t()
+            loss = tenon.cross_entropy(x.reshape([BATCH * LENGTH, WORDS]), tenon.tensor(wanted).to_global(last, B).reshape([BATCH * LENGTH]))
+            loss.backward()
+            losses.append(loss.to_local().item() if loss.placement.here else None)
+            with tenon.no_grad():
+                for name, value in p.items():
+                    moments[name].mul_(0.9).add_(value.grad)
+                    value.sub_(moments[name] * 0.1)
+                    value.grad = None
+        return losses, p
+
+
+class Habits(unittest.TestCase):
+    def test_members(self):
+        everyone = placement("cpu")
+        x = tenon.tensor(np.ones((2, 3))).to_global(everyone, S0)
+        self.assertTrue(x.is_global)
+        self.assertEqual(x.shape, (2 * world_size(), 3))
+        self.assertEqual(x.sbp, (S0,))
+        self.assertEqual(x.placement, everyone)
+        self.assertEqual(repr(x.sbp), "(S(0),)")
+        self.assertEqual(repr(everyone), f"tenon.placement(cpu {list(range(world_size()))})")
+        self.assertEqual(repr(x), f"tensor([{2 * world_size()}, 3], dtype={tenon.f64!r}, placement={everyone!r}, sbp=(S(0),))")
+        self.assertEqual(x.sum().item(), 6 * world_size())
+        self.assertFalse(tenon.ones(2).is_global)
+        zeros = tenon.global_.zeros(4, 3, placement=everyone, sbp=S1)
+        self.assertEqual((zeros.shape, zeros.sbp), ((4, 3), (S1,)))
+        grid = placement("cpu", [[each] for each in range(world_size())])
+        self.assertEqual((grid.grid, grid.ranks), ((world_size(), 1), list(range(world_size()))))
+        self.assertEqual(x.to_global(grid, [B, P]).sbp, (B, P))
+
+    def test_nonsense(self):
+        everyone = placement("cpu")
+        for wrong, text in ((lambda: tenon.ones(2).to_global(), "a local tensor needs a placement"),
+                            (lambda: tenon.ones(2).sbp, "is local"),
+                            (lambda: placement("cpu", [[0], []]), "rows of one length"),
+                            (lambda: sbp.split(-1), "is no SBP"),
+                            (lambda: tenon.ones(2).to_global(everyone, S1), "no axis 1 to split"),
+                            (lambda: tenon.ones(2).to_global(everyone, B) + tenon.ones(2), "a local tensor of shape"),
+                            (lambda: tenon.global_.to_local(3), "is no Tensor")):
+            with self.assertRaisesRegex(Exception, text):
+                wrong()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
