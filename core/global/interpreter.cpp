@@ -237,7 +237,8 @@ class Call {
     call.inputs = inputs;
     call.attributes = view.attributes.data();
     Tensor base = view.base;
-    tenon::copy_(base, view.op->write(call, base, written));
+    const Tensor copy = make_global(view.meta.dtype, view.meta.dims, view.layout, view.local);
+    tenon::copy_(base, view.op->write(call, base, copy));
     view.seen = *value_of(base)->writes;
   }
 
@@ -254,8 +255,9 @@ class Call {
     const GlobalValue& base = *value_of(inputs_[0]);
     if (moves_for_view()) {
       const auto* bytes = static_cast<const unsigned char*>(call_.attributes);
-      value.copied = std::make_shared<CopiedView>(CopiedView{
-          inputs_[0], call_.op, std::vector<unsigned char>(bytes, bytes + call_.op->attribute_bytes), *base.writes});
+      value.copied = std::make_shared<CopiedView>(
+          CopiedView{inputs_[0], call_.op, std::vector<unsigned char>(bytes, bytes + call_.op->attribute_bytes),
+                     *base.writes, metas_[i], layout_of_result(i), part});
     } else {
       value.copied = base.copied;
       value.writes = base.writes;
@@ -350,9 +352,8 @@ void refresh(const Tensor& tensor) {
   global_interpreter().apply(call);
   const GlobalValue& made = *value_of(fresh);
   const InterpreterScope scope(eager_interpreter());
-  const Tensor part = box(made.local, fresh.dtype(), fresh.dims(), made.layout, value.layout);
-  Tensor own = value.local;
-  if (own.defined()) tenon::copy_(own, part);
+  const Tensor part = box(made.local, fresh.dtype(), fresh.dims(), made.layout, view.layout);
+  if (view.local.defined()) tenon::copy_(view.local, part);
 }
 
 Interpreter& global_interpreter() { return interpreter; }

@@ -21,6 +21,10 @@ struct CopiedView {
   const OpInfo* op = nullptr;
   std::vector<unsigned char> attributes;
   uint64_t seen = 0;  // how often `base` was written when the copy was made
+  // The copy: views of it may share its elements.
+  TensorMeta meta;
+  Layout layout;
+  Tensor local;
 };
 
 class GlobalValue final : public RecordedValue {

@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstring>
+#include <numeric>
 #include <thread>
+#include <utility>
 
 #include "providers/mpi/plugin.h"
 #include "sdk/provider/descriptor.h"
@@ -114,6 +117,84 @@ int start(const ep_communicator& communicator, const ep_collective_desc& desc, M
   }
 }
 
+// Reductions of fewer bytes are one call of MPI's.
+constexpr int64_t large_bytes = 32 << 10;
+
+// Whether a reduction goes in steps of ours: each rank gets what all have for it, reduces that, and (of an all-reduce)
+// gives the result to all. Each element then travels as seldom as it can. All ranks decide alike.
+bool goes_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc) {
+  const auto bytes = static_cast<int64_t>(dtype_size(desc.dtype));
+  if (desc.kind == EP_COLLECTIVE_all_reduce) {
+    return desc.count * bytes >= large_bytes && desc.count <= INT_MAX - communicator.size;
+  }
+  if (desc.kind != EP_COLLECTIVE_reduce_scatter) return false;
+  const int64_t* counts = desc.src_counts;
+  const int64_t longest = *std::max_element(counts, counts + communicator.size);
+  const int64_t all = std::accumulate(counts, counts + communicator.size, int64_t{0});
+  return all * bytes >= large_bytes && longest <= INT_MAX / communicator.size;
+}
+
+// Pages that are touched for the first time cost more than the reduction, so the room of the last large one is kept.
+constexpr size_t most_kept_bytes = size_t{64} << 20;
+
+Room room_for(ep_collectives& plugin, size_t bytes) {
+  if (plugin.spare.bytes >= bytes) return std::exchange(plugin.spare, {});
+  return {std::unique_ptr<char[]>(new char[bytes]), bytes};
+}
+
+void keep(ep_collectives& plugin, Room room) {
+  if (room.bytes <= most_kept_bytes && room.bytes > plugin.spare.bytes) plugin.spare = std::move(room);
+}
+
+// The first step. `exchange.src_counts` are those of a reduce-scatter.
+int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
+                   ep_exchange& exchange) {
+  const int size = communicator.size;
+  exchange.part_is_due = true;
+  exchange.gathers = desc.kind == EP_COLLECTIVE_all_reduce;
+  if (exchange.gathers) {
+    std::vector<int64_t> parts;
+    for (int rank = 0; rank < size; ++rank) parts.push_back(desc.count / size + (rank < desc.count % size ? 1 : 0));
+    Parts made;
+    to_parts(parts.data(), size, made);
+    exchange.src_counts = std::move(made.counts);
+    exchange.src_starts = std::move(made.starts);
+  }
+  const int own = exchange.src_counts[static_cast<size_t>(communicator.rank)];
+  exchange.dst_counts.assign(static_cast<size_t>(size), own);
+  exchange.dst_starts.clear();
+  for (int rank = 0; rank < size; ++rank) exchange.dst_starts.push_back(rank * own);
+  exchange.comm = communicator.comm;
+  exchange.type = type;
+  exchange.op = op;
+  exchange.dst = at(desc.dst);
+  exchange.part = static_cast<size_t>(own);
+  exchange.element_bytes = static_cast<size_t>(dtype_size(desc.dtype));
+  exchange.room = room_for(*exchange.plugin, static_cast<size_t>(size) * exchange.part * exchange.element_bytes);
+  return MPI_Ialltoallv(at(desc.src), exchange.src_counts.data(), exchange.src_starts.data(), type,
+                        exchange.room.memory.get(), exchange.dst_counts.data(), exchange.dst_starts.data(), type,
+                        exchange.comm, &exchange.request);
+}
+
+// The step after: the parts have come. They are reduced in the order of ranks.
+int reduce_parts(ep_exchange& exchange) {
+  const size_t bytes = exchange.part * exchange.element_bytes;
+  const size_t last = exchange.dst_counts.size() - 1;
+  char* const parts = exchange.room.memory.get();
+  for (size_t rank = 1; rank <= last; ++rank) {
+    const int code = MPI_Reduce_local(parts + (rank - 1) * bytes, parts + rank * bytes, static_cast<int>(exchange.part),
+                                      exchange.type, exchange.op);
+    if (code != MPI_SUCCESS) return code;
+  }
+  if (exchange.gathers) {
+    return MPI_Iallgatherv(parts + last * bytes, static_cast<int>(exchange.part), exchange.type, exchange.dst,
+                           exchange.src_counts.data(), exchange.src_starts.data(), exchange.type, exchange.comm,
+                           &exchange.request);
+  }
+  if (bytes != 0) std::memcpy(exchange.dst, parts + last * bytes, bytes);
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 
 ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc* desc, ep_exchange** out_exchange,
@@ -155,7 +236,8 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
     *out_exchange = exchange;
     return EP_STATUS_OK;
   }
-  const int code = start(*communicator, *desc, type, op, *exchange);
+  const int code = goes_in_steps(*communicator, *desc) ? start_in_steps(*communicator, *desc, type, op, *exchange)
+                                                       : start(*communicator, *desc, type, op, *exchange);
   if (code != MPI_SUCCESS) {
     destroy(exchange);
     return mpi_failed(host, error, "The start of an exchange", code);
@@ -173,7 +255,12 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
     int ended = 0;
     {
       const Lock lock(exchange->plugin->mutex);
-      const int code = MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE);
+      int code = MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE);
+      if (code == MPI_SUCCESS && ended != 0 && exchange->part_is_due) {
+        exchange->part_is_due = false;
+        code = reduce_parts(*exchange);
+        ended = exchange->gathers ? 0 : 1;
+      }
       if (code != MPI_SUCCESS) {
         exchange->ended = true;
         exchange->failure = mpi_text(code);
@@ -206,6 +293,7 @@ void exchange_destroy(ep_exchange* exchange) noexcept {
         MPI_Cancel(&exchange->request) == MPI_SUCCESS && MPI_Wait(&exchange->request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
   }
   if (exchange->ended) {
+    keep(*exchange->plugin, std::exchange(exchange->room, {}));
     destroy(exchange);
   } else {
     exchange->plugin->given_up = true;

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -19,6 +20,15 @@
 #include "sdk/provider/handle.h"
 #include "sdk/provider/negotiate.h"
 
+namespace tenon::provider::mpi {
+
+struct Room {
+  std::unique_ptr<char[]> memory = nullptr;
+  size_t bytes = 0;
+};
+
+}  // namespace tenon::provider::mpi
+
 struct ep_collectives {
   const ep_host* host;
   std::string name;
@@ -26,6 +36,7 @@ struct ep_collectives {
   bool joined = false;
   bool initialised = false;                               // MPI, by us
   bool given_up = false;                                  // an exchange was, so nobody may wait for MPI's end
+  tenon::provider::mpi::Room spare;                       // of the largest reduction so far
   std::map<std::pair<int32_t, int32_t>, MPI_Op> own_ops;  // by dtype and reduction, where MPI's own do not serve
 };
 
@@ -45,6 +56,17 @@ struct ep_exchange {
   std::vector<int> src_counts, src_starts, dst_counts, dst_starts;
   bool ended;
   std::string failure;  // ended, and not well
+
+  // Of a large reduction (exchange.cpp): what all ranks have for this one, a part behind the other, `part` elements of
+  // `element_bytes` each, to be reduced when they have come.
+  tenon::provider::mpi::Room room;
+  MPI_Comm comm;
+  MPI_Datatype type;
+  MPI_Op op;
+  void* dst;
+  size_t part, element_bytes;
+  bool part_is_due;  // to be reduced
+  bool gathers;      // the reduced parts go to all ranks
 };
 
 namespace tenon::provider::mpi {

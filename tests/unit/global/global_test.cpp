@@ -215,6 +215,10 @@ TEST(Global, WritesGoThroughViews) {
     const Tensor before = x[1];
     x[2].fill_(5);
     whole[2].fill_(5);
+    x[3][1].fill_(9);
+    whole[3][1].fill_(9);
+    x.t()[1].slice(0, 2, 5).fill_(-3);
+    whole.t()[1].slice(0, 2, 5).fill_(-3);
     x.slice(1, 1, 3).mul_(2);
     whole.slice(1, 1, 3).mul_(2);
     expect_same(x, whole, to_string(sbp));
