@@ -137,6 +137,34 @@ class Training(unittest.TestCase):
         return losses, p
 
 
+class Modules(unittest.TestCase):
+    def test_a_module_is_spread(self):
+        everyone = placement("cpu")
+        x = np.random.default_rng(1).normal(size=(6, 8)).astype(np.float32)
+
+        def trained(spread):
+            tenon.manual_seed(3)
+            net = tenon.nn.Sequential(tenon.nn.Linear(8, 12), tenon.nn.GELU(), tenon.nn.LayerNorm(12), tenon.nn.Linear(12, 4))
+            batch = tenon.tensor(x)
+            if spread is not None:
+                net.to_global(everyone, spread)
+                batch = batch.to_global(everyone, B).to_global(sbp=S0)
+            optimiser = tenon.optim.AdamW(net.parameters(), lr=0.05)
+            for _ in range(5):
+                loss = (net(batch) ** 2).mean()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+            return loss.item(), [p.detach().numpy() for p in net.parameters()]
+
+        loss, parameters = trained(None)
+        for spread in (B, S0, lambda name, tensor: S1 if tensor.ndim == 2 and name.startswith("3.") else B):
+            got, others = trained(spread)
+            self.assertAlmostEqual(got, loss, delta=1e-5 * abs(loss))
+            for one, other in zip(parameters, others):
+                np.testing.assert_allclose(other, one, rtol=2e-4, atol=1e-5)
+
+
 class Habits(unittest.TestCase):
     def test_members(self):
         everyone = placement("cpu")

@@ -260,7 +260,9 @@ class Module:
         fn(self)
         return self
 
-    def _converted(self, convert: Callable[[Tensor], Tensor]) -> Any:
+    def _converted(self, convert: Callable[[Tensor, str], Tensor]) -> Any:
+        """`convert` gets each parameter and buffer, and its name."""
+        names = {id(tensor): name for name, tensor in (*self.named_parameters(), *self.named_buffers())}
         replaced: list[Parameter] = []
         others: dict[int, Parameter] = {}  # by the parameter that each stands for, which modules may share
         for module in self.modules():
@@ -270,29 +272,42 @@ class Module:
                 if id(parameter) in others:
                     module._parameters[name] = others[id(parameter)]
                     continue
-                made = convert(parameter.detach())
-                if made.dtype == parameter.dtype and made.device == parameter.device:
+                made = convert(parameter.detach(), names[id(parameter)])
+                if made.dtype == parameter.dtype and made.device == parameter.device and not made.is_global:
                     continue
                 other = Parameter(made, parameter.requires_grad)
                 if parameter.grad is not None:
-                    other.grad = convert(parameter.grad)
+                    other.grad = convert(parameter.grad, names[id(parameter)])
                 others[id(parameter)] = module._parameters[name] = other
                 replaced.append(parameter)  # so that its id stays its own
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = convert(buffer)
+                    module._buffers[name] = convert(buffer, names[id(buffer)])
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Moves parameters and buffers to a device, and those of floats to a floating dtype. They become other tensors,
         so an optimiser is made afterwards. Gives the module itself."""
-        def convert(tensor: Tensor) -> Tensor:
+        def convert(tensor: Tensor, _: str) -> Tensor:
             moved: Tensor = tensor.to(*args, **kwargs)
             return moved if tensor.is_floating_point() or moved.dtype == tensor.dtype else tensor._to_device(moved.device)
         return self._converted(convert)
 
+    def to_global(self, placement: Any, sbp: Any) -> Any:
+        """Spreads parameters and buffers, which are the same on every rank, over the ranks of a placement (tenon.global_);
+        `sbp` may be a function of the name and the tensor. They become other tensors, so an optimiser is made afterwards.
+        Gives the module itself."""
+        from tenon.global_ import Sbp, sbp as ways
+        whole = [ways.broadcast] * len(placement.grid)
+
+        def spread(tensor: Tensor, name: str) -> Tensor:
+            wanted = sbp(name, tensor) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
+            made: Tensor = tensor.to_global(placement, whole).to_global(sbp=wanted)
+            return made
+        return self._converted(spread)
+
     def _floats_to(self, dtype: Any) -> Any:
-        return self._converted(lambda tensor: tenon.cast(tensor, dtype) if tensor.is_floating_point() else tensor)
+        return self._converted(lambda tensor, _: tenon.cast(tensor, dtype) if tensor.is_floating_point() else tensor)
 
     def float(self) -> Any:
         """Parameters and buffers of floats become f32."""
