@@ -294,7 +294,10 @@ TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
     const uint64_t kernels = launches_of(kernel), copies = launches_of("cast");
     const Tensor got = step(gradient);
     EXPECT_EQ(launches_of(kernel), kernels + 1);
-    EXPECT_EQ(launches_of("cast"), copies);
+    // Kernels of work-groups get a copy of each state so far.
+    if (Device::current() == Device::host()) {
+      EXPECT_EQ(launches_of("cast"), copies);
+    }
     expect_close({got, state[0].detach(), state[1]}, {eager(gradient), same[0].detach(), same[1]}, 1e-6);
   }
 }
@@ -302,9 +305,9 @@ TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
 TEST(FusedKernels, MapsTakeInputsWithChannelsLast) {
   const auto reported = [](const std::string& ops) {
     Graph graph = parse(
-        fmt::format("graph \"test\"\n%1 = input f32[2, 3, 4, 5] on cpu:0\n%5 = input f32[5] on cpu:0\n"
-                    "%2 = cast(%1) {{dtype: f32, channels_last: 1}} : f32[2, 3, 4, 5] label \"cast\"\n{}return %4\n",
-                    ops));
+        fmt::format("graph \"test\"\n%1 = input f32[2, 3, 4, 5] on {0}\n%5 = input f32[5] on {0}\n"
+                    "%2 = cast(%1) {{dtype: f32, channels_last: 1}} : f32[2, 3, 4, 5] label \"cast\"\n{1}return %4\n",
+                    Device::current().spelling(), ops));
     find_pass("fuse").run(&graph, {});
     const Tensor x = random_tensor({2, 3, 4, 5}, 1), row = random_tensor({5}, 2);
     symbolic::Values sizes(graph.arena());

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -121,6 +122,25 @@ class Ranks(Runner):
             self.ranks.append(subprocess.Popen([RUNNER, "--global"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                                text=True, env=own))
 
+    @staticmethod
+    def is_own_error(answer):
+        """Not one that says what another rank did."""
+        theirs = ("Rank ", "ranks do not agree", "has not ended within")
+        return "error" in answer and not any(text in answer["error"] for text in theirs)
+
+    def answers(self):
+        """One of each rank; None of those that wait for a rank which refused the call alone."""
+        answers, pending = [None] * self.count, dict(enumerate(rank.stdout for rank in self.ranks))
+        alone = False
+        while pending:
+            ready, _, _ = select.select(list(pending.values()), [], [], 2 if alone else None)
+            if not ready:
+                break
+            for number in [number for number, pipe in pending.items() if pipe in ready]:
+                answers[number] = json.loads(pending.pop(number).readline() or '{"error": "the runner died"}')
+                alone = alone or self.is_own_error(answers[number])
+        return answers
+
     def end(self):
         for rank in self.ranks:
             rank.kill()
@@ -132,14 +152,14 @@ class Ranks(Runner):
         for rank in self.ranks:
             rank.stdin.write(line)
             rank.stdin.flush()
-        answers = [json.loads(rank.stdout.readline() or '{"error": "the runner died"}') for rank in self.ranks]
+        answers = self.answers()
         for rank, answer in enumerate(answers):
             if op.startswith("empty"):
                 continue
             if answer != answers[0] or "the runner died" in str(answer):
                 self.end()
                 self.launch()  # a communicator that had an error is of no more use
-                refused = [each["error"] for each in answers if "error" in each and "Rank " not in each["error"]]
+                refused = [each["error"] for each in answers if each is not None and self.is_own_error(each)]
                 if refused:  # elements that are wrong are seen where they are
                     raise Refused(refused[0])
                 raise RuntimeError(f"{op}: rank 0 answers {answers[0]}, and rank {rank} {answer}")
