@@ -6,6 +6,7 @@
 #include "core/ops/functors/sized.h"
 #include "core/ops/operators.h"
 #include "core/ops/sized_ops.h"
+#include "core/tensor/recording.h"
 
 namespace tenon::functors {
 namespace {
@@ -97,8 +98,9 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
-  // Written into zeros, unless a gradient or a recorded program looks on.
-  if (input.rank() == 1 && !input.requires_grad() && current_interpreter().host_value_known(input)) {
+  // Written into zeros, unless a gradient or a recorded program looks on, or the elements are on other ranks.
+  const bool plain = !input.requires_grad() && !is_elsewhere(input);
+  if (input.rank() == 1 && plain && current_interpreter().host_value_known(input)) {
     const Tensor matrix = tenon::zeros({side, side}, input.dtype(), input.device());
     if (current_interpreter().host_value_known(matrix)) {
       Tensor line = tenon::diagonal(matrix, offset);

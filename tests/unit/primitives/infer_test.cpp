@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "primitives/infer/assemble-inl.h"
@@ -110,7 +111,7 @@ ep_convolution_attributes window(int32_t rank, int64_t groups, int64_t stride, i
   ep_convolution_attributes attributes = {};
   attributes.spatial_rank = rank;
   attributes.groups = groups;
-  for (int32_t i = 0; i < rank; ++i) {
+  for (int32_t i = 0; i < std::min(rank, 3); ++i) {
     attributes.stride[i] = stride;
     attributes.dilation[i] = dilation;
     attributes.pad_low[i] = low;
