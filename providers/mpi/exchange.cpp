@@ -146,38 +146,56 @@ void keep(ep_collectives& plugin, Room room) {
   if (room.bytes <= most_kept_bytes && room.bytes > plugin.spare.bytes) plugin.spare = std::move(room);
 }
 
-// The first step. `exchange.src_counts` are those of a reduce-scatter.
-int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
-                   ep_exchange& exchange) {
-  const int size = communicator.size;
-  exchange.part_is_due = true;
-  exchange.gathers = desc.kind == EP_COLLECTIVE_all_reduce;
-  if (exchange.gathers) {
-    std::vector<int64_t> parts;
-    for (int rank = 0; rank < size; ++rank) parts.push_back(desc.count / size + (rank < desc.count % size ? 1 : 0));
-    Parts made;
-    to_parts(parts.data(), size, made);
-    exchange.src_counts = std::move(made.counts);
-    exchange.src_starts = std::move(made.starts);
-  }
-  const int own = exchange.src_counts[static_cast<size_t>(communicator.rank)];
-  exchange.dst_counts.assign(static_cast<size_t>(size), own);
+// The first step of what is left, `exchange.src_counts` elements of it for each rank.
+int start_parts(ep_exchange& exchange) {
+  const int size = static_cast<int>(exchange.src_counts.size());
+  const int own = exchange.src_counts[static_cast<size_t>(exchange.rank)];
+  exchange.dst_counts.assign(exchange.src_counts.size(), own);
   exchange.dst_starts.clear();
   for (int rank = 0; rank < size; ++rank) exchange.dst_starts.push_back(rank * own);
-  exchange.comm = communicator.comm;
-  exchange.type = type;
-  exchange.op = op;
-  exchange.dst = at(desc.dst);
   exchange.part = static_cast<size_t>(own);
-  exchange.element_bytes = static_cast<size_t>(dtype_size(desc.dtype));
-  exchange.room = room_for(*exchange.plugin, static_cast<size_t>(size) * exchange.part * exchange.element_bytes);
-  return MPI_Ialltoallv(at(desc.src), exchange.src_counts.data(), exchange.src_starts.data(), type,
-                        exchange.room.memory.get(), exchange.dst_counts.data(), exchange.dst_starts.data(), type,
-                        exchange.comm, &exchange.request);
+  exchange.part_is_due = true;
+  const size_t bytes = exchange.dst_counts.size() * exchange.part * exchange.element_bytes;
+  if (exchange.room.bytes < bytes) exchange.room = room_for(*exchange.plugin, bytes);
+  return MPI_Ialltoallv(exchange.src, exchange.src_counts.data(), exchange.src_starts.data(), exchange.type,
+                        exchange.room.memory.get(), exchange.dst_counts.data(), exchange.dst_starts.data(),
+                        exchange.type, exchange.comm, &exchange.request);
 }
 
-// The step after: the parts have come. They are reduced in the order of ranks.
+// An all-reduce goes in pieces for which the room is kept.
+int start_piece(ep_exchange& exchange) {
+  const auto size = static_cast<int32_t>(exchange.src_counts.size());
+  const int64_t most = static_cast<int64_t>(most_kept_bytes / exchange.element_bytes) - size;
+  exchange.piece = std::min(exchange.left, most);
+  std::vector<int64_t> counts;
+  for (int rank = 0; rank < size; ++rank)
+    counts.push_back(exchange.piece / size + (rank < exchange.piece % size ? 1 : 0));
+  Parts parts;
+  to_parts(counts.data(), size, parts);
+  exchange.src_counts = std::move(parts.counts);
+  exchange.src_starts = std::move(parts.starts);
+  return start_parts(exchange);
+}
+
+int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
+                   ep_exchange& exchange) {
+  exchange.comm = communicator.comm;
+  exchange.rank = communicator.rank;
+  exchange.type = type;
+  exchange.op = op;
+  exchange.src = static_cast<const char*>(at(desc.src));
+  exchange.dst = static_cast<char*>(at(desc.dst));
+  exchange.element_bytes = static_cast<size_t>(dtype_size(desc.dtype));
+  exchange.gathers = desc.kind == EP_COLLECTIVE_all_reduce;
+  if (!exchange.gathers) return start_parts(exchange);
+  exchange.left = desc.count;
+  exchange.src_counts.resize(static_cast<size_t>(communicator.size));
+  return start_piece(exchange);
+}
+
+// The second step: the parts have come. They are reduced in the order of ranks.
 int reduce_parts(ep_exchange& exchange) {
+  exchange.part_is_due = false;
   const size_t bytes = exchange.part * exchange.element_bytes;
   const size_t last = exchange.dst_counts.size() - 1;
   char* const parts = exchange.room.memory.get();
@@ -186,13 +204,25 @@ int reduce_parts(ep_exchange& exchange) {
                                       exchange.type, exchange.op);
     if (code != MPI_SUCCESS) return code;
   }
-  if (exchange.gathers) {
-    return MPI_Iallgatherv(parts + last * bytes, static_cast<int>(exchange.part), exchange.type, exchange.dst,
-                           exchange.src_counts.data(), exchange.src_starts.data(), exchange.type, exchange.comm,
-                           &exchange.request);
+  if (!exchange.gathers) {
+    if (bytes != 0) std::memcpy(exchange.dst, parts + last * bytes, bytes);
+    return MPI_SUCCESS;
   }
-  if (bytes != 0) std::memcpy(exchange.dst, parts + last * bytes, bytes);
-  return MPI_SUCCESS;
+  const int code = MPI_Iallgatherv(parts + last * bytes, static_cast<int>(exchange.part), exchange.type, exchange.dst,
+                                   exchange.src_counts.data(), exchange.src_starts.data(), exchange.type, exchange.comm,
+                                   &exchange.request);
+  const size_t piece_bytes = static_cast<size_t>(exchange.piece) * exchange.element_bytes;
+  exchange.src += piece_bytes;
+  exchange.dst += piece_bytes;
+  exchange.left -= exchange.piece;
+  return code;
+}
+
+// After a step: begins the next one, if there is one. `goes_on`: it is under way.
+int next_step(ep_exchange& exchange, bool* goes_on) {
+  *goes_on = exchange.gathers && (exchange.part_is_due || exchange.left > 0);
+  if (exchange.part_is_due) return reduce_parts(exchange);
+  return *goes_on ? start_piece(exchange) : MPI_SUCCESS;
 }
 
 }  // namespace
@@ -256,10 +286,10 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
     {
       const Lock lock(exchange->plugin->mutex);
       int code = MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE);
-      if (code == MPI_SUCCESS && ended != 0 && exchange->part_is_due) {
-        exchange->part_is_due = false;
-        code = reduce_parts(*exchange);
-        ended = exchange->gathers ? 0 : 1;
+      if (code == MPI_SUCCESS && ended != 0) {
+        bool goes_on = false;
+        code = next_step(*exchange, &goes_on);
+        if (goes_on) ended = 0;
       }
       if (code != MPI_SUCCESS) {
         exchange->ended = true;

@@ -61,12 +61,15 @@ struct ep_exchange {
   // `element_bytes` each, to be reduced when they have come.
   tenon::provider::mpi::Room room;
   MPI_Comm comm;
+  int32_t rank;
   MPI_Datatype type;
   MPI_Op op;
-  void* dst;
+  const char* src;
+  char* dst;
   size_t part, element_bytes;
-  bool part_is_due;  // to be reduced
-  bool gathers;      // the reduced parts go to all ranks
+  bool part_is_due;     // to be reduced
+  bool gathers;         // an all-reduce: the reduced parts go to all ranks
+  int64_t piece, left;  // of an all-reduce, in elements: under way, and in all
 };
 
 namespace tenon::provider::mpi {

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <string_view>
 
 #include "primitives/text/format.h"
 #include "sdk/provider/float_formats.h"
@@ -289,6 +292,41 @@ TEST(Communicator, ManyExchangesKeepTheirOrder) {
       }
       ASSERT_EQ(own, wanted) << "round " << round;
     }
+  }
+}
+
+// Beyond what goes at once, and beyond what goes in one piece.
+TEST(Communicator, LargeReductions) {
+  const char* carrier = std::getenv("TENON_COLLECTIVES");
+  const bool fast = carrier != nullptr && std::string_view(carrier) == "mpi";
+  const auto of = [](int32_t rank, int64_t i) { return static_cast<float>((i + rank) % 11 - 5); };
+  const auto sum = [&of](int64_t i) {
+    float total = 0;
+    for (int32_t rank = 0; rank < world().size(); ++rank) total += of(rank, i);
+    return total;
+  };
+  for (const int64_t count : {int64_t{9'001}, int64_t{300'002}, int64_t{fast ? 17'000'003 : 40'003}}) {
+    std::vector<float> src(static_cast<size_t>(count)), dst(src.size(), -1);
+    for (int64_t i = 0; i < count; ++i) src[static_cast<size_t>(i)] = of(world().rank(), i);
+    ASSERT_TRUE(world().all_reduce(src.data(), dst.data(), count, DType::f32, Reduction::sum).ok());
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < count; ++i) wrong += dst[static_cast<size_t>(i)] != sum(i) ? 1 : 0;
+    EXPECT_EQ(wrong, 0) << count;
+
+    std::vector<int64_t> counts(static_cast<size_t>(world().size()), count / world().size() / 2);
+    counts.back() += count - std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    const int64_t first = counts.front() * world().rank(), own = counts[static_cast<size_t>(world().rank())];
+    ASSERT_TRUE(world().reduce_scatter(src.data(), dst.data(), counts, DType::f32, Reduction::sum).ok());
+    for (int64_t i = 0; i < own; ++i) wrong += dst[static_cast<size_t>(i)] != sum(first + i) ? 1 : 0;
+    EXPECT_EQ(wrong, 0) << count;
+
+    ASSERT_TRUE(world().all_reduce(src.data(), src.data(), count, DType::f32, Reduction::max).ok());
+    for (int64_t i = 0; i < count; ++i) {
+      float most = of(0, i);
+      for (int32_t rank = 1; rank < world().size(); ++rank) most = std::max(most, of(rank, i));
+      wrong += src[static_cast<size_t>(i)] != most ? 1 : 0;
+    }
+    EXPECT_EQ(wrong, 0) << count;
   }
 }
 
