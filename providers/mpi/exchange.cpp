@@ -135,7 +135,7 @@ bool goes_in_steps(const ep_communicator& communicator, const ep_collective_desc
 }
 
 // Pages that are touched for the first time cost more than the reduction, so the room of the last large one is kept.
-constexpr size_t most_kept_bytes = size_t{64} << 20;
+constexpr size_t piece_bytes = size_t{64} << 20, most_kept_bytes = piece_bytes + (size_t{1} << 20);
 
 Room room_for(ep_collectives& plugin, size_t bytes) {
   if (plugin.spare.bytes >= bytes) return std::exchange(plugin.spare, {});
@@ -165,7 +165,7 @@ int start_parts(ep_exchange& exchange) {
 // An all-reduce goes in pieces for which the room is kept.
 int start_piece(ep_exchange& exchange) {
   const auto size = static_cast<int32_t>(exchange.src_counts.size());
-  const int64_t most = static_cast<int64_t>(most_kept_bytes / exchange.element_bytes) - size;
+  const auto most = static_cast<int64_t>(piece_bytes / exchange.element_bytes);
   exchange.piece = std::min(exchange.left, most);
   std::vector<int64_t> counts;
   for (int rank = 0; rank < size; ++rank)
@@ -211,9 +211,9 @@ int reduce_parts(ep_exchange& exchange) {
   const int code = MPI_Iallgatherv(parts + last * bytes, static_cast<int>(exchange.part), exchange.type, exchange.dst,
                                    exchange.src_counts.data(), exchange.src_starts.data(), exchange.type, exchange.comm,
                                    &exchange.request);
-  const size_t piece_bytes = static_cast<size_t>(exchange.piece) * exchange.element_bytes;
-  exchange.src += piece_bytes;
-  exchange.dst += piece_bytes;
+  const size_t done = static_cast<size_t>(exchange.piece) * exchange.element_bytes;
+  exchange.src += done;
+  exchange.dst += done;
   exchange.left -= exchange.piece;
   return code;
 }
