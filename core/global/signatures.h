@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/global/sbp.h"
@@ -52,9 +51,8 @@ constexpr uint16_t kNoDims = 0xffff;
 
 // One row of the table that is made from the column `sbp`.
 struct SbpRow {
-  // Null: the arguments must be whole, and `broadcast` says why; or the op is written in others, which have rules.
+  // Null: the arguments must be whole (the op list says why), or the op is written in others, which have rules.
   void (*rule)(const CallFacts& facts, Signatures* signatures) = nullptr;
-  std::string_view broadcast = {};
   // Where the attribute struct has the dims of the results, so that those of a part can be put there; kNoDims: nowhere.
   uint16_t dims_at = kNoDims;
 };

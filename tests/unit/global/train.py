@@ -44,22 +44,25 @@ def block(x, p, i):
     return x + tenon.gelu(h @ p[f"{i}.up"]) @ p[f"{i}.down"]
 
 
-def loss_of(words, wanted, p, between=lambda x: x):
+def loss_of(words, wanted, p, between, head):
     x = tenon.embedding(p["words"], words) + p["places"]
-    x = between(block(x, p, 0))
-    x = block(x, p, 1)
-    return tenon.cross_entropy((x @ p["words"].t()).reshape([BATCH * LENGTH, WORDS]), wanted.reshape([BATCH * LENGTH]))
+    x = block(between(block(x, p, 0)), p, 1) @ head(p["words"]).t()
+    return tenon.cross_entropy(x.reshape([BATCH * LENGTH, WORDS]), wanted.reshape([BATCH * LENGTH]))
 
 
-def train(parameter=lambda name, value: value, data=lambda value: value, between=lambda x: x, state=lambda value: value, tied=True):
-    """The loss of each step, by momentum. The functions say where tensors go."""
+def same(value):
+    return value
+
+
+def train(parameter=lambda name, value: value, data=same, wanted=None, between=same, head=same, state=same):
+    """The loss of each step, by momentum, where this rank has it; and the parameters. The functions say where tensors go."""
     p = {name: parameter(name, tenon.tensor(value)).detach().requires_grad_() for name, value in parameters().items()}
     moments = {name: state(tenon.zeros_like(value.detach())) for name, value in p.items()}
     losses = []
-    for words, wanted in batches():
-        loss = loss_of(data(tenon.tensor(words)), data(tenon.tensor(wanted)), p, between)
+    for words, labels in batches():
+        loss = loss_of(data(tenon.tensor(words)), (wanted or data)(tenon.tensor(labels)), p, between, head)
         loss.backward()
-        losses.append(loss.item())
+        losses.append(loss.item() if not loss.is_global or loss.placement.here else None)
         with tenon.no_grad():
             for name, value in p.items():
                 moments[name].mul_(0.9).add_(value.grad)
@@ -107,34 +110,16 @@ class Training(unittest.TestCase):
         self.same(parameter=lambda _, value: value.to_global(self.all, B).to_global(sbp=S0), data=self.rows)
 
     def test_pipeline(self):
-        first = placement("cpu", [0])
-        last = placement("cpu", [world_size() - 1])
+        first, last = placement("cpu", [0]), placement("cpu", [world_size() - 1])
 
-        def parameter(name, value):
-            return value.to_global(last if name.startswith("1.") else first, B)
+        def on(stage):
+            return lambda value: value.to_global(stage, B)
 
-        # The words stand in the first stage and in the last one, so the last one gets them.
-        losses, _ = self.pipeline(first, last, parameter)
+        # The words' vectors stand in the first stage, and the last one needs them too.
+        losses, _ = train(parameter=lambda name, value: on(last if name.startswith("1.") else first)(value), data=on(first),
+                          wanted=on(last), between=on(last), head=on(last))
         if rank() == world_size() - 1:
             np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
-
-    def pipeline(self, first, last, parameter):
-        p = {name: parameter(name, tenon.tensor(value)).detach().requires_grad_() for name, value in parameters().items()}
-        moments = {name: tenon.zeros_like(value.detach()) for name, value in p.items()}
-        losses = []
-        for words, wanted in batches():
-            x = tenon.embedding(p["words"], tenon.tensor(words).to_global(first, B)) + p["places"]
-            x = block(x, p, 0).to_global(last, B)
-            x = block(x, p, 1) @ p["words"].to_global(last, B).t()
-            loss = tenon.cross_entropy(x.reshape([BATCH * LENGTH, WORDS]), tenon.tensor(wanted).to_global(last, B).reshape([BATCH * LENGTH]))
-            loss.backward()
-            losses.append(loss.to_local().item() if loss.placement.here else None)
-            with tenon.no_grad():
-                for name, value in p.items():
-                    moments[name].mul_(0.9).add_(value.grad)
-                    value.sub_(moments[name] * 0.1)
-                    value.grad = None
-        return losses, p
 
 
 class Modules(unittest.TestCase):

@@ -10,8 +10,7 @@ ELEMENTWISE = ("unary", "binary", "ternary")
 
 @dataclass
 class Sbp:
-    rule: str = ""  # the function of core/global/rules
-    broadcast: str = ""  # why the arguments must be whole on each rank
+    rule: str = ""  # the function of core/global/rules; empty: the arguments must be whole on each rank
 
 
 def read_sbp(op, text):
@@ -19,16 +18,15 @@ def read_sbp(op, text):
     if op.form == "composite" or op.library:
         if text is not None:
             raise OpListError(f"{op.name}: it has no `sbp`; the ops that it is written in have.")
-        return Sbp(broadcast="" if op.form == "composite" else "an op from outside may do anything")
+        return Sbp()
     if text is None:
         if op.form in ELEMENTWISE:
             return Sbp(rule="elementwise")
         raise OpListError(f"{op.name}: no `sbp`; name a rule of core/global/rules, or write `broadcast` and why.")
-    reason = re.fullmatch(r"broadcast: (\S.*)", text)
-    if reason:
+    if re.fullmatch(r"broadcast: \S.*", text):
         if op.form in ELEMENTWISE:
             raise OpListError(f"{op.name}: an element-wise op is never `broadcast`.")
-        return Sbp(broadcast=reason[1])
+        return Sbp()
     if not re.fullmatch(r"[a-z_]\w*", text):
         raise OpListError(f"{op.name}: `sbp` is '{text}'; name a rule of core/global/rules, or write `broadcast` and why.")
     return Sbp(rule=text)
