@@ -104,15 +104,14 @@ ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// Most waits are shorter than a wake-up of the thread, so a wait without a limit polls first too. The driver has no
-// wait with a time limit.
+// The driver has no wait with a time limit, and its wake-ups are slow: a wait without a limit polls first too.
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
   const Point point = point_of(event);
   if (point.faults == nullptr) return never_recorded(event, error);
-  constexpr uint64_t short_ns = 50'000;
   constexpr uint64_t for_ever = uint64_t{1} << 62;
   const bool limited = timeout_ns < for_ever;
-  const ep_status status = poll_until(limited ? timeout_ns : short_ns, [&] { return ask(event, point, error); });
+  const ep_status status = poll_until(
+      limited ? timeout_ns : eager_pace.in_a_row_ns, [&] { return ask(event, point, error); }, eager_pace);
   if (status != EP_STATUS_TIMEOUT) return status;
   if (!limited) return wait_for_ever(event, point, error);
   return fail(event->host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.",

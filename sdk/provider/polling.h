@@ -6,10 +6,10 @@
 //     return fail(host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.", ...);
 //   }
 //
-// Most waits on a device are shorter than the wake-up of a thread, so the first 50 microseconds are asked in a row; the
-// thread gives its processor to others between two questions. After that the thread sleeps between two questions for an
-// eighth of the time waited so far, from 20 microseconds to a millisecond. So a wait ends late by an eighth at most,
-// and a long one costs next to nothing.
+// Most waits on a device are shorter than the wake-up of a thread, so the first questions are asked in a row; the thread
+// gives its processor to others between two questions. After that the thread sleeps between two questions for a share of
+// the time waited so far, from 20 microseconds to a millisecond. So a wait ends late by that share at most, and a long
+// one costs next to nothing. A Pace says how long and which share.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +32,20 @@ struct PollingClock {
   static void sleep(uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
 };
 
+struct Pace {
+  uint64_t in_a_row_ns;  // how long questions follow each other without a sleep
+  uint64_t share;        // a sleep is 1 / share of the time waited so far
+};
+
+// For devices whose work runs on the processors of the host: the waiting thread leaves them free.
+inline constexpr Pace sparing_pace{50'000, 8};
+// For devices beside the processors, whose users wait for every microsecond: a wait takes 20 ms of a processor at most.
+inline constexpr Pace eager_pace{20'000'000, 128};
+
 // Calls ask() until it answers something other than EP_STATUS_BUSY, and returns that answer. EP_STATUS_TIMEOUT if
 // `timeout_ns` (UINT64_MAX: for ever) passes first. Asks at least once, and once more after the last sleep.
 template <class Clock = PollingClock, class Ask>
-ep_status poll_until(uint64_t timeout_ns, const Ask& ask, Clock clock = Clock()) {
-  constexpr uint64_t in_a_row_ns = 50'000;
+ep_status poll_until(uint64_t timeout_ns, const Ask& ask, Pace pace = sparing_pace, Clock clock = Clock()) {
   constexpr uint64_t least_sleep_ns = 20'000;
   constexpr uint64_t most_sleep_ns = 1'000'000;
   const uint64_t start = clock.now();
@@ -45,10 +54,10 @@ ep_status poll_until(uint64_t timeout_ns, const Ask& ask, Clock clock = Clock())
     if (status != EP_STATUS_BUSY) return status;
     const uint64_t waited = clock.now() - start;
     if (waited >= timeout_ns) return EP_STATUS_TIMEOUT;
-    if (waited < in_a_row_ns) {
+    if (waited < pace.in_a_row_ns) {
       clock.yield();
     } else {
-      clock.sleep(std::min(std::clamp(waited / 8, least_sleep_ns, most_sleep_ns), timeout_ns - waited));
+      clock.sleep(std::min(std::clamp(waited / pace.share, least_sleep_ns, most_sleep_ns), timeout_ns - waited));
     }
   }
 }

@@ -137,8 +137,15 @@ TENON_ON_GPU void reduce_rows(const ReduceArguments& reduce) {
   Team team;
   const int64_t jobs = reduce.kept.count * reduce.parts;
   for (int64_t job = team.number(); job < jobs; job += team.count()) {
-    const int64_t output = reduce.parts == 1 ? job : quotient(job, reduce.parts);
-    const int64_t part = job - output * reduce.parts;
+    int64_t output = job;
+    int64_t part = 0;
+    if (reduce.parts > 1 && Team::size == 1) {  // neighbours read neighbouring columns
+      part = quotient(job, reduce.kept.count);
+      output = job - part * reduce.kept.count;
+    } else if (reduce.parts > 1) {
+      output = quotient(job, reduce.parts);
+      part = job - output * reduce.parts;
+    }
     const int64_t begin = part * reduce.part_length;
     const int64_t end =
         reduce.reduced.count - begin < reduce.part_length ? reduce.reduced.count : begin + reduce.part_length;
@@ -147,7 +154,7 @@ TENON_ON_GPU void reduce_rows(const ReduceArguments& reduce) {
     value = team.first(value, [&](Class x, Class y) { return row.combine(x, y); });
     if (team.rank() != 0) continue;
     if (reduce.parts > 1)
-      reinterpret_cast<Class*>(reduce.dst)[job] = value;
+      reinterpret_cast<Class*>(reduce.dst)[output * reduce.parts + part] = value;
     else
       store<Class>(reduce.dst, offset_in(reduce.kept, reduce.kept.dst, output), reduce.dst_dtype,
                    row.finish(value, static_cast<Class>(reduce.finish_count)));

@@ -10,7 +10,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int32_t wanted_alignment = 16;
+constexpr int32_t wanted_alignment = 16;  // of every operand in every launch, whatever its descriptor promises
 constexpr uint64_t most_workspace =
     32 * 1024 * 1024;  // NVIDIA's advice for Hopper, and more than its advice for others
 
@@ -113,7 +113,7 @@ cublasStatus_t make_desc(const CublasLt& lt, const ep_primitive_desc& matmul, co
     const cudaDataType_t type = data_type(dtype);
     call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
     // The choice of an algorithm looks at the alignment of this address only.
-    const auto bias = static_cast<uint64_t>(std::max(matmul.operands[problem.bias].alignment, dtype_size(dtype)));
+    const auto bias = static_cast<uint64_t>(std::max(matmul.operands[problem.bias].alignment, wanted_alignment));
     call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
   }
   call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
@@ -125,7 +125,7 @@ uint32_t alignment_of(const ep_primitive_desc& desc, const LtProblem& problem, i
   const int32_t index = problem.operands[which] >= 0 ? problem.operands[which] : 0;
   const ep_operand_desc& operand = desc.operands[index];
   const int64_t size = dtype_size(operand.dtype);
-  int64_t alignment = std::clamp<int64_t>(operand.alignment, size, 256);
+  int64_t alignment = std::clamp<int64_t>(operand.alignment, wanted_alignment, 256);
   for (int32_t axis = 0; axis < problem.outer_rank; ++axis) {
     while (problem.outer_strides[which][axis] * size % alignment != 0) alignment /= 2;
   }
@@ -141,8 +141,12 @@ cublasStatus_t make_preference(const CublasLt& lt, const ep_primitive_desc& desc
     call(lt.preference_set_attribute(out->get(), attribute, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
-  // Partial sums in the type of the result would be less exact, so they must be in the compute type.
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  // Partial sums in the type of the result would be less exact, so they must be in the compute type. A product in parts
+  // rounds its sum before it adds the bias, so a narrow result with a bias has none (seen with cuBLASLt 13.0).
+  const bool rounds_twice = problem.bias >= 0 && dtype_size(desc.operands[0].dtype) == 2;
+  const cublasLtReductionScheme_t parts =
+      rounds_twice ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(parts));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(desc, problem, LT_SRC_B));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(desc, problem, LT_SRC));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,

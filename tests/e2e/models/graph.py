@@ -5,6 +5,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 
+def element_type(dtype):
+    """ONNX's number of a NumPy dtype, in every version of onnx."""
+    return numpy_helper.from_array(np.zeros(0, dtype)).data_type
+
+
 class Graph:
     """The nodes and weights of a graph. `graph.Relu(x)` adds a Relu; `weight` adds a weight; constants are inline."""
 
@@ -35,9 +40,8 @@ class Graph:
 
     def model(self, inputs, outputs, opset):
         """`inputs` and `outputs` are {name: (numpy dtype, dims)}. A dim that is a text is dynamic."""
-        types = onnx.mapping.NP_TYPE_TO_TENSOR_TYPE
         infos = [
-            [helper.make_tensor_value_info(name, types[np.dtype(dtype)], dims) for name, (dtype, dims) in part.items()]
+            [helper.make_tensor_value_info(name, element_type(dtype), dims) for name, (dtype, dims) in part.items()]
             for part in (inputs, outputs)
         ]
         graph = helper.make_graph(self.nodes, "graph", *infos, self.weights)

@@ -290,7 +290,7 @@ def normal(rng, *shape):
 
 
 def declared_type(info):
-    return onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[info.type.tensor_type.elem_type]
+    return numpy_helper.to_array(onnx.TensorProto(data_type=info.type.tensor_type.elem_type, dims=[0])).dtype
 
 
 def write_case(folder, model, data_sets):

@@ -51,7 +51,7 @@ class Case:
 
 
 def value(name, array):
-    return helper.make_tensor_value_info(name, onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype], array.shape)
+    return helper.make_tensor_value_info(name, numpy_helper.from_array(array).data_type, array.shape)
 
 
 def draw(random, shape, dtype):

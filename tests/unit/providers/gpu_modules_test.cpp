@@ -57,11 +57,12 @@ std::string sum_text(int32_t dialect, uint32_t inputs, uint32_t words) {
   if (words > 0) head += ", const Parameters p";
   const std::string more = words > 1 ? fmt::format("int64_t more[{}];", words - 1) : "";
   const char* const kernel = opencl ? "__kernel void" : "extern \"C\" __global__ void";
+  const char* const function = opencl ? "float" : "__device__ float";
   const char* const item = opencl ? "get_global_id(0)" : "(long long)blockIdx.x * blockDim.x + threadIdx.x";
   return fmt::format(
-      "// sum( is not the head\ntypedef struct {{ int64_t count; {} }} Parameters;\nfloat other(float x);\n"
+      "// sum( is not the head\ntypedef struct {{ int64_t count; {} }} Parameters;\n{} other(float x);\n"
       "{} sum({}) // here it ends\n{{ const int64_t i = {}; {} y[i] = 0.0f{}; }}\n",
-      more, kernel, head, item, words > 0 ? "if (i >= p.count) return;" : "", sum);
+      more, function, kernel, head, item, words > 0 ? "if (i >= p.count) return;" : "", sum);
 }
 
 const char* wrong_text(int32_t dialect) {
@@ -200,8 +201,11 @@ TEST_F(GpuModules, AreKeptByTheHostAndCompiledAnewWhereWhatWasKeptIsDamaged) {
       info.dialect == EP_DIALECT_GLSL ? "#extension GL_EXT_not_there : enable\n" : "#warning hello\n";
   const auto compiled = [&] {
     Module module(*provider);
-    EXPECT_EQ(create(module, 2, 2, warns), EP_STATUS_OK) << provider->host.sentence();
-    EXPECT_EQ(wrong_sums(module, 2, 2), 0u);
+    const ep_status status = create(module, 2, 2, warns);
+    EXPECT_EQ(status, EP_STATUS_OK) << provider->host.sentence();
+    if (status == EP_STATUS_OK) {
+      EXPECT_EQ(wrong_sums(module, 2, 2), 0u);
+    }
     return !module.said.empty();
   };
   EXPECT_TRUE(compiled());
@@ -277,8 +281,10 @@ TEST_F(GpuModules, SayOfAKernelWhatTheDriverSays) {
   ASSERT_EQ(create(module, 2, 2), EP_STATUS_OK);
   module.kernel("sum");
   const bool cuda = info.dialect == EP_DIALECT_CUDA_C;
-  EXPECT_EQ(module.info.registers, cuda ? 32u : 0u);
-  EXPECT_EQ(module.info.groups_at_once, cuda ? 2048 / group : 0u);
+  EXPECT_EQ(module.info.registers > 0, cuda);
+  EXPECT_LT(module.info.registers, 256u);
+  EXPECT_EQ(module.info.groups_at_once > 0, cuda);
+  EXPECT_LE(module.info.groups_at_once, 2048 / group);
   EXPECT_LT(module.info.spilled_bytes, 1u << 20);
 }
 

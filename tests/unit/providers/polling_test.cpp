@@ -25,7 +25,8 @@ struct TestClock {
 };
 
 // Waits for an event that comes at `comes_ns` after the start.
-ep_status wait_for(uint64_t comes_ns, uint64_t timeout_ns, TestClock::State* state, uint64_t* questions = nullptr) {
+ep_status wait_for(uint64_t comes_ns, uint64_t timeout_ns, TestClock::State* state, uint64_t* questions = nullptr,
+                   Pace pace = sparing_pace) {
   const uint64_t start = state->time;
   uint64_t asked = 0;
   const ep_status status = poll_until(
@@ -34,7 +35,7 @@ ep_status wait_for(uint64_t comes_ns, uint64_t timeout_ns, TestClock::State* sta
         ++asked;
         return state->time - start >= comes_ns ? EP_STATUS_OK : EP_STATUS_BUSY;
       },
-      TestClock{state});
+      pace, TestClock{state});
   if (questions != nullptr) *questions = asked;
   return status;
 }
@@ -69,6 +70,19 @@ TEST(Polling, SleepsGrowWithTheWaitAndStayBelowAMillisecond) {
   EXPECT_LT(state.sleeps.size(), 800u);
 }
 
+TEST(Polling, AnEagerWaitIsLateByLittle) {
+  TestClock::State state;
+  EXPECT_EQ(wait_for(19'900'000, UINT64_MAX, &state, nullptr, eager_pace), EP_STATUS_OK);
+  EXPECT_TRUE(state.sleeps.empty());
+  for (const uint64_t comes_ns : {21'000'000u, 50'000'000u, 120'000'000u}) {
+    TestClock::State later;
+    const uint64_t start = later.time;
+    EXPECT_EQ(wait_for(comes_ns, UINT64_MAX, &later, nullptr, eager_pace), EP_STATUS_OK);
+    EXPECT_FALSE(later.sleeps.empty());
+    EXPECT_LE(later.time - start, comes_ns + comes_ns / 128 + 20'000);
+  }
+}
+
 TEST(Polling, NeverSleepsBeyondTheLimitAndAsksOnceMoreThere) {
   TestClock::State state;
   const uint64_t start = state.time;
@@ -82,7 +96,7 @@ TEST(Polling, NeverSleepsBeyondTheLimitAndAsksOnceMoreThere) {
 TEST(Polling, AnErrorEndsTheWait) {
   TestClock::State state;
   EXPECT_EQ(poll_until(
-                UINT64_MAX, [] { return EP_STATUS_DEVICE_LOST; }, TestClock{&state}),
+                UINT64_MAX, [] { return EP_STATUS_DEVICE_LOST; }, sparing_pace, TestClock{&state}),
             EP_STATUS_DEVICE_LOST);
 }
 
