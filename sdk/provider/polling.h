@@ -6,10 +6,10 @@
 //     return fail(host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.", ...);
 //   }
 //
-// Most waits on a device are shorter than the wake-up of a thread, so the first questions are asked in a row; the thread
-// gives its processor to others between two questions. After that the thread sleeps between two questions for a share of
-// the time waited so far, from 20 microseconds to a millisecond. So a wait ends late by that share at most, and a long
-// one costs next to nothing. A Pace says how long and which share.
+// Most waits on a device are shorter than the wake-up of a thread, so the first questions are asked in a row; the
+// thread gives its processor to others between two questions. After that the thread sleeps between two questions for a
+// share of the time waited so far, from 20 microseconds to a millisecond. So a wait ends late by that share at most,
+// and a long one costs next to nothing. A Pace says how long and which share.
 #pragma once
 
 #include <algorithm>
