@@ -66,21 +66,32 @@ bool Tactic::is_used(Id axis) const {
   });
 }
 
-int64_t Tactic::bytes_along(Id axis) const {
-  int64_t bytes = 0;
+double Tactic::accesses_at(SymDim index) const {
+  const std::set<uint32_t> symbols = symbols_of(kernel_.arena, index);
+  double accesses = 1;
+  for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
+    if (!symbols.contains(kernel_.at(axis).index())) continue;
+    accesses *= static_cast<double>(std::clamp<int64_t>(at_most(axis), 1, kSomeExtent));
+  }
+  return accesses;
+}
+
+double Tactic::bytes_along(Id axis) const {
+  double bytes = 0;
   each_access([&](const Stage&, SymDim index, int64_t size) {
     const Stride stride = stride_of(kernel_.arena, index, kernel_.at(axis));
-    if (stride.linear && stride.step.is_number() && stride.step.number() == 1) bytes += size;
+    if (!stride.linear || !stride.step.is_number() || stride.step.number() != 1) return;
+    bytes += static_cast<double>(size) * accesses_at(index);
   });
   return bytes;
 }
 
 void Tactic::choose_vector() {
-  int64_t most = -1;
+  double most = -1;
   for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
     if (!is_used(axis)) continue;
     const SymDim extent = kernel_.axes[axis].extent;
-    const int64_t bytes = extent.is_number() && extent.number() <= 1 ? 0 : bytes_along(axis);
+    const double bytes = extent.is_number() && extent.number() <= 1 ? 0 : bytes_along(axis);
     if (bytes > most) {
       most = bytes;
       vector_ = axis;

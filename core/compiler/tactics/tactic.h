@@ -13,6 +13,8 @@ inline bool contains(const std::vector<Id>& list, Id id) {
   return std::find(list.begin(), list.end(), id) != list.end();
 }
 
+constexpr int64_t kSomeExtent = 4096;
+
 class Tactic {
  public:
   explicit Tactic(Kernel* kernel) : kernel_(*kernel) {}
@@ -72,7 +74,9 @@ class Tactic {
 
  private:
   bool merges(Id outer, Id inner);
-  int64_t bytes_along(Id axis) const;
+  // How many elements an access with `index` moves; an extent that may be longer counts as kSomeExtent.
+  double accesses_at(SymDim index) const;
+  double bytes_along(Id axis) const;
   bool reads_any(const Places& places, Id stage, const std::vector<Id>& others) const;
   std::vector<Node> nest(const Places& places, std::vector<Id> stages, const std::set<Id>& done) const;
 };

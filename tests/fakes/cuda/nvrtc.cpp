@@ -37,6 +37,8 @@ struct alignas(16) float4 { float x, y, z, w; };
 static inline float sqrtf(float x) { return __builtin_sqrtf(x); }
 static inline float rsqrtf(float x) { return 1 / __builtin_sqrtf(x); }
 static inline float __uint_as_float(unsigned bits) { float x; __builtin_memcpy(&x, &bits, sizeof x); return x; }
+static inline float __int_as_float(int bits) { float x; __builtin_memcpy(&x, &bits, sizeof x); return x; }
+static inline double __longlong_as_double(long long bits) { double x; __builtin_memcpy(&x, &bits, sizeof x); return x; }
 static inline void __syncthreads() { fake_wait(); }
 static inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 static inline unsigned long long atomicMax(unsigned long long* at, unsigned long long value) {

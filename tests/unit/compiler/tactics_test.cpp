@@ -177,6 +177,16 @@ TEST(CpuTactics, SumsOfManyColumnsReadLineAfterLine) {
             "loops\n  items c\n    serial i\n      vector r unroll 4\n        s\n    vector r unroll 4\n      u\n");
 }
 
+// The sums are stored along i, but far more is read along r.
+TEST(CpuTactics, SumsOfRowsReadAlongRows) {
+  EXPECT_EQ(expect_schedules("kernel squares\nsize n in [0, 65536]\nsize m in [0, 65536]\naxis i n\naxis r m\n"
+                             "in x f32 m*n\nout y f32 n\ns = sum f32 at i over r: square(x[m*i + r])\n"
+                             "u = store y[i] at i: s\n",
+                             {{0, 5}, {1, 0}, {3, 70}, {70, 3}}, 8, 1e-5),
+            "loops\n  items i\n    vector r unroll 4\n      s\n    u\n");
+  EXPECT_EQ(last_groups, "loops\n  items i\n    work_items r width 256\n      s\n    u\n");
+}
+
 TEST(CpuTactics, ATreeOfReductions) {
   expect_schedules(
       "kernel tree\naxis i 5\naxis j 6\naxis k 40\nin x f32 1200\nout y f32 6\n"
