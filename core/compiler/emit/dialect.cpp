@@ -288,9 +288,11 @@ std::string narrow_text(const DialectWords& words) {
            "  float f;\n  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) : \"h\"((ushort)bits));\n  return f;\n}\n"
            "static __device__ inline ushort ep_f16_from_f32(float f) {\n"
            "  ushort bits;\n  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(f));\n  return bits;\n}\n"
-           "static __device__ inline ushort ep_bf16_from_f32(float f) {\n  const uint bits = __float_as_uint(f);\n"
+           "static __device__ inline ushort ep_bf16_from_f32(float f) {\n#if __CUDA_ARCH__ >= 800\n"
+           "  ushort bf16;\n  asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(bf16) : \"f\"(f));\n  return bf16;\n#else\n"
+           "  const uint bits = __float_as_uint(f);\n"
            "  if ((bits & 0x7fffffffu) > 0x7f800000u) return (ushort)((bits >> 16) | 0x40u);\n"
-           "  return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n}\n";
+           "  return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);\n#endif\n}\n";
   }
   return text_named(is_glsl(words) ? "half_glsl" : "elements_opencl");
 }

@@ -238,6 +238,14 @@ class GroupTactic : public Tactic {
     kernel_.stages.insert(kernel_.stages.begin(), std::move(stage));
   }
 
+  // Computed again by each reader, it would read memory as often.
+  bool reads_row(Id expr) const {
+    bool found = false;
+    std::set<Id> seen;
+    each_load(expr, &seen, [&](const Expr& load) { found = found || is_row(load); });
+    return found;
+  }
+
   // Inlines a shared value that is cheap, or for which the shared memory is too short beside reductions; rows of inputs
   // come last. Whether it did.
   bool place_values() {
@@ -251,8 +259,8 @@ class GroupTactic : public Tactic {
       Stage& stage = kernel_.stages[id];
       if (stage.storage != Storage::shared) continue;
       std::set<Id> seen;
-      const bool cheap =
-          stage.kind == StageKind::value && !contains(kept_, id) && cost(stage.value, &seen) <= tiles_.cheap;
+      const bool cheap = stage.kind == StageKind::value && !contains(kept_, id) && !reads_row(stage.value) &&
+                         cost(stage.value, &seen) <= tiles_.cheap;
       const int64_t more = shared_bytes(stage);
       if (!cheap && bytes + more <= limits_.shared_bytes) {
         bytes += more;

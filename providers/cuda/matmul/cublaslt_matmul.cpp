@@ -132,6 +132,14 @@ uint32_t alignment_of(const ep_primitive_desc& desc, const LtProblem& problem, i
   return static_cast<uint32_t>(alignment);
 }
 
+// True if all lines of 2-byte matrices begin at multiples of wanted_alignment.
+bool has_aligned_lines(const LtProblem& problem) {
+  constexpr int64_t elements = wanted_alignment / 2;
+  return std::all_of(problem.matrices, problem.matrices + lt_operands, [](const LtMatrix& matrix) {
+    return matrix.ld % elements == 0 && matrix.batch_stride % elements == 0;
+  });
+}
+
 cublasStatus_t make_preference(const CublasLt& lt, const ep_primitive_desc& desc, const LtProblem& problem,
                                uint64_t workspace, Preference* out) {
   Calls call;
@@ -141,9 +149,9 @@ cublasStatus_t make_preference(const CublasLt& lt, const ep_primitive_desc& desc
     call(lt.preference_set_attribute(out->get(), attribute, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
-  // Partial sums in the type of the result would be less exact, so they must be in the compute type. A product in parts
-  // rounds its sum before it adds the bias, so a narrow result with a bias has none (seen with cuBLASLt 13.0).
-  const bool rounds_twice = problem.bias >= 0 && dtype_size(desc.operands[0].dtype) == 2;
+  // Partial sums in the type of the result would be less exact, so they must be in the compute type. The kernels for
+  // matrices without alignment round a sum of parts before they add the bias (seen with cuBLASLt 13.0).
+  const bool rounds_twice = problem.bias >= 0 && dtype_size(desc.operands[0].dtype) == 2 && !has_aligned_lines(problem);
   const cublasLtReductionScheme_t parts =
       rounds_twice ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(parts));

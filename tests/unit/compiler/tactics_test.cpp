@@ -177,6 +177,19 @@ TEST(CpuTactics, SumsOfManyColumnsReadLineAfterLine) {
             "loops\n  items c\n    serial i\n      vector r unroll 4\n        s\n    vector r unroll 4\n      u\n");
 }
 
+// The scores are cheap to compute again, but two rows would be read again for them.
+TEST(CpuTactics, GroupsKeepWhatReadsRows) {
+  expect_schedules(
+      "kernel masked\nsize n in [0, 65536]\nsize m in [0, 512]\naxis i n\naxis r m\nin x f32 m*n\n"
+      "in w f32 m*n\nout y f32 m*n\nv = value f32 at i r: add(mul(x[m*i + r], 0.125:f32), w[m*i + r])\n"
+      "t = max f32 at i over r: v\nd = value f32 at i r: exp(sub(v, t))\ns = sum f32 at i over r: d\n"
+      "u = store y[m*i + r] at i r: div(d, s)\n",
+      {{0, 5}, {3, 70}, {70, 3}}, 8, 1e-6);
+  EXPECT_EQ(last_groups,
+            "loops\n  items i\n    work_items r width 256\n      v\n      t\n    work_items r width 256\n      d\n"
+            "      s\n    work_items r width 256\n      u\n");
+}
+
 // The sums are stored along i, but far more is read along r.
 TEST(CpuTactics, SumsOfRowsReadAlongRows) {
   EXPECT_EQ(expect_schedules("kernel squares\nsize n in [0, 65536]\nsize m in [0, 65536]\naxis i n\naxis r m\n"
