@@ -18,6 +18,7 @@ struct FaultSlot {
   int64_t value;
   int32_t code;
   int32_t reserved;
+  int64_t limit;  // that the value broke; 0: there is none
 };
 
 struct FaultTarget {
@@ -49,6 +50,36 @@ struct MapArguments {
   uint32_t dims[kernel_max_rank];  // [rank - 1] is unused
   MapOperand operands[map_max_operands];
   FaultTarget fault;
+};
+
+// gather: walked[...] = whole[where the indices say]. The operands of `map` are the walked tensor, the whole one with
+// stride 0 along the axes that are indexed, and the indices with stride 0 along the axes that they do not have. Each
+// place of the whole takes `coordinates` numbers, which lie `coordinate_stride` apart.
+struct IndexArguments {
+  MapArguments map;
+  int32_t coordinates;  // >= 1
+  int32_t reserved;
+  int64_t coordinate_stride;
+  int64_t lengths[kernel_max_rank];  // of the indexed axes of the whole
+  int64_t strides[kernel_max_rank];  // of the same axes
+};
+
+// dst[i] = src[i - low] where that is inside src; elsewhere `value`, or an element of src (`mode` is EP_PAD_*).
+struct PadArguments {
+  uint64_t dst;
+  uint64_t src;
+  uint64_t value;       // bits of an element
+  uint32_t chunks;      // of map_chunk elements
+  uint32_t row_chunks;  // per run of the innermost axis
+  int32_t rank;         // >= 1
+  int32_t mode;
+  int32_t dst_vector;             // a chunk of dst may be written as one access
+  int32_t src_vector;             // a chunk of src may be read as one access, if it begins at a chunk of dst
+  int64_t dims[kernel_max_rank];  // of dst
+  int64_t src_dims[kernel_max_rank];
+  int64_t low[kernel_max_rank];
+  int64_t dst_strides[kernel_max_rank];
+  int64_t src_strides[kernel_max_rank];
 };
 
 // A set of axes, the last one innermost. One index counts its elements.
@@ -120,7 +151,8 @@ struct MatmulArguments {
   int64_t bias_strides[kernel_max_rank];
 };
 
-static_assert(sizeof(MapArguments) <= 4096 && sizeof(ReduceArguments) <= 4096 && sizeof(SoftmaxArguments) <= 4096 &&
+static_assert(sizeof(MapArguments) <= 4096 && sizeof(IndexArguments) <= 4096 && sizeof(PadArguments) <= 4096 &&
+                  sizeof(ReduceArguments) <= 4096 && sizeof(SoftmaxArguments) <= 4096 &&
                   sizeof(MatmulArguments) <= 4096,
               "a kernel has 4096 bytes of parameters on every architecture");
 
