@@ -25,11 +25,12 @@ struct Kernel {
 namespace {
 
 size_t size_by_name(const std::string& name) {
-  constexpr std::pair<const char*, size_t> sizes[] = {{"reduce_", sizeof(provider::ReduceArguments)},
-                                                      {"softmax_", sizeof(provider::SoftmaxArguments)},
-                                                      {"matmul_", sizeof(provider::MatmulArguments)},
-                                                      {"gather_", sizeof(provider::IndexArguments)},
-                                                      {"pad_", sizeof(provider::PadArguments)}};
+  constexpr std::pair<const char*, size_t> sizes[] = {
+      {"reduce_", sizeof(provider::ReduceArguments)},  {"softmax_", sizeof(provider::SoftmaxArguments)},
+      {"matmul_", sizeof(provider::MatmulArguments)},  {"gather_", sizeof(provider::IndexArguments)},
+      {"pad_", sizeof(provider::PadArguments)},        {"arg_reduce_", sizeof(provider::ReduceArguments)},
+      {"norm_", sizeof(provider::NormArguments)},      {"batch_norm_", sizeof(provider::BatchNormArguments)},
+      {"pooling_", sizeof(provider::PoolingArguments)}};
   for (const auto& [prefix, size] : sizes) {
     if (name.starts_with(prefix)) return size;
   }
@@ -37,7 +38,6 @@ size_t size_by_name(const std::string& name) {
 }
 
 uint32_t team_by_name(const std::string& name) {
-  // The kernels of the team's kinds name the team last, or before "held".
   if (name.find("_warp") != std::string::npos) return provider::row_warp;
   return name.find("_block") != std::string::npos ? provider::row_block : 1;
 }
