@@ -155,42 +155,19 @@ void Map::read_scalars(const ep_scalar* scalars, uint32_t count, uint32_t first_
   }
 }
 
-ep_status Map::run_part(ep_stream* stream, const MapShape& shape, const MapOperands& operands, const FaultTarget& fault,
-                        ep_error** error) const {
-  const int32_t axis = axis_to_halve(shape, plan_.chunk);
-  if (axis < 0) {
-    MapArguments arguments = map_arguments(plan_, shape, operands);
-    arguments.fault = fault;
-    arguments.steps = steps_of(arguments, plan_, stream->device->facts);
-    const int64_t each = std::max<int64_t>(arguments.steps, 1);
-    return launch_kernel(stream, function_, blocks_for((arguments.chunks + each - 1) / each), &arguments, error);
-  }
-  MapShape part = shape;
-  MapOperands from = operands;
-  const int64_t half = (shape.dims[axis] / 2 + map_chunk - 1) / map_chunk * map_chunk;
-  part.dims[axis] = half;
-  if (const ep_status status = run_part(stream, part, from, fault, error); status != EP_STATUS_OK) return status;
-  part.dims[axis] = shape.dims[axis] - half;
-  for (int32_t i = 0; i < plan_.count; ++i) {
-    if (!plan_.scalar[i]) {
-      from.addresses[i] += static_cast<uint64_t>(half * shape.strides[i][axis] * dtype_size(plan_.dtypes[i]));
-    }
-  }
-  return run_part(stream, part, from, fault, error);
-}
-
 ep_status Map::run(ep_stream* stream, const MapShape& shape, const MapOperands& operands, uint64_t tag,
                    ep_error** error) const {
-  FaultTarget fault{};
-  if (plan_.fault_operand != 0) {
-    const CUresult result = stream->faults->make_room(*stream->device->driver, stream->handle);
-    if (result != CUDA_SUCCESS) return driver_failed(stream->device, result, "making room for faults", error);
-    const uint64_t name = stream->records ? stream->recorded_calls : tag;
-    fault = stream->faults->add(name, plan_.fault_operand, least_value(plan_.dtypes[1]));
-  }
-  const ep_status status = run_part(stream, shape, operands, fault, error);
-  if (status != EP_STATUS_OK && plan_.fault_operand != 0) stream->faults->cancel();
-  return status;
+  const auto launch = [&](const FaultTarget& fault) {
+    return cut(plan_, shape, operands, [&](const MapShape& piece, const MapOperands& of_piece) {
+      MapArguments arguments = map_arguments(plan_, piece, of_piece);
+      arguments.fault = fault;
+      arguments.steps = steps_of(arguments, plan_, stream->device->facts);
+      const int64_t each = std::max<int64_t>(arguments.steps, 1);
+      return launch_kernel(stream, function_, blocks_for((arguments.chunks + each - 1) / each), &arguments, error);
+    });
+  };
+  if (plan_.fault_operand == 0) return launch({});
+  return launch_watched(stream, tag, plan_.fault_operand, least_value(plan_.dtypes[1]), launch, error);
 }
 
 }  // namespace tenon::provider::cuda

@@ -44,6 +44,26 @@ struct MapOperands {
 // The kernel arguments for `shape`. The fault target is left empty.
 MapArguments map_arguments(const MapPlan& plan, const MapShape& shape, const MapOperands& operands);
 
+// Cuts `shape` into pieces of less than 2^31 chunks, with the addresses of their operands, and calls visit(piece,
+// operands) for each until one fails.
+template <class Visit>
+ep_status cut(const MapPlan& plan, const MapShape& shape, const MapOperands& operands, const Visit& visit) {
+  const int32_t axis = axis_to_halve(shape, plan.chunk);
+  if (axis < 0) return visit(shape, operands);
+  MapShape part = shape;
+  MapOperands from = operands;
+  const int64_t half = (shape.dims[axis] / 2 + map_chunk - 1) / map_chunk * map_chunk;
+  part.dims[axis] = half;
+  if (const ep_status status = cut(plan, part, from, visit); status != EP_STATUS_OK) return status;
+  part.dims[axis] = shape.dims[axis] - half;
+  for (int32_t i = 0; i < plan.count; ++i) {
+    if (!plan.scalar[i]) {
+      from.addresses[i] += static_cast<uint64_t>(half * shape.strides[i][axis] * dtype_size(plan.dtypes[i]));
+    }
+  }
+  return cut(plan, part, from, visit);
+}
+
 class Map {
  public:
   Map() = default;
@@ -57,9 +77,6 @@ class Map {
                 ep_error** error) const;
 
  private:
-  ep_status run_part(ep_stream* stream, const MapShape& shape, const MapOperands& operands, const FaultTarget& fault,
-                     ep_error** error) const;
-
   MapPlan plan_;
   CUfunction function_ = nullptr;
 };

@@ -73,7 +73,7 @@ void FaultLog::end_replay(FaultLog& log, uint64_t sequence) {
 ep_fault FaultLog::fault_of(const Pending& launch, uint64_t tag, uint64_t flags) const {
   const FaultRecord& slot = slots_[launch.sequence % fault_slots];
   const bool own = launch.operand == of_kernel;
-  return {tag, slot.code, own ? slot.operand : launch.operand, slot.value, own ? slot.limit : 0, flags};
+  return {tag, slot.code, own ? slot.operand : launch.operand, slot.value, slot.limit, flags};
 }
 
 // Moves the faults of a replay, and makes the slots ready for the next one.

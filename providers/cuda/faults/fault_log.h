@@ -29,7 +29,6 @@ inline constexpr uint64_t fault_slots = 256;  // pending launches that may fault
 
 // A slot, with what kernels of the host's texts write beside it. Mirrors ep_fault_slot of modules/source.cpp.
 struct FaultRecord : FaultSlot {
-  int64_t limit;
   int32_t operand;
   int32_t unused;
 };
@@ -42,7 +41,7 @@ class FaultLog {
   // The stream is being destroyed. Faults that nobody took are dropped.
   void release(const Driver& driver);
 
-  // In place of an operand: the kernel writes operand and limit.
+  // In place of an operand: the kernel writes the operand.
   static constexpr int32_t of_kernel = -1;
 
   // The fault target of a launch named `tag`; the fault blames `operand`.

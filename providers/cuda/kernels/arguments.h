@@ -18,6 +18,7 @@ struct FaultSlot {
   int64_t value;
   int32_t code;
   int32_t reserved;
+  int64_t limit;  // that the value broke; 0: there is none
 };
 
 struct FaultTarget {
@@ -51,6 +52,36 @@ struct MapArguments {
   FaultTarget fault;
 };
 
+// gather: walked[...] = whole[where the indices say]. The operands of `map` are the walked tensor, the whole one with
+// stride 0 along the axes that are indexed, and the indices with stride 0 along the axes that they do not have. Each
+// place of the whole takes `coordinates` numbers, which lie `coordinate_stride` apart.
+struct IndexArguments {
+  MapArguments map;
+  int32_t coordinates;  // >= 1
+  int32_t reserved;
+  int64_t coordinate_stride;
+  int64_t lengths[kernel_max_rank];  // of the indexed axes of the whole
+  int64_t strides[kernel_max_rank];  // of the same axes
+};
+
+// dst[i] = src[i - low] where that is inside src; elsewhere `value`, or an element of src (`mode` is EP_PAD_*).
+struct PadArguments {
+  uint64_t dst;
+  uint64_t src;
+  uint64_t value;       // bits of an element
+  uint32_t chunks;      // of map_chunk elements
+  uint32_t row_chunks;  // per run of the innermost axis
+  int32_t rank;         // >= 1
+  int32_t mode;
+  int32_t dst_vector;             // a chunk of dst may be written as one access
+  int32_t src_vector;             // a chunk of src may be read as one access, if it begins at a chunk of dst
+  int64_t dims[kernel_max_rank];  // of dst
+  int64_t src_dims[kernel_max_rank];
+  int64_t low[kernel_max_rank];
+  int64_t dst_strides[kernel_max_rank];
+  int64_t src_strides[kernel_max_rank];
+};
+
 // A set of axes, the last one innermost. One index counts its elements.
 struct AxisSet {
   int32_t rank;  // >= 1
@@ -79,7 +110,7 @@ struct ReduceArguments {
   AxisSet reduced;
 };
 
-// Chunks per thread that the softmax kernels hold in registers. A row has at most chunks * map_chunk * team elements.
+// Chunks per thread that kernels hold in registers. A row has at most chunks * map_chunk * team elements.
 inline constexpr int32_t held_warp_chunks = 4;         // 512 elements
 inline constexpr int32_t held_warp_long_chunks = 8;    // 1,024
 inline constexpr int32_t held_block_chunks = 4;        // 4,096
@@ -97,6 +128,67 @@ struct SoftmaxArguments {
   int64_t src_stride;  // along the row
   int64_t dst_stride;
   AxisSet rows;
+};
+
+// dst = (src - mean) * inv_std * scale + shift for each row, where inv_std = 1 / sqrt(variance + eps); or, if not
+// `centred`, src * inv_std * scale, where the mean of squares replaces the variance. An address of 0 stands for an
+// operand that is not there.
+struct NormArguments {
+  uint64_t src;
+  uint64_t dst;
+  uint64_t scale;
+  uint64_t shift;
+  uint64_t mean;     // f64 if src is f64, else f32
+  uint64_t inv_std;  // the same
+  double eps;
+  int32_t dtype;  // of src and dst
+  int32_t scale_dtype;
+  int32_t shift_dtype;
+  int32_t scale_size;  // bytes of an element
+  int32_t shift_size;
+  int32_t centred;
+  int32_t vector;          // rows of src and dst are contiguous and consist of whole chunks, each read as one access
+  int32_t weights_vector;  // the same of scale and shift
+  uint32_t run;            // neighbours along a row that one weight serves; for kernels that hold the row
+  uint32_t reserved;
+  AxisSet rows;         // src and dst along the rows
+  AxisSet statistics;   // mean and inv_std along the rows
+  AxisSet row_weights;  // scale and shift along the rows
+  AxisSet row;          // src and dst along one row
+  AxisSet weights;      // scale and shift along one row
+};
+
+// dst = (src - mean) / sqrt(variance + eps) * scale + shift, where the four have a number for each channel. Operands of
+// `map`: dst, src, and the number of the channel, which is "address" plus offset.
+struct BatchNormArguments {
+  MapArguments map;
+  uint64_t addresses[4];  // of scale, shift, mean, variance; 0: there is none
+  int64_t strides[4];
+  int32_t dtypes[4];
+  double eps;
+};
+
+// Windows over the three spatial axes of src [image, channel, z, y, x]; absent axes have length 1.
+struct PoolingArguments {
+  uint64_t dst;
+  uint64_t src;
+  uint64_t indices;  // of i64; 0: none
+  int32_t dtype;
+  int32_t op;              // EP_POOLING_*
+  int32_t channels_first;  // dst is walked in the order image, channel, z, y, x; else image, z, y, x, channel
+  int32_t reserved;
+  double p;
+  int64_t count;  // elements of dst
+  int64_t dst_dims[5];
+  int64_t src_dims[5];
+  int64_t dst_strides[5];
+  int64_t src_strides[5];
+  int64_t index_strides[5];
+  int64_t kernel[3];
+  int64_t stride[3];
+  int64_t dilation[3];
+  int64_t pad_low[3];
+  int64_t pad_high[3];
 };
 
 // dst[b, i, j] = sum over p of a[b, i, p] * b[b, p, j] (+ bias[b, i, j]); one thread per element of dst.
@@ -120,8 +212,10 @@ struct MatmulArguments {
   int64_t bias_strides[kernel_max_rank];
 };
 
-static_assert(sizeof(MapArguments) <= 4096 && sizeof(ReduceArguments) <= 4096 && sizeof(SoftmaxArguments) <= 4096 &&
-                  sizeof(MatmulArguments) <= 4096,
+static_assert(sizeof(MapArguments) <= 4096 && sizeof(IndexArguments) <= 4096 && sizeof(PadArguments) <= 4096 &&
+                  sizeof(ReduceArguments) <= 4096 && sizeof(NormArguments) <= 4096 &&
+                  sizeof(BatchNormArguments) <= 4096 && sizeof(PoolingArguments) <= 4096 &&
+                  sizeof(SoftmaxArguments) <= 4096 && sizeof(MatmulArguments) <= 4096,
               "a kernel has 4096 bytes of parameters on every architecture");
 
 }  // namespace tenon::provider::cuda

@@ -203,11 +203,12 @@ TENON_ON_GPU void for_each_chunk_of(const MapArguments& map, const Body& body) {
 }
 
 // Keeps the first fault of a launch.
-TENON_ON_GPU void report_fault(const FaultTarget& target, int32_t code, int64_t value) {
+TENON_ON_GPU void report_fault(const FaultTarget& target, int32_t code, int64_t value, int64_t limit = 0) {
   if (target.claim == 0 || !claim_raised(reinterpret_cast<uint64_t*>(target.claim), target.sequence)) return;
   auto* slot = reinterpret_cast<FaultSlot*>(target.slot);
   slot->value = value;
   slot->code = code;
+  slot->limit = limit;
   publish();
   slot->sequence = target.sequence;
 }

@@ -3,19 +3,13 @@
 #include "providers/cuda/driver/driver.h"
 
 // The assembler embeds the fat binaries here.
-#define TENON_EMBED(family)                                                                 \
+#define TENON_FAMILY(value, family)                                                         \
   asm(".pushsection .rodata\n.balign 64\ntenon_cuda_code_" #family                          \
       ":\n"                                                                                 \
       ".incbin \"" TENON_CUDA_CODE_DIR "/" #family ".fatbin\"\n.balign 64\n.popsection\n"); \
   extern "C" __attribute__((visibility("hidden"))) const unsigned char tenon_cuda_code_##family[];
-
-TENON_EMBED(unary)
-TENON_EMBED(binary)
-TENON_EMBED(move)
-TENON_EMBED(reduce)
-TENON_EMBED(softmax)
-TENON_EMBED(matmul)
-#undef TENON_EMBED
+#include "providers/cuda/kernels/families.def"
+#undef TENON_FAMILY
 
 namespace tenon::provider::cuda {
 namespace {
@@ -24,12 +18,11 @@ struct Code {
   const char* name;
   const void* bytes;
 };
-const std::array<Code, family_count> codes = {{{"unary", tenon_cuda_code_unary},
-                                               {"binary", tenon_cuda_code_binary},
-                                               {"move", tenon_cuda_code_move},
-                                               {"reduce", tenon_cuda_code_reduce},
-                                               {"softmax", tenon_cuda_code_softmax},
-                                               {"matmul", tenon_cuda_code_matmul}}};
+const Code codes[family_count] = {
+#define TENON_FAMILY(value, name) {#name, tenon_cuda_code_##name},
+#include "providers/cuda/kernels/families.def"
+#undef TENON_FAMILY
+};
 
 }  // namespace
 

@@ -12,8 +12,16 @@ namespace tenon::provider::cuda {
 
 struct Driver;
 
-enum class Family : size_t { UNARY, BINARY, MOVE, REDUCE, SOFTMAX, MATMUL };
-inline constexpr size_t family_count = 6;
+enum class Family : size_t {
+#define TENON_FAMILY(value, name) value,
+#include "providers/cuda/kernels/families.def"
+#undef TENON_FAMILY
+};
+inline constexpr size_t family_count = 0
+#define TENON_FAMILY(value, name) +1
+#include "providers/cuda/kernels/families.def"
+#undef TENON_FAMILY
+    ;
 
 // The embedded code of a family.
 const void* family_code(Family family);

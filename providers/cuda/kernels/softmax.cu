@@ -2,7 +2,7 @@
 // registers of their team, and reads each row once.
 //
 // The maximum ignores NaN: a NaN in the row makes the sum NaN, and so every result.
-#include "providers/cuda/kernels/team.h"
+#include "providers/cuda/kernels/held_row.h"
 #include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cuda {
@@ -11,9 +11,9 @@ template <class Class>
 struct Greatest {
   TENON_ON_GPU Class operator()(Class x, Class y) const { return std::fmax(x, y); }
 };
-template <class Class>
-struct Sum {
-  TENON_ON_GPU Class operator()(Class x, Class y) const { return x + y; }
+
+struct Least {
+  TENON_ON_GPU static float value() { return -std::numeric_limits<float>::infinity(); }
 };
 
 // x / total. `inverse` is 1 / total; the product x * inverse is corrected by its remainder.
@@ -56,89 +56,16 @@ TENON_ON_GPU void softmax_rows(const SoftmaxArguments& softmax) {
   }
 }
 
-// A row of at most `chunks` chunks per thread, held in registers. Elements past the end of the row are minus infinity,
-// which adds nothing to the sum.
-template <class Team, int chunks>
-struct HeldRow {
-  float at[chunks][map_chunk];
-  int length;
-  int used;  // most chunks of any thread
-
-  TENON_ON_GPU explicit HeldRow(int64_t of_length)
-      : length(static_cast<int>(of_length)),
-        used((length + Team::size * static_cast<int>(map_chunk) - 1) / (Team::size * static_cast<int>(map_chunk))) {}
-
-  TENON_ON_GPU int place(const Team& team, int c) const {
-    return (c * Team::size + team.rank()) * static_cast<int>(map_chunk);
-  }
-
-  // Calls visit(value) for each element of the used chunks.
-  template <class Visit>
-  TENON_ON_GPU void each(const Visit& visit) {
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      if (c >= used) break;
-      TENON_UNROLL
-      for (int j = 0; j < map_chunk; ++j) visit(at[c][j]);
-    }
-  }
-
-  // Loads the row in packs. All loads are issued before the first pack is used.
-  template <class Storage>
-  TENON_ON_GPU void load_packs(const Team& team, const Storage* src) {
-    Pack<Storage, map_chunk> packs[chunks];
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      if (c >= used) break;
-      if (place(team, c) < length) packs[c] = *reinterpret_cast<const Pack<Storage, map_chunk>*>(src + place(team, c));
-    }
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      if (c >= used) break;
-      const bool inside = place(team, c) < length;
-      TENON_UNROLL
-      for (int j = 0; j < map_chunk; ++j)
-        at[c][j] = inside ? widen<float>(packs[c].at[j]) : -std::numeric_limits<float>::infinity();
-    }
-  }
-  template <class Storage>
-  TENON_ON_GPU void load_elements(const Team& team, const Storage* src) {
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      if (c >= used) break;
-      TENON_UNROLL
-      for (int j = 0; j < map_chunk; ++j) {
-        const int i = place(team, c) + j;
-        at[c][j] = i < length ? widen<float>(src[i]) : -std::numeric_limits<float>::infinity();
-      }
-    }
-  }
-  template <class Storage>
-  TENON_ON_GPU void store(const Team& team, Storage* dst, bool vector) const {
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      if (c >= used) break;
-      const int rest = length - place(team, c);
-      if (rest <= 0) continue;
-      store_chunk_as<map_chunk, Storage>(at[c], reinterpret_cast<uint64_t>(dst), place(team, c), 1, vector,
-                                         rest < map_chunk ? rest : map_chunk);
-    }
-  }
-};
-
 // Each team computes one row. A loop over several rows would need registers for its invariants, which the row needs.
 template <class Team, int chunks>
 TENON_ON_GPU void softmax_held(const SoftmaxArguments& softmax) {
   Team team;
   if (const int64_t row = team.number(); row < softmax.rows.count) {
-    HeldRow<Team, chunks> held(softmax.length);
+    HeldRow<Team, chunks, Least> held(softmax.length);
     const int64_t from = offset_in(softmax.rows, softmax.rows.src, row);
     with_storage<float>(softmax.dtype, [&](auto storage) {
       const auto* src = reinterpret_cast<const decltype(storage)*>(softmax.src) + from;
-      if (softmax.vector != 0)
-        held.load_packs(team, src);
-      else
-        held.load_elements(team, src);
+      held.load(team, src, softmax.vector != 0);
     });
     float greatest = -std::numeric_limits<float>::infinity();
     held.each([&](float& x) { greatest = std::fmax(greatest, x); });

@@ -111,12 +111,14 @@ class BlockTeam {
 
 #else
 
+inline constexpr int emulated_value = 16;  // most bytes of a value that a team combines
+
 // The meeting of an emulated team. The code that runs the kernel sets it (tests/fakes/cuda). wait() returns when all
 // threads of the team have called it.
 struct EmulatedMeeting {
   void (*wait)() = nullptr;
-  alignas(8) unsigned char values[row_block][8] = {};
-  alignas(8) unsigned char result[8] = {};
+  alignas(8) unsigned char values[row_block][emulated_value] = {};
+  alignas(8) unsigned char result[emulated_value] = {};
 };
 inline thread_local EmulatedMeeting emulated_meeting;
 
@@ -137,6 +139,7 @@ class EmulatedTeam {
   }
   template <class Combine>
   T all(T value, const Combine& combine) {
+    static_assert(sizeof value <= emulated_value);
     EmulatedMeeting& meeting = emulated_meeting;
     memcpy(meeting.values[rank()], &value, sizeof value);
     meeting.wait();

@@ -13,6 +13,8 @@ void swap_axes(AxisSet* axes, int32_t a, int32_t b) {
   std::swap(axes->dst[a], axes->dst[b]);
 }
 
+}  // namespace
+
 void merge_axes(AxisSet* axes) {
   int32_t last = 0;
   for (int32_t axis = 1; axis < axes->rank; ++axis) {
@@ -27,8 +29,6 @@ void merge_axes(AxisSet* axes) {
   }
   axes->rank = last + 1;
 }
-
-}  // namespace
 
 AxisSet axes_of(const OperandShape& src, const OperandShape& dst, uint32_t mask, bool inside) {
   AxisSet axes{};

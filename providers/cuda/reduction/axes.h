@@ -11,6 +11,9 @@ namespace tenon::provider::cuda {
 // The axes in `mask` (the others if `inside` is false), merged, with the source's least stride innermost.
 AxisSet axes_of(const OperandShape& src, const OperandShape& dst, uint32_t mask, bool inside);
 
+// Makes neighbouring axes one where both strides continue. The order of the elements stays.
+void merge_axes(AxisSet* axes);
+
 // True if a chunk of elements of `size` bytes may be read as one access. A chunk begins at `address` plus any step
 // along `axes` plus a multiple of a chunk.
 bool rows_are_aligned(uint64_t address, int64_t size, const AxisSet& axes, const int64_t* strides);

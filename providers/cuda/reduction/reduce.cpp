@@ -11,13 +11,6 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t short_row = 8;         // elements one thread reduces alone
-constexpr int64_t warp_row = 2048;       // elements a warp reduces
-constexpr int64_t least_part = 4096;     // elements of a part that a block reduces
-constexpr int64_t least_solo_part = 64;  // elements of a part that a thread reduces
-constexpr int64_t most_parts = 1024;
-constexpr int64_t blocks_per_processor = 8;
-
 constexpr const char* reduce_name(int32_t op) {
   switch (op) {
 #define EP_REDUCE(name, id, domain, init, map, combine, finish) \
@@ -41,87 +34,30 @@ class ReducePrimitive final : public ep_primitive {
   }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
-    const Cut cut = cut_of(launch.shapes);
-    ReduceArguments first = arguments(cut);
+    const ReduceCut cut = cut_of(launch.shapes);
+    ReduceArguments first = first_step(cut);
     first.src = address_of(launch.operands[1]);
     first.dst = address_of(launch.operands[0]);
+    first.src_dtype = desc_.operands[1].dtype;
+    first.dst_dtype = desc_.operands[0].dtype;
+    first.op = desc_.attributes.reduce.op;
     first.vector = may_be_vector(first) ? 1 : 0;
-    if (cut.plan.parts == 1) return run(stream, cut.plan.team, first, error);
-    const ReduceArguments second = combining(first, address_of(launch.workspace));
-    first.dst = second.src;
-    if (const ep_status status = run(stream, cut.plan.team, first, error); status != EP_STATUS_OK) return status;
-    return run(stream, first.parts <= 4 * row_warp ? Team::WARP : Team::BLOCK, second, error);
+    return run_steps(stream, functions_, cut.plan.team, first, address_of(launch.workspace), error);
   }
 
-  uint64_t workspace(const ep_shape* shapes) const override {
-    const Cut cut = cut_of(shapes);
-    if (cut.plan.parts == 1) return 0;
-    return static_cast<uint64_t>(cut.kept.count * cut.plan.parts * dtype_size(class_));
-  }
+  uint64_t workspace(const ep_shape* shapes) const override { return parts_bytes(cut_of(shapes), dtype_size(class_)); }
   bool has_workspace() const override { return dynamic_ || workspace(nullptr) != 0; }
 
  private:
-  struct Cut {
-    AxisSet kept;
-    AxisSet reduced;
-    ReducePlan plan;
-  };
-
-  Cut cut_of(const ep_shape* shapes) const {
-    const OperandShape dst = shape_of(desc_.operands[0], shapes, 0);
-    const OperandShape src = shape_of(desc_.operands[1], shapes, 1);
-    const uint32_t mask = desc_.attributes.reduce.axes;
-    Cut cut;
-    cut.kept = axes_of(src, dst, mask, false);
-    cut.reduced = axes_of(src, dst, mask, true);
-    cut.plan = plan_reduce(cut.kept, cut.reduced, processors_);
-    return cut;
-  }
-
-  ReduceArguments arguments(const Cut& cut) const {
-    ReduceArguments reduce{};
-    reduce.src_dtype = desc_.operands[1].dtype;
-    reduce.dst_dtype = desc_.operands[0].dtype;
-    reduce.op = desc_.attributes.reduce.op;
-    reduce.parts = cut.plan.parts;
-    reduce.part_length = cut.plan.part_length;
-    reduce.finish_count = cut.reduced.count;
-    reduce.kept = cut.kept;
-    reduce.reduced = cut.reduced;
-    return reduce;
-  }
-
-  // The launch that combines the values of the parts of `first`. The values lie at `parts`, one after the other.
-  static ReduceArguments combining(const ReduceArguments& first, uint64_t parts) {
-    ReduceArguments second = first;
-    second.src = parts;
-    second.second = 1;
-    second.vector = 0;
-    second.parts = 1;
-    second.part_length = first.parts;
-    second.reduced = {};
-    second.reduced.rank = 1;
-    second.reduced.count = second.reduced.dims[0] = first.parts;
-    second.reduced.src[0] = 1;
-    int64_t stride = first.parts;
-    for (int32_t axis = second.kept.rank - 1; axis >= 0; --axis) {
-      second.kept.src[axis] = stride;
-      stride *= second.kept.dims[axis];
-    }
-    return second;
+  ReduceCut cut_of(const ep_shape* shapes) const {
+    return cut_reduction(shape_of(desc_.operands[1], shapes, 1), shape_of(desc_.operands[0], shapes, 0),
+                         desc_.attributes.reduce.axes, processors_);
   }
 
   bool may_be_vector(const ReduceArguments& reduce) const {
     return class_ == EP_DTYPE_f32 && reduce.reduced.rank == 1 && reduce.reduced.src[0] == 1 &&
            (reduce.parts == 1 || reduce.part_length % map_chunk == 0) &&
            rows_are_aligned(reduce.src, dtype_size(reduce.src_dtype), reduce.kept, reduce.kept.src);
-  }
-
-  ep_status run(ep_stream* stream, Team team, const ReduceArguments& reduce, ep_error** error) const {
-    const int64_t per_block = teams_per_block(team);
-    const int64_t jobs = reduce.kept.count * reduce.parts;
-    const Geometry geometry = {std::min((jobs + per_block - 1) / per_block, most_blocks), row_block};
-    return launch_kernel(stream, functions_[static_cast<size_t>(team)], geometry, &reduce, error);
   }
 
   ep_primitive_desc desc_;
@@ -132,28 +68,6 @@ class ReducePrimitive final : public ep_primitive {
 };
 
 }  // namespace
-
-ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t processors) {
-  ReducePlan plan;
-  const int64_t count = reduced.count;
-  const bool columns = kept.src[kept.rank - 1] == 1 && kept.count > 1 && reduced.src[reduced.rank - 1] != 1;
-  int64_t wanted = processors * blocks_per_processor;  // teams that keep the device busy
-  int64_t least = least_part;
-  if (columns || count <= short_row) {
-    plan.team = Team::SOLO;
-    wanted *= row_block;
-    least = least_solo_part;
-  } else if (count <= warp_row) {
-    plan.team = Team::WARP;
-  }
-  const int64_t room = std::min(count / least, most_parts);
-  plan.parts = std::clamp<int64_t>(wanted / std::max<int64_t>(kept.count, 1), 1, std::max<int64_t>(room, 1));
-  plan.part_length = (count + plan.parts - 1) / plan.parts;
-  if (plan.parts == 1) return plan;
-  plan.part_length = (plan.part_length + map_chunk - 1) / map_chunk * map_chunk;
-  plan.parts = (count + plan.part_length - 1) / plan.part_length;
-  return plan;
-}
 
 Refusal Reduce::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
   if (desc.operand_count != 2 || desc.operands[0].role != EP_ROLE_DST || desc.operands[1].role != EP_ROLE_SRC)

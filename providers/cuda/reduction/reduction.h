@@ -1,4 +1,4 @@
-// The kinds reduce and softmax.
+// The kinds reduce, arg_reduce and softmax.
 #pragma once
 
 #include "providers/cuda/primitive.h"
@@ -15,6 +15,24 @@ struct ReducePlan {
 };
 ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t processors);
 
+// Enough blocks for `rows` rows, each computed by a team.
+Geometry geometry_for(int64_t rows, Team team);
+
+// A reduction of `src` over a set of axes, cut.
+struct ReduceCut {
+  AxisSet kept;
+  AxisSet reduced;
+  ReducePlan plan;
+};
+ReduceCut cut_reduction(const OperandShape& src, const OperandShape& dst, uint32_t axes, int64_t processors);
+// The shape and the parts of the first launch; the caller sets addresses, dtypes and `op`.
+ReduceArguments first_step(const ReduceCut& cut);
+// The bytes of workspace for unfinished values of `size` bytes.
+uint64_t parts_bytes(const ReduceCut& cut, int64_t size);
+// Launches `first`, and then the combination of its parts if it has several. `functions` has a kernel for each Team.
+ep_status run_steps(ep_stream* stream, const CUfunction* functions, Team team, ReduceArguments first,
+                    CUdeviceptr workspace, ep_error** error);
+
 // The kernels of softmax. SOLO, WARP and BLOCK take any row; the others hold a contiguous row of f32 or a narrower
 // float in registers.
 enum class SoftmaxKernel : size_t { SOLO, WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG };
@@ -30,6 +48,11 @@ struct SoftmaxPlan {
 SoftmaxPlan plan_softmax(int64_t length, bool contiguous, bool is_f64);
 
 struct Reduce {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct ArgReduce {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

@@ -51,8 +51,7 @@ class SoftmaxPrimitive final : public ep_primitive {
     // A kernel that holds its row computes one row per team.
     const bool may_be_held = contiguous && softmax.rows.count <= most_blocks;
     const SoftmaxPlan plan = plan_softmax(softmax.length, may_be_held, softmax.dtype == EP_DTYPE_f64);
-    const int64_t per_block = teams_per_block(plan.team);
-    const Geometry geometry = {std::min((softmax.rows.count + per_block - 1) / per_block, most_blocks), row_block};
+    const Geometry geometry = geometry_for(softmax.rows.count, plan.team);
     return launch_kernel(stream, functions_[static_cast<size_t>(plan.kernel)], geometry, &softmax, error);
   }
 

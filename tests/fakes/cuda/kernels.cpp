@@ -25,14 +25,19 @@ struct Kernel {
 namespace {
 
 size_t size_by_name(const std::string& name) {
-  if (name.starts_with("reduce_")) return sizeof(provider::ReduceArguments);
-  if (name.starts_with("softmax_")) return sizeof(provider::SoftmaxArguments);
-  if (name.starts_with("matmul_")) return sizeof(provider::MatmulArguments);
+  constexpr std::pair<const char*, size_t> sizes[] = {
+      {"reduce_", sizeof(provider::ReduceArguments)},  {"softmax_", sizeof(provider::SoftmaxArguments)},
+      {"matmul_", sizeof(provider::MatmulArguments)},  {"gather_", sizeof(provider::IndexArguments)},
+      {"pad_", sizeof(provider::PadArguments)},        {"arg_reduce_", sizeof(provider::ReduceArguments)},
+      {"norm_", sizeof(provider::NormArguments)},      {"batch_norm_", sizeof(provider::BatchNormArguments)},
+      {"pooling_", sizeof(provider::PoolingArguments)}};
+  for (const auto& [prefix, size] : sizes) {
+    if (name.starts_with(prefix)) return size;
+  }
   return sizeof(provider::MapArguments);
 }
 
 uint32_t team_by_name(const std::string& name) {
-  if (!name.starts_with("reduce_") && !name.starts_with("softmax_")) return 1;
   if (name.find("_warp") != std::string::npos) return provider::row_warp;
   return name.find("_block") != std::string::npos ? provider::row_block : 1;
 }

@@ -91,6 +91,98 @@ TEST_F(CudaKernels, SumsOfRowsOfEveryLength) {
   }
 }
 
+// Rows for each kernel, of whole packs and not, with a mean that is large beside their deviation.
+TEST_F(CudaKernels, LayerNormOfRowsOfEveryLength) {
+  for (const int64_t length : {1, 5, 300, 512, 900, 1024, 1028, 4096, 4097, 16383, 20001}) {
+    for (const int64_t gap : {0, 1, 4}) {
+      const int64_t stride = length + gap;
+      std::vector<float> x = random_floats(static_cast<size_t>(3 * stride), 7);
+      for (float& value : x) value += 100;
+      const std::vector<float> scale = random_floats(static_cast<size_t>(length), 8);
+      const std::vector<float> shift = random_floats(static_cast<size_t>(length), 9);
+      ep_primitive_desc desc = descriptor(
+          EP_PRIMITIVE_layer_norm,
+          {strided(EP_ROLE_DST, EP_DTYPE_f32, {3, length}, {stride, 1}), dense(EP_ROLE_MEAN, EP_DTYPE_f32, {3, 1}),
+           strided(EP_ROLE_SRC, EP_DTYPE_f32, {3, length}, {stride, 1}), dense(EP_ROLE_SCALE, EP_DTYPE_f32, {length}),
+           dense(EP_ROLE_SHIFT, EP_DTYPE_f32, {length})});
+      desc.attributes.layer_norm.axis = 1;
+      ep_memory* result = with(std::vector<float>(x.size(), 77));
+      ep_memory* mean = block(12);
+      ASSERT_EQ(launch(desc, {result, mean, with(x), with(scale), with(shift)}, {{EP_DTYPE_f32, 0, {.f64 = 1e-3}}}),
+                EP_STATUS_OK)
+          << cuda().host.sentence();
+      const std::vector<float> got = get<float>(result, x.size());
+      const std::vector<float> means = get<float>(mean, 3);
+      const auto count = static_cast<size_t>(length);
+      for (size_t row = 0; row < 3; ++row) {
+        const size_t at = row * static_cast<size_t>(stride);
+        double total = 0;
+        double squares = 0;
+        for (size_t i = 0; i < count; ++i) total += x[at + i];
+        const double middle = total / static_cast<double>(length);
+        for (size_t i = 0; i < count; ++i) squares += (x[at + i] - middle) * (x[at + i] - middle);
+        const double deviation = std::sqrt(squares / static_cast<double>(length) + 1e-3);
+        ASSERT_NEAR(means[row], middle, 1e-4) << length << " " << gap;
+        for (size_t i = 0; i < count; ++i) {
+          const double want = (x[at + i] - middle) / deviation * scale[i] + shift[i];
+          ASSERT_NEAR(got[at + i], want, 3e-3) << length << " " << gap << " " << row << " " << i;
+        }
+        for (size_t i = count; i < static_cast<size_t>(stride); ++i) ASSERT_EQ(got[at + i], 77) << "a gap was written";
+      }
+    }
+  }
+}
+
+// Weights of a group serve whole planes: of whole packs and not, held in registers and not.
+TEST_F(CudaKernels, GroupNormTakesTheWeightsOfEachChannel) {
+  for (const int64_t plane : {1, 7, 64, 1200, 9000}) {
+    const int64_t channels = 6;
+    const auto size = static_cast<size_t>(2 * channels * plane);
+    const std::vector<float> x = random_floats(size, 3);
+    const std::vector<float> scale = random_floats(static_cast<size_t>(channels), 4);
+    const std::vector<float> shift = random_floats(static_cast<size_t>(channels), 5);
+    ep_primitive_desc desc = descriptor(
+        EP_PRIMITIVE_group_norm,
+        {dense(EP_ROLE_DST, EP_DTYPE_f32, {2, channels, plane}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {2, channels, plane}),
+         dense(EP_ROLE_SCALE, EP_DTYPE_f32, {channels}), dense(EP_ROLE_SHIFT, EP_DTYPE_f32, {channels})});
+    desc.attributes.group_norm.groups = 3;
+    ep_memory* result = block(size * 4);
+    ASSERT_EQ(launch(desc, {result, with(x), with(scale), with(shift)}, {{EP_DTYPE_f32, 0, {.f64 = 0.01}}}),
+              EP_STATUS_OK)
+        << cuda().host.sentence();
+    const std::vector<float> got = get<float>(result, size);
+    const auto row = static_cast<size_t>(2 * plane);
+    for (size_t at = 0; at < size; at += row) {
+      double total = 0;
+      double squares = 0;
+      for (size_t i = at; i < at + row; ++i) total += x[i];
+      const double middle = total / static_cast<double>(row);
+      for (size_t i = at; i < at + row; ++i) squares += (x[i] - middle) * (x[i] - middle);
+      const double deviation = std::sqrt(squares / static_cast<double>(row) + 0.01);
+      for (size_t i = at; i < at + row; ++i) {
+        const size_t channel = i / static_cast<size_t>(plane) % static_cast<size_t>(channels);
+        ASSERT_NEAR(got[i], (x[i] - middle) / deviation * scale[channel] + shift[channel], 1e-4) << plane << " " << i;
+      }
+    }
+  }
+}
+
+// A row long enough for parts; equals lie in different parts.
+TEST_F(CudaKernels, TheGreatestOfALongRowIsFoundInParts) {
+  const int64_t length = 70001;
+  for (const int32_t last : {0, 1}) {
+    ep_primitive_desc desc = descriptor(EP_PRIMITIVE_arg_reduce, {dense(EP_ROLE_DST, EP_DTYPE_i64, {2, 1}),
+                                                                  dense(EP_ROLE_SRC, EP_DTYPE_f32, {2, length})});
+    desc.attributes.arg_reduce = {EP_REDUCE_max, 1, last, 0};
+    std::vector<float> x = random_floats(static_cast<size_t>(2 * length), 2);
+    x[123] = x[40000] = x[69999] = 5;
+    x[static_cast<size_t>(length) + 60000] = std::numeric_limits<float>::quiet_NaN();
+    ep_memory* result = block(16);
+    ASSERT_EQ(launch(desc, {result, with(x)}), EP_STATUS_OK) << cuda().host.sentence();
+    EXPECT_EQ(get<int64_t>(result, 2), (std::vector<int64_t>{last == 0 ? 123 : 69999, 60000}));
+  }
+}
+
 // Long enough for two chunks per thread, with a last chunk that is empty, and with a scalar operand.
 TEST_F(CudaKernels, LongRunsAreTakenTwoChunksAtATime) {
   fake().record = true;

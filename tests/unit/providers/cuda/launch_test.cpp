@@ -108,6 +108,52 @@ TEST_F(FakeCudaLaunches, SoftmaxKeepsRowsInRegistersWhereTheyFit) {
   EXPECT_EQ(kernel(7, 16385).kernel, "softmax_f32_block");
 }
 
+// Neighbours of a narrow type move as one element of up to 4 bytes, where every stride is a multiple.
+TEST_F(FakeCudaLaunches, NarrowElementsMoveTogether) {
+  const auto gather = [&](int64_t width, int64_t pitch) {
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_gather, {dense(EP_ROLE_DST, EP_DTYPE_f16, {3, width}),
+                                         strided(EP_ROLE_SRC, EP_DTYPE_f16, {5, width}, {pitch, 1}),
+                                         dense(EP_ROLE_INDICES, EP_DTYPE_i64, {3})});
+    desc.attributes.gather = {0, EP_GATHER_SLICES};
+    return launches_of(desc, {block(4096), block(4096), block(24)})[0];
+  };
+  EXPECT_EQ(gather(32, 32).kernel, "gather_4");
+  EXPECT_EQ(arguments_of<IndexArguments>(gather(32, 32)).strides[0], 16);
+  EXPECT_EQ(arguments_of<IndexArguments>(gather(32, 32)).map.operands[1].vector, 1);
+  EXPECT_EQ(arguments_of<IndexArguments>(gather(32, 34)).map.operands[1].vector, 0);
+  EXPECT_EQ(gather(32, 33).kernel, "gather_2");
+  EXPECT_EQ(gather(31, 32).kernel, "gather_2");
+  ep_primitive_desc concat = descriptor(
+      EP_PRIMITIVE_concat, {dense(EP_ROLE_DST, EP_DTYPE_u8, {2, 12}), dense(EP_ROLE_SRC_0, EP_DTYPE_u8, {2, 8}),
+                            dense(EP_ROLE_SRC_0 + 1, EP_DTYPE_u8, {2, 4})});
+  concat.attributes.concat.axis = 1;
+  const std::vector<Launch> parts = launches_of(concat, {block(24), block(16), block(8)});
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].kernel, "bits_4");
+  EXPECT_EQ(parts[1].kernel, "bits_4");
+}
+
+TEST_F(FakeCudaLaunches, NormsKeepRowsInRegistersWhereTheyFit) {
+  const auto kernel = [&](int64_t length, int32_t dtype, int64_t pitch) {
+    ep_primitive_desc desc = descriptor(
+        EP_PRIMITIVE_layer_norm,
+        {strided(EP_ROLE_DST, dtype, {7, length}, {pitch, 1}), strided(EP_ROLE_SRC, dtype, {7, length}, {pitch, 1})});
+    desc.attributes.layer_norm.axis = 1;
+    fake().record = true;
+    fake().run_kernels = false;
+    const auto bytes = static_cast<uint64_t>(7 * pitch * 8);
+    EXPECT_EQ(launch(desc, {block(bytes), block(bytes)}, {{EP_DTYPE_f32, 0, {.f64 = 1e-5}}}), EP_STATUS_OK);
+    return fake().recorded().back().kernel;
+  };
+  EXPECT_EQ(kernel(512, EP_DTYPE_f32, 512), "norm_f32_warp_held");
+  EXPECT_EQ(kernel(768, EP_DTYPE_f16, 800), "norm_f32_warp_held_long");
+  EXPECT_EQ(kernel(4096, EP_DTYPE_bf16, 4096), "norm_f32_block_held");
+  EXPECT_EQ(kernel(4097, EP_DTYPE_f32, 4097), "norm_f32_block_held_long");
+  EXPECT_EQ(kernel(16385, EP_DTYPE_f32, 16385), "norm_f32_block");
+  EXPECT_EQ(kernel(512, EP_DTYPE_f64, 512), "norm_f64_warp");
+}
+
 TEST_F(FakeCudaLaunches, ALaunchThatFailsIsAnErrorOfTheCall) {
   fake().fail_launch = CUDA_ERROR_UNKNOWN;
   ep_memory* memory = block(1024);

@@ -221,6 +221,28 @@ TEST_F(FakeCudaFaults, OverflowIsJudgedByTheTypeThatIsStored) {
   EXPECT_EQ(fault.code, EP_FAULT_INTEGER_OVERFLOW);
 }
 
+TEST_F(FakeCudaFaults, ABadIndexTellsTheLengthOfItsAxis) {
+  ep_primitive_desc desc = descriptor(
+      EP_PRIMITIVE_gather, {dense(EP_ROLE_DST, EP_DTYPE_f32, {3, 4}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {5, 4}),
+                            dense(EP_ROLE_INDICES, EP_DTYPE_i32, {3})});
+  desc.attributes.gather = {0, EP_GATHER_SLICES};
+  std::vector<float> rows(20);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+  ep_memory* taken = with(std::vector<float>(12, 77));
+  ASSERT_EQ(launch(desc, {taken, with(rows), with(std::vector<int32_t>{-1, -6, 1})}, {}, 4), EP_STATUS_OK);
+  ASSERT_EQ(cuda().ops.stream_synchronize(cuda().stream, nullptr), EP_STATUS_OK);
+  ep_fault fault{};
+  ASSERT_EQ(take(&fault), EP_STATUS_OK);
+  EXPECT_EQ(fault.tag, 4U);
+  EXPECT_EQ(fault.code, EP_FAULT_INDEX_OUT_OF_RANGE);
+  EXPECT_EQ(fault.operand, 2);
+  EXPECT_EQ(fault.value, -6);
+  EXPECT_EQ(fault.limit, 5);
+  const std::vector<float> got = get<float>(taken, 12);
+  EXPECT_EQ(got[3], 19);  // of the last row
+  EXPECT_EQ(got[8], 4);   // of row 1
+}
+
 // More launches that may fault than there are slots. The host does not wait in between.
 TEST_F(FakeCudaFaults, OutlastTheirSlots) {
   std::vector<int32_t> bad(64, 0);

@@ -1,0 +1,30 @@
+// Indexing: the walk over the elements that indices place in a whole tensor. gather reads the whole, scatter writes it.
+#pragma once
+
+#include "providers/cuda/elementwise/map.h"
+
+namespace tenon::provider::cuda {
+
+// Why there is no such walk: `axis` and `mode` are attributes, `walked` is the tensor with an element per place.
+Refusal why_no_indexing(int32_t axis, int32_t mode, const ep_operand_desc& walked, const ep_operand_desc& whole,
+                        const ep_operand_desc& indices);
+
+// The walk of a launch. Operands of the shape: the walked tensor, the whole one, the indices.
+struct Indexing {
+  MapShape shape;
+  int32_t coordinates = 1;
+  int64_t coordinate_stride = 0;
+  int64_t lengths[EP_MAX_RANK] = {};
+  int64_t strides[EP_MAX_RANK] = {};
+};
+Indexing indexing_of(int32_t axis, int32_t mode, const OperandShape& walked, const OperandShape& whole,
+                     const OperandShape& indices);
+
+// The plan of a walk over elements of `size` bytes by indices of `index_dtype`.
+MapPlan indexing_plan(int64_t size, int32_t index_dtype);
+
+// The kernel arguments of `piece`, a piece of the shape of `indexing`. The fault target is left empty.
+IndexArguments index_arguments(const MapPlan& plan, const Indexing& indexing, const MapShape& piece,
+                               const MapOperands& operands);
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,32 @@
+// Kinds that normalise: layer_norm, rms_norm and group_norm of rows, and batch_norm with given statistics.
+#pragma once
+
+#include "providers/cuda/reduction/reduction.h"
+
+namespace tenon::provider::cuda {
+
+// The kernels of norms of rows. WARP and BLOCK take any row; the others hold a contiguous row of f32 or a narrower
+// float in registers.
+enum class NormKernel : size_t { WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG };
+inline constexpr size_t norm_kernels = static_cast<size_t>(NormKernel::BLOCK_HELD_LONG) + 1;
+inline constexpr size_t norm_kernels_f64 = static_cast<size_t>(NormKernel::BLOCK) + 1;  // f64 has only the first two
+
+// The kernel for rows of `length`.
+struct NormPlan {
+  Team team = Team::BLOCK;
+  NormKernel kernel = NormKernel::BLOCK;
+};
+NormPlan plan_norm(int64_t length, bool may_be_held);
+
+// layer_norm, rms_norm, group_norm.
+struct Norm {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct BatchNorm {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,114 @@
+#include "providers/cuda/pooling/pooling.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+
+#include "providers/cuda/elementwise/scalar_value.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+constexpr int32_t spatial_axes = 3;
+
+const char* window_name(int32_t op) {
+  switch (op) {
+    case EP_POOLING_MAX: return "max";
+    case EP_POOLING_LP: return "lp";
+    default: return "average";
+  }
+}
+
+class PoolingPrimitive final : public ep_primitive {
+ public:
+  PoolingPrimitive(const ep_primitive_desc& desc, CUfunction function)
+      : desc_(desc),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        indices_(find_operand(desc, EP_ROLE_DST_INDICES)),
+        function_(function) {}
+
+  ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
+    const ep_pooling_attributes& attributes = desc_.attributes.pooling;
+    PoolingArguments pool{};
+    pool.dtype = desc_.operands[0].dtype;
+    pool.op = attributes.op;
+    pool.p = attributes.p;
+    const int32_t absent = spatial_axes - attributes.spatial_rank;
+    for (int32_t axis = 0; axis < spatial_axes; ++axis) {
+      const int32_t from = axis - absent;
+      pool.kernel[axis] = from < 0 ? 1 : attributes.kernel[from];
+      pool.stride[axis] = from < 0 ? 1 : attributes.stride[from];
+      pool.dilation[axis] = from < 0 ? 1 : attributes.dilation[from];
+      pool.pad_low[axis] = from < 0 ? 0 : attributes.pad_low[from];
+      pool.pad_high[axis] = from < 0 ? 0 : attributes.pad_high[from];
+    }
+    read(launch, 0, &pool.dst, pool.dst_dims, pool.dst_strides);
+    read(launch, src_, &pool.src, pool.src_dims, pool.src_strides);
+    int64_t ignored[5];
+    if (indices_ >= 0) read(launch, indices_, &pool.indices, ignored, pool.index_strides);
+    pool.count = 1;
+    for (const int64_t dim : pool.dst_dims) pool.count *= dim;
+    pool.channels_first = pool.dst_strides[1] < pool.dst_strides[4] && pool.dst_dims[1] != 1 ? 0 : 1;
+    return launch_kernel(stream, function_, blocks_for(pool.count), &pool, error);
+  }
+
+ private:
+  // Reads an operand as [image, channel, z, y, x]. Absent axes have length 1.
+  void read(const ep_launch& launch, int32_t i, uint64_t* address, int64_t* dims, int64_t* strides) const {
+    const OperandShape given = shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
+    const int32_t spatial = given.rank - 2;
+    *address = address_of(launch.operands[i]);
+    std::fill_n(dims, 2 + spatial_axes, 1);
+    std::copy_n(given.dims, 2, dims);
+    std::copy_n(given.strides, 2, strides);
+    std::copy_n(given.dims + 2, spatial, dims + 2 + spatial_axes - spatial);
+    std::copy_n(given.strides + 2, spatial, strides + 2 + spatial_axes - spatial);
+  }
+
+  ep_primitive_desc desc_;
+  int32_t src_;
+  int32_t indices_;
+  CUfunction function_;
+};
+
+}  // namespace
+
+Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* indices = operand(desc, EP_ROLE_DST_INDICES);
+  const ep_operand_desc& dst = desc.operands[0];
+  const ep_pooling_attributes& attributes = desc.attributes.pooling;
+  if (dst.role != EP_ROLE_DST || src == nullptr || desc.operand_count != (indices == nullptr ? 2U : 3U))
+    return Refusal::because("its operands are not DST, DST_INDICES and SRC");
+  if (attributes.op < EP_POOLING_MAX || attributes.op > EP_POOLING_LP) return Refusal::because("op %d", attributes.op);
+  if (attributes.spatial_rank < 1 || attributes.spatial_rank > spatial_axes)
+    return Refusal::because("%d spatial dims", attributes.spatial_rank);
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& one = desc.operands[i];
+    if (is_scalar(one) || one.rank != attributes.spatial_rank + 2)
+      return Refusal::because("operand %u has rank %d", i, one.rank);
+  }
+  if (src->dtype != dst.dtype)
+    return Refusal::because("a source of %s, a result of %s", dtype_name(src->dtype), dtype_name(dst.dtype));
+  if (indices != nullptr && (attributes.op != EP_POOLING_MAX || indices->dtype != EP_DTYPE_i64))
+    return Refusal::because("positions of %s for op %d", dtype_name(indices->dtype), attributes.op);
+  const int32_t dtype_class = class_of(dst.dtype);
+  if (dtype_class == 0 || dtype_class == EP_DTYPE_bool)
+    return Refusal::because("no kernel pools %s", dtype_name(dst.dtype));
+  if (attributes.op != EP_POOLING_MAX && !is_floating(dst.dtype))
+    return Refusal::because("op %d of %s", attributes.op, dtype_name(dst.dtype));
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Pooling::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  const std::string name = fmt::format("pooling_{}_{}", window_name(desc.attributes.pooling.op),
+                                       class_name(class_of(desc.operands[0].dtype)));
+  CUfunction function = nullptr;
+  if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &function)) return refusal;
+  *out = make_primitive<PoolingPrimitive>(device, desc, function);
+  return {};
+}
+
+}  // namespace tenon::provider::cuda
