@@ -532,7 +532,7 @@ float ep_pow(float x, float y) {
   } else if (ep_isinf(x)) {
     power = y > 0.0 ? INFINITY : 0.0;
   } else {
-    if (x < 0.0 && !whole) return NAN;
+    if (floatBitsToUint(x) >= 0x80000000u && !whole) return NAN;  // a comparison may flush a denormal x
     power = power_of_positive(magnitude, y);
   }
   return negate ? -power : power;

@@ -296,6 +296,25 @@ TEST(Denormals, OfKindsThatOnlyMoveElementsAreKept) {
   EXPECT_NE(said.message().find("(rule P14)"), std::string::npos) << said.message();
 }
 
+// GPUs flush in comparisons and keep what they move: maximum(0, -denormal) is then -denormal.
+TEST(Denormals, MayBeFlushedByAComparisonAndKeptByTheResult) {
+  const Case& test = case_named("binary/maximum/f32/special");
+  const Ran ran(test);
+  const uint64_t sign = sign_bit(DType::f32);
+  int found = 0;
+  for_each_element(test.desc.operands[0], [&](int64_t element, int64_t, const int64_t*) {
+    const uint64_t x = ran.bits(ran.start, element, 1), y = ran.bits(ran.start, element, 2);
+    if ((x & ~sign) != 0 || !is_denormal(DType::f32, y) || (y & sign) == 0) return;
+    ++found;
+    EXPECT_TRUE(ran.with(element, y, stating(Tier::full, true)).ok());
+    EXPECT_NE(ran.with(element, y, stating(Tier::full)).message().find("rule B02"), std::string::npos);
+    EXPECT_FALSE(ran.with(element, (y & sign) | 0x1234, stating(Tier::full, true)).ok()) << "no argument is this";
+  });
+  EXPECT_GT(found, 0);
+  const Ran larger(case_named("binary/maximum/f32/vector"));
+  EXPECT_FALSE(larger.with(0, 1, stating(Tier::full, true)).ok()) << "no argument is denormal";
+}
+
 // A result that is normal, but so near the denormals that the bound reaches them.
 TEST(Denormals, AResultAtTheEdgeMayVanish) {
   Ran ran(case_named("unary/exp/f32/vector"));
