@@ -1,6 +1,7 @@
 #include "core/compiler/artifact/variants.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -15,9 +16,7 @@ namespace {
 
 // Rows of so many numbers of four bytes fit into the local memory of an item on a CPU, with another row beside them.
 constexpr int64_t kShortRow = 8192;
-// On a device of groups: rows that fit into half of a group's shared memory, with another row beside them; and rows for
-// which few work-items are enough.
-constexpr int64_t kSharedRow = 2048;
+// On a device of groups: rows for which few work-items are enough.
 constexpr int64_t kRowOfFew = 64;
 
 using Conditions = std::vector<Condition>;
@@ -89,7 +88,9 @@ class Maker {
   // From the most general to the most special.
   Status add_for_groups(const Kernel& scheduled) {
     TENON_RETURN_IF_ERROR(add({{}, IndexBits::narrow}));
-    const Conditions shared = short_rows(kSharedRow), few = short_rows(kRowOfFew), whole = whole_packs(scheduled);
+    // Rows of four bytes that fit into a group's shared memory, with another row beside them.
+    const auto row = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(shared_for_values(dialect_) / 8)));
+    const Conditions shared = short_rows(row), few = short_rows(kRowOfFew), whole = whole_packs(scheduled);
     if (whole.empty()) {
       if (!shared.empty()) TENON_RETURN_IF_ERROR(add({shared, IndexBits::narrow}));
       return few.empty() ? Status() : add({few, IndexBits::narrow});

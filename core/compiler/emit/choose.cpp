@@ -52,6 +52,10 @@ ep_dialect_info unlimited(int32_t dialect) {
   return info;
 }
 
+int64_t shared_for_values(const ep_dialect_info& dialect) {
+  return static_cast<int64_t>(std::min<uint64_t>(dialect.shared_bytes / 3 * 2, 32768));
+}
+
 Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles, IndexBits bits) {
   Result<KernelText> text = Status(Code::internal, "No text.");
   if (dialect.dialect == EP_DIALECT_C) {
@@ -60,8 +64,7 @@ Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, con
   } else {
     GroupLimits limits;
     limits.work_items = std::min({dialect.group_items, dialect.group_dims[0], dialect.group_dims[1]});
-    // Half of what a group has, so that there is room for two groups and for sums.
-    limits.shared_bytes = static_cast<int64_t>(std::min<uint64_t>(dialect.shared_bytes / 2, 16384));
+    limits.shared_bytes = shared_for_values(dialect);
     limits.vector_bytes = std::min<int64_t>(dialect.vector_bytes, kWidestAccess);
     TENON_RETURN_IF_ERROR(schedule_for_groups(kernel, limits, tiles));
     text = emit_groups(*kernel, dialect.dialect, dialect.features, bits);

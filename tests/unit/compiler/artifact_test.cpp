@@ -168,14 +168,14 @@ TEST(Artifact, BucketsInGroups) {
   };
   EXPECT_EQ(chosen(plain, 3, 64), 0U);
   EXPECT_EQ(chosen(plain, 3, 65), 1U);
-  EXPECT_EQ(chosen(plain, 3, 2048), 1U);
-  EXPECT_EQ(chosen(plain, 3, 2049), 2U);
+  EXPECT_EQ(chosen(plain, 3, 4096), 1U);
+  EXPECT_EQ(chosen(plain, 3, 4097), 2U);
   EXPECT_EQ(chosen(plain, 2048, 1 << 20), 3U);
   EXPECT_EQ(chosen(packed, 3, 64), 0U);
   EXPECT_EQ(chosen(packed, 3, 68), 1U);
   EXPECT_EQ(chosen(packed, 3, 63), 2U);
-  EXPECT_EQ(chosen(packed, 3, 4096), 3U);
-  EXPECT_EQ(chosen(packed, 3, 4097), 4U);
+  EXPECT_EQ(chosen(packed, 3, 8192), 3U);
+  EXPECT_EQ(chosen(packed, 3, 8193), 4U);
   EXPECT_EQ(chosen(packed, 2048, 1 << 20), 5U);
   // What serves until the text of a bucket is there.
   EXPECT_EQ(packed.general(std::vector<int64_t>{3, 64}), 4U);
