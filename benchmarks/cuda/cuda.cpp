@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "benchmarks/cuda/ops.h"
 #include "benchmarks/cuda/peer.h"
 #include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
@@ -257,6 +258,7 @@ int main(int argc, char** argv) {
   memory_bound(cuda, {0.95, 0.85});
   complete &= measure([&](auto* rows) { add_matmuls(gpu, cuda, rows); }, &report);
   complete &= measure([&](auto* rows) { add_tiny(cuda, rows); }, &report);
+  tenon::bench::run_ops(cuda, &report);
   if (const tenon::Device vulkan = on_vulkan(cuda)) {
     memory_bound(vulkan, {0.9, 0.75});
   } else {

@@ -304,19 +304,6 @@ Refusal check_rest(const ep_primitive_desc& desc, const LtProblem& problem) {
   return why_no_epilogues(desc, problem.first_epilogue);
 }
 
-// Adds the bias to the result by an element-wise kernel, in place.
-Refusal add_bias(ep_device& device, const ep_primitive_desc& desc, int32_t bias, Tail* tail) {
-  ep_primitive_desc sum{};
-  sum.kind = EP_PRIMITIVE_binary;
-  sum.attributes.binary.op = EP_BINARY_add;
-  sum.operand_count = 3;
-  sum.operands[0] = sum.operands[1] = desc.operands[0];
-  sum.operands[1].role = EP_ROLE_SRC;
-  sum.operands[2] = desc.operands[bias];
-  sum.operands[2].role = EP_ROLE_SRC_B;
-  return tail->add(device, sum, 0, bias);
-}
-
 }  // namespace
 
 Refusal CublasLtMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {

@@ -11,8 +11,9 @@ namespace tenon::provider::cuda {
 class Tail {
  public:
   // Adds the step that `desc` describes, a unary or binary with DST as its source. `slot` is its first launch scalar;
-  // `operand` is the number of its other tensor in the launch, or -1.
-  Refusal add(ep_device& device, const ep_primitive_desc& desc, int32_t slot, int32_t operand);
+  // `operand` is the number of its other tensor in the launch, or -1. The tensor is stored in the dtype `stored`, if
+  // that is not 0 and not the descriptor's.
+  Refusal add(ep_device& device, const ep_primitive_desc& desc, int32_t slot, int32_t operand, int32_t stored = 0);
   bool empty() const { return steps_.empty(); }
   ep_status run(ep_stream* stream, const ep_launch& launch, const ep_operand_desc* operands, ep_error** error) const;
 
@@ -25,8 +26,13 @@ class Tail {
   std::vector<Step> steps_;
 };
 
-// Adds the epilogues of `desc`, from number `first` on, to `tail`.
-Refusal add_epilogues(ep_device& device, const ep_primitive_desc& desc, uint32_t first, Tail* tail);
+// Adds the epilogues of `desc`, from number `first` on, to `tail`. With `stored`, its operands have the dtypes of the
+// operands of `stored` in memory.
+Refusal add_epilogues(ep_device& device, const ep_primitive_desc& desc, uint32_t first, Tail* tail,
+                      const ep_primitive_desc* stored = nullptr);
+// Adds operand number `bias` of `desc` to the result.
+Refusal add_bias(ep_device& device, const ep_primitive_desc& desc, int32_t bias, Tail* tail,
+                 const ep_primitive_desc* stored = nullptr);
 // Why the epilogues from number `first` on cannot be a Tail. Pure.
 Refusal why_no_epilogues(const ep_primitive_desc& desc, uint32_t first);
 

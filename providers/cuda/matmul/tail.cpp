@@ -46,18 +46,36 @@ Refusal why_no_epilogues(const ep_primitive_desc& desc, uint32_t first) {
   return {};
 }
 
-Refusal add_epilogues(ep_device& device, const ep_primitive_desc& desc, uint32_t first, Tail* tail) {
+Refusal add_epilogues(ep_device& device, const ep_primitive_desc& desc, uint32_t first, Tail* tail,
+                      const ep_primitive_desc* stored) {
   for (uint32_t i = first; i < desc.epilogue_count; ++i) {
     const ep_epilogue& epilogue = desc.epilogues[i];
     const int32_t operand = epilogue.arity == 2 && epilogue.role != 0 ? find_operand(desc, epilogue.role) : -1;
-    if (Refusal refusal = tail->add(device, epilogue_desc(desc, epilogue), epilogue.scalar, operand)) return refusal;
+    const int32_t dtype = stored != nullptr && operand >= 0 ? stored->operands[operand].dtype : 0;
+    if (Refusal refusal = tail->add(device, epilogue_desc(desc, epilogue), epilogue.scalar, operand, dtype)) {
+      return refusal;
+    }
   }
   return {};
 }
 
-Refusal Tail::add(ep_device& device, const ep_primitive_desc& desc, int32_t slot, int32_t operand) {
-  const Planned planned = plan_elementwise(desc);
+Refusal add_bias(ep_device& device, const ep_primitive_desc& desc, int32_t bias, Tail* tail,
+                 const ep_primitive_desc* stored) {
+  ep_primitive_desc sum{};
+  sum.kind = EP_PRIMITIVE_binary;
+  sum.attributes.binary.op = EP_BINARY_add;
+  sum.operand_count = 3;
+  sum.operands[0] = sum.operands[1] = desc.operands[0];
+  sum.operands[1].role = EP_ROLE_SRC;
+  sum.operands[2] = desc.operands[bias];
+  sum.operands[2].role = EP_ROLE_SRC_B;
+  return tail->add(device, sum, 0, bias, stored != nullptr ? stored->operands[bias].dtype : 0);
+}
+
+Refusal Tail::add(ep_device& device, const ep_primitive_desc& desc, int32_t slot, int32_t operand, int32_t stored) {
+  Planned planned = plan_elementwise(desc);
   if (planned.refusal) return planned.refusal;
+  if (stored != 0) planned.plan.dtypes[2] = stored;
   Map map;
   if (Refusal refusal = make_map(device, planned.plan, &map)) return refusal;
   steps_.push_back({map, slot, operand});

@@ -1,0 +1,161 @@
+#include "benchmarks/cuda/ops.h"
+
+#include <functional>
+#include <random>
+
+#include "benchmarks/report/keep.h"
+#include "core/lazy/compile.h"
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+
+namespace tenon::bench {
+namespace {
+
+using Op = std::function<Tensor()>;
+
+class Rows {
+ public:
+  Rows(const Device& device, std::string suffix) : device_(device), suffix_(std::move(suffix)) {}
+
+  void add(const std::string& op, const Op& run) {
+    const Device device = device_;
+    rows_.push_back({op + suffix_, {"tenon on " + device.spelling(), [device, run](int64_t n) {
+                                      for (int64_t i = 0; i < n; ++i) keep(run());
+                                      device.synchronize();
+                                    }}});
+  }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  Device device_;
+  std::string suffix_;
+  std::vector<Row> rows_;
+};
+
+Tensor uniform(const std::vector<int64_t>& dims, DType dtype, const Device& device) {
+  return cast(sub(mul(rand(dims, DType::f32, device), 2.0), 1.0), dtype);
+}
+
+Tensor indices(int64_t count, int64_t below, const Device& device) {
+  std::mt19937_64 engine(7);
+  std::vector<int64_t> values(static_cast<size_t>(count));
+  for (int64_t& value : values) value = static_cast<int64_t>(engine() % static_cast<uint64_t>(below));
+  return Tensor::from<int64_t>(values, {count}, device);
+}
+
+void run_matrix(const Device& device, DType dtype, int64_t rows, int64_t columns, Report* report) {
+  Rows table(device, fmt::format(" {} {}x{}", dtype_name(dtype), rows, columns));
+  const Tensor x = uniform({rows, columns}, dtype, device);
+  const Tensor y = uniform({rows, columns}, dtype, device);
+  const Tensor row = uniform({columns}, dtype, device);
+  const Tensor column = uniform({rows, 1}, dtype, device);
+  const Tensor greater = gt(x, y);
+  const Tensor picked = indices(rows, rows, device);
+  const DType other = dtype == DType::f32 ? DType::bf16 : DType::f32;
+  table.add("relu", [=] { return relu(x); });
+  table.add("exp", [=] { return exp(x); });
+  table.add("gelu", [=] { return gelu(x); });
+  table.add("silu", [=] { return silu(x); });
+  table.add("add", [=] { return add(x, y); });
+  table.add("add row", [=] { return add(x, row); });
+  table.add("add column", [=] { return add(x, column); });
+  table.add("mul number", [=] { return mul(x, 2.0); });
+  table.add("gt", [=] { return gt(x, y); });
+  table.add("where", [=] { return where(greater, x, y); });
+  table.add("cast", [=] { return cast(x, other); });
+  table.add("transpose", [=] { return contiguous(transpose(x, 0, 1)); });
+  table.add("sum", [=] { return sum(x); });
+  table.add("sum 0", [=] { return sum(x, {0}); });
+  table.add("sum 1", [=] { return sum(x, {1}); });
+  table.add("amax 1", [=] { return amax(x, {1}); });
+  table.add("argmax 1", [=] { return argmax(x, 1); });
+  table.add("softmax 0", [=] { return softmax(x, 0); });
+  table.add("softmax 1", [=] { return softmax(x, 1); });
+  table.add("layer_norm", [=] { return layer_norm(x, {columns}, row, row, 1e-5); });
+  table.add("rms_norm", [=] { return rms_norm(x, {columns}, row, 1e-5); });
+  table.add("cumsum 1", [=] { return cumsum(x, 1); });
+  table.add("cat 0", [=] { return cat({x, y}, 0); });
+  table.add("cat 1", [=] { return cat({x, y}, 1); });
+  table.add("index_select 0", [=] { return index_select(x, 0, picked); });
+  report->run(table.rows());
+}
+
+void run_products(const Device& device, DType dtype, int64_t rows, int64_t columns, int64_t length, Report* report) {
+  Rows table(device, fmt::format(" {} {}x{}x{}", dtype_name(dtype), rows, columns, length));
+  const Tensor a = uniform({rows, length}, dtype, device);
+  const Tensor b = uniform({length, columns}, dtype, device);
+  const Tensor weight = uniform({columns, length}, dtype, device);
+  const Tensor bias = uniform({columns}, dtype, device);
+  table.add("matmul", [=] { return matmul(a, b); });
+  table.add("linear", [=] { return linear(a, weight); });
+  table.add("linear bias", [=] { return linear(a, weight, bias); });
+  report->run(table.rows());
+}
+
+// Images [32, 64, 112, 112], and a filter of 3 x 3 over [16, 64, 56, 56].
+void run_images(const Device& device, DType dtype, Report* report) {
+  Rows table(device, fmt::format(" {} images", dtype_name(dtype)));
+  const Tensor x = uniform({32, 64, 112, 112}, dtype, device);
+  const Tensor channel = uniform({64}, dtype, device);
+  const Tensor variance = abs(uniform({64}, dtype, device));
+  const Tensor small = uniform({16, 64, 56, 56}, dtype, device);
+  const Tensor filter = uniform({64, 64, 3, 3}, dtype, device);
+  table.add("max_pool2d", [=] { return max_pool2d(x, {3}, {2}, {1}); });
+  table.add("avg_pool2d", [=] { return avg_pool2d(x, {2}, {2}); });
+  table.add("batch_norm", [=] { return batch_norm(x, channel, variance, channel, channel); });
+  table.add("group_norm", [=] { return group_norm(x, 8, channel, channel); });
+  table.add("pad", [=] { return pad(x, {1, 1, 1, 1}); });
+  table.add("conv2d", [=] { return conv2d(small, filter, Tensor(), {1}, {1}); });
+  report->run(table.rows());
+}
+
+Tensor chain(const Tensor& x, const Tensor& y) { return mul(gelu(add(mul(x, 2.0), y)), sigmoid(y)); }
+Tensor scores(const Tensor& x, const Tensor& y) { return softmax(add(mul(x, 0.125), y), 1); }
+Tensor distances(const Tensor& x, const Tensor& y) { return sum(mul(sub(x, y), sub(x, y)), {1}); }
+Tensor attention_of(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return matmul(softmax(mul(matmul(query, transpose(key, -2, -1)), 0.125), -1), value);
+}
+
+// Functions of several ops, compiled; their peers are torch.compile's.
+void run_compiled(const Device& device, DType dtype, Report* report) {
+  Rows table(device, fmt::format(" {} compiled", dtype_name(dtype)));
+  const Tensor x = uniform({4096, 4096}, dtype, device);
+  const Tensor y = uniform({4096, 4096}, dtype, device);
+  const Tensor row = uniform({4096}, dtype, device);
+  const Tensor query = uniform({4, 8, 512, 64}, dtype, device);
+  table.add("chain", [x, y, f = compile(chain)] { return f(x, y); });
+  table.add("scores", [x, y, f = compile(scores)] { return f(x, y); });
+  table.add("distances", [x, y, f = compile(distances)] { return f(x, y); });
+  const auto norm = compile([](const Tensor& a, const Tensor& b, const Tensor& weight) {
+    return gelu(layer_norm(add(a, b), {4096}, weight, weight, 1e-5));
+  });
+  table.add("norm", [=] { return norm(x, y, row); });
+  table.add("attention", [query, f = compile(attention_of)] { return f(query, query, query); });
+  for (const Row& each : table.rows()) each.ours.run(4);  // records, compiles and loads
+  report->run(table.rows());
+}
+
+}  // namespace
+
+void run_ops(const Device& device, Report* report) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const auto& [rows, columns] : {std::pair{32, 32}, {1024, 1024}, {16384, 1024}}) {
+      run_matrix(device, dtype, rows, columns, report);
+    }
+    struct Product {
+      int64_t rows, columns, length;
+    };
+    for (const Product& of : {Product{64, 64, 64},
+                              {512, 512, 512},
+                              {1, 4096, 4096},
+                              {128, 4096, 4096},
+                              {2048, 2048, 2048},
+                              {2047, 2049, 2053}}) {
+      run_products(device, dtype, of.rows, of.columns, of.length, report);
+    }
+    run_images(device, dtype, report);
+    run_compiled(device, dtype, report);
+  }
+}
+
+}  // namespace tenon::bench

@@ -1,0 +1,433 @@
+// DST[n, g] = WEIGHT[g] x COLUMNS[n, g], where a column holds the elements of SRC that one position of DST sees. The
+// columns are copied into the workspace by two strided copies (SRC into a larger image of zeros, windows into columns),
+// some images at a time; a window of one element needs none. The product is matmul's. A bias and epilogues follow it in
+// place; of narrow types they work on a result in f32, so that it is rounded once.
+#include "providers/cuda/convolution/convolution.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "providers/cuda/elementwise/elementwise.h"
+#include "providers/cuda/matmul/matmul.h"
+#include "providers/cuda/movement/mover.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+constexpr int32_t most_spatial = 3;
+constexpr int64_t most_column_bytes = int64_t{1} << 28;  // of the images of one product, if there are several
+constexpr int32_t wanted_alignment = 16;                 // matmul's
+constexpr int64_t aligned_elements = 8;                  // are a multiple of wanted_alignment in every dtype
+
+using Spatial = std::array<int64_t, most_spatial>;
+
+int64_t count_of(const Spatial& dims) { return dims[0] * dims[1] * dims[2]; }
+
+// Sizes of a convolution with three spatial axes; the first ones have length 1 if there are fewer.
+struct Sizes {
+  int64_t images, channels, outputs, groups;
+  Spatial src, window, dst;
+  Spatial stride, dilation, low, padded;
+
+  int64_t column() const { return channels * count_of(window); }
+  int64_t positions() const { return count_of(dst); }
+  bool has_padding() const { return padded != src; }
+  bool is_pointwise() const { return count_of(window) == 1 && stride == Spatial{1, 1, 1} && !has_padding(); }
+};
+
+Sizes sizes_of(const ep_primitive_desc& desc) {
+  const ep_convolution_attributes& given = desc.attributes.convolution;
+  const ep_operand_desc& dst = desc.operands[0];
+  const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
+  Sizes sizes{src.dims[0], src.dims[1], dst.dims[1], given.groups, {}, {}, {}, {}, {}, {}, {}};
+  const int32_t first = most_spatial - given.spatial_rank;
+  for (int32_t axis = 0; axis < most_spatial; ++axis) {
+    const auto at = static_cast<size_t>(axis);
+    const int32_t from = axis - first;
+    const bool is_there = from >= 0;
+    sizes.src[at] = is_there ? src.dims[2 + from] : 1;
+    sizes.window[at] = is_there ? weight.dims[2 + from] : 1;
+    sizes.dst[at] = is_there ? dst.dims[2 + from] : 1;
+    sizes.stride[at] = is_there ? given.stride[from] : 1;
+    sizes.dilation[at] = is_there ? given.dilation[from] : 1;
+    sizes.low[at] = is_there ? given.pad_low[from] : 0;
+    sizes.padded[at] = sizes.src[at] + (is_there ? given.pad_low[from] + given.pad_high[from] : 0);
+  }
+  return sizes;
+}
+
+// The stride of axes [first, rank) as one axis; none if they are no run.
+std::optional<int64_t> stride_of_run(const ep_operand_desc& operand, int32_t first) {
+  std::optional<int64_t> stride;
+  int64_t next = 0;
+  for (int32_t axis = operand.rank - 1; axis >= first; --axis) {
+    if (operand.dims[axis] == 1) continue;
+    if (stride && operand.strides[axis] != next) return std::nullopt;
+    if (!stride) stride = operand.strides[axis];
+    next = operand.strides[axis] * operand.dims[axis];
+  }
+  return stride.value_or(1);
+}
+
+void set_axes(ep_operand_desc* operand, int32_t role, std::array<int64_t, 4> dims, std::array<int64_t, 4> strides) {
+  operand->role = role;
+  operand->rank = 4;
+  operand->flags = 0;
+  std::copy_n(dims.begin(), 4, operand->dims);
+  std::copy_n(strides.begin(), 4, operand->strides);
+}
+
+// Strides of a matrix [images, group, rows, columns].
+using Strides = std::array<int64_t, 4>;
+Strides turned(Strides strides) {
+  std::swap(strides[2], strides[3]);
+  return strides;
+}
+
+// `desc` with operands of f32, a result that lies in one run, and the bias spread over the result.
+ep_primitive_desc widened(const ep_primitive_desc& desc) {
+  ep_primitive_desc wide = desc;
+  for (uint32_t i = 0; i < wide.operand_count; ++i) wide.operands[i].dtype = EP_DTYPE_f32;
+  ep_operand_desc& dst = wide.operands[0];
+  int64_t stride = 1;
+  for (int32_t axis = dst.rank - 1; axis >= 0; --axis) {
+    dst.strides[axis] = stride;
+    stride *= dst.dims[axis];
+  }
+  return wide;
+}
+
+void spread_bias(ep_primitive_desc* desc) {
+  const int32_t bias = find_operand(*desc, EP_ROLE_BIAS);
+  if (bias < 0) return;
+  ep_operand_desc& operand = desc->operands[bias];
+  const int64_t stride = operand.strides[0];
+  operand.rank = desc->operands[0].rank;
+  std::copy_n(desc->operands[0].dims, operand.rank, operand.dims);
+  std::fill_n(operand.strides, operand.rank, 0);
+  operand.strides[1] = stride;
+}
+
+bool is_narrow(const ep_primitive_desc& desc) { return dtype_size(desc.operands[0].dtype) == 2; }
+bool has_tail(const ep_primitive_desc& desc) {
+  return find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
+}
+bool is_wide(const ep_primitive_desc& desc) { return is_narrow(desc) && has_tail(desc); }
+
+// What the tail computes on: `desc` itself, or in f32.
+ep_primitive_desc tail_desc(const ep_primitive_desc& desc) {
+  ep_primitive_desc result = is_wide(desc) ? widened(desc) : desc;
+  spread_bias(&result);
+  return result;
+}
+
+// The product of `images` images. If the channels of DST are innermost, all matrices are turned.
+Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t images, ep_primitive_desc* out) {
+  const ep_primitive_desc tail = tail_desc(desc);
+  const ep_operand_desc& dst = tail.operands[0];
+  const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
+  const std::optional<int64_t> position = stride_of_run(dst, 2);
+  const std::optional<int64_t> column = stride_of_run(weight, 1);
+  const std::optional<int64_t> pixel = stride_of_run(src, 2);
+  if (!position) return Refusal::because("the positions of its result are no run");
+  if (!column) return Refusal::because("the elements of a filter are no run");
+  const bool direct = sizes.is_pointwise();
+  if (direct && !pixel) return Refusal::because("the positions of its source are no run");
+  const int64_t rows = sizes.outputs / sizes.groups, length = sizes.column() / sizes.groups;
+  const Strides to = {dst.strides[0], rows * dst.strides[1], dst.strides[1], *position};
+  const Strides filter = {0, rows * weight.strides[0], weight.strides[0], *column};
+  const Strides copied = {sizes.column() * sizes.positions(), length * sizes.positions(), sizes.positions(), 1};
+  const Strides own = {src.strides[0], length * src.strides[1], src.strides[1], pixel.value_or(1)};
+  const Strides& from = direct ? own : copied;
+  const bool turns = dst.strides[1] == 1 && *position != 1;
+  *out = {};
+  out->kind = EP_PRIMITIVE_matmul;
+  out->precision = desc.precision;
+  out->accumulate_dtype = desc.accumulate_dtype;
+  out->operand_count = 3;
+  const int64_t groups = sizes.groups, positions = sizes.positions();
+  ep_operand_desc& a = out->operands[1];
+  ep_operand_desc& b = out->operands[2];
+  if (turns) {
+    set_axes(&out->operands[0], EP_ROLE_DST, {images, groups, positions, rows}, turned(to));
+    set_axes(&a, EP_ROLE_SRC, {images, groups, positions, length}, turned(from));
+    set_axes(&b, EP_ROLE_SRC_B, {images, groups, length, rows}, turned(filter));
+  } else {
+    set_axes(&out->operands[0], EP_ROLE_DST, {images, groups, rows, positions}, to);
+    set_axes(&a, EP_ROLE_SRC, {images, groups, rows, length}, filter);
+    set_axes(&b, EP_ROLE_SRC_B, {images, groups, length, positions}, from);
+  }
+  out->operands[0].dtype = dst.dtype;
+  a.dtype = b.dtype = src.dtype;
+  return {};
+}
+
+// Finds the implementation of the product; with `out`, makes it.
+Refusal choose_product(const ep_device& device, const ep_primitive_desc& product, ep_device* makes,
+                       ep_primitive** out) {
+  ep_support_info terms{};
+  ep_primitive_info facts{};
+  Refusal refusal = CublasLtMatmul::why_not(device, product, terms);
+  if (!refusal && makes != nullptr) refusal = CublasLtMatmul::make(*makes, product, out, facts);
+  if (!refusal) return {};
+  refusal = PlainMatmul::why_not(device, product, terms);
+  if (!refusal && makes != nullptr) refusal = PlainMatmul::make(*makes, product, out, facts);
+  return refusal;
+}
+
+struct Destroy {
+  void operator()(ep_primitive* primitive) const { destroy_primitive(primitive); }
+};
+using Product = std::unique_ptr<ep_primitive, Destroy>;
+
+// How many images one product takes, so that columns take no more than most_column_bytes, but for one image or those
+// that keep results aligned.
+int64_t images_at_once(const Sizes& sizes, int32_t size) {
+  if (sizes.is_pointwise()) return sizes.images;
+  const int64_t bytes = sizes.column() * sizes.positions() * size;
+  const int64_t fit = most_column_bytes / bytes / aligned_elements * aligned_elements;
+  return std::clamp<int64_t>(fit, std::min(sizes.images, aligned_elements), sizes.images);
+}
+
+constexpr uint64_t part_alignment = 256;
+uint64_t part_bytes(int64_t elements, int32_t size) {
+  return (static_cast<uint64_t>(elements * size) + part_alignment - 1) / part_alignment * part_alignment;
+}
+
+ep_buffer behind(ep_buffer buffer, uint64_t bytes) {
+  buffer.offset += bytes;
+  return buffer;
+}
+
+class ConvolutionPrimitive final : public ep_primitive {
+ public:
+  struct Parts {
+    Product whole;  // of at_once images
+    Product rest;   // of the remaining ones, if any
+    Mover mover;
+    Tail tail;
+    Map narrowing;  // of a result in f32
+  };
+
+  ConvolutionPrimitive(const ep_primitive_desc& desc, const Sizes& sizes, int64_t at_once, Parts parts)
+      : desc_(desc),
+        tail_desc_(tail_desc(desc)),
+        sizes_(sizes),
+        at_once_(at_once),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        weight_(find_operand(desc, EP_ROLE_WEIGHT)),
+        size_(dtype_size(desc.operands[0].dtype)),
+        parts_(std::move(parts)) {
+    if (is_wide(desc_)) wide_bytes_ = part_bytes(sizes_.images * sizes_.outputs * sizes_.positions(), 4);
+    if (!sizes_.is_pointwise()) {
+      if (sizes_.has_padding()) padded_bytes_ = part_bytes(at_once_ * sizes_.channels * count_of(sizes_.padded), size_);
+      column_bytes_ = part_bytes(at_once_ * sizes_.column() * sizes_.positions(), size_);
+    }
+  }
+
+  uint64_t workspace(const ep_shape*) const override {
+    uint64_t product = parts_.whole->workspace(nullptr);
+    if (parts_.rest != nullptr) product = std::max(product, parts_.rest->workspace(nullptr));
+    return wide_bytes_ + padded_bytes_ + column_bytes_ + product;
+  }
+  bool has_workspace() const override { return workspace(nullptr) != 0; }
+
+  ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
+    const ep_buffer wide = launch.workspace;
+    const ep_buffer result = is_wide(desc_) ? wide : launch.operands[0];
+    for (int64_t first = 0; first < sizes_.images; first += at_once_) {
+      const ep_status status = multiply(stream, launch, result, first, error);
+      if (status != EP_STATUS_OK) return status;
+    }
+    std::array<ep_buffer, EP_MAX_OPERANDS> operands;
+    std::copy_n(launch.operands, launch.operand_count, operands.begin());
+    operands[0] = result;
+    ep_launch rest = launch;
+    rest.operands = operands.data();
+    const ep_status status = parts_.tail.run(stream, rest, tail_desc_.operands, error);
+    if (status != EP_STATUS_OK || !is_wide(desc_)) return status;
+    const OperandShape shapes[] = {shape_of(desc_.operands[0], nullptr, 0),
+                                   shape_of(tail_desc_.operands[0], nullptr, 0)};
+    MapOperands addresses;
+    addresses.addresses[0] = address_of(launch.operands[0]);
+    addresses.addresses[1] = address_of(wide);
+    return parts_.narrowing.run(stream, folded(parts_.narrowing.plan(), shapes), addresses, launch.tag, error);
+  }
+
+ private:
+  uint64_t bytes_to(const ep_operand_desc& operand, int64_t image) const {
+    return static_cast<uint64_t>(image * operand.strides[0] * dtype_size(operand.dtype));
+  }
+
+  ep_status multiply(ep_stream* stream, const ep_launch& launch, ep_buffer result, int64_t first,
+                     ep_error** error) const {
+    const int64_t images = std::min(at_once_, sizes_.images - first);
+    ep_buffer columns = behind(launch.operands[src_], bytes_to(desc_.operands[src_], first));
+    if (!sizes_.is_pointwise()) {
+      const ep_status status = make_columns(stream, launch, columns, images, error);
+      if (status != EP_STATUS_OK) return status;
+      columns = behind(launch.workspace, wide_bytes_ + padded_bytes_);
+    }
+    const ep_operand_desc& dst = tail_desc_.operands[0];
+    const bool turns = dst.strides[1] == 1 && stride_of_run(dst, 2) != 1;
+    const ep_buffer& filters = launch.operands[weight_];
+    const ep_buffer operands[] = {behind(result, bytes_to(dst, first)), turns ? columns : filters,
+                                  turns ? filters : columns};
+    ep_launch product = launch;
+    product.operands = operands;
+    product.operand_count = 3;
+    product.scalar_count = 0;
+    product.workspace = behind(launch.workspace, wide_bytes_ + padded_bytes_ + column_bytes_);
+    ep_primitive& chosen = images == at_once_ ? *parts_.whole : *parts_.rest;
+    return chosen.launch(stream, product, error);
+  }
+
+  ep_status make_columns(ep_stream* stream, const ep_launch& launch, ep_buffer src, int64_t images,
+                         ep_error** error) const {
+    const int64_t* strides = desc_.operands[src_].strides;
+    const int32_t spatial = desc_.attributes.convolution.spatial_rank;
+    std::array<int64_t, 5> image = {strides[0], strides[1], 0, 0, 0};
+    std::copy_n(strides + 2, spatial, image.begin() + 5 - spatial);
+    CUdeviceptr from = address_of(src);
+    if (sizes_.has_padding()) {
+      const ep_status status =
+          pad(stream, address_of(behind(launch.workspace, wide_bytes_)), from, images, &image, error);
+      if (status != EP_STATUS_OK) return status;
+      from = address_of(behind(launch.workspace, wide_bytes_));
+    }
+    const Spatial &window = sizes_.window, &dst = sizes_.dst;
+    const int64_t dims[EP_MAX_RANK] = {images,    sizes_.channels, window[0], window[1],
+                                       window[2], dst[0],          dst[1],    dst[2]};
+    int64_t to[EP_MAX_RANK];
+    int64_t stride = 1;
+    for (int32_t axis = EP_MAX_RANK - 1; axis >= 0; --axis) {
+      to[axis] = stride;
+      stride *= dims[axis];
+    }
+    int64_t windows[EP_MAX_RANK] = {image[0], image[1]};
+    for (size_t axis = 0; axis < most_spatial; ++axis) {
+      windows[2 + axis] = sizes_.dilation[axis] * image[2 + axis];
+      windows[5 + axis] = sizes_.stride[axis] * image[2 + axis];
+    }
+    const CUdeviceptr columns = address_of(behind(launch.workspace, wide_bytes_ + padded_bytes_));
+    return parts_.mover.run(stream, {dims, to, EP_MAX_RANK}, columns, {dims, windows, EP_MAX_RANK}, from, error);
+  }
+
+  // Copies images into larger ones of zeros at `to`. `image` becomes the strides of these.
+  ep_status pad(ep_stream* stream, CUdeviceptr to, CUdeviceptr from, int64_t images, std::array<int64_t, 5>* image,
+                ep_error** error) const {
+    const CUresult cleared = stream->device->driver->memset_d8_async(to, 0, padded_bytes_, stream->handle);
+    if (cleared != CUDA_SUCCESS) return driver_failed(stream->device, cleared, "clearing memory", error);
+    const Spatial &padded = sizes_.padded, &src = sizes_.src, &low = sizes_.low;
+    const int64_t plane = count_of(padded);
+    const std::array<int64_t, 5> strides = {sizes_.channels * plane, plane, padded[1] * padded[2], padded[2], 1};
+    const int64_t dims[] = {images, sizes_.channels, src[0], src[1], src[2]};
+    const int64_t inside = low[0] * strides[2] + low[1] * strides[3] + low[2];
+    const std::array<int64_t, 5> given = std::exchange(*image, strides);
+    return parts_.mover.run(stream, {dims, strides.data(), 5}, to + static_cast<uint64_t>(inside * size_),
+                            {dims, given.data(), 5}, from, error);
+  }
+
+  ep_primitive_desc desc_;
+  ep_primitive_desc tail_desc_;
+  Sizes sizes_;
+  int64_t at_once_;
+  int32_t src_;
+  int32_t weight_;
+  int32_t size_;
+  Parts parts_;
+  // The workspace: the result in f32, padded images, columns, and what the product wants.
+  uint64_t wide_bytes_ = 0;
+  uint64_t padded_bytes_ = 0;
+  uint64_t column_bytes_ = 0;
+};
+
+Refusal check_operands(const ep_primitive_desc& desc) {
+  if (desc.operand_count < 3 || desc.operands[0].role != EP_ROLE_DST || operand(desc, EP_ROLE_SRC) == nullptr ||
+      operand(desc, EP_ROLE_WEIGHT) == nullptr) {
+    return Refusal::because("an operand is missing");
+  }
+  if (is_dynamic(desc)) return Refusal::because("its sizes are not static");
+  const int32_t dtype = desc.operands[0].dtype;
+  const int32_t spatial = desc.attributes.convolution.spatial_rank;
+  if (!is_floating(dtype) || dtype_size(dtype) < 2) return Refusal::because("results in %s", dtype_name(dtype));
+  if (spatial < 1 || spatial > most_spatial) return Refusal::because("%d spatial axes", spatial);
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& each = desc.operands[i];
+    const int32_t rank = each.role == EP_ROLE_BIAS ? 1 : spatial + 2;
+    if (is_scalar(each) || each.rank != rank) return Refusal::because("operand %u has rank %d", i, each.rank);
+    if (each.dtype != dtype)
+      return Refusal::because("operand %u is %s, the result %s", i, dtype_name(each.dtype), dtype_name(dtype));
+    for (int32_t axis = 0; axis < each.rank; ++axis) {
+      if (each.dims[axis] == 0) return Refusal::because("operand %u has no elements", i);
+    }
+  }
+  return {};
+}
+
+Refusal check_attributes(const ep_convolution_attributes& given) {
+  if (given.transposed != 0) return Refusal::because("it is transposed");
+  if (given.groups < 1) return Refusal::because("%lld groups", static_cast<long long>(given.groups));
+  for (int32_t axis = 0; axis < given.spatial_rank; ++axis) {
+    if (given.pad_low[axis] < 0 || given.pad_high[axis] < 0)
+      return Refusal::because("a negative border of axis %d", axis);
+    if (given.stride[axis] < 1 || given.dilation[axis] < 1)
+      return Refusal::because("a stride or a dilation below 1 along axis %d", axis);
+  }
+  return {};
+}
+
+}  // namespace
+
+Refusal Convolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (Refusal refusal = check_operands(desc)) return refusal;
+  if (Refusal refusal = check_attributes(desc.attributes.convolution)) return refusal;
+  if (Refusal refusal = why_no_epilogues(tail_desc(desc), 0)) return refusal;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) info.alignment[i] = wanted_alignment;
+  const Sizes sizes = sizes_of(desc);
+  ep_primitive_desc product;
+  if (Refusal refusal = product_of(desc, sizes, sizes.images, &product)) return refusal;
+  return choose_product(device, product, nullptr, nullptr);
+}
+
+Refusal Convolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                          ep_primitive_info& info) {
+  const Sizes sizes = sizes_of(desc);
+  const int64_t at_once = images_at_once(sizes, dtype_size(desc.operands[0].dtype));
+  ConvolutionPrimitive::Parts parts;
+  for (const int64_t images : {at_once, sizes.images % at_once}) {
+    if (images == 0) continue;
+    ep_primitive_desc product;
+    if (Refusal refusal = product_of(desc, sizes, images, &product)) return refusal;
+    ep_primitive* made = nullptr;
+    if (Refusal refusal = choose_product(device, product, &device, &made)) return refusal;
+    (images == at_once ? parts.whole : parts.rest).reset(made);
+  }
+  if (Refusal refusal = Mover::make(device, desc.operands[0].dtype, &parts.mover)) return refusal;
+  const ep_primitive_desc tail = tail_desc(desc);
+  const int32_t bias = find_operand(desc, EP_ROLE_BIAS);
+  if (bias >= 0) {
+    if (Refusal refusal = add_bias(device, tail, bias, &parts.tail, &desc)) return refusal;
+  }
+  if (Refusal refusal = add_epilogues(device, tail, 0, &parts.tail, &desc)) return refusal;
+  if (is_wide(desc)) {
+    ep_primitive_desc narrowing{};
+    narrowing.kind = EP_PRIMITIVE_copy;
+    narrowing.operand_count = 2;
+    narrowing.operands[0] = desc.operands[0];
+    narrowing.operands[1] = tail.operands[0];
+    narrowing.operands[1].role = EP_ROLE_SRC;
+    const Planned planned = plan_elementwise(narrowing);
+    if (planned.refusal) return planned.refusal;
+    if (Refusal refusal = make_map(device, planned.plan, &parts.narrowing)) return refusal;
+  }
+  info.host_bytes = sizeof(ConvolutionPrimitive) + 16384;
+  *out = make_primitive<ConvolutionPrimitive>(device, desc, sizes, at_once, std::move(parts));
+  return {};
+}
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,14 @@
+// convolution as a matrix product per group of channels.
+#pragma once
+
+#include "providers/cuda/device.h"
+#include "sdk/provider/implementation.h"
+
+namespace tenon::provider::cuda {
+
+struct Convolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cuda
