@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "providers/vulkan/driver/libraries.h"
 #include "providers/vulkan/driver/result.h"
 
 namespace tenon::provider::vulkan {
@@ -68,6 +69,7 @@ ep_status Instance::open(const ep_host* host, const Options& options, ep_error**
 }
 
 ep_status Instance::create(const ep_host* host, const Options& options, ep_error** error) {
+  const std::set<std::string> libraries = loaded_libraries();  // questions before vkCreateInstance load drivers too
   uint32_t version = VK_API_VERSION_1_0;
   if (api_.vkEnumerateInstanceVersion != nullptr) api_.vkEnumerateInstanceVersion(&version);
   if (version < VK_API_VERSION_1_2) {
@@ -101,6 +103,7 @@ ep_status Instance::create(const ep_host* host, const Options& options, ep_error
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   const VkResult result = api_.vkCreateInstance(&info, nullptr, &instance_);
+  keep_libraries_since(libraries);
   if (result == VK_ERROR_LAYER_NOT_PRESENT) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, "Install it (Debian: vulkan-validationlayers).",
                             "The setting validation of provider vulkan is 'on', and there is no layer %s.",

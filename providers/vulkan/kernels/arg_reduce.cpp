@@ -39,7 +39,7 @@ Refusal ArgReduce::make(ep_device& device, const ep_primitive_desc& desc, ep_pri
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name("arg_reduce", class_of_dtype(dtype), device.context->physical->features);
   if (Refusal refusal = compile(device, module, constants, &pipeline)) return refusal;
-  *out = make_primitive<RowPrimitive>(device, space, std::move(pipeline));
+  *out = make_primitive<RowPrimitive>(device, space, lane_bits_on(device, space), row_threads, std::move(pipeline));
   return {};
 }
 

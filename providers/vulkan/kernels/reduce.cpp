@@ -147,7 +147,7 @@ Refusal Reduce::why_not(const ep_device& device, const ep_primitive_desc& desc, 
 
 Refusal Reduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const RowsSpace space(desc, desc.attributes.reduce.axes);
-  const uint32_t lane_bits = lane_bits_for(space);
+  const uint32_t lane_bits = lane_bits_on(device, space);
   const int64_t parts = parts_of(space, lane_bits);
   const auto dtype = static_cast<uint32_t>(desc.operands[1].dtype);
   const auto value = static_cast<uint32_t>(value_dtype(desc.operands[1].dtype));

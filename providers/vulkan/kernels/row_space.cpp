@@ -65,9 +65,17 @@ void RowsSpace::write(const Space& piece, RowsBlock* block) const {
   }
 }
 
-uint32_t lane_bits_for(const RowsSpace& space) {
+uint32_t lane_bits_for(const RowsSpace& space, bool software) {
   if (space.rows_are_dense() || space.length() < 16) return 0;
-  return space.length() <= 384 ? 5 : 8;
+  if (software) return space.length() <= 384 ? 5 : 8;
+  constexpr int64_t enough_invocations = 65536;
+  uint32_t bits = 5;
+  const auto too_few = [&] {
+    if (space.length() > most_held << bits) return true;
+    return space.length() > most_held / 4 << bits && space.rows() < enough_invocations >> bits;
+  };
+  while (bits < 8 && too_few()) ++bits;
+  return bits;
 }
 
 }  // namespace tenon::provider::vulkan

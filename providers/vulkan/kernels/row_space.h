@@ -43,7 +43,10 @@ class RowsSpace {
   bool rows_are_dense_ = false;
 };
 
-// The binary logarithm of the number of invocations that share a row: of 1, 32 or 256.
-uint32_t lane_bits_for(const RowsSpace& space);
+// The binary logarithm of the number of invocations that share a row. On a software device it is that of 1, 32 or 256.
+// A GPU takes as few invocations as hold the row in `most_held` elements each, at least 32, since invocations wait for
+// each other at each barrier; and up to 256 where the rows alone do not fill the device.
+inline constexpr int64_t most_held = 32;
+uint32_t lane_bits_for(const RowsSpace& space, bool software);
 
 }  // namespace tenon::provider::vulkan

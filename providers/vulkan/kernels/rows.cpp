@@ -30,12 +30,16 @@ Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint
   return {};
 }
 
-int32_t block_for(const ep_device& device, const RowsSpace& space, int32_t operands) {
-  return device.context->packs && lane_bits_for(space) != 0 ? space.block(operands) : 1;
+uint32_t lane_bits_on(const ep_device& device, const RowsSpace& space) {
+  return lane_bits_for(space, !device.context->packs);
 }
 
-Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits) {
-  return grid_of(divide_up(values, row_threads >> lane_bits), device.context->limits().maxComputeWorkGroupCount[0]);
+int32_t block_for(const ep_device& device, const RowsSpace& space, int32_t operands) {
+  return device.context->packs && lane_bits_on(device, space) != 0 ? space.block(operands) : 1;
+}
+
+Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits, uint32_t threads) {
+  return grid_of(divide_up(values, threads >> lane_bits), device.context->limits().maxComputeWorkGroupCount[0]);
 }
 
 ep_status RowPrimitive::launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const {
@@ -60,7 +64,7 @@ ep_status RowPrimitive::launch(ep_stream& stream, const ep_launch& launch, ep_er
                            length,
                            lane_bits_,
                            block_aligned(dst) && block_aligned(src) ? 1U : 0U};
-    const Grid grid = rows_grid(*device, values, lane_bits_);
+    const Grid grid = rows_grid(*device, values, lane_bits_, threads_);
     return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   });
 }

@@ -29,19 +29,23 @@ int32_t block_for(const ep_device& device, const RowsSpace& space, int32_t opera
 // True if a block at `address` can be accessed at once.
 inline bool block_aligned(uint64_t address) { return address % 16 == 0; }
 
-// The grid for `values` values with 2^lane_bits invocations each.
-Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits);
+// The invocations that share a row on `device`: lane_bits_for.
+uint32_t lane_bits_on(const ep_device& device, const RowsSpace& space);
+
+// The grid for `values` values with 2^lane_bits invocations each, in workgroups of `threads`.
+Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits, uint32_t threads = row_threads);
 
 // A primitive that consists of one dispatch over rows.
 class RowPrimitive final : public ep_primitive {
  public:
-  RowPrimitive(const RowsSpace& space, std::shared_ptr<Pipeline> pipeline)
-      : space_(space), lane_bits_(lane_bits_for(space)), pipeline_(std::move(pipeline)) {}
+  RowPrimitive(const RowsSpace& space, uint32_t lane_bits, uint32_t threads, std::shared_ptr<Pipeline> pipeline)
+      : space_(space), lane_bits_(lane_bits), threads_(threads), pipeline_(std::move(pipeline)) {}
   ep_status launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const override;
 
  private:
   RowsSpace space_;
   uint32_t lane_bits_;
+  uint32_t threads_;  // of a workgroup
   std::shared_ptr<Pipeline> pipeline_;
 };
 

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// softmax and log-softmax: 2^lane_bits invocations share a row. A row of up to 12 elements per invocation is read once
-// and kept in shared memory. A longer row is read twice: first for its maximum and its sum, which is rescaled whenever
-// the maximum grows, then for the results.
+// softmax and log-softmax of rows that softmax_held does not take: 2^lane_bits invocations share a row. A row of up to
+// 12 elements per invocation is read once and kept in shared memory. A longer row is read twice: first for its maximum
+// and its sum, which is rescaled whenever the maximum grows, then for the results.
 #include "class.glsl"
 #include "sdk/provider/glsl/prelude.glsl"
 

@@ -1,10 +1,13 @@
 // The vulkan provider as a device: streams, events, batches, staging, faults, and failures of the driver.
 #include <gtest/gtest.h>
 
+#include <link.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -497,6 +500,30 @@ TEST(VulkanUnplugged, SaysThatNoDriverWorks) {
   EXPECT_NE(sentence.find("found no driver that works (vkCreateInstance answered VK_ERROR_INCOMPATIBLE_DRIVER)"),
             std::string::npos)
       << sentence;
+}
+
+std::set<std::string> loaded_libraries() {
+  std::set<std::string> paths;
+  const auto note = [](dl_phdr_info* info, size_t, void* out) {
+    static_cast<std::set<std::string>*>(out)->emplace(info->dlpi_name);
+    return 0;
+  };
+  dl_iterate_phdr(note, &paths);
+  return paths;
+}
+
+// A process can load NVIDIA's driver only so many times.
+TEST(VulkanUnplugged, ASecondLifeFindsTheDriversLoaded) {
+  fresh_shim();
+  const auto libraries_of_a_life = [] {
+    const Plugin plugin;
+    uint32_t count = 0;
+    EXPECT_EQ(plugin.ops.device_count(plugin.ops.plugin, &count, nullptr), EP_STATUS_OK) << plugin.host.sentence();
+    return loaded_libraries();
+  };
+  libraries_of_a_life();
+  const std::set<std::string> between = loaded_libraries();
+  EXPECT_EQ(libraries_of_a_life(), between);
 }
 
 TEST(VulkanUnplugged, NoDeviceIsAnAnswer) {

@@ -118,17 +118,30 @@ TEST(VulkanRows, GiveTheSameBitsWhereverTheyLie) {
   EXPECT_EQ(rows.run(desc, src, 4, 3), aligned);
 }
 
-std::vector<double> softmax(const float* x, int64_t n) {
+// Of n elements that lie `stride` apart.
+std::vector<double> softmax(const float* x, int64_t n, int64_t stride, bool log) {
   double greatest = -std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < n; ++i) greatest = std::isnan(x[i]) ? x[i] : std::max<double>(greatest, x[i]);
+  const auto at = [&](int64_t i) { return x[i * stride]; };
+  for (int64_t i = 0; i < n; ++i) greatest = std::isnan(at(i)) ? at(i) : std::max<double>(greatest, at(i));
   std::vector<double> result(n);
   double total = 0;
-  for (int64_t i = 0; i < n; ++i) total += result[i] = std::exp(x[i] - greatest);
-  for (double& one : result) one /= total;
+  for (int64_t i = 0; i < n; ++i) total += result[i] = std::exp(at(i) - greatest);
+  for (int64_t i = 0; i < n; ++i) result[i] = log ? at(i) - greatest - std::log(total) : result[i] / total;
   return result;
 }
 
-// Rows in shared memory and rows that are read twice, some with values that are not finite.
+// How many of the elements of a row that lie `stride` apart in `found` are further from `expected` than `bound`.
+int count_wrong(const int32_t* found, int64_t stride, const std::vector<double>& expected, double bound) {
+  int wrong = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto got = std::bit_cast<float>(found[static_cast<int64_t>(i) * stride]);
+    const bool near = std::abs(got - expected[i]) <= 4e-6 * std::abs(expected[i]) + bound;
+    wrong += std::isfinite(expected[i]) ? !near : !(std::isnan(expected[i]) ? std::isnan(got) : got == expected[i]);
+  }
+  return wrong;
+}
+
+// Rows in registers and rows that are read twice, some with values that are not finite.
 TEST(VulkanRows, TakeTheSoftmaxOfEveryLength) {
   fresh_shim();
   Device device(Settings{{"packs", "on"}});
@@ -136,7 +149,7 @@ TEST(VulkanRows, TakeTheSoftmaxOfEveryLength) {
   std::mt19937 random(43);
   std::uniform_real_distribution<float> values(-20, 20);
   constexpr float infinite = std::numeric_limits<float>::infinity();
-  for (int64_t length : {1, 3, 16, 63, 384, 385, 3072, 3073, 5000, 16383}) {
+  for (int64_t length : {1, 3, 16, 63, 384, 385, 3072, 3073, 5000, 16383, 32768, 32769}) {
     const int64_t stride = (length + 3) / 4 * 4;
     std::vector<float> src(5 * stride);
     for (float& one : src) one = values(random);
@@ -154,15 +167,34 @@ TEST(VulkanRows, TakeTheSoftmaxOfEveryLength) {
     for (uint64_t shift : {0, 1}) {
       const std::vector<int32_t> found = rows.run(desc, bits, 4 * stride + length, shift);
       for (int64_t row = 0; row < 5; ++row) {
-        const std::vector<double> expected = softmax(&src[row * stride], length);
-        int wrong = 0;
-        for (int64_t i = 0; i < length; ++i) {
-          const auto got = std::bit_cast<float>(found[row * stride + i]);
-          const bool near = std::abs(got - expected[i]) <= 4e-6 * expected[i] + 1.2e-38;
-          wrong += std::isnan(expected[i]) ? !std::isnan(got) : !near;
-        }
-        EXPECT_EQ(wrong, 0) << "row " << row << " of " << length << ", " << shift << " words past";
+        const std::vector<double> expected = softmax(&src[row * stride], length, 1, false);
+        EXPECT_EQ(count_wrong(&found[row * stride], 1, expected, 1.2e-38), 0)
+            << "row " << row << " of " << length << ", " << shift << " words past";
       }
+    }
+  }
+}
+
+// Columns, of which one invocation holds each, and the logarithm.
+TEST(VulkanRows, TakeTheLogarithmOfTheSoftmaxOfColumns) {
+  fresh_shim();
+  Device device(Settings{{"packs", "on"}});
+  Rows rows(device);
+  std::mt19937 random(45);
+  std::uniform_real_distribution<float> values(-20, 20);
+  for (int64_t length : {4, 30, 40}) {
+    const int64_t columns = 70;
+    std::vector<int32_t> src(static_cast<size_t>(length * columns));
+    for (int32_t& one : src) one = std::bit_cast<int32_t>(values(random));
+    ep_primitive_desc desc = descriptor(EP_PRIMITIVE_softmax, {dense(EP_ROLE_DST, EP_DTYPE_f32, {length, columns}),
+                                                               dense(EP_ROLE_SRC, EP_DTYPE_f32, {length, columns})});
+    desc.attributes.softmax.axis = 0;
+    desc.attributes.softmax.log = 1;
+    const std::vector<int32_t> found = rows.run(desc, src, src.size(), 0);
+    for (int64_t column = 0; column < columns; ++column) {
+      const auto* from = reinterpret_cast<const float*>(&src[column]);
+      EXPECT_EQ(count_wrong(&found[column], columns, softmax(from, length, columns, true), 4e-6), 0)
+          << "column " << column << " of " << length;
     }
   }
 }

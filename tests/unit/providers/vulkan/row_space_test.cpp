@@ -54,6 +54,23 @@ TEST(RowsSpace, LooksAtTheDestinationWhereItIsWrittenInRows) {
   EXPECT_EQ(space.block(2), 1);
 }
 
+// Few invocations where there are many rows; more where rows are few or long.
+TEST(RowsSpace, AreSharedByAsManyInvocationsAsHoldThemAndFillTheDevice) {
+  const auto bits = [](int64_t count, int64_t length, bool software) {
+    return lane_bits_for(rows(EP_DTYPE_f32, {count, length}, {length, 1}, {length, 1}, 2), software);
+  };
+  EXPECT_EQ(bits(100000, 15, false), 0U);
+  EXPECT_EQ(bits(100000, 16, false), 5U);
+  EXPECT_EQ(bits(262144, 1024, false), 5U);
+  EXPECT_EQ(bits(262144, 1025, false), 6U);
+  EXPECT_EQ(bits(4, 1024, false), 7U) << "each takes 8 elements";
+  EXPECT_EQ(bits(1024, 1024, false), 6U) << "65536 invocations are enough";
+  EXPECT_EQ(bits(100000, 100000, false), 8U);
+  EXPECT_EQ(bits(262144, 384, true), 5U);
+  EXPECT_EQ(bits(262144, 385, true), 8U);
+  EXPECT_EQ(lane_bits_for(rows(EP_DTYPE_f32, {1000, 64}, {64, 1}, {64, 1}, 1), false), 0U) << "rows are dense";
+}
+
 TEST(RowsSpace, WalksAxesThatContinueEachOtherAsOne) {
   RowsBlock block{};
   const RowsSpace whole = rows(EP_DTYPE_f32, {5, 8, 1, 6}, {48, 6, 6, 1}, {1, 1, 1, 1}, 0b1110);
