@@ -1,6 +1,6 @@
-// Libraries: which shared libraries the process has loaded, and keeping them. The Vulkan loader unloads drivers with the
-// last instance, and loads them again for the next one. NVIDIA's driver 580 makes no instance when it is loaded for the
-// thirtieth time in one process (VK_ERROR_INCOMPATIBLE_DRIVER). Drivers that stay loaded are loaded once.
+// Libraries: which shared libraries the process has loaded, and keeping them. The Vulkan loader unloads drivers with
+// the last instance, and loads them again for the next one. NVIDIA's driver 580 makes no instance when it is loaded for
+// the thirtieth time in one process (VK_ERROR_INCOMPATIBLE_DRIVER). Drivers that stay loaded are loaded once.
 #pragma once
 
 #include <set>
