@@ -129,7 +129,7 @@ TEST_F(Collectives, OneOfAnotherVersionIsRefused) {
   register_collectives("toy", query);
   EXPECT_EQ(open_collectives().status().message(),
             "No plug-in that carries data between processes works:\n  toy was refused (negotiated): the table of the "
-            "plug-in 'toy' is of version 0.99, this host speaks 0.1 (rule K01).");
+            "plug-in 'toy' is of version 0.99, this host speaks 0.2 (rule K01).");
 }
 
 TEST_F(Collectives, OneThatMissesAFunctionIsRefused) {
