@@ -18,13 +18,10 @@ namespace {
 // that all choose alike.
 constexpr double kMessageBytes = 1e5;
 
-Tensor on_host(const Tensor& tensor) {
-  const Tensor dense = tenon::contiguous(tensor);
-  return dense.device() == Device::host() ? dense : dense.to(Device::host());
-}
-
-// `data`, on the host, where `like` is.
+// `data`, where `device` is.
 Tensor where(const Tensor& data, Device device) { return data.device() == device ? data : data.to(device); }
+
+Tensor dense_on(const Tensor& tensor, Device device) { return where(tenon::contiguous(tensor), device); }
 
 // What adds nothing to a sum: -0.0, since 0.0 makes 0.0 of -0.0.
 Tensor nothing(const Dims& dims, DType dtype, Device device) {
@@ -37,11 +34,11 @@ Tensor part_along(const Tensor& tensor, int64_t axis, Range range) {
   return tenon::slice(tensor, axis, range.begin, range.end());
 }
 
-// Elements that lie apart, one part behind the other.
-Tensor packed(const TensorList& parts) {
-  if (parts.size() == 1) return flat(on_host(parts[0]));
+// Elements that lie apart, on `device` one part behind the other.
+Tensor packed(const TensorList& parts, Device device) {
+  if (parts.size() == 1) return flat(dense_on(parts[0], device));
   TensorList lists;
-  for (const Tensor& part : parts) lists.push_back(flat(on_host(part)));
+  for (const Tensor& part : parts) lists.push_back(flat(dense_on(part, device)));
   return tenon::concat(lists, 0);
 }
 
@@ -78,7 +75,10 @@ class Line {
     for (int64_t i = 0; i < ranks_; ++i) counts.push_back(part(dims, split, i).length * across(dims, split.axis()));
     return counts;
   }
-  Tensor room(int64_t elements, DType dtype) const { return Tensor::empty({elements}, dtype, Device::host()); }
+  // Where elements are while they travel: on the ranks' devices if the communicator takes them there, else on the host.
+  Device road(DType dtype, bool sums) const {
+    return communicator_.carries(device_, dtype, sums) ? device_ : Device::host();
+  }
 
   // The pieces of a list, each with the dims of its part, side by side along `axis`.
   Tensor side_by_side(const Tensor& list, const std::vector<Dims>& pieces, int32_t axis) const {
@@ -104,9 +104,9 @@ class Line {
   }
 
   Tensor all_gather(const Tensor& local, const Dims& dims, Sbp from) const {
-    const Tensor own = on_host(local);
-    Tensor all = room(element_count(dims), local.dtype());
-    throw_if_error(communicator_.all_gather(own.data(), all.data(), counts(dims, from), local.dtype(), "boxing"));
+    const Device road = this->road(local.dtype(), false);
+    const Tensor own = dense_on(local, road), all = Tensor::empty({element_count(dims)}, local.dtype(), road);
+    throw_if_error(communicator_.all_gather(own, all, counts(dims, from), "boxing"));
     std::vector<Dims> pieces;
     for (int64_t i = 0; i < ranks_; ++i) {
       pieces.push_back(dims);
@@ -121,10 +121,9 @@ class Line {
       const Tensor mine = reduce_scatter(flat(local), list, Sbp::split(0));
       return tenon::reshape(all_gather(mine, list, Sbp::split(0)), local.dims());
     }
-    const Tensor own = on_host(local);
-    Tensor sum = room(own.elements(), own.dtype());
-    throw_if_error(
-        communicator_.all_reduce(own.data(), sum.data(), own.elements(), own.dtype(), Reduction::sum, "boxing"));
+    const Device road = this->road(local.dtype(), true);
+    const Tensor own = dense_on(local, road), sum = Tensor::empty({own.elements()}, own.dtype(), road);
+    throw_if_error(communicator_.all_reduce(own, sum, Reduction::sum, "boxing"));
     return where(tenon::reshape(sum, local.dims()), device_);
   }
 
@@ -135,18 +134,19 @@ class Line {
     const int64_t own = for_each[static_cast<size_t>(index_)];
     Dims mine = dims;
     mine[to.axis()] = part(dims, to).length;
-    const Tensor send = packed(parts);
-    if (are_deterministic_algorithms_enabled()) {
-      Tensor all = room(own * ranks_, local.dtype());
+    const bool in_order = are_deterministic_algorithms_enabled();
+    const Device road = this->road(local.dtype(), !in_order);
+    const Tensor send = packed(parts, road);
+    if (in_order) {
+      const Tensor all = Tensor::empty({own * ranks_}, local.dtype(), road);
       const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
-      throw_if_error(communicator_.all_to_all(send.data(), all.data(), for_each, from_each, local.dtype(), "boxing"));
+      throw_if_error(communicator_.all_to_all(send, all, for_each, from_each, "boxing"));
       Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
       for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
       return where(tenon::reshape(sum, mine), device_);
     }
-    Tensor sum = room(own, local.dtype());
-    throw_if_error(
-        communicator_.reduce_scatter(send.data(), sum.data(), for_each, local.dtype(), Reduction::sum, "boxing"));
+    const Tensor sum = Tensor::empty({own}, local.dtype(), road);
+    throw_if_error(communicator_.reduce_scatter(send, sum, for_each, Reduction::sum, "boxing"));
     return where(tenon::reshape(sum, mine), device_);
   }
 
@@ -162,9 +162,11 @@ class Line {
       pieces.back()[to.axis()] = part(dims, to).length;
       from_each.push_back(element_count(pieces.back()));
     }
-    const Tensor send = packed(parts);
-    Tensor got = room(std::accumulate(from_each.begin(), from_each.end(), int64_t{0}), local.dtype());
-    throw_if_error(communicator_.all_to_all(send.data(), got.data(), for_each, from_each, local.dtype(), "boxing"));
+    const Device road = this->road(local.dtype(), false);
+    const Tensor send = packed(parts, road);
+    const Dims received{std::accumulate(from_each.begin(), from_each.end(), int64_t{0})};
+    const Tensor got = Tensor::empty(received, local.dtype(), road);
+    throw_if_error(communicator_.all_to_all(send, got, for_each, from_each, "boxing"));
     return side_by_side(got, pieces, from.axis());
   }
 
@@ -260,7 +262,7 @@ class Exchange {
         got[static_cast<size_t>(rank)] = element_count(piece->dims);
       }
     }
-    const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts);
+    const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts, Device::host());
     Tensor room = Tensor::empty({std::accumulate(got.begin(), got.end(), int64_t{0})}, dtype, Device::host());
     throw_if_error(world_.all_to_all(send.data(), room.data(), sent, got, dtype, "boxing"));
     if (!to_.placement.here()) return {};

@@ -1,15 +1,20 @@
 #include "core/global/communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <set>
 #include <utility>
 
+#include "core/device/device_state.h"
 #include "core/device/process.h"
+#include "core/tensor/native.h"
 #include "ep_api/collective_kinds.h"
 #include "loader/host/host.h"
+#include "loader/log/log.h"
 #include "loader/settings/settings.h"
+#include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
 namespace tenon::global {
@@ -95,7 +100,7 @@ struct Communicators {
 struct Communicator::Head {
   uint64_t sequence = 0, counts_digest = 0;
   int64_t count = 0;
-  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, reserved = 0;
+  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;
   char label[80] = {};
 
   std::string text() const {
@@ -104,13 +109,14 @@ struct Communicator::Head {
     if (kind == EP_COLLECTIVE_broadcast) words += fmt::format(" from rank {}", peer);
     if (kind == EP_COLLECTIVE_send) words += fmt::format(" to rank {}", peer);
     if (kind == EP_COLLECTIVE_receive) words += fmt::format(" from rank {}", peer);
+    if (memory != EP_HANDLE_HOST_POINTER) words += " on devices";
     if (label[0] != 0) words += fmt::format(" for '{}'", std::string_view(label, strnlen(label, sizeof label)));
     return words;
   }
 
   // Whether `other` may be the same exchange, seen from another rank.
   bool fits(const Head& other) const {
-    if (dtype != other.dtype || count != other.count) return false;
+    if (dtype != other.dtype || count != other.count || memory != other.memory) return false;
     if (kind == EP_COLLECTIVE_send) return other.kind == EP_COLLECTIVE_receive;
     if (kind == EP_COLLECTIVE_receive) return other.kind == EP_COLLECTIVE_send;
     return kind == other.kind && reduction == other.reduction && peer == other.peer && sequence == other.sequence &&
@@ -130,6 +136,14 @@ struct Communicator::Line {
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   ~Line() { plugin.ops.communicator_destroy(handle); }
+};
+
+struct Communicator::Road {
+  Device device;
+  loader::OpenCollectives* plugin = nullptr;  // that takes the device's memory
+  std::unique_ptr<Line> line;                 // null: elements travel through the host
+  // What every rank's plug-in knows, as bits 1 << dtype.
+  uint64_t dtypes = 0, summed_dtypes = 0;
 };
 
 Communicator::Communicator(loader::OpenCollectives& plugin)
@@ -153,6 +167,7 @@ bool Communicator::close() {
   if (!lock.owns_lock()) return false;
   if (alarm_ != nullptr) plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
   for (std::unique_ptr<Line>* line : {&data_, &heads_, &alarms_}) line->reset();
+  road_.reset();
   broken_ = Status(Code::cancelled, "The communicator is closed: the program is ending.");
   return true;
 }
@@ -207,7 +222,7 @@ Status Communicator::agree_on_versions() {
   const std::vector<int64_t> counts(static_cast<size_t>(size()), sizeof(Version));
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::u8, &own, all.get(), 0);
   desc.dst_counts = counts.data();
-  const Status gathered = exchange(desc, [&] {
+  const Status gathered = exchange(*data_, desc, [&] {
     return Status(Code::timeout, fmt::format("The {} ranks have not all come within {} s.", size(),
                                              patience * loader::settings().rank_seconds));
   });
@@ -305,9 +320,9 @@ Status Communicator::barrier(std::string_view label) {
 }
 
 // The same on all ranks, so that a refused call leaves them in step.
-Status Communicator::refuse_on_sight(const ep_collective_desc& desc) const {
+Status Communicator::refuse_on_sight(const Line& line, const ep_collective_desc& desc) const {
   const auto dtype = static_cast<DType>(desc.dtype);
-  const loader::CollectivesInfo& info = plugin_.info;
+  const loader::CollectivesInfo& info = line.plugin.info;
   const uint64_t known = ep_collective_reduces(desc.kind) != 0 ? info.reduced_dtypes : info.dtypes;
   if (desc.dtype < 1 || desc.dtype > 63 || (known >> desc.dtype & 1) == 0) {
     return Status(Code::unsupported,
@@ -343,7 +358,13 @@ Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest
   TENON_RETURN_IF_ERROR(process::usable());
   const std::lock_guard lock(mutex_);
   TENON_RETURN_IF_ERROR(broken_);
-  TENON_RETURN_IF_ERROR(refuse_on_sight(desc));
+  return call_over(*data_, desc, counts_digest, label);
+}
+
+// The lock is held, and the communicator is sound.
+Status Communicator::call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest,
+                               std::string_view label) {
+  TENON_RETURN_IF_ERROR(refuse_on_sight(line, desc));
   Head head;
   head.sequence = is_between_two(desc.kind) ? 0 : ++sequence_;
   head.counts_digest = counts_digest;
@@ -353,20 +374,21 @@ Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest
   head.dtype = desc.dtype;
   head.reduction = desc.reduction;
   head.peer = desc.peer;
+  head.memory = desc.memory_type;
   label.copy(head.label, sizeof head.label - 1);
-  broken_ = !alarm_failure_.ok() && alarm_at_ <= sequence_ ? alarm_failure_ : meet_and_move(desc, head);
+  broken_ = !alarm_failure_.ok() && alarm_at_ <= sequence_ ? alarm_failure_ : meet_and_move(line, desc, head);
   if (!broken_.ok() && alarm_failure_.ok()) raise_alarm(broken_);
   return broken_;
 }
 
-Status Communicator::meet_and_move(const ep_collective_desc& desc, const Head& head) {
+Status Communicator::meet_and_move(const Line& line, const ep_collective_desc& desc, const Head& head) {
   if (size() > 1) {
     int32_t to = (rank() + 1) % size(), from = (rank() + size() - 1) % size();
     if (desc.kind == EP_COLLECTIVE_send) to = desc.peer, from = -1;
     if (desc.kind == EP_COLLECTIVE_receive) from = desc.peer, to = -1;
     TENON_RETURN_IF_ERROR(meet(head, to, from));
   }
-  return move(desc, head);
+  return move(line, desc, head);
 }
 
 // Says `own` to rank `to` and hears what rank `from` says; -1: to or from nobody.
@@ -393,7 +415,7 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
     ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
     hear.peer = from;
     TENON_ASSIGN_OR_RETURN(ep_exchange* const hearing, start(*heads_, hear));
-    met = wait(hearing, seconds, [&] {
+    met = wait(*heads_, hearing, seconds, [&] {
       return Status(Code::timeout, fmt::format("Rank {} has not come to {} within {} s.", from, own.text(), seconds),
                     "See what that rank does; TENON_RANK_SECONDS sets the time.");
     });
@@ -405,26 +427,26 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
     }
   }
   if (sending == nullptr) return met;
-  const Status said = wait(sending, met.ok() ? seconds : 1e-3, [&] {
+  const Status said = wait(*heads_, sending, met.ok() ? seconds : 1e-3, [&] {
     return Status(Code::timeout, fmt::format("Rank {} has not taken part in {} within {} s.", to, own.text(), seconds));
   });
   return met.ok() ? said : met;
 }
 
 // A count beyond the limit of the plug-in goes in parts.
-Status Communicator::move(ep_collective_desc desc, const Head& head) {
+Status Communicator::move(const Line& line, ep_collective_desc desc, const Head& head) {
   const double seconds = loader::settings().rank_seconds;
   const auto late = [&] {
     return Status(Code::timeout, fmt::format("{} has not ended within {} s, though rank {} has come.", head.text(),
                                              patience * seconds, (rank() + size() - 1) % size()));
   };
-  const int64_t limit = plugin_.info.largest_count;
+  const int64_t limit = line.plugin.info.largest_count;
   const bool in_parts = limit > 0 && desc.count > limit;
-  if (!in_parts) return exchange(desc, late);
+  if (!in_parts) return exchange(line, desc, late);
   const auto bytes = static_cast<uint64_t>(dtype_size(static_cast<DType>(desc.dtype)));
   for (int64_t left = desc.count; left > 0; left -= desc.count) {
     desc.count = std::min(left, limit);
-    TENON_RETURN_IF_ERROR(exchange(desc, late));
+    TENON_RETURN_IF_ERROR(exchange(line, desc, late));
     if (desc.src != 0) desc.src += static_cast<uint64_t>(desc.count) * bytes;
     if (desc.dst != 0) desc.dst += static_cast<uint64_t>(desc.count) * bytes;
   }
@@ -433,25 +455,26 @@ Status Communicator::move(ep_collective_desc desc, const Head& head) {
 
 Result<ep_exchange*> Communicator::start(const Line& line, const ep_collective_desc& desc) {
   ep_exchange* started = nullptr;
-  TENON_RETURN_IF_ERROR(loader::call_plugin(plugin_.plugin, "exchange_start", [&](ep_error** error) {
-    return plugin_.ops.exchange_start(line.handle, &desc, &started, error);
+  TENON_RETURN_IF_ERROR(loader::call_plugin(line.plugin.plugin, "exchange_start", [&](ep_error** error) {
+    return line.plugin.ops.exchange_start(line.handle, &desc, &started, error);
   }));
   return started;
 }
 
-Status Communicator::exchange(const ep_collective_desc& desc, const std::function<Status()>& late) {
-  TENON_ASSIGN_OR_RETURN(ep_exchange* const started, start(*data_, desc));
-  return wait(started, patience * loader::settings().rank_seconds, late);
+Status Communicator::exchange(const Line& line, const ep_collective_desc& desc, const std::function<Status()>& late) {
+  TENON_ASSIGN_OR_RETURN(ep_exchange* const started, start(line, desc));
+  return wait(line, started, patience * loader::settings().rank_seconds, late);
 }
 
 // Waits for `exchange` and destroys it. `seconds` 0: for ever.
-Status Communicator::wait(ep_exchange* exchange, double seconds, const std::function<Status()>& late) {
+Status Communicator::wait(const Line& line, ep_exchange* exchange, double seconds,
+                          const std::function<Status()>& late) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   Status answer;
   while (true) {
     ep_error* error = nullptr;
-    const ep_status status = plugin_.ops.exchange_wait(exchange, slice_ns, &error);
+    const ep_status status = line.plugin.ops.exchange_wait(exchange, slice_ns, &error);
     answer = loader::take_error(status, error, "exchanging data with other ranks");
     if (status == EP_STATUS_OK) break;
     // A rank that has ended may have said why before. Of a later exchange than this one, the alarm can wait.
@@ -465,8 +488,186 @@ Status Communicator::wait(ep_exchange* exchange, double seconds, const std::func
       break;
     }
   }
-  plugin_.ops.exchange_destroy(exchange);
+  line.plugin.ops.exchange_destroy(exchange);
   return answer;
+}
+
+namespace {
+
+// What a rank says of the device whose elements are to travel. Fixed in size, so that it is gathered at once.
+struct DeviceWords {
+  std::array<uint8_t, 16> uuid{};
+  uint64_t dtypes = 0, summed_dtypes = 0;  // 0: no plug-in takes the device's memory
+};
+
+uint64_t summed(const loader::CollectivesInfo& info) {
+  return (info.reductions >> EP_REDUCE_sum & 1) != 0 ? info.reduced_dtypes : 0;
+}
+
+// One of these on each rank.
+template <class Words>
+Result<std::vector<Words>> all_say(Communicator& ranks, const Words& own, std::string_view label) {
+  std::vector<Words> all(static_cast<size_t>(ranks.size()));
+  const std::vector<int64_t> counts(all.size(), sizeof(Words));
+  TENON_RETURN_IF_ERROR(ranks.all_gather(&own, all.data(), counts, DType::u8, label));
+  return all;
+}
+
+}  // namespace
+
+// How elements of `device` travel where they lie; null: they do not.
+const Communicator::Line* Communicator::road_of(Device device) {
+  const std::lock_guard lock(road_mutex_);
+  if (road_ == nullptr) {
+    road_ = std::make_unique<Road>();
+    road_->device = device;
+    const Status opened = open_road(*road_);
+    const std::string how = road_->line != nullptr ? fmt::format("by {}.", road_->plugin->info.name)
+                                                   : fmt::format("through the host: {}", opened.message());
+    loader::log(loader::LogTopic::load, loader::LogLevel::info,
+                fmt::format("{}: elements travel among {} ranks {}", device.spelling(), size(), how));
+  }
+  return road_->device == device ? road_->line.get() : nullptr;
+}
+
+// Not ok: why elements travel through the host, the same on all ranks.
+Status Communicator::open_road(Road& road) {
+  TENON_ASSIGN_OR_RETURN(const std::string why_not, agree_on_road(road));
+  if (!why_not.empty()) return Status(Code::unsupported, why_not);
+
+  struct Ticket {
+    ep_ticket_desc desc{};
+    int32_t code = 0;
+  } ticket;
+  ticket.desc.struct_size = sizeof ticket.desc;
+  ticket.desc.struct_type = EP_STRUCT_TICKET_DESC;
+  const loader::OpenCollectives& plugin = *road.plugin;
+  Status made;
+  if (rank() == 0) {
+    made = loader::call_plugin(plugin.plugin, "ticket_make", [&](ep_error** error) {
+      return plugin.ops.ticket_make(plugin.ops.plugin, &ticket.desc.ticket, error);
+    });
+    ticket.code = static_cast<int32_t>(made.code());
+  }
+  TENON_RETURN_IF_ERROR(broadcast(&ticket, sizeof ticket, DType::u8, 0, "ticket"));
+  if (ticket.code != 0) return made.ok() ? Status(static_cast<Code>(ticket.code), "rank 0 makes no ticket.") : made;
+
+  ticket.desc.next = nullptr;
+  ticket.desc.rank = rank();
+  ticket.desc.size = size();
+  const std::array<uint8_t, 16>& uuid = road.device.state()->opened->info.uuid;
+  std::copy(uuid.begin(), uuid.end(), ticket.desc.device_uuid);
+  auto line = std::make_unique<Line>(plugin);
+  const Status joined = loader::call_plugin(plugin.plugin, "ticket_join", [&](ep_error** error) {
+    return plugin.ops.ticket_join(plugin.ops.plugin, &ticket.desc, &line->handle, error);
+  });
+  TENON_ASSIGN_OR_RETURN(const std::vector<int32_t> codes,
+                         all_say(*this, static_cast<int32_t>(joined.code()), "ticket"));
+  TENON_RETURN_IF_ERROR(joined);
+  for (size_t rank = 0; rank < codes.size(); ++rank) {
+    if (codes[rank] == 0) continue;
+    return Status(static_cast<Code>(codes[rank]), fmt::format("rank {} does not join by the ticket.", rank));
+  }
+  road.line = std::move(line);
+  return {};
+}
+
+// Whether each rank has a device of its own, whose memory a plug-in takes: empty, or why not.
+Result<std::string> Communicator::agree_on_road(Road& road) {
+  const loader::DeviceInfo& info = road.device.state()->opened->info;
+  road.plugin = loader::open_collectives_of_memory(info.native_memory);
+  DeviceWords own;
+  own.uuid = info.uuid;
+  if (road.plugin != nullptr) {
+    own.dtypes = road.plugin->info.dtypes;
+    own.summed_dtypes = summed(road.plugin->info);
+  }
+  TENON_ASSIGN_OR_RETURN(const std::vector<DeviceWords> all, all_say(*this, own, "devices"));
+  road.dtypes = road.summed_dtypes = ~UINT64_C(0);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].dtypes == 0) return fmt::format("rank {} has no plug-in that takes the memory of its device.", rank);
+    if (all[rank].uuid == decltype(own.uuid){}) return fmt::format("the device of rank {} has no UUID.", rank);
+    for (size_t other = 0; other < rank; ++other) {
+      if (all[rank].uuid != all[other].uuid) continue;
+      return fmt::format("ranks {} and {} have one device.", other, rank);
+    }
+    road.dtypes &= all[rank].dtypes;
+    road.summed_dtypes &= all[rank].summed_dtypes;
+  }
+  return std::string();
+}
+
+bool Communicator::carries(Device device, DType dtype, bool sums) {
+  if (!device || device == Device::host()) return false;
+  if (road_of(device) == nullptr) return false;
+  const uint64_t known = sums ? road_->summed_dtypes : road_->dtypes;
+  return (known >> static_cast<int32_t>(dtype) & 1) != 0;
+}
+
+// Where src and dst lie becomes part of `desc`.
+Status Communicator::call_on(const Tensor& src, const Tensor& dst, ep_collective_desc desc, uint64_t counts_digest,
+                             std::string_view label) try {
+  const Device device = dst.device();
+  if (device == Device::host()) {
+    desc.src = reinterpret_cast<uintptr_t>(src.data());
+    desc.dst = reinterpret_cast<uintptr_t>(dst.data());
+    return call(desc, counts_digest, label);
+  }
+  const Line* const road = road_of(device);
+  if (road == nullptr || src.device() != device) {
+    return Status(Code::unsupported,
+                  fmt::format("{} does not take elements of {} and {} where they lie.", ep_collective_name(desc.kind),
+                              src.device().spelling(), device.spelling()));
+  }
+  const auto address_of = [&desc](const Tensor& tensor) -> uint64_t {
+    if (tensor.elements() == 0) return 0;
+    const NativePlace place = native_place(tensor);
+    desc.memory_type = static_cast<int32_t>(place.handle.type);
+    return place.handle.value + place.offset;
+  };
+  desc.memory_type = device.state()->opened->info.native_memory;
+  desc.src = address_of(src);
+  desc.dst = address_of(dst);
+  TENON_RETURN_IF_ERROR(process::usable());
+  const std::lock_guard lock(mutex_);
+  TENON_RETURN_IF_ERROR(broken_);
+  return call_over(*road, desc, counts_digest, label);
+} catch (const Error& error) {
+  return error.status();
+}
+
+Status Communicator::all_reduce(const Tensor& src, const Tensor& dst, Reduction reduction, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_reduce, src.dtype(), nullptr, nullptr, src.elements());
+  desc.reduction = static_cast<int32_t>(reduction);
+  return call_on(src, dst, desc, 0, label);
+}
+
+Status Communicator::all_gather(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts,
+                                std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, src.dtype(), nullptr, nullptr, 0);
+  if (std::ssize(counts) != size()) return wrong_counts(desc.kind, counts.size(), size());
+  desc.dst_counts = counts.data();
+  return call_on(src, dst, desc, digest_of(counts), label);
+}
+
+Status Communicator::reduce_scatter(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts,
+                                    Reduction reduction, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_reduce_scatter, src.dtype(), nullptr, nullptr, 0);
+  if (std::ssize(counts) != size()) return wrong_counts(desc.kind, counts.size(), size());
+  desc.reduction = static_cast<int32_t>(reduction);
+  desc.src_counts = counts.data();
+  return call_on(src, dst, desc, digest_of(counts), label);
+}
+
+Status Communicator::all_to_all(const Tensor& src, const Tensor& dst, std::span<const int64_t> src_counts,
+                                std::span<const int64_t> dst_counts, std::string_view label) {
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_to_all, src.dtype(), nullptr, nullptr, 0);
+  for (const size_t counts : {src_counts.size(), dst_counts.size()}) {
+    if (static_cast<int64_t>(counts) != size()) return wrong_counts(desc.kind, counts, size());
+  }
+  desc.src_counts = src_counts.data();
+  desc.dst_counts = dst_counts.data();
+  return call_on(src, dst, desc, 0, label);
 }
 
 Status Communicator::start_alarm() {

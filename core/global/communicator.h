@@ -1,4 +1,8 @@
-// Communicator: a group of processes, its ranks, and the exchanges among them on memory of the host.
+// Communicator: a group of processes, its ranks, and the exchanges among them.
+//
+// Elements of the host travel by the plug-in that has found the ranks (MPI). Elements of a device travel where they lie
+// if a plug-in takes the device's memory (NCCL) and each rank has a device of its own; `carries` says so. What ranks
+// say to each other besides always travels through the host.
 //
 // Every rank runs the same program and makes the same calls in the same order. Each call says to the next rank what it
 // is (number, kind, element type, counts, label) before any data moves; so ranks that do not agree get an error that
@@ -19,6 +23,7 @@
 #include <string_view>
 
 #include "core/device/export.h"
+#include "core/tensor/tensor.h"
 #include "loader/collectives/collectives.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/status/status.h"
@@ -78,9 +83,23 @@ class TENON_API Communicator {
   // Answers when all ranks have come.
   Status barrier(std::string_view label = {});
 
+  // Whether exchanges take elements of `dtype` on `device` where they lie; `sums`: those that sum them too. No for the
+  // host. The first question brings the ranks together, each with the device that it asks about: of another device the
+  // answer is no from then on. All ranks ask alike.
+  bool carries(Device device, DType dtype, bool sums);
+  // The same exchanges of tensors, dense and all of one device: the host, or one that `carries` said yes of. They wait
+  // for work on the tensors that was submitted before, and return when the elements have come.
+  Status all_reduce(const Tensor& src, const Tensor& dst, Reduction reduction, std::string_view label = {});
+  Status all_gather(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts, std::string_view label = {});
+  Status reduce_scatter(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts, Reduction reduction,
+                        std::string_view label = {});
+  Status all_to_all(const Tensor& src, const Tensor& dst, std::span<const int64_t> src_counts,
+                    std::span<const int64_t> dst_counts, std::string_view label = {});
+
  private:
   struct Head;  // what a rank says of a call before its data moves
-  struct Line;  // one communicator of the plug-in
+  struct Line;  // one communicator of a plug-in
+  struct Road;  // how elements of one device travel
   using MakeLine = std::function<Result<std::unique_ptr<Line>>()>;
 
   explicit Communicator(loader::OpenCollectives& plugin);
@@ -93,14 +112,20 @@ class TENON_API Communicator {
   Status agree_on_versions();
 
   Status call(const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
-  Status refuse_on_sight(const ep_collective_desc& desc) const;
-  Status meet_and_move(const ep_collective_desc& desc, const Head& head);
+  Status call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
+  Status call_on(const Tensor& src, const Tensor& dst, ep_collective_desc desc, uint64_t counts_digest,
+                 std::string_view label);
+  Status refuse_on_sight(const Line& line, const ep_collective_desc& desc) const;
+  Status meet_and_move(const Line& line, const ep_collective_desc& desc, const Head& head);
   Status meet(const Head& own, int32_t to, int32_t from);
   Status meet_over(Head* heads, int32_t to, int32_t from);
-  Status move(ep_collective_desc desc, const Head& head);
-  Result<ep_exchange*> start(const Line& line, const ep_collective_desc& desc);
-  Status exchange(const ep_collective_desc& desc, const std::function<Status()>& late);
-  Status wait(ep_exchange* exchange, double seconds, const std::function<Status()>& late);
+  Status move(const Line& line, ep_collective_desc desc, const Head& head);
+  static Result<ep_exchange*> start(const Line& line, const ep_collective_desc& desc);
+  Status exchange(const Line& line, const ep_collective_desc& desc, const std::function<Status()>& late);
+  Status wait(const Line& line, ep_exchange* exchange, double seconds, const std::function<Status()>& late);
+  const Line* road_of(Device device);
+  Status open_road(Road& road);
+  Result<std::string> agree_on_road(Road& road);
   Status start_alarm();
   void listen();
   void raise_alarm(const Status& failure);
@@ -115,6 +140,8 @@ class TENON_API Communicator {
   uint64_t alarm_at_ = 0;  // of which exchange
   uint64_t sequence_ = 0;
   Status broken_;
+  std::mutex road_mutex_;
+  std::unique_ptr<Road> road_;  // of the device that `carries` was asked about first
 };
 
 }  // namespace tenon::global

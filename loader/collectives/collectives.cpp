@@ -28,6 +28,7 @@ struct Found {
   ep_collectives_query_fn registered = nullptr;
   std::unique_ptr<HostServices> host;
   std::optional<OpenCollectives> open;
+  bool only_tickets = false;  // it finds no ranks
 
   bool refused() const { return report.code != Code::ok; }
 };
@@ -65,8 +66,13 @@ Status check_collectives(const ep_collectives_ops& ops, const std::string& what)
   }
   if (!ops.shutdown) return missing_function(what, "shutdown");
   if (!ops.describe) return missing_function(what, "describe");
-  if (!ops.world_join) return missing_function(what, "world_join");
-  if (!ops.communicator_split) return missing_function(what, "communicator_split");
+  const bool has_tickets = ops.ticket_make || ops.ticket_join;
+  if (ops.world_join || ops.communicator_split || !has_tickets) {
+    if (!ops.world_join) return missing_function(what, "world_join");
+    if (!ops.communicator_split) return missing_function(what, "communicator_split");
+  }
+  if (has_tickets && !ops.ticket_make) return missing_function(what, "ticket_make");
+  if (has_tickets && !ops.ticket_join) return missing_function(what, "ticket_join");
   if (!ops.communicator_destroy) return missing_function(what, "communicator_destroy");
   if (!ops.exchange_start) return missing_function(what, "exchange_start");
   if (!ops.exchange_wait) return missing_function(what, "exchange_wait");
@@ -134,6 +140,7 @@ Status take_steps(Search& search, Found& found) {
   // One that is refused for another function than this is ended all the same.
   if (is_spoken(ops) && ops.shutdown != nullptr) found.open = OpenCollectives{report.provider, {}, ops};
   TENON_RETURN_IF_ERROR(checked);
+  found.only_tickets = !finds_ranks(ops);
   report.stage = Stage::negotiated;
   TENON_ASSIGN_OR_RETURN(found.open->info, describe(report.provider, ops));
   report.stage = Stage::enumerated;
@@ -187,14 +194,32 @@ void find(Search& search) {
   }
 }
 
-// `name` may be empty.
-Status none_is_usable(const Search& search, std::string_view name) {
-  std::string lines, remedy;
+// The names in the setting `collectives`, which commas part.
+std::vector<std::string_view> names_in(std::string_view setting) {
+  std::vector<std::string_view> names;
+  while (!setting.empty()) {
+    const size_t end = std::min(setting.find(','), setting.size());
+    if (end > 0) names.push_back(setting.substr(0, end));
+    setting.remove_prefix(std::min(end + 1, setting.size()));
+  }
+  return names;
+}
+
+bool is_wanted(const std::vector<std::string_view>& names, std::string_view name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Status none_is_usable(const Search& search, const std::vector<std::string_view>& wanted) {
+  std::string lines, remedy, alone;
   std::vector<std::string> names;
   for (const auto& found : search.found) {
     const Candidate& report = found->report;
     names.push_back(report.provider);
-    if (!name.empty() && report.provider != name) continue;
+    if (!is_wanted(wanted, report.provider)) continue;
+    if (found->only_tickets) {
+      alone = report.provider;
+      continue;
+    }
     lines += fmt::format("\n  {} was refused ({}): {}", report.path.empty() ? report.provider : report.path,
                          stage_name(report.stage), report.sentence);
     if (remedy.empty()) remedy = report.remedy;
@@ -203,12 +228,18 @@ Status none_is_usable(const Search& search, std::string_view name) {
     return Status(Code::not_found, fmt::format("No plug-in that carries data between processes works:{}", lines),
                   remedy);
   }
-  if (names.empty()) {
+  if (!alone.empty() && !wanted.empty()) {
+    return Status(Code::not_found,
+                  fmt::format("The plug-in '{}' finds no ranks: it works beside one that does.", alone),
+                  fmt::format("Name one that finds them too (TENON_COLLECTIVES=mpi,{}).", alone));
+  }
+  if (names.empty() || wanted.empty()) {
     return Status(Code::not_found, "There is no plug-in that carries data between processes.",
                   "Install libtenon_mpi.so, which is built where MPI is (libopenmpi-dev).");
   }
   std::string all;
   for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
+  const std::string name(wanted.front());
   const std::string nearest = nearest_word(name, names);
   return Status(
       Code::not_found,
@@ -227,13 +258,29 @@ Result<OpenCollectives*> open_collectives(std::string_view name) {
     return Status(Code::cancelled, "no communicator can be made: the runtime has been shut down.");
   }
   find(search);
-  const std::string_view wanted = name.empty() ? std::string_view(current.collectives) : name;
+  const std::vector<std::string_view> wanted = names_in(name.empty() ? std::string_view(current.collectives) : name);
   for (const auto& found : search.found) {
-    if (!wanted.empty() && found->report.provider != wanted) continue;
+    if (!is_wanted(wanted, found->report.provider)) continue;
     advance(search, *found);
-    if (!found->refused()) return &*found->open;
+    if (!found->refused() && finds_ranks(found->open->ops)) return &*found->open;
   }
   return none_is_usable(search, wanted);
+}
+
+OpenCollectives* open_collectives_of_memory(int32_t handle) {
+  const Settings& current = settings();
+  Search& search = the_search();
+  const std::lock_guard lock(search.mutex);
+  if (search.shut_down || !current.status.ok() || handle <= 0 || handle > 63) return nullptr;
+  find(search);
+  const std::vector<std::string_view> wanted = names_in(current.collectives);
+  for (const auto& found : search.found) {
+    if (!is_wanted(wanted, found->report.provider)) continue;
+    advance(search, *found);
+    if (found->refused() || !joins_by_tickets(found->open->ops)) continue;
+    if ((found->open->info.memory_handles >> handle & 1) != 0) return &*found->open;
+  }
+  return nullptr;
 }
 
 std::vector<Candidate> explain_collectives() {

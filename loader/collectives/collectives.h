@@ -27,16 +27,26 @@ struct CollectivesInfo {
   bool usable() const { return unusable_reason.empty(); }
 };
 
-// A plug-in that was opened. It lives until shutdown_all. All of `ops` is set.
+// A plug-in that was opened. It lives until shutdown_all. `ops` has whole pairs: world_join and communicator_split,
+// ticket_make and ticket_join, or both.
 struct OpenCollectives {
   std::string plugin;
   CollectivesInfo info;
   ep_collectives_ops ops{};
 };
 
-// Opens the plug-in `name`; empty: that of the setting `collectives`, else the first one that is usable. The same name
-// gives the same pointer. Errors: none is there, or none is usable: the message says how far each candidate came.
+// Whether a plug-in with this table finds ranks (world_join), or joins them by tickets.
+inline bool finds_ranks(const ep_collectives_ops& ops) { return ops.world_join != nullptr; }
+inline bool joins_by_tickets(const ep_collectives_ops& ops) { return ops.ticket_join != nullptr; }
+
+// Opens the plug-in `name`, which finds ranks; empty: the first of the setting `collectives` that does, else the first
+// one that is usable. The same name gives the same pointer. Errors: none is there, or none is usable: the message says
+// how far each candidate came.
 Result<OpenCollectives*> open_collectives(std::string_view name = {});
+
+// Opens the first plug-in, of those in the setting if it names any, that joins by tickets and takes memory of the type
+// `handle` (EP_HANDLE_*). NULL: there is none.
+OpenCollectives* open_collectives_of_memory(int32_t handle);
 
 #pragma GCC visibility push(default)  // exported by libtenon.so
 // Every plug-in of this kind that was found, taken as far as `usable`.

@@ -23,7 +23,7 @@ namespace tenon::conformance {
 namespace {
 
 struct Options {
-  std::string path, expectations, junit, json;
+  std::string path, expectations, junit, json, beside, devices;
   std::vector<std::string> cases, settings;
   uint32_t device = 0;
   double time_limit = 30;
@@ -206,16 +206,25 @@ int list(const std::vector<Test>& tests) {
 int run_collectives(const Options& options) {
   if (!options.cases.empty() || !options.expectations.empty() || !options.junit.empty() || !options.json.empty() ||
       options.list || options.here || options.jobs != 1) {
-    return fail("a plug-in that carries data between processes takes --set, --time-limit and --verbose alone.",
-                "mpirun -n 3 tenon conform path/to/libtenon_foo.so");
+    return fail(
+        "a plug-in that carries data between processes takes --set, --time-limit, --verbose, --beside and --devices "
+        "alone.",
+        "mpirun -n 3 tenon conform path/to/libtenon_foo.so");
   }
   const Target target = target_of(options);
-  return check_collectives(target.path, target.settings, options.time_limit, options.verbose);
+  const auto whole = [](const std::string& path) {
+    return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+  };
+  return check_collectives(target.path, target.settings, options.time_limit, options.verbose,
+                           {whole(options.beside), whole(options.devices)});
 }
 
 int run(const Options& options) {
   const std::optional<loader::PluginNote> note = options.path.empty() ? std::nullopt : note_of(options.path);
   if (note && note->kind == EP_PLUGIN_KIND_COLLECTIVES) return run_collectives(options);
+  if (!options.beside.empty() || !options.devices.empty()) {
+    return fail("--beside and --devices are for plug-ins that carry data between processes.");
+  }
   const auto expectations = find_expectations(options);
   if (!expectations.ok()) return fail(expectations.status().message(), expectations.status().remedy());
   std::vector<Test> tests = make_suite(target_of(options), expectations.value());
@@ -254,6 +263,8 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--device", options->device, "Number of the device")->capture_default_str();
   app->add_option("--set", options->settings, "KEY=VALUE: a setting of the provider; more than once")
       ->allow_extra_args(false);
+  app->add_option("--beside", options->beside, "The plug-in that finds the ranks, for one that joins by tickets");
+  app->add_option("--devices", options->devices, "The provider of the devices whose memory that one takes");
   app->add_option("--time-limit", options->time_limit, "Seconds a test may take")
       ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();

@@ -1,6 +1,7 @@
 // The kit for plug-ins that carry data between processes: ep_api/COLLECTIVES.md, rule by rule.
 //
 //   mpirun -n 3 tenon conform libtenon_mpi.so
+//   mpirun -n 2 tenon conform libtenon_nccl.so --beside libtenon_mpi.so --devices libtenon_cuda.so
 //
 // Every rank runs every test, in one process and one order, since all take part in each exchange. Tests that need two
 // ranks are skipped on one.
@@ -27,7 +28,9 @@ struct CollectivesTest {
 const std::vector<CollectivesTest>& collectives_tests();
 
 // Runs them in this rank; an exchange may take `time_limit` seconds. Prints each failure with the rank and its rule,
-// and on rank 0 the count. Returns the exit code of the kit: 0 nothing failed, 1 something did.
-int check_collectives(const std::string& path, const Settings& settings, double time_limit, bool verbose);
+// and on rank 0 the count. `companions`: for a plug-in that joins by tickets. Returns the exit code of the kit: 0
+// nothing failed, 1 something did.
+int check_collectives(const std::string& path, const Settings& settings, double time_limit, bool verbose,
+                      const Ranks::Companions& companions);
 
 }  // namespace tenon::conformance

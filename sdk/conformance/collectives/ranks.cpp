@@ -1,8 +1,11 @@
 #include "sdk/conformance/collectives/ranks.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <numeric>
 
 #include "loader/collectives/collectives.h"
 #include "loader/note/note.h"
@@ -15,6 +18,24 @@ std::string name_of(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem();
   constexpr std::string_view head = "libtenon_";
   return stem.starts_with(head) ? stem.substr(head.size()) : stem;
+}
+
+constexpr uint64_t device_fence_bytes = 256;
+constexpr uint8_t device_fence = 0x3C;
+
+// How many elements this rank's src and dst have.
+struct Lengths {
+  int64_t src = 0, dst = 0;
+};
+Lengths lengths_of(const ep_collective_desc& desc, int32_t rank, int32_t size) {
+  const auto total = [size](const int64_t* counts) { return std::accumulate(counts, counts + size, int64_t{0}); };
+  switch (desc.kind) {
+    case EP_COLLECTIVE_all_reduce: return {desc.count, desc.count};
+    case EP_COLLECTIVE_all_gather: return {desc.dst_counts[rank], total(desc.dst_counts)};
+    case EP_COLLECTIVE_reduce_scatter: return {total(desc.src_counts), desc.src_counts[rank]};
+    case EP_COLLECTIVE_all_to_all: return {total(desc.src_counts), total(desc.dst_counts)};
+    default: return {desc.src != 0 ? desc.count : 0, desc.dst != 0 ? desc.count : 0};
+  }
 }
 
 }  // namespace
@@ -45,8 +66,48 @@ Status Ranks::load() {
 }
 
 Status Ranks::join() {
+  if (joins_by_ticket()) {
+    TENON_RETURN_IF_ERROR(join_beside());
+    return join_by_ticket(&world);
+  }
   info = with_header<ep_communicator_info>(EP_STRUCT_COMMUNICATOR_INFO);
   return call("world_join", ops.world_join, ops.plugin, &world, &info);
+}
+
+// Joins by the other plug-in, and opens this rank's device.
+Status Ranks::join_beside() {
+  if (companions_.beside.empty() || companions_.devices.empty()) {
+    return Status(Code::invalid_argument, "It finds no ranks and takes memory of devices: it needs two more plug-ins.",
+                  "tenon conform libtenon_nccl.so --beside libtenon_mpi.so --devices libtenon_cuda.so");
+  }
+  beside_ = std::make_unique<Ranks>(companions_.beside, Settings{}, time_limit_);
+  TENON_RETURN_IF_ERROR(beside_->load());
+  TENON_RETURN_IF_ERROR(beside_->join());
+  info = beside_->info;
+  devices_ = std::make_unique<Subject>(Target{companions_.devices, {}, static_cast<uint32_t>(info.node_rank)});
+  TENON_RETURN_IF_ERROR(devices_->open());
+  memory_type_ = devices_->info.native_memory;
+  TENON_ASSIGN_OR_RETURN(stream_, devices_->make_stream());
+  return {};
+}
+
+Status Ranks::join_by_ticket(ep_communicator** out) {
+  auto desc = with_header<ep_ticket_desc>(EP_STRUCT_TICKET_DESC);
+  desc.rank = rank();
+  desc.size = size();
+  std::copy(std::begin(devices_->info.uuid), std::end(devices_->info.uuid), desc.device_uuid);
+  if (rank() == 0) TENON_RETURN_IF_ERROR(call("ticket_make", ops.ticket_make, ops.plugin, &desc.ticket));
+  const auto size_in_bytes = static_cast<int64_t>(sizeof desc.ticket);
+  ep_collective_desc give = collective(EP_COLLECTIVE_broadcast, DType::u8, rank() == 0 ? &desc.ticket : nullptr,
+                                       rank() == 0 ? nullptr : &desc.ticket, size_in_bytes);
+  TENON_RETURN_IF_ERROR(beside_->run(beside_->world, give));
+  return call("ticket_join", ops.ticket_join, ops.plugin, static_cast<const ep_ticket_desc*>(&desc), out);
+}
+
+Status Ranks::join_another(ep_communicator** out) {
+  if (joins_by_ticket()) return join_by_ticket(out);
+  auto part = with_header<ep_communicator_info>(EP_STRUCT_COMMUNICATOR_INFO);
+  return call("communicator_split", ops.communicator_split, world, 0, rank(), out, &part);
 }
 
 void Ranks::leave() {
@@ -54,6 +115,10 @@ void Ranks::leave() {
   started = false;
   ops.communicator_destroy(std::exchange(world, nullptr));
   ops.shutdown(ops.plugin);
+  copies_.clear();
+  stream_.reset();
+  devices_.reset();
+  beside_.reset();
   // A library of MPI is not unloaded while its threads run.
   static auto* mapped = new std::vector<std::unique_ptr<loader::Library>>;
   mapped->push_back(std::move(library_));
@@ -68,8 +133,70 @@ Status Ranks::finish(ep_exchange* exchange) {
     std::fflush(stdout);
     std::_Exit(1);
   }
+  const Status brought = ended.ok() ? bring_back(exchange) : Status();
   ops.exchange_destroy(exchange);
-  return ended;
+  return ended.ok() ? brought : ended;
+}
+
+// A copy of `elements` elements at `host` on the device, between two fences: its address there.
+Result<uint64_t> Ranks::copy_out(uint8_t* host, int64_t elements, DType dtype, bool is_written,
+                                 std::vector<Copy>* copies) {
+  Copy copy;
+  copy.host = host;
+  copy.bytes = static_cast<uint64_t>(elements * dtype_size(dtype));
+  copy.is_written = is_written;
+  std::vector<uint8_t> bytes(copy.bytes + 2 * device_fence_bytes, device_fence);
+  if (copy.bytes > 0) std::memcpy(bytes.data() + device_fence_bytes, host, copy.bytes);
+  TENON_ASSIGN_OR_RETURN(copy.memory, devices_->allocate(bytes.size()));
+  TENON_RETURN_IF_ERROR(devices_->upload(stream_, copy.memory, 0, bytes));
+  TENON_RETURN_IF_ERROR(devices_->finish(stream_));
+  uint64_t address = 0;
+  TENON_RETURN_IF_ERROR(devices_->call("memory_native_handle", devices_->ops.memory_native_handle, devices_->device,
+                                       copy.memory.get(), &address));
+  copies->push_back(std::move(copy));
+  return address + device_fence_bytes;
+}
+
+Status Ranks::start(ep_communicator* communicator, const ep_collective_desc& desc, ep_exchange** out) {
+  if (!joins_by_ticket()) return start_plainly(communicator, desc, out);
+  const Lengths lengths = lengths_of(desc, rank(), size());
+  const auto dtype = static_cast<DType>(desc.dtype);
+  const auto at = [](uint64_t address) { return reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(address)); };
+  std::vector<Copy> copies;
+  ep_collective_desc there = desc;
+  TENON_ASSIGN_OR_RETURN(there.src, copy_out(at(desc.src), lengths.src, dtype, desc.src == desc.dst, &copies));
+  there.dst = there.src;
+  if (desc.src != desc.dst) {
+    TENON_ASSIGN_OR_RETURN(there.dst, copy_out(at(desc.dst), lengths.dst, dtype, true, &copies));
+  }
+  TENON_RETURN_IF_ERROR(start_plainly(communicator, there, out));
+  copies_[*out] = std::move(copies);
+  return {};
+}
+
+Status Ranks::bring_back(ep_exchange* exchange) {
+  const auto found = copies_.find(exchange);
+  if (found == copies_.end()) return {};
+  const std::vector<Copy> copies = std::move(found->second);
+  copies_.erase(found);
+  for (const Copy& copy : copies) {
+    std::vector<uint8_t> bytes(copy.bytes + 2 * device_fence_bytes);
+    TENON_RETURN_IF_ERROR(devices_->download(stream_, copy.memory, 0, bytes));
+    TENON_RETURN_IF_ERROR(devices_->finish(stream_));
+    const auto is_fence = [](uint8_t byte) { return byte == device_fence; };
+    if (!std::all_of(bytes.begin(), bytes.begin() + device_fence_bytes, is_fence) ||
+        !std::all_of(bytes.end() - device_fence_bytes, bytes.end(), is_fence)) {
+      return broken("K05", "an exchange wrote outside of {} bytes on the device", copy.bytes);
+    }
+    if (copy.bytes == 0) continue;
+    const uint8_t* const own = bytes.data() + device_fence_bytes;
+    if (copy.is_written) {
+      std::memcpy(copy.host, own, copy.bytes);
+    } else if (std::memcmp(copy.host, own, copy.bytes) != 0) {
+      return broken("K05", "an exchange changed its source on the device");
+    }
+  }
+  return {};
 }
 
 Status Ranks::run(ep_communicator* communicator, const ep_collective_desc& desc) {
@@ -79,12 +206,14 @@ Status Ranks::run(ep_communicator* communicator, const ep_collective_desc& desc)
 }
 
 Status Ranks::tell(int32_t to, int32_t number, ep_communicator* communicator) {
+  if (beside_ != nullptr && communicator == nullptr) return beside_->tell(to, number);
   ep_collective_desc desc = collective(EP_COLLECTIVE_send, DType::i32, &number, nullptr, 1);
   desc.peer = to;
   return run(communicator != nullptr ? communicator : world, desc);
 }
 
 Status Ranks::hear(int32_t from, int32_t* number, ep_communicator* communicator) {
+  if (beside_ != nullptr && communicator == nullptr) return beside_->hear(from, number);
   ep_collective_desc desc = collective(EP_COLLECTIVE_receive, DType::i32, nullptr, number, 1);
   desc.peer = from;
   return run(communicator != nullptr ? communicator : world, desc);

@@ -18,7 +18,18 @@ int from_environment(const char* name, int otherwise) {
   return text != nullptr ? std::atoi(text) : otherwise;
 }
 
-thread_local std::vector<CUcontext> context_stack;
+// Plain memory: calls at the end of the process come after the destructors of thread_local objects.
+struct ContextStack {
+  CUcontext contexts[64];
+  size_t depth;
+
+  bool empty() const { return depth == 0; }
+  size_t size() const { return depth; }
+  CUcontext back() const { return contexts[depth - 1]; }
+  void push_back(CUcontext context) { contexts[depth++] = context; }
+  void pop_back() { --depth; }
+};
+thread_local constinit ContextStack context_stack{};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <numeric>
 #include <random>
 
@@ -22,12 +23,19 @@ constexpr Sbp S0 = Sbp::split(0), S1 = Sbp::split(1), S2 = Sbp::split(2), B = Sb
 
 int32_t ranks() { return world_size(); }
 
+// The devices of the placements, one on each rank: GLOBAL_DEVICES, or the host's.
+std::string_view devices() {
+  const char* named = std::getenv("GLOBAL_DEVICES");
+  return named != nullptr ? named : "cpu";
+}
+Device own_device() { return Placement::all(devices()).device(); }
+
 // Small whole numbers, so that sums are exact in every order; never 0.
 Tensor some(const Dims& dims, uint64_t seed, DType dtype = DType::f32) {
   std::mt19937_64 generator(seed);
   std::vector<float> values(static_cast<size_t>(element_count(dims)));
   for (float& value : values) value = static_cast<float>(static_cast<int>(generator() % 8) * 2 - 7);
-  return Tensor::from(std::span<const float>(values), dims, "cpu").to(dtype);
+  return Tensor::from(std::span<const float>(values), dims, own_device()).to(dtype);
 }
 
 // The elements as doubles. Casts are not asked to do it: they would be calls of their own.
@@ -110,21 +118,21 @@ void expect_all_pairs(const Placement& from, const Placement& to, const Dims& di
         const Box box = box_of(dims, after, to.grid(), to.coordinates(to.position()));
         ASSERT_EQ(to_local(moved).dims(), box.dims) << what;
       }
-      const Placement all = Placement::all("cpu");
+      const Placement all = Placement::all(devices());
       expect_same(to_global(moved, all, {B}), whole, what);
     }
   }
 }
 
 TEST(Boxing, EveryPairOnALine) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   for (const Dims& dims : {Dims{5, 3, 4}, Dims{1, 7, 2}, Dims{0, 3, 2}}) expect_all_pairs(all, all, dims, DType::f32);
   expect_all_pairs(all, all, {4, 5, 3}, DType::i64);
 }
 
 TEST(Boxing, EveryPairOnAGrid) {
   if (ranks() != 4) return;  // four ranks make a grid
-  const Placement grid("cpu", {2, 2}, {0, 1, 2, 3});
+  const Placement grid(devices(), {2, 2}, {0, 1, 2, 3});
   for (const Dims& dims : {Dims{5, 3, 4}, Dims{1, 2, 7}}) expect_all_pairs(grid, grid, dims, DType::f32);
 }
 
@@ -132,8 +140,9 @@ TEST(Boxing, EveryPairOfPlacements) {
   if (ranks() < 2) return;  // one rank has one placement
   std::vector<int32_t> backwards(static_cast<size_t>(ranks()));
   std::iota(backwards.rbegin(), backwards.rend(), 0);
-  const Placement all = Placement::all("cpu"), turned("cpu", backwards), last("cpu", {ranks() - 1}), first("cpu", {0});
-  const Placement tall("cpu", {ranks(), 1}, backwards);
+  const Placement all = Placement::all(devices()), turned(devices(), backwards), last(devices(), {ranks() - 1}),
+                  first(devices(), {0});
+  const Placement tall(devices(), {ranks(), 1}, backwards);
   for (const auto& [from, to] : {std::pair(all, turned), std::pair(first, last), std::pair(all, last),
                                  std::pair(first, all), std::pair(turned, tall)}) {
     expect_all_pairs(from, to, {5, 3, 2}, DType::f32);
@@ -141,11 +150,11 @@ TEST(Boxing, EveryPairOfPlacements) {
 }
 
 TEST(Boxing, SumsGoInTheOrderOfRanksWhereThatIsWanted) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   std::vector<float> values(1001);
   std::mt19937 generator(static_cast<uint32_t>(rank()));
   for (float& value : values) value = std::uniform_real_distribution<float>(-1, 1)(generator);
-  const Tensor part = Tensor::from(std::span<const float>(values), {1001}, "cpu");
+  const Tensor part = Tensor::from(std::span<const float>(values), {1001}, own_device());
   const Tensor rows = to_local(to_global(to_global(unsqueeze(part, 0), all, {S0}), {B}));
   Tensor expected = clone(select(rows, 0, 0));
   for (int64_t i = 1; i < ranks(); ++i) add_(expected, select(rows, 0, i));
@@ -158,21 +167,22 @@ TEST(Boxing, SumsGoInTheOrderOfRanksWhereThatIsWanted) {
 }
 
 TEST(Global, PartsMakeTheWhole) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   const Tensor part = some({part_of(7, ranks(), rank()).length, 3}, 10 + static_cast<uint64_t>(rank()));
   const Tensor global = to_global(part, all, {S0});
   EXPECT_TRUE(is_global(global));
   EXPECT_FALSE(is_global(part));
   EXPECT_EQ(global.dims(), (Dims{7, 3}));
   EXPECT_EQ(to_local(global).data(), part.data());
-  EXPECT_EQ(tenon::to_string(global), fmt::format("f32 [7, 3] cpu:0, a global tensor on {}, S(0)", all.to_string()));
+  EXPECT_EQ(tenon::to_string(global),
+            fmt::format("f32 [7, 3] {}, a global tensor on {}, S(0)", all.device().spelling(), all.to_string()));
   const Tensor once = to_global(some({3, 2}, 5), all, {B});
   expect_same(to_global(once, {P}), some({3, 2}, 5), "broadcast");
   expect_same(to_global(some({3, 2}, 5), all, {P}), some({3, 2}, 5) * ranks(), "partial");
 }
 
 TEST(Global, TheCheapestSignatureIsChosen) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   if (ranks() == 1) return;  // nothing moves
   const Tensor x = spread(some({6, 8}, 1), all, {S0}), w = spread(some({8, 4}, 2), all, {B});
   EXPECT_EQ(layout_of(matmul(x, w)).sbp, NdSbp{S0});
@@ -186,7 +196,7 @@ TEST(Global, TheCheapestSignatureIsChosen) {
 }
 
 TEST(Global, FactoriesAreSpread) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   for (const Sbp sbp : {S0, S1, B, P}) {
     const std::string what = to_string(sbp);
     expect_same(ones({5, 3}, all, {sbp}), tenon::ones({5, 3}), what);
@@ -202,16 +212,16 @@ TEST(Global, FactoriesAreSpread) {
 
 TEST(Global, MeansWeighUnevenParts) {
   const Tensor whole = some({7, 3}, 3);
-  const Tensor x = spread(whole, Placement::all("cpu"), {S0});
+  const Tensor x = spread(whole, Placement::all(devices()), {S0});
   EXPECT_NEAR(mean(x).item<double>(), mean(whole).item<double>(), 1e-6);
-  const Tensor rows = to_global(mean(whole, {0}, true), Placement::all("cpu"), {B});
+  const Tensor rows = to_global(mean(whole, {0}, true), Placement::all(devices()), {B});
   EXPECT_LT(max(abs(mean(x, {0}, true) - rows)).item<double>(), 1e-6);
 }
 
 TEST(Global, WritesGoThroughViews) {
   for (const Sbp sbp : {S0, S1, B}) {
     Tensor whole = some({6, 4}, 4);
-    Tensor x = spread(clone(whole), Placement::all("cpu"), {sbp});
+    Tensor x = spread(clone(whole), Placement::all(devices()), {sbp});
     const Tensor before = x[1];
     x[2].fill_(5);
     whole[2].fill_(5);
@@ -223,7 +233,7 @@ TEST(Global, WritesGoThroughViews) {
     whole.slice(1, 1, 3).mul_(2);
     expect_same(x, whole, to_string(sbp));
     expect_same(before, whole[1], to_string(sbp));
-    sub_(x, spread(some({6, 4}, 6), Placement::all("cpu"), {P}));
+    sub_(x, spread(some({6, 4}, 6), Placement::all(devices()), {P}));
     EXPECT_EQ(layout_of(x).sbp, NdSbp{sbp});
     expect_same(x, whole - some({6, 4}, 6), to_string(sbp));
     expect_same(before, (whole - some({6, 4}, 6))[1], to_string(sbp));
@@ -232,7 +242,7 @@ TEST(Global, WritesGoThroughViews) {
 
 // Two layers and a loss; each tensor spread as the case says.
 TEST(Global, GradientsEqualThoseOfTheWhole) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   const auto loss_of = [](const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& y) {
     return mean(square(matmul(relu(matmul(x, a)), b) - y));
   };
@@ -256,7 +266,7 @@ TEST(Global, GradientsEqualThoseOfTheWhole) {
 }
 
 TEST(Global, GradientsGoThroughBoxing) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   const Tensor part = some({part_of(5, ranks(), rank()).length, 3}, 30).requires_grad_();
   const Tensor there = to_global(to_global(to_global(part, all, {S0}), {S1}), {B});
   const Tensor weights = some({5, 3}, 31);
@@ -266,11 +276,11 @@ TEST(Global, GradientsGoThroughBoxing) {
   const Tensor leaf = spread(some({5, 3}, 32), all, {S0}).detach().requires_grad_();
   to_local(leaf).mul(2).sum().backward();
   EXPECT_TRUE(ranks() == 1 || layout_of(leaf.grad()).sbp == NdSbp{S0});
-  expect_same(leaf.grad(), tenon::full({5, 3}, 2.0, DType::f32, "cpu"), "to local");
+  expect_same(leaf.grad(), tenon::full({5, 3}, 2.0, DType::f32, own_device()), "to local");
 }
 
 TEST(Global, MixingIsRefused) {
-  const Tensor x = spread(some({4, 2}, 1), Placement::all("cpu"), {S0});
+  const Tensor x = spread(some({4, 2}, 1), Placement::all(devices()), {S0});
   const std::string refused = "a local tensor of shape [4, 2] cannot be used with a tensor on";
   EXPECT_NE(error_of([&] { add(x, some({4, 2}, 2)); }).find("add: " + refused), std::string::npos);
   EXPECT_NE(error_of([&] { huber_loss(x, some({4, 2}, 2)); }).find("huber_loss: " + refused), std::string::npos);
@@ -280,13 +290,13 @@ TEST(Global, MixingIsRefused) {
 }
 
 TEST(Global, BadArgumentsAreNamedOnEveryRank) {
-  const Placement all = Placement::all("cpu");
+  const Placement all = Placement::all(devices());
   const auto expect = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
-  expect(error_of([&] { Placement("cpu", std::vector<int32_t>{0, 0}); }), "rank 0 occurs twice");
-  expect(error_of([&] { Placement("cpu", {ranks()}); }), fmt::format("there is no rank {}", ranks()));
-  expect(error_of([&] { Placement("cpu", {2, 2}, {0}); }), "1 ranks do not fill the grid [2, 2]");
+  expect(error_of([&] { Placement(devices(), std::vector<int32_t>{0, 0}); }), "rank 0 occurs twice");
+  expect(error_of([&] { Placement(devices(), {ranks()}); }), fmt::format("there is no rank {}", ranks()));
+  expect(error_of([&] { Placement(devices(), {2, 2}, {0}); }), "1 ranks do not fill the grid [2, 2]");
   expect(error_of([&] { Placement("nodevice", {0}); }), "nodevice");
   expect(error_of([&] { to_global(some({3}, 1), all, {B, B}); }), "has 2 entries");
   expect(error_of([&] { to_global(some({3}, 1), all, {S1}); }), "no axis 1 to split");
@@ -297,7 +307,7 @@ TEST(Global, BadArgumentsAreNamedOnEveryRank) {
     expect(error_of([&] { to_global(some({3 + rank()}, 1), all, {B}); }), "its part of a tensor of shape [3] as B");
     expect(error_of([&] { to_global(some({3}, 1, rank() == 0 ? DType::f32 : DType::f64), all, {B}); }),
            "and rank 0 f32");
-    const Placement first("cpu", {0});
+    const Placement first(devices(), {0});
     const Tensor there = spread(some({3}, 1), first, {B});
     expect(error_of([&] { add(there, spread(some({3}, 1), all, {B})); }), "and another one on");
     if (rank() > 0) {

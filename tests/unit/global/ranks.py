@@ -1,7 +1,8 @@
 """ranks.py CARRIER N PROGRAM [ARGUMENT...]: runs the program on N ranks and ends as the worst of them did.
 
-CARRIER is `mpi`, by mpirun, or `pipes`, the fake, whose launcher is here. Ranks may be more than cores and belong to
-root. Only the first rank writes GoogleTest's report.
+CARRIER is `mpi`, by mpirun, or `pipes`, the fake, whose launcher is here, or `nccl`, which works beside `pipes`: on the
+fake NCCL if the fakes are in LD_LIBRARY_PATH. Ranks may be more than cores and belong to root. Only the first rank
+writes GoogleTest's report.
 """
 
 import os
@@ -12,8 +13,9 @@ import tempfile
 
 def environment(carrier):
     """Of a launch: one thread per rank, the carrier, and leave for mpirun to start root's ranks on few cores."""
+    carriers = "pipes,nccl" if carrier == "nccl" else carrier
     return os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                         "OMPI_MCA_plm_rsh_agent": "", "TENON_THREADS": "1", "TENON_COLLECTIVES": carrier}
+                         "OMPI_MCA_plm_rsh_agent": "", "TENON_THREADS": "1", "TENON_COLLECTIVES": carriers}
 
 
 def run(carrier, count, program, limit=None, **settings):
@@ -27,7 +29,8 @@ def run(carrier, count, program, limit=None, **settings):
     with tempfile.TemporaryDirectory() as folder:
         ranks = []
         for rank in range(count):
-            own = variables | {"PIPES_RANK": str(rank), "PIPES_SIZE": str(count), "PIPES_FOLDER": folder}
+            own = variables | {"PIPES_RANK": str(rank), "PIPES_SIZE": str(count), "PIPES_FOLDER": folder,
+                               "FAKE_NCCL_FOLDER": folder, "FAKE_CUDA_DEVICES": str(count)}
             if rank > 0:
                 own.pop("GTEST_OUTPUT", None)
             ranks.append(subprocess.Popen(program, env=own, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))

@@ -12,7 +12,7 @@ namespace {
 
 struct Toy {
   uint32_t minor = EP_COLLECTIVES_MINOR;
-  bool has_split = true;
+  bool finds_ranks = true, has_split = true, has_tickets = false, has_join = true;
   std::string unusable;
   int ended = 0;
 };
@@ -29,11 +29,24 @@ ep_status query(const ep_host*, ep_collectives_ops* out_ops, ep_error**) {
     info.unusable_reason = provider::to_ep_string(toy.unusable);
     info.remedy = provider::to_ep_string(toy.unusable.empty() ? "" : "Plug it in.");
     info.largest_count = 77;
+    info.memory_handles = UINT64_C(1) << EP_HANDLE_CUDA_POINTER;
     provider::fill(out_info, info);
     return EP_STATUS_OK;
   };
-  ops.world_join = [](ep_collectives*, ep_communicator**, ep_communicator_info*, ep_error**) { return EP_STATUS_BUSY; };
-  if (toy.has_split) {
+  if (toy.finds_ranks) {
+    ops.world_join = [](ep_collectives*, ep_communicator**, ep_communicator_info*, ep_error**) {
+      return EP_STATUS_BUSY;
+    };
+  }
+  if (toy.has_tickets) {
+    ops.ticket_make = [](ep_collectives*, ep_ticket*, ep_error**) { return EP_STATUS_INTERNAL; };
+  }
+  if (toy.has_tickets && toy.has_join) {
+    ops.ticket_join = [](ep_collectives*, const ep_ticket_desc*, ep_communicator**, ep_error**) {
+      return EP_STATUS_INTERNAL;
+    };
+  }
+  if (toy.finds_ranks && toy.has_split) {
     ops.communicator_split = [](ep_communicator*, int32_t, int32_t, ep_communicator**, ep_communicator_info*,
                                 ep_error**) { return EP_STATUS_INTERNAL; };
   }
@@ -72,6 +85,32 @@ TEST_F(Collectives, TheRegisteredOneIsDescribedAndStaysTheSame) {
   EXPECT_EQ(open_collectives().status().code(), Code::cancelled);
 }
 
+TEST_F(Collectives, OneThatJoinsByTicketsIsFoundByItsMemory) {
+  toy.finds_ranks = false;
+  toy.has_tickets = true;
+  register_collectives("toy", query);
+  const OpenCollectives* opened = open_collectives_of_memory(EP_HANDLE_CUDA_POINTER);
+  ASSERT_NE(opened, nullptr);
+  EXPECT_EQ(opened->plugin, "toy");
+  EXPECT_EQ(open_collectives_of_memory(EP_HANDLE_CL_MEM), nullptr) << "memory that it does not take";
+  EXPECT_EQ(open_collectives().status().message(), "There is no plug-in that carries data between processes.");
+  EXPECT_EQ(open_collectives("toy").status().message(),
+            "The plug-in 'toy' finds no ranks: it works beside one that does.");
+}
+
+TEST_F(Collectives, OneThatFindsRanksIsNotAskedForMemory) {
+  register_collectives("toy", query);
+  EXPECT_EQ(open_collectives_of_memory(EP_HANDLE_CUDA_POINTER), nullptr);
+}
+
+TEST_F(Collectives, HalfAPairOfTicketsIsRefused) {
+  toy.has_tickets = true;
+  toy.has_join = false;
+  register_collectives("toy", query);
+  const std::string message(open_collectives().status().message());
+  EXPECT_NE(message.find("misses the function 'ticket_join' (rule K02)"), std::string::npos) << message;
+}
+
 TEST_F(Collectives, WithoutOneTheErrorSaysWhatToInstall) {
   const Status status = open_collectives().status();
   EXPECT_EQ(status.message(), "There is no plug-in that carries data between processes.");
@@ -90,7 +129,7 @@ TEST_F(Collectives, OneOfAnotherVersionIsRefused) {
   register_collectives("toy", query);
   EXPECT_EQ(open_collectives().status().message(),
             "No plug-in that carries data between processes works:\n  toy was refused (negotiated): the table of the "
-            "plug-in 'toy' is of version 0.99, this host speaks 0.1 (rule K01).");
+            "plug-in 'toy' is of version 0.99, this host speaks 0.2 (rule K01).");
 }
 
 TEST_F(Collectives, OneThatMissesAFunctionIsRefused) {
