@@ -66,23 +66,36 @@ bool Tactic::is_used(Id axis) const {
   });
 }
 
-int64_t Tactic::bytes_along(Id axis) const {
-  int64_t bytes = 0;
-  each_access([&](const Stage&, SymDim index, int64_t size) {
+std::vector<int64_t> Tactic::bytes_along(Id axis) const {
+  size_t most = 0;
+  for (const Stage& stage : kernel_.stages) most = std::max(most, axes_of(stage));
+  std::vector<int64_t> bytes(most + 1);
+  if (is_one(axis)) return bytes;
+  each_access([&](const Stage& stage, SymDim index, int64_t size) {
     const Stride stride = stride_of(kernel_.arena, index, kernel_.at(axis));
-    if (stride.linear && stride.step.is_number() && stride.step.number() == 1) bytes += size;
+    if (stride.linear && stride.step.is_number() && stride.step.number() == 1) bytes[most - axes_of(stage)] += size;
   });
   return bytes;
 }
 
+bool Tactic::is_one(Id axis) const {
+  const SymDim extent = kernel_.axes[axis].extent;
+  return extent.is_number() && extent.number() <= 1;
+}
+
+size_t Tactic::axes_of(const Stage& stage) const {
+  const auto is_long = [this](Id axis) { return !is_one(axis); };
+  return static_cast<size_t>(std::count_if(stage.axes.begin(), stage.axes.end(), is_long) +
+                             std::count_if(stage.reduce_axes.begin(), stage.reduce_axes.end(), is_long));
+}
+
 void Tactic::choose_vector() {
-  int64_t most = -1;
+  std::vector<int64_t> most;
   for (Id axis = 0; axis < kernel_.axes.size(); ++axis) {
     if (!is_used(axis)) continue;
-    const SymDim extent = kernel_.axes[axis].extent;
-    const int64_t bytes = extent.is_number() && extent.number() <= 1 ? 0 : bytes_along(axis);
-    if (bytes > most) {
-      most = bytes;
+    std::vector<int64_t> bytes = bytes_along(axis);
+    if (vector_ == kNone || bytes > most) {
+      most = std::move(bytes);
       vector_ = axis;
     }
   }

@@ -29,7 +29,7 @@ class Tactic {
   // Merges axes while two are found whose indices all collapse.
   void merge_axes();
   // The axis along which most memory is contiguous. Stores count twice: where memory is contiguous for either, stores
-  // are.
+  // are. Stages of fewer axes run less often, so they decide only where those of more axes do not.
   void choose_vector();
   bool is_used(Id axis) const;
   // Axes that all stages have.
@@ -72,7 +72,10 @@ class Tactic {
 
  private:
   bool merges(Id outer, Id inner);
-  int64_t bytes_along(Id axis) const;
+  // By stages, those of the most axes first: the bytes that lie next to each other along `axis`.
+  std::vector<int64_t> bytes_along(Id axis) const;
+  bool is_one(Id axis) const;
+  size_t axes_of(const Stage& stage) const;  // those that are longer than 1
   bool reads_any(const Places& places, Id stage, const std::vector<Id>& others) const;
   std::vector<Node> nest(const Places& places, std::vector<Id> stages, const std::set<Id>& done) const;
 };

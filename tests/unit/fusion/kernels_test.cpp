@@ -302,6 +302,37 @@ TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
   }
 }
 
+// The gradient of a layer's weight lies as the weight does, and no batch is left to be added up, so that the kernel
+// that writes the weight is a map.
+TEST(FusedKernels, OfAStepOfALayerWriteItsWeightWhereItLies) {
+  const auto step_of = [](const TensorList& state) {
+    return [state](const Tensor& x) {
+      Tensor weight = state[0], momentum = state[1];
+      const Tensor loss = mean(square(linear(x, weight)));
+      loss.backward();
+      const NoGrad scope;
+      lerp_(momentum, weight.grad(), 0.1);
+      sub_(weight, momentum * 0.1);
+      weight.set_grad({});
+      return loss.detach();
+    };
+  };
+  const auto make = [] { return TensorList{random_tensor({17, 33}, 1).requires_grad_(), random_tensor({17, 33}, 2)}; };
+  const TensorList state = make(), same = make();
+  const auto step = compile(step_of(state));
+  const auto eager = step_of(same);
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Tensor x = random_tensor({3, 20, 33}, 3 + i);
+    const uint64_t copies = launches_of("cast"), sums = launches_of("sum");
+    const Tensor got = step(x);
+    if (i > 1) {  // before, it is recorded
+      EXPECT_EQ(launches_of("cast"), copies);
+      EXPECT_EQ(launches_of("sum"), sums);
+    }
+    expect_close({got, state[0].detach(), state[1]}, {eager(x), same[0].detach(), same[1]}, 1e-5);
+  }
+}
+
 TEST(FusedKernels, MapsTakeInputsWithChannelsLast) {
   const auto reported = [](const std::string& ops) {
     Graph graph = parse(
