@@ -219,6 +219,14 @@ void add_matmul_epilogues(std::vector<Case>* cases) {
   std::copy_n(Dims({1, 33}).begin(), 2, across.desc.operands[4].strides);
   cases->push_back(across);
 
+  Case narrow = matmul_case(shape, DType::bf16, DType::bf16, "_add_scaled");
+  add_epilogue(&narrow, 2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0);
+  add_epilogue(&narrow, 2, EP_BINARY_mul, 0, 5);
+  add_operand(narrow.desc, EP_ROLE_EPILOGUE_0, DType::bf16, dst);
+  narrow.values.push_back({});
+  narrow.scalars.assign(6, make_scalar(DType::f32, 0.125));
+  cases->push_back(narrow);
+
   Case constant = matmul_case(shape, DType::f32, DType::f32, "_constant_weight");
   constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
   constant.desc.operands[3].flags = EP_OPERAND_FLAG_CONSTANT;

@@ -154,6 +154,11 @@ class CPrinter {
   bool faults() const;
   // The variable that holds a position. Its check is written out, since ep_raise works in the entry alone.
   std::string position(const Context& context, const Expr& expr, int64_t copy, Memo* memo);
+  // Writes out, before all loops, what is the same at every point but must be loaded: no store between them may change
+  // what a compiler would have to load and compute again.
+  void settle(Id id, std::set<Id>* seen);
+  // Whether an expression is the same at every point; `*loads`: whether it loads.
+  bool is_settled(Id id, bool* loads) const;
   // The variable that holds an expression.
   std::string expr(const Context& context, Id id, int64_t copy, Memo* memo);
   std::string cast(const Expr& expr, const std::string& value);
@@ -211,6 +216,7 @@ class CPrinter {
   std::map<std::string, std::string> functions_;
   std::map<Id, int64_t> held_copies_;
   std::vector<bool> guarded_;
+  std::map<Id, std::string> settled_;  // by expression: the variable that holds it everywhere
   bool turns_ = false;
   std::string body_;
   size_t indent_ = 0;

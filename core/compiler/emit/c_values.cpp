@@ -321,7 +321,44 @@ std::string CPrinter::position(const Context& context, const Expr& expr, int64_t
   return name;
 }
 
+bool CPrinter::is_settled(Id id, bool* loads) const {
+  const Expr& expr = kernel_.exprs[id];
+  if (expr.kind == ExprKind::index || expr.kind == ExprKind::position) return false;
+  if (expr.kind == ExprKind::load) {
+    *loads = true;
+    const Buffer& buffer = kernel_.buffers[expr.target];  // it must have the element even where no loop runs
+    return expr.args[0] == kNone && !buffer.output && buffer.elements.is_number() && expr.index.is_number();
+  }
+  if (expr.kind == ExprKind::stage) {
+    const Stage& stage = kernel_.stages[expr.target];
+    return stage.storage == Storage::inlined && is_settled(stage.value, loads);
+  }
+  for (size_t i = 0; i < arg_count(expr); ++i) {
+    if (!is_settled(expr.args[i], loads)) return false;
+  }
+  return true;
+}
+
+void CPrinter::settle(Id id, std::set<Id>* seen) {
+  if (!seen->insert(id).second) return;
+  bool loads = false;
+  if (is_settled(id, &loads)) {
+    if (!loads) return;
+    Context none;
+    none.at.resize(kernel_.axes.size());
+    Memo memo;
+    settled_.emplace(id, expr(none, id, 0, &memo));
+    return;
+  }
+  const Expr& expr = kernel_.exprs[id];
+  for (size_t i = 0; i < arg_count(expr); ++i) settle(expr.args[i], seen);
+  if (expr.kind == ExprKind::stage && kernel_.stages[expr.target].storage == Storage::inlined) {
+    settle(kernel_.stages[expr.target].value, seen);
+  }
+}
+
 std::string CPrinter::expr(const Context& context, Id id, int64_t copy, Memo* memo) {
+  if (const auto settled = settled_.find(id); settled != settled_.end()) return settled->second;
   const auto found = memo->values.find({id, copy});
   if (found != memo->values.end()) return found->second;
   const Expr& expr = kernel_.exprs[id];

@@ -213,8 +213,12 @@ void CPrinter::body(const std::string& entry) {
   const Context none;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     if (!kernel_.buffers[i].output) continue;
-    line("const int far{} = ({}) * {} > {};", i, size(none, kernel_.buffers[i].elements),
-         dtype_size(kernel_.buffers[i].dtype), kFarBytes);
+    std::string over;  // a store over what was just read finds its line in the cache
+    for (size_t k = 0; k < kernel_.buffers.size(); ++k) {
+      if (!kernel_.buffers[k].output) over += fmt::format(" && (const void*)b{} != (const void*)b{}", i, k);
+    }
+    line("const int far{} = ({}) * {} > {}{};", i, size(none, kernel_.buffers[i].elements),
+         dtype_size(kernel_.buffers[i].dtype), kFarBytes, over);
     far += fmt::format(" | far{}", i);
   }
   for (size_t i = 0; i < rows_.size(); ++i) {
@@ -228,6 +232,8 @@ void CPrinter::body(const std::string& entry) {
   for (const Axis& axis : kernel_.axes) {
     context.levels.back().push_back({"0", size(context, axis.extent), most(axis.extent).value_or(0)});
   }
+  std::set<Id> seen;
+  for (const Stage& stage : kernel_.stages) settle(stage.value, &seen);
   statements(context, kernel_.body, 0);
   line("if ({}) {{ EP_FENCE }}", far);
   --indent_;

@@ -12,7 +12,8 @@ namespace {
 
 class Product {
  public:
-  Product(Graph* graph, NodeId id) : graph_(*graph), id_(id) {}
+  // `kernels`: what no product takes becomes kernels.
+  Product(Graph* graph, NodeId id, bool kernels) : graph_(*graph), id_(id), kernels_(kernels) {}
 
   // Takes as much of what follows as it can.
   void run() {
@@ -77,9 +78,18 @@ class Product {
     const ValueId other = other_input(graph_, next, result(graph_, id_));
     if (other == 0 || graph_[other].dtype != made().dtype) return false;
     if (!same_dims(graph_[other].dims, made().dims) && !is_bias(other)) return false;
+    if (kernels_ && joins_kernel(next, other)) return false;
     if (taken->inputs.size() + 2 > EP_MAX_OPERANDS) return false;
     taken->inputs.push_back(other);
     return add_epilogue(graph_.node(next).op, static_cast<int16_t>(taken->inputs.size() - 1), {}, taken);
+  }
+
+  // Whether a kernel that adds `other` computes it too, so that nobody stores it: a map that `sum` alone reads. A
+  // product would read it from memory.
+  bool joins_kernel(NodeId sum, ValueId other) const {
+    const NodeId maker = graph_[other].producer;
+    return maker != kNoNode && graph_.node(maker).op->form == OpForm::elementwise &&
+           same_dims(graph_[other].dims, made().dims) && only_reader(graph_, other) == sum;
   }
 
   // A number for each column of a matrix product, which has no bias yet.
@@ -113,16 +123,17 @@ class Product {
 
   Graph& graph_;
   NodeId id_;
+  const bool kernels_;
 };
 
 }  // namespace
 
-void take_epilogues(Graph* graph, const PassOptions&) {
+void take_epilogues(Graph* graph, const PassOptions& options) {
   std::vector<NodeId> products;
   for (NodeId id = graph->first(); id != kNoNode; id = graph->next(id)) {
     if (is(*graph, id, OpId::matmul) || is(*graph, id, OpId::conv)) products.push_back(id);
   }
-  for (NodeId id : products) Product(graph, id).run();
+  for (NodeId id : products) Product(graph, id, fuses(options)).run();
 }
 
 }  // namespace tenon::graph

@@ -48,7 +48,9 @@ Refusal why_no_epilogues(const ep_device& device, const ep_primitive_desc& desc)
     }
     const ep_operand_desc* tensor = operand(desc, epilogue.role);
     if (tensor == nullptr) return Refusal::because("epilogue %u has no operand of role %d", i, epilogue.role);
-    if (tensor->dtype != EP_DTYPE_f32) return Refusal::because("an epilogue operand of %s", dtype_name(tensor->dtype));
+    if (tensor->dtype != desc.operands[0].dtype) {
+      return Refusal::because("an epilogue operand of %s", dtype_name(tensor->dtype));
+    }
   }
   return why_no_tail(device, desc, post_op_count(desc));
 }

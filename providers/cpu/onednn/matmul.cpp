@@ -70,7 +70,7 @@ Refusal why_not_dtype(const ep_primitive_desc& desc) {
   if (dtype == EP_DTYPE_f32) return {};
   if (dtype != EP_DTYPE_bf16) return Refusal::because("%s, not f32 or bf16", dtype_name(dtype));
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
-  if (desc.epilogue_count != 0) return Refusal::because("epilogues of bf16 are rounded once");
+  if (post_op_count(desc) != desc.epilogue_count) return Refusal::because("an epilogue over bf16 is no post-op");
   if (work_of(desc) < 8192) return Refusal::because("fewer than 4096 products of bf16");
   return {};
 }

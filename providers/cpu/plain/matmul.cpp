@@ -2,6 +2,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/plain/epilogue.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/rows/row.h"
@@ -103,6 +104,15 @@ class MatmulPrimitive final : public ep_primitive {
   int32_t bias_;
 };
 
+// Whether oneDNN takes a product of bf16, but not with its epilogues: the host then takes these apart.
+bool is_faster_apart(const ep_device& device, const ep_primitive_desc& desc) {
+  if (desc.epilogue_count == 0 || desc.operands[0].dtype != EP_DTYPE_bf16) return false;
+  ep_primitive_desc bare = desc;
+  bare.epilogue_count = 0;
+  ep_support_info ignored{};
+  return !OneDnnMatmul::why_not(device, bare, ignored);
+}
+
 }  // namespace
 
 Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -122,6 +132,7 @@ Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
       return Refusal::because("operand %u is %s, the result %s", i, dtype_name(operand.dtype), dtype_name(dtype));
   }
   if (desc.epilogue_count != 0 && !is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
+  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN multiplies what epilogues over bf16 follow");
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, compute);
 }

@@ -50,5 +50,30 @@ TEST(EmitC, SoftmaxWithARowInLocalMemory) {
   }
 }
 
+// What is one number for all elements: a compiler could not tell that no store changes it.
+TEST(EmitC, WhatNoLoopChangesIsComputedOnce) {
+  const Kernel kernel = parsed(
+      "kernel scaled\nsize n in [0, 65536]\naxis i n\nin x f32 n\nin w f32 3\nout y f32 n\nout z f32 n\n"
+      "v = value f32 inlined at i: sqrt(w[2])\n"
+      "u = store y[i] at i: div(x[i], v)\n"
+      "t = store z[i] at i: mul(x[0], add(v, sqrt(x[i])))\n"
+      "loops\n  items i step 64\n    vector i unroll 2\n      u\n      t\n");
+  const std::string text = value_or_throw(emit_c(kernel)).text;
+  const size_t loops = text.rfind("for (int64_t item");
+  EXPECT_LT(text.find("= op1_sqrt_f32("), loops);
+  EXPECT_GT(text.find("b0 + 0"), loops);  // x may have no element
+  expect_compiles(kernel, {{0}, {1}, {64}, {200}}, 4, 0);
+}
+
+// A store past the cache is slower than one over a line that was read: the caller decides by the addresses.
+TEST(EmitC, StoresOverAnInputStayInTheCache) {
+  const std::string text =
+      value_or_throw(emit_c(parsed("kernel decay\naxis i 8388608\nin x f32 8388608\nout y f32 8388608\n"
+                                   "u = store y[i] at i: mul(x[i], 0.5:f32)\n"
+                                   "loops\n  items i step 4096\n    vector i\n      u\n")))
+          .text;
+  EXPECT_NE(text.find("> 16777216 && (const void*)b1 != (const void*)b0;"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace tenon::compiler

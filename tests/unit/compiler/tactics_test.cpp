@@ -114,6 +114,22 @@ TEST(CpuTactics, ColumnSoftmax) {
       {{0}, {3}}, 16);
 }
 
+// Numbers of rows, many as they are, lie less often next to each other than the elements of rows.
+TEST(CpuTactics, RowsDecideAndNotWhatIsOfRows) {
+  EXPECT_EQ(expect_schedules("kernel nll\nsize n in [0, 65536]\naxis i n\naxis r 50\nin x f32 50*n\nin t i64 n\n"
+                             "out y f32 50*n\nout p f32 n\nout k i64 n\n"
+                             "s = sum f32 at i over r: exp(x[50*i + r])\n"
+                             "l = value f32 at i: log(s)\n"
+                             "v = value f32 inlined at i r: sub(x[50*i + r], l)\n"
+                             "q = max f32 at i over r: where(eq([r], t[i]), v, -inf:f32)\n"
+                             "u = store y[50*i + r] at i r: v\n"
+                             "w = store p[i] at i: q\n"
+                             "z = store k[i] at i: t[i]\n",
+                             {{0}, {1}, {3}}, 16, 1e-6),
+            "loops\n  items i\n    vector r unroll 2\n      s\n    l\n    vector r unroll 4\n      q\n      u\n    w\n "
+            "   z\n");
+}
+
 TEST(CpuTactics, TransposesReadLinesWhole) {
   EXPECT_EQ(
       expect_schedules("kernel transpose\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nout y f32 50*n\n"

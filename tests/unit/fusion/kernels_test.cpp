@@ -302,6 +302,57 @@ TEST(FusedKernels, OfAStepWriteStateWhereItLies) {
   }
 }
 
+using Update = std::function<void(Tensor& weight, Tensor& momentum)>;
+
+// A step of a layer that `update` gives the gradient.
+std::function<Tensor(const Tensor&)> step_of_layer(const TensorList& state, const Update& update) {
+  return [state, update](const Tensor& x) {
+    Tensor weight = state[0], momentum = state[1];
+    const Tensor loss = mean(square(linear(x, weight)));
+    loss.backward();
+    const NoGrad scope;
+    update(weight, momentum);
+    weight.set_grad({});
+    return loss.detach();
+  };
+}
+
+// Compiled, the step copies no state and adds up no batch, and gives what it gives eagerly.
+void expect_written_in_place(const Update& update) {
+  const auto make = [] { return TensorList{random_tensor({17, 33}, 1).requires_grad_(), random_tensor({17, 33}, 2)}; };
+  const TensorList state = make(), same = make();
+  const auto step = compile(step_of_layer(state, update));
+  const auto eager = step_of_layer(same, update);
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Tensor x = random_tensor({3, 20, 33}, 3 + i);
+    const uint64_t copies = launches_of("cast"), sums = launches_of("sum");
+    const Tensor got = step(x);
+    if (i > 1) {  // before, it is recorded
+      EXPECT_EQ(launches_of("cast"), copies);
+      EXPECT_EQ(launches_of("sum"), sums);
+    }
+    expect_close({got, state[0].detach(), state[1]}, {eager(x), same[0].detach(), same[1]}, 1e-5);
+  }
+}
+
+// The gradient of a layer's weight lies as the weight does, and no batch is left to be added up, so that the kernel
+// that writes the weight is a map.
+TEST(FusedKernels, OfAStepOfALayerWriteItsWeightWhereItLies) {
+  expect_written_in_place([](Tensor& weight, Tensor& momentum) {
+    lerp_(momentum, weight.grad(), 0.1);
+    sub_(weight, momentum * 0.1);
+  });
+}
+
+// The product that makes the gradient does not add the momentum, which the kernel reads and writes anyway.
+TEST(FusedKernels, OfAStepOfALayerAddItsMomentumThemselves) {
+  expect_written_in_place([](Tensor& weight, Tensor& momentum) {
+    mul_(momentum, 0.9);
+    add_(momentum, weight.grad());
+    sub_(weight, momentum * 0.1);
+  });
+}
+
 TEST(FusedKernels, MapsTakeInputsWithChannelsLast) {
   const auto reported = [](const std::string& ops) {
     Graph graph = parse(

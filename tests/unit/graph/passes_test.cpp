@@ -308,6 +308,28 @@ TEST(Passes, ProductsTakeWhatFollows) {
       "matmul relu");
 }
 
+TEST(Passes, AProductLeavesASumToTheKernelThatComputesTheOtherPart) {
+  const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({4, 5}, 3)};
+  const auto taken = [&](const Program& code, bool kernels) {
+    Graph graph = record(in, code);
+    PassOptions options;
+    options.fuse = kernels;
+    take_epilogues(&graph, options);
+    return ops_of(graph);
+  };
+  const Program decay = [](const TensorList& x) -> TensorList {
+    const Tensor other = mul(x[2], Scalar(0.9));
+    return {add(other, matmul(x[0], x[1]))};
+  };
+  EXPECT_EQ(taken(decay, true), "mul matmul add");
+  EXPECT_EQ(taken(decay, false), "mul matmul+add");
+  const Program read_elsewhere = [](const TensorList& x) -> TensorList {
+    const Tensor other = mul(x[2], Scalar(0.9));
+    return {add(other, matmul(x[0], x[1])), other};
+  };
+  EXPECT_EQ(taken(read_elsewhere, true), "mul matmul+add");
+}
+
 TEST(Passes, AProductTakesTheScaleOfScores) {
   const TensorList in{random_tensor({2, 4, 6}, 1), random_tensor({2, 6, 5}, 2), random_tensor({5}, 3)};
   expect_pass(
