@@ -22,19 +22,30 @@ constexpr Implementation norm[] = {{"cub", Norm::why_not, Norm::make}};
 constexpr Implementation batch_norm[] = {{"kernel", BatchNorm::why_not, BatchNorm::make}};
 constexpr Implementation pooling[] = {{"kernel", Pooling::why_not, Pooling::make}};
 constexpr Implementation gather[] = {{"kernel", Gather::why_not, Gather::make}};
+constexpr Implementation scatter[] = {{"kernel", Scatter::why_not, Scatter::make}};
 constexpr Implementation parts[] = {{"kernel", Parts::why_not, Parts::make}};
 constexpr Implementation pad[] = {{"kernel", Pad::why_not, Pad::make}};
 
 constexpr ImplementationList lists[] = {
-    {EP_PRIMITIVE_fill, elementwise},      {EP_PRIMITIVE_copy, elementwise},
-    {EP_PRIMITIVE_unary, elementwise},     {EP_PRIMITIVE_binary, elementwise},
-    {EP_PRIMITIVE_ternary, elementwise},   {EP_PRIMITIVE_reduce, reduce},
-    {EP_PRIMITIVE_softmax, softmax},       {EP_PRIMITIVE_matmul, matmul},
-    {EP_PRIMITIVE_gather, gather},         {EP_PRIMITIVE_concat, parts},
-    {EP_PRIMITIVE_split, parts},           {EP_PRIMITIVE_pad, pad},
-    {EP_PRIMITIVE_arg_reduce, arg_reduce}, {EP_PRIMITIVE_layer_norm, norm},
-    {EP_PRIMITIVE_rms_norm, norm},         {EP_PRIMITIVE_convolution, convolution},
-    {EP_PRIMITIVE_group_norm, norm},       {EP_PRIMITIVE_batch_norm, batch_norm},
+    {EP_PRIMITIVE_fill, elementwise},
+    {EP_PRIMITIVE_copy, elementwise},
+    {EP_PRIMITIVE_unary, elementwise},
+    {EP_PRIMITIVE_binary, elementwise},
+    {EP_PRIMITIVE_ternary, elementwise},
+    {EP_PRIMITIVE_reduce, reduce},
+    {EP_PRIMITIVE_softmax, softmax},
+    {EP_PRIMITIVE_matmul, matmul},
+    {EP_PRIMITIVE_convolution, convolution},
+    {EP_PRIMITIVE_gather, gather},
+    {EP_PRIMITIVE_scatter, scatter},
+    {EP_PRIMITIVE_concat, parts},
+    {EP_PRIMITIVE_split, parts},
+    {EP_PRIMITIVE_pad, pad},
+    {EP_PRIMITIVE_arg_reduce, arg_reduce},
+    {EP_PRIMITIVE_layer_norm, norm},
+    {EP_PRIMITIVE_rms_norm, norm},
+    {EP_PRIMITIVE_group_norm, norm},
+    {EP_PRIMITIVE_batch_norm, batch_norm},
     {EP_PRIMITIVE_pooling, pooling},
 };
 

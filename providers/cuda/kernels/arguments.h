@@ -52,13 +52,15 @@ struct MapArguments {
   FaultTarget fault;
 };
 
-// gather: walked[...] = whole[where the indices say]. The operands of `map` are the walked tensor, the whole one with
-// stride 0 along the axes that are indexed, and the indices with stride 0 along the axes that they do not have. Each
+// gather: walked[...] = whole[where the indices say]; scatter combines the other way. The operands of `map` are the
+// walked tensor, the whole one with stride 0 along the axes that are indexed, and the indices with stride 0 along the
+// axes that they do not have; of scatter also the row-major number of the element, which is "address" plus offset. Each
 // place of the whole takes `coordinates` numbers, which lie `coordinate_stride` apart.
 struct IndexArguments {
   MapArguments map;
   int32_t coordinates;  // >= 1
-  int32_t reserved;
+  int32_t wide_owners;  // of 64 bits, not 32
+  uint64_t owners;      // one for each element of the whole: number of the last update, plus 1
   int64_t coordinate_stride;
   int64_t lengths[kernel_max_rank];  // of the indexed axes of the whole
   int64_t strides[kernel_max_rank];  // of the same axes

@@ -32,6 +32,31 @@ TENON_ON_GPU bool claim_raised(uint64_t* claim, uint64_t sequence) {
 }
 TENON_ON_GPU void publish() { __threadfence_system(); }
 
+// Raises *at to `value`.
+TENON_ON_GPU void raise(uint32_t* at, uint32_t value) { atomicMax(at, value); }
+TENON_ON_GPU void raise(uint64_t* at, uint64_t value) {
+  atomicMax(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
+}
+// Writes `desired` if *at is *expected; else sets *expected to *at, and is false.
+TENON_ON_GPU bool exchanged(uint32_t* at, uint32_t* expected, uint32_t desired) {
+  const uint32_t before = atomicCAS(at, *expected, desired);
+  const bool done = before == *expected;
+  *expected = before;
+  return done;
+}
+TENON_ON_GPU bool exchanged(uint64_t* at, uint64_t* expected, uint64_t desired) {
+  const uint64_t before = atomicCAS(reinterpret_cast<unsigned long long*>(at), *expected, desired);
+  const bool done = before == *expected;
+  *expected = before;
+  return done;
+}
+TENON_ON_GPU void add_to(float* at, float value) { atomicAdd(at, value); }
+TENON_ON_GPU void add_to(double* at, double value) { atomicAdd(at, value); }
+TENON_ON_GPU void add_to(uint32_t* at, uint32_t value) { atomicAdd(at, value); }
+TENON_ON_GPU void add_to(uint64_t* at, uint64_t value) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
+}
+
 }  // namespace tenon::provider::cuda
 
 #else
@@ -72,6 +97,21 @@ inline bool claim_raised(uint64_t* claim, uint64_t sequence) {
   return before < sequence;
 }
 inline void publish() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+template <class Word>
+bool exchanged(Word* at, Word* expected, Word desired) {
+  return std::atomic_ref<Word>(*at).compare_exchange_strong(*expected, desired);
+}
+template <class Word>
+void raise(Word* at, Word value) {
+  Word before = std::atomic_ref<Word>(*at).load();
+  while (before < value && !exchanged(at, &before, value)) {
+  }
+}
+template <class Number>
+void add_to(Number* at, Number value) {
+  std::atomic_ref<Number>(*at).fetch_add(value);
+}
 
 }  // namespace tenon::provider::cuda
 

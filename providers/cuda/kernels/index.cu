@@ -1,6 +1,8 @@
 // gather_<size>: moves elements from places that indices name. A chunk of elements takes one place if the innermost
-// axis is one of whole slices, else a place per element.
+// axis is one of whole slices, else a place per element. scatter_<combination>_<type> combines elements with such
+// places, in any order. scatter_claim and then scatter_assign_<size> store the last update of each place.
 #include "providers/cuda/kernels/map.h"
+#include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cuda {
 
@@ -51,6 +53,99 @@ TENON_ON_GPU void gather(const IndexArguments& index) {
   });
 }
 
+// Calls visit(walked, whole, number) for each element whose place is found: its offsets in both, and its row-major
+// number.
+template <class Visit>
+TENON_ON_GPU void for_each_place(const IndexArguments& index, const Visit& visit) {
+  const MapArguments& map = index.map;
+  const int32_t inner = map.rank - 1;
+  const int64_t step = map.operands[2].strides[inner];
+  for_each_chunk<4, map_chunk>(map, [&](const MapPlace& place) {
+    int64_t at = 0;
+    bool found = step != 0 || find_place(index, place.offsets[2], &at);
+    TENON_ROLLED
+    for (int64_t i = 0; i < place.count; ++i) {
+      if (step != 0) found = find_place(index, place.offsets[2] + i * step, &at);
+      if (!found) continue;
+      const int64_t number = static_cast<int64_t>(map.operands[3].address) + place.offsets[3];
+      visit(place.offsets[0] + i * map.operands[0].strides[inner],
+            place.offsets[1] + i * map.operands[1].strides[inner] + at, number + i * map.operands[3].strides[inner]);
+    }
+  });
+}
+
+// The combinations. Integers wrap, so they are added as unsigned ones.
+struct Adding {
+  template <class T>
+  TENON_ON_GPU static void apply(T* at, T update) {
+    if constexpr (std::is_floating_point_v<T>) {
+      add_to(at, update);
+    } else {
+      using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+      add_to(reinterpret_cast<Word*>(at), static_cast<Word>(update));
+    }
+  }
+};
+template <class Combine>
+struct Exchanging {
+  template <class T>
+  TENON_ON_GPU static void apply(T* at, T update) {
+    using Word = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    auto* word = reinterpret_cast<Word*>(at);
+    Word before = *word;
+    while (!exchanged(word, &before, bits_as<Word>(Combine::of(bits_as<T>(before), update)))) {
+    }
+  }
+};
+struct Product {
+  template <class T>
+  TENON_ON_GPU static T of(T x, T y) {
+    return scalar::ep_mul(x, y);
+  }
+};
+struct Lesser {
+  template <class T>
+  TENON_ON_GPU static T of(T x, T y) {
+    return scalar::ep_min(x, y);
+  }
+};
+struct Greater {
+  template <class T>
+  TENON_ON_GPU static T of(T x, T y) {
+    return scalar::ep_max(x, y);
+  }
+};
+
+// The whole holds elements of type T; updates may be narrower, of the same class.
+template <class Class, class T, class Combination>
+TENON_ON_GPU void scatter(const IndexArguments& index) {
+  auto* whole = reinterpret_cast<T*>(index.map.operands[1].address);
+  const MapOperand& updates = index.map.operands[0];
+  for_each_place(index, [&](int64_t from, int64_t to, int64_t) {
+    Combination::apply(whole + to, static_cast<T>(load<Class>(updates.address, from, updates.dtype)));
+  });
+}
+
+TENON_ON_GPU void claim_places(const IndexArguments& index) {
+  for_each_place(index, [&](int64_t, int64_t to, int64_t number) {
+    if (index.wide_owners != 0)
+      raise(reinterpret_cast<uint64_t*>(index.owners) + to, static_cast<uint64_t>(number + 1));
+    else
+      raise(reinterpret_cast<uint32_t*>(index.owners) + to, static_cast<uint32_t>(number + 1));
+  });
+}
+
+template <class Bits>
+TENON_ON_GPU void assign(const IndexArguments& index) {
+  const auto* updates = reinterpret_cast<const Bits*>(index.map.operands[0].address);
+  auto* whole = reinterpret_cast<Bits*>(index.map.operands[1].address);
+  for_each_place(index, [&](int64_t from, int64_t to, int64_t number) {
+    const uint64_t owner = index.wide_owners != 0 ? reinterpret_cast<const uint64_t*>(index.owners)[to]
+                                                  : reinterpret_cast<const uint32_t*>(index.owners)[to];
+    if (owner == static_cast<uint64_t>(number + 1)) whole[to] = updates[from];
+  });
+}
+
 }  // namespace tenon::provider::cuda
 
 namespace kernels = tenon::provider::cuda;
@@ -60,3 +155,25 @@ TENON_KERNEL gather_1(TENON_ARGUMENT(IndexArguments) index) { kernels::gather<ui
 TENON_KERNEL gather_2(TENON_ARGUMENT(IndexArguments) index) { kernels::gather<uint16_t>(index); }
 TENON_KERNEL gather_4(TENON_ARGUMENT(IndexArguments) index) { kernels::gather<uint32_t>(index); }
 TENON_KERNEL gather_8(TENON_ARGUMENT(IndexArguments) index) { kernels::gather<uint64_t>(index); }
+
+TENON_KERNEL scatter_claim(TENON_ARGUMENT(IndexArguments) index) { kernels::claim_places(index); }
+TENON_KERNEL scatter_assign_1(TENON_ARGUMENT(IndexArguments) index) { kernels::assign<uint8_t>(index); }
+TENON_KERNEL scatter_assign_2(TENON_ARGUMENT(IndexArguments) index) { kernels::assign<uint16_t>(index); }
+TENON_KERNEL scatter_assign_4(TENON_ARGUMENT(IndexArguments) index) { kernels::assign<uint32_t>(index); }
+TENON_KERNEL scatter_assign_8(TENON_ARGUMENT(IndexArguments) index) { kernels::assign<uint64_t>(index); }
+
+#define TENON_SCATTER(name, Combination, type, Class, T)                       \
+  TENON_KERNEL scatter_##name##_##type(TENON_ARGUMENT(IndexArguments) index) { \
+    kernels::scatter<Class, T, Combination>(index);                            \
+  }
+#define TENON_SCATTER_TYPES(name, Combination)              \
+  TENON_SCATTER(name, Combination, f32, float, float)       \
+  TENON_SCATTER(name, Combination, f64, double, double)     \
+  TENON_SCATTER(name, Combination, i32, int64_t, int32_t)   \
+  TENON_SCATTER(name, Combination, i64, int64_t, int64_t)   \
+  TENON_SCATTER(name, Combination, u32, uint64_t, uint32_t) \
+  TENON_SCATTER(name, Combination, u64, uint64_t, uint64_t)
+TENON_SCATTER_TYPES(add, kernels::Adding)
+TENON_SCATTER_TYPES(mul, kernels::Exchanging<kernels::Product>)
+TENON_SCATTER_TYPES(min, kernels::Exchanging<kernels::Lesser>)
+TENON_SCATTER_TYPES(max, kernels::Exchanging<kernels::Greater>)

@@ -14,11 +14,12 @@ class GatherPrimitive final : public ep_primitive {
   }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
-    Indexing indexing = indexing_of(attributes_.axis, attributes_.mode, shape_of(operands_[0], launch.shapes, 0),
-                                    shape_of(operands_[1], launch.shapes, 1), shape_of(operands_[2], launch.shapes, 2));
+    Indexing indexing =
+        indexing_of(attributes_.axis, attributes_.mode, shape_of(operands_[0], launch.shapes, 0),
+                    shape_of(operands_[1], launch.shapes, 1), shape_of(operands_[2], launch.shapes, 2), false);
     MapOperands operands;
     for (int32_t i = 0; i < 3; ++i) operands.addresses[i] = address_of(launch.operands[i]);
-    MapPlan plan = indexing_plan(dtype_size(operands_[0].dtype), operands_[2].dtype);
+    MapPlan plan = indexing_plan(bits_dtype(dtype_size(operands_[0].dtype)), operands_[2].dtype, false);
     widen_slices(operands, &plan, &indexing);
     const CUfunction function = kernels_.of(dtype_size(plan.dtypes[0]));
     const auto run = [&](const FaultTarget& fault) {

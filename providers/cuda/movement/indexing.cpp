@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "providers/cuda/kernels/element.h"
-#include "providers/cuda/movement/mover.h"
 
 namespace tenon::provider::cuda {
 namespace {
@@ -41,7 +40,7 @@ Refusal why_no_indexing(int32_t axis, int32_t mode, const ep_operand_desc& walke
 }
 
 Indexing indexing_of(int32_t axis, int32_t mode, const OperandShape& walked, const OperandShape& whole,
-                     const OperandShape& indices) {
+                     const OperandShape& indices, bool numbered) {
   Indexing indexing;
   int64_t in_whole[EP_MAX_RANK] = {};
   int64_t in_indices[EP_MAX_RANK] = {};
@@ -63,16 +62,26 @@ Indexing indexing_of(int32_t axis, int32_t mode, const OperandShape& walked, con
   std::copy_n(whole.strides + axis, indexing.coordinates, indexing.strides);
   const int32_t rest = axis + indexing.coordinates;
   std::copy_n(whole.strides + rest, whole.rank - rest, in_whole + after);
-  const OperandShape three[] = {walked, {walked.dims, in_whole, walked.rank}, {walked.dims, in_indices, walked.rank}};
-  indexing.shape = folded(indexing_plan(1, EP_DTYPE_i64), three);
+  int64_t numbers[EP_MAX_RANK] = {};
+  int64_t count = 1;
+  for (int32_t k = walked.rank - 1; k >= 0; --k) {
+    numbers[k] = count;
+    count *= walked.dims[k];
+  }
+  const OperandShape operands[] = {walked,
+                                   {walked.dims, in_whole, walked.rank},
+                                   {walked.dims, in_indices, walked.rank},
+                                   {walked.dims, numbers, walked.rank}};
+  indexing.shape = folded(indexing_plan(EP_DTYPE_u8, EP_DTYPE_i64, numbered), operands);
   return indexing;
 }
 
-MapPlan indexing_plan(int64_t size, int32_t index_dtype) {
+MapPlan indexing_plan(int32_t dtype, int32_t index_dtype, bool numbered) {
   MapPlan plan;
-  plan.count = 3;
-  plan.dtypes[0] = plan.dtypes[1] = bits_dtype(size);
+  plan.count = numbered ? 4 : 3;
+  plan.dtypes[0] = plan.dtypes[1] = dtype;
   plan.dtypes[2] = index_dtype;
+  plan.dtypes[3] = EP_DTYPE_u8;  // a step of one number is one
   return plan;
 }
 

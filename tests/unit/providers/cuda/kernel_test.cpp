@@ -183,6 +183,54 @@ TEST_F(CudaKernels, TheGreatestOfALongRowIsFoundInParts) {
   }
 }
 
+// Thousands of updates of few elements.
+TEST_F(CudaKernels, ScatterCombinesAllUpdatesOfAnElement) {
+  const int64_t updates = 30000;
+  const int64_t places = 7;
+  std::vector<int64_t> indices(static_cast<size_t>(updates));
+  std::vector<int64_t> last(static_cast<size_t>(places), 0);
+  std::vector<int32_t> counts(static_cast<size_t>(places), 1);  // of each place, with the element that was there
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const size_t place = i * i % 7;
+    indices[i] = static_cast<int64_t>(i % 2 == 0 ? place : place - 7);
+    last[place] = static_cast<int64_t>(i);
+    ++counts[place];
+  }
+  const auto run = [&](int32_t op, int32_t dtype, ep_memory* result, ep_memory* from, ep_memory* values) {
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_scatter,
+                   {dense(EP_ROLE_DST, dtype, {places}), dense(EP_ROLE_SRC, dtype, {places}),
+                    dense(EP_ROLE_SRC_B, dtype, {updates}), dense(EP_ROLE_INDICES, EP_DTYPE_i64, {updates})});
+    desc.attributes.scatter = {0, EP_GATHER_ELEMENTS, op, 0};
+    return launch(desc, {result, from, values, with(indices)});
+  };
+  ep_memory* result = block(64);
+
+  std::vector<int64_t> numbers(indices.size());
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
+  ep_memory* zeros = with(std::vector<int64_t>(7, 0));
+  ASSERT_EQ(run(EP_SCATTER_ASSIGN, EP_DTYPE_i64, result, zeros, with(numbers)), EP_STATUS_OK) << cuda().host.sentence();
+  EXPECT_EQ(get<int64_t>(result, 7), last);
+  ASSERT_EQ(run(EP_SCATTER_MAX, EP_DTYPE_i64, result, zeros, with(numbers)), EP_STATUS_OK) << cuda().host.sentence();
+  EXPECT_EQ(get<int64_t>(result, 7), last);
+
+  // An f16 that counts in steps of 1 would stop at 2,048.
+  ep_memory* halves = with(std::vector<uint16_t>(7, 0x3c00));
+  ep_memory* ones = with(std::vector<uint16_t>(indices.size(), 0x3c00));
+  ASSERT_EQ(run(EP_SCATTER_ADD, EP_DTYPE_f16, result, halves, ones), EP_STATUS_OK) << cuda().host.sentence();
+  const std::vector<uint16_t> sums = get<uint16_t>(result, 7);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_NEAR(half_to_float(sums[i]), static_cast<float>(counts[i]), static_cast<float>(counts[i]) / 2048) << i;
+  }
+
+  ASSERT_EQ(run(EP_SCATTER_ADD, EP_DTYPE_u8, result, with(std::vector<uint8_t>(7, 1)),
+                with(std::vector<uint8_t>(indices.size(), 1))),
+            EP_STATUS_OK)
+      << cuda().host.sentence();
+  const std::vector<uint8_t> wrapped = get<uint8_t>(result, 7);
+  for (size_t i = 0; i < wrapped.size(); ++i) EXPECT_EQ(wrapped[i], counts[i] & 0xff) << i;
+}
+
 // Long enough for two chunks per thread, with a last chunk that is empty, and with a scalar operand.
 TEST_F(CudaKernels, LongRunsAreTakenTwoChunksAtATime) {
   fake().record = true;
