@@ -17,7 +17,8 @@ namespace tenon::provider::cuda {
 namespace {
 
 constexpr int32_t most_spatial = 3;
-constexpr int64_t most_column_bytes = int64_t{1} << 28;  // of the images of one product, if there are several
+constexpr int64_t most_column_bytes = int64_t{1} << 28;  // of the images of one product
+constexpr uint64_t column_share = 8;                     // and at most one in so many bytes of the device
 constexpr int32_t wanted_alignment = 16;                 // matmul's
 constexpr int64_t aligned_elements = 8;                  // are a multiple of wanted_alignment in every dtype
 
@@ -184,12 +185,12 @@ struct Destroy {
 };
 using Product = std::unique_ptr<ep_primitive, Destroy>;
 
-// How many images one product takes, so that columns take no more than most_column_bytes, but for one image or those
-// that keep results aligned.
-int64_t images_at_once(const Sizes& sizes, int32_t size) {
+// How many images one product takes. Columns take no more than they should, unless aligned results need some more.
+int64_t images_at_once(const Sizes& sizes, int32_t size, uint64_t memory) {
   if (sizes.is_pointwise()) return sizes.images;
   const int64_t bytes = sizes.column() * sizes.positions() * size;
-  const int64_t fit = most_column_bytes / bytes / aligned_elements * aligned_elements;
+  const int64_t most = std::min(most_column_bytes, static_cast<int64_t>(memory / column_share));
+  const int64_t fit = most / bytes / aligned_elements * aligned_elements;
   return std::clamp<int64_t>(fit, std::min(sizes.images, aligned_elements), sizes.images);
 }
 
@@ -397,7 +398,7 @@ Refusal Convolution::why_not(const ep_device& device, const ep_primitive_desc& d
 Refusal Convolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                           ep_primitive_info& info) {
   const Sizes sizes = sizes_of(desc);
-  const int64_t at_once = images_at_once(sizes, dtype_size(desc.operands[0].dtype));
+  const int64_t at_once = images_at_once(sizes, dtype_size(desc.operands[0].dtype), device.facts.memory);
   ConvolutionPrimitive::Parts parts;
   for (const int64_t images : {at_once, sizes.images % at_once}) {
     if (images == 0) continue;

@@ -168,6 +168,50 @@ TEST_F(CudaKernels, GroupNormTakesTheWeightsOfEachChannel) {
 }
 
 // A row long enough for parts; equals lie in different parts.
+// 20 images whose columns take 45 MB, more than an eighth of the fake device: in two groups of channels, with steps and
+// a border, into rows and into channels that lie innermost.
+TEST_F(CudaKernels, ConvolutionTakesSomeImagesAtATime) {
+  constexpr int64_t images = 20, channels = 16, outputs = 6, length = 126, out = 63;
+  const std::vector<float> x = random_floats(images * channels * length * length, 3);
+  const std::vector<float> filters = random_floats(outputs * channels / 2 * 9, 4);
+  const std::vector<float> bias = random_floats(outputs, 5);
+  for (const bool channels_last : {false, true}) {
+    const std::vector<int64_t> strides = channels_last
+                                             ? std::vector<int64_t>{outputs * out * out, 1, outputs * out, outputs}
+                                             : std::vector<int64_t>{outputs * out * out, out * out, out, 1};
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_convolution, {strided(EP_ROLE_DST, EP_DTYPE_f32, {images, outputs, out, out}, strides),
+                                              dense(EP_ROLE_SRC, EP_DTYPE_f32, {images, channels, length, length}),
+                                              dense(EP_ROLE_WEIGHT, EP_DTYPE_f32, {outputs, channels / 2, 3, 3}),
+                                              dense(EP_ROLE_BIAS, EP_DTYPE_f32, {outputs})});
+    desc.attributes.convolution.spatial_rank = 2;
+    desc.attributes.convolution.groups = 2;
+    for (size_t axis = 0; axis < 2; ++axis) {
+      desc.attributes.convolution.stride[axis] = 2;
+      desc.attributes.convolution.dilation[axis] = desc.attributes.convolution.pad_low[axis] = 1;
+      desc.attributes.convolution.pad_high[axis] = 1;
+    }
+    ep_memory* result = with(std::vector<float>(images * outputs * out * out, 77));
+    ASSERT_EQ(launch(desc, {result, with(x), with(filters), with(bias)}), EP_STATUS_OK) << cuda().host.sentence();
+    const std::vector<float> got = get<float>(result, images * outputs * out * out);
+    for (int64_t i = 0; i < 4000; ++i) {
+      const int64_t place = i * 7919 % (images * outputs * out * out);
+      const int64_t column = place % out, row = place / out % out, output = place / (out * out) % outputs;
+      const int64_t image = place / (out * out * outputs), first = output / (outputs / 2) * (channels / 2);
+      double want = bias[static_cast<size_t>(output)];
+      for (int64_t tap = 0; tap < channels / 2 * 9; ++tap) {
+        const int64_t y = 2 * row - 1 + tap / 3 % 3, z = 2 * column - 1 + tap % 3;
+        if (y < 0 || z < 0 || y >= length || z >= length) continue;
+        const int64_t from = ((image * channels + first + tap / 9) * length + y) * length + z;
+        want += static_cast<double>(x[static_cast<size_t>(from)]) *
+                filters[static_cast<size_t>(output * channels / 2 * 9 + tap)];
+      }
+      const int64_t at = image * strides[0] + output * strides[1] + row * strides[2] + column * strides[3];
+      ASSERT_NEAR(got[static_cast<size_t>(at)], want, 2e-5) << channels_last << " " << place;
+    }
+  }
+}
+
 TEST_F(CudaKernels, TheGreatestOfALongRowIsFoundInParts) {
   const int64_t length = 70001;
   for (const int32_t last : {0, 1}) {
