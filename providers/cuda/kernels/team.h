@@ -18,9 +18,10 @@
 namespace tenon::provider::cuda {
 
 // A 64-bit division takes much code on a GPU, and most numbers fit 32 bits. So there is one copy of the 64-bit
-// division, which is called.
+// division, which is called. All threads divide by the same 1 if one does.
 TENON_ON_GPU_CALL int64_t divided(int64_t value, int64_t by) { return value / by; }
 TENON_ON_GPU int64_t quotient(int64_t value, int64_t by) {
+  if (by == 1) return value;
   if (((static_cast<uint64_t>(value) | static_cast<uint64_t>(by)) >> 32) != 0) return divided(value, by);
   return static_cast<int64_t>(static_cast<uint32_t>(value) / static_cast<uint32_t>(by));
 }
