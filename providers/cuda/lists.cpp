@@ -18,6 +18,7 @@ constexpr Implementation matmul[] = {{"cublaslt", CublasLtMatmul::why_not, Cubla
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {{"matmul", Convolution::why_not, Convolution::make}};
 constexpr Implementation arg_reduce[] = {{"cub", ArgReduce::why_not, ArgReduce::make}};
+constexpr Implementation scan[] = {{"cub", Scan::why_not, Scan::make}};
 constexpr Implementation norm[] = {{"cub", Norm::why_not, Norm::make}};
 constexpr Implementation batch_norm[] = {{"kernel", BatchNorm::why_not, BatchNorm::make}};
 constexpr Implementation pooling[] = {{"kernel", Pooling::why_not, Pooling::make}};
@@ -42,6 +43,7 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_split, parts},
     {EP_PRIMITIVE_pad, pad},
     {EP_PRIMITIVE_arg_reduce, arg_reduce},
+    {EP_PRIMITIVE_scan, scan},
     {EP_PRIMITIVE_layer_norm, norm},
     {EP_PRIMITIVE_rms_norm, norm},
     {EP_PRIMITIVE_group_norm, norm},

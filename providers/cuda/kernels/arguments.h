@@ -112,6 +112,22 @@ struct ReduceArguments {
   AxisSet reduced;
 };
 
+// dst[i] = src[0] with src[1] ... with src[i] along rows of `length` elements (`op` is EP_SCAN_*).
+struct ScanArguments {
+  uint64_t src;
+  uint64_t dst;
+  int32_t dtype;
+  int32_t op;
+  int32_t exclusive;  // without src[i]
+  int32_t reverse;    // from the end of the row
+  int32_t vector;     // rows are contiguous, and each chunk may be read and written as one access
+  int32_t reserved;
+  int64_t length;
+  int64_t src_stride;  // along the row
+  int64_t dst_stride;
+  AxisSet rows;
+};
+
 // Chunks per thread that kernels hold in registers. A row has at most chunks * map_chunk * team elements.
 inline constexpr int32_t held_warp_chunks = 4;         // 512 elements
 inline constexpr int32_t held_warp_long_chunks = 8;    // 1,024
@@ -215,7 +231,7 @@ struct MatmulArguments {
 };
 
 static_assert(sizeof(MapArguments) <= 4096 && sizeof(IndexArguments) <= 4096 && sizeof(PadArguments) <= 4096 &&
-                  sizeof(ReduceArguments) <= 4096 && sizeof(NormArguments) <= 4096 &&
+                  sizeof(ReduceArguments) <= 4096 && sizeof(ScanArguments) <= 4096 && sizeof(NormArguments) <= 4096 &&
                   sizeof(BatchNormArguments) <= 4096 && sizeof(PoolingArguments) <= 4096 &&
                   sizeof(SoftmaxArguments) <= 4096 && sizeof(MatmulArguments) <= 4096,
               "a kernel has 4096 bytes of parameters on every architecture");

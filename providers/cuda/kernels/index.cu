@@ -53,26 +53,33 @@ TENON_ON_GPU void gather(const IndexArguments& index) {
   });
 }
 
-// Calls visit(walked, whole, number) for each element whose place is found: its offsets in both, and its row-major
-// number.
-template <class Visit>
-TENON_ON_GPU void for_each_place(const IndexArguments& index, const Visit& visit) {
+// Calls visit(values, i, whole, number) for each element whose place is found: load(place) gives the values of a chunk,
+// in one access where it can; i is the number in the chunk, `whole` the offset of the place, `number` the row-major one
+// of the element.
+template <class Load, class Visit>
+TENON_ON_GPU void for_each_place(const IndexArguments& index, const Load& load, const Visit& visit) {
   const MapArguments& map = index.map;
   const int32_t inner = map.rank - 1;
   const int64_t step = map.operands[2].strides[inner];
   for_each_chunk<4, map_chunk>(map, [&](const MapPlace& place) {
+    const auto values = load(place);
     int64_t at = 0;
     bool found = step != 0 || find_place(index, place.offsets[2], &at);
-    TENON_ROLLED
-    for (int64_t i = 0; i < place.count; ++i) {
+    TENON_UNROLL
+    for (int i = 0; i < map_chunk; ++i) {
+      if (i >= place.count) break;
       if (step != 0) found = find_place(index, place.offsets[2] + i * step, &at);
       if (!found) continue;
       const int64_t number = static_cast<int64_t>(map.operands[3].address) + place.offsets[3];
-      visit(place.offsets[0] + i * map.operands[0].strides[inner],
-            place.offsets[1] + i * map.operands[1].strides[inner] + at, number + i * map.operands[3].strides[inner]);
+      visit(values, i, place.offsets[1] + i * map.operands[1].strides[inner] + at,
+            number + i * map.operands[3].strides[inner]);
     }
   });
 }
+template <class T>
+struct Chunk {
+  T at[map_chunk];
+};
 
 // The combinations. Integers wrap, so they are added as unsigned ones.
 struct Adding {
@@ -120,14 +127,19 @@ struct Greater {
 template <class Class, class T, class Combination>
 TENON_ON_GPU void scatter(const IndexArguments& index) {
   auto* whole = reinterpret_cast<T*>(index.map.operands[1].address);
-  const MapOperand& updates = index.map.operands[0];
-  for_each_place(index, [&](int64_t from, int64_t to, int64_t) {
-    Combination::apply(whole + to, static_cast<T>(load<Class>(updates.address, from, updates.dtype)));
+  const auto load_updates = [&](const MapPlace& place) {
+    Chunk<Class> values{};
+    load_operand<Class, map_chunk>(values.at, index.map, 0, place);
+    return values;
+  };
+  for_each_place(index, load_updates, [&](const Chunk<Class>& values, int i, int64_t to, int64_t) {
+    Combination::apply(whole + to, static_cast<T>(values.at[i]));
   });
 }
 
 TENON_ON_GPU void claim_places(const IndexArguments& index) {
-  for_each_place(index, [&](int64_t, int64_t to, int64_t number) {
+  const auto nothing = [](const MapPlace&) { return 0; };
+  for_each_place(index, nothing, [&](int, int, int64_t to, int64_t number) {
     if (index.wide_owners != 0)
       raise(reinterpret_cast<uint64_t*>(index.owners) + to, static_cast<uint64_t>(number + 1));
     else
@@ -137,12 +149,18 @@ TENON_ON_GPU void claim_places(const IndexArguments& index) {
 
 template <class Bits>
 TENON_ON_GPU void assign(const IndexArguments& index) {
-  const auto* updates = reinterpret_cast<const Bits*>(index.map.operands[0].address);
+  const MapOperand& updates = index.map.operands[0];
   auto* whole = reinterpret_cast<Bits*>(index.map.operands[1].address);
-  for_each_place(index, [&](int64_t from, int64_t to, int64_t number) {
+  const auto load_updates = [&](const MapPlace& place) {
+    Chunk<Bits> values{};
+    load_chunk_as<map_chunk, Bits>(values.at, updates.address, place.offsets[0], updates.strides[index.map.rank - 1],
+                                   updates.vector != 0, place.count);
+    return values;
+  };
+  for_each_place(index, load_updates, [&](const Chunk<Bits>& values, int i, int64_t to, int64_t number) {
     const uint64_t owner = index.wide_owners != 0 ? reinterpret_cast<const uint64_t*>(index.owners)[to]
                                                   : reinterpret_cast<const uint32_t*>(index.owners)[to];
-    if (owner == static_cast<uint64_t>(number + 1)) whole[to] = updates[from];
+    if (owner == static_cast<uint64_t>(number + 1)) whole[to] = values.at[i];
   });
 }
 

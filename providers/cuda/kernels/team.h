@@ -1,13 +1,16 @@
 // Team: the threads that work on one row together, a warp or a block. all(value, combine) combines the values of all
-// threads and gives each thread the result; first(value, combine) gives it to thread 0 alone. Every thread of a team
-// makes the same calls. The combining is CUB's.
+// threads and gives each thread the result; first(value, combine) gives it to thread 0 alone. before(value, neutral,
+// combine, &total) gives each thread the combination of the threads before it, and the total of all. Every thread of a
+// team makes the same calls. The combining is CUB's.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
 
 #if defined(__CUDACC__)
 #include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
 // A kernel of blocks of row_block threads. A multiprocessor must hold at least `blocks` of them, so that some compute
 // while others wait for memory.
 #define TENON_TEAM_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, blocks)
@@ -67,6 +70,14 @@ class WarpTeam {
   TENON_ON_GPU T all(T value, const Combine& combine) {
     return __shfl_sync(0xffffffffU, first(value, combine), 0);
   }
+  template <class Combine>
+  TENON_ON_GPU T before(T value, T neutral, const Combine& combine, T* total) {
+    __shared__ typename cub::WarpScan<T>::TempStorage shared[teams];
+    T prefix;
+    cub::WarpScan<T>(shared[threadIdx.x / size]).ExclusiveScan(value, prefix, neutral, combine, *total);
+    __syncwarp();
+    return prefix;
+  }
 
  private:
   using Storage = typename cub::WarpReduce<T>::TempStorage;
@@ -100,6 +111,14 @@ class BlockTeam {
     const T result = shared_->result;
     __syncthreads();
     return result;
+  }
+  template <class Combine>
+  TENON_ON_GPU T before(T value, T neutral, const Combine& combine, T* total) {
+    __shared__ typename cub::BlockScan<T, row_block>::TempStorage shared;
+    T prefix;
+    cub::BlockScan<T, row_block>(shared).ExclusiveScan(value, prefix, neutral, combine, *total);
+    __syncthreads();
+    return prefix;
   }
 
  private:
@@ -156,6 +175,23 @@ class EmulatedTeam {
     memcpy(&value, meeting.result, sizeof value);
     return value;
   }
+  template <class Combine>
+  T before(T value, T neutral, const Combine& combine, T* total) {
+    static_assert(sizeof value <= emulated_value);
+    EmulatedMeeting& meeting = emulated_meeting;
+    memcpy(meeting.values[rank()], &value, sizeof value);
+    meeting.wait();
+    T prefix = neutral;
+    *total = neutral;
+    for (int i = 0; i < size; ++i) {
+      T next;
+      memcpy(&next, meeting.values[i], sizeof next);
+      if (i == rank()) prefix = *total;
+      *total = combine(*total, next);
+    }
+    meeting.wait();
+    return prefix;
+  }
 };
 template <class T>
 using WarpTeam = EmulatedTeam<T, row_warp>;
@@ -179,6 +215,11 @@ class SoloTeam {
   template <class Combine>
   TENON_ON_GPU T all(T value, const Combine&) {
     return value;
+  }
+  template <class Combine>
+  TENON_ON_GPU T before(T value, T neutral, const Combine&, T* total) {
+    *total = value;
+    return neutral;
   }
 };
 

@@ -1,4 +1,4 @@
-// The kinds reduce, arg_reduce and softmax.
+// The kinds reduce, arg_reduce, scan and softmax.
 #pragma once
 
 #include "providers/cuda/primitive.h"
@@ -53,6 +53,14 @@ struct Reduce {
 };
 
 struct ArgReduce {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// The team of a scan of `rows` rows of `length`.
+Team plan_scan(int64_t rows, int64_t length, bool contiguous);
+
+struct Scan {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

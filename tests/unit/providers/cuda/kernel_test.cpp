@@ -227,6 +227,35 @@ TEST_F(CudaKernels, TheGreatestOfALongRowIsFoundInParts) {
   }
 }
 
+// Rows of one tile and of several, for each team, from both ends.
+TEST_F(CudaKernels, ScansOfRowsOfEveryLength) {
+  for (const int64_t length : {1, 7, 128, 129, 1000, 1024, 1025, 5003}) {
+    for (const int32_t reverse : {0, 1}) {
+      for (const int32_t exclusive : {0, 1}) {
+        ep_primitive_desc desc = descriptor(EP_PRIMITIVE_scan, {dense(EP_ROLE_DST, EP_DTYPE_i32, {3, length}),
+                                                                dense(EP_ROLE_SRC, EP_DTYPE_i32, {3, length})});
+        desc.attributes.scan = {1, EP_SCAN_SUM, exclusive, reverse};
+        std::vector<int32_t> x(static_cast<size_t>(3 * length));
+        for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<int32_t>(i * 7 % 31);
+        std::vector<int32_t> want = x;
+        for (size_t row = 0; row < 3; ++row) {
+          int32_t sum = 0;
+          for (size_t step = 0; step < static_cast<size_t>(length); ++step) {
+            const size_t in_row = reverse != 0 ? static_cast<size_t>(length) - 1 - step : step;
+            int32_t& element = want[row * static_cast<size_t>(length) + in_row];
+            const int32_t before = sum;
+            sum += element;
+            element = exclusive != 0 ? before : sum;
+          }
+        }
+        ep_memory* both = with(x);  // in place
+        ASSERT_EQ(launch(desc, {both, both}), EP_STATUS_OK) << cuda().host.sentence();
+        ASSERT_EQ(get<int32_t>(both, x.size()), want) << length << " " << reverse << " " << exclusive;
+      }
+    }
+  }
+}
+
 // Thousands of updates of few elements.
 TEST_F(CudaKernels, ScatterCombinesAllUpdatesOfAnElement) {
   const int64_t updates = 30000;
