@@ -18,8 +18,8 @@ std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not);
 // A device without limits that compiles `dialect`, with all of its features: to see texts without a device.
 TENON_API ep_dialect_info unlimited(int32_t dialect);
 
-// How many bytes of a group's shared memory values of a kernel may take. The rest is for sums, and several groups share a
-// multiprocessor's memory.
+// How many bytes of a group's shared memory values of a kernel may take. The rest is for sums, and several groups share
+// a multiprocessor's memory.
 int64_t shared_for_values(const ep_dialect_info& dialect);
 
 // `kernel`, which has no loops, with loops of `tiles` for `dialect`, as text. Errors: those of the schedule and of the
