@@ -327,9 +327,12 @@ void expect_written_in_place(const Update& update) {
     const Tensor x = random_tensor({3, 20, 33}, 3 + i);
     const uint64_t copies = launches_of("cast"), sums = launches_of("sum");
     const Tensor got = step(x);
-    if (i > 1) {  // before, it is recorded
-      EXPECT_EQ(launches_of("cast"), copies);
+    // Before, it is recorded. Kernels of work-groups get a copy of each state so far.
+    if (i > 1) {
       EXPECT_EQ(launches_of("sum"), sums);
+      if (Device::current() == Device::host()) {
+        EXPECT_EQ(launches_of("cast"), copies);
+      }
     }
     expect_close({got, state[0].detach(), state[1]}, {eager(x), same[0].detach(), same[1]}, 1e-5);
   }
