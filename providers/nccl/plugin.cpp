@@ -24,13 +24,8 @@ ep_status describe(ep_collectives* plugin, ep_collectives_info* out_info, ep_err
 }
 
 ep_status query(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) {
-  if (host->struct_type != EP_STRUCT_HOST || host->struct_size < least_host_size() || host->abi_major != EP_ABI_MAJOR ||
-      !EP_ABI_MINORS_AGREE(host->abi_minor, EP_ABI_MINOR)) {
-    return EP_STATUS_VERSION;
-  }
-  if (out_ops == nullptr || out_ops->struct_type != EP_STRUCT_COLLECTIVES_OPS) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The table to fill is not of type %d.",
-                EP_STRUCT_COLLECTIVES_OPS);
+  if (const ep_status status = negotiate(host, out_ops, error, EP_STRUCT_COLLECTIVES_OPS); status != EP_STATUS_OK) {
+    return status;
   }
   ep_collectives_ops ops{};
   ops.version_major = EP_COLLECTIVES_MAJOR;

@@ -22,9 +22,11 @@ constexpr uint32_t least_host_size() {
   return least;
 }
 
+// `type` is that of the table that the plug-in fills.
 // Errors: EP_STATUS_VERSION if the host's version does not agree with the version of our ep_api.h. The error has no
 // text if `host` is too short to make one.
-inline ep_status negotiate(const ep_host* host, const ep_plugin_ops* out_ops, ep_error** error) {
+template <class Ops>
+ep_status negotiate(const ep_host* host, const Ops* out_ops, ep_error** error, uint32_t type = EP_STRUCT_PLUGIN_OPS) {
   if (host->struct_type != EP_STRUCT_HOST || host->struct_size < offsetof(ep_host, log_enabled))
     return EP_STATUS_VERSION;
   if (host->abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(host->abi_minor, EP_ABI_MINOR)) {
@@ -35,8 +37,8 @@ inline ep_status negotiate(const ep_host* host, const ep_plugin_ops* out_ops, ep
     return fail(host, error, EP_STATUS_VERSION, "The host's table has %u bytes; at least %u were expected.",
                 host->struct_size, least_host_size());
   }
-  if (out_ops == nullptr || out_ops->struct_type != EP_STRUCT_PLUGIN_OPS) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The table to fill is not of type %d.", EP_STRUCT_PLUGIN_OPS);
+  if (out_ops == nullptr || out_ops->struct_type != type) {
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The table to fill is not of type %u.", type);
   }
   return EP_STATUS_OK;
 }

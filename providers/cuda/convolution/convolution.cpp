@@ -88,7 +88,7 @@ Strides turned(Strides strides) {
   return strides;
 }
 
-// `desc` with operands of f32, a result that lies in one run, and the bias spread over the result.
+// `desc` with operands of f32 and a result that lies in one run.
 ep_primitive_desc widened(const ep_primitive_desc& desc) {
   ep_primitive_desc wide = desc;
   for (uint32_t i = 0; i < wide.operand_count; ++i) wide.operands[i].dtype = EP_DTYPE_f32;
@@ -101,6 +101,7 @@ ep_primitive_desc widened(const ep_primitive_desc& desc) {
   return wide;
 }
 
+// Gives the bias the dims of the result.
 void spread_bias(ep_primitive_desc* desc) {
   const int32_t bias = find_operand(*desc, EP_ROLE_BIAS);
   if (bias < 0) return;
@@ -112,11 +113,11 @@ void spread_bias(ep_primitive_desc* desc) {
   operand.strides[1] = stride;
 }
 
-bool is_narrow(const ep_primitive_desc& desc) { return dtype_size(desc.operands[0].dtype) == 2; }
-bool has_tail(const ep_primitive_desc& desc) {
-  return find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
+// True if something follows the product that must not see it rounded.
+bool is_wide(const ep_primitive_desc& desc) {
+  const bool has_tail = find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
+  return has_tail && dtype_size(desc.operands[0].dtype) == 2;
 }
-bool is_wide(const ep_primitive_desc& desc) { return is_narrow(desc) && has_tail(desc); }
 
 // What the tail computes on: `desc` itself, or in f32.
 ep_primitive_desc tail_desc(const ep_primitive_desc& desc) {
@@ -125,7 +126,10 @@ ep_primitive_desc tail_desc(const ep_primitive_desc& desc) {
   return result;
 }
 
-// The product of `images` images. If the channels of DST are innermost, all matrices are turned.
+// True if the channels of the result lie innermost; all matrices of the product are turned then.
+bool is_turned(const ep_operand_desc& dst) { return dst.strides[1] == 1 && stride_of_run(dst, 2) != 1; }
+
+// The product of `images` images.
 Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t images, ep_primitive_desc* out) {
   const ep_primitive_desc tail = tail_desc(desc);
   const ep_operand_desc& dst = tail.operands[0];
@@ -144,7 +148,6 @@ Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t im
   const Strides copied = {sizes.column() * sizes.positions(), length * sizes.positions(), sizes.positions(), 1};
   const Strides own = {src.strides[0], length * src.strides[1], src.strides[1], pixel.value_or(1)};
   const Strides& from = direct ? own : copied;
-  const bool turns = dst.strides[1] == 1 && *position != 1;
   *out = {};
   out->kind = EP_PRIMITIVE_matmul;
   out->precision = desc.precision;
@@ -153,7 +156,7 @@ Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t im
   const int64_t groups = sizes.groups, positions = sizes.positions();
   ep_operand_desc& a = out->operands[1];
   ep_operand_desc& b = out->operands[2];
-  if (turns) {
+  if (is_turned(dst)) {
     set_axes(&out->operands[0], EP_ROLE_DST, {images, groups, positions, rows}, turned(to));
     set_axes(&a, EP_ROLE_SRC, {images, groups, positions, length}, turned(from));
     set_axes(&b, EP_ROLE_SRC_B, {images, groups, length, rows}, turned(filter));
@@ -274,10 +277,10 @@ class ConvolutionPrimitive final : public ep_primitive {
       columns = behind(launch.workspace, wide_bytes_ + padded_bytes_);
     }
     const ep_operand_desc& dst = tail_desc_.operands[0];
-    const bool turns = dst.strides[1] == 1 && stride_of_run(dst, 2) != 1;
+    const bool turned = is_turned(dst);
     const ep_buffer& filters = launch.operands[weight_];
-    const ep_buffer operands[] = {behind(result, bytes_to(dst, first)), turns ? columns : filters,
-                                  turns ? filters : columns};
+    const ep_buffer operands[] = {behind(result, bytes_to(dst, first)), turned ? columns : filters,
+                                  turned ? filters : columns};
     ep_launch product = launch;
     product.operands = operands;
     product.operand_count = 3;

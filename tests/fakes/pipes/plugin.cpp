@@ -283,11 +283,8 @@ ep_status communicator_split(ep_communicator* communicator, int32_t color, int32
 void communicator_destroy(ep_communicator* communicator) noexcept { destroy(communicator); }
 
 ep_status query(const ep_host* host, ep_collectives_ops* out_ops, ep_error** error) {
-  if (host->struct_type != EP_STRUCT_HOST || host->abi_major != EP_ABI_MAJOR || host->abi_minor != EP_ABI_MINOR) {
-    return EP_STATUS_VERSION;
-  }
-  if (out_ops == nullptr || out_ops->struct_type != EP_STRUCT_COLLECTIVES_OPS) {
-    return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "The table to fill is of another type.");
+  if (const ep_status status = negotiate(host, out_ops, error, EP_STRUCT_COLLECTIVES_OPS); status != EP_STATUS_OK) {
+    return status;
   }
   ep_collectives_ops ops{};
   ops.version_major = EP_COLLECTIVES_MAJOR;
