@@ -15,6 +15,7 @@
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
+#include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
 namespace tenon::global {
@@ -223,6 +224,7 @@ class Call {
       tenon::copy_(target, box(part, metas_[i].dtype, metas_[i].dims, layout_of_result(i), given->layout));
     }
     note_write(output);
+    name_writer(output, call_.op->name);
   }
 
   // Tells those who share the elements of `written`, or had a copy of them.
@@ -240,6 +242,16 @@ class Call {
     const Tensor copy = make_global(view.meta.dtype, view.meta.dims, view.layout, view.local);
     tenon::copy_(base, view.op->write(call, base, copy));
     view.seen = *value_of(base)->writes;
+  }
+
+  // The boxing and the casts that carried a write are no writers that a user knows.
+  static void name_writer(const Tensor& written, const std::string_view& op) {
+    const GlobalValue* value = value_of(written);
+    while (true) {
+      if (value->local.defined()) value->local.impl()->storage.note_write(op);
+      if (value->copied == nullptr) return;
+      value = value_of(value->copied->base);
+    }
   }
 
   // Whether the result of a view has elements of its own; the same on every rank.

@@ -55,8 +55,16 @@ BasicDims<SymDim> GlobalValue::sizes(const TensorImpl& tensor) const {
   return sizes;
 }
 
-uint64_t GlobalValue::version() const { return local.defined() ? write_count(local) : 0; }
-std::string_view GlobalValue::written_by() const { return local.defined() ? last_writer(local) : std::string_view(); }
+// A copy is fetched when it is used next, which is no write: what it is a copy of knows of all of them.
+uint64_t GlobalValue::version() const {
+  if (copied != nullptr) return write_count(copied->base);
+  return local.defined() ? write_count(local) : 0;
+}
+
+std::string_view GlobalValue::written_by() const {
+  if (copied != nullptr) return last_writer(copied->base);
+  return local.defined() ? last_writer(local) : std::string_view();
+}
 
 GlobalValue* value_of(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();

@@ -333,7 +333,9 @@ Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* devic
   Status status;
   bool empty = !prepared->outputs.empty();
   for (const TensorMeta& meta : prepared->outputs) empty = empty && element_count(meta.dims) == 0;
-  if (!empty) {
+  if (!empty && ops::is_of_nothing(call)) {
+    prepared->rung = Rung::decomposed;
+  } else if (!empty) {
     status = try_native_rungs(call, sizes, prepared.get());
     if (is_refusal(status) && reach == Reach::setting) status = descend(call, prepared.get());
   }

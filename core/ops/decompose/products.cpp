@@ -1,5 +1,7 @@
-// Writes a convolution with a bias as one without and an addition, and any record with epilogues as one with an
-// epilogue less and an op.
+// Writes a convolution with a bias as one without and an addition, any record with epilogues as one with an epilogue
+// less and an op, and what is summed over nothing as a fill.
+#include <limits>
+
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
@@ -31,13 +33,39 @@ void without_last_epilogue(const OpCall& call) {
   store(call, applied(call, last, result));
 }
 
+// A reduction of no elements; max and min have none, and were refused. A matmul has a sum.
+Scalar value_of_none(const OpInfo& op) {
+  if (op.kind != EP_PRIMITIVE_reduce) return Scalar(0);
+  switch (op.scalar_op) {
+    case EP_REDUCE_prod: return Scalar(1);
+    case EP_REDUCE_all: return Scalar(true);
+    case EP_REDUCE_any: return Scalar(false);
+    case EP_REDUCE_mean: return Scalar(std::numeric_limits<double>::quiet_NaN());
+    case EP_REDUCE_log_sum: return Scalar(-std::numeric_limits<double>::infinity());
+    default: return Scalar(0);
+  }
+}
+
+void fill_with_nothing(const OpCall& call) {
+  TensorMeta meta;
+  throw_if_error(call.op->infer(call, &meta));
+  store(call, full(meta.dims, value_of_none(*call.op), meta.dtype, input(call, 0).device()));
+}
+
 }  // namespace
+
+bool is_of_nothing(const OpCall& call) {
+  if (call.op->form != OpForm::kernel) return false;
+  if (call.op->kind != EP_PRIMITIVE_reduce && call.op->kind != EP_PRIMITIVE_matmul) return false;
+  return element_count(call.inputs[0]->impl()->dims) == 0;
+}
 
 bool has_decomposition(const OpCall& call) { return call.op->decompose != nullptr || !call.epilogues.empty(); }
 
 void decompose(const OpCall& call) {
-  if (call.epilogues.empty()) return call.op->decompose(call);
-  without_last_epilogue(call);
+  if (!call.epilogues.empty()) return without_last_epilogue(call);
+  if (is_of_nothing(call)) return fill_with_nothing(call);
+  call.op->decompose(call);
 }
 
 void decompose_conv(const OpCall& call) {

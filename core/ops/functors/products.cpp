@@ -12,19 +12,10 @@ Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
-// The dims of a product of open tensors; asks whether it has terms at all.
-SymDims without_terms(std::string_view op, const Tensor& a, const Tensor& b) {
-  const infer::BasicMatmulShape<SymDim> shape = value_or_throw(infer::matmul<SymDim>(op, sizes(a), sizes(b)));
-  return shape.k == 0 ? shape.dims : SymDims();
-}
-
 // The product of two tensors of one dtype. `bias`, if it is defined, broadcasts to the result.
 Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  const bool open = is_open(a) || is_open(b);
-  const SymDims none = open ? without_terms(op, a, b) : SymDims();
-  const infer::MatmulShape shape = value_or_throw(infer::matmul(op, a.impl()->dims, b.impl()->dims));
-  const bool together = bias.defined() && shape.k != 0 && a.rank() > 1 && b.rank() > 1;
-  if (together) {
+  (void)value_or_throw(infer::matmul(op, a.impl()->dims, b.impl()->dims));
+  if (bias.defined() && a.rank() > 1 && b.rank() > 1) {
     const Tensor* inputs[] = {&a, &b, &bias};
     const Epilogue add{&op_row(OpId::add), 2, 0};
     Tensor result;
@@ -36,9 +27,7 @@ Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Tens
     current_interpreter().apply(call);
     return result;
   }
-  const Tensor bare = shape.k != 0 ? apply(OpId::matmul, {&a, &b}, nullptr)
-                      : open       ? tenon::full(SizeList(none), Scalar(0), a.dtype(), a.device())
-                                   : tenon::full(shape.dims, Scalar(0), a.dtype(), a.device());
+  const Tensor bare = apply(OpId::matmul, {&a, &b}, nullptr);
   return bias.defined() ? tenon::add(bare, bias) : bare;
 }
 

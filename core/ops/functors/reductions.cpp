@@ -10,18 +10,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The result of a reduction of no elements. max and min have none.
-Scalar value_of_none(int32_t reduce_op) {
-  switch (reduce_op) {
-    case EP_REDUCE_prod: return Scalar(1);
-    case EP_REDUCE_all: return Scalar(true);
-    case EP_REDUCE_any: return Scalar(false);
-    case EP_REDUCE_mean: return Scalar(std::numeric_limits<double>::quiet_NaN());
-    case EP_REDUCE_log_sum: return Scalar(-kInfinity);
-    default: return Scalar(0);
-  }
-}
-
 bool needs_floats(int32_t reduce_op) {
   return reduce_op == EP_REDUCE_mean || reduce_op == EP_REDUCE_l2_norm || reduce_op == EP_REDUCE_log_sum;
 }
@@ -52,10 +40,6 @@ Tensor reduced(OpId id, const Tensor& input, IntList dim, bool keepdim, DType dt
   attributes.keep_dims = keepdim && input.rank() > 0 ? 1 : 0;
   if (op.scalar_op == EP_REDUCE_max || op.scalar_op == EP_REDUCE_min) {
     require_elements(op.name, x, attributes.axes);
-  }
-  if (is_empty(x)) {
-    const Dims dims = infer::reduce(x.dims(), attributes.axes, attributes.keep_dims != 0);
-    return tenon::full(dims, value_of_none(op.scalar_op), result_dtype, x.device());
   }
   return tenon::cast(apply(id, {&x}, &attributes), result_dtype);
 }

@@ -51,6 +51,13 @@ class RandomProgram {
   }
   size_t size() const { return steps_.size(); }
 
+  // The program with constants that `place` made of its own: of global tensors, say.
+  RandomProgram with_constants(std::function<Tensor(const Tensor&)> place) const {
+    RandomProgram placed = *this;
+    placed.place_ = std::move(place);
+    return placed;
+  }
+
   TensorList operator()(const TensorList& inputs) {
     floats_ = {add(inputs[0], Scalar(0.25)), add(inputs[1], Scalar(0.25))};
     whole_ = {mul(inputs[2], Scalar(int64_t{1}))};
@@ -68,7 +75,11 @@ class RandomProgram {
  private:
   uint32_t below(uint32_t end) { return static_cast<uint32_t>(random_() % end); }
   const Tensor& pick(const TensorList& from) { return from[below(static_cast<uint32_t>(from.size()))]; }
-  Tensor constant(const Dims& dims) { return random_tensor(dims, below(5)); }
+  Tensor constant(const Dims& dims) { return constant(dims, below(5)); }
+  Tensor constant(const Dims& dims, uint32_t seed) {
+    const Tensor made = random_tensor(dims, seed);
+    return place_ ? place_(made) : made;
+  }
 
   void step() {
     switch (below(control_ ? 6 : 5)) {
@@ -208,7 +219,7 @@ class RandomProgram {
       case 3: return give(div(Scalar(1.0), sqrt(add(pow(a, Scalar(2.0)), Scalar(1.0)))));
       case 4: {
         const Tensor row = tanh(slice(a, 0, 1, 2));
-        const Tensor left = matmul(row, constant({4, 2})), right = matmul(row, random_tensor({4, 2}, 7));
+        const Tensor left = matmul(row, constant({4, 2})), right = matmul(row, constant({4, 2}, 7));
         return give(add(a, concat(TensorList{add(left, constant({2})), add(right, constant({2}))}, 1)));
       }
       case 6: {
@@ -248,6 +259,7 @@ class RandomProgram {
   uint32_t seed_;
   bool smooth_;
   bool control_;
+  std::function<Tensor(const Tensor&)> place_;
   std::vector<uint32_t> steps_;
   TensorList floats_, whole_, truths_;
 };

@@ -14,7 +14,7 @@
 namespace tenon::graph {
 namespace {
 
-constexpr uint32_t kGraphs = kSanitized ? 100 : 2000;
+constexpr uint32_t kGraphs = kSanitized ? 100 : 1000;
 constexpr int kOps = 16;
 
 TensorList inputs_of(uint32_t seed) {
