@@ -21,6 +21,7 @@
 namespace tenon::global {
 namespace {
 
+constexpr size_t kUsual = 4;  // tensors of a call
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 NdSbp everywhere(const Placement& placement) { return NdSbp::filled(placement.grid().rank(), Sbp::broadcast()); }
@@ -43,25 +44,25 @@ class Call {
     for (const Tensor* input : call.inputs) inputs_.push_back(input == nullptr ? Tensor() : spread(*input));
     for (const Tensor& input : inputs_) pointers_.push_back(input.defined() ? &input : nullptr);
     global_ = call;
-    global_.inputs = pointers_;
+    global_.inputs = {pointers_.data(), pointers_.size()};
     infer();
   }
 
   void run() {
     choose();
     if (!placement_.here()) return run_outside();
-    std::vector<Tensor> parts;
-    std::vector<const Tensor*> pointers;
+    Few<Tensor, kUsual> parts;
+    Few<const Tensor*, kUsual> pointers;
     parts.reserve(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) {
       parts.push_back(boxed(i));
       pointers.push_back(parts.back().defined() ? &parts.back() : nullptr);
     }
     OpCall local = call_;
-    local.inputs = pointers;
-    std::vector<unsigned char> attributes = attributes_of_part();
-    if (call_.attributes != nullptr) local.attributes = attributes.data();
-    std::vector<Tensor> results(call_.outputs.size());
+    local.inputs = {pointers.data(), pointers.size()};
+    const std::vector<unsigned char> attributes = attributes_of_part();
+    if (!attributes.empty()) local.attributes = attributes.data();
+    Few<Tensor, kUsual> results(call_.outputs.size());
     for (size_t i = 0; i < results.size(); ++i) {
       const GlobalValue* given = value_of(call_.outputs[i]);
       if (given == nullptr) continue;
@@ -69,7 +70,7 @@ class Call {
                                                     : Tensor::empty(local_dims(metas_[i].dims, layout_of_result(i)),
                                                                     metas_[i].dtype, placement_.device());
     }
-    local.outputs = results;
+    local.outputs = {results.data(), results.size()};
     apply_locally(&local, &parts);
     for (size_t i = 0; i < results.size(); ++i) give(i, results[i]);
   }
@@ -138,6 +139,7 @@ class Call {
       for (const Signature& each : signatures.all()) {
         const double cost = cost_of(each, axis);
         if (cost < least) least = cost, best = &each;
+        if (least == 0) break;
       }
       for (size_t i = 0; i < arguments_.size(); ++i) arguments_[i][axis] = best->inputs[i];
       for (size_t i = 0; i < results_.size(); ++i) results_[i][axis] = best->outputs[i];
@@ -181,13 +183,12 @@ class Call {
 
   Layout layout_of_result(size_t i) const { return {placement_, results_[i]}; }
 
-  // The attributes, with the dims of this rank's part of the results.
+  // The attributes with the dims of this rank's part of the results. Empty: they have none.
   std::vector<unsigned char> attributes_of_part() const {
-    if (call_.attributes == nullptr) return {};
+    const uint16_t at = sbp_row(call_.op->id).dims_at;
+    if (call_.attributes == nullptr || at == kNoDims) return {};
     const auto* bytes = static_cast<const unsigned char*>(call_.attributes);
     std::vector<unsigned char> attributes(bytes, bytes + call_.op->attribute_bytes);
-    const uint16_t at = sbp_row(call_.op->id).dims_at;
-    if (at == kNoDims) return attributes;
     const Dims dims = local_dims(metas_[0].dims, layout_of_result(0));
     const DimsAttribute part = DimsAttribute::of({dims.begin(), dims.end()});
     std::memcpy(attributes.data() + at, &part, sizeof part);
@@ -195,7 +196,7 @@ class Call {
   }
 
   // The part of a view may lie otherwise than the whole does: then a copy is viewed.
-  void apply_locally(OpCall* local, std::vector<Tensor>* parts) {
+  void apply_locally(OpCall* local, Few<Tensor, kUsual>* parts) {
     const InterpreterScope scope(eager_interpreter());
     if (call_.op->form != OpForm::view) return eager_interpreter().apply(*local);
     ShapeAttributes shape{};
@@ -248,7 +249,8 @@ class Call {
   static void name_writer(const Tensor& written, const std::string_view& op) {
     const GlobalValue* value = value_of(written);
     while (true) {
-      if (value->local.defined()) value->local.impl()->storage.note_write(op);
+      if (value->local.defined() && value->local.impl()->storage != nullptr)
+        value->local.impl()->storage.note_write(op);
       if (value->copied == nullptr) return;
       value = value_of(value->copied->base);
     }
@@ -287,11 +289,11 @@ class Call {
 
   const OpCall& call_;
   Placement placement_;
-  std::vector<Tensor> inputs_;
-  std::vector<const Tensor*> pointers_;
+  Few<Tensor, kUsual> inputs_;
+  Few<const Tensor*, kUsual> pointers_;
   OpCall global_;  // the call with inputs that are all global
   std::vector<TensorMeta> metas_;
-  std::vector<NdSbp> arguments_, results_;
+  Few<NdSbp, kUsual> arguments_, results_;
   bool is_copy_ = false;  // of a view: on this rank
 };
 

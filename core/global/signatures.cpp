@@ -5,7 +5,9 @@
 namespace tenon::global {
 
 Signatures::Signatures(const CallFacts& facts) {
-  all_.push_back({std::vector<Sbp>(facts.call.inputs.size()), std::vector<Sbp>(facts.call.outputs.size())});
+  Signature& whole = all_.emplace_back();
+  whole.inputs.resize(facts.call.inputs.size());
+  whole.outputs.resize(facts.call.outputs.size());
 }
 
 void Signatures::add(std::initializer_list<Sbp> inputs, std::initializer_list<Sbp> outputs) {

@@ -2,18 +2,22 @@
 // the results from its parts of the arguments. What the column `sbp` of core/ops/ops.yaml says. Internal.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
-#include <vector>
 
 #include "core/global/sbp.h"
 #include "core/ops/op_call.h"
 
 namespace tenon::global {
 
+// A list that most calls can hold without memory of its own.
+template <class T, size_t kUsual>
+using Few = boost::container::small_vector<T, kUsual>;
+
 struct Signature {
-  std::vector<Sbp> inputs, outputs;  // as many as the call has; of an absent input broadcast
+  Few<Sbp, 8> inputs, outputs;  // as many as the call has; of an absent input broadcast
 };
 
 // The facts of a call that a rule sees: tensors are those of the whole, and results come as metadata.
@@ -41,10 +45,10 @@ class Signatures {
   void add(Signature signature) { all_.push_back(std::move(signature)); }
   // A signature to fill, all broadcast.
   Signature blank() const { return all_.front(); }
-  std::span<const Signature> all() const { return all_; }
+  std::span<const Signature> all() const { return {all_.data(), all_.size()}; }
 
  private:
-  std::vector<Signature> all_;
+  Few<Signature, 8> all_;
 };
 
 constexpr uint16_t kNoDims = 0xffff;

@@ -69,7 +69,8 @@ std::string_view GlobalValue::written_by() const {
 GlobalValue* value_of(const Tensor& tensor) {
   TensorImpl* impl = tensor.impl();
   if (impl == nullptr || impl->storage != nullptr || impl->recorded == nullptr) return nullptr;
-  return dynamic_cast<GlobalValue*>(impl->recorded);
+  if (impl->recorded->interpreter() != &global_interpreter()) return nullptr;
+  return static_cast<GlobalValue*>(impl->recorded);
 }
 
 Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor local) {
