@@ -1,6 +1,7 @@
 // Fold: which values and which calls of a program are alike, so that one choice serves them all. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>

@@ -3,6 +3,7 @@
 // a cost with, until none is left. That is exact, and dear where many variables hang together. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

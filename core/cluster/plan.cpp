@@ -20,9 +20,11 @@ namespace {
 using global::Sbp;
 
 constexpr int32_t kDepth = 3;       // calls around one that must look alike, in a program that is folded
-constexpr double kSmallEffort = 2e6;
+constexpr double kTie = 1e-7;     // of the time to read it once is what a byte of memory costs where times are equal
+constexpr double kSmallEffort = 4e5;
 constexpr size_t kMostRounds = 12;
-constexpr size_t kMostGrids = 12;
+constexpr size_t kMostGrids = 12;   // of those that are tried where none is given
+constexpr size_t kSearchedGrids = 3;  // of these, those that are searched long
 
 double bytes_of(DType dtype, const Dims& dims) { return static_cast<double>(dtype_bytes(dtype, element_count(dims))); }
 
@@ -123,13 +125,14 @@ class Search {
     connect();
   }
 
-  // `weight`: the seconds that a byte of memory counts, of values that live where the most did before.
-  Plan best(double weight, const Plan* before) {
+  // `weight`: the seconds that a byte of memory counts, of values that live where the most did before. Where no plan is
+  // known to be the best, a long search may find a better one than a short one.
+  Plan best(double weight, const Plan* before, bool is_long) {
     Network network = network_;
     if (weight > 0) weigh(&network, weight, *before);
     std::vector<uint32_t> states(network.size(), 0);
     const bool exact = network.minimise(everything(), options_.effort, &states);
-    if (!exact) states = searched(network);
+    if (!exact) states = searched(network, is_long);
     return plan_of(states, exact && !is_folded_ && weight == 0);
   }
 
@@ -201,7 +204,16 @@ class Search {
   }
 
   void connect() {
-    for (const std::vector<NdSbp>& spreads : spreads_) network_.add(std::vector<double>(spreads.size(), 0.0));
+    const Dims first = Dims::filled(grid_.rank(), 0);
+    for (size_t each = 0; each < spreads_.size(); ++each) {
+      const Program::Value& value = program_.values()[fold_.value_of[each]];
+      std::vector<double> costs;
+      for (const NdSbp& kept : spreads_[each]) {
+        costs.push_back(kTie / topology_.bandwidth *
+                        bytes_of(value.dtype, global::box_of(value.dims, kept, grid_, first).dims));
+      }
+      network_.add(std::move(costs));
+    }
     for (const auto& ways : ways_) network_.add(std::vector<double>(ways->size(), 0.0));
     std::map<std::tuple<uint32_t, uint32_t, int32_t>, std::pair<size_t, size_t>> edges;  // how often, and one call
     for (size_t i = 0; i < program_.calls().size(); ++i) {
@@ -293,25 +305,25 @@ class Search {
   }
 
   // From all axes' order, forwards and backwards, the better end.
-  std::vector<uint32_t> searched(const Network& network) const {
+  std::vector<uint32_t> searched(const Network& network, bool is_long) const {
     std::optional<std::vector<uint32_t>> best;
     for (const bool backwards : {false, true}) {
-      std::vector<uint32_t> states = search(network, backwards);
+      std::vector<uint32_t> states = search(network, backwards, is_long);
       if (!best || network.cost(states) < network.cost(*best)) best = std::move(states);
-      if (grid_.rank() == 1) break;
+      if (grid_.rank() == 1 || !is_long) break;
     }
     return *best;
   }
 
-  std::vector<uint32_t> search(const Network& network, bool backwards) const {
+  std::vector<uint32_t> search(const Network& network, bool backwards, bool is_long) const {
     std::vector<uint32_t> states(network.size(), 0);
     double cost = network.cost(states);
-    for (size_t round = 0; round < kMostRounds; ++round) {
+    for (size_t round = 0; round < (is_long ? kMostRounds : 1); ++round) {
       for (int32_t i = 0; i < grid_.rank(); ++i) {
         const int32_t axis = backwards ? grid_.rank() - 1 - i : i;
         if (!network.minimise(along(states, axis), options_.effort, &states)) improve_around(network, axis, &states);
       }
-      if (grid_.rank() > 1) improve_around(network, -1, &states);
+      if (grid_.rank() > 1 && is_long) improve_around(network, -1, &states);
       const double now = network.cost(states);
       if (!(now < cost * (1 - 1e-9))) break;
       cost = now;
@@ -322,17 +334,19 @@ class Search {
   // Around each value, as many variables as small tables take are chosen anew, the others being as they are.
   void improve_around(const Network& network, int32_t axis, std::vector<uint32_t>* states) const {
     std::vector<bool> was_free(network.size(), false);
+    size_t most = network.size();
     for (uint32_t seed = 0; seed < spreads_.size(); ++seed) {
       if (was_free[seed]) continue;
       const std::vector<std::vector<uint32_t>> wide = along(*states, axis);
       const std::vector<uint32_t> near = around(network, seed);
-      for (size_t count = near.size(); count > 0; count /= 2) {
+      for (size_t count = std::min(near.size(), most); count > 0; count /= 2) {
         std::vector<std::vector<uint32_t>> allowed(network.size());
         for (uint32_t variable = 0; variable < network.size(); ++variable) allowed[variable] = {(*states)[variable]};
         for (size_t i = 0; i < count; ++i) allowed[near[i]] = wide[near[i]];
         if (!network.minimise(allowed, kSmallEffort, states)) continue;
-        // The inner half has had all that is around it free.
+        // The inner part has had all that is around it free.
         for (size_t i = 0; i < count / 4; ++i) was_free[near[i]] = true;
+        most = 2 * count;
         break;
       }
     }
@@ -452,13 +466,24 @@ Plan make_plan(const Program& program, const Topology& topology, int64_t ranks, 
     if (is_better) best = std::move(plan), least = cast.seconds(), memory = cast.memory;
     return fits;
   };
-  for (const Dims& grid : options.grids.empty() ? grids_of(ranks) : options.grids) {
+  // Bytes of memory cost more and more until the program fits.
+  const auto search_long = [&](const Dims& grid) {
     Search search(program, topology, grid, options);
-    Plan plan = search.best(0, nullptr);
-    // Bytes of memory cost more and more until the program fits.
+    Plan plan = search.best(0, nullptr, true);
     double weight = 0.01 / topology.bandwidth;
-    for (int32_t trial = 0; trial < 6 && !offer(plan); ++trial, weight *= 10) plan = search.best(weight, &plan);
+    for (int32_t trial = 0; trial < 6 && !offer(plan); ++trial, weight *= 10) plan = search.best(weight, &plan, true);
+  };
+  const std::vector<Dims> grids = options.grids.empty() ? grids_of(ranks) : options.grids;
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < grids.size(); ++i) {
+    order.emplace_back(0, i);
+    if (grids.size() <= kSearchedGrids) continue;
+    Plan plan = Search(program, topology, grids[i], options).best(0, nullptr, false);
+    order[i].first = forecast(program, plan, topology).seconds();
+    offer(std::move(plan));
   }
+  std::sort(order.begin(), order.end());
+  for (size_t i = 0; i < order.size() && (i < kSearchedGrids || !best->fits); ++i) search_long(grids[order[i].second]);
   return std::move(*best);
 }
 

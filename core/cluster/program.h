@@ -1,6 +1,7 @@
 // Program: a graph as a plan sees it: calls of ops in order on values whose sizes are numbers. Internal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>

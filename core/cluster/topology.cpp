@@ -68,7 +68,7 @@ class Reader {
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Error(Code::invalid_argument, fmt::format("The topology, line {}: {}.", line_, why),
-                "The format stands in `tenon help topology`.");
+                "`tenon plan --help` shows the format.");
   }
 
   void read_line(std::string_view line) {

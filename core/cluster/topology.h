@@ -11,6 +11,7 @@
 // those of the first node.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ struct Topology {
   double start = 0;      // seconds that an op takes at least
   std::vector<Level> levels;
 
-  int64_t ranks() const;
+  TENON_API int64_t ranks() const;
 };
 
 // Errors: invalid_argument, with the line.

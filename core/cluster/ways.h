@@ -2,6 +2,7 @@
 // interpreter of global tensors (core/global/signatures.h), in the same order. Internal.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "core/cluster/program.h"
