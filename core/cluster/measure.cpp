@@ -123,9 +123,10 @@ double seconds_of_runs(int32_t runs, const std::function<void()>& function) {
 
 Measured run_plan(const Program& program, const Plan& plan, const TensorList& inputs, int32_t runs) {
   if (element_count(plan.grid) != world().size()) {
-    throw Error(Code::invalid_argument, fmt::format("A plan for the grid {} runs on as many ranks, and there are {}.",
-                                                    plan.grid, world().size()),
-                fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
+    throw Error(
+        Code::invalid_argument,
+        fmt::format("A plan for the grid {} runs on as many ranks, and there are {}.", plan.grid, world().size()),
+        fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
   }
   std::vector<int32_t> ranks;
   for (int32_t rank = 0; rank < world().size(); ++rank) ranks.push_back(rank);
@@ -175,9 +176,10 @@ Topology measured_topology() {
   const Tensor few = everywhere(tenon::ones({4}, DType::f32, device));
   const auto many_bytes = static_cast<double>(kMany * 4);
   Topology made;
-  made.start = seconds_of_runs(kRuns, [&] {
-                 for (int64_t i = 0; i < kOps; ++i) tenon::add(few, few);
-               }) /
+  made.start = seconds_of_runs(kRuns,
+                               [&] {
+                                 for (int64_t i = 0; i < kOps; ++i) tenon::add(few, few);
+                               }) /
                static_cast<double>(kOps);
   const auto beyond_start = [&](double seconds) { return std::max(seconds - made.start, 1e-9); };
   // Programs multiply matrices as they lie and, for gradients, transposed.

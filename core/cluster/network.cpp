@@ -180,10 +180,11 @@ class Elimination {
       size_t step = 1;
       for (size_t i = tables[t].variables.size(); i-- > 0;) {
         const uint32_t each = tables[t].variables[i];
-        const size_t at = each == variable ? n
-                                           : static_cast<size_t>(std::lower_bound(left.variables.begin(),
-                                                                                  left.variables.end(), each) -
-                                                                 left.variables.begin());
+        const size_t at =
+            each == variable
+                ? n
+                : static_cast<size_t>(std::lower_bound(left.variables.begin(), left.variables.end(), each) -
+                                      left.variables.begin());
         steps[t][at] = step;
         step *= count(each);
       }

@@ -1,6 +1,6 @@
-// Network: variables with costs of one and of two of them, and the states of least cost together. By dynamic programming
-// over the network: a variable is taken out, and the best of its states is kept for all states of those that it shares
-// a cost with, until none is left. That is exact, and dear where many variables hang together. Internal.
+// Network: variables with costs of one and of two of them, and the states of least cost together. By dynamic
+// programming over the network: a variable is taken out, and the best of its states is kept for all states of those
+// that it shares a cost with, until none is left. That is exact, and dear where many variables hang together. Internal.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "core/cluster/fold.h"
+#include "core/cluster/classes.h"
 #include "core/cluster/network.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -19,11 +19,11 @@ namespace {
 
 using global::Sbp;
 
-constexpr int32_t kDepth = 3;       // calls around one that must look alike, in a program that is folded
-constexpr double kTie = 1e-7;     // of the time to read it once is what a byte of memory costs where times are equal
+constexpr int32_t kDepth = 3;  // calls around one that must look alike, for one choice to serve both
+constexpr double kTie = 1e-7;  // of the time to read it once is what a byte of memory costs where times are equal
 constexpr double kSmallEffort = 4e5;
 constexpr size_t kMostRounds = 12;
-constexpr size_t kMostGrids = 12;   // of those that are tried where none is given
+constexpr size_t kMostGrids = 12;     // of those that are tried where none is given
 constexpr size_t kSearchedGrids = 3;  // of these, those that are searched long
 
 double bytes_of(DType dtype, const Dims& dims) { return static_cast<double>(dtype_bytes(dtype, element_count(dims))); }
@@ -117,9 +117,8 @@ class Search {
         grid_(grid),
         options_(options),
         moves_(grid, topology),
-        fold_(fold(program, options.given,
-                   options.fold_above != 0 && program.calls().size() > options.fold_above ? kDepth : -1)),
-        is_folded_(fold_.call_of.size() < program.calls().size()) {
+        classes_(classes_of(program, options.given, program.calls().size() > options.most_alone ? kDepth : -1)),
+        is_shared_(classes_.call_of.size() < program.calls().size()) {
     find_ways();
     find_spreads();
     connect();
@@ -133,17 +132,17 @@ class Search {
     std::vector<uint32_t> states(network.size(), 0);
     const bool exact = network.minimise(everything(), options_.effort, &states);
     if (!exact) states = searched(network, is_long);
-    return plan_of(states, exact && !is_folded_ && weight == 0);
+    return plan_of(states, exact && !is_shared_ && weight == 0);
   }
 
  private:
-  uint32_t of_value(ValueId id) const { return fold_.values[id]; }
-  uint32_t of_call(size_t call) const { return static_cast<uint32_t>(fold_.value_of.size() + fold_.calls[call]); }
+  uint32_t of_value(ValueId id) const { return classes_.values[id]; }
+  uint32_t of_call(size_t call) const { return static_cast<uint32_t>(classes_.value_of.size() + classes_.calls[call]); }
 
   void find_ways() {
     const std::vector<uint64_t> records = records_of(program_);
     std::map<uint64_t, std::shared_ptr<const std::vector<Way>>> known;
-    for (const size_t call : fold_.call_of) {
+    for (const size_t call : classes_.call_of) {
       auto& ways = known[records[call]];
       if (ways == nullptr) {
         ways = std::make_shared<std::vector<Way>>(ways_of(program_, program_.calls()[call], grid_, topology_));
@@ -152,11 +151,11 @@ class Search {
     }
   }
 
-  const std::vector<Way>& ways(size_t call) const { return *ways_[fold_.calls[call]]; }
+  const std::vector<Way>& ways(size_t call) const { return *ways_[classes_.calls[call]]; }
 
   // Along each axis of the grid: broadcast, and what the calls around a value make or want.
   void find_spreads() {
-    const size_t classes = fold_.value_of.size();
+    const size_t classes = classes_.value_of.size();
     const auto axes = static_cast<size_t>(grid_.rank());
     std::vector<std::vector<std::vector<Sbp>>> seen(classes, std::vector<std::vector<Sbp>>(axes, {Sbp::broadcast()}));
     const auto note = [&](ValueId id, const NdSbp& sbp) {
@@ -183,7 +182,7 @@ class Search {
     }
     spreads_.resize(classes);
     for (size_t each = 0; each < classes; ++each) {
-      const auto given = options_.given.find(fold_.value_of[each]);
+      const auto given = options_.given.find(classes_.value_of[each]);
       if (given != options_.given.end()) {
         spreads_[each] = {given->second};
         continue;
@@ -206,7 +205,7 @@ class Search {
   void connect() {
     const Dims first = Dims::filled(grid_.rank(), 0);
     for (size_t each = 0; each < spreads_.size(); ++each) {
-      const Program::Value& value = program_.values()[fold_.value_of[each]];
+      const Program::Value& value = program_.values()[classes_.value_of[each]];
       std::vector<double> costs;
       for (const NdSbp& kept : spreads_[each]) {
         costs.push_back(kTie / topology_.bandwidth *
@@ -240,7 +239,7 @@ class Search {
   // The seconds between the spreads of a value and the ways of a call; the slot: its inputs, then its outputs.
   std::vector<double> moves(uint32_t value, size_t call, size_t slot, double count) {
     const size_t inputs = program_.calls()[call].inputs.size();
-    const Program::Value& facts = program_.values()[fold_.value_of[value]];
+    const Program::Value& facts = program_.values()[classes_.value_of[value]];
     std::vector<double> seconds;
     for (const NdSbp& kept : spreads_[value]) {
       for (const Way& way : ways(call)) {
@@ -381,8 +380,8 @@ class Search {
   Dims grid_;
   const PlanOptions& options_;
   Moves moves_;
-  Fold fold_;
-  bool is_folded_;
+  Classes classes_;
+  bool is_shared_;
   std::vector<std::shared_ptr<const std::vector<Way>>> ways_;  // by class of calls
   std::vector<std::vector<NdSbp>> spreads_;                    // by class of values
   Network network_;
@@ -403,7 +402,8 @@ void check(const Program& program, const Topology& topology, int64_t ranks, cons
     refuse(fmt::format("A plan for {} ranks: the topology has 1 to {}.", ranks, topology.ranks()));
   }
   for (const Dims& grid : options.grids) {
-    if (element_count(grid) != ranks || grid.empty()) refuse(fmt::format("The grid {} is none of {} ranks.", grid, ranks));
+    if (element_count(grid) != ranks || grid.empty())
+      refuse(fmt::format("The grid {} is none of {} ranks.", grid, ranks));
     if (grid.rank() > 3) refuse(fmt::format("The grid {} has more than 3 axes.", grid));
   }
   for (const auto& [id, sbp] : options.given) {

@@ -29,9 +29,8 @@ struct PlanOptions {
   // Spreads that are given, by ValueId (not of results, for new parameters are where the old ones are): one Sbp per
   // axis of the grid; grids must then have as many axes.
   std::map<ValueId, NdSbp> given = {};
-  // Programs of more calls are folded: values whose surroundings look alike, as in the blocks of a network, are spread
-  // alike. 0: never.
-  size_t fold_above = 200;
+  // In programs of more calls, values whose surroundings look alike, as in the blocks of a network, are spread alike.
+  size_t most_alone = 200;
   // How many sums one step of the search may take. Where the whole program needs no more, the plan is the best one.
   double effort = 5e7;
 };

@@ -60,8 +60,8 @@ void Program::record(const graph::Graph& given, symbolic::Values* sizes, const P
   const graph::PrepareOptions unscheduled{.whole_graphs = false, .scheduled = false, .packed = false, .fuse = false};
   const graph::Executable executable = graph::prepare(open, sizes, unscheduled);
   const size_t own = given.inputs().size();
-  graph::Recorder recorder(Device(executable.inputs.empty() ? Device::current().state()
-                                                            : executable.values[executable.inputs[0]].device));
+  graph::Recorder recorder(
+      Device(executable.inputs.empty() ? Device::current().state() : executable.values[executable.inputs[0]].device));
   Plain plain(recorder);
   autograd::GradientInterpreter gradients(plain);
   const InterpreterScope scope(options.train ? static_cast<Interpreter&>(gradients) : plain);
@@ -130,8 +130,7 @@ void Program::read_graph() {
   for (NodeId id = graph_.first(); id != graph::kNoNode; id = graph_.next(id)) {
     const graph::Node& node = graph_.node(id);
     if (!node.regions.empty()) {
-      throw Error(Code::unsupported,
-                  fmt::format("A plan has no control flow, and {} depends on data.", node.op->name));
+      throw Error(Code::unsupported, fmt::format("A plan has no control flow, and {} depends on data.", node.op->name));
     }
     calls_.push_back({&node, node.inputs, node.results});
     for (const ValueId input : node.inputs) values_[input].read = true;

@@ -38,12 +38,12 @@ class TENON_API Program {
   struct Value {
     DType dtype = DType::none;
     Dims dims;
-    std::string name;          // of an input: its number, or "constant 3"; else empty
+    std::string name;  // of an input: its number, or "constant 3"; else empty
     bool is_parameter = false;
     bool is_input = false, is_result = false;
-    Tensor elements;           // of what was a constant of the graph
-    ValueId home = 0;          // the value whose spread it has: of a new parameter the old one; else itself
-    bool read = false;         // by some call
+    Tensor elements;    // of what was a constant of the graph
+    ValueId home = 0;   // the value whose spread it has: of a new parameter the old one; else itself
+    bool read = false;  // by some call
   };
   struct Call {
     const graph::Node* node = nullptr;

@@ -31,15 +31,8 @@ std::string_view taken(std::string_view* text, char separator) {
 
 // 1 for no prefix; none: there is no such prefix.
 std::optional<double> prefix(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 9> known = {{{"", 1},
-                                                                         {"n", 1e-9},
-                                                                         {"u", 1e-6},
-                                                                         {"m", 1e-3},
-                                                                         {"k", 1e3},
-                                                                         {"M", 1e6},
-                                                                         {"G", 1e9},
-                                                                         {"T", 1e12},
-                                                                         {"P", 1e15}}};
+  constexpr std::array<std::pair<std::string_view, double>, 9> known = {
+      {{"", 1}, {"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
   for (const auto& [name, factor] : known) {
     if (name == text) return factor;
   }
@@ -144,15 +137,8 @@ class Reader {
 
 // "300 GB/s"
 std::string quantity(double value, std::string_view unit) {
-  constexpr std::array<std::pair<double, std::string_view>, 9> prefixes = {{{1e15, "P"},
-                                                                            {1e12, "T"},
-                                                                            {1e9, "G"},
-                                                                            {1e6, "M"},
-                                                                            {1e3, "k"},
-                                                                            {1, ""},
-                                                                            {1e-3, "m"},
-                                                                            {1e-6, "u"},
-                                                                            {1e-9, "n"}}};
+  constexpr std::array<std::pair<double, std::string_view>, 9> prefixes = {
+      {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}}};
   for (const auto& [factor, name] : prefixes) {
     if (value >= factor || factor == 1e-9) return fmt::format("{:.4g} {}{}", value / factor, name, unit);
   }

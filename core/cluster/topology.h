@@ -23,10 +23,10 @@
 namespace tenon::cluster {
 
 struct Level {
-  std::string name;       // "node"
-  int64_t members = 0;    // how many of the level inside, or ranks
-  double latency = 0;     // seconds of a step
-  double bandwidth = 0;   // bytes per second that a rank sends
+  std::string name;      // "node"
+  int64_t members = 0;   // how many of the level inside, or ranks
+  double latency = 0;    // seconds of a step
+  double bandwidth = 0;  // bytes per second that a rank sends
 };
 
 struct Topology {

@@ -39,8 +39,8 @@ enum class Reduction : int32_t {
   all = EP_REDUCE_all,
 };
 
-// What a process has given to other ranks. By the definition of each exchange, whatever the transport makes of it: a sum
-// over all ranks is each part to the rank that adds it, and the sums back.
+// What a process has given to other ranks. By the definition of each exchange, whatever the transport makes of it: a
+// sum over all ranks is each part to the rank that adds it, and the sums back.
 struct Traffic {
   uint64_t exchanges = 0, bytes = 0;
 };

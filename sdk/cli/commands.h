@@ -78,11 +78,11 @@ struct CompileOptions {
 int show_kernels(const CompileOptions& options);
 
 struct PlanOptions {
-  GraphOptions graph;  // without exact, output and run
-  std::string topology, grid;         // a file; "512x8", empty: grids are tried
-  int64_t ranks = 0;                  // 0: all of the topology
-  std::vector<std::string> spreads;   // 0=S(0),B for input 0, %17=B,S(1) for a constant
-  std::vector<size_t> parameters;     // inputs that training changes, beside the floating constants
+  GraphOptions graph;                // without exact, output and run
+  std::string topology, grid;        // a file; "512x8", empty: grids are tried
+  int64_t ranks = 0;                 // 0: all of the topology
+  std::vector<std::string> spreads;  // 0=S(0),B for input 0, %17=B,S(1) for a constant
+  std::vector<size_t> parameters;    // inputs that training changes, beside the floating constants
   bool train = false, measure = false, json = false;
 };
 // Chooses how the values of a graph are spread over the ranks of a modelled cluster, and prints what it would cost.

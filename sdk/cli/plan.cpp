@@ -67,7 +67,8 @@ Dims grid_from(const std::string& text) {
   while (at <= text.size()) {
     const size_t end = std::min(text.find('x', at), text.size());
     const std::string number = text.substr(at, end - at);
-    const bool is_number = !number.empty() && number.size() < 9 && number.find_first_not_of("0123456789") == number.npos;
+    const bool is_number =
+        !number.empty() && number.size() < 9 && number.find_first_not_of("0123456789") == number.npos;
     if (!is_number || std::stoll(number) == 0 || grid.rank() == 3) {
       throw Error(Code::invalid_argument, fmt::format("'{}' is no grid of 1 to 3 axes, as 512x8 is.", visible(text)));
     }
@@ -92,8 +93,7 @@ std::pair<ValueId, NdSbp> spread_from(const std::string& text, const Program& pr
   for (const ValueId id : program.inputs()) {
     if (program.values()[id].name == wanted && !sbp.empty()) return {id, sbp};
   }
-  throw Error(Code::invalid_argument,
-              fmt::format("--spread {}: there is no such input, or no spread.", visible(text)),
+  throw Error(Code::invalid_argument, fmt::format("--spread {}: there is no such input, or no spread.", visible(text)),
               "Write --spread 0=S(0),B for input 0, --spread %17=B,S(1) for the constant %17: an entry per axis.");
 }
 
@@ -173,9 +173,8 @@ class Report {
                                {"inputs", inputs},
                                {"calls", calls}};
     if (measured_ != nullptr) {
-      document["measured"] = {{"seconds", measured_->seconds},
-                              {"exchanges", measured_->exchanges},
-                              {"bytes", measured_->bytes}};
+      document["measured"] = {
+          {"seconds", measured_->seconds}, {"exchanges", measured_->exchanges}, {"bytes", measured_->bytes}};
     }
     std::printf("%s\n", json_text(document).c_str());
   }
@@ -202,8 +201,8 @@ class Report {
       const Program::Value& value = program_.values()[id];
       const Dims part = global::box_of(value.dims, plan_.kept[id], plan_.grid, first).dims;
       counts.push_back(1);
-      rows.push_back({spread, value.name, type,
-                      amount(static_cast<double>(dtype_bytes(value.dtype, element_count(part))), "B")});
+      rows.push_back(
+          {spread, value.name, type, amount(static_cast<double>(dtype_bytes(value.dtype, element_count(part))), "B")});
     }
     for (size_t i = 1; i < rows.size(); ++i) {
       if (counts[i] > 1) rows[i][1] += fmt::format(" and {} more", counts[i] - 1);

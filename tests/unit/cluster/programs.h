@@ -13,8 +13,8 @@
 
 namespace tenon::cluster {
 
-inline graph::Graph recorded(const std::vector<Dims>& inputs, const std::function<TensorList(const TensorList&)>& function,
-                             DType dtype = DType::f32) {
+inline graph::Graph recorded(const std::vector<Dims>& inputs,
+                             const std::function<TensorList(const TensorList&)>& function, DType dtype = DType::f32) {
   graph::Recorder recorder(Device("cpu"));
   const InterpreterScope scope(recorder);
   TensorList given;
@@ -95,8 +95,8 @@ inline graph::Graph decoder(const Decoder& sizes, bool train) {
     const Tensor query = heads_of(matmul(normed, weight({width, width})), sizes.heads);
     const Tensor key = heads_of(matmul(normed, weight({width, narrow})), sizes.groups);
     const Tensor value = heads_of(matmul(normed, weight({width, narrow})), sizes.groups);
-    const Tensor seen = attention(rotary_embedding(query, cosines, sines), rotary_embedding(key, cosines, sines), value,
-                                  {}, {}, -1, 0);
+    const Tensor seen =
+        attention(rotary_embedding(query, cosines, sines), rotary_embedding(key, cosines, sines), value, {}, {}, -1, 0);
     x = x + matmul(reshape(permute(seen, {0, 2, 1, 3}), {batch, length, width}), weight({width, width}));
     const Tensor again = rms_norm(x, {width}, weight({width}));
     const Tensor gate = silu(matmul(again, weight({width, sizes.inner})));
@@ -117,6 +117,17 @@ inline std::vector<size_t> decoder_parameters(const Decoder& sizes) {
   for (size_t i = 4; i < 4 + 1 + 9 * static_cast<size_t>(sizes.layers) + 2; ++i) parameters.push_back(i);
   return parameters;
 }
+
+inline Program decoder_program(const Decoder& sizes, bool train) {
+  ProgramOptions options;
+  options.train = train;
+  if (train) options.parameters = decoder_parameters(sizes);
+  return program_of(decoder(sizes, train), options);
+}
+
+// 4,096 accelerators.
+inline constexpr const char* kBigCluster =
+    "rank: 400 TFLOP/s, 3 TB/s, 80 GB, 4 us\nnode: 8 ranks, 5 us, 300 GB/s\ncluster: 512 nodes, 10 us, 50 GB/s";
 
 // The layout of Megatron on a grid of data by tensor parallelism: the products that widen are split by columns, those
 // that narrow by rows, and each group of tensor parallelism has its rows of the batch.

@@ -1,4 +1,4 @@
-#include "core/cluster/fold.h"
+#include "core/cluster/classes.h"
 
 #include <algorithm>
 #include <bit>
@@ -70,7 +70,7 @@ std::vector<uint64_t> records_of(const Program& program) {
   return records;
 }
 
-Fold fold(const Program& program, const std::map<ValueId, NdSbp>& given, int32_t depth) {
+Classes classes_of(const Program& program, const std::map<ValueId, NdSbp>& given, int32_t depth) {
   const auto& values = program.values();
   const auto& calls = program.calls();
   std::vector<uint64_t> of_value(values.size()), of_call = records_of(program);
@@ -105,7 +105,7 @@ Fold fold(const Program& program, const std::map<ValueId, NdSbp>& given, int32_t
     for (size_t i = 0; i < calls.size(); ++i) of_call[i] = i;
   }
   for (ValueId id = 1; id < values.size(); ++id) of_value[id] = of_value[values[id].home];
-  Fold made;
+  Classes made;
   made.values = numbered(of_value, [&](size_t id) { made.value_of.push_back(static_cast<ValueId>(id)); });
   made.calls = numbered(of_call, [&](size_t call) { made.call_of.push_back(call); });
   return made;

@@ -1,4 +1,4 @@
-// Fold: which values and which calls of a program are alike, so that one choice serves them all. Internal.
+// Classes: which values and which calls of a program are alike, so that one choice serves them all. Internal.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace tenon::cluster {
 
-struct Fold {
-  std::vector<uint32_t> values;  // by ValueId, the class
-  std::vector<uint32_t> calls;   // by call, the class
+struct Classes {
+  std::vector<uint32_t> values;   // by ValueId, the class
+  std::vector<uint32_t> calls;    // by call, the class
   std::vector<ValueId> value_of;  // by class, its first member
   std::vector<size_t> call_of;
 };
 
 // Classes of calls that have the same record, and whose surroundings look the same up to `depth` calls away; of values
 // in the same way. `depth` < 0: each is a class of its own. A value and its home (Program) are one class.
-Fold fold(const Program& program, const std::map<ValueId, NdSbp>& given, int32_t depth);
+Classes classes_of(const Program& program, const std::map<ValueId, NdSbp>& given, int32_t depth);
 
 // Equal for calls with the same record, arguments and results: they have the same ways.
 std::vector<uint64_t> records_of(const Program& program);
