@@ -1,7 +1,7 @@
 #include "core/cluster/plan.h"
 
 #include <algorithm>
-#include <cmath>
+#include <compare>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -120,6 +120,7 @@ class Search {
         classes_(classes_of(program, options.given, program.calls().size() > options.most_alone ? kDepth : -1)),
         is_shared_(classes_.call_of.size() < program.calls().size()) {
     find_ways();
+    find_uses();
     find_spreads();
     connect();
   }
@@ -136,6 +137,13 @@ class Search {
   }
 
  private:
+  // That a call reads or makes a value: its inputs are slots, and then its outputs. By class.
+  struct Use {
+    uint32_t value = 0, call = 0;
+    size_t slot = 0;
+    friend auto operator<=>(const Use&, const Use&) = default;
+  };
+
   uint32_t of_value(ValueId id) const { return classes_.values[id]; }
   uint32_t of_call(size_t call) const { return static_cast<uint32_t>(classes_.value_of.size() + classes_.calls[call]); }
 
@@ -153,25 +161,37 @@ class Search {
 
   const std::vector<Way>& ways(size_t call) const { return *ways_[classes_.calls[call]]; }
 
+  // Which values and calls are connected, by class, and how often.
+  void find_uses() {
+    counts_.assign(classes_.call_of.size(), 0.0);
+    for (size_t i = 0; i < program_.calls().size(); ++i) {
+      const Program::Call& call = program_.calls()[i];
+      ++counts_[classes_.calls[i]];
+      const auto note = [&](ValueId id, size_t slot) {
+        if (id != 0) ++uses_[{of_value(id), classes_.calls[i], slot}];
+      };
+      for (size_t k = 0; k < call.inputs.size(); ++k) note(call.inputs[k], k);
+      for (size_t k = 0; k < call.outputs.size(); ++k) note(call.outputs[k], call.inputs.size() + k);
+    }
+  }
+
+  // What a way makes of the inputs of a call, or then of its outputs.
+  static const NdSbp& at_slot(const Way& way, size_t slot) {
+    return slot < way.inputs.size() ? way.inputs[slot] : way.outputs[slot - way.inputs.size()];
+  }
+
   // Along each axis of the grid: broadcast, and what the calls around a value make or want.
   void find_spreads() {
     const size_t classes = classes_.value_of.size();
     const auto axes = static_cast<size_t>(grid_.rank());
     std::vector<std::vector<std::vector<Sbp>>> seen(classes, std::vector<std::vector<Sbp>>(axes, {Sbp::broadcast()}));
-    const auto note = [&](ValueId id, const NdSbp& sbp) {
-      for (size_t axis = 0; axis < axes; ++axis) {
-        std::vector<Sbp>& all = seen[of_value(id)][axis];
-        const Sbp each = sbp[static_cast<int64_t>(axis)];
-        if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
-      }
-    };
-    for (size_t i = 0; i < program_.calls().size(); ++i) {
-      const Program::Call& call = program_.calls()[i];
-      for (const Way& way : ways(i)) {
-        for (size_t k = 0; k < call.inputs.size(); ++k) {
-          if (call.inputs[k] != 0) note(call.inputs[k], way.inputs[k]);
+    for (const auto& [use, count] : uses_) {
+      for (const Way& way : *ways_[use.call]) {
+        for (size_t axis = 0; axis < axes; ++axis) {
+          std::vector<Sbp>& all = seen[use.value][axis];
+          const Sbp each = at_slot(way, use.slot)[static_cast<int64_t>(axis)];
+          if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
         }
-        for (size_t k = 0; k < call.outputs.size(); ++k) note(call.outputs[k], way.outputs[k]);
       }
     }
     std::vector<bool> whole(classes, false), alone(classes, false);
@@ -213,38 +233,25 @@ class Search {
       }
       network_.add(std::move(costs));
     }
-    for (const auto& ways : ways_) network_.add(std::vector<double>(ways->size(), 0.0));
-    std::map<std::tuple<uint32_t, uint32_t, int32_t>, std::pair<size_t, size_t>> edges;  // how often, and one call
-    for (size_t i = 0; i < program_.calls().size(); ++i) {
-      const Program::Call& call = program_.calls()[i];
-      std::vector<double> seconds;
-      for (const Way& way : ways(i)) seconds.push_back(way.seconds);
-      network_.add_costs(of_call(i), seconds);
-      const auto note = [&](ValueId id, size_t slot) {
-        if (id == 0) return;
-        auto& [count, one] = edges[{of_value(id), of_call(i), static_cast<int32_t>(slot)}];
-        ++count;
-        one = i;
-      };
-      for (size_t k = 0; k < call.inputs.size(); ++k) note(call.inputs[k], k);
-      for (size_t k = 0; k < call.outputs.size(); ++k) note(call.outputs[k], call.inputs.size() + k);
+    for (size_t each = 0; each < ways_.size(); ++each) {
+      std::vector<double> costs;
+      for (const Way& way : *ways_[each]) costs.push_back(counts_[each] * way.seconds);
+      network_.add(std::move(costs));
     }
-    for (const auto& [key, edge] : edges) {
-      const auto& [value, variable, slot] = key;
-      const auto& [count, call] = edge;
-      network_.connect(value, variable, moves(value, call, static_cast<size_t>(slot), static_cast<double>(count)));
+    for (const auto& [use, count] : uses_) {
+      network_.connect(use.value, static_cast<uint32_t>(spreads_.size()) + use.call, moves(use, count));
     }
   }
 
-  // The seconds between the spreads of a value and the ways of a call; the slot: its inputs, then its outputs.
-  std::vector<double> moves(uint32_t value, size_t call, size_t slot, double count) {
-    const size_t inputs = program_.calls()[call].inputs.size();
-    const Program::Value& facts = program_.values()[classes_.value_of[value]];
+  // The seconds between the spreads of a value and the ways of a call.
+  std::vector<double> moves(const Use& use, double count) {
+    const Program::Value& facts = program_.values()[classes_.value_of[use.value]];
     std::vector<double> seconds;
-    for (const NdSbp& kept : spreads_[value]) {
-      for (const Way& way : ways(call)) {
-        seconds.push_back(count * (slot < inputs ? moves_.seconds(facts, kept, way.inputs[slot])
-                                                 : moves_.seconds(facts, way.outputs[slot - inputs], kept)));
+    for (const NdSbp& kept : spreads_[use.value]) {
+      for (const Way& way : *ways_[use.call]) {
+        const NdSbp& wanted = at_slot(way, use.slot);
+        const bool is_read = use.slot < way.inputs.size();
+        seconds.push_back(count * moves_.seconds(facts, is_read ? kept : wanted, is_read ? wanted : kept));
       }
     }
     return seconds;
@@ -384,6 +391,8 @@ class Search {
   bool is_shared_;
   std::vector<std::shared_ptr<const std::vector<Way>>> ways_;  // by class of calls
   std::vector<std::vector<NdSbp>> spreads_;                    // by class of values
+  std::vector<double> counts_;                                 // by class of calls, how many there are
+  std::map<Use, double> uses_;                                 // how many there are
   Network network_;
 };
 
