@@ -7,6 +7,7 @@
 
 #include "core/device/deterministic.h"
 #include "core/global/communicator.h"
+#include "core/global/moves.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -53,12 +54,16 @@ class Line {
 
   // The part of `local`, of `dims` without the split, after the move.
   Tensor move(const Tensor& local, const Dims& dims, Sbp from, Sbp to) const {
+    switch (collective_of(from, to)) {
+      case Collective::none: break;
+      case Collective::all_reduce: return all_reduce(local);
+      case Collective::all_gather: return all_gather(local, dims, from);
+      case Collective::reduce_scatter: return reduce_scatter(local, dims, to);
+      case Collective::all_to_all: return all_to_all(local, dims, from, to);
+    }
     if (from == to) return local;
-    if (from.is_broadcast()) return to.is_split() ? part_along(local, to.axis(), part(dims, to)) : on_one(local);
-    if (from.is_partial()) return to.is_split() ? reduce_scatter(local, dims, to) : all_reduce(local);
-    if (to.is_broadcast()) return all_gather(local, dims, from);
-    if (to.is_partial()) return filled_up(local, dims, from);
-    return all_to_all(local, dims, from, to);
+    if (from.is_split()) return filled_up(local, dims, from);
+    return to.is_split() ? part_along(local, to.axis(), part(dims, to)) : on_one(local);
   }
 
  private:
@@ -193,20 +198,8 @@ void step(Tensor* local, const Dims& dims, Layout* at, int32_t axis, Sbp to) {
   at->sbp[axis] = to;
 }
 
-// Whether an axis of the grid behind `axis` splits what `axis` splits now or then.
-bool is_in_the_way(const NdSbp& sbp, int32_t behind, Sbp from, Sbp to) {
-  return sbp[behind].is_split() && (sbp[behind] == from || sbp[behind] == to);
-}
-
 Tensor within(Tensor local, const Dims& dims, Layout at, const Layout& to) {
-  const int32_t rank = at.sbp.rank();
-  for (int32_t axis = 0; axis < rank; ++axis) {
-    if (at.sbp[axis] == to.sbp[axis]) continue;
-    for (int32_t behind = rank - 1; behind > axis; --behind) {
-      if (is_in_the_way(at.sbp, behind, at.sbp[axis], to.sbp[axis])) step(&local, dims, &at, behind, Sbp::broadcast());
-    }
-    step(&local, dims, &at, axis, to.sbp[axis]);
-  }
+  for (const Move& move : moves_between(at.sbp, to.sbp)) step(&local, dims, &at, move.axis, move.to);
   return local;
 }
 

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <numeric>
 #include <set>
 #include <utility>
 
 #include "core/device/device_state.h"
 #include "core/device/process.h"
+#include "core/global/layout.h"
 #include "core/tensor/native.h"
 #include "ep_api/collective_kinds.h"
 #include "loader/host/host.h"
@@ -61,6 +64,34 @@ ep_collective_desc describe(int32_t kind, DType dtype, const void* src, void* ds
 Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
   return Status(Code::invalid_argument,
                 fmt::format("{} has {} counts, and there are {} ranks.", ep_collective_name(kind), counts, size));
+}
+
+// What this process has given to others.
+std::atomic<uint64_t> exchanges_made, bytes_given;
+
+// The elements that rank `rank` of `size` gives to others.
+int64_t elements_given(const ep_collective_desc& desc, int32_t rank, int32_t size) {
+  const int64_t others = size - 1;
+  const auto without_own = [&](const int64_t* counts) { return std::accumulate(counts, counts + size, -counts[rank]); };
+  switch (desc.kind) {
+    case EP_COLLECTIVE_all_reduce: {
+      const int64_t own = part_of(desc.count, size, rank).length;
+      return desc.count - own + own * others;
+    }
+    case EP_COLLECTIVE_all_gather: return desc.dst_counts[rank] * others;
+    case EP_COLLECTIVE_reduce_scatter:
+    case EP_COLLECTIVE_all_to_all: return without_own(desc.src_counts);
+    case EP_COLLECTIVE_broadcast: return desc.peer == rank ? desc.count * others : 0;
+    case EP_COLLECTIVE_send: return desc.count;
+    default: return 0;
+  }
+}
+
+void note_traffic(const ep_collective_desc& desc, int32_t rank, int32_t size) {
+  if (size == 1) return;
+  const int64_t bytes = dtype_bytes(static_cast<DType>(desc.dtype), elements_given(desc, rank, size));
+  exchanges_made.fetch_add(1, std::memory_order_relaxed);
+  bytes_given.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
 }
 
 // Memory that a late rank may still read or write.
@@ -257,6 +288,10 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t
   return is_left_out ? std::shared_ptr<Communicator>() : part;
 }
 
+Traffic Communicator::traffic() {
+  return {exchanges_made.load(std::memory_order_relaxed), bytes_given.load(std::memory_order_relaxed)};
+}
+
 Status Communicator::all_reduce(const void* src, void* dst, int64_t count, DType dtype, Reduction reduction,
                                 std::string_view label) {
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_reduce, dtype, src, dst, count);
@@ -378,6 +413,7 @@ Status Communicator::call_over(const Line& line, const ep_collective_desc& desc,
   label.copy(head.label, sizeof head.label - 1);
   broken_ = !alarm_failure_.ok() && alarm_at_ <= sequence_ ? alarm_failure_ : meet_and_move(line, desc, head);
   if (!broken_.ok() && alarm_failure_.ok()) raise_alarm(broken_);
+  if (broken_.ok()) note_traffic(desc, rank(), size());
   return broken_;
 }
 

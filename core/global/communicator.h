@@ -39,6 +39,12 @@ enum class Reduction : int32_t {
   all = EP_REDUCE_all,
 };
 
+// What a process has given to other ranks. By the definition of each exchange, whatever the transport makes of it: a
+// sum over all ranks is each part to the rank that adds it, and the sums back.
+struct Traffic {
+  uint64_t exchanges = 0, bytes = 0;
+};
+
 class TENON_API Communicator {
  public:
   // The communicator of all ranks that the launcher (mpirun, srun) started; of this one alone without a launcher. The
@@ -49,6 +55,10 @@ class TENON_API Communicator {
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+
+  // What exchanges of this process have carried since it began, of all communicators together; a measurement reads it
+  // before and after. An exchange with itself does not count.
+  static Traffic traffic();
 
   int32_t rank() const { return info_.rank; }
   int32_t size() const { return info_.size; }

@@ -126,21 +126,20 @@ class Call {
 
   // For each axis of the grid the signature that moves the fewest bytes; of equals the first one.
   void choose() {
-    const CallFacts facts{global_, metas_, placement_.size()};
-    Signatures signatures(facts);
-    const SbpRow& row = sbp_row(call_.op->id);
-    if (row.rule != nullptr) row.rule(facts, &signatures);
+    const GridSignatures signatures(global_, metas_, placement_.grid());
     const int32_t axes = placement_.grid().rank();
     arguments_.assign(inputs_.size(), everywhere(placement_));
     results_.assign(metas_.size(), everywhere(placement_));
+    Few<const Signature*, kUsual> taken;
     for (int32_t axis = 0; axis < axes; ++axis) {
       const Signature* best = nullptr;
       double least = kNever;
-      for (const Signature& each : signatures.all()) {
+      for (const Signature& each : signatures.along(axis)) {
         const double cost = cost_of(each, axis);
-        if (cost < least) least = cost, best = &each;
+        if (cost < least && signatures.fits(each, axis, {taken.data(), taken.size()})) least = cost, best = &each;
         if (least == 0) break;
       }
+      taken.push_back(best);
       for (size_t i = 0; i < arguments_.size(); ++i) arguments_[i][axis] = best->inputs[i];
       for (size_t i = 0; i < results_.size(); ++i) results_[i][axis] = best->outputs[i];
     }
@@ -149,9 +148,6 @@ class Call {
   double cost_of(const Signature& signature, int32_t axis) const {
     const int64_t ranks = placement_.grid()[axis];
     double cost = 0;
-    for (size_t i = 0; i < metas_.size(); ++i) {
-      if (signature.outputs[i].is_partial() && metas_[i].dtype == DType::boolean) return kNever;
-    }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].defined()) continue;
       cost += move_cost(layout_of(i).sbp[axis], signature.inputs[i],

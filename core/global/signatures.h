@@ -5,7 +5,10 @@
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "core/global/sbp.h"
 #include "core/ops/op_call.h"
@@ -18,6 +21,7 @@ using Few = boost::container::small_vector<T, kUsual>;
 
 struct Signature {
   Few<Sbp, 8> inputs, outputs;  // as many as the call has; of an absent input broadcast
+  friend bool operator==(const Signature&, const Signature&) = default;
 };
 
 // The facts of a call that a rule sees: tensors are those of the whole, and results come as metadata.
@@ -49,6 +53,25 @@ class Signatures {
 
  private:
   Few<Signature, 8> all_;
+};
+
+// The signatures of a call along the axes of a grid. Several axes that take the same one deal their parts out again, so
+// together they are like one axis of all their ranks, for which the signature must hold too.
+class GridSignatures {
+ public:
+  GridSignatures(const OpCall& call, std::span<const TensorMeta> outputs, const Dims& grid);
+
+  std::span<const Signature> along(int32_t axis) const { return at(grid_[axis]).all(); }
+  // Whether `axis` may take `signature` where the axes before it have taken these, one each.
+  bool fits(const Signature& signature, int32_t axis, std::span<const Signature* const> taken) const;
+
+ private:
+  const Signatures& at(int64_t ranks) const;
+
+  const OpCall& call_;
+  std::span<const TensorMeta> outputs_;
+  const Dims& grid_;
+  mutable std::vector<std::pair<int64_t, std::unique_ptr<Signatures>>> made_;  // by ranks; few
 };
 
 constexpr uint16_t kNoDims = 0xffff;

@@ -77,6 +77,18 @@ struct CompileOptions {
 // Prints what becomes of a graph's ops that one kernel computes, at one stage of the kernel compiler.
 int show_kernels(const CompileOptions& options);
 
+struct PlanOptions {
+  GraphOptions graph;                // without exact, output and run
+  std::string topology, grid;        // a file; "512x8", empty: grids are tried
+  int64_t ranks = 0;                 // 0: all of the topology
+  std::vector<std::string> spreads;  // 0=S(0),B for input 0, %17=B,S(1) for a constant
+  std::vector<size_t> parameters;    // inputs that training changes, beside the floating constants
+  bool train = false, measure = false, json = false;
+};
+// Chooses how the values of a graph are spread over the ranks of a modelled cluster, and prints what it would cost.
+// With `measure` the ranks of this launch run it too. Returns 1 if it does not fit in the memory of a rank.
+int plan_model(const PlanOptions& options);
+
 struct CheckOptions {
   std::string model, device;
   bool json = false;

@@ -78,17 +78,6 @@ graph::Graph of_text(const GraphOptions& options) {
   }
 }
 
-// Runs the passes up to and with `last`; all of them if it is empty, none if it is "none".
-void rewrite(graph::Graph* graph, const GraphOptions& options) {
-  if (options.pass == "none") return;
-  if (options.pass.empty()) return graph::optimise(graph, {.exact = options.exact});
-  const graph::Pass& last = graph::find_pass(options.pass);
-  for (const graph::Pass& pass : graph::passes()) {
-    if (!options.exact || pass.bound.empty()) pass.run(graph, {});
-    if (&pass == &last) return;
-  }
-}
-
 Tensor random_input(const TensorMeta& meta, Device device, std::mt19937_64* random) {
   std::uniform_real_distribution<float> values(-1.0f, 1.0f);
   std::vector<float> elements(static_cast<size_t>(element_count(meta.dims)));
@@ -96,27 +85,10 @@ Tensor random_input(const TensorMeta& meta, Device device, std::mt19937_64* rand
   return cast(Tensor::from<float>(elements, meta.dims, device), meta.dtype);
 }
 
-// The symbols of a text have the values that --sizes S0=4 gives, else their hints.
-symbolic::Values sizes_of(const graph::Graph& graph, const std::vector<std::string>& given) {
-  const std::span<const symbolic::Symbol> symbols = graph.arena().symbols();
-  symbolic::Values sizes(graph.arena());
-  for (uint32_t i = 0; i < symbols.size(); ++i) {
-    std::optional<int64_t> value = symbols[i].hint;
-    const std::string name = fmt::format("S{}=", i);
-    for (const std::string& text : given) {
-      if (text.starts_with(name)) value = std::strtoll(text.c_str() + name.size(), nullptr, 10);
-    }
-    if (value) throw_if_error(sizes.bind(i, *value));
-  }
-  if (const std::string why = graph::broken_guard(graph, &sizes); !why.empty())
-    throw Error(Code::invalid_argument, why);
-  return sizes;
-}
-
 // Inputs are random; integers, which may be indices, are 0.
 void run(const graph::Graph& graph, const GraphOptions& options) {
   const uint64_t seed = options.seed;
-  symbolic::Values sizes = sizes_of(graph, options.sizes);
+  symbolic::Values sizes = sizes_of_graph(graph, options.sizes);
   const graph::Executable program = graph::prepare(graph, &sizes);
   std::mt19937_64 random(seed);
   TensorList inputs;
@@ -138,9 +110,35 @@ graph::Graph read_graph(const GraphOptions& options) {
   return model ? of_model(options) : of_text(options);
 }
 
+void rewrite_graph(graph::Graph* graph, const GraphOptions& options) {
+  if (options.pass == "none") return;
+  if (options.pass.empty()) return graph::optimise(graph, {.exact = options.exact});
+  const graph::Pass& last = graph::find_pass(options.pass);
+  for (const graph::Pass& pass : graph::passes()) {
+    if (!options.exact || pass.bound.empty()) pass.run(graph, {});
+    if (&pass == &last) return;
+  }
+}
+
+symbolic::Values sizes_of_graph(const graph::Graph& graph, const std::vector<std::string>& given) {
+  const std::span<const symbolic::Symbol> symbols = graph.arena().symbols();
+  symbolic::Values sizes(graph.arena());
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    std::optional<int64_t> value = symbols[i].hint;
+    const std::string name = fmt::format("S{}=", i);
+    for (const std::string& text : given) {
+      if (text.starts_with(name)) value = std::strtoll(text.c_str() + name.size(), nullptr, 10);
+    }
+    if (value) throw_if_error(sizes.bind(i, *value));
+  }
+  if (const std::string why = graph::broken_guard(graph, &sizes); !why.empty())
+    throw Error(Code::invalid_argument, why);
+  return sizes;
+}
+
 int show_graph(const GraphOptions& options) {
   graph::Graph graph = read_graph(options);
-  rewrite(&graph, options);
+  rewrite_graph(&graph, options);
   if (options.run) return run(graph, options), 0;
   std::string constants;
   const std::string text = graph::print(graph, {.constants = &constants});

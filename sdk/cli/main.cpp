@@ -27,6 +27,7 @@ struct CommandLine {
   CheckOptions check;
   GraphOptions graph;
   CompileOptions compile;
+  PlanOptions plan;
   ReportOptions devices, doctor;
   OpsOptions ops;
   OnnxTestOptions onnx_test;
@@ -48,6 +49,7 @@ struct CommandLine {
     add_check();
     add_graph();
     add_compile();
+    add_plan();
     add_reports();
     add_onnx_test();
     add_conform();
@@ -219,6 +221,40 @@ struct CommandLine {
     command->add_option("--device,-d", compile.graph.device, "As for run");
     command->add_option("--external-data", compile.graph.external_data, "As for run")->check(is_folder());
     command->callback([this] { chosen = [this] { return show_kernels(compile); }; });
+  }
+
+  void add_plan() {
+    CLI::App* command =
+        app.add_subcommand("plan", "Spread a model over the ranks of a modelled cluster, and say what it costs");
+    command->footer(
+        "A topology is a line for the rank and one per level, from inside:\n"
+        "  rank: 400 TFLOP/s, 3 TB/s, 80 GB, 4 us    arithmetic, memory and its size, the start of an op\n"
+        "  node: 8 ranks, 5 us, 300 GB/s             the time of a step, what a rank sends\n"
+        "  cluster: 512 nodes, 10 us, 50 GB/s        # behind this sign is a comment");
+    command->add_option("FILE", plan.graph.file, "A model.onnx, or a graph.txt that `graph --output` has written")
+        ->required();
+    command->add_option("--topology,-t", plan.topology,
+                        "A file that describes the cluster; with --measure this launch");
+    command->add_option("--ranks,-n", plan.ranks, "How many ranks (all of the topology)")
+        ->check(CLI::Range(1, 1 << 24));
+    command->add_option("--grid", plan.grid, "512x8: the ranks as a grid (all of one and of two axes are tried)");
+    command->add_option(
+        "--spread", plan.spreads,
+        "0=S(0),B: how input 0 is spread, one of S(axis) and B per axis of the grid; %17=... a constant");
+    command->add_flag("--train", plan.train, "A step of training: gradients of the first result, and new parameters");
+    command->add_option("--parameter", plan.parameters,
+                        "The number of an input that training changes, as constants are");
+    command->add_flag("--measure", plan.measure,
+                      "Run the plan on the ranks of this launch too (mpirun -n 2 tenon plan)");
+    command->add_option("--pass,-p", plan.graph.pass, "The last pass to run first (batch_norm; of a graph.txt none)");
+    command->add_option("--sizes", plan.graph.sizes, "As for graph");
+    command->add_option("--dim", plan.graph.dims, "As for graph");
+    command->add_option("--input,-i", plan.graph.inputs, "As for run; inputs that are not given are random");
+    command->add_option("--device,-d", plan.graph.device, "As for run");
+    command->add_option("--external-data", plan.graph.external_data, "As for run")->check(is_folder());
+    command->add_option("--seed", plan.graph.seed, "Seed of random inputs")->capture_default_str();
+    command->add_flag("--json", plan.json, "Print JSON");
+    command->callback([this] { chosen = [this] { return plan_model(plan); }; });
   }
 
   void add_compare() {

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/graph/effort.h"
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/control.h"
@@ -18,7 +19,6 @@ namespace {
 
 // Time is estimated in bytes of memory traffic: a processor computes so many operations while a byte comes.
 constexpr double kFlopsPerByte = 8;
-constexpr double kFlopsOfMap = 16;       // per element, that of exp or tanh
 constexpr double kFreely = 0.01;         // of the estimated time of a program, without a limit
 constexpr size_t kMostNodesAgain = 256;  // for one value
 
@@ -188,34 +188,18 @@ class Planner {
 
   // --- what it costs
 
-  double count(ValueId id) const { return id == 0 ? 0 : static_cast<double>(elements(graph_[id]).value_or(0)); }
-  // Axis `axis` from the end of a value.
-  double axis_of(ValueId id, int32_t axis) const {
-    const SymDims& dims = graph_[id].dims;
-    if (id == 0 || dims.rank() < axis) return 1;
-    const SymDim dim = dims[dims.rank() - axis];
-    return static_cast<double>(dim.is_number() ? dim.number() : graph_.arena().hint(dim).value_or(1));
-  }
-
-  double flops_of(const Node& node) const {
-    const auto input = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i] : ValueId{0}; };
-    const ValueId made = node.results[0];
-    switch (node.op->kind) {
-      case EP_PRIMITIVE_matmul: return 2 * count(made) * axis_of(input(0), 1);
-      case EP_PRIMITIVE_attention: return 4 * count(input(0)) * axis_of(input(1), 2);
-      case EP_PRIMITIVE_convolution: {
-        const int32_t rank = graph_[input(1)].dims.rank();
-        return 2 * count(made) * count(input(1)) / std::max(1.0, axis_of(input(1), rank));
-      }
-      case EP_PRIMITIVE_convolution_weight: {
-        const int32_t rank = graph_[made].dims.rank();
-        return 2 * std::max(count(input(0)), count(input(1))) * count(made) / std::max(1.0, axis_of(made, rank));
-      }
-      default: break;
+  // A size that nobody knows is 0.
+  Dims dims_of(ValueId id) const {
+    Dims dims;
+    for (SymDim dim : graph_[id].dims) {
+      dims.push_back(dim.is_number() ? dim.number() : graph_.arena().hint(dim).value_or(0));
     }
-    double most = count(made);
-    for (ValueId id : node.inputs) most = std::max(most, count(id));
-    return kFlopsOfMap * most;
+    return dims;
+  }
+  double flops_of(const Node& node) const {
+    std::vector<Dims> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id == 0 ? Dims() : dims_of(id));
+    return graph::flops_of(*node.op, inputs, dims_of(node.results[0]));
   }
 
   double traffic_of(const Node& node) const {

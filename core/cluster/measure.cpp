@@ -1,0 +1,209 @@
+#include "core/cluster/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <span>
+
+#include "core/global/communicator.h"
+#include "core/global/global.h"
+#include "core/global/interpreter.h"
+#include "core/global/value.h"
+#include "core/ops/ops.h"
+#include "primitives/status/error.h"
+#include "primitives/text/format.h"
+
+namespace tenon::cluster {
+namespace {
+
+using global::Communicator;
+using global::Placement;
+using global::Sbp;
+
+// One run of a plan on this rank.
+class Run {
+ public:
+  Run(const Program& program, const Plan& plan, const Placement& placement)
+      : program_(program), plan_(plan), placement_(placement), values_(program.values().size()) {
+    last_.assign(program.values().size(), 0);
+    for (size_t i = 0; i < program.calls().size(); ++i) {
+      for (const ValueId id : program.calls()[i].inputs) last_[id] = i;
+    }
+    for (const ValueId id : program.results()) last_[id] = program.calls().size();
+  }
+
+  // Spreads without an exchange what every rank has.
+  Tensor spread(const Tensor& local, const NdSbp& sbp) const {
+    const NdSbp everywhere = NdSbp::filled(placement_.grid().rank(), Sbp::broadcast());
+    return global::to_global(global::make_global(local.dtype(), local.dims(), {placement_, everywhere}, local), sbp);
+  }
+
+  TensorList run(const TensorList& inputs) {
+    for (ValueId id = 1; id < values_.size(); ++id) {
+      if (program_.is_constant(id) && program_.values()[id].read) {
+        values_[id] = spread(program_.graph()[id].constant, plan_.kept[id]);
+      }
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) values_[program_.inputs()[i]] = inputs[i];
+    for (size_t i = 0; i < program_.calls().size(); ++i) apply(i);
+    TensorList results;
+    for (const ValueId id : program_.results()) results.push_back(values_[id]);
+    for (const Tensor& result : results) global::to_local(result).wait();
+    return results;
+  }
+
+ private:
+  void apply(size_t number) {
+    const Program::Call& call = program_.calls()[number];
+    const Way& way = plan_.ways[number];
+    TensorList inputs(call.inputs.size()), outputs(call.outputs.size());
+    std::vector<const Tensor*> pointers;
+    bool is_global = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (call.inputs[i] != 0) inputs[i] = global::to_global(values_[call.inputs[i]], way.inputs[i]);
+      pointers.push_back(inputs[i].defined() ? &inputs[i] : nullptr);
+      is_global = is_global || inputs[i].defined();
+    }
+    const graph::Node& node = *call.node;
+    OpCall record;
+    record.op = node.op;
+    record.inputs = pointers;
+    record.scalars = node.scalars;
+    record.attributes = node.attributes.data();
+    record.device = is_global ? node.device : placement_.device().state();
+    record.outputs = outputs;
+    record.precision = node.precision;
+    (is_global ? global::global_interpreter() : eager_interpreter()).apply(record);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (last_[call.inputs[i]] == number) values_[call.inputs[i]] = Tensor();
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      // Where several signatures move nothing the interpreter takes the first one, whose results are everywhere.
+      const Tensor made =
+          is_global ? global::to_global(outputs[i], way.outputs[i]) : spread(outputs[i], way.outputs[i]);
+      values_[call.outputs[i]] = global::to_global(made, plan_.kept[call.outputs[i]]);
+    }
+  }
+
+  const Program& program_;
+  const Plan& plan_;
+  const Placement& placement_;
+  TensorList values_;         // by ValueId
+  std::vector<size_t> last_;  // by ValueId: the call that reads it last
+};
+
+Communicator& world() {
+  static Communicator* const all = value_or_throw(Communicator::world()).get();  // it lives as long as the process
+  return *all;
+}
+
+// The greatest of all ranks'.
+double slowest(double seconds) {
+  throw_if_error(world().all_reduce(&seconds, &seconds, 1, DType::f64, global::Reduction::max, "seconds"));
+  return seconds;
+}
+
+// The median of `runs` after one, each begun by all ranks together.
+double seconds_of_runs(int32_t runs, const std::function<void()>& function) {
+  std::vector<double> all;
+  for (int32_t run = 0; run <= runs; ++run) {
+    throw_if_error(world().barrier("run"));
+    const auto begin = std::chrono::steady_clock::now();
+    function();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (run > 0) all.push_back(slowest(seconds));
+  }
+  std::nth_element(all.begin(), all.begin() + runs / 2, all.end());
+  return all[static_cast<size_t>(runs / 2)];
+}
+
+}  // namespace
+
+Measured run_plan(const Program& program, const Plan& plan, const TensorList& inputs, int32_t runs) {
+  if (element_count(plan.grid) != world().size()) {
+    throw Error(
+        Code::invalid_argument,
+        fmt::format("A plan for the grid {} runs on as many ranks, and there are {}.", plan.grid, world().size()),
+        fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
+  }
+  std::vector<int32_t> ranks;
+  for (int32_t rank = 0; rank < world().size(); ++rank) ranks.push_back(rank);
+  const Placement placement("cpu", plan.grid, ranks);
+  TensorList spread;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    spread.push_back(Run(program, plan, placement).spread(inputs[i], plan.kept[program.inputs()[i]]));
+  }
+  Measured measured;
+  measured.seconds = seconds_of_runs(std::max(runs, 1), [&] {
+    const global::Traffic before = Communicator::traffic();
+    measured.results = Run(program, plan, placement).run(spread);
+    const global::Traffic after = Communicator::traffic();
+    measured.exchanges = after.exchanges - before.exchanges;
+    measured.bytes = after.bytes - before.bytes;
+  });
+  return measured;
+}
+
+TensorList sample_inputs(const Program& program, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  TensorList inputs;
+  for (const ValueId id : program.inputs()) {
+    const Program::Value& value = program.values()[id];
+    if (value.elements.defined()) {
+      inputs.push_back(value.elements);
+      continue;
+    }
+    std::vector<float> elements(static_cast<size_t>(element_count(value.dims)));
+    for (float& element : elements) element = static_cast<float>(generator() % 5) - (is_floating(value.dtype) ? 2 : 0);
+    const Device device(program.graph()[id].device);
+    inputs.push_back(Tensor::from(std::span<const float>(elements), value.dims, device).to(value.dtype));
+  }
+  return inputs;
+}
+
+Topology measured_topology() {
+  constexpr int32_t kRuns = 15;
+  constexpr int64_t kSide = 384, kMany = int64_t{1} << 20, kOps = 50;
+  const Placement all = Placement::all("cpu");
+  const Device device = all.device();
+  const auto everywhere = [&](const Tensor& local) {
+    return global::make_global(local.dtype(), local.dims(), {all, {Sbp::broadcast()}}, local);
+  };
+  const Tensor matrix = everywhere(tenon::ones({kSide, kSide}, DType::f32, device));
+  const Tensor list = everywhere(tenon::ones({kMany}, DType::f32, device));
+  const Tensor few = everywhere(tenon::ones({4}, DType::f32, device));
+  const auto many_bytes = static_cast<double>(kMany * 4);
+  Topology made;
+  made.start = seconds_of_runs(kRuns,
+                               [&] {
+                                 for (int64_t i = 0; i < kOps; ++i) tenon::add(few, few);
+                               }) /
+               static_cast<double>(kOps);
+  const auto beyond_start = [&](double seconds) { return std::max(seconds - made.start, 1e-9); };
+  // Programs multiply matrices as they lie and, for gradients, transposed.
+  const auto side = static_cast<double>(kSide);
+  const Tensor turned = tenon::transpose(matrix, 0, 1);
+  made.compute = 4 * side * side * side / beyond_start(seconds_of_runs(kRuns, [&] {
+                   const Tensor product = tenon::matmul(matrix, matrix);
+                   global::to_local(tenon::matmul(turned, product)).wait();
+                 }));
+  made.bandwidth =
+      3 * many_bytes / beyond_start(seconds_of_runs(kRuns, [&] { global::to_local(tenon::add(list, list)).wait(); }));
+  Level level{"launch", world().size(), 1e-6, 1e9};
+  if (world().size() > 1) {
+    const auto ranks = static_cast<double>(world().size());
+    const auto summed = [&](const Tensor& tensor) {
+      const Tensor sum = global::to_global(tensor, {Sbp::partial()});
+      return seconds_of_runs(kRuns, [&] { global::to_local(global::to_global(sum, {Sbp::broadcast()})).wait(); });
+    };
+    const double short_time = summed(few), long_time = summed(list);
+    level.latency = short_time / (2 * std::ceil(std::log2(ranks)));
+    level.bandwidth = 2 * many_bytes * (ranks - 1) / ranks / std::max(long_time - short_time, 1e-9);
+  }
+  made.levels.push_back(level);
+  return made;
+}
+
+}  // namespace tenon::cluster
