@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/call_site.h"
 #include "core/global/boxing.h"
 #include "core/global/recorded.h"
 #include "core/global/signatures.h"
@@ -326,6 +327,7 @@ class GlobalInterpreter final : public Interpreter {
       throw Error(Code::invalid_argument, "to: a global tensor does not move to another device.",
                   "Name a placement on the devices by to_global.");
     }
+    const CalledScope called(call.op->named);
     if (!call.epilogues.empty()) return ops::decompose(call);
     if (is_spread_mean(call)) return run_spread_mean(call);
     Call(call).run();

@@ -41,8 +41,7 @@ void refuse_effects(const std::string& name, const Recording& recording) {
                 fmt::format("{}: it leaves gradients on tensors, and a program by itself has no such state.", name),
                 "Give the function without its backward().");
   }
-  const auto is_global = [](const ResultSource& result) { return result.global.has_value(); };
-  if (recording.exchanges || std::any_of(recording.results.begin(), recording.results.end(), is_global)) {
+  if (recording.global) {
     throw Error(Code::unsupported,
                 fmt::format("{}: it uses global tensors, and a program by itself belongs to no launch.", name),
                 "Give the function the whole tensors: to_local() of what is on every rank.");

@@ -93,7 +93,8 @@ class Take {
     sort_writes();
     sort_global_writes();
     add_guards();
-    made_.exchanges = add_token();
+    add_token();
+    made_.global = is_global();
     forward_outputs_ = outputs_.size();
     const graph::NodeId begin = tracer_.recorder().next_node();
     add_backward();
@@ -167,12 +168,18 @@ class Take {
   }
 
   // The last exchange since the one that gave `seen_` is needed, and so are those before it.
-  bool add_token() {
+  void add_token() {
     const Tensor& token = tracer_.parts_of_ranks().token;
-    if (!token.defined() || token.impl() == seen_.impl()) return false;
+    if (!token.defined() || token.impl() == seen_.impl()) return;
     seen_ = token;
     outputs_.push_back(tracer_.value_of(token));
-    return true;
+  }
+
+  // Whether the function uses global tensors.
+  bool is_global() {
+    const auto global = [](const Tensor& tensor) { return global::value_of(tensor) != nullptr; };
+    return !tracer_.globals().empty() || tracer_.parts_of_ranks().token.defined() ||
+           std::any_of(inputs_.begin(), inputs_.end(), global) || std::any_of(results_.begin(), results_.end(), global);
   }
 
   void sort_results() {
@@ -401,7 +408,8 @@ class Take {
       }
       part.targets.push_back(targets[i]);
     }
-    part.exchanges = add_token();
+    add_token();
+    part.all_come = made_.global;
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 

@@ -90,7 +90,9 @@ struct BackwardPart {
   std::vector<Saved> saved;  // the first inputs of `graph`; then come the gradients of `results`
   std::vector<OfResult> results;
   std::vector<Target> targets;
-  bool exchanges = false;  // ranks give each other elements in it
+  // It computes on global tensors. What a rank computes does not show then which gradients it depends on, since another
+  // rank may hold what they lead to. So the gradients of all results come, some of them as zeros.
+  bool all_come = false;
 };
 
 struct Recording {
@@ -102,7 +104,7 @@ struct Recording {
   std::vector<Write> writes;
   std::vector<size_t> written_globals;  // arguments that are written: of whose writes views must know
   TensorList captured_globals;          // the same of tensors from outside
-  bool exchanges = false;               // ranks give each other elements in it
+  bool global = false;                  // it has global tensors
   uint64_t drawn = 0;  // blocks of random numbers that a run takes
   std::vector<SlotUpdate> slots;
   std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had

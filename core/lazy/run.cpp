@@ -30,7 +30,7 @@ class CompiledNode final : public autograd::Node {
     std::shared_ptr<Programs> programs;
     std::weak_ptr<Callable> function;
     CallShape shape;
-    TensorList results;  // where backward has exchanges: of those that want gradients, without data
+    TensorList results;  // where all gradients come: of those that want gradients, without data
     std::vector<Saved> saved;
     TensorList inputs;  // of the function
     Replay replay;
@@ -69,7 +69,7 @@ class CompiledNode final : public autograd::Node {
         if (result.reaches[target] && (wanted & autograd::wanted_bit(target)) != 0) throw_if_error(result.refused);
       }
       Tensor gradient = of_results[i];
-      if (!gradient.defined() && part().exchanges) gradient = none_of(i);
+      if (!gradient.defined() && part().all_come) gradient = none_of(i);
       comes.push_back(gradient.defined() && result.refused.ok());
       if (comes[i]) gradients.push_back(gradient);
     }
@@ -106,7 +106,6 @@ class CompiledNode final : public autograd::Node {
     }
   }
 
-  // Ranks cannot tell which exchanges belong to results whose gradients do not come. So they come, as zeros.
   Tensor none_of(size_t result) const {
     const std::optional<global::Facts>& facts = part().results[result].global;
     if (facts) return global::zeros(facts->dims, facts->layout.placement, facts->layout.sbp, facts->dtype);
@@ -233,7 +232,7 @@ class Run {
       saved.push_back({autograd::without_history(tensor), write_count(tensor)});
     }
     TensorList like;
-    for (size_t i = 0; part.exchanges && i < part.results.size(); ++i) {
+    for (size_t i = 0; part.all_come && i < part.results.size(); ++i) {
       const TensorImpl& result = *(*results)[part.results[i].number].impl();
       like.push_back(make_meta(result.device, {result.dtype, result.dims, contiguous_strides(result.dims)}));
     }
