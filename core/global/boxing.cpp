@@ -141,8 +141,7 @@ class Line {
     const Tensor send = packed(parts, road);
     if (in_order) {
       const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
-      const Tensor all =
-          exchange(send, {&communicator_, ExchangeKind::all_to_all, own * ranks_, for_each, from_each});
+      const Tensor all = exchange(send, {&communicator_, ExchangeKind::all_to_all, own * ranks_, for_each, from_each});
       Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
       for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
       return where(tenon::reshape(sum, mine), device_);

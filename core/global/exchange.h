@@ -1,8 +1,10 @@
 // Exchange: elements that the ranks along a line give each other. Internal.
 //
-// In a program it is a node, `global::exchange(list, token)`, which gives a list and the next token. A program takes
-// its first token as an input and gives the last one as an output. So no pass removes an exchange, joins two, or
-// changes their order, and every rank runs all of them in the order in which they were recorded.
+// In a program it is a node, `global::exchange(list, token)`, which gives a list and the next token, a tensor without
+// elements. A program takes its first token as an input and gives the last one as an output. So no pass removes an
+// exchange, joins two, or changes their order, and every rank runs all of them in the order in which they were
+// recorded. A program runs in the process that has recorded it: its text names exchanges by the numbers that they have
+// there.
 #pragma once
 
 #include <cstdint>

@@ -100,8 +100,8 @@ Tensor spread(const Tensor& local, const Layout& layout) {
   return make_global(whole.dtype, whole.dims, layout, local.device() == device ? local.detach() : local.to(device));
 }
 
-// Whether `part`, of `value` in the layout `to`, may have memory in common with `value`. Values of a program do not say;
-// they have where nothing moves.
+// Whether `part`, of `value` in the layout `to`, may have memory in common with `value`. Values of a program do not
+// say; they have where nothing moves.
 bool may_share(const Tensor& part, const GlobalValue& value, const Layout& to) {
   if (!value.local.defined()) return false;
   if (current_program() == nullptr) return part.impl()->storage == value.local.impl()->storage;

@@ -345,11 +345,12 @@ void check_program(const Tensor& tensor, const GlobalValue& value) {
   const Recorded* program = current_program();
   const uint64_t number = program == nullptr ? 0 : program->number;
   if (value.program != 0 && value.program != number) {
-    throw Error(Code::invalid_argument,
-                fmt::format("A global tensor of shape {} is a value of a program that was recorded, and is used outside "
-                            "of it.",
-                            tensor.dims()),
-                "Return it as a result of the function.");
+    throw Error(
+        Code::invalid_argument,
+        fmt::format("A global tensor of shape {} is a value of a program that was recorded, and is used outside "
+                    "of it.",
+                    tensor.dims()),
+        "Return it as a result of the function.");
   }
   if (value.copied != nullptr && value.program != number) {
     throw Error(Code::unsupported,

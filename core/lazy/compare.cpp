@@ -240,8 +240,8 @@ class Comparison {
 
   std::string slots() const {
     const auto same = [](const SlotUpdate& a, const SlotUpdate& b) {
-      return a.kind == b.kind && same_layout(a.global, b.global) && a.index == b.index && a.slot.slot == b.slot.slot && a.slot.input == b.slot.input &&
-             a.tensor.impl() == b.tensor.impl();
+      return a.kind == b.kind && same_layout(a.global, b.global) && a.index == b.index && a.slot.slot == b.slot.slot &&
+             a.slot.input == b.slot.input && a.tensor.impl() == b.tensor.impl();
     };
     return std::equal(first_.slots.begin(), first_.slots.end(), second_.slots.begin(), second_.slots.end(), same)
                ? ""

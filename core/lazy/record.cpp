@@ -283,11 +283,12 @@ class Take {
       const global::GlobalValue* value = global::value_of(values_[i]);
       if (value == nullptr || *value->writes == 0) continue;
       if (global::value_of(inputs_[i])->copied != nullptr) {
-        throw Error(Code::unsupported,
-                    fmt::format("{}: it writes its argument {}, a view whose elements had to move, and a recording does "
-                                "not see the base of the view.",
-                                options_.name, i),
-                    "Give the function the base, and make the view inside.");
+        throw Error(
+            Code::unsupported,
+            fmt::format("{}: it writes its argument {}, a view whose elements had to move, and a recording does "
+                        "not see the base of the view.",
+                        options_.name, i),
+            "Give the function the base, and make the view inside.");
       }
       made_.written_globals.push_back(i);
     }

@@ -40,8 +40,8 @@ constexpr size_t kNoPart = SIZE_MAX;
 struct ResultSource {
   enum Kind : uint8_t { output, argument, outside };
   Kind kind = output;
-  size_t index = 0;    // of the output of the program, or of the argument; kNoPart
-  Tensor tensor = {};  // from outside
+  size_t index = 0;                          // of the output of the program, or of the argument; kNoPart
+  Tensor tensor = {};                        // from outside
   std::optional<global::Facts> global = {};  // the output is the part of this rank of such a tensor
 };
 
@@ -72,7 +72,7 @@ struct BackwardPart {
   struct Target {
     bool captured = false;
     size_t index = 0;
-    std::optional<size_t> output = {};  // of `graph`; kNoPart; none: only results that are refused lead there
+    std::optional<size_t> output = {};         // of `graph`; kNoPart; none: only results that are refused lead there
     std::optional<global::Facts> global = {};  // as ResultSource has it
 
     const Tensor& of(const TensorList& inputs, const TensorList& captures) const {
@@ -82,8 +82,8 @@ struct BackwardPart {
   // A result that wants a gradient.
   struct OfResult {
     size_t number = 0;
-    Status refused = {};             // not ok: it has none, and whoever asks for it gets this error
-    std::vector<bool> reaches = {};  // if refused: the targets whose gradients it would be part of
+    Status refused = {};                       // not ok: it has none, and whoever asks for it gets this error
+    std::vector<bool> reaches = {};            // if refused: the targets whose gradients it would be part of
     std::optional<global::Facts> global = {};  // the gradient is such a tensor
   };
   graph::Graph graph;        // before all passes
@@ -105,7 +105,7 @@ struct Recording {
   std::vector<size_t> written_globals;  // arguments that are written: of whose writes views must know
   TensorList captured_globals;          // the same of tensors from outside
   bool global = false;                  // it has global tensors
-  uint64_t drawn = 0;  // blocks of random numbers that a run takes
+  uint64_t drawn = 0;                   // blocks of random numbers that a run takes
   std::vector<SlotUpdate> slots;
   std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had
   graph::Graph recorded{""};                        // before all passes, forward and backward in one

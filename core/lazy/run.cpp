@@ -236,9 +236,9 @@ class Run {
       const TensorImpl& result = *(*results)[part.results[i].number].impl();
       like.push_back(make_meta(result.device, {result.dtype, result.dims, contiguous_strides(result.dims)}));
     }
-    const autograd::NodeRef node(
-        new CompiledNode({entry_->backward(), entry_, programs_, owner_, shape_, like, std::move(saved), inputs_, replay},
-                         recording_.wanting, owner_->name()));
+    const autograd::NodeRef node(new CompiledNode(
+        {entry_->backward(), entry_, programs_, owner_, shape_, like, std::move(saved), inputs_, replay},
+        recording_.wanting, owner_->name()));
     for (size_t i = 0; i < part.results.size(); ++i) {
       Tensor& result = (*results)[part.results[i].number];
       result = autograd::with_edge(result, {node, static_cast<uint32_t>(i)});

@@ -252,8 +252,7 @@ void Tracer::note_base(const Tensor& value) {
 // The functions of control flow may give tensors from outside as their results.
 void Tracer::apply_control(const OpCall& call) {
   if (global_of(call) != nullptr) {
-    throw Error(Code::unsupported,
-                fmt::format("{}: {} of a global tensor is not recorded.", function_, call.op->name),
+    throw Error(Code::unsupported, fmt::format("{}: {} of a global tensor is not recorded.", function_, call.op->name),
                 "Call the function without compile.");
   }
   const auto& given = call.attributes_as<control::Call>();

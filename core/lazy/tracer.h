@@ -20,8 +20,8 @@
 
 namespace tenon::lazy {
 
-// True for a value of a recording: a tensor without data, or one whose elements are sizes of the program. Global tensors
-// have values of their own.
+// True for a value of a recording: a tensor without data, or one whose elements are sizes of the program. Global
+// tensors have values of their own.
 inline bool is_recorded(const Tensor& tensor) {
   return tensor.impl()->storage == nullptr || tensor.impl()->recorded != nullptr;
 }

@@ -63,9 +63,15 @@ TEST(Compiled, OpsAndSpreads) {
   expect_as_eager("a row beside", [](const TensorList& in) { return TensorList{exp(in[0] * 0.1) + in[1]}; },
                   {{5, 3}, {3}});
   expect_as_eager("products", [](const TensorList& in) { return TensorList{matmul(in[0], in[1])}; }, {{5, 3}, {3, 4}});
-  expect_as_eager("sums", [](const TensorList& in) { return TensorList{in[0].sum(0), in[0].mean(1), in[1].sum()}; },
+  expect_as_eager("sums",
+                  [](const TensorList& in) {
+                    return TensorList{in[0].sum(0), in[0].mean(1), in[1].sum()};
+                  },
                   {{5, 3}, {2, 7}});
-  expect_as_eager("softmax", [](const TensorList& in) { return TensorList{softmax(in[0], 1), log_softmax(in[1], 0)}; },
+  expect_as_eager("softmax",
+                  [](const TensorList& in) {
+                    return TensorList{softmax(in[0], 1), log_softmax(in[1], 0)};
+                  },
                   {{5, 3}, {4, 2}});
   expect_as_eager("views",
                   [](const TensorList& in) {
@@ -78,11 +84,12 @@ TEST(Compiled, OpsAndSpreads) {
                     return TensorList{huber_loss(in[0], in[1]), flip(in[0], {0}), concat({in[0], in[1]}, 0)};
                   },
                   {{5, 3}, {5, 3}});
-  expect_as_eager("moves",
-                  [](const TensorList& in) {
-                    return TensorList{to_global(in[0], {S1}), to_global(in[1], {B}), to_global(to_global(in[0], {B}), {P})};
-                  },
-                  {{5, 3}, {5, 3}});
+  expect_as_eager(
+      "moves",
+      [](const TensorList& in) {
+        return TensorList{to_global(in[0], {S1}), to_global(in[1], {B}), to_global(to_global(in[0], {B}), {P})};
+      },
+      {{5, 3}, {5, 3}});
   expect_as_eager("writes of what it made",
                   [](const TensorList& in) {
                     const Tensor made = clone(in[0]);
@@ -239,7 +246,8 @@ TEST(Compiled, GradientsOfResultsGoToArgumentsAndToWhatIsOutside) {
         for (const bool compiles : {false, true}) {
           const Tensor x = spread(some({5, 3}, used, DType::f64), all, {of_x}).detach().requires_grad_();
           const TensorList results = compiles ? compiled({x}) : function({x});
-          const Tensor total = used == 3 ? results[0].sum() + results[1].mean() + results[2].sum() : results[used].sum();
+          const Tensor total =
+              used == 3 ? results[0].sum() + results[1].mean() + results[2].sum() : results[used].sum();
           total.backward();
           gradients[compiles] = {x.grad(), used == 2 ? Tensor() : w.grad()};
           Tensor(w).set_grad({});
@@ -365,7 +373,8 @@ TEST(Compiled, StagesOfAPipelineStandOnPlacements) {
     const CompiledList compiled(step, {});
     std::vector<double> losses;
     for (uint64_t i = 0; i < 5; ++i) {
-      const TensorList in{spread(some({7, 3}, i, DType::f64), first, {B}), spread(some({7, 2}, 9, DType::f64), last, {B})};
+      const TensorList in{spread(some({7, 3}, i, DType::f64), first, {B}),
+                          spread(some({7, 2}, 9, DType::f64), last, {B})};
       const Tensor loss = (compiles ? compiled(in) : step(in))[0];
       EXPECT_EQ(layout_of(loss).placement, last);
       if (last.here()) losses.push_back(loss.item<double>());
@@ -425,6 +434,24 @@ TEST(Compiled, SumsGoInTheOrderOfRanksWhereThatIsWanted) {
   EXPECT_EQ(compiled.stats().recordings, 2u);
 }
 
+TEST(Compiled, RanksThatDisagreeAreNamedOnEveryRank) {
+  if (ranks() == 1) return;  // it has nobody to disagree with
+  std::vector<int32_t> everyone(static_cast<size_t>(ranks()));
+  for (size_t i = 0; i < everyone.size(); ++i) everyone[i] = static_cast<int32_t>(i);
+  const Placement own(devices(), {1, ranks()}, everyone);  // a line that no other test uses: it is broken afterwards
+  const auto sums = compile([](const Tensor& x) { return to_global(x, {B, B}); });
+  const auto parts = compile([](const Tensor& x) { return to_global(x, {B, S0}); });
+  const Tensor x = to_global(some({7}, 1), own, {B, P});
+  for (int i = 0; i < 3; ++i) {
+    expect_same(sums(x), some({7}, 1) * ranks(), "sums");
+    expect_same(parts(x), some({7}, 1) * ranks(), "parts");
+  }
+  const std::string message = error_of([&] { rank() == 0 ? sums(x) : parts(x); });
+  for (const char* part : {"The ranks do not agree", "all_reduce of f32[7] for 'boxing'", "reduce_scatter"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+}
+
 TEST(Compiled, WhatARecordingCannotSeeIsRefused) {
   const Placement all = Placement::all(devices());
   const Tensor x = spread(some({6, 4}, 1), all, {S0});
@@ -435,12 +462,14 @@ TEST(Compiled, WhatARecordingCannotSeeIsRefused) {
     CompileOptions options;
     options.name = "reads";
     options.whole = whole;
-    const CompiledList reads([](const TensorList& in) { return TensorList{in[0] * in[0].sum().item<float>()}; }, options);
+    const CompiledList reads([](const TensorList& in) { return TensorList{in[0] * in[0].sum().item<float>()}; },
+                             options);
     expect(error_of([&] { reads({x}); }), "reads: ");
     expect(error_of([&] { reads({x}); }), "lets the host see the elements");
   }
   const auto branches = compile([](const Tensor& in) {
-    return cond(in.sum() > 0, [&] { return TensorList{in}; }, [&] { return TensorList{in * 2}; })[0];
+    return cond(
+        in.sum() > 0, [&] { return TensorList{in}; }, [&] { return TensorList{in * 2}; })[0];
   });
   expect(error_of([&] { branches(x); }), "of a global tensor is not recorded");
   const auto mixes = compile([](const Tensor& in) { return in + some({6, 4}, 2); });

@@ -142,7 +142,7 @@ class Modules(unittest.TestCase):
             if spread is not None:
                 net.to_global(everyone, spread)
                 batch = batch.to_global(everyone, B).to_global(sbp=S0)
-            optimiser = tenon.optim.AdamW(net.parameters(), lr=0.05)
+            optimiser = tenon.optim.AdamW(net.parameters(), lr=0.05, capturable=True)
             optimiser.prepare()
 
             def step(data):
