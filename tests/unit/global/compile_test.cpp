@@ -165,7 +165,8 @@ TEST(Compiled, StepsTrainAsEagerOnesAndAsOneProcess) {
     const Dims dims[] = {{7, 6}, {6, 5}, {5, 3}, {7, 3}};
     return some(dims[i], static_cast<uint64_t>(20 + i), DType::f64) * 0.2;
   };
-  const auto train = [&](const std::function<Tensor(const Tensor&, Sbp)>& placed, const Way& way, bool compiles) {
+  const auto train = [&](const std::function<Tensor(const Tensor&, Sbp)>& placed, const Way& way, bool compiles,
+                         bool fuses = false) {
     Tensor a = placed(data(1), way.first).detach().requires_grad_();
     Tensor b = placed(data(2), way.second).detach().requires_grad_();
     Tensor of_a = placed(zeros_like(data(1)), way.state), of_b = placed(zeros_like(data(2)), way.state);
@@ -181,7 +182,9 @@ TEST(Compiled, StepsTrainAsEagerOnesAndAsOneProcess) {
       b.set_grad({});
       return TensorList{loss};
     };
-    const CompiledList compiled(step, {});
+    CompileOptions options;
+    options.fuse = fuses;
+    const CompiledList compiled(step, options);
     std::vector<double> losses;
     for (int i = 0; i < 6; ++i) {
       const TensorList in{placed(data(0) + i, way.data), placed(data(3), way.data)};
@@ -203,6 +206,9 @@ TEST(Compiled, StepsTrainAsEagerOnesAndAsOneProcess) {
       EXPECT_NEAR(compiled[i], alone[i], 1e-10) << i;
     }
   }
+  const auto placed = [&](const Tensor& whole, Sbp sbp) { return spread(whole, all, {sbp}); };
+  const std::vector<double> fused = train(placed, {S0, B, B, S0}, true, true);
+  for (size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(fused[i], alone[i], 1e-10) << i;
 }
 
 TEST(Compiled, OptimisersKeepGlobalStates) {

@@ -69,7 +69,7 @@ def train(parameter=lambda name, value: value, data=same, wanted=None, between=s
                 value.grad = None
         return loss
 
-    call = tenon.compile(step) if compiles else step
+    call = tenon.compile(step, fuse=compiles == "fused" or None) if compiles else step
     losses = []
     for words, labels in batches():
         loss = call(data(tenon.tensor(words)), (wanted or data)(tenon.tensor(labels)))
@@ -83,8 +83,8 @@ class Training(unittest.TestCase):
         cls.all = placement("cpu")
         cls.losses, cls.trained = train()
 
-    def same(self, **ways):
-        for compiles in (False, True):
+    def same(self, also=(), **ways):
+        for compiles in (False, True, *also):
             losses, trained = train(**ways, compiles=compiles)
             np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
             for name, value in trained.items():
@@ -101,7 +101,7 @@ class Training(unittest.TestCase):
         return value.to_global(self.all, B).to_global(sbp=S0)
 
     def test_data_parallel(self):
-        self.same(parameter=self.everywhere, data=self.rows)
+        self.same(parameter=self.everywhere, data=self.rows, also=("fused",))
 
     def test_states_of_the_optimiser_are_split(self):
         self.same(parameter=self.everywhere, data=self.rows, state=lambda value: value.to_global(sbp=S0))
