@@ -7,7 +7,9 @@
 
 #include "core/device/deterministic.h"
 #include "core/global/communicator.h"
+#include "core/global/exchange.h"
 #include "core/global/moves.h"
+#include "core/global/recorded.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -110,8 +112,8 @@ class Line {
 
   Tensor all_gather(const Tensor& local, const Dims& dims, Sbp from) const {
     const Device road = this->road(local.dtype(), false);
-    const Tensor own = dense_on(local, road), all = Tensor::empty({element_count(dims)}, local.dtype(), road);
-    throw_if_error(communicator_.all_gather(own, all, counts(dims, from), "boxing"));
+    const Tensor all = exchange(flat(dense_on(local, road)),
+                                {&communicator_, ExchangeKind::all_gather, element_count(dims), counts(dims, from)});
     std::vector<Dims> pieces;
     for (int64_t i = 0; i < ranks_; ++i) {
       pieces.push_back(dims);
@@ -127,8 +129,8 @@ class Line {
       return tenon::reshape(all_gather(mine, list, Sbp::split(0)), local.dims());
     }
     const Device road = this->road(local.dtype(), true);
-    const Tensor own = dense_on(local, road), sum = Tensor::empty({own.elements()}, own.dtype(), road);
-    throw_if_error(communicator_.all_reduce(own, sum, Reduction::sum, "boxing"));
+    const Tensor sum =
+        exchange(flat(dense_on(local, road)), {&communicator_, ExchangeKind::all_reduce, local.elements()});
     return where(tenon::reshape(sum, local.dims()), device_);
   }
 
@@ -143,15 +145,13 @@ class Line {
     const Device road = this->road(local.dtype(), !in_order);
     const Tensor send = packed(parts, road);
     if (in_order) {
-      const Tensor all = Tensor::empty({own * ranks_}, local.dtype(), road);
       const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
-      throw_if_error(communicator_.all_to_all(send, all, for_each, from_each, "boxing"));
+      const Tensor all = exchange(send, {&communicator_, ExchangeKind::all_to_all, own * ranks_, for_each, from_each});
       Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
       for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
       return where(tenon::reshape(sum, mine), device_);
     }
-    const Tensor sum = Tensor::empty({own}, local.dtype(), road);
-    throw_if_error(communicator_.reduce_scatter(send, sum, for_each, Reduction::sum, "boxing"));
+    const Tensor sum = exchange(send, {&communicator_, ExchangeKind::reduce_scatter, own, for_each});
     return where(tenon::reshape(sum, mine), device_);
   }
 
@@ -169,9 +169,8 @@ class Line {
     }
     const Device road = this->road(local.dtype(), false);
     const Tensor send = packed(parts, road);
-    const Dims received{std::accumulate(from_each.begin(), from_each.end(), int64_t{0})};
-    const Tensor got = Tensor::empty(received, local.dtype(), road);
-    throw_if_error(communicator_.all_to_all(send, got, for_each, from_each, "boxing"));
+    const int64_t received = std::accumulate(from_each.begin(), from_each.end(), int64_t{0});
+    const Tensor got = exchange(send, {&communicator_, ExchangeKind::all_to_all, received, for_each, from_each});
     return side_by_side(got, pieces, from.axis());
   }
 
@@ -235,9 +234,9 @@ class Holders {
 
 // Moves between two placements. Where several ranks hold an element, a rank that holds it itself keeps it, and the
 // others are served by turns.
-class Exchange {
+class Redistribution {
  public:
-  Exchange(const Dims& dims, const Layout& from, const Layout& to)
+  Redistribution(const Dims& dims, const Layout& from, const Layout& to)
       : from_(from), to_(to), source_(dims, from), target_(dims, to), world_(*value_or_throw(Communicator::world())) {}
 
   Tensor run(const Tensor& local, DType dtype) const {
@@ -256,8 +255,8 @@ class Exchange {
       }
     }
     const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts, Device::host());
-    Tensor room = Tensor::empty({std::accumulate(got.begin(), got.end(), int64_t{0})}, dtype, Device::host());
-    throw_if_error(world_.all_to_all(send.data(), room.data(), sent, got, dtype, "boxing"));
+    const int64_t received = std::accumulate(got.begin(), got.end(), int64_t{0});
+    const Tensor room = exchange(send, {&world_, ExchangeKind::all_to_all, received, sent, got});
     if (!to_.placement.here()) return {};
     return assembled(room, pieces);
   }
@@ -321,13 +320,13 @@ class Exchange {
 }  // namespace
 
 Tensor box(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to) {
-  const InterpreterScope scope(eager_interpreter());
+  const InterpreterScope scope(parts_interpreter());
   if (from.placement == to.placement) return within(local, dims, from, to);
   Layout whole = from;
   for (Sbp& sbp : whole.sbp) {
     if (sbp.is_partial()) sbp = Sbp::broadcast();
   }
-  return Exchange(dims, whole, to).run(within(local, dims, from, whole), dtype);
+  return Redistribution(dims, whole, to).run(within(local, dims, from, whole), dtype);
 }
 
 double move_cost(Sbp from, Sbp to, double bytes, int64_t ranks) {

@@ -7,6 +7,8 @@
 #include "core/autograd/autograd.h"
 #include "core/global/boxing.h"
 #include "core/global/communicator.h"
+#include "core/global/interpreter.h"
+#include "core/global/recorded.h"
 #include "core/global/value.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -18,14 +20,6 @@ const GlobalValue& need_value(std::string_view caller, const Tensor& tensor) {
   if (!tensor.defined()) throw Error(Code::invalid_argument, fmt::format("{}: the tensor is undefined.", caller));
   if (const GlobalValue* value = value_of(tensor)) return *value;
   throw Error(Code::invalid_argument, fmt::format("{}: the tensor of shape {} is local.", caller, tensor.dims()));
-}
-
-// The layout to which gradients of tensors in `layout` go.
-Layout of_gradient(Layout layout) {
-  for (Sbp& sbp : layout.sbp) {
-    if (sbp.is_partial()) sbp = Sbp::broadcast();
-  }
-  return layout;
 }
 
 void check_partial(DType dtype, const Layout& layout) {
@@ -106,14 +100,29 @@ Tensor spread(const Tensor& local, const Layout& layout) {
   return make_global(whole.dtype, whole.dims, layout, local.device() == device ? local.detach() : local.to(device));
 }
 
+// Whether `part`, of `value` in the layout `to`, may have memory in common with `value`. Values of a program do not
+// say; they have where nothing moves.
+bool may_share(const Tensor& part, const GlobalValue& value, const Layout& to) {
+  if (!value.local.defined()) return false;
+  if (current_program() == nullptr) return part.impl()->storage == value.local.impl()->storage;
+  if (!(value.layout.placement == to.placement)) return false;
+  for (int32_t axis = 0; axis < to.sbp.rank(); ++axis) {
+    if (value.layout.sbp[axis] != to.sbp[axis] && !value.layout.sbp[axis].is_broadcast()) return false;
+  }
+  return true;
+}
+
 Tensor moved(const Tensor& tensor, const Layout& to) {
+  refresh(tensor);
   check_partial(tensor.dtype(), to);
   const GlobalValue& value = *value_of(tensor);
   throw_if_error(check_layout("to_global", tensor.dims(), to));
   Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to);
   // Two layouts never share memory: a write would be seen through the other one on some ranks alone.
-  const bool shared = part.defined() && value.local.defined() && part.impl()->storage == value.local.impl()->storage;
-  if (shared && !(value.layout == to)) part = tenon::clone(part);
+  if (part.defined() && !(value.layout == to) && may_share(part, value, to)) {
+    const InterpreterScope scope(parts_interpreter());
+    part = tenon::clone(part);
+  }
   return make_global(tensor.dtype(), tensor.dims(), to, std::move(part));
 }
 
@@ -125,7 +134,7 @@ class ToGlobal final : public Function {
   TensorList forward(const TensorList& inputs) override {
     const GlobalValue* value = value_of(inputs[0]);
     was_global_ = value != nullptr;
-    from_ = of_gradient(was_global_ ? value->layout : to_);
+    from_ = layout_of_gradient(was_global_ ? value->layout : to_);
     return {was_global_ ? moved(inputs[0], to_) : spread(inputs[0], to_)};
   }
 
@@ -144,8 +153,9 @@ class ToLocal final : public Function {
   std::string name() const override { return "to_local"; }
 
   TensorList forward(const TensorList& inputs) override {
+    refresh(inputs[0]);
     const GlobalValue& value = *value_of(inputs[0]);
-    from_ = of_gradient(value.layout);
+    from_ = layout_of_gradient(value.layout);
     dims_ = inputs[0].dims();
     return {value.local};
   }

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/call_site.h"
 #include "core/global/boxing.h"
+#include "core/global/recorded.h"
 #include "core/global/signatures.h"
 #include "core/global/value.h"
 #include "core/interpreter/inference.h"
@@ -67,8 +69,8 @@ class Call {
       const GlobalValue* given = value_of(call_.outputs[i]);
       if (given == nullptr) continue;
       results[i] = given->layout.sbp == results_[i] ? given->local
-                                                    : Tensor::empty(local_dims(metas_[i].dims, layout_of_result(i)),
-                                                                    metas_[i].dtype, placement_.device());
+                                                    : tenon::empty(local_dims(metas_[i].dims, layout_of_result(i)),
+                                                                   metas_[i].dtype, placement_.device());
     }
     local.outputs = {results.data(), results.size()};
     apply_locally(&local, &parts);
@@ -193,8 +195,9 @@ class Call {
 
   // The part of a view may lie otherwise than the whole does: then a copy is viewed.
   void apply_locally(OpCall* local, Few<Tensor, kUsual>* parts) {
-    const InterpreterScope scope(eager_interpreter());
-    if (call_.op->form != OpForm::view) return eager_interpreter().apply(*local);
+    Interpreter& parts_by = parts_interpreter();
+    const InterpreterScope scope(parts_by);
+    if (call_.op->form != OpForm::view) return parts_by.apply(*local);
     ShapeAttributes shape{};
     if (call_.op == &op_row(OpId::squeeze)) {  // a part may have one element along an axis where the whole has more
       const Dims dims = local_dims(metas_[0].dims, layout_of_result(0));
@@ -205,8 +208,8 @@ class Call {
     Tensor& part = parts->front();
     Tensor trial = begin_view(*part.impl());
     if (!local->op->view(*local, trial.impl()).ok()) part = tenon::contiguous(part);
-    eager_interpreter().apply(*local);
-    is_copy_ = part.impl()->storage != value_of(inputs_[0])->local.impl()->storage;
+    parts_by.apply(*local);
+    is_copy_ = part.impl() != value_of(inputs_[0])->local.impl();
   }
 
   void give(size_t i, const Tensor& part) {
@@ -329,11 +332,12 @@ class GlobalInterpreter final : public Interpreter {
   bool host_value_known(const Tensor&) override { return true; }
 
   void apply(const OpCall& call) override {
-    const InterpreterScope scope(eager_interpreter());
+    const InterpreterScope scope(parts_interpreter());
     if (call.op == &op_row(OpId::to)) {
       throw Error(Code::invalid_argument, "to: a global tensor does not move to another device.",
                   "Name a placement on the devices by to_global.");
     }
+    const CalledScope called(call.op->named);
     if (!call.epilogues.empty()) return ops::decompose(call);
     if (is_spread_mean(call)) return run_spread_mean(call);
     Call(call).run();
@@ -344,8 +348,34 @@ constinit GlobalInterpreter interpreter;
 
 }  // namespace
 
+namespace {
+
+// What has no sense beside the program that the thread records, or outside of it.
+void check_program(const Tensor& tensor, const GlobalValue& value) {
+  const Recorded* program = current_program();
+  const uint64_t number = program == nullptr ? 0 : program->number;
+  if (value.program != 0 && value.program != number) {
+    throw Error(
+        Code::invalid_argument,
+        fmt::format("A global tensor of shape {} is a value of a program that was recorded, and is used outside "
+                    "of it.",
+                    tensor.dims()),
+        "Return it as a result of the function.");
+  }
+  if (value.copied != nullptr && value.program != number) {
+    throw Error(Code::unsupported,
+                fmt::format("A global tensor of shape {} from outside is a view whose elements had to move, and a "
+                            "recorded program does not see what its base becomes.",
+                            tensor.dims()),
+                "Make the view inside the function, or take a clone() of it.");
+  }
+}
+
+}  // namespace
+
 void refresh(const Tensor& tensor) {
   const GlobalValue& value = *value_of(tensor);
+  check_program(tensor, value);
   if (value.copied == nullptr) return;
   CopiedView& view = *value.copied;
   refresh(view.base);
@@ -361,7 +391,7 @@ void refresh(const Tensor& tensor) {
   call.outputs = {&fresh, 1};
   global_interpreter().apply(call);
   const GlobalValue& made = *value_of(fresh);
-  const InterpreterScope scope(eager_interpreter());
+  const InterpreterScope scope(parts_interpreter());
   const Tensor part = box(made.local, fresh.dtype(), fresh.dims(), made.layout, view.layout);
   if (view.local.defined()) tenon::copy_(view.local, part);
 }

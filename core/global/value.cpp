@@ -4,6 +4,7 @@
 
 #include "core/global/boxing.h"
 #include "core/global/interpreter.h"
+#include "core/global/recorded.h"
 #include "core/ops/sizes.h"
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
@@ -21,6 +22,7 @@ const std::shared_ptr<const Recording>& no_recording() {
 
 GlobalValue::GlobalValue(Layout where, Tensor part)
     : RecordedValue(no_recording()),
+      program(current_program() == nullptr ? 0 : current_program()->number),
       layout(std::move(where)),
       local(std::move(part)),
       writes(std::make_shared<uint64_t>(0)) {}
@@ -79,6 +81,31 @@ Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor l
   made.impl()->recorded = new GlobalValue(layout, std::move(local));
   values_elsewhere.store(true, std::memory_order_relaxed);
   return made;
+}
+
+std::optional<Facts> facts_of(const Tensor& tensor) {
+  const GlobalValue* value = value_of(tensor);
+  if (value == nullptr) return std::nullopt;
+  return Facts{tensor.dtype(), tensor.dims(), tensor.strides(), value->layout};
+}
+
+Tensor make_global(const Facts& facts, Tensor local) {
+  Tensor made = make_global(facts.dtype, facts.dims, facts.layout, std::move(local));
+  made.impl()->strides = facts.strides;
+  settle_layout(made.impl());
+  return made;
+}
+
+const Tensor& held(const Tensor& tensor) {
+  const GlobalValue* value = value_of(tensor);
+  return value == nullptr ? tensor : value->local;
+}
+
+Layout layout_of_gradient(Layout layout) {
+  for (Sbp& sbp : layout.sbp) {
+    if (sbp.is_partial()) sbp = Sbp::broadcast();
+  }
+  return layout;
 }
 
 Dims local_dims(const Dims& dims, const Layout& layout) {

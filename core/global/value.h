@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct CopiedView {
 
 class GlobalValue final : public RecordedValue {
  public:
-  GlobalValue(Layout where, Tensor part);
+  GlobalValue(Layout where, Tensor part);  // of the program that the thread records, if it records one
 
   std::unique_ptr<RecordedValue> alias() const override;
   Interpreter* interpreter() const override;
@@ -42,6 +43,7 @@ class GlobalValue final : public RecordedValue {
   uint64_t version() const override;
   std::string_view written_by() const override;
 
+  const uint64_t program;  // the number of the program of which `local` is a value (recorded.h); 0: of none
   const Layout layout;
   const Tensor local;                  // the part of this rank; undefined outside of the placement
   std::shared_ptr<CopiedView> copied;  // null: the elements are its own, or lie in those of what it is a view of
@@ -53,6 +55,22 @@ GlobalValue* value_of(const Tensor& tensor);
 
 // A global tensor of `dims` whose part on this rank is `local`, which fits.
 Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor local);
+
+// What a global tensor is but for its elements.
+struct Facts {
+  DType dtype = DType::none;
+  Dims dims = {}, strides = {};  // of the whole
+  Layout layout;
+};
+std::optional<Facts> facts_of(const Tensor& tensor);  // of a local tensor none
+Tensor make_global(const Facts& facts, Tensor local);
+
+// The elements of `tensor` that this rank holds: its part of a global tensor, undefined outside of the placement; of a
+// local tensor the tensor itself.
+const Tensor& held(const Tensor& tensor);
+
+// The layout to which gradients of tensors in `layout` go.
+Layout layout_of_gradient(Layout layout);
 
 // The dims of the part of this rank. Only in the placement.
 Dims local_dims(const Dims& dims, const Layout& layout);

@@ -4,6 +4,7 @@
 
 #include "core/autograd/autograd.h"
 #include "core/autograd/interpreter.h"
+#include "core/global/interpreter.h"
 #include "core/graph/passes/passes.h"
 #include "core/tensor/recording.h"
 #include "loader/log/log.h"
@@ -32,7 +33,7 @@ std::vector<ArgumentDims> dims_of(const Recording& recording) {
   std::vector<ArgumentDims> all;
   for (size_t i = 0; i < recording.arguments.size(); ++i) {
     const Argument& argument = recording.arguments[i];
-    if (argument.of != RootOf::input || argument.whole) continue;
+    if (argument.of != RootOf::input || argument.whole || argument.part) continue;
     all.push_back({recording.recorded[recording.recorded.inputs()[i]].dims, begins[argument.input]});
   }
   return all;
@@ -229,6 +230,9 @@ TensorList Callable::call_eagerly(const TensorList& inputs) {
 
 TensorList Callable::call(const TensorList& inputs, const Replay* replay) {
   if (!computes()) return writes_ == Writes::kept ? function_(inputs) : call_eagerly(inputs);
+  for (const Tensor& input : inputs) {
+    if (input.defined() && global::value_of(input) != nullptr) global::refresh(input);
+  }
   const CallShape shape = shape_of(options_.name, inputs);
   const std::shared_ptr<Entry> entry = find(shape, inputs);
   if (entry == nullptr || !entry->checked.load(std::memory_order_acquire)) return learn(shape, inputs, replay);

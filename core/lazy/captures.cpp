@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/autograd/history.h"
+#include "core/global/value.h"
 #include "core/lazy/strided.h"
 #include "core/ops/attributes.h"
 #include "core/ops/ops.h"
@@ -60,7 +61,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 
 void Captures::add_root(Root root) {
   const Tensor& tensor = root.tensor;
-  if (root.of == RootOf::input && !root.whole) {
+  if (root.of == RootOf::input && !root.whole && !root.part) {
     std::vector<std::string> symbols;
     for (int32_t axis = 0; axis < tensor.rank(); ++axis) symbols.push_back(fmt::format("{}.{}", root.input, axis));
     root.recorded = recorder_.input(tensor.dtype(), tensor.dims(), symbols, fmt::format("argument {}", root.input),
@@ -74,22 +75,26 @@ void Captures::add_root(Root root) {
 }
 
 TensorList Captures::add_inputs(const TensorList& inputs) {
-  TensorList values;
+  TensorList values(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto shares = [&](const Tensor& other) {
-      return storage_of(other) == storage_of(inputs[i]) && geometry_of(other) != geometry_of(inputs[i]);
+    const Tensor& input = global::held(inputs[i]);
+    if (!input.defined()) continue;
+    const auto shares = [&](const Tensor& given) {
+      const Tensor& other = global::held(given);
+      return other.defined() && storage_of(other) == storage_of(input) && geometry_of(other) != geometry_of(input);
     };
     const bool shared = std::any_of(inputs.begin(), inputs.end(), shares);
-    const Tensor root = shared ? root_of(inputs[i]) : inputs[i];
-    const bool whole = root.impl() != inputs[i].impl();
-    if (known_.count(key_of(root)) == 0) add_root({RootOf::input, i, whole, root});
-    values.push_back(find(inputs[i]));
+    const Tensor root = shared ? root_of(input) : input;
+    const bool whole = root.impl() != input.impl();
+    const bool part = global::value_of(inputs[i]) != nullptr;
+    if (known_.count(key_of(root)) == 0) add_root({RootOf::input, i, whole, part, root});
+    values[i] = find(input);
   }
   return values;
 }
 
 void Captures::add_made(const Tensor& tensor, bool filled) {
-  Root root{RootOf::made, 0, false, root_of(tensor)};
+  Root root{RootOf::made, 0, false, false, root_of(tensor)};
   {
     const InterpreterScope scope(eager_interpreter());
     root.recorded = recorder_.variable(filled ? clone(root.tensor) : zeros_like(root.tensor));
@@ -149,7 +154,7 @@ Tensor Captures::find(const Tensor& tensor) {
     number = at->second;
   } else {
     const Tensor whole = first == last ? root_of(tensor) : tensor;
-    add_root({RootOf::capture, 0, false, is_view_of(whole, tensor) ? whole : tensor});
+    add_root({RootOf::capture, 0, false, false, is_view_of(whole, tensor) ? whole : tensor});
   }
   const Root& root = roots_[number];
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
@@ -157,11 +162,14 @@ Tensor Captures::find(const Tensor& tensor) {
   return known_[key] = view_as(root.recorded, root.tensor, tensor);
 }
 
+void Captures::note_handle(const Tensor& tensor) {
+  if (!gradients_) return;
+  if (is_floating(tensor.dtype()) && met_.insert(tensor.impl()).second) handles_.push_back(tensor);
+  if (tensor.impl()->gradient != nullptr) note_wanting(tensor);
+}
+
 Tensor Captures::stand_in(const Tensor& tensor) {
-  if (gradients_) {
-    if (is_floating(tensor.dtype()) && met_.insert(tensor.impl()).second) handles_.push_back(tensor);
-    if (tensor.impl()->gradient != nullptr) note_wanting(tensor);
-  }
+  note_handle(tensor);
   const Tensor value = find(tensor);
   const Root& root = roots_[by_storage_.find(storage_of(tensor))->second];
   if (root.of == RootOf::input && met_.insert(value.impl()).second) views_of_inputs_.emplace_back(root.input, tensor);

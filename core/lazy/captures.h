@@ -38,6 +38,7 @@ struct Root {
   RootOf of = RootOf::capture;
   size_t input = 0;      // the number of the argument
   bool whole = false;    // the storage of the argument as one axis
+  bool part = false;     // of this rank, of a global argument: its sizes are numbers
   Tensor tensor = {};    // what the value holds, when the function is recorded
   Tensor recorded = {};  // the value
   uint64_t writes = 0;   // how many the function made
@@ -59,7 +60,7 @@ class Captures final : public autograd::Boundary {
   // `gradients`: ops are remembered, so captures that want one matter.
   Captures(graph::Recorder& recorder, bool gradients) : recorder_(recorder), gradients_(gradients) {}
 
-  // The arguments of a call as values.
+  // The arguments of a call as values; of a global one the part of this rank, undefined where it has none.
   TensorList add_inputs(const TensorList& inputs);
   // `tensor` becomes a constant with the elements that it has now; it may be written from then on.
   void add_made(const Tensor& tensor, bool filled);
@@ -67,6 +68,8 @@ class Captures final : public autograd::Boundary {
   Tensor add_random(const OpCall& call, uint64_t offset);
   // The value that `tensor`, which has data, stands for. A tensor that was not met before is a capture from now on.
   Tensor stand_in(const Tensor& tensor);
+  // Notes a tensor from outside that ops use: whether it wants a gradient matters.
+  void note_handle(const Tensor& tensor);
   // The same without a look at gradients.
   Tensor find(const Tensor& tensor);
   // True if the storage of `tensor` is a root's.
@@ -81,7 +84,7 @@ class Captures final : public autograd::Boundary {
   const std::vector<Root>& roots() const { return roots_; }
   const std::vector<WantingCapture>& wanting() const { return wanting_; }
   bool outside(const autograd::Node& node) const override;
-  // The captured tensors of floats, each handle once.
+  // The captured tensors of floats, each handle once; global ones among them.
   const TensorList& handles() const { return handles_; }
   // Captured tensors that are views of an argument, with its number.
   const std::vector<std::pair<size_t, Tensor>>& views_of_inputs() const { return views_of_inputs_; }

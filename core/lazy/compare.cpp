@@ -29,6 +29,10 @@ bool same_elements(const Tensor& a, const Tensor& b) {
   return of_a == of_b;
 }
 
+bool same_layout(const std::optional<global::Facts>& a, const std::optional<global::Facts>& b) {
+  return a.has_value() == b.has_value() && (!a || (a->layout == b->layout && a->dims == b->dims));
+}
+
 bool same_dims(const SymDims& a, const SymDims& b, const Graph& of_a, const Graph& of_b) {
   if (a.rank() != b.rank()) return false;
   for (int32_t i = 0; i < a.rank(); ++i) {
@@ -213,7 +217,7 @@ class Comparison {
     }
     for (size_t i = 0; i < first_.results.size(); ++i) {
       const ResultSource &a = first_.results[i], &b = second_.results[i];
-      const bool same = a.kind == b.kind &&
+      const bool same = a.kind == b.kind && same_layout(a.global, b.global) &&
                         (a.kind != ResultSource::outside ? a.index == b.index : a.tensor.impl() == b.tensor.impl());
       if (!same) return fmt::format("result {} is another tensor", i);
     }
@@ -236,8 +240,8 @@ class Comparison {
 
   std::string slots() const {
     const auto same = [](const SlotUpdate& a, const SlotUpdate& b) {
-      return a.kind == b.kind && a.index == b.index && a.slot.slot == b.slot.slot && a.slot.input == b.slot.input &&
-             a.tensor.impl() == b.tensor.impl();
+      return a.kind == b.kind && same_layout(a.global, b.global) && a.index == b.index && a.slot.slot == b.slot.slot &&
+             a.slot.input == b.slot.input && a.tensor.impl() == b.tensor.impl();
     };
     return std::equal(first_.slots.begin(), first_.slots.end(), second_.slots.begin(), second_.slots.end(), same)
                ? ""

@@ -4,6 +4,8 @@
 
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
+#include "core/device/deterministic.h"
+#include "core/global/value.h"
 #include "core/lazy/captures.h"
 #include "core/lazy/slots.h"
 #include "core/ops/op_call.h"
@@ -22,13 +24,29 @@ void add_place(DeviceState* device, std::vector<uint64_t>* words) {
 
 // The number of the first argument over the same storage, and where both lie in it if that is another one.
 void add_sharing(const TensorList& inputs, size_t i, std::vector<uint64_t>* words) {
+  const Tensor& own = global::held(inputs[i]);
+  const auto shares = [&](const Tensor& given) {
+    const Tensor& other = global::held(given);
+    return own.defined() && other.defined() && other.impl()->storage == own.impl()->storage;
+  };
   size_t first = 0;
-  while (!(inputs[first].impl()->storage == inputs[i].impl()->storage)) ++first;
+  while (first < i && !shares(inputs[first])) ++first;
   words->push_back(first);
   if (first == i) return;
   for (size_t number : {first, i}) {
-    for (int64_t word : geometry_of(inputs[number])) words->push_back(static_cast<uint64_t>(word));
+    for (int64_t word : geometry_of(global::held(inputs[number]))) words->push_back(static_cast<uint64_t>(word));
   }
+}
+
+// The whole of a global tensor: its sizes are numbers in a recording. Placements stay until the process ends, so the
+// address of their ranks names one.
+void add_global(const Tensor& tensor, const global::GlobalValue& value, std::vector<uint64_t>* words) {
+  words->push_back(reinterpret_cast<uintptr_t>(value.layout.placement.ranks().data()));
+  for (const global::Sbp sbp : value.layout.sbp) {
+    words->push_back(static_cast<uint64_t>(sbp.is_partial() ? 1 : sbp.is_split() ? 2 + sbp.axis() : 0));
+  }
+  for (const int64_t dim : tensor.dims()) words->push_back(static_cast<uint64_t>(dim));
+  for (const int64_t stride : tensor.strides()) words->push_back(static_cast<uint64_t>(stride));
 }
 
 }  // namespace
@@ -41,23 +59,29 @@ CallShape shape_of(const std::string& name, const TensorList& inputs) {
   CallShape shape;
   shape.fixed.reserve(5 + 6 * inputs.size());
   shape.sizes.reserve(4 * inputs.size());
-  shape.fixed.assign({inputs.size(), static_cast<uint64_t>(demanded_precision), gradients_on()});
+  shape.fixed.assign({inputs.size(), static_cast<uint64_t>(demanded_precision),
+                      uint64_t{gradients_on()} | uint64_t{are_deterministic_algorithms_enabled()} << 1});
   add_place(Device::current().state(), &shape.fixed);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
       throw Error(Code::invalid_argument, fmt::format("{}: argument {} is an undefined tensor.", name, i));
     }
-    if (inputs[i].impl()->storage == nullptr) {
+    const global::GlobalValue* value = global::value_of(inputs[i]);
+    if (inputs[i].impl()->storage == nullptr && value == nullptr) {
       throw Error(Code::invalid_argument, fmt::format("{}: argument {} of shape {} has no data: it is {}.", name, i,
                                                       inputs[i].dims(), origin_of(inputs[i])));
     }
     const Dims& dims = inputs[i].dims();
-    shape.fixed.push_back(static_cast<uint64_t>(inputs[i].dtype()));
+    shape.fixed.push_back(static_cast<uint64_t>(inputs[i].dtype()) | uint64_t{value != nullptr} << 32);
     shape.fixed.push_back(static_cast<uint64_t>(dims.rank()));
     shape.fixed.push_back(inputs[i].requires_grad() ? 1 + uint64_t{inputs[i].is_leaf()} : 0);
     add_place(inputs[i].impl()->device, &shape.fixed);
     add_sharing(inputs, i, &shape.fixed);
-    shape.sizes.insert(shape.sizes.end(), dims.begin(), dims.end());
+    if (value != nullptr) {
+      add_global(inputs[i], *value, &shape.fixed);
+    } else {
+      shape.sizes.insert(shape.sizes.end(), dims.begin(), dims.end());
+    }
   }
   return shape;
 }
@@ -77,16 +101,24 @@ std::shared_ptr<autograd::GradientSlot> SlotRef::of(const TensorList& inputs) co
 }
 
 bool Guard::holds(const TensorList& inputs) const {
+  const auto with_it = [&] {
+    const Tensor& given = global::held(inputs[input]);
+    return given.defined() && given.impl()->storage == tensor.impl()->storage;
+  };
   switch (kind) {
-    case GuardKind::apart: return !(inputs[input].impl()->storage == tensor.impl()->storage);
-    case GuardKind::together:
-      return inputs[input].impl()->storage == tensor.impl()->storage && geometry_of(inputs[input]) == geometry;
+    case GuardKind::apart: return !with_it();
+    case GuardKind::together: return with_it() && geometry_of(global::held(inputs[input])) == geometry;
     case GuardKind::wants_gradient: return tensor.requires_grad() == wanted;
     case GuardKind::gradient: break;
   }
   const auto here = slot.of(inputs);
-  const Tensor now = here == nullptr ? Tensor() : gradient_in(*here);
-  if (now.defined() != tensor.defined()) return false;
+  const Tensor given = here == nullptr ? Tensor() : gradient_in(*here);
+  if (given.defined() != whole.defined()) return false;
+  if (!given.defined()) return true;
+  const global::GlobalValue *value = global::value_of(given), *before = global::value_of(whole);
+  if ((value == nullptr) != (before == nullptr)) return false;
+  if (value != nullptr && !(value->layout == before->layout && given.dims() == whole.dims())) return false;
+  const Tensor& now = global::held(given);
   return !now.defined() || (geometry_of(now) == geometry && now.device() == tensor.device() &&
                             now.impl()->storage.bytes() == tensor.impl()->storage.bytes());
 }

@@ -47,6 +47,7 @@ struct Guard {
   GuardKind kind = GuardKind::apart;
   size_t input = 0;
   Tensor tensor = {};
+  Tensor whole = {};  // of `gradient`: the gradient, of which `tensor` is what this rank holds
   std::vector<int64_t> geometry = {};
   bool wanted = false;
   SlotRef slot = {};

@@ -41,6 +41,11 @@ void refuse_effects(const std::string& name, const Recording& recording) {
                 fmt::format("{}: it leaves gradients on tensors, and a program by itself has no such state.", name),
                 "Give the function without its backward().");
   }
+  if (recording.global) {
+    throw Error(Code::unsupported,
+                fmt::format("{}: it uses global tensors, and a program by itself belongs to no launch.", name),
+                "Give the function the whole tensors: to_local() of what is on every rank.");
+  }
   if (recording.drawn != 0) {
     throw Error(Code::unsupported,
                 fmt::format("{}: it draws random numbers, and a program by itself has no generator.", name),

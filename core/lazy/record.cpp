@@ -5,6 +5,7 @@
 #include "core/autograd/engine.h"
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
+#include "core/global/exchange.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/passes/recompute.h"
 #include "core/lazy/callable.h"
@@ -81,14 +82,19 @@ class Take {
 
   Taken run() {
     note_frozen();
-    for (const Tensor& input : inputs_) made_.argument_ranks.push_back(static_cast<size_t>(input.rank()));
+    for (const Tensor& input : inputs_) {
+      made_.argument_ranks.push_back(global::value_of(input) != nullptr ? 0 : static_cast<size_t>(input.rank()));
+    }
     call();
     if (tracer_.ended()) return {std::nullopt, real_results()};
     tracer_.check_histories({});
     sort_results();
     sort_slots();
     sort_writes();
+    sort_global_writes();
     add_guards();
+    add_token();
+    made_.global = is_global();
     forward_outputs_ = outputs_.size();
     const graph::NodeId begin = tracer_.recorder().next_node();
     add_backward();
@@ -110,7 +116,11 @@ class Take {
   }
 
   void call() {
+    const global::RecordedScope global(&tracer_.parts_of_ranks());
     values_ = tracer_.captures().add_inputs(inputs_);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (const auto facts = global::facts_of(inputs_[i])) values_[i] = global::make_global(*facts, values_[i]);
+    }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Edge& edge = edge_of(inputs_[i]);
       if (!edge.node || &interpreter_ != &over_) continue;
@@ -149,9 +159,27 @@ class Take {
 
   Edge lost_gradient() const { return {autograd::NodeRef(new LostNode(options_.name)), 0}; }
 
+  // Of a global tensor the part of this rank.
   size_t add_output(const Tensor& tensor) {
-    outputs_.push_back(tracer_.value_of(tensor));
+    const Tensor& here = global::held(tensor);
+    if (!here.defined()) return kNoPart;
+    outputs_.push_back(tracer_.value_of(here));
     return outputs_.size() - 1;
+  }
+
+  // The last exchange since the one that gave `seen_` is needed, and so are those before it.
+  void add_token() {
+    const Tensor& token = tracer_.parts_of_ranks().token;
+    if (!token.defined() || token.impl() == seen_.impl()) return;
+    seen_ = token;
+    outputs_.push_back(tracer_.value_of(token));
+  }
+
+  // Whether the function uses global tensors.
+  bool is_global() {
+    const auto global = [](const Tensor& tensor) { return global::value_of(tensor) != nullptr; };
+    return !tracer_.globals().empty() || tracer_.parts_of_ranks().token.defined() ||
+           std::any_of(inputs_.begin(), inputs_.end(), global) || std::any_of(results_.begin(), results_.end(), global);
   }
 
   void sort_results() {
@@ -165,13 +193,20 @@ class Take {
       const auto argument = std::find_if(values_.begin(), values_.end(), same);
       if (argument != values_.end()) {
         made_.results.push_back({ResultSource::argument, static_cast<size_t>(argument - values_.begin())});
-      } else if (!is_recorded(result) && !tracer_.was_made(result)) {
+      } else if (tracer_.is_from_outside(result)) {
         made_.results.push_back({ResultSource::outside, 0, result});
       } else {
         if (result.requires_grad()) wanting_.push_back(k);
-        made_.results.push_back({ResultSource::output, add_output(result)});
+        made_.results.push_back({ResultSource::output, add_output(result), {}, facts_of_result(result)});
       }
     }
+  }
+
+  // Results own their elements, row-major.
+  static std::optional<global::Facts> facts_of_result(const Tensor& tensor) {
+    std::optional<global::Facts> facts = global::facts_of(tensor);
+    if (facts) facts->strides = contiguous_strides(facts->dims);
+    return facts;
   }
 
   SlotRef ref_of(const std::shared_ptr<autograd::GradientSlot>& slot) const {
@@ -196,19 +231,21 @@ class Take {
         update.kind = SlotUpdate::forget;
       } else if (state.before.defined() && state.after.impl() == state.before.impl()) {
         update.kind = SlotUpdate::keep;
-      } else if (!is_recorded(state.after) && !tracer_.was_made(state.after)) {
+      } else if (tracer_.is_from_outside(state.after)) {
         update.kind = SlotUpdate::outside;
         update.tensor = state.after;
       } else {
         update.kind = SlotUpdate::output;
         update.index = add_output(state.after);
+        update.global = facts_of_result(state.after);
       }
       made_.slots.push_back(update);
       if (!state.read) continue;
       Guard guard{GuardKind::gradient};
       guard.slot = update.slot;
-      guard.tensor = state.before;
-      if (state.before.defined()) guard.geometry = geometry_of(state.before);
+      guard.whole = state.before;
+      if (state.before.defined()) guard.tensor = global::held(state.before);
+      if (guard.tensor.defined()) guard.geometry = geometry_of(guard.tensor);
       made_.guards.push_back(std::move(guard));
     }
   }
@@ -216,8 +253,9 @@ class Take {
   // Notes the slot that holds the gradient over whose storage the argument lies.
   void take_from_slot(Argument* argument) const {
     for (const SlotState& state : slots_) {
-      const Tensor& gradient = state.before;
-      if (!state.read || !gradient.defined()) continue;
+      if (!state.read || !state.before.defined()) continue;
+      const Tensor& gradient = global::held(state.before);
+      if (!gradient.defined()) continue;
       if (!(gradient.impl()->storage == argument->tensor.impl()->storage)) continue;
       argument->slot = ref_of(state.slot);
       argument->whole_gradient = geometry_of(gradient) != geometry_of(argument->tensor);
@@ -229,13 +267,33 @@ class Take {
     made_.drawn = tracer_.drawn();
     for (const Root& root : tracer_.captures().roots()) {
       if (root.of == RootOf::made) continue;
-      Argument argument{root.of, root.input, root.whole, root.tensor};
+      Argument argument{root.of, root.input, root.whole, root.part, root.tensor};
       argument.draw = root.draw;
       if (root.of == RootOf::capture) take_from_slot(&argument);
       const bool written = root.written() && writes_ == Writes::kept;
       if (written && root.outlives()) made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
       written_.push_back(written);
       made_.arguments.push_back(std::move(argument));
+    }
+  }
+
+  // Views whose elements had to move ask how often their base was written: the same on every rank.
+  void sort_global_writes() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const global::GlobalValue* value = global::value_of(values_[i]);
+      if (value == nullptr || *value->writes == 0) continue;
+      if (global::value_of(inputs_[i])->copied != nullptr) {
+        throw Error(
+            Code::unsupported,
+            fmt::format("{}: it writes its argument {}, a view whose elements had to move, and a recording does "
+                        "not see the base of the view.",
+                        options_.name, i),
+            "Give the function the base, and make the view inside.");
+      }
+      made_.written_globals.push_back(i);
+    }
+    for (const Tracer::Global& global : tracer_.globals()) {
+      if (*global::value_of(global.tensor)->writes != global.writes) made_.captured_globals.push_back(global.tensor);
     }
   }
 
@@ -248,8 +306,9 @@ class Take {
     for (const Root& root : captures.roots()) {
       if (root.of != RootOf::capture) continue;
       for (size_t i = 0; i < inputs_.size(); ++i) {
-        if (!root.written() && !input_written[i]) continue;
-        const bool shares = inputs_[i].impl()->storage == root.tensor.impl()->storage;
+        const Tensor& input = global::held(inputs_[i]);
+        if ((!root.written() && !input_written[i]) || !input.defined()) continue;
+        const bool shares = input.impl()->storage == root.tensor.impl()->storage;
         add_sharing(shares ? GuardKind::together : GuardKind::apart, i, root.tensor);
       }
     }
@@ -264,7 +323,7 @@ class Take {
   }
 
   void add_sharing(GuardKind kind, size_t input, const Tensor& tensor) {
-    made_.guards.push_back({kind, input, tensor, geometry_of(inputs_[input])});
+    made_.guards.push_back({kind, input, tensor, {}, geometry_of(global::held(inputs_[input]))});
   }
 
   // Where gradients leave the recording: arguments and captures, each once.
@@ -289,6 +348,7 @@ class Take {
   // Records backward from `roots`, whose gradients come to `leaves`. The error, if that cannot be.
   Status record_backward(const std::vector<autograd::Root>& roots, std::vector<autograd::Capture>* leaves) {
     try {
+      const global::RecordedScope global(&tracer_.parts_of_ranks());
       const InterpreterScope scope(over_);
       const HostWatchScope watch(&tracer_);
       const autograd::BoundaryScope boundary(&tracer_.captures());
@@ -297,6 +357,19 @@ class Take {
       return error.status();
     }
     return {};
+  }
+
+  // The gradient of `result`, which whoever calls backward gives: an input of the program. `global`: of a global result
+  // its facts; the input is then the part of this rank, or an empty tensor where the rank has none.
+  Tensor gradient_of(const Tensor& result, std::optional<global::Facts>* global) {
+    *global = facts_of_result(result);
+    if (!*global) return tracer_.recorder().input_like(result);
+    (*global)->layout = global::layout_of_gradient((*global)->layout);
+    const global::Placement& placement = (*global)->layout.placement;
+    const global::RecordedScope scope(&tracer_.parts_of_ranks());
+    const Dims dims = placement.here() ? global::local_dims((*global)->dims, (*global)->layout) : Dims{0};
+    const Tensor part = tracer_.recorder().input(result.dtype(), dims, placement.device());
+    return global::make_global(**global, placement.here() ? part : Tensor());
   }
 
   // Records backward from all results that want a gradient. Those for which that cannot be are left out, and whoever
@@ -309,8 +382,8 @@ class Take {
     BackwardPart part{graph::Graph(options_.name), {}, {}, {}};
     std::vector<autograd::Root> roots;
     for (size_t k : wanting_) {
-      roots.push_back({edge_of(results_[k]), tracer_.recorder().input_like(results_[k])});
       part.results.push_back({k});
+      roots.push_back({edge_of(results_[k]), gradient_of(results_[k], &part.results.back().global)});
     }
     bool refused = !record_backward(roots, &leaves).ok();
     if (refused) {
@@ -330,11 +403,14 @@ class Take {
     for (size_t i = 0; i < leaves.size(); ++i) {
       if (!refused && !leaves[i].gradient.defined()) continue;
       if (leaves[i].gradient.defined()) {
-        targets[i].output = outputs_.size() - forward_outputs_;
-        outputs_.push_back(tracer_.value_of(leaves[i].gradient));
+        const size_t output = add_output(leaves[i].gradient);
+        targets[i].output = output == kNoPart ? kNoPart : output - forward_outputs_;
+        targets[i].global = facts_of_result(leaves[i].gradient);
       }
       part.targets.push_back(targets[i]);
     }
+    add_token();
+    part.all_come = made_.global;
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
@@ -395,6 +471,7 @@ class Take {
   std::vector<size_t> wanting_;  // results that want a gradient
   std::vector<SlotState> slots_;
   TensorList outputs_;  // of the program: first those of forward
+  Tensor seen_;         // the token of the last exchange that is needed
   size_t forward_outputs_ = 0;
   std::vector<bool> written_;  // by argument of the program
   Recording made_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/global/value.h"
 #include "core/graph/graph.h"
 #include "core/lazy/captures.h"
 #include "core/lazy/compile.h"
@@ -22,6 +23,7 @@ struct Argument {
   RootOf of = RootOf::capture;
   size_t input = 0;
   bool whole = false;                // the storage of the argument as one axis
+  bool part = false;                 // of this rank, of a global argument
   Tensor tensor = {};                // of a capture; of others when the function was recorded
   std::optional<SlotRef> slot = {};  // the capture is the gradient that this slot holds, or its storage
   bool whole_gradient = false;
@@ -31,12 +33,16 @@ struct Argument {
   Tensor of_call(const TensorList& inputs, RandomRange begin) const;
 };
 
+// In place of the number of an output: this rank holds nothing of the tensor.
+constexpr size_t kNoPart = SIZE_MAX;
+
 // Where a result of the function comes from.
 struct ResultSource {
   enum Kind : uint8_t { output, argument, outside };
   Kind kind = output;
-  size_t index = 0;    // of the output of the program, or of the argument
-  Tensor tensor = {};  // from outside
+  size_t index = 0;                          // of the output of the program, or of the argument; kNoPart
+  Tensor tensor = {};                        // from outside
+  std::optional<global::Facts> global = {};  // the output is the part of this rank of such a tensor
 };
 
 // Argument `argument` of the program is overwritten with output `output`.
@@ -50,8 +56,9 @@ struct SlotUpdate {
   enum Kind : uint8_t { keep, forget, output, outside };
   SlotRef slot;
   Kind kind = keep;
-  size_t index = 0;  // of the output
+  size_t index = 0;  // of the output; kNoPart
   Tensor tensor = {};
+  std::optional<global::Facts> global = {};  // as ResultSource has it
 };
 
 // The second half of a recording whose results want gradients.
@@ -65,7 +72,8 @@ struct BackwardPart {
   struct Target {
     bool captured = false;
     size_t index = 0;
-    std::optional<size_t> output = {};  // of `graph`; none: only results that are refused lead there
+    std::optional<size_t> output = {};         // of `graph`; kNoPart; none: only results that are refused lead there
+    std::optional<global::Facts> global = {};  // as ResultSource has it
 
     const Tensor& of(const TensorList& inputs, const TensorList& captures) const {
       return captured ? captures[index] : inputs[index];
@@ -74,13 +82,17 @@ struct BackwardPart {
   // A result that wants a gradient.
   struct OfResult {
     size_t number = 0;
-    Status refused = {};             // not ok: it has none, and whoever asks for it gets this error
-    std::vector<bool> reaches = {};  // if refused: the targets whose gradients it would be part of
+    Status refused = {};                       // not ok: it has none, and whoever asks for it gets this error
+    std::vector<bool> reaches = {};            // if refused: the targets whose gradients it would be part of
+    std::optional<global::Facts> global = {};  // the gradient is such a tensor
   };
   graph::Graph graph;        // before all passes
   std::vector<Saved> saved;  // the first inputs of `graph`; then come the gradients of `results`
   std::vector<OfResult> results;
   std::vector<Target> targets;
+  // It computes on global tensors. What a rank computes does not show then which gradients it depends on, since another
+  // rank may hold what they lead to. So the gradients of all results come, some of them as zeros.
+  bool all_come = false;
 };
 
 struct Recording {
@@ -90,7 +102,10 @@ struct Recording {
   std::vector<Argument> arguments;     // of the program
   std::vector<ResultSource> results;
   std::vector<Write> writes;
-  uint64_t drawn = 0;  // blocks of random numbers that a run takes
+  std::vector<size_t> written_globals;  // arguments that are written: of whose writes views must know
+  TensorList captured_globals;          // the same of tensors from outside
+  bool global = false;                  // it has global tensors
+  uint64_t drawn = 0;                   // blocks of random numbers that a run takes
   std::vector<SlotUpdate> slots;
   std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had
   graph::Graph recorded{""};                        // before all passes, forward and backward in one

@@ -3,9 +3,11 @@
 
 #include "core/autograd/engine.h"
 #include "core/autograd/history.h"
+#include "core/global/global.h"
 #include "core/lazy/callable.h"
 #include "core/lazy/slots.h"
 #include "core/ops/ops.h"
+#include "core/tensor/factory.h"
 #include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
@@ -28,6 +30,7 @@ class CompiledNode final : public autograd::Node {
     std::shared_ptr<Programs> programs;
     std::weak_ptr<Callable> function;
     CallShape shape;
+    TensorList results;  // where all gradients come: of those that want gradients, without data
     std::vector<Saved> saved;
     TensorList inputs;  // of the function
     Replay replay;
@@ -65,8 +68,10 @@ class CompiledNode final : public autograd::Node {
       for (size_t target = 0; of_results[i].defined() && target < result.reaches.size(); ++target) {
         if (result.reaches[target] && (wanted & autograd::wanted_bit(target)) != 0) throw_if_error(result.refused);
       }
-      comes.push_back(of_results[i].defined() && result.refused.ok());
-      if (comes[i]) gradients.push_back(of_results[i]);
+      Tensor gradient = of_results[i];
+      if (!gradient.defined() && part().all_come) gradient = none_of(i);
+      comes.push_back(gradient.defined() && result.refused.ok());
+      if (comes[i]) gradients.push_back(gradient);
     }
     check();
     if (autograd::creates_graph()) {
@@ -86,13 +91,35 @@ class CompiledNode final : public autograd::Node {
   void run_backward(const std::vector<bool>& comes, const TensorList& gradients, std::span<Tensor> of_inputs) {
     TensorList arguments;
     for (const Saved& saved : call_.saved) arguments.push_back(saved.tensor);
-    arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+    for (size_t i = 0, next = 0; i < comes.size(); ++i) {
+      if (comes[i]) arguments.push_back(part_of_gradient(gradients[next++], part().results[i].global));
+    }
     const auto backward = call_.backward->program(call_.programs.get(), call_.shape, comes);
     const TensorList found = graph::run(backward->program, arguments);
     for (size_t i = 0; i < of_inputs.size(); ++i) {
-      const auto output = part().targets[i].output;
-      if (output && backward->outputs[*output]) of_inputs[i] = found[*backward->outputs[*output]];
+      const BackwardPart::Target& target = part().targets[i];
+      if (!target.output) continue;
+      const bool here = *target.output != kNoPart;
+      if (here && !backward->outputs[*target.output]) continue;
+      const Tensor gradient = here ? found[*backward->outputs[*target.output]] : Tensor();
+      of_inputs[i] = target.global ? global::make_global(*target.global, gradient) : gradient;
     }
+  }
+
+  Tensor none_of(size_t result) const {
+    const std::optional<global::Facts>& facts = part().results[result].global;
+    if (facts) return global::zeros(facts->dims, facts->layout.placement, facts->layout.sbp, facts->dtype);
+    const Tensor& like = call_.results[result];
+    return tenon::zeros(like.dims(), like.dtype(), like.device());
+  }
+
+  // What the program takes of `gradient`, which comes in any layout.
+  static Tensor part_of_gradient(const Tensor& gradient, const std::optional<global::Facts>& facts) {
+    if (!facts) return gradient;
+    const global::Placement& placement = facts->layout.placement;
+    const Tensor there = global::to_global(gradient.detach(), placement, facts->layout.sbp);
+    const Tensor& part = global::held(there);
+    return part.defined() ? part : Tensor::empty({0}, facts->dtype, placement.device());
   }
 
   void check() const {
@@ -136,6 +163,8 @@ class Run {
       const InterpreterScope scope(eager_interpreter());
       outputs_ = graph::run(programs_->forward, arguments_, bound);
     }
+    for (const size_t input : recording_.written_globals) ++*global::value_of(inputs_[input])->writes;
+    for (const Tensor& tensor : recording_.captured_globals) ++*global::value_of(tensor)->writes;
     for (const SlotUpdate& update : recording_.slots) apply(update);
     TensorList results;
     for (const ResultSource& source : recording_.results) results.push_back(result_of(source));
@@ -178,7 +207,7 @@ class Run {
     if (update.kind == SlotUpdate::keep) return;
     const auto slot = update.slot.of(inputs_);
     if (slot == nullptr) return;
-    set_gradient(*slot, update.kind == SlotUpdate::output ? outputs_[update.index] : update.tensor);
+    set_gradient(*slot, update.kind == SlotUpdate::output ? output(update.index, update.global) : update.tensor);
   }
 
   Tensor result_of(const ResultSource& source) const {
@@ -187,7 +216,12 @@ class Run {
       case ResultSource::outside: return source.tensor;
       case ResultSource::output: break;
     }
-    return outputs_[source.index];
+    return output(source.index, source.global);
+  }
+
+  Tensor output(size_t index, const std::optional<global::Facts>& facts) const {
+    const Tensor here = index == kNoPart ? Tensor() : outputs_[index];
+    return facts ? global::make_global(*facts, here) : here;
   }
 
   void add_gradient(const Replay& replay, TensorList* results) {
@@ -197,9 +231,14 @@ class Run {
       const Tensor& tensor = from.argument ? arguments_[from.index] : outputs_[from.index];
       saved.push_back({autograd::without_history(tensor), write_count(tensor)});
     }
-    const autograd::NodeRef node(
-        new CompiledNode({entry_->backward(), entry_, programs_, owner_, shape_, std::move(saved), inputs_, replay},
-                         recording_.wanting, owner_->name()));
+    TensorList like;
+    for (size_t i = 0; part.all_come && i < part.results.size(); ++i) {
+      const TensorImpl& result = *(*results)[part.results[i].number].impl();
+      like.push_back(make_meta(result.device, {result.dtype, result.dims, contiguous_strides(result.dims)}));
+    }
+    const autograd::NodeRef node(new CompiledNode(
+        {entry_->backward(), entry_, programs_, owner_, shape_, like, std::move(saved), inputs_, replay},
+        recording_.wanting, owner_->name()));
     for (size_t i = 0; i < part.results.size(); ++i) {
       Tensor& result = (*results)[part.results[i].number];
       result = autograd::with_edge(result, {node, static_cast<uint32_t>(i)});
@@ -220,9 +259,12 @@ class Run {
 
 Tensor Argument::of_call(const TensorList& inputs, RandomRange begin) const {
   if (of == RootOf::random) return draw.numbers(begin);
-  if (of == RootOf::input) return whole ? whole_storage(inputs[input]) : inputs[input];
+  if (of == RootOf::input) {
+    const Tensor& here = global::held(inputs[input]);
+    return whole ? whole_storage(here) : here;
+  }
   if (!slot) return tensor;
-  const Tensor gradient = gradient_in(*slot->of(inputs));
+  const Tensor gradient = global::held(gradient_in(*slot->of(inputs)));
   return whole_gradient ? whole_storage(gradient) : gradient;
 }
 

@@ -1,10 +1,13 @@
 #include "core/lazy/tracer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "core/autograd/history.h"
+#include "core/global/value.h"
 #include "core/graph/regions/eager.h"
+#include "core/ops/composite.h"
 #include "core/ops/control.h"
 #include "core/tensor/recording.h"
 #include "core/vm/storage.h"
@@ -15,6 +18,15 @@ namespace {
 
 const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_hand(); }
 
+const RecordedValue* global_of(const OpCall& call) {
+  return values_elsewhere.load(std::memory_order_relaxed) ? value_elsewhere(call) : nullptr;
+}
+
+uint64_t next_number() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace
 
 Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts,
@@ -23,11 +35,28 @@ Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Par
       recorder_(device, {.name = options.name, .lacks = lacks}),
       captures_(recorder_, gradients),
       frozen_(options.frozen),
-      parts_(parts) {}
+      parts_(parts),
+      recorded_{*this, next_number()} {}
+
+// As the eager interpreter: so that what composites of global tensors make is made on every rank.
+bool Tracer::keeps(const OpInfo& op) const {
+  return values_elsewhere.load(std::memory_order_relaxed) || (!ended() && recorder_.keeps(op));
+}
+
+Tensor Tracer::real(const Tensor& tensor) const {
+  const bool itself = tensor.impl()->storage != nullptr || global::value_of(tensor) != nullptr;
+  return itself ? tensor : ended_->tensor_of(tensor);
+}
+
+bool Tracer::is_from_outside(const Tensor& tensor) {
+  const global::GlobalValue* value = global::value_of(tensor);
+  if (value != nullptr) return value->program != recorded_.number;
+  return !is_recorded(tensor) && !was_made(tensor);
+}
 
 bool Tracer::is_frozen(const Tensor& tensor) const {
   return std::any_of(frozen_.begin(), frozen_.end(),
-                     [&](const Tensor& frozen) { return storage_of(frozen) == storage_of(tensor); });
+                     [&](const Tensor& frozen) { return storage_of(global::held(frozen)) == storage_of(tensor); });
 }
 
 Tracer::Made* Tracer::find_made(const Tensor& tensor) {
@@ -72,7 +101,8 @@ Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
       return tensor;
     }
   }
-  if (parts_ == nullptr || recorder_.in_region()) refuse_look(function, tensor);
+  const bool global = global::value_of(tensor) != nullptr || !globals_.empty() || recorded_.token.defined();
+  if (parts_ == nullptr || recorder_.in_region() || global) refuse_look(function, tensor);
   end_program();
   return real(tensor);
 }
@@ -118,6 +148,7 @@ void Tracer::end_program() {
   const TensorList results = parts_->run(recorder_.finish(outputs), arguments, bound);
   for (size_t i = 0; i < alive.size(); ++i) ended->add(alive[i], results[written + i]);
   ended_ = std::move(ended);
+  recorded_.ended = true;
 }
 
 void Tracer::note_written(const Tensor& tensor) {
@@ -151,9 +182,42 @@ void Tracer::check_histories(const Tensor& tensor) const {
 }
 
 void Tracer::apply(const OpCall& call) {
+  const RecordedValue* global = global_of(call);
   if (control::is_control(*call.op) && !ended()) return apply_control(call);
-  if (call.op->form == OpForm::composite) return compose(call, *this);
+  if (call.op->form == OpForm::composite) {
+    return composite::called(call.op->named, [&] { compose(call, *this); });
+  }
+  if (global != nullptr && !ended()) return apply_global(call, *global);
   ended() ? apply_eagerly(call) : apply_traced(call);
+}
+
+// Its parts come back as calls without global tensors.
+void Tracer::apply_global(const OpCall& call, const RecordedValue& value) {
+  if (recorder_.in_region()) {
+    throw Error(Code::unsupported,
+                fmt::format("{}: {} of a global tensor is called in a function of cond, while_loop or scan, and ranks "
+                            "could disagree on whether it runs.",
+                            function_, call.op->name),
+                "Call it before, or decide by tenon::where.");
+  }
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr) note_global(*input);
+  }
+  for (const Tensor& output : call.outputs) {
+    if (!output.defined() || global::value_of(output) == nullptr) continue;
+    note_global(output);
+    if (is_from_outside(output)) note_written(output);
+  }
+  value.interpreter()->apply(call);
+}
+
+void Tracer::note_global(const Tensor& tensor) {
+  const global::GlobalValue* value = global::value_of(tensor);
+  if (value == nullptr || !is_from_outside(tensor)) return;
+  if (tensor.impl()->gradient != nullptr) check_histories(tensor);
+  captures_.note_handle(tensor);
+  const auto same = [&](const Global& other) { return other.tensor.impl() == tensor.impl(); };
+  if (std::none_of(globals_.begin(), globals_.end(), same)) globals_.push_back({tensor, *value->writes});
 }
 
 void Tracer::apply_eagerly(const OpCall& call) {
@@ -187,6 +251,10 @@ void Tracer::note_base(const Tensor& value) {
 
 // The functions of control flow may give tensors from outside as their results.
 void Tracer::apply_control(const OpCall& call) {
+  if (global_of(call) != nullptr) {
+    throw Error(Code::unsupported, fmt::format("{}: {} of a global tensor is not recorded.", function_, call.op->name),
+                "Call the function without compile.");
+  }
   const auto& given = call.attributes_as<control::Call>();
   std::vector<control::Body> bodies;
   for (const control::Body& body : given.bodies) {

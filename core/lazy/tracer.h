@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/autograd/node.h"
+#include "core/global/recorded.h"
 #include "core/graph/recorder.h"
 #include "core/lazy/captures.h"
 #include "core/lazy/ended.h"
@@ -19,7 +20,8 @@
 
 namespace tenon::lazy {
 
-// True for a value of a recording: a tensor without data, or one whose elements are sizes of the program.
+// True for a value of a recording: a tensor without data, or one whose elements are sizes of the program. Global
+// tensors have values of their own.
 inline bool is_recorded(const Tensor& tensor) {
   return tensor.impl()->storage == nullptr || tensor.impl()->recorded != nullptr;
 }
@@ -37,7 +39,7 @@ class Tracer final : public Interpreter, public HostWatch {
 
   std::string name() const override { return recorder_.name(); }
   void apply(const OpCall& call) override;
-  bool keeps(const OpInfo& op) const override { return !ended() && recorder_.keeps(op); }
+  bool keeps(const OpInfo& op) const override;
   bool host_value_known(const Tensor& tensor) override;
 
   void made(const Tensor& tensor, bool filled) override;
@@ -46,6 +48,16 @@ class Tracer final : public Interpreter, public HostWatch {
 
   graph::Recorder& recorder() { return recorder_; }
   Captures& captures() { return captures_; }
+  // The program as global tensors see it.
+  global::Recorded& parts_of_ranks() { return recorded_; }
+  // A global tensor from outside that the function has used, and how often it was written before.
+  struct Global {
+    Tensor tensor;
+    uint64_t writes = 0;
+  };
+  const std::vector<Global>& globals() const { return globals_; }
+  // True for a tensor that the function has not made.
+  bool is_from_outside(const Tensor& tensor);
   // `tensor` as a value of the recording, whatever it is.
   Tensor value_of(const Tensor& tensor);
   // True for a tensor with data that the function made from nothing but data of the host.
@@ -55,9 +67,7 @@ class Tracer final : public Interpreter, public HostWatch {
   // True if the program has run, and the function goes on eagerly.
   bool ended() const { return ended_ != nullptr; }
   // What `tensor` is now, after the end of the program.
-  Tensor real(const Tensor& tensor) const {
-    return tensor.impl()->storage == nullptr ? ended_->tensor_of(tensor) : tensor;
-  }
+  Tensor real(const Tensor& tensor) const;
   // Errors: invalid_argument, if a write gave `tensor`, from outside, a history; undefined: any tensor.
   void check_histories(const Tensor& tensor) const;
 
@@ -79,6 +89,8 @@ class Tracer final : public Interpreter, public HostWatch {
   bool is_frozen(const Tensor& tensor) const;
   void apply_traced(const OpCall& call);
   void apply_control(const OpCall& call);
+  void apply_global(const OpCall& call, const RecordedValue& value);
+  void note_global(const Tensor& tensor);
   void note_base(const Tensor& value);
   void apply_eagerly(const OpCall& call);
   void end_program();
@@ -95,6 +107,8 @@ class Tracer final : public Interpreter, public HostWatch {
   std::unique_ptr<Ended> ended_;
   std::unordered_map<const void*, Made> made_;  // by storage
   std::vector<Written> written_;
+  global::Recorded recorded_;
+  std::vector<Global> globals_;
 };
 
 }  // namespace tenon::lazy

@@ -5,6 +5,7 @@ fake NCCL if the fakes are in LD_LIBRARY_PATH. Ranks may be more than cores and 
 writes GoogleTest's report.
 """
 
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -35,7 +36,8 @@ def run(carrier, count, program, limit=None, **settings):
                 own.pop("GTEST_OUTPUT", None)
             ranks.append(subprocess.Popen(program, env=own, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         try:
-            said = [rank.communicate(timeout=limit) for rank in ranks]
+            with concurrent.futures.ThreadPoolExecutor(count) as readers:  # a rank that says much must not wait for its reader
+                said = list(readers.map(lambda rank: rank.communicate(timeout=limit), ranks))
         finally:
             for rank in ranks:
                 rank.kill()

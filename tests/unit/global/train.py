@@ -54,20 +54,26 @@ def same(value):
     return value
 
 
-def train(parameter=lambda name, value: value, data=same, wanted=None, between=same, head=same, state=same):
+def train(parameter=lambda name, value: value, data=same, wanted=None, between=same, head=same, state=same, compiles=False):
     """The loss of each step, by momentum, where this rank has it; and the parameters. The functions say where tensors go."""
     p = {name: parameter(name, tenon.tensor(value)).detach().requires_grad_() for name, value in parameters().items()}
     moments = {name: state(tenon.zeros_like(value.detach())) for name, value in p.items()}
-    losses = []
-    for words, labels in batches():
-        loss = loss_of(data(tenon.tensor(words)), (wanted or data)(tenon.tensor(labels)), p, between, head)
+
+    def step(words, labels):
+        loss = loss_of(words, labels, p, between, head)
         loss.backward()
-        losses.append(loss.item() if not loss.is_global or loss.placement.here else None)
         with tenon.no_grad():
             for name, value in p.items():
                 moments[name].mul_(0.9).add_(value.grad)
                 value.sub_(moments[name] * 0.1)
                 value.grad = None
+        return loss
+
+    call = tenon.compile(step, fuse=compiles == "fused" or None) if compiles else step
+    losses = []
+    for words, labels in batches():
+        loss = call(data(tenon.tensor(words)), (wanted or data)(tenon.tensor(labels)))
+        losses.append(loss.item() if not loss.is_global or loss.placement.here else None)
     return losses, p
 
 
@@ -77,12 +83,13 @@ class Training(unittest.TestCase):
         cls.all = placement("cpu")
         cls.losses, cls.trained = train()
 
-    def same(self, **ways):
-        losses, trained = train(**ways)
-        np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
-        for name, value in trained.items():
-            whole = value.detach().to_global(self.all, B)
-            np.testing.assert_allclose(whole.to_local().numpy(), self.trained[name].detach().numpy(), rtol=1e-7, atol=1e-9)
+    def same(self, compiled=(True,), **ways):
+        for compiles in (False, *compiled):
+            losses, trained = train(**ways, compiles=compiles)
+            np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
+            for name, value in trained.items():
+                whole = value.detach().to_global(self.all, B)
+                np.testing.assert_allclose(whole.to_local().numpy(), self.trained[name].detach().numpy(), rtol=1e-7, atol=1e-9)
 
     def test_it_learns(self):
         self.assertLess(self.losses[-1], self.losses[0])
@@ -94,7 +101,7 @@ class Training(unittest.TestCase):
         return value.to_global(self.all, B).to_global(sbp=S0)
 
     def test_data_parallel(self):
-        self.same(parameter=self.everywhere, data=self.rows)
+        self.same(parameter=self.everywhere, data=self.rows, compiled=(True, "fused"))
 
     def test_states_of_the_optimiser_are_split(self):
         self.same(parameter=self.everywhere, data=self.rows, state=lambda value: value.to_global(sbp=S0))
@@ -107,7 +114,7 @@ class Training(unittest.TestCase):
         self.same(parameter=parameter, data=lambda value: value.to_global(self.all, B))
 
     def test_every_parameter_is_split(self):
-        self.same(parameter=lambda _, value: value.to_global(self.all, B).to_global(sbp=S0), data=self.rows)
+        self.same(parameter=lambda _, value: value.to_global(self.all, B).to_global(sbp=S0), data=self.rows, compiled=())
 
     def test_pipeline(self):
         first, last = placement("cpu", [0]), placement("cpu", [world_size() - 1])
@@ -116,10 +123,11 @@ class Training(unittest.TestCase):
             return lambda value: value.to_global(stage, B)
 
         # The words' vectors stand in the first stage, and the last one needs them too.
-        losses, _ = train(parameter=lambda name, value: on(last if name.startswith("1.") else first)(value), data=on(first),
-                          wanted=on(last), between=on(last), head=on(last))
-        if rank() == world_size() - 1:
-            np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
+        for compiles in (False, True):
+            losses, _ = train(parameter=lambda name, value: on(last if name.startswith("1.") else first)(value), data=on(first),
+                              wanted=on(last), between=on(last), head=on(last), compiles=compiles)
+            if rank() == world_size() - 1:
+                np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
 
 
 class Modules(unittest.TestCase):
@@ -127,27 +135,35 @@ class Modules(unittest.TestCase):
         everyone = placement("cpu")
         x = np.random.default_rng(1).normal(size=(6, 8)).astype(np.float32)
 
-        def trained(spread):
+        def trained(spread, compiles=False):
             tenon.manual_seed(3)
             net = tenon.nn.Sequential(tenon.nn.Linear(8, 12), tenon.nn.GELU(), tenon.nn.LayerNorm(12), tenon.nn.Linear(12, 4))
             batch = tenon.tensor(x)
             if spread is not None:
                 net.to_global(everyone, spread)
                 batch = batch.to_global(everyone, B).to_global(sbp=S0)
-            optimiser = tenon.optim.AdamW(net.parameters(), lr=0.05)
-            for _ in range(5):
-                loss = (net(batch) ** 2).mean()
+            optimiser = tenon.optim.AdamW(net.parameters(), lr=0.05, capturable=True)
+            optimiser.prepare()
+
+            def step(data):
+                loss = (net(data) ** 2).mean()
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()
+                return loss
+
+            call = tenon.compile(step) if compiles else step
+            for _ in range(5):
+                loss = call(batch)
             return loss.item(), [p.detach().numpy() for p in net.parameters()]
 
         loss, parameters = trained(None)
         for spread in (B, S0, lambda name, tensor: S1 if tensor.ndim == 2 and name.startswith("3.") else B):
-            got, others = trained(spread)
-            self.assertAlmostEqual(got, loss, delta=1e-5 * abs(loss))
-            for one, other in zip(parameters, others):
-                np.testing.assert_allclose(other, one, rtol=2e-4, atol=1e-5)
+            for compiles in (False, True) if spread is S0 else (False,):
+                got, others = trained(spread, compiles)
+                self.assertAlmostEqual(got, loss, delta=1e-5 * abs(loss))
+                for one, other in zip(parameters, others):
+                    np.testing.assert_allclose(other, one, rtol=2e-4, atol=1e-5)
 
 
 class Habits(unittest.TestCase):

@@ -1,6 +1,7 @@
 // A program of several ranks in which one does wrong. Each rank prints what it was told, and the test compares.
 //   trouble silent FOLDER    the last rank does not come to an exchange
 //   trouble differs FOLDER   the last rank makes another call
+//   trouble compiled FOLDER  the last rank runs another compiled function
 //   trouble gone FOLDER      the last rank ends in the middle
 //   trouble leaves FOLDER    every rank ends while a thread of it waits for another
 // A rank ends when all have printed, since a launcher ends the others with the first that ends badly. Each says so by a
@@ -16,6 +17,9 @@
 #include <vector>
 
 #include "core/global/communicator.h"
+#include "core/global/global.h"
+#include "core/lazy/compile.h"
+#include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
 namespace {
@@ -39,6 +43,22 @@ void wait_for_others(const Communicator& ranks, int32_t expected, const std::fil
   }
 }
 
+// Runs compiled functions of a global tensor, of which the last rank takes another one in the end.
+Status run_compiled(bool is_last) {
+  const Placement all = Placement::all("cpu");
+  const auto sum = compile([](const Tensor& x) { return to_global(x, {Sbp::broadcast()}); });
+  const auto part = compile([](const Tensor& x) { return to_global(x, {Sbp::split(0)}); });
+  const Tensor x = to_global(tenon::ones({1000}), all, {Sbp::partial()});
+  try {
+    for (int i = 0; i < 3; ++i) sum(x), part(x);
+    is_last ? part(x) : sum(x);
+  } catch (const Error& error) {
+    const std::string_view text = error.status().message();
+    return Status(error.code(), std::string(text.substr(0, text.find('\n'))));
+  }
+  return {};
+}
+
 int run(const std::string& what, const std::string& folder) {
   const Result<std::shared_ptr<Communicator>> world = Communicator::world();
   if (!world.ok()) {
@@ -55,6 +75,11 @@ int run(const std::string& what, const std::string& folder) {
       say(ranks, ranks.receive(got, 1, DType::f32, (ranks.rank() + 1) % ranks.size()));
     }).detach();
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return 0;
+  }
+  if (what == "compiled") {
+    say(ranks, run_compiled(is_last));
+    wait_for_others(ranks, ranks.size(), folder);
     return 0;
   }
   if (is_last && what == "silent") std::this_thread::sleep_for(std::chrono::seconds(4));

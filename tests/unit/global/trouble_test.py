@@ -37,6 +37,16 @@ class Trouble(unittest.TestCase):
                     self.assertIn("all_reduce of f32[1000] for 'second'", text)
                     self.assertIn("broadcast of f32[500] from rank 0 for 'other'", text)
 
+    def test_ranks_that_run_different_programs_are_both_named_on_every_rank(self):
+        for count in (2, 3):
+            said, launch = lines_of("compiled", count, seconds="20")
+            for rank in range(count):
+                self.assertEqual(said[rank][0], "ok", launch)
+                self.assertRegex(said[rank][1], r"^The ranks do not agree: rank \d calls .*, and rank \d calls .*\.$",
+                                 f"rank {rank} of {count}\n{launch}")
+                for part in ("all_reduce of f32[1000] for 'boxing'", "reduce_scatter"):
+                    self.assertIn(part, said[rank][1])
+
     def test_a_rank_that_is_gone_hangs_nobody(self):
         for count in (2, 3):
             said, launch = lines_of("gone", count)

@@ -1,0 +1,167 @@
+#include "core/global/exchange.h"
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "core/autograd/gradient_row.h"
+#include "core/device/call_site.h"
+#include "core/global/recorded.h"
+#include "core/ops/libraries.h"
+#include "core/ops/ops.h"
+#include "core/ops/sym_call.h"
+#include "core/ops/text_attribute.h"
+#include "core/tensor/host_watch.h"
+#include "primitives/text/format.h"
+
+namespace tenon::global {
+namespace {
+
+constexpr std::string_view kKinds[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
+// All ranks say the same, whether they run a program or not.
+constexpr std::string_view kLabel = "boxing";
+
+Tensor carry_out(const Tensor& list, const ExchangePlan& plan) {
+  Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
+  Communicator& line = *plan.line;
+  switch (plan.kind) {
+    case ExchangeKind::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, kLabel)); break;
+    case ExchangeKind::all_gather: throw_if_error(line.all_gather(list, got, plan.sent, kLabel)); break;
+    case ExchangeKind::reduce_scatter:
+      throw_if_error(line.reduce_scatter(list, got, plan.sent, Reduction::sum, kLabel));
+      break;
+    case ExchangeKind::all_to_all: throw_if_error(line.all_to_all(list, got, plan.sent, plan.received, kLabel)); break;
+  }
+  return got;
+}
+
+// --- the op
+
+struct ExchangeAttributes {
+  TextAttribute kind;
+  TextAttribute of;  // the op that asked for it
+  int64_t plan;      // its number among the plans of this process
+  int64_t size;
+};
+
+constexpr AttributeField kFields[] = {
+    {"kind", AttributeType::text, offsetof(ExchangeAttributes, kind), 1},
+    {"of", AttributeType::text, offsetof(ExchangeAttributes, of), 1},
+    {"plan", AttributeType::i64, offsetof(ExchangeAttributes, plan), 1},
+    {"size", AttributeType::i64, offsetof(ExchangeAttributes, size), 1},
+};
+
+// The plans of all programs, each once: as many as there are kinds of exchanges in them.
+class Plans {
+ public:
+  int64_t number_of(const ExchangePlan& plan) {
+    const std::lock_guard lock(mutex_);
+    const auto [at, fresh] = numbers_.try_emplace({plan.line, plan.kind, plan.size, plan.sent, plan.received},
+                                                  static_cast<int64_t>(plans_.size()));
+    if (fresh) plans_.push_back(plan);
+    return at->second;
+  }
+  const ExchangePlan& plan(int64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (number >= 0 && number < static_cast<int64_t>(plans_.size())) return plans_[static_cast<size_t>(number)];
+    throw Error(Code::invalid_argument, fmt::format("exchange: this process has no exchange number {}.", number),
+                "A program with exchanges runs in the process that has recorded it.");
+  }
+
+ private:
+  using Key = std::tuple<Communicator*, ExchangeKind, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
+
+  std::mutex mutex_;
+  std::map<Key, int64_t> numbers_;  // mutex
+  std::deque<ExchangePlan> plans_;  // mutex; what is there stays where it is
+};
+
+Plans& plans() {
+  static auto* all = new Plans;
+  return *all;
+}
+
+template <class Call>
+Status infer_exchange(const Call& call, typename Call::Meta* outputs) {
+  outputs[0].dtype = call.inputs[0]->dtype();
+  outputs[0].dims = {};
+  outputs[0].dims.push_back(call.template attributes_as<ExchangeAttributes>().size);
+  outputs[1].dtype = call.inputs[1]->dtype();
+  outputs[1].dims = {};
+  outputs[1].dims.push_back(0);
+  return {};
+}
+
+void run_exchange(const OpCall& call) {
+  const ExchangePlan& plan = plans().plan(call.attributes_as<ExchangeAttributes>().plan);
+  const Tensor& list = *call.inputs[0];
+  call.outputs[0] = carry_out(list.contiguous() ? list : tenon::contiguous(list), plan);
+  call.outputs[1] = Tensor::empty({0}, call.inputs[1]->dtype(), list.device());
+}
+
+constexpr std::string_view kArguments[] = {"list", "token"};
+
+// Callers know `to_global` alone, so the dynamic call has no name for it.
+OpLibrary& library() {
+  static constinit OpInfo rows[] = {{.name = "global::exchange",
+                                     .named = {"global::exchange", kArguments},
+                                     .form = OpForm::builtin,
+                                     .output_count = 2,
+                                     .refuses_bool = {},
+                                     .refuses_bools = {},
+                                     .attribute_bytes = sizeof(ExchangeAttributes),
+                                     .infer = infer_exchange<OpCall>,
+                                     .infer_sizes = infer_exchange<SymCall>,
+                                     .run = run_exchange}};
+  static constexpr autograd::GradientRow kGradients[] = {{.none = "gradients see global tensors"}};
+  static constexpr std::span<const AttributeField> kAllFields[] = {kFields};
+  static constexpr RecordShape kShapes[] = {{.required = 2, .most = 2}};
+  static OpLibrary made{"global", rows, {}, kGradients, kAllFields, kShapes};
+  return made;
+}
+
+const OpInfo& row() {
+  static const OpLibrary& added = add_ops({TENON_VERSION, kOpTableLayout, library});
+  return added.rows[0];
+}
+
+TextAttribute text_of(std::string_view text) { return TextAttribute::of(text.substr(0, TextAttribute::kMost)); }
+
+Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
+  ExchangeAttributes attributes{};
+  attributes.kind = text_of(kKinds[static_cast<size_t>(plan.kind)]);
+  attributes.of = text_of(call_site.called != nullptr ? call_site.called->op : "to_global");
+  attributes.plan = plans().number_of(plan);
+  attributes.size = plan.size;
+  if (!program->token.defined()) program->token = first_token();
+  const Tensor* inputs[] = {&list, &program->token};
+  Tensor results[2];
+  OpCall call;
+  call.op = &row();
+  call.inputs = inputs;
+  call.attributes = &attributes;
+  call.outputs = results;
+  program->parts.apply(call);
+  program->token = results[1];
+  return results[0];
+}
+
+}  // namespace
+
+Tensor exchange(const Tensor& list, const ExchangePlan& plan) {
+  Recorded* program = current_program();
+  return program == nullptr ? carry_out(list, plan) : record(list, plan, program);
+}
+
+const Tensor& first_token() {
+  static const auto* token = [] {
+    const HostWatchScope nobody(nullptr);
+    return new Tensor(Tensor::empty({0}, DType::u8, Device::host()));
+  }();
+  return *token;
+}
+
+}  // namespace tenon::global
