@@ -17,7 +17,7 @@ void add_ways(const GridSignatures& signatures, const Dims& grid, std::vector<co
   const auto axis = static_cast<int32_t>(taken->size());
   if (axis == grid.rank()) {
     Way way;
-    const auto transposed = [&](const std::vector<global::Sbp> Signature::*side, std::vector<NdSbp>* all) {
+    const auto transposed = [&](const global::SbpList Signature::*side, std::vector<NdSbp>* all) {
       all->resize((taken->front()->*side).size());
       for (const Signature* each : *taken) {
         for (size_t i = 0; i < all->size(); ++i) (*all)[i].push_back((each->*side)[i]);

@@ -19,8 +19,10 @@ namespace tenon::global {
 template <class T, size_t kUsual>
 using Few = boost::container::small_vector<T, kUsual>;
 
+using SbpList = Few<Sbp, 8>;
+
 struct Signature {
-  Few<Sbp, 8> inputs, outputs;  // as many as the call has; of an absent input broadcast
+  SbpList inputs, outputs;  // as many as the call has; of an absent input broadcast
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
