@@ -33,6 +33,7 @@ struct OpObject {
 };
 
 PyTypeObject* op_type = nullptr;
+PyObject *inplace = nullptr, *requires_grad = nullptr;  // the keywords, interned
 
 // The ops that are methods of Tensor, generated from ops.yaml.
 constexpr std::string_view kMethods[] = {
@@ -197,10 +198,13 @@ const DynamicOp* in_place_of(const DynamicOp& op) {
   return found != all.end() && found->name == name ? &*found : nullptr;
 }
 
-// Where `keyword` stands among `names`; -1: it is not there.
-Py_ssize_t index_of(const char* keyword, PyObject* names) {
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), keyword) == 0) return i;
+// Where `keyword`, which is interned, stands among `names`; -1: it is not there. Names that a program spells out are
+// interned too.
+Py_ssize_t index_of(PyObject* keyword, PyObject* names) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    if (name == keyword || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, keyword) == 0)) return i;
+  }
   return -1;
 }
 
@@ -226,7 +230,7 @@ struct WithoutKeyword {
 
 // The call, with requires_grad=True of ops that make tensors, and inplace=True of those that can.
 PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
-  const char* own = op.in_place != nullptr ? "inplace" : op.makes ? "requires_grad" : nullptr;
+  PyObject* own = op.in_place != nullptr ? inplace : op.makes ? requires_grad : nullptr;
   const Py_ssize_t place = own == nullptr ? -1 : index_of(own, names);
   if (place < 0) return called(*op.op, op.results, args, count, names);
   const WithoutKeyword rest(place, args, count, names);
@@ -347,7 +351,9 @@ PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count) noex
 
 void add_ops(nb::module_& m, nb::handle tensor_type) {
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (op_type == nullptr) throw nb::python_error();
+  inplace = PyUnicode_InternFromString("inplace");
+  requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (op_type == nullptr || inplace == nullptr || requires_grad == nullptr) throw nb::python_error();
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(op_type));
   for (const DynamicOp& op : list_ops()) m.attr(std::string(op.name).c_str()) = new_op(op);
   for (const std::string_view method : kMethods) {

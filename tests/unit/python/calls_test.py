@@ -193,6 +193,7 @@ class Arguments(unittest.TestCase):
     def test_keywords_of_python_alone(self):
         y = tenon.tensor([1.5, -2.0])
         self.assertIs(tenon.relu(y, inplace=True), y)
+        self.assertIs(tenon.relu(y, **{"".join(("in", "place")): True}), y)  # a name that is not interned
         self.assertEqual(y.tolist(), [1.5, 0])
         self.assertIsNot(tenon.relu(y, inplace=False), y)
         self.assertIs(y.add(1, alpha=2, inplace=True), y)
