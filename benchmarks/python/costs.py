@@ -23,7 +23,11 @@ from rows import Report, medians, timed
 # By name: the Python text, the op of tiny.cpp, the largest share of PyTorch's time, the largest time in ns. 0: no bar.
 TINY = {
     "relu": ("f.relu(x)", "relu", 0, 200), "x + x": ("x + x", "add", 0.4, 0), "x[0]": ("x[0]", "select", 0.4, 0),
-    "x * 2.0": ("x * 2.0", "mul by a number", 0, 0), "x.view(2, 2)": ("x.view(2, 2)", "view", 0, 0), "f.sum(x, dim=0)": ("f.sum(x, dim=0)", "sum", 0, 0),
+    "add(x, x)": ("f.add(x, x)", "add", 0, 0), "add(x, 2.0)": ("f.add(x, 2.0)", "add a number", 0, 0),
+    "x * 2.0": ("x * 2.0", "mul by a number", 0, 0), "x.relu()": ("x.relu()", "relu", 0, 0),
+    "x.view(2, 2)": ("x.view(2, 2)", "view", 0, 0), "sum(x, 0)": ("f.sum(x, 0)", "sum", 0, 0),
+    "sum(x, dim=0)": ("f.sum(x, dim=0)", "sum", 0, 0), "matmul(x, x)": ("f.matmul(x, x)", "matmul", 0, 0),
+    "clamp(x, min=0.0, max=1.0)": ("f.clamp(x, min=0.0, max=1.0)", "clamp", 0, 0),
 }
 SHARE = 150  # ns that an op in Python may take longer than in C++
 CHAIN = 1000

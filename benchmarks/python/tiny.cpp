@@ -19,6 +19,9 @@ const std::map<std::string, std::function<Tensor(const Tensor&)>>& ops() {
   static const std::map<std::string, std::function<Tensor(const Tensor&)>> all{
       {"relu", [](const Tensor& x) { return tenon::relu(x); }},
       {"add", [](const Tensor& x) { return x + x; }},
+      {"add a number", [](const Tensor& x) { return tenon::add(x, 2.0); }},
+      {"matmul", [](const Tensor& x) { return tenon::matmul(x, x); }},
+      {"clamp", [](const Tensor& x) { return tenon::clamp(x, 0.0, 1.0); }},
       {"mul by a number", [](const Tensor& x) { return x * 2.0; }},
       {"select", [](const Tensor& x) { return tenon::select(x, 0, 0); }},
       {"view",

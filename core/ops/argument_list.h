@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "core/device/export.h"
 #include "core/ops/call.h"
@@ -14,8 +15,17 @@ namespace tenon {
 
 class TENON_API ArgumentList {
  public:
-  // One pointer per parameter, null where the caller left it out.
-  explicit ArgumentList(std::span<const Value* const> values) : values_(values) {}
+  // One pointer per parameter, null where the caller left it out. `one`: where a result that is no list goes; null: it
+  // becomes a list of one.
+  explicit ArgumentList(std::span<const Value* const> values, std::optional<Tensor>* one = nullptr)
+      : values_(values), one_(one) {}
+
+  // `result` as Signature::invoke returns it: a list of one, or none once the caller's place has it.
+  TensorList one(Tensor result) const {
+    if (one_ == nullptr) return {std::move(result)};
+    one_->emplace(std::move(result));
+    return {};
+  }
 
   bool given(size_t i) const { return values_[i] != nullptr; }
   bool none(size_t i) const { return values_[i]->kind() == kAcceptsNone; }
@@ -39,6 +49,7 @@ class TENON_API ArgumentList {
 
  private:
   std::span<const Value* const> values_;
+  std::optional<Tensor>* one_;
 };
 
 }  // namespace tenon

@@ -33,23 +33,21 @@ size_t positional_count(const Signature& signature) {
 bool bind(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs, Bound* bound) {
   const std::span<const Parameter> parameters = signature.parameters;
   if (args.size() > parameters.size()) return false;
-  size_t used = 0;
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Parameter& parameter = parameters[i];
-    const Value* value = nullptr;
-    if (i < args.size()) {
-      if (parameter.keyword_only) return false;
-      value = &args[i];
-    } else {
-      for (const Keyword& keyword : kwargs) {
-        if (keyword.name == parameter.name) value = &keyword.value;
-      }
-      if (value != nullptr) ++used;
-    }
-    if (value == nullptr ? parameter.required : !accepts(parameter, *value)) return false;
-    (*bound)[i] = value;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (parameters[i].keyword_only || !accepts(parameters[i], args[i])) return false;
+    (*bound)[i] = &args[i];
   }
-  return used == kwargs.size();
+  for (size_t i = args.size(); i < parameters.size(); ++i) (*bound)[i] = nullptr;
+  for (const Keyword& keyword : kwargs) {
+    size_t i = args.size();
+    while (i < parameters.size() && parameters[i].name != keyword.name) ++i;
+    if (i == parameters.size() || (*bound)[i] != nullptr || !accepts(parameters[i], keyword.value)) return false;
+    (*bound)[i] = &keyword.value;
+  }
+  for (size_t i = args.size(); i < parameters.size(); ++i) {
+    if (parameters[i].required && (*bound)[i] == nullptr) return false;
+  }
+  return true;
 }
 
 // Arguments that were converted, and others that took the place of several. Their addresses stay; none is no memory.
@@ -65,6 +63,7 @@ const Value* listed_ints(const Signature& signature, std::span<const Value> args
     return nullptr;
   }
   Value::Ints list;
+  list.reserve(args.size() - i);
   for (const Value& each : args.subspan(i)) {
     const int64_t* number = each.get<int64_t>();
     if (number == nullptr) return nullptr;
@@ -184,22 +183,28 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
   throw Error(Code::invalid_argument, text);
 }
 
+// Calls the first signature that takes the arguments. `one` as ArgumentList has it.
+TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs,
+                  std::optional<Tensor>* one) {
+  Bound bound;
+  for (const Signature& signature : op.signatures) {
+    if (!bind(signature, args, kwargs, &bound)) continue;
+    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}, one));
+  }
+  for (const Signature& signature : op.signatures) {
+    Held held;
+    if (!bind_converted(signature, args, kwargs, &bound, &held)) continue;
+    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}, one));
+  }
+  refuse_call(op, args, kwargs);
+}
+
 }  // namespace
 
 uint16_t Value::kind() const {
-  constexpr uint16_t kinds[] = {kAcceptsNone,
-                                kAcceptsTensor,
-                                kAcceptsBool,
-                                kAcceptsInt,
-                                kAcceptsFloat,
-                                kAcceptsInts,
-                                kAcceptsTensors,
-                                kAcceptsDtype,
-                                kAcceptsDevice,
-                                kAcceptsString,
-                                kAcceptsFloats,
-                                kAcceptsGenerator,
-                                0};
+  constexpr uint16_t kinds[] = {
+      kAcceptsNone,  kAcceptsTensor, kAcceptsBool,   kAcceptsInt,    kAcceptsFloat,     kAcceptsInts,   kAcceptsTensors,
+      kAcceptsDtype, kAcceptsDevice, kAcceptsString, kAcceptsFloats, kAcceptsGenerator, kAcceptsTensor, 0};
   if (const Ints* ints = get<Ints>(); ints != nullptr && ints->empty()) return kAcceptsEmpty;
   if (const TensorList* list = get<TensorList>(); list != nullptr && list->empty()) return kAcceptsEmpty;
   return kinds[held_.index()];
@@ -208,7 +213,7 @@ uint16_t Value::kind() const {
 std::string_view Value::type_name() const {
   constexpr std::string_view names[] = {"None",           "Tensor",          "bool",  "int",    "float",
                                         "list of ints",   "list of Tensors", "dtype", "device", "str",
-                                        "list of floats", "Generator"};
+                                        "list of floats", "Generator",       "Tensor"};
   const Foreign* foreign = get<Foreign>();
   return foreign == nullptr ? names[held_.index()] : foreign->type;
 }
@@ -262,17 +267,13 @@ const DynamicOp& find_op(std::string_view name) {
 }
 
 TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
-  Bound bound;
-  for (const Signature& signature : op.signatures) {
-    if (!bind(signature, args, kwargs, &bound)) continue;
-    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}));
-  }
-  for (const Signature& signature : op.signatures) {
-    Held held;
-    if (!bind_converted(signature, args, kwargs, &bound, &held)) continue;
-    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}));
-  }
-  refuse_call(op, args, kwargs);
+  return invoke(op, args, kwargs, nullptr);
+}
+
+Results call_for_results(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
+  Results results;
+  results.several = invoke(op, args, kwargs, &results.one);
+  return results;
 }
 
 TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs) {

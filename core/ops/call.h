@@ -10,6 +10,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,9 +35,14 @@ class TENON_API Value {
   struct Foreign {
     std::string type;
   };
+  // A tensor of the caller's, which outlives the value. The value has no count of its own.
+  struct Borrowed {
+    Tensor* tensor;
+  };
 
   Value() = default;  // None
   Value(Tensor tensor) : held_(std::move(tensor)) {}
+  Value(Borrowed tensor) : held_(tensor) {}
   Value(bool value) : held_(value) {}
   template <std::integral T>
   Value(T value) : held_(static_cast<int64_t>(value)) {}
@@ -61,12 +67,15 @@ class TENON_API Value {
   const T* get() const {
     return std::get_if<T>(&held_);
   }
-  Tensor* tensor() const { return std::get_if<Tensor>(&held_); }
+  Tensor* tensor() const {
+    if (const Borrowed* borrowed = std::get_if<Borrowed>(&held_)) return borrowed->tensor;
+    return std::get_if<Tensor>(&held_);
+  }
 
  private:
   // mutable, since in-place ops write through the handle of a constant argument.
   mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string,
-                       Floats, Generator*, Foreign>
+                       Floats, Generator*, Borrowed, Foreign>
       held_;
 };
 
@@ -83,6 +92,16 @@ TENON_API const DynamicOp& find_op(std::span<const DynamicOp> table, std::string
 // Calls `op`. Errors: invalid_argument if no signature takes the arguments, with the reason of each; those of the op.
 TENON_API TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 TENON_API TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs = {});
+
+// What a call gave: one tensor without a list around it, or a list.
+struct Results {
+  std::optional<Tensor> one;
+  TensorList several;
+};
+// The same for callers to whom the memory of a list of one matters.
+TENON_API Results call_for_results(const DynamicOp& op, std::span<const Value> args,
+                                   std::span<const Keyword> kwargs = {});
+
 inline TensorList call(const DynamicOp& op, std::initializer_list<Value> args,
                        std::initializer_list<Keyword> kwargs = {}) {
   return call(op, std::span(args.begin(), args.size()), std::span(kwargs.begin(), kwargs.size()));

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,8 +32,18 @@ nb::object dtype_object(DType dtype);
 
 // ---- Tensors (tensor.cpp) ----
 
+// The type Tensor, and where in its objects, of classes below it too, the C++ tensor lies. add_tensor sets them.
+extern PyTypeObject* tensor_type;
+extern ptrdiff_t tensor_offset;
 // The tensor in `object`, or null. An undefined one in an object of Tensor.__new__ that no __init__ filled.
-Tensor* tensor_in(PyObject* object);
+inline Tensor* tensor_in(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type != tensor_type) {
+    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;  // int, float, tuple
+    if (PyType_IsSubtype(type, tensor_type) == 0) return nullptr;
+  }
+  return reinterpret_cast<Tensor*>(reinterpret_cast<std::byte*>(object) + tensor_offset);
+}
 // A new Python object for `tensor`; None for an undefined one. Null, with the error set, if memory ran out.
 PyObject* new_tensor(Tensor tensor);
 // The same as an object, and an exception if memory ran out.
@@ -69,6 +80,13 @@ class CalledBack {
 
 // `object` as an argument of the dynamic call; a Value::Foreign where it means nothing to Tenon.
 Value value_of(PyObject* object);
+// Whether `object` is an int of Python that i64 can hold, which goes to `value`.
+inline bool is_int64(PyObject* object, int64_t* value) {
+  int overflow = 0;
+  if (!PyLong_CheckExact(object)) return false;
+  *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0;
+}
 // An int of Python that u64 can hold and i64 cannot; none of anything else.
 std::optional<uint64_t> beyond_signed(PyObject* object);
 // The dtype that `object` names: a tenon.DType, a NumPy dtype or scalar type, float, int, bool, or text.
@@ -126,8 +144,8 @@ class Unlocked {
 
 // ---- Ops (op.cpp) ----
 
-// Calls `op` with `args`, of which the last ones go by the names in `names` (a tuple, or null).
-PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept;
+// Calls `op` with `args`. Null, with the error set, if it fails.
+PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count) noexcept;
 
 // ---- What each file adds to the module ----
 

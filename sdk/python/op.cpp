@@ -33,6 +33,7 @@ struct OpObject {
 };
 
 PyTypeObject* op_type = nullptr;
+PyObject *inplace = nullptr, *requires_grad = nullptr;  // the keywords, interned
 
 // The ops that are methods of Tensor, generated from ops.yaml.
 constexpr std::string_view kMethods[] = {
@@ -46,73 +47,106 @@ constexpr std::string_view kInPlace[] = {
 
 const DynamicOp& op_in(PyObject* self) { return *reinterpret_cast<OpObject*>(self)->op; }
 
-// The arguments of one call. Most calls fit in it; longer ones take memory of their own.
+// Room for as many T as a call has, most of which are few.
+template <class T, size_t kFew>
+class Row {
+ public:
+  explicit Row(size_t room) : at_(room <= kFew ? few() : static_cast<T*>(::operator new(room * sizeof(T)))) {}
+  ~Row() {
+    if (owns_) std::destroy_n(at_, count_);
+    if (at_ != few()) ::operator delete(at_);
+  }
+  Row(const Row&) = delete;
+  Row& operator=(const Row&) = delete;
+
+  // Adds what `make` gives, which is made in its place. `owns`: it must be destroyed.
+  template <class Make>
+  T& add(bool owns, const Make& make) {
+    T* made = new (at_ + count_) T(make());
+    ++count_;
+    owns_ = owns_ || owns;
+    return *made;
+  }
+  std::span<const T> all() const { return {at_, count_}; }
+
+ private:
+  T* few() { return reinterpret_cast<T*>(few_); }
+
+  T* at_;
+  size_t count_ = 0;
+  bool owns_ = false;
+  alignas(T) std::byte few_[kFew * sizeof(T)];  // not initialised
+};
+
+// The arguments of one call. The tensors among them are those in Python's objects, which the caller holds.
 class Arguments {
  public:
-  Arguments(PyObject* const* args, size_t count, PyObject* names) : Arguments() {
-    const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
-    const size_t given = count - named;
-    if (given <= kFew) {
-      for (; made_ < given; ++made_) new (few() + made_) Value(value_of(args[made_]));
-    } else {
-      more_.reserve(given);
-      for (size_t i = 0; i < given; ++i) more_.push_back(value_of(args[i]));
-    }
-    if (named > 0) keywords_.reserve(named);
-    for (size_t i = 0; i < named; ++i) {
+  Arguments(PyObject* const* args, size_t count, PyObject* names)
+      : named_(names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names))),
+        values_(count - named_),
+        keywords_(named_) {
+    const size_t given = count - named_;
+    for (size_t i = 0; i < given; ++i) add(&values_, args[i], [](auto make) { return Value(make()); });
+    for (size_t i = 0; i < named_; ++i) {
       Py_ssize_t size = 0;
       const char* name = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)), &size);
       if (name == nullptr) throw nb::python_error();
-      keywords_.push_back({std::string_view(name, static_cast<size_t>(size)), value_of(args[given + i])});
+      add(&keywords_, args[given + i], [&](auto make) {
+        return Keyword{std::string_view(name, static_cast<size_t>(size)), make()};
+      });
     }
   }
-  ~Arguments() { std::destroy_n(few(), made_); }
-  Arguments(const Arguments&) = delete;
-  Arguments& operator=(const Arguments&) = delete;
 
-  std::span<const Value> values() const { return more_.empty() ? std::span(few(), made_) : std::span(more_); }
-  std::span<const Keyword> keywords() const { return keywords_; }
+  std::span<const Value> values() const { return values_.all(); }
+  std::span<const Keyword> keywords() const { return keywords_.all(); }
 
   // Whether the op may take longer than giving up the interpreter lock.
-  bool worth_unlocking() const {
-    bool tensors = false;
-    const auto much = [&tensors](const Tensor* tensor) {
-      if (tensor == nullptr || !tensor->defined()) return false;
-      tensors = true;
-      return tensor->impl()->elements >= kElementsWorthUnlocking || !tensor->device().synchronous();
-    };
-    const auto any_much = [&](const Value& value) {
-      if (much(value.tensor())) return true;
-      const auto* list = value.get<TensorList>();
-      return list != nullptr &&
-             std::any_of(list->begin(), list->end(), [&](const Tensor& each) { return much(&each); });
-    };
-    for (const Value& value : values())
-      if (any_much(value)) return true;
-    for (const Keyword& keyword : keywords_)
-      if (any_much(keyword.value)) return true;
-    return !tensors;
-  }
+  bool worth_unlocking() const { return much_ || !tensors_; }
 
  private:
-  static constexpr size_t kFew = 6;
+  // Adds `object` to `row`, as what `form` makes of its value. Values that own nothing are made at once: a Value that
+  // is moved or destroyed costs more than all else here.
+  template <class Row, class Form>
+  void add(Row* row, PyObject* object, const Form& form) {
+    int64_t integer = 0;
+    if (Tensor* tensor = tensor_in(object)) {
+      consider(*tensor);
+      row->add(false, [&] { return form([=] { return Value(Value::Borrowed{tensor}); }); });
+    } else if (PyFloat_CheckExact(object)) {
+      row->add(false, [&] { return form([=] { return Value(PyFloat_AS_DOUBLE(object)); }); });
+    } else if (is_int64(object, &integer)) {
+      row->add(false, [&] { return form([=] { return Value(integer); }); });
+    } else if (PyBool_Check(object)) {
+      row->add(false, [&] { return form([=] { return Value(object == Py_True); }); });
+    } else {
+      const auto& made = row->add(true, [&] { return form([=] { return value_of(object); }); });
+      consider(made);
+    }
+  }
 
-  // The constructor above goes on after this one, so that its values are destroyed if it throws.
-  Arguments() noexcept {}
-  Value* few() { return std::launder(reinterpret_cast<Value*>(few_)); }
-  const Value* few() const { return std::launder(reinterpret_cast<const Value*>(few_)); }
+  void consider(const Keyword& keyword) { consider(keyword.value); }
+  void consider(const Value& value) {
+    if (const auto* list = value.get<TensorList>())
+      for (const Tensor& each : *list) consider(each);
+  }
+  void consider(const Tensor& tensor) {
+    if (!tensor.defined()) return;
+    tensors_ = true;
+    much_ = much_ || tensor.impl()->elements >= kElementsWorthUnlocking || !tensor.device().synchronous();
+  }
 
-  size_t made_ = 0;                                     // values in few_
-  alignas(Value) std::byte few_[kFew * sizeof(Value)];  // not initialised: most calls have one or two
-  std::vector<Value> more_;
-  std::vector<Keyword> keywords_;
+  size_t named_;
+  bool tensors_ = false, much_ = false;
+  Row<Value, 6> values_;
+  Row<Keyword, 4> keywords_;
 };
 
 // The object for `result`: the argument itself where the op gave it back, as in-place ops do.
 PyObject* object_of(Tensor result, PyObject* const* args, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
+  const bool shared = result.defined() && result.impl()->count.load(std::memory_order_relaxed) > 1;
+  for (size_t i = 0; shared && i < count; ++i) {
     const Tensor* argument = tensor_in(args[i]);
-    if (argument != nullptr && argument->impl() == result.impl() && result.defined()) return Py_NewRef(args[i]);
+    if (argument != nullptr && argument->impl() == result.impl()) return Py_NewRef(args[i]);
   }
   return new_tensor(std::move(result));
 }
@@ -122,15 +156,15 @@ bool always_several(const DynamicOp& op) {
   return std::all_of(op.signatures.begin(), op.signatures.end(), [](const Signature& s) { return s.several; });
 }
 
-PyObject* called(const OpObject& object, PyObject* const* args, size_t count, PyObject* names) {
-  const DynamicOp& op = *object.op;
-  PyTypeObject* named = object.results;
+// `named` as OpObject::results.
+PyObject* called(const DynamicOp& op, PyTypeObject* named, PyObject* const* args, size_t count, PyObject* names) {
   const Arguments arguments(args, count, names);
-  TensorList results;
-  {
+  Results given = [&] {
     const Unlocked unlocked(arguments.worth_unlocking());
-    results = call(op, arguments.values(), arguments.keywords());
-  }
+    return call_for_results(op, arguments.values(), arguments.keywords());
+  }();
+  if (given.one) return object_of(*std::move(given.one), args, count);
+  TensorList& results = given.several;
   if (results.size() == 1 && !always_several(op)) return object_of(std::move(results[0]), args, count);
   const auto size = static_cast<Py_ssize_t>(results.size());
   PyObject* tuple = named != nullptr ? named->tp_alloc(named, size) : PyTuple_New(size);
@@ -164,49 +198,47 @@ const DynamicOp* in_place_of(const DynamicOp& op) {
   return found != all.end() && found->name == name ? &*found : nullptr;
 }
 
-// A call with a keyword of Python's own, which no signature has.
+// Where `keyword`, which is interned, stands among `names`; -1: it is not there. Names that a program spells out are
+// interned too.
+Py_ssize_t index_of(PyObject* keyword, PyObject* names) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    if (name == keyword || (!PyUnicode_CHECK_INTERNED(name) && PyUnicode_Compare(name, keyword) == 0)) return i;
+  }
+  return -1;
+}
+
+// A call without the keyword at `place`, which is of Python's own: no signature has it.
 struct WithoutKeyword {
   std::vector<PyObject*> args;
   nb::object names;
-  bool given = false;  // whether the call has the keyword
-  bool value = false;
+  bool value = false;  // of that keyword
 
-  WithoutKeyword(const char* keyword, PyObject* const* all, size_t count, PyObject* all_names) {
-    const size_t named = static_cast<size_t>(PyTuple_GET_SIZE(all_names));
+  WithoutKeyword(Py_ssize_t place, PyObject* const* all, size_t count, PyObject* all_names) : args(all, all + count) {
+    const Py_ssize_t named = PyTuple_GET_SIZE(all_names);
+    const auto at = args.end() - named + place;
+    const int truth = PyObject_IsTrue(*at);
+    if (truth < 0) throw nb::python_error();
+    value = truth == 1;
+    args.erase(at);
     nb::list others;
-    args.assign(all, all + (count - named));
-    for (size_t i = 0; i < named; ++i) {
-      PyObject* name = PyTuple_GET_ITEM(all_names, static_cast<Py_ssize_t>(i));
-      PyObject* held = all[count - named + i];
-      if (PyUnicode_CompareWithASCIIString(name, keyword) != 0) {
-        others.append(nb::borrow(name));
-        args.push_back(held);
-        continue;
-      }
-      const int truth = PyObject_IsTrue(held);
-      if (truth < 0) throw nb::python_error();
-      given = true;
-      value = truth == 1;
-    }
-    if (given) names = nb::tuple(others);
+    for (Py_ssize_t i = 0; i < named; ++i)
+      if (i != place) others.append(nb::borrow(PyTuple_GET_ITEM(all_names, i)));
+    names = nb::tuple(others);
   }
 };
 
-// The call, if it has keywords, with requires_grad=True of ops that make tensors, and inplace=True of those that can.
+// The call, with requires_grad=True of ops that make tensors, and inplace=True of those that can.
 PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t count, PyObject* names) {
-  if (op.in_place != nullptr) {
-    const WithoutKeyword rest("inplace", args, count, names);
-    if (!rest.given) return called(op, args, count, names);
-    OpObject written = op;
-    if (rest.value) written.op = op.in_place;
-    return called(written, rest.args.data(), rest.args.size(), rest.names.ptr());
-  }
-  const WithoutKeyword rest("requires_grad", args, count, names);
-  if (!rest.given) return called(op, args, count, names);
-  const nb::object result = nb::steal(called(op, rest.args.data(), rest.args.size(), rest.names.ptr()));
+  PyObject* own = op.in_place != nullptr ? inplace : op.makes ? requires_grad : nullptr;
+  const Py_ssize_t place = own == nullptr ? -1 : index_of(own, names);
+  if (place < 0) return called(*op.op, op.results, args, count, names);
+  const WithoutKeyword rest(place, args, count, names);
+  const DynamicOp& chosen = op.in_place != nullptr && rest.value ? *op.in_place : *op.op;
+  nb::object result = nb::steal(called(chosen, op.results, rest.args.data(), rest.args.size(), rest.names.ptr()));
   if (!result.is_valid()) throw nb::python_error();
-  if (rest.value) tensor_in(result.ptr())->requires_grad_();
-  return nb::object(result).release().ptr();
+  if (op.in_place == nullptr && rest.value) tensor_in(result.ptr())->requires_grad_();
+  return result.release().ptr();
 }
 
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) noexcept {
@@ -214,8 +246,8 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyOb
   const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named;
   const OpObject& op = *reinterpret_cast<OpObject*>(self);
   try {
-    if (named > 0 && (op.makes || op.in_place != nullptr)) return call_with_keywords(op, args, count, names);
-    return called(op, args, count, names);
+    if (named > 0) return call_with_keywords(op, args, count, names);
+    return called(*op.op, op.results, args, count, nullptr);
   } catch (...) {
     set_call_error(op.op->name);
     return nullptr;
@@ -308,9 +340,9 @@ nb::module_ add_library(nb::module_ ops, const OpLibrary& library) {
 
 }  // namespace
 
-PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept {
+PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count) noexcept {
   try {
-    return called({{}, nullptr, &op, nullptr, false, nullptr}, args, count, names);
+    return called(op, nullptr, args, count, nullptr);
   } catch (...) {
     set_error();
     return nullptr;
@@ -319,7 +351,9 @@ PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyOb
 
 void add_ops(nb::module_& m, nb::handle tensor_type) {
   op_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (op_type == nullptr) throw nb::python_error();
+  inplace = PyUnicode_InternFromString("inplace");
+  requires_grad = PyUnicode_InternFromString("requires_grad");
+  if (op_type == nullptr || inplace == nullptr || requires_grad == nullptr) throw nb::python_error();
   m.attr("Op") = nb::borrow(reinterpret_cast<PyObject*>(op_type));
   for (const DynamicOp& op : list_ops()) m.attr(std::string(op.name).c_str()) = new_op(op);
   for (const std::string_view method : kMethods) {

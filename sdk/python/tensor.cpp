@@ -7,9 +7,14 @@
 #include "sdk/python/objects.h"
 
 namespace tenon::python {
-namespace {
 
 PyTypeObject* tensor_type = nullptr;
+ptrdiff_t tensor_offset = 0;
+
+namespace {
+
+// Objects of Tensor without a tensor that are kept for the next ones, which then need no memory.
+constexpr uint32_t kObjectsKept = 128;
 
 nb::tuple tuple_of(const Dims& dims) {
   nb::list list;
@@ -46,10 +51,16 @@ const DynamicOp& op_called() {
   return op;
 }
 
+// True for what every operator takes as it is.
+bool is_plain(PyObject* object) {
+  int64_t integer = 0;
+  return tensor_in(object) != nullptr || PyFloat_CheckExact(object) || is_int64(object, &integer);
+}
+
 // `object` as an operand beside `other`: itself, or an array of NumPy as a tensor, or an int from 2^63 on as a tensor
 // of u64 beside one, and as a float beside floats. Null for what no operator takes.
 nb::object operand(PyObject* object, PyObject* other) {
-  if (tensor_in(object) != nullptr || PyFloat_CheckExact(object)) return nb::borrow(object);
+  if (is_plain(object)) return nb::borrow(object);
   if (PyLong_CheckExact(object)) {
     const Tensor* beside = tensor_in(other);
     const bool wide = beside != nullptr && (beside->dtype() == DType::u64 || is_floating(beside->dtype()));
@@ -68,10 +79,14 @@ nb::object operand(PyObject* object, PyObject* other) {
 template <Name name>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   try {
+    if (is_plain(a) && is_plain(b)) {
+      PyObject* const args[] = {a, b};
+      return call_op(op_called<name>(), args, 2);
+    }
     const nb::object left = operand(a, b), right = operand(b, a);
     if (!left.is_valid() || !right.is_valid()) return Py_NewRef(Py_NotImplemented);
     PyObject* const args[] = {left.ptr(), right.ptr()};
-    return call_op(op_called<name>(), args, 2, nullptr);
+    return call_op(op_called<name>(), args, 2);
   } catch (...) {
     set_error();
     return nullptr;
@@ -80,7 +95,7 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
 
 template <Name name>
 PyObject* unary(PyObject* a) noexcept {
-  return call_op(op_called<name>(), &a, 1, nullptr);
+  return call_op(op_called<name>(), &a, 1);
 }
 
 template <Name name>
@@ -125,18 +140,30 @@ PyObject* iterate(PyObject* self) noexcept {
     PyErr_SetString(PyExc_TypeError, "iteration over a 0-d tensor");
     return nullptr;
   }
-  const nb::object slices = nb::steal(call_op(op_called<"unbind">(), &self, 1, nullptr));
+  const nb::object slices = nb::steal(call_op(op_called<"unbind">(), &self, 1));
   return slices.is_valid() ? PyObject_GetIter(slices.ptr()) : nullptr;
 }
 
 // Whether some element equals `element`.
 int contains(PyObject* self, PyObject* element) noexcept {
   PyObject* const args[] = {self, element};
-  const nb::object equal = nb::steal(call_op(op_called<"eq">(), args, 2, nullptr));
+  const nb::object equal = nb::steal(call_op(op_called<"eq">(), args, 2));
   if (!equal.is_valid()) return -1;
   PyObject* const object = equal.ptr();
-  const nb::object any = nb::steal(call_op(op_called<"any">(), &object, 1, nullptr));
+  const nb::object any = nb::steal(call_op(op_called<"any">(), &object, 1));
   return any.is_valid() ? truth(any.ptr()) : -1;
+}
+
+// Tensor.__new__, of classes below it too: the tensor is undefined until __init__ makes one.
+PyObject* allocate(PyTypeObject* type, PyObject*, PyObject*) noexcept {
+  try {
+    nb::object made = nb::inst_alloc(reinterpret_cast<PyObject*>(type));
+    new (nb::inst_ptr<Tensor>(made)) Tensor();
+    return made.release().ptr();
+  } catch (...) {
+    set_error();
+    return nullptr;
+  }
 }
 
 template <class F>
@@ -144,7 +171,8 @@ void* slot(F function) {
   return reinterpret_cast<void*>(function);
 }
 
-PyType_Slot slots[] = {{Py_bf_getbuffer, slot(&get_buffer)},
+PyType_Slot slots[] = {{Py_tp_new, slot(&allocate)},
+                       {Py_bf_getbuffer, slot(&get_buffer)},
                        {Py_bf_releasebuffer, slot(&release_buffer)},
                        {Py_nb_add, slot(&binary<"add">)},
                        {Py_nb_subtract, slot(&binary<"sub">)},
@@ -187,19 +215,11 @@ PyType_Slot slots[] = {{Py_bf_getbuffer, slot(&get_buffer)},
 
 }  // namespace
 
-Tensor* tensor_in(PyObject* object) {
-  if (Py_TYPE(object) != tensor_type && PyType_IsSubtype(Py_TYPE(object), tensor_type) == 0) return nullptr;
-  static Tensor undefined;
-  if (!nb::inst_ready(object)) [[unlikely]]
-    return &undefined;
-  return nb::inst_ptr<Tensor>(object);
-}
-
 PyObject* new_tensor(Tensor tensor) {
   if (!tensor.defined()) return Py_NewRef(Py_None);
   nb::object object = nb::inst_alloc(reinterpret_cast<PyObject*>(tensor_type));
   if (!object.is_valid()) return nullptr;
-  new (nb::inst_ptr<Tensor>(object)) Tensor(std::move(tensor));
+  new (reinterpret_cast<std::byte*>(object.ptr()) + tensor_offset) Tensor(std::move(tensor));
   nb::inst_mark_ready(object);
   return object.release().ptr();
 }
@@ -211,9 +231,11 @@ nb::object object_of(Tensor tensor) {
 }
 
 nb::object add_tensor(nb::module_& m) {
-  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(),
+  nb::class_<Tensor> type(m, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(), nb::pooled(kObjectsKept),
                           "An array of numbers on a device. tenon.tensor makes one.");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  const nb::object any = nb::inst_alloc(type);
+  tensor_offset = reinterpret_cast<std::byte*>(nb::inst_ptr<Tensor>(any)) - reinterpret_cast<std::byte*>(any.ptr());
   // Of Tensor itself and of classes below it, such as tenon.nn.Parameter. The elements are shared with a tensor.
   type.def(
           "__init__",

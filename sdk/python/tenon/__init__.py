@@ -9,11 +9,12 @@
 from tenon._tenon import *
 from tenon._tenon import __version__
 from tenon._tensor import allclose, as_tensor, equal, is_floating_point, is_tensor, numel, unique, unique_consecutive
-from tenon import _packages, _printing, autograd
+from tenon import _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
 from tenon.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from tenon.compiling import compile
 from tenon.files import load, save
+from tenon.profiling import profile
 from tenon.reporting import doctor
 
 inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
@@ -22,13 +23,5 @@ newaxis = None
 # PyTorch's names of dtypes. They hide functions of Python in this module alone.
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 
-
-def __getattr__(name):
-    # What most programs do not need is imported where it is first asked for.
-    if name == "profile":
-        from tenon.profiling import profile
-        return profile
-    if name in ("nn", "optim", "onnx", "array_api", "global_"):
-        import importlib
-        return importlib.import_module("tenon." + name)
-    raise AttributeError(f"module 'tenon' has no attribute '{name}'")
+# What most programs do not need is loaded where it is first asked for.
+nn, optim, onnx, array_api, global_ = (_later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_"))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
 import sys
-import tempfile
 import threading
 import time
 from typing import Any, Literal, NamedTuple
@@ -77,6 +75,8 @@ class profile:
         self.seconds = 0.0
 
     def __enter__(self) -> profile:
+        import tempfile  # here, since `import tenon` reads this file
+
         if os.environ.get("TENON_TRACE"):
             raise RuntimeError("profile: TENON_TRACE traces this process, which has one trace at a time.")
         if not self._running.acquire(blocking=False):
@@ -94,6 +94,8 @@ class profile:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Literal[False]:
+        import json
+
         try:
             try:
                 _tenon.synchronize()

@@ -222,6 +222,30 @@ TEST(Call, RealOpsUseTheKnownTexts) {
             "     argument 'exponent' must be Tensor, not int");
 }
 
+TEST(Call, ResultsAreOneTensorOrAList) {
+  const Value args[] = {tensor()};
+  const Results one = call_for_results(find_op(invented::dynamic_ops(), "sum_up"), args);
+  ASSERT_TRUE(one.one.has_value());
+  EXPECT_EQ(one.one->dims(), invoke("sum_up", {tensor()})[0].dims());
+  EXPECT_TRUE(one.several.empty());
+  const Results two = call_for_results(find_op(invented::dynamic_ops(), "twins"), args);
+  EXPECT_FALSE(two.one.has_value());
+  ASSERT_EQ(two.several.size(), 2u);
+  EXPECT_EQ(two.several[1].dims(), (Dims{7}));
+}
+
+TEST(Call, ABorrowedTensorIsThatOfTheCaller) {
+  Tensor x = tensor();
+  const Value args[] = {Value::Borrowed{&x}};
+  EXPECT_EQ(args[0].kind(), kAcceptsTensor);
+  EXPECT_EQ(args[0].type_name(), "Tensor");
+  EXPECT_EQ(args[0].tensor(), &x);
+  EXPECT_EQ(x.impl()->count.load(), 1);
+  const TensorList twins = call(find_op(invented::dynamic_ops(), "twins"), args);
+  EXPECT_EQ(twins[0].impl(), x.impl());
+  EXPECT_EQ(x.impl()->count.load(), 2);
+}
+
 TEST(Call, EveryOpIsFoundByItsName) {
   const std::span<const DynamicOp> ops = list_ops();
   EXPECT_GT(ops.size(), 100u);

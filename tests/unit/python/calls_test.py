@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import unittest
+import weakref
 
 import numpy as np
 import tenon
@@ -192,6 +193,7 @@ class Arguments(unittest.TestCase):
     def test_keywords_of_python_alone(self):
         y = tenon.tensor([1.5, -2.0])
         self.assertIs(tenon.relu(y, inplace=True), y)
+        self.assertIs(tenon.relu(y, **{"".join(("in", "place")): True}), y)  # a name that is not interned
         self.assertEqual(y.tolist(), [1.5, 0])
         self.assertIsNot(tenon.relu(y, inplace=False), y)
         self.assertIs(y.add(1, alpha=2, inplace=True), y)
@@ -356,6 +358,23 @@ class Leaks(unittest.TestCase):
         before = self.resident()
         self.calls(1_000_000)
         self.assertLess(self.resident() - before, 4 << 20)
+
+    def test_objects_that_are_used_again_hold_nothing_of_their_last_tensor(self):
+        array = np.ones(4, "f4")
+        before = sys.getrefcount(array)
+        tensors = [tenon.from_numpy(array) for _ in range(1000)]  # more than are kept for the next ones
+        watched = [weakref.ref(each) for each in tensors]
+        self.assertEqual(sys.getrefcount(array), before + 1000)
+        del tensors
+        self.assertEqual(sys.getrefcount(array), before)
+        others = [tenon.Tensor.__new__(tenon.Tensor) for _ in range(1000)]
+        for each in others:
+            with self.assertRaises(tenon.Error):
+                tenon.relu(each)
+        made = [tenon.full((1,), float(i)) for i in range(1000)]
+        self.assertTrue(all(each() is None for each in watched))
+        self.assertEqual([each.item() for each in made], [float(i) for i in range(1000)])
+        self.assertEqual(len({id(each) for each in made + others}), 2000)
 
     def test_arguments_and_results_have_the_references_they_had(self):
         x, name, dims = tenon.tensor([[1.0, 2.0]]), "".join(["mean", "!"])[:-1], [0, 1]

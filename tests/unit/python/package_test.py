@@ -420,6 +420,63 @@ class Machine(unittest.TestCase):
         done = subprocess.run([sys.executable, "-S", "-B", "-c", script], capture_output=True, text=True)
         self.assertEqual((done.stdout, done.stderr), ("[]\n", ""))
 
+    def test_a_module_is_loaded_where_it_is_first_asked_for_and_is_the_one_that_is_imported(self):
+        script = '''
+import sys, types, tenon
+from tenon import nn
+held = tenon.optim
+assert not {"tenon.nn", "tenon.optim"} & set(sys.modules)
+nn.Linear
+assert sys.modules["tenon.nn"] is nn is tenon.nn and type(nn) is types.ModuleType
+import tenon.optim
+assert sys.modules["tenon.optim"] is held is tenon.optim and "SGD" in vars(held)
+assert "zeros" in dir(tenon.global_) and tenon.global_.__spec__.loader is tenon.global_.__loader__
+for package in (tenon, tenon.array_api, tenon.nn):
+    try:
+        package.nonsense
+    except AttributeError as error:
+        assert str(error) == f"module '{package.__name__}' has no attribute 'nonsense'", error
+    else:
+        raise AssertionError(package)
+'''
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+    def test_threads_that_ask_at_once_get_the_whole_module(self):
+        script = '''
+import sys, threading, tenon
+sys.setswitchinterval(1e-6)
+got, ready = [], threading.Barrier(8)
+def ask(i):
+    ready.wait()
+    # The last names of their modules, which are there once all of the code has run.
+    got.append((tenon.array_api.__array_api_version__ if i % 2 else tenon.nn.functional.linear) is not None)
+threads = [threading.Thread(target=ask, args=(i,)) for i in range(8)]
+[each.start() for each in threads]
+[each.join() for each in threads]
+print(got == [True] * 8)
+'''
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.stdout, done.stderr), ("True\n", ""))
+
+    def test_a_module_that_could_not_be_loaded_is_tried_again(self):
+        script = '''
+import sys, tenon
+for _ in range(2):
+    sys.modules["tenon._onnx"] = None
+    try:
+        tenon.onnx.load
+    except ImportError as error:
+        print(error)
+del sys.modules["tenon._onnx"]
+import types
+sys.modules["tenon._onnx"] = tenon._onnx = types.ModuleType("tenon._onnx")
+print(callable(tenon.onnx.load), sys.modules["tenon.onnx"] is tenon.onnx)
+'''
+        done = subprocess.run([sys.executable, "-B", "-c", script], capture_output=True, text=True)
+        refused = "This build of Tenon has no ONNX (Debian: libonnx-dev when it is built).\n"
+        self.assertEqual((done.stdout, done.stderr), (refused * 2 + "True True\n", ""))
+
 
 @unittest.skipUnless(importlib.util.find_spec("onnx") and importlib.util.find_spec("tenon._onnx"), "the package onnx, or Tenon's importer, is missing")
 class Models(unittest.TestCase):

@@ -37,11 +37,11 @@ def dynamic_call(op, signature, name, variant, namespace):
     if variant == "out":
         index = len(values)
         into = f"::{namespace}::{op.name}_out({', '.join([f'a.mutable_tensor({index})'] + values)})"
-        return f"if (a.given({index}) && !a.none({index})) return one({into}); return one({call});"
+        return f"if (a.given({index}) && !a.none({index})) return a.one({into}); return a.one({call});"
     if signature.result == "Tensor[]":
         return f"return {call};"
     if signature.result == "Tensor":
-        return f"return one({call});"
+        return f"return a.one({call});"
     return f"return several({call});"
 
 
