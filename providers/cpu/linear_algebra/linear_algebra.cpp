@@ -8,9 +8,12 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
+#include "providers/cpu/linear_algebra/blocked.h"
 #include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -92,9 +95,14 @@ class Batch {
   int columns() const { return static_cast<int>(sides_.dims[1]); }
 
   template <class T>
-  Matrix<T> read(int64_t item) const {
+  Matrix<T> read(int64_t item, const Workers& workers) const {
     Matrix<T> matrix(rows(), columns());
     const char* from = base_ + batch_.offset(item) * format_.size;
+    if (format_.same && sides_.count() > 0) {
+      StridedCopy copy = {2, format_.size, {columns(), rows()}, {rows(), 1}, {sides_.strides[1], sides_.strides[0]}};
+      strided_copy(copy, reinterpret_cast<char*>(matrix.data()), from, workers.simd, workers.count);
+      return matrix;
+    }
     for (int j = 0; j < matrix.columns; ++j) {
       format_.read(matrix.column(j), 1, from + j * sides_.strides[1] * format_.size, sides_.strides[0], matrix.rows);
     }
@@ -102,9 +110,15 @@ class Batch {
   }
   // Writes the first columns of `matrix`.
   template <class T>
-  void write(int64_t item, Matrix<T>* matrix) const {
+  void write(int64_t item, Matrix<T>* matrix, const Workers& workers) const {
     if (number_ < 0) return;
     char* to = base_ + batch_.offset(item) * format_.size;
+    if (format_.same && sides_.count() > 0) {
+      StridedCopy copy = {
+          2, format_.size, {rows(), columns()}, {sides_.strides[0], sides_.strides[1]}, {1, matrix->stride()}};
+      strided_copy(copy, to, reinterpret_cast<const char*>(matrix->data()), workers.simd, workers.count);
+      return;
+    }
     for (int j = 0; j < columns(); ++j) {
       format_.write(to + j * sides_.strides[1] * format_.size, sides_.strides[0], matrix->column(j), 1, rows());
     }
@@ -141,21 +155,55 @@ class Batch {
 
 struct Operands {
   Batch src, right, dst, r, vectors, vectors_h, pivots, log;
+  Workers workers;
 };
 
+inline MatrixPart all_of(Matrix<float>* a) { return {a->data(), a->rows, a->columns, a->stride()}; }
+
+// Solves the triangle times x = b; 0 in the diagonal of the triangle returns false.
 template <class T>
-std::vector<int> factor(Matrix<T>* a, int* info) {
+bool solve_triangle(bool upper, bool unit, Matrix<T>* a, Matrix<T>* b, const Workers& workers) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (a->rows >= least_halved && b->columns >= least_halved_columns) {
+      for (int i = 0; i < a->rows && !unit; ++i) {
+        if (a->at(i, i) == 0) return false;
+      }
+      solve_by_halves(upper, unit, all_of(a), all_of(b), workers);
+      return true;
+    }
+  }
+  int info = 0;
+  const int lda = a->stride();
+  Lapack<T>::trtrs(upper ? "U" : "L", "N", unit ? "U" : "N", &a->rows, &b->columns, a->data(), &lda, b->data(), &lda,
+                   &info, 1, 1, 1);
+  return info == 0;
+}
+
+template <class T>
+std::vector<int> factor(Matrix<T>* a, int* info, const Workers& workers) {
   std::vector<int> pivots(static_cast<size_t>(std::min(a->rows, a->columns)));
+  if constexpr (std::is_same_v<T, float>) {
+    if (std::min(a->rows, a->columns) >= least_halved) {
+      *info = factor_by_halves(all_of(a), pivots.data(), workers);
+      return pivots;
+    }
+  }
   const int lda = a->stride();
   Lapack<T>::getrf(&a->rows, &a->columns, a->data(), &lda, pivots.data(), info);
   return pivots;
 }
 
 template <class T>
-bool solve(Matrix<T>* a, Matrix<T>* b) {
+bool solve(Matrix<T>* a, Matrix<T>* b, const Workers& workers) {
   int info = 0;
-  const std::vector<int> pivots = factor(a, &info);
+  const std::vector<int> pivots = factor(a, &info, workers);
   if (info != 0) return false;
+  if constexpr (std::is_same_v<T, float>) {
+    if (a->rows >= least_halved && b->columns >= least_halved_columns) {
+      swap_rows(all_of(b), pivots.data(), a->rows, workers);
+      return solve_triangle(false, true, a, b, workers) && solve_triangle(true, false, a, b, workers);
+    }
+  }
   const int lda = a->stride();
   Lapack<T>::getrs("N", &a->rows, &b->columns, a->data(), &lda, pivots.data(), b->data(), &lda, &info, 1);
   return info == 0;
@@ -194,7 +242,7 @@ bool cholesky(Matrix<T>* a, bool upper) {
 template <class T>
 void write_determinant(const Operands& to, int64_t item, Matrix<T>* a) {
   int info = 0;
-  const std::vector<int> pivots = factor(a, &info);
+  const std::vector<int> pivots = factor(a, &info, to.workers);
   T sign = 1;
   T product = 1;
   T sum = 0;
@@ -221,7 +269,7 @@ bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
   });
   Matrix<T> r(side, a.columns);
   for (int j = 0; j < a.columns; ++j) std::copy_n(a.column(j), std::min(j + 1, side), r.column(j));
-  to.r.write(item, &r);
+  to.r.write(item, &r, to.workers);
   Matrix<T> q(a.rows, side);
   const int k = std::min(a.rows, a.columns);
   for (int j = 0; j < k; ++j) std::copy_n(a.column(j), a.rows, q.column(j));
@@ -229,7 +277,7 @@ bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
     Lapack<T>::orgqr(&q.rows, &q.columns, &k, q.data(), &lda, tau.data(), work, &length, &info);
     return info;
   });
-  to.dst.write(item, &q);
+  to.dst.write(item, &q, to.workers);
   return info == 0;
 }
 
@@ -254,8 +302,8 @@ bool write_svd(const Operands& to, int64_t item, Matrix<T>* a) {
   if (info != 0) return false;
   set_signs(&u, &vh);
   to.dst.write_list(item, s.data());
-  to.vectors.write(item, &u);
-  to.vectors_h.write(item, &vh);
+  to.vectors.write(item, &u, to.workers);
+  to.vectors_h.write(item, &vh, to.workers);
   return true;
 }
 
@@ -279,7 +327,7 @@ bool write_eigen(const Operands& to, int64_t item, Matrix<T>* a, bool upper) {
   if (info != 0) return false;
   to.dst.write_list(item, values.data());
   if (to.vectors) set_signs<T>(a, nullptr);
-  to.vectors.write(item, a);
+  to.vectors.write(item, a, to.workers);
   return true;
 }
 
@@ -291,10 +339,11 @@ class LinearAlgebraPrimitive final : public ep_primitive {
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
     const int32_t rank = operand(desc_, EP_ROLE_SRC)->rank - 2;
     const auto batch = [&](int32_t role) { return Batch(launch, desc_, role, rank); };
-    const Operands operands = {batch(EP_ROLE_SRC),        batch(EP_ROLE_SRC_B),       batch(EP_ROLE_DST),
-                               batch(EP_ROLE_DST_R),      batch(EP_ROLE_DST_VECTORS), batch(EP_ROLE_DST_VECTORS_H),
-                               batch(EP_ROLE_DST_PIVOTS), batch(EP_ROLE_DST_LOG)};
+    Operands operands = {batch(EP_ROLE_SRC),        batch(EP_ROLE_SRC_B),       batch(EP_ROLE_DST),
+                         batch(EP_ROLE_DST_R),      batch(EP_ROLE_DST_VECTORS), batch(EP_ROLE_DST_VECTORS_H),
+                         batch(EP_ROLE_DST_PIVOTS), batch(EP_ROLE_DST_LOG),     {device->simd, 1}};
     const int64_t count = operands.src.count();
+    if (count == 1) operands.workers.count = device->threads;
     const auto m = static_cast<int64_t>(operands.src.rows());
     const auto n = static_cast<int64_t>(operands.src.columns());
     std::atomic<int64_t> bad{count};
@@ -324,10 +373,10 @@ class LinearAlgebraPrimitive final : public ep_primitive {
   bool run(const Operands& to, int64_t item) const {
     const ep_linear_algebra_attributes& attributes = desc_.attributes.linear_algebra;
     const bool upper = (attributes.flags & EP_LINEAR_FLAG_UPPER) != 0;
-    Matrix<T> a = to.src.read<T>(item);
+    Matrix<T> a = to.src.read<T>(item, to.workers);
     Matrix<T> b;
     Matrix<T> result;
-    if (to.right) b = to.right.read<T>(item);
+    if (to.right) b = to.right.read<T>(item, to.workers);
     bool good = true;
     const std::unique_lock turn = turn_in_lapack();
     switch (attributes.op) {
@@ -336,31 +385,27 @@ class LinearAlgebraPrimitive final : public ep_primitive {
         for (int i = 0; i < a.rows; ++i) b.at(i, i) = 1;
         [[fallthrough]];
       case EP_LINEAR_SOLVE:
-        good = solve(&a, &b);
-        to.dst.write(item, &b);
+        good = solve(&a, &b, to.workers);
+        to.dst.write(item, &b, to.workers);
         return good;
-      case EP_LINEAR_TRIANGULAR_SOLVE: {
-        int info = 0;
-        const int lda = a.stride();
-        Lapack<T>::trtrs(upper ? "U" : "L", "N", (attributes.flags & EP_LINEAR_FLAG_UNIT) != 0 ? "U" : "N", &a.rows,
-                         &b.columns, a.data(), &lda, b.data(), &lda, &info, 1, 1, 1);
-        to.dst.write(item, &b);
-        return info == 0;
-      }
+      case EP_LINEAR_TRIANGULAR_SOLVE:
+        good = solve_triangle(upper, (attributes.flags & EP_LINEAR_FLAG_UNIT) != 0, &a, &b, to.workers);
+        to.dst.write(item, &b, to.workers);
+        return good;
       case EP_LINEAR_LEAST_SQUARES:
         good = least_squares(&a, &b, &result);
-        if (good) to.dst.write(item, &result);
+        if (good) to.dst.write(item, &result, to.workers);
         return good;
       case EP_LINEAR_CHOLESKY:
         good = cholesky(&a, upper);
-        to.dst.write(item, &a);
+        to.dst.write(item, &a, to.workers);
         return good;
       case EP_LINEAR_DETERMINANT:
       case EP_LINEAR_LOG_DETERMINANT: write_determinant(to, item, &a); return true;
       case EP_LINEAR_LU: {
         int info = 0;
-        const std::vector<int> pivots = factor(&a, &info);
-        to.dst.write(item, &a);
+        const std::vector<int> pivots = factor(&a, &info, to.workers);
+        to.dst.write(item, &a, to.workers);
         to.pivots.write_pivots(item, pivots);
         return true;
       }

@@ -184,6 +184,38 @@ void copy_short_rows(const StridedCopy& copy, char* dst, const char* src, int32_
   });
 }
 
+// Walks the rows of a copy, from one of them on: the rank is one or more, and its last axis is that of a row.
+class Rows {
+ public:
+  Rows(const StridedCopy& copy, int64_t row) : copy_(copy) {
+    for (int32_t axis = copy.rank - 2; axis >= 0; --axis) {
+      index_[axis] = row % copy.dims[axis];
+      row /= copy.dims[axis];
+      to_ += index_[axis] * copy.dst_strides[axis];
+      from_ += index_[axis] * copy.src_strides[axis];
+    }
+  }
+  // Where the row begins, in elements.
+  int64_t to() const { return to_; }
+  int64_t from() const { return from_; }
+  void next() {
+    for (int32_t axis = copy_.rank - 2; axis >= 0; --axis) {
+      to_ += copy_.dst_strides[axis];
+      from_ += copy_.src_strides[axis];
+      if (++index_[axis] < copy_.dims[axis]) return;
+      index_[axis] = 0;
+      to_ -= copy_.dims[axis] * copy_.dst_strides[axis];
+      from_ -= copy_.dims[axis] * copy_.src_strides[axis];
+    }
+  }
+
+ private:
+  const StridedCopy& copy_;
+  int64_t index_[8];
+  int64_t to_ = 0;
+  int64_t from_ = 0;
+};
+
 }  // namespace
 
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
@@ -197,21 +229,23 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
   // A single long row is cut as well.
   const int64_t pieces = rows >= threads ? 1 : (length + 65535) / 65536;
+  const auto move_part = [&](const Rows& at, int64_t begin, int64_t end) {
+    move(dst + (at.to() + begin * copy.dst_strides[last]) * copy.size, copy.dst_strides[last],
+         src + (at.from() + begin * copy.src_strides[last]) * copy.size, copy.src_strides[last], end - begin);
+  };
   parallel(threads, rows * length * copy.size / 8, [&](int32_t part, int32_t parts) {
     const int64_t units = rows * pieces;
-    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-      int64_t row = unit / pieces;
-      const int64_t begin = length * (unit % pieces) / pieces;
-      const int64_t end = length * (unit % pieces + 1) / pieces;
-      int64_t to = begin * copy.dst_strides[last];
-      int64_t from = begin * copy.src_strides[last];
-      for (int32_t axis = last - 1; axis >= 0; --axis) {
-        const int64_t index = row % copy.dims[axis];
-        row /= copy.dims[axis];
-        to += index * copy.dst_strides[axis];
-        from += index * copy.src_strides[axis];
-      }
-      move(dst + to * copy.size, copy.dst_strides[last], src + from * copy.size, copy.src_strides[last], end - begin);
+    const int64_t end = units * (part + 1) / parts;
+    int64_t unit = units * part / parts;
+    Rows at(copy, unit / pieces);
+    if (pieces == 1) {
+      for (; unit < end; ++unit, at.next()) move_part(at, 0, length);
+      return;
+    }
+    for (; unit < end; ++unit) {
+      const int64_t piece = unit % pieces;
+      move_part(at, length * piece / pieces, length * (piece + 1) / pieces);
+      if (piece + 1 == pieces) at.next();
     }
   });
 }

@@ -122,6 +122,32 @@ class LinearAlgebra(OpTest):
             self.near(run("linalg_eigvalsh", a, upper)[0], want[0])
             self.near(np.abs(vectors), np.abs(want[1]), 1e-7)
 
+    def test_large_matrices_of_f32(self):
+        """Sides of more than one block, whole and not; products are compared in f64."""
+        for m, n in ((200, 200), (230, 195), (195, 260)):
+            a = self.matrix(m, n).astype(np.float32)
+            lu, pivots = run("linalg_lu_factor", a)
+            k, swapped = min(m, n), a.astype(np.float64)
+            for row, pivot in enumerate(pivots):
+                swapped[[row, pivot - 1]] = swapped[[pivot - 1, row]]
+            low = np.tril(lu[:, :k].astype(np.float64), -1) + np.eye(m, k)
+            self.assertLessEqual(np.abs(low).max(), 1)
+            self.near(low @ np.triu(lu[:k].astype(np.float64)), swapped, 1e-4)
+        a = (self.matrix(200, 200) + 100 * np.eye(200)).astype(np.float32)
+        b = self.matrix(200, 37).astype(np.float32)
+        wide = a.astype(np.float64)
+        self.near(run("linalg_solve", a, b)[0], np.linalg.solve(wide, b), 1e-5)
+        self.near(run("linalg_inv", a)[0], np.linalg.inv(wide), 1e-5)
+        self.near(run("linalg_slogdet", a)[1], np.linalg.slogdet(wide)[1], 1e-5)
+        for upper, unit in ((False, False), (False, True), (True, False), (True, True)):
+            triangle = (np.triu if upper else np.tril)(a / np.float32(100))
+            want = scipy.linalg.solve_triangular(triangle.astype(np.float64), b, lower=not upper, unit_diagonal=unit)
+            self.near(run("linalg_solve_triangular", triangle, b, upper=upper, unitriangular=unit)[0], want, 1e-5)
+        a[:, 150] = 0
+        for op, args in (("linalg_solve", (a, b)), ("linalg_solve_triangular", (np.triu(a), b, True)), ("linalg_inv", (a,))):
+            with self.assertRaises(Refused):
+                run(op, *args)
+
     def test_bad_matrices_are_errors(self):
         singular = np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 4.0]]])
         for op in ("linalg_inv", "linalg_cholesky"):
