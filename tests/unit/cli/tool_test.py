@@ -180,7 +180,7 @@ def main():
         refused(["The text is no graph: line 3: at position 9 there is no op 'relo'.", "while reading '", "wrong.txt'"],
                 "graph", folder / "wrong.txt")
         refused(["no.txt' cannot be read"], "graph", folder / "no.txt")
-        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, profile, tune, compare, check, graph, compile, devices, "], "runn", model, code=2)
+        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, profile, tune, compare, check, graph, compile, plan, devices, "], "runn", model, code=2)
         refused(["tenon: there is no command 'frobnicate'.\n"], "frobnicate", code=2)
         refused(["tenon run: the argument 'b.onnx' is one too many.\n  `tenon help run` says what it takes."],
                 "run", model, "b.onnx", "c.onnx", code=2)
