@@ -66,6 +66,7 @@ Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const 
   plan.implementation = kernel.implementation;
   plan.streams = kernel.streams;
   plan.takes_single = kernel.takes_single;
+  plan.takes_scalar = kernel.takes_scalar;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);
   plan.operands[0] =
@@ -86,6 +87,10 @@ Planned plan_unary(const ep_device& device, const ep_primitive_desc& desc) {
   const int32_t compute = compute_dtype(dtype);
   if (Refusal refusal = check_row(facts, "unary", op, unary_name(op), dtype)) return {{}, refusal};
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
+  if (!is_scalar(desc.operands[1]) && desc.operands[0].dtype == dtype) {
+    const MapKernel narrow = narrow_unary_kernel(device.simd, op, dtype);
+    if (narrow.function != nullptr) return plan_rows(device, desc, narrow, dtype, dtype);
+  }
   Planned planned = plan_rows(device, desc, unary_kernel(device.simd, op, compute), compute, compute);
   planned.plan.has_parameters = !planned.plan.operands[1].scalar;
   return planned;
@@ -101,9 +106,17 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
     return {{}, Refusal::because("inputs of %s and %s", dtype_name(dtype), dtype_name(desc.operands[2].dtype))};
   }
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
-  if (!is_scalar(desc.operands[1]) && !is_scalar(desc.operands[2]) && desc.operands[0].dtype == dtype) {
+  const bool one_scalar = is_scalar(desc.operands[1]) != is_scalar(desc.operands[2]);
+  if ((one_scalar || !is_scalar(desc.operands[1])) && desc.operands[0].dtype == dtype) {
     const MapKernel narrow = narrow_binary_kernel(device.simd, op, dtype);
-    if (narrow.function != nullptr) return plan_rows(device, desc, narrow, dtype, dtype);
+    if (narrow.function != nullptr) {
+      Planned planned = plan_rows(device, desc, narrow, dtype, dtype);
+      for (int32_t i : {1, 2}) {  // a scalar is not rounded to the type of the elements
+        if (is_scalar(desc.operands[i]))
+          planned.plan.operands[i] = map_operand(desc.operands[i], EP_DTYPE_f32, nullptr);
+      }
+      return planned;
+    }
   }
   const int32_t compute = compute_dtype(dtype);
   Planned planned = plan_rows(device, desc, binary_kernel(device.simd, op, compute), compute, compute);

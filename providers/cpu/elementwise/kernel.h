@@ -31,6 +31,7 @@ struct MapKernel {
   const char* implementation = nullptr;
   bool streams = false;       // the function obeys MapContext::stream
   bool takes_single = false;  // the function obeys MapContext::single
+  bool takes_scalar = false;  // it obeys it where that source is a scalar, as one f32
 };
 
 // The kernel of scalar function `op` on elements of compute type `dtype`: bool, an integer type, f32 or f64.
@@ -38,8 +39,9 @@ MapKernel unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel ternary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 
-// The kernel of `op` from and to storage of f16 or bf16, which computes in f32. No function: not `op`, or not this
+// The kernels of `op` from and to storage of f16 or bf16, which compute in f32. No function: not `op`, or not this
 // level.
+MapKernel narrow_unary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype);
 
 // The first three functions above choose from these: vector kernels over f32 and f64, and scalar kernels over the other

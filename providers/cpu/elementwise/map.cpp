@@ -29,8 +29,8 @@ class Walk {
       base_[i] = operand.scalar ? nullptr : address_of(launch.operands[i]);
       direct_[i] = operand.direct && (inner_strides_[i] == 1 || (inner_ == 1 && !operand.scalar));
       // One source that repeats an element; of two the second goes through a block.
-      if (i > 0 && plan.takes_single && context_.single == 0 && operand.direct && !direct_[i] &&
-          inner_strides_[i] == 0) {
+      const bool taken = operand.scalar ? plan.takes_single || plan.takes_scalar : plan.takes_single && operand.direct;
+      if (i > 0 && taken && context_.single == 0 && !direct_[i] && inner_strides_[i] == 0) {
         context_.single = static_cast<uint8_t>(1 << (i - 1));
         direct_[i] = true;
       }

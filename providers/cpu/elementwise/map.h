@@ -30,6 +30,7 @@ struct MapPlan {
   const char* implementation = "simd";
   bool streams = false;         // the kernel itself can write past the cache
   bool takes_single = false;    // the kernel repeats a source of one element itself
+  bool takes_scalar = false;    // it repeats a scalar itself
   int32_t picoseconds = 0;      // rough cost per element
   int32_t count = 0;            // operands: [0] dst, then sources
   bool has_parameters = false;  // launch scalars 0 and 1 are the parameters a and b

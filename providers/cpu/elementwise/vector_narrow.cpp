@@ -1,4 +1,4 @@
-// The most common binary functions over f16 and over bf16, from storage to storage, compiled once per dispatch target.
+// The most common functions over f16 and over bf16, from storage to storage, compiled once per dispatch target.
 // Others convert blocks (map.h).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_narrow.cpp"
@@ -14,22 +14,59 @@ namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-template <int32_t op, class E>
-void narrow_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
+// to[i] = f(x[i], y[i]); without y, f(x[i]).
+template <class E, class F>
+HWY_INLINE void for_each_narrow(const E* x, const E* y, E* to, int64_t n, const F& some) {
   constexpr auto lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::MaxLanes(NarrowTag()));
-  const auto some = [](const E* x, const E* y, E* to)
-                        HWY_ATTR { store_narrow(binary_row(Op<op>(), load_narrow(x), load_narrow(y)), to); };
-  const E* const x = static_cast<const E*>(src[0]);
-  const E* const y = static_cast<const E*>(src[1]);
-  E* const to = static_cast<E*>(dst);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) some(x + i, y + i, to + i);
+  for (; i + lanes <= n; i += lanes) some(x + i, y == nullptr ? nullptr : y + i, to + i);
   if (i == n) return;
   E rest[3][lanes] = {};
   std::copy(x + i, x + n, rest[0]);
-  std::copy(y + i, y + n, rest[1]);
+  if (y != nullptr) std::copy(y + i, y + n, rest[1]);
   some(rest[0], rest[1], rest[2]);
   std::copy(rest[2], rest[2] + (n - i), to + i);
+}
+
+template <int32_t op, class E>
+void narrow_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  E* const to = static_cast<E*>(dst);
+  const E* const x = static_cast<const E*>(src[0]);
+  const E* const y = static_cast<const E*>(src[1]);
+  if (context.single == 0) {
+    return for_each_narrow(x, y, to, n, [](const E* a, const E* b, E* c) HWY_ATTR {
+      store_narrow(binary_row(Op<op>(), load_narrow(a), load_narrow(b)), c);
+    });
+  }
+  const bool first = context.single == 1;
+  const NarrowVec one = hwy::HWY_NAMESPACE::Set(NarrowTag(), *static_cast<const float*>(src[first ? 0 : 1]));
+  if (first) {
+    return for_each_narrow<E>(y, nullptr, to, n, [one](const E* a, const E*, E* c) HWY_ATTR {
+      store_narrow(binary_row(Op<op>(), one, load_narrow(a)), c);
+    });
+  }
+  for_each_narrow<E>(x, nullptr, to, n, [one](const E* a, const E*, E* c) HWY_ATTR {
+    store_narrow(binary_row(Op<op>(), load_narrow(a), one), c);
+  });
+}
+
+template <int32_t op, class E>
+void narrow_unary_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
+  const NarrowVec none = hwy::HWY_NAMESPACE::Zero(NarrowTag());  // these have no parameters
+  for_each_narrow<E>(static_cast<const E*>(src[0]), nullptr, static_cast<E*>(dst), n,
+                     [none](const E* a, const E*, E* c)
+                         HWY_ATTR { store_narrow(unary_row(Op<op>(), load_narrow(a), none, none), c); });
+}
+
+template <class E>
+MapFunction narrow_unary_function_of(int32_t op) {
+  switch (op) {
+    case EP_UNARY_relu: return narrow_unary_loop<EP_UNARY_relu, E>;
+    case EP_UNARY_neg: return narrow_unary_loop<EP_UNARY_neg, E>;
+    case EP_UNARY_abs: return narrow_unary_loop<EP_UNARY_abs, E>;
+    case EP_UNARY_square: return narrow_unary_loop<EP_UNARY_square, E>;
+    default: return nullptr;
+  }
 }
 
 template <class E>
@@ -46,6 +83,13 @@ MapFunction narrow_function_of(int32_t op) {
 
 }  // namespace
 
+MapFunction narrow_unary_function([[maybe_unused]] int32_t op, [[maybe_unused]] int32_t dtype) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (dtype == EP_DTYPE_f16) return narrow_unary_function_of<F16Bits>(op);
+  if (dtype == EP_DTYPE_bf16) return narrow_unary_function_of<Bf16Bits>(op);
+#endif
+  return nullptr;
+}
 MapFunction narrow_function([[maybe_unused]] int32_t op, [[maybe_unused]] int32_t dtype) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   if (dtype == EP_DTYPE_f16) return narrow_function_of<F16Bits>(op);
@@ -62,8 +106,11 @@ HWY_AFTER_NAMESPACE();
 
 namespace tenon::provider::cpu {
 
+MapKernel narrow_unary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
+  return {TENON_CPU_DISPATCH(level, narrow_unary_function)(op, dtype), dtype, 400, "simd"};
+}
 MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
-  return {TENON_CPU_DISPATCH(level, narrow_function)(op, dtype), dtype, 400, "simd", false, false};
+  return {TENON_CPU_DISPATCH(level, narrow_function)(op, dtype), dtype, 400, "simd", false, false, true};
 }
 
 }  // namespace tenon::provider::cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <vector>
 
 #include "providers/cpu/linear_algebra/lapack.h"
 #include "providers/cpu/linear_algebra/triangle.h"
@@ -20,12 +21,19 @@ int64_t time_of(int m, int n, int k) { return int64_t{1} * m * n * k / 30; }
 // About half of n, more than 0 and less than n, which is more than a leaf.
 int half(int n) { return (n / 2 + leaf - 1) / leaf * leaf; }
 
-// c -= a * b. oneDNN takes rows: the transposes.
-void subtract_product(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c, const Workers& workers) {
+// c = scale * a * b + kept * c; of a factor that is turned the transpose. oneDNN takes rows: the transposes.
+void multiply(const MatrixPart& a, bool turn_a, const MatrixPart& b, bool turn_b, float scale, float kept,
+              const MatrixPart& c, const Workers& workers) {
   const OpenMpWidth regions(workers.count);
-  const dnnl_status_t status = dnnl_sgemm('N', 'N', c.columns, c.rows, a.columns, -1.0F, b.data, b.stride, a.data,
-                                          a.stride, 1.0F, c.data, c.stride);
+  const dnnl_status_t status =
+      dnnl_sgemm(turn_b ? 'T' : 'N', turn_a ? 'T' : 'N', c.columns, c.rows, turn_a ? a.rows : a.columns, scale, b.data,
+                 b.stride, a.data, a.stride, kept, c.data, c.stride);
   if (status != dnnl_success) throw std::bad_alloc();  // it has no room to pack factors
+}
+
+// c -= a * b.
+void subtract_product(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c, const Workers& workers) {
+  multiply(a, false, b, false, -1.0F, 1.0F, c, workers);
 }
 
 // Calls body(begin, end) for ranges that make up `count` and take about `nanoseconds` together.
@@ -90,6 +98,57 @@ int factor_on(const MatrixPart& a, int* pivots, const Workers& workers) {
   return info != 0 ? info : later != 0 ? later + first : 0;
 }
 
+// The reflections of a block of columns: I - V T V', where V has a unit diagonal and zeros above it.
+class Reflections {
+ public:
+  // What geqrf left of the block `panel`. `room`: of V, T and two products, kept for the next block.
+  Reflections(const MatrixPart& panel, const float* scales, int columns, std::vector<float>* room,
+              const Workers& workers)
+      : workers_(workers) {
+    const int n = panel.columns;
+    const size_t square = static_cast<size_t>(n) * n;
+    room->resize(static_cast<size_t>(panel.rows) * n + 2 * square + 2 * static_cast<size_t>(n) * columns);
+    v_ = {room->data(), panel.rows, n, panel.rows};
+    t_ = {v_.data + static_cast<ptrdiff_t>(panel.rows) * n, n, n, n};
+    products_ = t_.data + 2 * square;
+    for (int j = 0; j < n; ++j) {
+      float* const column = v_.data + static_cast<ptrdiff_t>(j) * v_.stride;
+      const float* const from = panel.data + static_cast<ptrdiff_t>(j) * panel.stride;
+      std::fill_n(column, j, 0.0F);
+      column[j] = 1;
+      std::copy(from + j + 1, from + panel.rows, column + j + 1);
+    }
+    // T, column by column: its diagonal is the scales, and above it T(j) = -scale * T * V' * v(j).
+    const MatrixPart among = {t_.data + square, n, n, n};
+    multiply(v_, true, v_, false, 1.0F, 0.0F, among, workers);
+    std::fill_n(t_.data, square, 0.0F);
+    for (int j = 0; j < n; ++j) {
+      float* const column = t_.data + static_cast<ptrdiff_t>(j) * n;
+      for (int k = 0; k < j; ++k) {
+        const float factor = -scales[j] * among.data[k + static_cast<ptrdiff_t>(j) * n];
+        const float* const before = t_.data + static_cast<ptrdiff_t>(k) * n;
+        for (int i = 0; i <= k; ++i) column[i] += factor * before[i];
+      }
+      column[j] = scales[j];
+    }
+  }
+
+  // b -= V T V' b, or with T' (`turned`): the reflections in the other order.
+  void apply(bool turned, const MatrixPart& b) const {
+    const int n = v_.columns;
+    const MatrixPart lengths = {products_, n, b.columns, n};
+    const MatrixPart scaled = {products_ + static_cast<ptrdiff_t>(n) * b.columns, n, b.columns, n};
+    multiply(v_, true, b, false, 1.0F, 0.0F, lengths, workers_);
+    multiply(t_, turned, lengths, false, 1.0F, 0.0F, scaled, workers_);
+    subtract_product(v_, scaled, b, workers_);
+  }
+
+ private:
+  MatrixPart v_{}, t_{};
+  float* products_ = nullptr;
+  const Workers& workers_;
+};
+
 }  // namespace
 
 int factor_by_halves(const MatrixPart& a, int* pivots, const Workers& workers) {
@@ -100,6 +159,35 @@ int factor_by_halves(const MatrixPart& a, int* pivots, const Workers& workers) {
 void swap_rows(const MatrixPart& a, const int* pivots, int count, const Workers& workers) {
   const WideLease lease(workers.count, int64_t{a.columns} * count / 2);
   swap_on(a, pivots, count, {workers.simd, lease.width()});
+}
+
+void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& given) {
+  const int shorter = std::min(a.rows, a.columns);
+  const WideLease lease(given.count, time_of(a.rows, std::max(a.columns, q.columns), shorter));
+  const Workers workers = {given.simd, lease.width()};
+  const int most = std::max(a.columns, q.columns);
+  std::vector<float> scales(static_cast<size_t>(shorter)), work(static_cast<size_t>(leaf) * leaf), room;
+  const auto block = [&](int at) { return a.part(at, at, a.rows - at, std::min(leaf, shorter - at)); };
+  for (int at = 0; at < shorter; at += leaf) {
+    const MatrixPart panel = block(at);
+    const int length = static_cast<int>(work.size());
+    int info = 0;
+    Lapack<float>::geqrf(&panel.rows, &panel.columns, panel.data, &panel.stride, scales.data() + at, work.data(),
+                         &length, &info);
+    const int behind = at + panel.columns;
+    if (behind == a.columns) break;
+    const Reflections reflections(panel, scales.data() + at, most, &room, workers);
+    reflections.apply(true, a.part(at, behind, panel.rows, a.columns - behind));
+  }
+  for (int j = 0; j < q.columns; ++j) {
+    float* const column = q.data + static_cast<ptrdiff_t>(j) * q.stride;
+    std::fill_n(column, q.rows, 0.0F);
+    if (j < q.rows) column[j] = 1;
+  }
+  for (int at = (shorter - 1) / leaf * leaf; at >= 0; at -= leaf) {
+    const Reflections reflections(block(at), scales.data() + at, most, &room, workers);
+    reflections.apply(false, q.part(at, at, a.rows - at, q.columns - at));
+  }
 }
 
 void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const MatrixPart& b, const Workers& workers) {

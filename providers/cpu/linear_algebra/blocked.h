@@ -1,6 +1,8 @@
-// LU factors and triangular solves of one large matrix over f32. A matrix is halved again and again, so that most of
-// the work is products, which oneDNN computes on several threads; LAPACK factors what is left (S. Toledo, "Locality of
-// reference in LU decomposition with partial pivoting", 1997).
+// LU and QR factors and triangular solves of one large matrix over f32, so that most of the work is products, which
+// oneDNN computes on several threads; LAPACK factors what is left. LU and triangles are halved again and again (S.
+// Toledo, "Locality of reference in LU decomposition with partial pivoting", 1997). QR takes blocks of columns, whose
+// reflections are one product (R. Schreiber, C. Van Loan, "A storage-efficient WY representation for products of
+// Householder transformations", 1989).
 #pragma once
 
 #include <cstddef>
@@ -38,5 +40,10 @@ void swap_rows(const MatrixPart& a, const int* pivots, int count, const Workers&
 
 // b becomes the inverse of the triangle times b. No diagonal element is 0 unless all count as 1 (`unit`).
 void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const MatrixPart& b, const Workers& workers);
+
+// The QR factors of `a`, with the signs of LAPACK's geqrf: `a` becomes R in its upper triangle, and holds anything
+// below it. `q`, of as many rows and at least as many columns as `a` has in its shorter side, becomes the first columns
+// of Q.
+void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& workers);
 
 }  // namespace tenon::provider::cpu

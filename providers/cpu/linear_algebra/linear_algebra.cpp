@@ -257,9 +257,26 @@ void write_determinant(const Operands& to, int64_t item, Matrix<T>* a) {
   to.log.write_list(item, &sum);
 }
 
+// Writes R, the upper triangle of `a`.
+template <class T>
+void write_r(const Operands& to, int64_t item, Matrix<T>* a) {
+  Matrix<T> r(to.dst.columns(), a->columns);
+  for (int j = 0; j < a->columns; ++j) std::copy_n(a->column(j), std::min(j + 1, r.rows), r.column(j));
+  to.r.write(item, &r, to.workers);
+}
+
 template <class T>
 bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
   const int side = to.dst.columns();  // min(m, n), or m
+  if constexpr (std::is_same_v<T, float>) {
+    if (std::min(a.rows, a.columns) >= least_halved) {
+      Matrix<T> q(a.rows, side);
+      factor_by_blocks(all_of(&a), all_of(&q), to.workers);
+      write_r(to, item, &a);
+      to.dst.write(item, &q, to.workers);
+      return true;
+    }
+  }
   std::vector<T> tau(static_cast<size_t>(std::min(a.rows, a.columns)) + 1);
   const int lda = a.stride();
   int info = 0;
@@ -267,9 +284,7 @@ bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
     Lapack<T>::geqrf(&a.rows, &a.columns, a.data(), &lda, tau.data(), work, &length, &info);
     return info;
   });
-  Matrix<T> r(side, a.columns);
-  for (int j = 0; j < a.columns; ++j) std::copy_n(a.column(j), std::min(j + 1, side), r.column(j));
-  to.r.write(item, &r, to.workers);
+  write_r(to, item, &a);
   Matrix<T> q(a.rows, side);
   const int k = std::min(a.rows, a.columns);
   for (int j = 0; j < k; ++j) std::copy_n(a.column(j), a.rows, q.column(j));

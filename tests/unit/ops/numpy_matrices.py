@@ -133,6 +133,13 @@ class LinearAlgebra(OpTest):
             low = np.tril(lu[:, :k].astype(np.float64), -1) + np.eye(m, k)
             self.assertLessEqual(np.abs(low).max(), 1)
             self.near(low @ np.triu(lu[:k].astype(np.float64)), swapped, 1e-4)
+            for mode in ("reduced", "complete"):
+                q, r = run("linalg_qr", a, mode)
+                want = np.linalg.qr(a.astype(np.float64), mode="reduced")[1]
+                self.near(np.abs(r[:k]), np.abs(want), 1e-4)
+                self.assertFalse(np.tril(r, -1).any())
+                self.near(q.T.astype(np.float64) @ q, np.eye(q.shape[1]), 1e-5)
+                self.near(q.astype(np.float64) @ r, a, 1e-4)
         a = (self.matrix(200, 200) + 100 * np.eye(200)).astype(np.float32)
         b = self.matrix(200, 37).astype(np.float32)
         wide = a.astype(np.float64)
