@@ -1,14 +1,10 @@
 // Reductions over axes, and ops that are made of reductions.
-#include <limits>
-
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
 #include "primitives/infer/reduce-inl.h"
 
 namespace tenon::functors {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool needs_floats(int32_t reduce_op) {
   return reduce_op == EP_REDUCE_mean || reduce_op == EP_REDUCE_l2_norm || reduce_op == EP_REDUCE_log_sum;
