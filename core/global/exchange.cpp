@@ -21,19 +21,23 @@ namespace tenon::global {
 namespace {
 
 constexpr std::string_view kKinds[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
-// All ranks say the same, whether they run a program or not.
-constexpr std::string_view kLabel = "boxing";
+// The op that the caller wrote, for which elements move. All ranks say the same, whether they run a program or not.
+std::string_view asked_for() {
+  const std::string_view op = call_site.called != nullptr ? call_site.called->op : "to_global";
+  return op.substr(0, TextAttribute::kMost);
+}
 
-Tensor carry_out(const Tensor& list, const ExchangePlan& plan) {
+// `of` stands in the errors.
+Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of) {
   Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
   Communicator& line = *plan.line;
   switch (plan.kind) {
-    case ExchangeKind::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, kLabel)); break;
-    case ExchangeKind::all_gather: throw_if_error(line.all_gather(list, got, plan.sent, kLabel)); break;
+    case ExchangeKind::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, of)); break;
+    case ExchangeKind::all_gather: throw_if_error(line.all_gather(list, got, plan.sent, of)); break;
     case ExchangeKind::reduce_scatter:
-      throw_if_error(line.reduce_scatter(list, got, plan.sent, Reduction::sum, kLabel));
+      throw_if_error(line.reduce_scatter(list, got, plan.sent, Reduction::sum, of));
       break;
-    case ExchangeKind::all_to_all: throw_if_error(line.all_to_all(list, got, plan.sent, plan.received, kLabel)); break;
+    case ExchangeKind::all_to_all: throw_if_error(line.all_to_all(list, got, plan.sent, plan.received, of)); break;
   }
   return got;
 }
@@ -96,9 +100,10 @@ Status infer_exchange(const Call& call, typename Call::Meta* outputs) {
 }
 
 void run_exchange(const OpCall& call) {
-  const ExchangePlan& plan = plans().plan(call.attributes_as<ExchangeAttributes>().plan);
+  const auto& attributes = call.attributes_as<ExchangeAttributes>();
+  const ExchangePlan& plan = plans().plan(attributes.plan);
   const Tensor& list = *call.inputs[0];
-  call.outputs[0] = carry_out(list.contiguous() ? list : tenon::contiguous(list), plan);
+  call.outputs[0] = carry_out(list.contiguous() ? list : tenon::contiguous(list), plan, attributes.of.view());
   call.outputs[1] = Tensor::empty({0}, call.inputs[1]->dtype(), list.device());
 }
 
@@ -128,12 +133,10 @@ const OpInfo& row() {
   return added.rows[0];
 }
 
-TextAttribute text_of(std::string_view text) { return TextAttribute::of(text.substr(0, TextAttribute::kMost)); }
-
 Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
   ExchangeAttributes attributes{};
-  attributes.kind = text_of(kKinds[static_cast<size_t>(plan.kind)]);
-  attributes.of = text_of(call_site.called != nullptr ? call_site.called->op : "to_global");
+  attributes.kind = TextAttribute::of(kKinds[static_cast<size_t>(plan.kind)]);
+  attributes.of = TextAttribute::of(asked_for());
   attributes.plan = plans().number_of(plan);
   attributes.size = plan.size;
   if (!program->token.defined()) program->token = first_token();
@@ -153,7 +156,7 @@ Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
 
 Tensor exchange(const Tensor& list, const ExchangePlan& plan) {
   Recorded* program = current_program();
-  return program == nullptr ? carry_out(list, plan) : record(list, plan, program);
+  return program == nullptr ? carry_out(list, plan, asked_for()) : record(list, plan, program);
 }
 
 const Tensor& first_token() {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/device/call_site.h"
 #include "core/global/boxing.h"
 #include "core/global/interpreter.h"
 #include "core/global/recorded.h"
@@ -39,6 +40,8 @@ Interpreter* GlobalValue::interpreter() const { return &global_interpreter(); }
 void GlobalValue::compose(const OpCall& call) const { compose_global(call, layout.placement); }
 
 Tensor GlobalValue::gathered(const Tensor& tensor) const {
+  static constexpr OpName kRead{"a read"};
+  const CalledScope called(kRead);
   refresh(tensor);
   const Layout whole{layout.placement, NdSbp::filled(layout.sbp.rank(), Sbp::broadcast())};
   const Tensor all = box(local, tensor.dtype(), tensor.dims(), layout, whole);

@@ -44,7 +44,7 @@ class Trouble(unittest.TestCase):
                 self.assertEqual(said[rank][0], "ok", launch)
                 self.assertRegex(said[rank][1], r"^The ranks do not agree: rank \d calls .*, and rank \d calls .*\.$",
                                  f"rank {rank} of {count}\n{launch}")
-                for part in ("all_reduce of f32[1000] for 'boxing'", "reduce_scatter"):
+                for part in ("all_reduce of f32[1000] for 'to_global'", "reduce_scatter of f32 for 'relu'"):
                     self.assertIn(part, said[rank][1])
 
     def test_a_rank_that_is_gone_hangs_nobody(self):
