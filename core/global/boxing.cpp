@@ -113,7 +113,7 @@ class Line {
   Tensor all_gather(const Tensor& local, const Dims& dims, Sbp from) const {
     const Device road = this->road(local.dtype(), false);
     const Tensor all = exchange(flat(dense_on(local, road)),
-                                {&communicator_, ExchangeKind::all_gather, element_count(dims), counts(dims, from)});
+                                {&communicator_, Collective::all_gather, element_count(dims), counts(dims, from)});
     std::vector<Dims> pieces;
     for (int64_t i = 0; i < ranks_; ++i) {
       pieces.push_back(dims);
@@ -130,7 +130,7 @@ class Line {
     }
     const Device road = this->road(local.dtype(), true);
     const Tensor sum =
-        exchange(flat(dense_on(local, road)), {&communicator_, ExchangeKind::all_reduce, local.elements()});
+        exchange(flat(dense_on(local, road)), {&communicator_, Collective::all_reduce, local.elements()});
     return where(tenon::reshape(sum, local.dims()), device_);
   }
 
@@ -146,12 +146,12 @@ class Line {
     const Tensor send = packed(parts, road);
     if (in_order) {
       const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
-      const Tensor all = exchange(send, {&communicator_, ExchangeKind::all_to_all, own * ranks_, for_each, from_each});
+      const Tensor all = exchange(send, {&communicator_, Collective::all_to_all, own * ranks_, for_each, from_each});
       Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
       for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
       return where(tenon::reshape(sum, mine), device_);
     }
-    const Tensor sum = exchange(send, {&communicator_, ExchangeKind::reduce_scatter, own, for_each});
+    const Tensor sum = exchange(send, {&communicator_, Collective::reduce_scatter, own, for_each});
     return where(tenon::reshape(sum, mine), device_);
   }
 
@@ -170,7 +170,7 @@ class Line {
     const Device road = this->road(local.dtype(), false);
     const Tensor send = packed(parts, road);
     const int64_t received = std::accumulate(from_each.begin(), from_each.end(), int64_t{0});
-    const Tensor got = exchange(send, {&communicator_, ExchangeKind::all_to_all, received, for_each, from_each});
+    const Tensor got = exchange(send, {&communicator_, Collective::all_to_all, received, for_each, from_each});
     return side_by_side(got, pieces, from.axis());
   }
 
@@ -256,7 +256,7 @@ class Redistribution {
     }
     const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts, Device::host());
     const int64_t received = std::accumulate(got.begin(), got.end(), int64_t{0});
-    const Tensor room = exchange(send, {&world_, ExchangeKind::all_to_all, received, sent, got});
+    const Tensor room = exchange(send, {&world_, Collective::all_to_all, received, sent, got});
     if (!to_.placement.here()) return {};
     return assembled(room, pieces);
   }
@@ -322,10 +322,7 @@ class Redistribution {
 Tensor box(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to) {
   const InterpreterScope scope(parts_interpreter());
   if (from.placement == to.placement) return within(local, dims, from, to);
-  Layout whole = from;
-  for (Sbp& sbp : whole.sbp) {
-    if (sbp.is_partial()) sbp = Sbp::broadcast();
-  }
+  const Layout whole = without_partial(from);
   return Redistribution(dims, whole, to).run(within(local, dims, from, whole), dtype);
 }
 

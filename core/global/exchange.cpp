@@ -15,12 +15,12 @@
 #include "core/ops/sym_call.h"
 #include "core/ops/text_attribute.h"
 #include "core/tensor/host_watch.h"
+#include "ep_api/collective_kinds.h"
 #include "primitives/text/format.h"
 
 namespace tenon::global {
 namespace {
 
-constexpr std::string_view kKinds[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
 // The op that the caller wrote, for which elements move. All ranks say the same, whether they run a program or not.
 std::string_view asked_for() {
   const std::string_view op = call_site.called != nullptr ? call_site.called->op : "to_global";
@@ -32,12 +32,13 @@ Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view 
   Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
   Communicator& line = *plan.line;
   switch (plan.kind) {
-    case ExchangeKind::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, of)); break;
-    case ExchangeKind::all_gather: throw_if_error(line.all_gather(list, got, plan.sent, of)); break;
-    case ExchangeKind::reduce_scatter:
+    case Collective::none: break;
+    case Collective::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, of)); break;
+    case Collective::all_gather: throw_if_error(line.all_gather(list, got, plan.sent, of)); break;
+    case Collective::reduce_scatter:
       throw_if_error(line.reduce_scatter(list, got, plan.sent, Reduction::sum, of));
       break;
-    case ExchangeKind::all_to_all: throw_if_error(line.all_to_all(list, got, plan.sent, plan.received, of)); break;
+    case Collective::all_to_all: throw_if_error(line.all_to_all(list, got, plan.sent, plan.received, of)); break;
   }
   return got;
 }
@@ -76,7 +77,7 @@ class Plans {
   }
 
  private:
-  using Key = std::tuple<Communicator*, ExchangeKind, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
+  using Key = std::tuple<Communicator*, Collective, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
 
   std::mutex mutex_;
   std::map<Key, int64_t> numbers_;  // mutex
@@ -135,7 +136,7 @@ const OpInfo& row() {
 
 Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
   ExchangeAttributes attributes{};
-  attributes.kind = TextAttribute::of(kKinds[static_cast<size_t>(plan.kind)]);
+  attributes.kind = TextAttribute::of(ep_collective_name(static_cast<int32_t>(plan.kind)));
   attributes.of = TextAttribute::of(asked_for());
   attributes.plan = plans().number_of(plan);
   attributes.size = plan.size;

@@ -11,15 +11,14 @@
 #include <vector>
 
 #include "core/global/communicator.h"
+#include "core/global/moves.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::global {
 
-enum class ExchangeKind : uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all };
-
 struct ExchangePlan {
   Communicator* line = nullptr;  // that of a placement, or the world: both stay until the process ends
-  ExchangeKind kind = ExchangeKind::all_reduce;
+  Collective kind = Collective::none;
   int64_t size = 0;                    // how many elements this rank gets
   std::vector<int64_t> sent = {};      // the counts of Communicator's function; of all_reduce none
   std::vector<int64_t> received = {};  // of all_to_all: dst_counts

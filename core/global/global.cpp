@@ -134,7 +134,7 @@ class ToGlobal final : public Function {
   TensorList forward(const TensorList& inputs) override {
     const GlobalValue* value = value_of(inputs[0]);
     was_global_ = value != nullptr;
-    from_ = layout_of_gradient(was_global_ ? value->layout : to_);
+    from_ = without_partial(was_global_ ? value->layout : to_);
     return {was_global_ ? moved(inputs[0], to_) : spread(inputs[0], to_)};
   }
 
@@ -155,7 +155,7 @@ class ToLocal final : public Function {
   TensorList forward(const TensorList& inputs) override {
     refresh(inputs[0]);
     const GlobalValue& value = *value_of(inputs[0]);
-    from_ = layout_of_gradient(value.layout);
+    from_ = without_partial(value.layout);
     dims_ = inputs[0].dims();
     return {value.local};
   }

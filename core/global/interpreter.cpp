@@ -326,30 +326,6 @@ void run_spread_mean(const OpCall& call) {
   }
 }
 
-class GlobalInterpreter final : public Interpreter {
- public:
-  std::string name() const override { return "the interpreter of global tensors"; }
-  bool host_value_known(const Tensor&) override { return true; }
-
-  void apply(const OpCall& call) override {
-    const InterpreterScope scope(parts_interpreter());
-    if (call.op == &op_row(OpId::to)) {
-      throw Error(Code::invalid_argument, "to: a global tensor does not move to another device.",
-                  "Name a placement on the devices by to_global.");
-    }
-    const CalledScope called(call.op->named);
-    if (!call.epilogues.empty()) return ops::decompose(call);
-    if (is_spread_mean(call)) return run_spread_mean(call);
-    Call(call).run();
-  }
-};
-
-constinit GlobalInterpreter interpreter;
-
-}  // namespace
-
-namespace {
-
 // What has no sense beside the program that the thread records, or outside of it.
 void check_program(const Tensor& tensor, const GlobalValue& value) {
   const Recorded* program = current_program();
@@ -370,6 +346,26 @@ void check_program(const Tensor& tensor, const GlobalValue& value) {
                 "Make the view inside the function, or take a clone() of it.");
   }
 }
+
+class GlobalInterpreter final : public Interpreter {
+ public:
+  std::string name() const override { return "the interpreter of global tensors"; }
+  bool host_value_known(const Tensor&) override { return true; }
+
+  void apply(const OpCall& call) override {
+    const InterpreterScope scope(parts_interpreter());
+    if (call.op == &op_row(OpId::to)) {
+      throw Error(Code::invalid_argument, "to: a global tensor does not move to another device.",
+                  "Name a placement on the devices by to_global.");
+    }
+    const CalledScope called(call.op->named);
+    if (!call.epilogues.empty()) return ops::decompose(call);
+    if (is_spread_mean(call)) return run_spread_mean(call);
+    Call(call).run();
+  }
+};
+
+constinit GlobalInterpreter interpreter;
 
 }  // namespace
 

@@ -32,6 +32,13 @@ std::optional<Box> overlap(const Box& a, const Box& b) {
   return both;
 }
 
+Layout without_partial(Layout layout) {
+  for (Sbp& sbp : layout.sbp) {
+    if (sbp.is_partial()) sbp = Sbp::broadcast();
+  }
+  return layout;
+}
+
 Status check_layout(std::string_view caller, const Dims& dims, const Layout& layout) {
   if (!layout.placement.defined()) {
     return Status(Code::invalid_argument, fmt::format("{}: the placement is undefined.", caller));

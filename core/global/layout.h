@@ -48,6 +48,9 @@ TENON_API Box box_of(const Dims& dims, const NdSbp& sbp, const Dims& grid, const
 // The elements of both, if there are some.
 std::optional<Box> overlap(const Box& a, const Box& b);
 
+// `layout` with broadcast in the place of partial sums: where the elements of a sum, or gradients, go.
+Layout without_partial(Layout layout);
+
 // Ok if tensors of `dims` can be spread so. Errors: invalid_argument.
 TENON_API Status check_layout(std::string_view caller, const Dims& dims, const Layout& layout);
 

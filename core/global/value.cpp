@@ -104,13 +104,6 @@ const Tensor& held(const Tensor& tensor) {
   return value == nullptr ? tensor : value->local;
 }
 
-Layout layout_of_gradient(Layout layout) {
-  for (Sbp& sbp : layout.sbp) {
-    if (sbp.is_partial()) sbp = Sbp::broadcast();
-  }
-  return layout;
-}
-
 Dims local_dims(const Dims& dims, const Layout& layout) {
   const Placement& placement = layout.placement;
   return box_of(dims, layout.sbp, placement.grid(), placement.coordinates(placement.position())).dims;

@@ -69,9 +69,6 @@ Tensor make_global(const Facts& facts, Tensor local);
 // local tensor the tensor itself.
 const Tensor& held(const Tensor& tensor);
 
-// The layout to which gradients of tensors in `layout` go.
-Layout layout_of_gradient(Layout layout);
-
 // The dims of the part of this rank. Only in the placement.
 Dims local_dims(const Dims& dims, const Layout& layout);
 

@@ -364,7 +364,7 @@ class Take {
   Tensor gradient_of(const Tensor& result, std::optional<global::Facts>* global) {
     *global = facts_of_result(result);
     if (!*global) return tracer_.recorder().input_like(result);
-    (*global)->layout = global::layout_of_gradient((*global)->layout);
+    (*global)->layout = global::without_partial((*global)->layout);
     const global::Placement& placement = (*global)->layout.placement;
     const global::RecordedScope scope(&tracer_.parts_of_ranks());
     const Dims dims = placement.here() ? global::local_dims((*global)->dims, (*global)->layout) : Dims{0};

@@ -1,7 +1,8 @@
 """Modules of the package that are loaded when something in them is first asked for: `tenon.nn`.
 
-A `__getattr__` of the package would do the same. But the interpreter keeps no place of a name in a module that has one: it would look up `relu` of
-each `tenon.relu` anew, which takes a third of what an op may cost."""
+A `__getattr__` of the package would do the same. But the interpreter keeps no place of a name in a module that has one: it
+would look up `relu` of each `tenon.relu` anew, which takes a third of what an op may cost. importlib.util.LazyLoader shows
+another thread a module half loaded, before Python 3.11.9."""
 
 from __future__ import annotations
 
