@@ -158,6 +158,7 @@ struct NormArguments {
   uint64_t shift;
   uint64_t mean;     // f64 if src is f64, else f32
   uint64_t inv_std;  // the same
+  uint64_t moments;  // of each part of each row, if rows are cut into parts; f32
   double eps;
   int32_t dtype;  // of src and dst
   int32_t scale_dtype;
@@ -168,12 +169,13 @@ struct NormArguments {
   int32_t vector;          // rows of src and dst are contiguous and consist of whole chunks, each read as one access
   int32_t weights_vector;  // the same of scale and shift
   uint32_t run;            // neighbours along a row that one weight serves; for kernels that hold the row
-  uint32_t reserved;
-  AxisSet rows;         // src and dst along the rows
-  AxisSet statistics;   // mean and inv_std along the rows
-  AxisSet row_weights;  // scale and shift along the rows
-  AxisSet row;          // src and dst along one row
-  AxisSet weights;      // scale and shift along one row
+  uint32_t parts;          // of a row; 1: rows are not cut
+  int64_t part_length;     // a multiple of what a block holds
+  AxisSet rows;            // src and dst along the rows
+  AxisSet statistics;      // mean and inv_std along the rows
+  AxisSet row_weights;     // scale and shift along the rows
+  AxisSet row;             // src and dst along one row
+  AxisSet weights;         // scale and shift along one row
 };
 
 // dst = (src - mean) / sqrt(variance + eps) * scale + shift, where the four have a number for each channel. Operands of
@@ -194,7 +196,7 @@ struct PoolingArguments {
   int32_t dtype;
   int32_t op;              // EP_POOLING_*
   int32_t channels_first;  // dst is walked in the order image, channel, z, y, x; else image, z, y, x, channel
-  int32_t reserved;
+  int32_t small;           // every offset and count of a window fits 31 bits
   double p;
   int64_t count;  // elements of dst
   int64_t dst_dims[5];

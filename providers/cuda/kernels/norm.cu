@@ -1,5 +1,7 @@
 // norm_<class>_<team> serves rows of any length and stride. norm_f32_<team>_held serves contiguous rows that fit the
-// registers of their team, and reads each row once. batch_norm_<class> computes an element per number of a chunk.
+// registers of their team, and reads each row once. Longer contiguous rows are cut into parts: norm_f32_block_moments
+// writes the mean and the squares of each part, norm_f32_block_parts combines them and computes the part.
+// batch_norm_<class> computes an element per number of a chunk.
 //
 // The variance is that of differences from the mean, which loses no digits if the mean is large.
 #include "providers/cuda/kernels/held_row.h"
@@ -84,6 +86,30 @@ TENON_ON_GPU void load_weights(float* values, uint64_t address, int32_t dtype, u
   });
 }
 
+// Multiplies and shifts what is held, the elements from `first` on of a row whose weights are at `scales` and `shifts`.
+template <class Team, int chunks>
+TENON_ON_GPU void weigh(const NormArguments& norm, const Team& team, HeldRow<Team, chunks, Nothing>& held,
+                        uint64_t scales, uint64_t shifts, int first, float inv_std) {
+  const bool vector = norm.weights_vector != 0;
+  TENON_UNROLL
+  for (int c = 0; c < chunks; ++c) {
+    if (c >= held.used) break;
+    const int rest = held.length - held.place(team, c);
+    if (rest <= 0) continue;
+    const int place = first + held.place(team, c);
+    const int count = rest < map_chunk ? rest : static_cast<int>(map_chunk);
+    float weights[map_chunk] = {1, 1, 1, 1};
+    if (norm.scale != 0)
+      load_weights(weights, scales, norm.scale_dtype, norm.run, norm.weights.src[0], place, vector, count);
+    TENON_UNROLL
+    for (int j = 0; j < map_chunk; ++j) held.at[c][j] *= inv_std * weights[j];
+    if (norm.shift == 0) continue;
+    load_weights(weights, shifts, norm.shift_dtype, norm.run, norm.weights.dst[0], place, vector, count);
+    TENON_UNROLL
+    for (int j = 0; j < map_chunk; ++j) held.at[c][j] += weights[j];
+  }
+}
+
 // Each team computes one row. All offsets are found before the row is held, since a call would not leave it in
 // registers.
 template <class Team, int chunks>
@@ -108,28 +134,120 @@ TENON_ON_GPU void norm_held(const NormArguments& norm) {
   float squares = 0;
   held.each([&](float& x) { squares += x * x; });
   const float inv_std = inverse_deviation(norm, team.all(squares, Sum<float>()));
-  TENON_UNROLL
-  for (int c = 0; c < chunks; ++c) {
-    if (c >= held.used) break;
-    const int place = held.place(team, c);
-    const int rest = held.length - place;
-    if (rest <= 0) continue;
-    const int count = rest < map_chunk ? rest : static_cast<int>(map_chunk);
-    const bool vector = norm.weights_vector != 0;
-    float weights[map_chunk] = {1, 1, 1, 1};
-    if (norm.scale != 0)
-      load_weights(weights, scales, norm.scale_dtype, norm.run, norm.weights.src[0], place, vector, count);
-    TENON_UNROLL
-    for (int j = 0; j < map_chunk; ++j) held.at[c][j] *= inv_std * weights[j];
-    if (norm.shift == 0) continue;
-    load_weights(weights, shifts, norm.shift_dtype, norm.run, norm.weights.dst[0], place, vector, count);
-    TENON_UNROLL
-    for (int j = 0; j < map_chunk; ++j) held.at[c][j] += weights[j];
-  }
+  weigh(norm, team, held, scales, shifts, 0, inv_std);
   with_storage<float>(norm.dtype, [&](auto storage) {
     held.store(team, reinterpret_cast<decltype(storage)*>(norm.dst) + to, norm.vector != 0);
   });
   if (team.rank() == 0) store_statistics(norm, row, mean, inv_std);
+}
+
+// Of some elements: their mean, and the sum of the squares of their differences from it. If the norm is not centred, 0
+// replaces the mean.
+struct Moments {
+  float mean;
+  float squares;
+};
+
+// The part of a row that a block computes. Offsets are found before anything is held.
+struct RowPart {
+  int64_t row;
+  int64_t part;
+  int64_t begin;  // in the row
+  int64_t end;
+
+  TENON_ON_GPU RowPart(const NormArguments& norm, int64_t number) {
+    row = quotient(number, norm.parts);
+    part = number - row * norm.parts;
+    begin = part * norm.part_length;
+    end = begin + norm.part_length < norm.row.count ? begin + norm.part_length : norm.row.count;
+  }
+  TENON_ON_GPU float count() const { return static_cast<float>(end - begin); }
+};
+
+constexpr int64_t held_part = held_block_chunks * map_chunk * row_block;
+
+using HeldPart = HeldRow<BlockTeam<float>, held_block_chunks, Nothing>;
+
+// Holds the elements of a row from `begin` on; `row_at` is the offset of the row.
+TENON_ON_GPU void hold(HeldPart& held, const NormArguments& norm, const BlockTeam<float>& team, int64_t row_at,
+                       int64_t begin) {
+  with_storage<float>(norm.dtype, [&](auto storage) {
+    held.load(team, reinterpret_cast<const decltype(storage)*>(norm.src) + row_at + begin, norm.vector != 0);
+  });
+}
+
+TENON_ON_GPU int64_t held_length(int64_t begin, int64_t end) {
+  return end - begin < held_part ? end - begin : held_part;
+}
+
+// Two sets of elements are combined as by Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979.
+TENON_ON_GPU void norm_moments(const NormArguments& norm) {
+  BlockTeam<float> team;
+  const RowPart of(norm, team.number());
+  if (of.row >= norm.rows.count) return;
+  const int64_t row_at = offset_in(norm.rows, norm.rows.src, of.row);
+  Moments all = {0, 0};
+  float seen = 0;
+  for (int64_t begin = of.begin; begin < of.end; begin += held_part) {
+    HeldPart held(held_length(begin, of.end));
+    hold(held, norm, team, row_at, begin);
+    const auto count = static_cast<float>(held.length);
+    float mean = 0;
+    if (norm.centred != 0) {
+      held.each([&](float& x) { mean += x; });
+      mean = team.all(mean, Sum<float>()) / count;
+      held.each_inside(team, [&](float& x) { x -= mean; });
+    }
+    float squares = 0;
+    held.each([&](float& x) { squares += x * x; });
+    squares = team.all(squares, Sum<float>());
+    const float step = mean - all.mean;
+    const float share = count / (seen + count);
+    all.mean += step * share;
+    all.squares += squares + step * step * seen * share;
+    seen += count;
+  }
+  if (team.rank() == 0) reinterpret_cast<Moments*>(norm.moments)[of.row * norm.parts + of.part] = all;
+}
+
+// The moments of a whole row. Every thread gets them.
+TENON_ON_GPU Moments row_moments(const NormArguments& norm, BlockTeam<float>& team, int64_t row) {
+  const auto* parts = reinterpret_cast<const Moments*>(norm.moments) + row * norm.parts;
+  const auto share = [&](int64_t part) {
+    return RowPart(norm, row * norm.parts + part).count() / static_cast<float>(norm.row.count);
+  };
+  Moments all = {0, 0};
+  for (int64_t i = team.rank(); i < norm.parts; i += BlockTeam<float>::size) all.mean += parts[i].mean * share(i);
+  all.mean = team.all(all.mean, Sum<float>());
+  for (int64_t i = team.rank(); i < norm.parts; i += BlockTeam<float>::size) {
+    const float step = parts[i].mean - all.mean;
+    all.squares += parts[i].squares + step * step * RowPart(norm, row * norm.parts + i).count();
+  }
+  all.squares = team.all(all.squares, Sum<float>());
+  return all;
+}
+
+TENON_ON_GPU void norm_parts(const NormArguments& norm) {
+  BlockTeam<float> team;
+  const RowPart of(norm, team.number());
+  if (of.row >= norm.rows.count) return;
+  const int64_t from = offset_in(norm.rows, norm.rows.src, of.row);
+  const int64_t to = offset_in(norm.rows, norm.rows.dst, of.row);
+  const uint64_t scales = norm.scale + offset_in(norm.row_weights, norm.row_weights.src, of.row) * norm.scale_size;
+  const uint64_t shifts = norm.shift + offset_in(norm.row_weights, norm.row_weights.dst, of.row) * norm.shift_size;
+  const Moments all = row_moments(norm, team, of.row);
+  const float inv_std = inverse_deviation(norm, all.squares);
+  if (team.rank() == 0 && of.part == 0) store_statistics(norm, of.row, all.mean, inv_std);
+  for (int64_t begin = of.begin; begin < of.end; begin += held_part) {
+    HeldPart held(held_length(begin, of.end));
+    hold(held, norm, team, from, begin);
+    held.each([&](float& x) { x -= all.mean; });
+    weigh(norm, team, held, scales, shifts, static_cast<int>(begin), inv_std);
+    with_storage<float>(norm.dtype, [&](auto storage) {
+      held.store(team, reinterpret_cast<decltype(storage)*>(norm.dst) + to + begin, norm.vector != 0);
+    });
+  }
 }
 
 // The numbers of one channel.
@@ -205,5 +323,7 @@ TENON_TEAM_KERNEL(4) norm_f32_block_held(TENON_ARGUMENT(NormArguments) norm) {
 TENON_TEAM_KERNEL(2) norm_f32_block_held_long(TENON_ARGUMENT(NormArguments) norm) {
   kernels::norm_held<kernels::BlockTeam<float>, kernels::held_block_long_chunks>(norm);
 }
+TENON_TEAM_KERNEL(4) norm_f32_block_moments(TENON_ARGUMENT(NormArguments) norm) { kernels::norm_moments(norm); }
+TENON_TEAM_KERNEL(4) norm_f32_block_parts(TENON_ARGUMENT(NormArguments) norm) { kernels::norm_parts(norm); }
 TENON_KERNEL batch_norm_f32(TENON_ARGUMENT(BatchNormArguments) norm) { kernels::batch_norm<float>(norm); }
 TENON_KERNEL batch_norm_f64(TENON_ARGUMENT(BatchNormArguments) norm) { kernels::batch_norm<double>(norm); }

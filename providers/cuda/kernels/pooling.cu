@@ -1,32 +1,38 @@
-// pooling_<what>_<class>: one thread per element of the result.
+// pooling_<what>_<class>: one thread per element of the result. Offsets and counts of an Index: of 32 bits, which takes
+// half the time, where `small` says that all of them fit.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cuda {
 
 // The taps [begin, end) of a window along one axis that lie inside the source, where tap 0 is at `first`.
+template <class Index>
 struct Taps {
-  int64_t first;
-  int64_t begin;
-  int64_t end;
+  Index first;
+  Index begin;
+  Index end;
 
-  TENON_ON_GPU Taps(const PoolingArguments& pool, int axis, int64_t output) {
-    const int64_t dilation = pool.dilation[axis];
-    first = output * pool.stride[axis] - pool.pad_low[axis];
+  TENON_ON_GPU Taps(const PoolingArguments& pool, int axis, Index output) {
+    const auto dilation = static_cast<Index>(pool.dilation[axis]);
+    first = output * static_cast<Index>(pool.stride[axis]) - static_cast<Index>(pool.pad_low[axis]);
     begin = first >= 0 ? 0 : quotient(-first + dilation - 1, dilation);
-    const int64_t room = pool.src_dims[2 + axis] - first;
-    const int64_t inside = room <= 0 ? 0 : quotient(room + dilation - 1, dilation);
-    end = inside < pool.kernel[axis] ? inside : pool.kernel[axis];
+    end = taps_in(pool, axis, static_cast<Index>(pool.src_dims[2 + axis]) - first);
   }
-  TENON_ON_GPU int64_t count() const { return end > begin ? end - begin : 0; }
-};
+  TENON_ON_GPU Index count() const { return end > begin ? end - begin : 0; }
+  // The number of taps of a window inside the source or its padding.
+  TENON_ON_GPU Index padded(const PoolingArguments& pool, int axis) const {
+    return taps_in(pool, axis, static_cast<Index>(pool.src_dims[2 + axis] + pool.pad_high[axis]) - first);
+  }
 
-// The number of taps of a window inside the source or its padding.
-TENON_ON_GPU int64_t padded_taps(const PoolingArguments& pool, int axis, int64_t first) {
-  const int64_t room = pool.src_dims[2 + axis] + pool.pad_high[axis] - first;
-  const int64_t taps = room <= 0 ? 0 : quotient(room + pool.dilation[axis] - 1, pool.dilation[axis]);
-  return taps < pool.kernel[axis] ? taps : pool.kernel[axis];
-}
+ private:
+  // The taps that lie in `room` elements from tap 0 on.
+  TENON_ON_GPU static Index taps_in(const PoolingArguments& pool, int axis, Index room) {
+    const auto dilation = static_cast<Index>(pool.dilation[axis]);
+    const auto taps = static_cast<Index>(pool.kernel[axis]);
+    const Index inside = room <= 0 ? 0 : quotient(room + dilation - 1, dilation);
+    return inside < taps ? inside : taps;
+  }
+};
 
 // What a window gives: the maximum and its position, row-major in the plane.
 template <class Class>
@@ -35,7 +41,8 @@ struct Maximum {
       std::is_floating_point_v<Class> ? -std::numeric_limits<Class>::infinity() : std::numeric_limits<Class>::lowest();
   int64_t at = -1;
 
-  TENON_ON_GPU void see(const PoolingArguments&, Class x, int64_t place) {
+  template <class Index>
+  TENON_ON_GPU void see(const PoolingArguments&, Class x, Index place) {
     bool wins = at < 0 || x > value;
     if constexpr (std::is_floating_point_v<Class>) wins = at < 0 || (value == value && !(x <= value));
     value = wins ? x : value;
@@ -67,54 +74,68 @@ struct Powers {
   TENON_ON_GPU int64_t position() const { return 0; }
 };
 
-template <class Class, class Window, class Storage>
-TENON_ON_GPU void pool_one(const PoolingArguments& pool, const int64_t* out) {
-  const Taps z(pool, 0, out[2]);
-  const Taps y(pool, 1, out[3]);
-  const Taps x(pool, 2, out[4]);
-  const int64_t* strides = pool.src_strides;
-  const auto* src = reinterpret_cast<const Storage*>(pool.src) + out[0] * strides[0] + out[1] * strides[1];
+constexpr int taps_ahead = 4;
+
+template <class Class, class Window, class Storage, class Index>
+TENON_ON_GPU void pool_one(const PoolingArguments& pool, const Index* out) {
+  const Taps<Index> z(pool, 0, out[2]);
+  const Taps<Index> y(pool, 1, out[3]);
+  const Taps<Index> x(pool, 2, out[4]);
+  const auto stride = [&](int axis) { return static_cast<Index>(pool.src_strides[axis]); };
+  const auto dilation = [&](int axis) { return static_cast<Index>(pool.dilation[axis]); };
+  const auto* src = reinterpret_cast<const Storage*>(pool.src);
+  const Index image = out[0] * stride(0) + out[1] * stride(1);
+  const Index step = dilation(2) * stride(4);
   Window window;
   TENON_ROLLED
-  for (int64_t tz = z.begin; tz < z.end; ++tz) {
-    const int64_t sz = z.first + tz * pool.dilation[0];
+  for (Index tz = z.begin; tz < z.end; ++tz) {
+    const Index sz = z.first + tz * dilation(0);
     TENON_ROLLED
-    for (int64_t ty = y.begin; ty < y.end; ++ty) {
-      const int64_t sy = y.first + ty * pool.dilation[1];
-      const int64_t first = x.first + x.begin * pool.dilation[2];
-      const Storage* from = src + sz * strides[2] + sy * strides[3] + first * strides[4];
-      int64_t place = (sz * pool.src_dims[3] + sy) * pool.src_dims[4] + first;
-      TENON_UNROLL_4
-      for (int64_t tx = x.begin; tx < x.end; ++tx) {
-        window.see(pool, widen<Class>(*from), place);
-        from += pool.dilation[2] * strides[4];
-        place += pool.dilation[2];
+    for (Index ty = y.begin; ty < y.end; ++ty) {
+      const Index sy = y.first + ty * dilation(1);
+      const Index first = x.first + x.begin * dilation(2);
+      Index from = image + sz * stride(2) + sy * stride(3) + first * stride(4);
+      Index place = (sz * static_cast<Index>(pool.src_dims[3]) + sy) * static_cast<Index>(pool.src_dims[4]) + first;
+      // Some loads are issued before the first of them is used.
+      TENON_ROLLED
+      for (Index tx = x.begin; tx < x.end; tx += taps_ahead) {
+        Storage values[taps_ahead];
+        TENON_UNROLL
+        for (int j = 0; j < taps_ahead; ++j) {
+          if (tx + j < x.end) values[j] = src[from + j * step];
+        }
+        TENON_UNROLL
+        for (int j = 0; j < taps_ahead; ++j) {
+          if (tx + j < x.end) window.see(pool, widen<Class>(values[j]), place + j * dilation(2));
+        }
+        from += taps_ahead * step;
+        place += taps_ahead * dilation(2);
       }
     }
   }
-  const int64_t taps =
-      pool.op == EP_POOLING_AVERAGE_INCLUDE_PAD
-          ? padded_taps(pool, 0, z.first) * padded_taps(pool, 1, y.first) * padded_taps(pool, 2, x.first)
-          : z.count() * y.count() * x.count();
-  int64_t to = 0;
-  int64_t index = 0;
+  const Index taps = pool.op == EP_POOLING_AVERAGE_INCLUDE_PAD
+                         ? z.padded(pool, 0) * y.padded(pool, 1) * x.padded(pool, 2)
+                         : z.count() * y.count() * x.count();
+  Index to = 0;
+  Index index = 0;
   TENON_UNROLL
   for (int axis = 0; axis < 5; ++axis) {
-    to += out[axis] * pool.dst_strides[axis];
-    index += out[axis] * pool.index_strides[axis];
+    to += out[axis] * static_cast<Index>(pool.dst_strides[axis]);
+    index += out[axis] * static_cast<Index>(pool.index_strides[axis]);
   }
   reinterpret_cast<Storage*>(pool.dst)[to] = cast<Storage>(window.finish(pool, taps));
   if (pool.indices != 0) reinterpret_cast<int64_t*>(pool.indices)[index] = window.position();
 }
 
-template <class Class, class Window>
-TENON_ON_GPU void pooling(const PoolingArguments& pool) {
+template <class Class, class Window, class Index>
+TENON_ON_GPU void pool_all(const PoolingArguments& pool) {
   for (int64_t i = thread_in_grid(); i < pool.count; i += threads_in_grid()) {
-    int64_t out[5];
-    int64_t rest = i;
+    Index out[5];
+    auto rest = static_cast<Index>(i);
     const auto take = [&](int axis) {
-      const int64_t next = quotient(rest, pool.dst_dims[axis]);
-      out[axis] = rest - next * pool.dst_dims[axis];
+      const auto dim = static_cast<Index>(pool.dst_dims[axis]);
+      const Index next = quotient(rest, dim);
+      out[axis] = rest - next * dim;
       rest = next;
     };
     if (pool.channels_first == 0) take(1);
@@ -123,8 +144,17 @@ TENON_ON_GPU void pooling(const PoolingArguments& pool) {
     take(2);
     if (pool.channels_first != 0) take(1);
     out[0] = rest;
-    with_storage<Class>(pool.dtype, [&](auto storage) { pool_one<Class, Window, decltype(storage)>(pool, out); });
+    with_storage<Class>(pool.dtype,
+                        [&](auto storage) { pool_one<Class, Window, decltype(storage), Index>(pool, out); });
   }
+}
+
+template <class Class, class Window>
+TENON_ON_GPU void pooling(const PoolingArguments& pool) {
+  if constexpr (sizeof(Class) == 4) {
+    if (pool.small != 0) return pool_all<Class, Window, int32_t>(pool);
+  }
+  pool_all<Class, Window, int64_t>(pool);
 }
 
 }  // namespace tenon::provider::cuda

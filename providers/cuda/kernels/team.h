@@ -29,6 +29,11 @@ TENON_ON_GPU int64_t quotient(int64_t value, int64_t by) {
   return static_cast<int64_t>(static_cast<uint32_t>(value) / static_cast<uint32_t>(by));
 }
 
+TENON_ON_GPU int32_t quotient(int32_t value, int32_t by) {
+  if (by == 1) return value;
+  return static_cast<int32_t>(static_cast<uint32_t>(value) / static_cast<uint32_t>(by));
+}
+
 TENON_ON_GPU_CALL int64_t offset_along(const AxisSet& axes, const int64_t* strides, int64_t index) {
   int64_t offset = 0;
   for (int32_t axis = axes.rank - 1; axis > 0; --axis) {

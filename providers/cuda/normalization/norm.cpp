@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "providers/cuda/elementwise/scalar_value.h"
@@ -17,8 +18,11 @@ constexpr int64_t held_warp_long = held_warp_long_chunks * map_chunk * row_warp;
 constexpr int64_t held_block = held_block_chunks * map_chunk * row_block;
 constexpr int64_t held_block_long = held_block_long_chunks * map_chunk * row_block;
 
-constexpr const char* kernel_names[norm_kernels] = {"warp",           "block",      "warp_held",
-                                                    "warp_held_long", "block_held", "block_held_long"};
+constexpr int64_t most_parts = 256;  // a block combines one part per thread
+constexpr uint64_t moments_bytes = 2 * sizeof(float);
+
+constexpr const char* kernel_names[norm_kernels] = {"warp",       "block",           "warp_held",     "warp_held_long",
+                                                    "block_held", "block_held_long", "block_moments", "block_parts"};
 
 // The first normalised axis; of group_norm the channel's, of which each group has a part.
 int32_t first_axis(const ep_primitive_desc& desc) {
@@ -55,6 +59,7 @@ class NormPrimitive final : public ep_primitive {
  public:
   NormPrimitive(const ep_primitive_desc& desc, const CUfunction* functions)
       : desc_(desc),
+        dynamic_(is_dynamic(desc)),
         src_(find_operand(desc, EP_ROLE_SRC)),
         scale_(find_operand(desc, EP_ROLE_SCALE)),
         shift_(find_operand(desc, EP_ROLE_SHIFT)),
@@ -84,8 +89,17 @@ class NormPrimitive final : public ep_primitive {
     const uint64_t eps = parameter_bits(launch.scalars[0], EP_DTYPE_f64);
     std::memcpy(&norm.eps, &eps, sizeof eps);
     set_axes(launch.shapes, &norm);
+    norm.moments = address_of(launch.workspace);
     return run(stream, norm, error);
   }
+
+  uint64_t workspace(const ep_shape* shapes) const override {
+    NormArguments norm{};
+    set_axes(shapes, &norm);
+    const NormPlan plan = plan_of(norm);
+    return plan.parts == 1 ? 0 : static_cast<uint64_t>(norm.rows.count * plan.parts) * moments_bytes;
+  }
+  bool has_workspace() const override { return dynamic_ || workspace(nullptr) != 0; }
 
  private:
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
@@ -132,27 +146,47 @@ class NormPrimitive final : public ep_primitive {
     norm->weights = finished(weights);
   }
 
+  static bool is_contiguous(const NormArguments& norm) {
+    return norm.row.rank == 1 && norm.row.src[0] == 1 && norm.row.dst[0] == 1;
+  }
+  // One weight serves a run of neighbours.
+  static bool repeats(const AxisSet& weights) {
+    return weights.rank == 2 && weights.src[1] == 0 && weights.dst[1] == 0;
+  }
+
+  NormPlan plan_of(const NormArguments& norm) const {
+    const bool may_be_held = is_contiguous(norm) && desc_.operands[0].dtype != EP_DTYPE_f64 &&
+                             (norm.weights.rank == 1 || repeats(norm.weights)) &&
+                             norm.rows.count <= most_blocks / most_parts &&
+                             norm.row.count <= std::numeric_limits<int32_t>::max();
+    return plan_norm(norm.row.count, may_be_held);
+  }
+
   ep_status run(ep_stream* stream, NormArguments& norm, ep_error** error) const {
     const AxisSet& weights = norm.weights;
-    const bool contiguous = norm.row.rank == 1 && norm.row.src[0] == 1 && norm.row.dst[0] == 1;
-    const bool repeats = weights.rank == 2 && weights.src[1] == 0 && weights.dst[1] == 0;
     const int64_t size = dtype_size(norm.dtype);
-    norm.run = repeats ? static_cast<uint32_t>(weights.dims[1]) : 1;
-    norm.vector = contiguous && norm.row.count % map_chunk == 0 &&
+    norm.run = repeats(weights) ? static_cast<uint32_t>(weights.dims[1]) : 1;
+    norm.vector = is_contiguous(norm) && norm.row.count % map_chunk == 0 &&
                   rows_are_aligned(norm.src, size, norm.rows, norm.rows.src) &&
                   rows_are_aligned(norm.dst, size, norm.rows, norm.rows.dst);
     norm.weights_vector =
-        !repeats && norm.row.count % map_chunk == 0 &&
+        norm.run == 1 && norm.row.count % map_chunk == 0 &&
         is_aligned(norm.scale, norm.scale_size, weights.src[0], norm.row_weights, norm.row_weights.src) &&
         is_aligned(norm.shift, norm.shift_size, weights.dst[0], norm.row_weights, norm.row_weights.dst);
-    const bool may_be_held =
-        contiguous && norm.dtype != EP_DTYPE_f64 && (weights.rank == 1 || repeats) && norm.rows.count <= most_blocks;
-    const NormPlan plan = plan_norm(norm.row.count, may_be_held);
-    const CUfunction function = functions_[static_cast<size_t>(plan.kernel)];
-    return launch_kernel(stream, function, geometry_for(norm.rows.count, plan.team), &norm, error);
+    const NormPlan plan = plan_of(norm);
+    norm.parts = static_cast<uint32_t>(plan.parts);
+    norm.part_length = plan.part_length;
+    const Geometry geometry = geometry_for(norm.rows.count * plan.parts, plan.team);
+    if (plan.kernel == NormKernel::PARTS) {
+      const ep_status status = launch_kernel(stream, function_of(NormKernel::MOMENTS), geometry, &norm, error);
+      if (status != EP_STATUS_OK) return status;
+    }
+    return launch_kernel(stream, function_of(plan.kernel), geometry, &norm, error);
   }
+  CUfunction function_of(NormKernel kernel) const { return functions_[static_cast<size_t>(kernel)]; }
 
   ep_primitive_desc desc_;
+  bool dynamic_;
   int32_t src_;
   int32_t scale_;
   int32_t shift_;
@@ -202,6 +236,9 @@ NormPlan plan_norm(int64_t length, bool may_be_held) {
     if (length <= held_warp_long) return {Team::WARP, NormKernel::WARP_HELD_LONG};
     if (length <= held_block) return {Team::BLOCK, NormKernel::BLOCK_HELD};
     if (length <= held_block_long) return {Team::BLOCK, NormKernel::BLOCK_HELD_LONG};
+    const int64_t pieces = (length + held_block - 1) / held_block;
+    const int64_t part_length = (pieces + most_parts - 1) / most_parts * held_block;
+    return {Team::BLOCK, NormKernel::PARTS, (length + part_length - 1) / part_length, part_length};
   }
   if (length <= held_warp) return {Team::WARP, NormKernel::WARP};
   return {Team::BLOCK, NormKernel::BLOCK};

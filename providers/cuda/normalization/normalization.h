@@ -6,15 +6,17 @@
 namespace tenon::provider::cuda {
 
 // The kernels of norms of rows. WARP and BLOCK take any row; the others hold a contiguous row of f32 or a narrower
-// float in registers.
-enum class NormKernel : size_t { WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG };
-inline constexpr size_t norm_kernels = static_cast<size_t>(NormKernel::BLOCK_HELD_LONG) + 1;
+// float in registers. MOMENTS and PARTS hold one piece of a longer row after the other, MOMENTS first.
+enum class NormKernel : size_t { WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG, MOMENTS, PARTS };
+inline constexpr size_t norm_kernels = static_cast<size_t>(NormKernel::PARTS) + 1;
 inline constexpr size_t norm_kernels_f64 = static_cast<size_t>(NormKernel::BLOCK) + 1;  // f64 has only the first two
 
-// The kernel for rows of `length`.
+// The kernel for rows of `length`. If it is PARTS, MOMENTS runs before it, and each row is cut into `parts`.
 struct NormPlan {
   Team team = Team::BLOCK;
   NormKernel kernel = NormKernel::BLOCK;
+  int64_t parts = 1;
+  int64_t part_length = 0;
 };
 NormPlan plan_norm(int64_t length, bool may_be_held);
 

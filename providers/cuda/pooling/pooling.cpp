@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "providers/cuda/elementwise/scalar_value.h"
@@ -50,10 +51,41 @@ class PoolingPrimitive final : public ep_primitive {
     pool.count = 1;
     for (const int64_t dim : pool.dst_dims) pool.count *= dim;
     pool.channels_first = pool.dst_strides[1] < pool.dst_strides[4] && pool.dst_dims[1] != 1 ? 0 : 1;
+    pool.small = is_small(pool) ? 1 : 0;
     return launch_kernel(stream, function_, blocks_for(pool.count), &pool, error);
   }
 
  private:
+  // The greatest offset of each operand, and the end of the last window, fit 31 bits.
+  static bool is_small(const PoolingArguments& pool) {
+    constexpr double most = 0x7fffffff;
+    const auto reach = [](const int64_t* dims, const int64_t* strides) {
+      double sum = 0;
+      for (int32_t axis = 0; axis < 2 + spatial_axes; ++axis)
+        sum += static_cast<double>(dims[axis]) * std::fabs(static_cast<double>(strides[axis]));
+      return sum;
+    };
+    double plane = 1;
+    double taps = 1;
+    for (int32_t axis = 0; axis < spatial_axes; ++axis) {
+      const double window = static_cast<double>(pool.kernel[axis]) * static_cast<double>(pool.dilation[axis]);
+      const double end = static_cast<double>(pool.dst_dims[2 + axis]) * static_cast<double>(pool.stride[axis]) +
+                         window + static_cast<double>(pool.pad_low[axis]) + static_cast<double>(pool.pad_high[axis]) +
+                         static_cast<double>(pool.src_dims[2 + axis]);
+      if (end >= most) return false;
+      plane *= static_cast<double>(pool.src_dims[2 + axis]) + window;
+      taps *= static_cast<double>(pool.kernel[axis]);
+    }
+    // A window may begin before its plane, so its first offset counts, too.
+    int64_t widened[2 + spatial_axes];
+    std::copy_n(pool.src_dims, 2, widened);
+    for (int32_t axis = 2; axis < 2 + spatial_axes; ++axis)
+      widened[axis] = pool.src_dims[axis] + pool.kernel[axis - 2] * pool.dilation[axis - 2];
+    return static_cast<double>(pool.count) < most && plane < most && taps < most &&
+           reach(widened, pool.src_strides) < most && reach(pool.dst_dims, pool.dst_strides) < most &&
+           (pool.indices == 0 || reach(pool.dst_dims, pool.index_strides) < most);
+  }
+
   // Reads an operand as [image, channel, z, y, x]. Absent axes have length 1.
   void read(const ep_launch& launch, int32_t i, uint64_t* address, int64_t* dims, int64_t* strides) const {
     const OperandShape given = shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));

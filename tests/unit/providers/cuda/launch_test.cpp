@@ -134,7 +134,7 @@ TEST_F(FakeCudaLaunches, NarrowElementsMoveTogether) {
   EXPECT_EQ(parts[1].kernel, "bits_4");
 }
 
-TEST_F(FakeCudaLaunches, NormsKeepRowsInRegistersWhereTheyFit) {
+TEST_F(FakeCudaLaunches, NormsKeepRowsOrTheirPartsInRegisters) {
   const auto kernel = [&](int64_t length, int32_t dtype, int64_t pitch) {
     ep_primitive_desc desc = descriptor(
         EP_PRIMITIVE_layer_norm,
@@ -150,8 +150,9 @@ TEST_F(FakeCudaLaunches, NormsKeepRowsInRegistersWhereTheyFit) {
   EXPECT_EQ(kernel(768, EP_DTYPE_f16, 800), "norm_f32_warp_held_long");
   EXPECT_EQ(kernel(4096, EP_DTYPE_bf16, 4096), "norm_f32_block_held");
   EXPECT_EQ(kernel(4097, EP_DTYPE_f32, 4097), "norm_f32_block_held_long");
-  EXPECT_EQ(kernel(16385, EP_DTYPE_f32, 16385), "norm_f32_block");
+  EXPECT_EQ(kernel(16385, EP_DTYPE_f32, 16385), "norm_f32_block_parts");
   EXPECT_EQ(kernel(512, EP_DTYPE_f64, 512), "norm_f64_warp");
+  EXPECT_EQ(kernel(16385, EP_DTYPE_f64, 16385), "norm_f64_block");
 }
 
 TEST_F(FakeCudaLaunches, ALaunchThatFailsIsAnErrorOfTheCall) {
