@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "primitives/text/format.h"
+#include TENON_BENCH_COPY_DIGEST
 
 asm(".pushsection .rodata\n.balign 64\ntenon_bench_copy_code:\n.incbin \"" TENON_BENCH_COPY_CODE
     "\"\n.balign 64\n.popsection\n");

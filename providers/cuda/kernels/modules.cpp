@@ -2,6 +2,8 @@
 
 #include "providers/cuda/driver/driver.h"
 
+#include TENON_CUDA_CODE_DIGEST
+
 // The assembler embeds the fat binaries here.
 #define TENON_FAMILY(value, family)                                                         \
   asm(".pushsection .rodata\n.balign 64\ntenon_cuda_code_" #family                          \
