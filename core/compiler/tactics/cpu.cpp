@@ -17,6 +17,7 @@ constexpr int64_t kMostColumns = 2048;              // whose sums stay in a row
 constexpr int64_t kMostBlock = int64_t{384} << 10;  // bytes of columns that are read again
 constexpr int64_t kColumnStep = 64;                 // of these, by which threads share columns
 constexpr int64_t kManyItems = 64;                  // for all processors
+constexpr int64_t kLeastRow = 64;                   // lanes that are worth a quotient
 constexpr int64_t kMostRow = int64_t{128} << 10;    // bytes of a row in local memory: half of a small L2
 
 class CpuTactic : public Tactic {
@@ -36,8 +37,12 @@ class CpuTactic : public Tactic {
 
  private:
   void choose_items() {
-    const std::vector<Id> shared = shared_axes();
+    std::vector<Id> shared = shared_axes();
     choose_rows(shared);
+    if (rows_ == kNone && vector_ != kNone && at_most(vector_) >= kLeastRow) {
+      merge_shared_axes();
+      shared = shared_axes();
+    }
     for (const Id axis : shared) {
       if (axis != vector_ && (items_ == kNone || at_most(axis) > at_most(items_))) items_ = axis;
     }

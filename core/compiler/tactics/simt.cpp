@@ -41,6 +41,7 @@ class GroupTactic : public Tactic {
   }
 
   void choose_items() {
+    merge_shared_axes();
     const std::vector<Id> shared = shared_axes();
     for (const Id axis : shared) {
       if (axis != vector_ && (items_ == kNone || at_most(axis) > at_most(items_))) items_ = axis;

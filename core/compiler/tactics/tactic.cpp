@@ -44,6 +44,14 @@ void Tactic::merge_axes() {
   }
 }
 
+void Tactic::merge_shared_axes() {
+  Id merged = kNone;
+  for (const Id axis : shared_axes()) {
+    if (axis == vector_) continue;
+    merged = merged == kNone ? axis : merge(&kernel_, merged, axis).value();
+  }
+}
+
 bool Tactic::merges(Id outer, Id inner) {
   if (outer == inner || !is_used(outer) || !is_used(inner)) return false;
   Kernel copy = kernel_;

@@ -30,6 +30,10 @@ class Tactic {
 
   // Merges axes while two are found whose indices all collapse.
   void merge_axes();
+  // Makes one axis of all axes but that of the lanes that all stages share, so that there are as many items as can be:
+  // nobody knows which axis of a symbolic size is long. Where indices do not collapse an item finds its place by a
+  // quotient and a rest.
+  void merge_shared_axes();
   // The axis along which most memory is contiguous. Stores count twice: where memory is contiguous for either, stores
   // are.
   void choose_vector();

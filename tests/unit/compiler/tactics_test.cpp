@@ -70,6 +70,22 @@ TEST(CpuTactics, SoftmaxKeepsExponentialsInARow) {
       "    vector r unroll 4\n      u\n");
 }
 
+// The mask is that of a batch, so batch, heads and queries are no one axis in memory; still each row is an item.
+TEST(CpuTactics, RowsOfSeveralAxesAreItems) {
+  EXPECT_EQ(
+      expect_schedules("kernel masked\nsize b in [1, 64]\nsize n in [1, 512]\naxis i b\naxis h 3\naxis q n\naxis r n\n"
+                       "in x f32 3*b*n^2\nin k f32 b*n\nout y f32 3*b*n^2\n"
+                       "v = value f32 at i h q r: add(x[3*n^2*i + n^2*h + n*q + r], k[n*i + r])\n"
+                       "m = max f32 at i h q over r: v\n"
+                       "e = value f32 at i h q r: exp(sub(v, m))\n"
+                       "s = sum f32 at i h q over r: e\n"
+                       "u = store y[3*n^2*i + n^2*h + n*q + r] at i h q r: div(e, s)\n",
+                       {{1, 7}, {2, 5}, {2, 70}}, 16)
+          .substr(0, 20),
+      "loops\n  items i_h_q\n");
+  EXPECT_EQ(last_groups.substr(0, 20), "loops\n  items i_h_q\n");
+}
+
 TEST(CpuTactics, ElementwiseIsFlat) {
   EXPECT_EQ(expect_schedules("kernel gelu\nsize n in [0, 65536]\naxis i n\naxis j 50\nin x f32 50*n\nin z f32 50*n\n"
                              "out y f32 50*n\n"
