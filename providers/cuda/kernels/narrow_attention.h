@@ -1,0 +1,212 @@
+// Attention of f16 and bf16 on tensor cores, with sums of f32. A warp computes 16 * `tiles` rows. Keys and values lie
+// in shared memory one tile at a time; the values of a tile arrive while its scores are computed, and the next keys
+// while the values are multiplied (Dao, "FlashAttention-2", 2023). A weight is the sum of two narrow numbers, so that
+// it is as exact as the other numbers.
+#pragma once
+
+#include "providers/cuda/kernels/attention.h"
+
+namespace tenon::provider::cuda {
+
+template <class Storage, int width, int tiles, int keys>
+struct NarrowTile {
+  static constexpr int warps = attention_threads / warp_threads;
+  static constexpr int warp_rows = 16 * tiles;
+  static constexpr int rows = warps * warp_rows;
+  static constexpr int row_bytes = width * 2;
+  static constexpr int bytes = (rows + 2 * keys) * row_bytes;
+  static constexpr int value_pairs = 4;  // of 16 columns, that one product takes
+
+  unsigned char* const queries = shared_memory();
+  unsigned char* const keys_tile = queries + rows * row_bytes;
+  unsigned char* const values = keys_tile + keys * row_bytes;
+  const int first_row = static_cast<int>(thread_in_block()) / warp_threads * warp_rows;  // of the warp
+  const int lane = static_cast<int>(thread_in_block()) % warp_threads;
+
+  // The row of the block for rows `t` and `half` of the thread.
+  TENON_ON_GPU int row_of(int t, int half) const { return first_row + 16 * t + 8 * half + lane / 4; }
+  TENON_ON_GPU int column_of(int n, int e) const { return 8 * n + lane % 4 * 2 + e; }
+
+  TENON_ON_GPU void multiply_keys(float (&scores)[tiles][keys / 8][4], int32_t used) const {
+    TENON_UNROLL
+    for (int k = 0; k < width / 16; ++k) {
+      if (16 * k >= used) break;
+      uint32_t query[tiles][4];
+      uint32_t key[keys / 16][4];
+      TENON_UNROLL
+      for (int t = 0; t < tiles; ++t) {
+        load_matrices(query[t], [&](int at) {
+          return chunk_at<row_bytes>(queries, first_row + 16 * t + at % 16, 2 * k + at / 16);
+        });
+      }
+      TENON_UNROLL
+      for (int n = 0; n < keys / 16; ++n) {
+        load_matrices(key[n], [&](int at) {
+          return chunk_at<row_bytes>(keys_tile, 16 * n + at / 16 * 8 + at % 8, 2 * k + at / 8 % 2);
+        });
+      }
+      multiply<Storage>(scores, 0, query, key);
+    }
+  }
+
+  TENON_ON_GPU void multiply_values(const float (&weights)[tiles][keys / 8][4], float (&sums)[tiles][width / 8][4],
+                                    int32_t used, bool exact) const {
+    TENON_UNROLL
+    for (int k = 0; k < keys / 16; ++k) {
+      uint32_t high[tiles][4];
+      uint32_t low[tiles][4];
+      TENON_UNROLL
+      for (int t = 0; t < tiles; ++t) {
+        TENON_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          const float first = weights[t][2 * k + i / 2][i % 2 * 2];
+          const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
+          high[t][i] = narrow_pair(Storage{}, first, second);
+          low[t][i] =
+              narrow_pair(Storage{}, first - first_of<Storage>(high[t][i]), second - second_of<Storage>(high[t][i]));
+        }
+      }
+      TENON_UNROLL
+      for (int p = 0; p < width / 16; p += value_pairs) {
+        if (16 * p >= used) break;
+        uint32_t value[value_pairs][4];
+        TENON_UNROLL
+        for (int n = 0; n < value_pairs; ++n) {
+          load_matrices_turned(
+              value[n], [&](int at) { return chunk_at<row_bytes>(values, 16 * k + at % 16, 2 * (p + n) + at / 16); });
+        }
+        multiply<Storage>(sums, 2 * p, high, value);
+        if (exact) multiply<Storage>(sums, 2 * p, low, value);
+      }
+    }
+  }
+
+  // Shapes and masks the scores of the keys from `begin` on.
+  TENON_ON_GPU void finish_scores(const AttentionArguments& a, const AttentionBlock& block, int32_t begin,
+                                  float (&scores)[tiles][keys / 8][4]) const {
+    const bool whole = begin >= block.whole.first && begin + keys <= block.whole.end;
+    if (whole && a.shaped == 0) return;
+    TENON_UNROLL
+    for (int t = 0; t < tiles; ++t) {
+      TENON_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int row = row_of(t, half);
+        const KeyRange range = row < block.rows ? block.keys_of_row(a, row) : KeyRange{0, 0};
+        const ShapedScores shaped(a, block, row < block.rows ? row : 0);
+        TENON_UNROLL
+        for (int n = 0; n < keys / 8; ++n) {
+          TENON_UNROLL
+          for (int e = 0; e < 2; ++e) {
+            float& score = scores[t][n][2 * half + e];
+            const int32_t key = begin + column_of(n, e);
+            if (key < range.first || key >= range.end)
+              score = attention_none;
+            else if (a.shaped != 0)
+              score = shaped.of(score, key);
+          }
+        }
+      }
+    }
+  }
+
+  // Makes weights of the scores.
+  TENON_ON_GPU void soften(float (&scores)[tiles][keys / 8][4], float factor, Running (&running)[tiles][2],
+                           float (&sums)[tiles][width / 8][4]) const {
+    TENON_UNROLL
+    for (int t = 0; t < tiles; ++t) {
+      TENON_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        Running& row = running[t][half];
+        float greatest = attention_none;
+        TENON_UNROLL
+        for (int n = 0; n < keys / 8; ++n)
+          greatest = std::fmax(greatest, std::fmax(scores[t][n][2 * half], scores[t][n][2 * half + 1]));
+        greatest = std::fmax(greatest, from_lane_across(greatest, 1));
+        greatest = std::fmax(greatest, from_lane_across(greatest, 2));
+        const float shrink = row.raise(greatest, factor);
+        const float base = row.base(factor);
+        TENON_UNROLL
+        for (int n = 0; n < keys / 8; ++n) {
+          TENON_UNROLL
+          for (int e = 0; e < 2; ++e) {
+            float& score = scores[t][n][2 * half + e];
+            score = power_of_two(std::fma(score, factor, -base));
+            row.total += score;
+          }
+        }
+        TENON_UNROLL
+        for (int n = 0; n < width / 8; ++n) {
+          TENON_UNROLL
+          for (int e = 0; e < 2; ++e) sums[t][n][2 * half + e] *= shrink;
+        }
+      }
+    }
+  }
+
+  TENON_ON_GPU void store_results(const AttentionArguments& a, const AttentionBlock& block,
+                                  const Running (&running)[tiles][2], const float (&sums)[tiles][width / 8][4]) const {
+    TENON_UNROLL
+    for (int t = 0; t < tiles; ++t) {
+      TENON_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        float total = running[t][half].total;
+        total += from_lane_across(total, 1);
+        total += from_lane_across(total, 2);
+        const int row = row_of(t, half);
+        if (row >= block.rows) continue;
+        const AttentionResult result(a, block, row, running[t][half].most * natural_factor(a), total, lane % 4 == 0);
+        TENON_UNROLL
+        for (int n = 0; n < width / 8; ++n) {
+          const int32_t column = column_of(n, 0);
+          if (column >= a.columns) break;
+          const float first = sums[t][n][2 * half];
+          const float second = sums[t][n][2 * half + 1];
+          if (a.dst_vector != 0 && result.part == nullptr) {
+            *reinterpret_cast<uint32_t*>(reinterpret_cast<Storage*>(a.dst) + result.at + column) =
+                narrow_pair(Storage{}, first * result.factor, second * result.factor);
+          } else {
+            result.set(a, column, first);
+            if (column + 1 < a.columns) result.set(a, column + 1, second);
+          }
+        }
+      }
+    }
+  }
+};
+
+template <class Storage, int width, int tiles, int keys>
+TENON_ON_GPU void attention_narrow(const AttentionArguments& a) {
+  using Tile = NarrowTile<Storage, width, tiles, keys>;
+  const Tile tile;
+  const AttentionBlock block = attention_block(a, Tile::rows, keys);
+  const bool works = tile.first_row < block.rows;
+  const float factor = score_factor(a);
+  Running running[tiles][2];
+  float sums[tiles][width / 8][4] = {};
+  if (block.keys.first < block.keys.end) {
+    bring_queries<Storage, Tile::row_bytes, Tile::rows>(tile.queries, a, block);
+    bring_keys<Storage, Tile::row_bytes, keys>(tile.keys_tile, a, block, block.keys.first);
+  }
+  TENON_ROLLED
+  for (int32_t begin = block.keys.first; begin < block.keys.end; begin += keys) {
+    copies_arrive();
+    block_meets();
+    bring_values<Storage, Tile::row_bytes, keys>(tile.values, a, block, begin);
+    float scores[tiles][keys / 8][4] = {};
+    if (works) {
+      tile.multiply_keys(scores, a.width);
+      tile.finish_scores(a, block, begin, scores);
+    }
+    copies_arrive();
+    block_meets();
+    if (begin + keys < block.keys.end)
+      bring_keys<Storage, Tile::row_bytes, keys>(tile.keys_tile, a, block, begin + keys);
+    if (works) {
+      tile.soften(scores, factor, running, sums);
+      tile.multiply_values(scores, sums, a.columns, a.exact != 0);
+    }
+  }
+  if (works) tile.store_results(a, block, running, sums);
+}
+
+}  // namespace tenon::provider::cuda
