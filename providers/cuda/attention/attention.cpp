@@ -92,7 +92,8 @@ class AttentionPrimitive final : public ep_primitive {
   AttentionArguments arguments(const ep_launch& launch, const AttentionSizes& sizes, const AttentionPlan& plan) const {
     AttentionArguments a{};
     a.dtype = desc_.operands[0].dtype;
-    a.dst_vector = given(launch, EP_ROLE_DST, &a.dst, a.dst_strides).rows_have(4);
+    const Given dst = given(launch, EP_ROLE_DST, &a.dst, a.dst_strides);
+    a.dst_vector = dst.rows_have(map_chunk * dst.size);
     a.query_vector = given(launch, EP_ROLE_SRC, &a.query, a.query_strides).rows_have(16);
     a.key_vector = given(launch, EP_ROLE_SRC_B, &a.key, a.key_strides).rows_have(16);
     a.value_vector = given(launch, EP_ROLE_SRC_C, &a.value, a.value_strides).rows_have(16);

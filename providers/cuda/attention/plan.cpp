@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t least_split = 128;  // keys
 constexpr int64_t most_splits = 128;
+constexpr int64_t most_folded = int64_t{1} << 24;  // rows of a unit, which the kernels divide as floats
 
 // What a kernel of attention.cu holds in shared memory: rows of queries, and two tiles of keys. PLAIN has a row and the
 // weights of its keys.
@@ -47,7 +48,7 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const A
   plan.kernel = choose_kernel(sizes, dtype, device);
   const Tile& tile = tile_of(plan.kernel);
   const int64_t ratio = sizes.groups == 0 ? 1 : sizes.heads / sizes.groups;
-  if (sizes.queries < tile.rows) plan.fold = static_cast<int32_t>(ratio);
+  if (sizes.queries < tile.rows && ratio * sizes.queries < most_folded) plan.fold = static_cast<int32_t>(ratio);
   plan.units = sizes.batch * sizes.heads / plan.fold;
   plan.unit_rows = plan.fold * sizes.queries;
   plan.row_blocks = divided_up(plan.unit_rows, tile.rows);

@@ -75,7 +75,7 @@ struct PadArguments {
   uint32_t row_chunks;  // per run of the innermost axis
   int32_t rank;         // >= 1
   int32_t mode;
-  int32_t dst_vector;             // a chunk of dst may be written as one access
+  int32_t dst_vector;             // of chunks of map_chunk elements
   int32_t src_vector;             // a chunk of src may be read as one access, if it begins at a chunk of dst
   int64_t dims[kernel_max_rank];  // of dst
   int64_t src_dims[kernel_max_rank];
@@ -272,7 +272,7 @@ struct AttentionArguments {
   int32_t query_vector;  // rows consist of whole aligned chunks of 16 bytes
   int32_t key_vector;
   int32_t value_vector;
-  int32_t dst_vector;  // columns pair and pair + 1 are one aligned word
+  int32_t dst_vector;  // of chunks of map_chunk elements
   double scale;
   double softcap;  // 0: none
   int64_t dst_strides[4];

@@ -33,11 +33,14 @@ struct AttentionBlock {
   KeyRange keys;   // of this split and any row; `first` is a multiple of the tile
   KeyRange whole;  // each of them takes part in each row
 
-  // Row `i` of the block.
+  // Row `i` of the block. Folded units have less than 2^24 rows, so a quotient of floats is at most one beside theirs.
   TENON_ON_GPU AttentionRow place(const AttentionArguments& a, int32_t i) const {
     const int32_t index = row + i;
     if (a.fold == 1) return {head, index};
-    return {head + index / a.queries, index % a.queries};
+    auto step = static_cast<int32_t>(quick_quotient(static_cast<float>(index), static_cast<float>(a.queries)));
+    if (step * a.queries > index) --step;
+    if (index - step * a.queries >= a.queries) ++step;
+    return {head + step, index - step * a.queries};
   }
   TENON_ON_GPU KeyRange keys_of_row(const AttentionArguments& a, int32_t i) const {
     return keys_of(a, length, place(a, i).query);
@@ -106,7 +109,7 @@ TENON_ON_GPU unsigned char* chunk_at(unsigned char* base, int row, int chunk) {
 // Brings `rows` rows to shared memory as elements of `Element`: float, or bits of 16. row_at(i) is the offset of row i.
 // Rows from `count` on are 0, and so are the columns from the last one up to a multiple of 16. copies_arrive() and a
 // meeting of the block end it.
-template <class Element, int row_bytes, int rows, class RowAt>
+template <class Element, int row_bytes, int rows, bool unrolled, class RowAt>
 TENON_ON_GPU void bring_rows(unsigned char* to, const AttentionRows& from, int count, const RowAt& row_at) {
   constexpr int chunks = row_bytes / 16;
   constexpr int each = 16 / static_cast<int>(sizeof(Element));
@@ -118,11 +121,16 @@ TENON_ON_GPU void bring_rows(unsigned char* to, const AttentionRows& from, int c
   if (column >= (from.columns + 15) / 16 * 16) return;
   if (from.vector) {
     const auto* base = reinterpret_cast<const Element*>(from.address) + column;
-    TENON_UNROLL
-    for (int i = 0; i < rows / at_once; ++i) {
-      const int row = i * at_once + thread / chunks;
+    const auto bring = [&](int row) {
       const bool inside = row < count && column < from.columns;
       copy_16(chunk_at<row_bytes>(to, row, chunk), inside ? base + row_at(row) : base, inside);
+    };
+    if constexpr (unrolled) {
+      TENON_UNROLL
+      for (int i = 0; i < rows / at_once; ++i) bring(i * at_once + thread / chunks);
+    } else {
+      TENON_ROLLED
+      for (int i = 0; i < rows / at_once; ++i) bring(i * at_once + thread / chunks);
     }
     return;
   }
@@ -147,24 +155,24 @@ TENON_ON_GPU void bring_rows(unsigned char* to, const AttentionRows& from, int c
 template <class Element, int row_bytes, int rows>
 TENON_ON_GPU void bring_queries(unsigned char* to, const AttentionArguments& a, const AttentionBlock& block) {
   const AttentionRows from = {a.query, a.query_strides[3], a.width, a.dtype, a.query_vector != 0};
-  bring_rows<Element, row_bytes, rows>(to, from, block.rows,
-                                       [&](int row) { return block.at(a.query_strides, block.place(a, row)); });
+  bring_rows<Element, row_bytes, rows, false>(to, from, block.rows,
+                                              [&](int row) { return block.at(a.query_strides, block.place(a, row)); });
 }
 template <class Element, int row_bytes, int rows>
 TENON_ON_GPU void bring_keys(unsigned char* to, const AttentionArguments& a, const AttentionBlock& block,
                              int32_t first) {
   const AttentionRows from = {a.key, a.key_strides[3], a.width, a.dtype, a.key_vector != 0};
   const int64_t base = block.batch * a.key_strides[0] + block.head / a.ratio * a.key_strides[1];
-  bring_rows<Element, row_bytes, rows>(to, from, block.length - first,
-                                       [&](int row) { return base + (first + row) * a.key_strides[2]; });
+  bring_rows<Element, row_bytes, rows, true>(to, from, block.length - first,
+                                             [&](int row) { return base + (first + row) * a.key_strides[2]; });
 }
 template <class Element, int row_bytes, int rows>
 TENON_ON_GPU void bring_values(unsigned char* to, const AttentionArguments& a, const AttentionBlock& block,
                                int32_t first) {
   const AttentionRows from = {a.value, a.value_strides[3], a.columns, a.dtype, a.value_vector != 0};
   const int64_t base = block.batch * a.value_strides[0] + block.head / a.ratio * a.value_strides[1];
-  bring_rows<Element, row_bytes, rows>(to, from, block.length - first,
-                                       [&](int row) { return base + (first + row) * a.value_strides[2]; });
+  bring_rows<Element, row_bytes, rows, true>(to, from, block.length - first,
+                                             [&](int row) { return base + (first + row) * a.value_strides[2]; });
 }
 
 // tanh(x) with an error of few steps: a power series where 1 - tanh(x) would cancel.
@@ -232,37 +240,51 @@ TENON_ON_GPU float* part_at(const AttentionArguments& a, int64_t unit, int32_t r
          ((unit * a.unit_rows + row) * a.splits + split) * (static_cast<int64_t>(a.columns) + 2);
 }
 
-// Where the sums of one row go: to the result, or to its part.
-struct AttentionResult {
-  float factor = 1;  // what the sums are multiplied by
-  int64_t at = 0;    // offset of the row in dst
-  float* part = nullptr;
+// Ends row `row` of the block. Writes what there is one of, if `first`: the logarithm, or what belongs to the row's
+// part. Returns by what the sums of the columns are to be multiplied.
+TENON_ON_GPU float end_row(const AttentionArguments& a, const AttentionBlock& block, int32_t row, float most,
+                           float total, bool first) {
+  const bool writes = first && row < block.rows;
+  if (a.splits > 1) {
+    if (writes) {
+      float* const part = part_at(a, block.unit, block.row + row, block.split) + a.columns;
+      part[0] = most;
+      part[1] = total;
+    }
+    return 1;
+  }
+  if (writes && a.log_sum != 0) {
+    reinterpret_cast<float*>(a.log_sum)[block.at(a.log_sum_strides, block.place(a, row))] =
+        total == 0 ? attention_none : most + std::log(total);
+  }
+  return total == 0 ? 0 : 1 / total;
+}
 
-  // One thread of those that hold the row has `first` set, and writes what there is one of.
-  TENON_ON_GPU AttentionResult(const AttentionArguments& a, const AttentionBlock& block, int32_t row, float most,
-                               float total, bool first) {
+// Writes the rows of the block, which lie at `from` as rows of `width` floats, to the result or to their parts.
+template <int width>
+TENON_ON_GPU void store_rows(const AttentionArguments& a, const AttentionBlock& block, unsigned char* from) {
+  constexpr int chunks = width / 4;
+  TENON_ROLLED
+  for (auto i = static_cast<int>(thread_in_block()); i < block.rows * chunks; i += attention_threads) {
+    const int row = i / chunks;
+    const int32_t column = i % chunks * 4;
+    if (column >= a.columns) continue;
+    const auto sums = *reinterpret_cast<const Chunk16<float>*>(chunk_at<4 * width>(from, row, i % chunks));
+    const int32_t count = a.columns - column;
     if (a.splits > 1) {
-      part = part_at(a, block.unit, block.row + row, block.split);
-      if (first) {
-        part[a.columns] = most;
-        part[a.columns + 1] = total;
+      float* const part = part_at(a, block.unit, block.row + row, block.split) + column;
+      TENON_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        if (e < count) part[e] = sums.at[e];
       }
-      return;
-    }
-    const AttentionRow place = block.place(a, row);
-    at = block.at(a.dst_strides, place);
-    factor = total == 0 ? 0 : 1 / total;
-    if (first && a.log_sum != 0) {
-      reinterpret_cast<float*>(a.log_sum)[block.at(a.log_sum_strides, place)] =
-          total == 0 ? attention_none : most + std::log(total);
+    } else {
+      const int64_t at = block.at(a.dst_strides, block.place(a, row)) + column * a.dst_strides[3];
+      with_storage<float>(a.dtype, [&](auto storage) {
+        store_chunk_as<4, decltype(storage)>(sums.at, a.dst, at, a.dst_strides[3], a.dst_vector != 0,
+                                             count < 4 ? count : 4);
+      });
     }
   }
-  TENON_ON_GPU void set(const AttentionArguments& a, int32_t column, float sum) const {
-    if (part != nullptr)
-      part[column] = sum;
-    else
-      store<float>(a.dst, at + column * a.dst_strides[3], a.dtype, sum * factor);
-  }
-};
+}
 
 }  // namespace tenon::provider::cuda

@@ -16,6 +16,7 @@ struct NarrowTile {
   static constexpr int row_bytes = width * 2;
   static constexpr int bytes = (rows + 2 * keys) * row_bytes;
   static constexpr int value_pairs = 4;  // of 16 columns, that one product takes
+  static_assert(rows * width * 4 <= bytes, "the results take the place of all tiles");
 
   unsigned char* const queries = shared_memory();
   unsigned char* const keys_tile = queries + rows * row_bytes;
@@ -30,22 +31,23 @@ struct NarrowTile {
   TENON_ON_GPU void multiply_keys(float (&scores)[tiles][keys / 8][4], int32_t used) const {
     TENON_UNROLL
     for (int k = 0; k < width / 16; ++k) {
-      if (16 * k >= used) break;
-      uint32_t query[tiles][4];
-      uint32_t key[keys / 16][4];
-      TENON_UNROLL
-      for (int t = 0; t < tiles; ++t) {
-        load_matrices(query[t], [&](int at) {
-          return chunk_at<row_bytes>(queries, first_row + 16 * t + at % 16, 2 * k + at / 16);
-        });
+      if (16 * k < used) {
+        uint32_t query[tiles][4];
+        uint32_t key[keys / 16][4];
+        TENON_UNROLL
+        for (int t = 0; t < tiles; ++t) {
+          load_matrices(query[t], [&](int at) {
+            return chunk_at<row_bytes>(queries, first_row + 16 * t + at % 16, 2 * k + at / 16);
+          });
+        }
+        TENON_UNROLL
+        for (int n = 0; n < keys / 16; ++n) {
+          load_matrices(key[n], [&](int at) {
+            return chunk_at<row_bytes>(keys_tile, 16 * n + at / 16 * 8 + at % 8, 2 * k + at / 8 % 2);
+          });
+        }
+        multiply<Storage>(scores, 0, query, key);
       }
-      TENON_UNROLL
-      for (int n = 0; n < keys / 16; ++n) {
-        load_matrices(key[n], [&](int at) {
-          return chunk_at<row_bytes>(keys_tile, 16 * n + at / 16 * 8 + at % 8, 2 * k + at / 8 % 2);
-        });
-      }
-      multiply<Storage>(scores, 0, query, key);
     }
   }
 
@@ -68,15 +70,16 @@ struct NarrowTile {
       }
       TENON_UNROLL
       for (int p = 0; p < width / 16; p += value_pairs) {
-        if (16 * p >= used) break;
-        uint32_t value[value_pairs][4];
-        TENON_UNROLL
-        for (int n = 0; n < value_pairs; ++n) {
-          load_matrices_turned(
-              value[n], [&](int at) { return chunk_at<row_bytes>(values, 16 * k + at % 16, 2 * (p + n) + at / 16); });
+        if (16 * p < used) {
+          uint32_t value[value_pairs][4];
+          TENON_UNROLL
+          for (int n = 0; n < value_pairs; ++n) {
+            load_matrices_turned(
+                value[n], [&](int at) { return chunk_at<row_bytes>(values, 16 * k + at % 16, 2 * (p + n) + at / 16); });
+          }
+          multiply<Storage>(sums, 2 * p, high, value);
+          if (exact) multiply<Storage>(sums, 2 * p, low, value);
         }
-        multiply<Storage>(sums, 2 * p, high, value);
-        if (exact) multiply<Storage>(sums, 2 * p, low, value);
       }
     }
   }
@@ -85,24 +88,47 @@ struct NarrowTile {
   TENON_ON_GPU void finish_scores(const AttentionArguments& a, const AttentionBlock& block, int32_t begin,
                                   float (&scores)[tiles][keys / 8][4]) const {
     const bool whole = begin >= block.whole.first && begin + keys <= block.whole.end;
-    if (whole && a.shaped == 0) return;
-    TENON_UNROLL
-    for (int t = 0; t < tiles; ++t) {
-      TENON_UNROLL
-      for (int half = 0; half < 2; ++half) {
-        const int row = row_of(t, half);
-        const KeyRange range = row < block.rows ? block.keys_of_row(a, row) : KeyRange{0, 0};
-        const ShapedScores shaped(a, block, row < block.rows ? row : 0);
+    if (a.shaped != 0) {
+      // The columns take turns at the place of the first ones: the code is there once.
+      TENON_ROLLED
+      for (int n = 0; n < keys / 8; ++n) {
         TENON_UNROLL
-        for (int n = 0; n < keys / 8; ++n) {
+        for (int t = 0; t < tiles; ++t) {
+          float first[4];
           TENON_UNROLL
-          for (int e = 0; e < 2; ++e) {
-            float& score = scores[t][n][2 * half + e];
-            const int32_t key = begin + column_of(n, e);
-            if (key < range.first || key >= range.end)
-              score = attention_none;
-            else if (a.shaped != 0)
-              score = shaped.of(score, key);
+          for (int half = 0; half < 2; ++half) {
+            const int row = row_of(t, half) < block.rows ? row_of(t, half) : block.rows - 1;
+            const KeyRange range = block.keys_of_row(a, row);
+            const ShapedScores shaped(a, block, row);
+            TENON_UNROLL
+            for (int e = 0; e < 2; ++e) {
+              const int32_t key = begin + column_of(n, e);
+              first[2 * half + e] =
+                  key < range.first || key >= range.end ? attention_none : shaped.of(scores[t][0][2 * half + e], key);
+            }
+          }
+          TENON_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            TENON_UNROLL
+            for (int m = 1; m < keys / 8; ++m) scores[t][m - 1][e] = scores[t][m][e];
+            scores[t][keys / 8 - 1][e] = first[e];
+          }
+        }
+      }
+    } else if (!whole) {
+      TENON_UNROLL
+      for (int t = 0; t < tiles; ++t) {
+        TENON_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          KeyRange range = block.keys_of_row(a, row_of(t, half));
+          range.first -= begin + column_of(0, 0);
+          range.end -= begin + column_of(0, 0);
+          TENON_UNROLL
+          for (int n = 0; n < keys / 8; ++n) {
+            TENON_UNROLL
+            for (int e = 0; e < 2; ++e) {
+              if (8 * n + e < range.first || 8 * n + e >= range.end) scores[t][n][2 * half + e] = attention_none;
+            }
           }
         }
       }
@@ -143,8 +169,9 @@ struct NarrowTile {
     }
   }
 
-  TENON_ON_GPU void store_results(const AttentionArguments& a, const AttentionBlock& block,
-                                  const Running (&running)[tiles][2], const float (&sums)[tiles][width / 8][4]) const {
+  // Ends the rows of the warp, and leaves their results in shared memory.
+  TENON_ON_GPU void end_rows(const AttentionArguments& a, const AttentionBlock& block,
+                             const Running (&running)[tiles][2], const float (&sums)[tiles][width / 8][4]) const {
     TENON_UNROLL
     for (int t = 0; t < tiles; ++t) {
       TENON_UNROLL
@@ -153,21 +180,12 @@ struct NarrowTile {
         total += from_lane_across(total, 1);
         total += from_lane_across(total, 2);
         const int row = row_of(t, half);
-        if (row >= block.rows) continue;
-        const AttentionResult result(a, block, row, running[t][half].most * natural_factor(a), total, lane % 4 == 0);
+        const float share = end_row(a, block, row, running[t][half].most * natural_factor(a), total, lane % 4 == 0);
         TENON_UNROLL
         for (int n = 0; n < width / 8; ++n) {
-          const int32_t column = column_of(n, 0);
-          if (column >= a.columns) break;
-          const float first = sums[t][n][2 * half];
-          const float second = sums[t][n][2 * half + 1];
-          if (a.dst_vector != 0 && result.part == nullptr) {
-            *reinterpret_cast<uint32_t*>(reinterpret_cast<Storage*>(a.dst) + result.at + column) =
-                narrow_pair(Storage{}, first * result.factor, second * result.factor);
-          } else {
-            result.set(a, column, first);
-            if (column + 1 < a.columns) result.set(a, column + 1, second);
-          }
+          auto* const to = reinterpret_cast<float*>(chunk_at<4 * width>(queries, row, column_of(n, 0) / 4));
+          to[lane % 2 * 2] = sums[t][n][2 * half] * share;
+          to[lane % 2 * 2 + 1] = sums[t][n][2 * half + 1] * share;
         }
       }
     }
@@ -183,30 +201,37 @@ TENON_ON_GPU void attention_narrow(const AttentionArguments& a) {
   const float factor = score_factor(a);
   Running running[tiles][2];
   float sums[tiles][width / 8][4] = {};
-  if (block.keys.first < block.keys.end) {
-    bring_queries<Storage, Tile::row_bytes, Tile::rows>(tile.queries, a, block);
-    bring_keys<Storage, Tile::row_bytes, keys>(tile.keys_tile, a, block, block.keys.first);
-  }
+  float scores[tiles][keys / 8][4];
+  bring_queries<Storage, Tile::row_bytes, Tile::rows>(tile.queries, a, block);
   TENON_ROLLED
-  for (int32_t begin = block.keys.first; begin < block.keys.end; begin += keys) {
+  for (int32_t begin = block.keys.first;; begin += keys) {
+    if (begin < block.keys.end) bring_keys<Storage, Tile::row_bytes, keys>(tile.keys_tile, a, block, begin);
+    if (begin > block.keys.first && works) {
+      tile.soften(scores, factor, running, sums);
+      tile.multiply_values(scores, sums, a.columns, a.exact != 0);
+    }
     copies_arrive();
     block_meets();
+    if (begin >= block.keys.end) break;
     bring_values<Storage, Tile::row_bytes, keys>(tile.values, a, block, begin);
-    float scores[tiles][keys / 8][4] = {};
     if (works) {
+      TENON_UNROLL
+      for (int t = 0; t < tiles; ++t) {
+        TENON_UNROLL
+        for (int n = 0; n < keys / 8; ++n) {
+          TENON_UNROLL
+          for (int e = 0; e < 4; ++e) scores[t][n][e] = 0;
+        }
+      }
       tile.multiply_keys(scores, a.width);
       tile.finish_scores(a, block, begin, scores);
     }
     copies_arrive();
     block_meets();
-    if (begin + keys < block.keys.end)
-      bring_keys<Storage, Tile::row_bytes, keys>(tile.keys_tile, a, block, begin + keys);
-    if (works) {
-      tile.soften(scores, factor, running, sums);
-      tile.multiply_values(scores, sums, a.columns, a.exact != 0);
-    }
   }
-  if (works) tile.store_results(a, block, running, sums);
+  if (works) tile.end_rows(a, block, running, sums);
+  block_meets();
+  store_rows<width>(a, block, tile.queries);
 }
 
 }  // namespace tenon::provider::cuda

@@ -69,19 +69,35 @@ struct WideTile {
   TENON_ON_GPU void finish_scores(const AttentionArguments& a, const AttentionBlock& block, int32_t begin,
                                   float (&scores)[mine][my_keys]) const {
     const bool whole = begin >= block.whole.first && begin + keys <= block.whole.end;
-    if (whole && a.shaped == 0) return;
-    TENON_UNROLL
-    for (int i = 0; i < mine; ++i) {
-      const int row = down + 8 * i;
-      const KeyRange range = row < block.rows ? block.keys_of_row(a, row) : KeyRange{0, 0};
-      const ShapedScores shaped(a, block, row < block.rows ? row : 0);
+    if (a.shaped != 0) {
+      // The rows take turns at the place of the first one: the code is there once.
+      TENON_ROLLED
+      for (int i = 0; i < mine; ++i) {
+        const int row = down + 8 * i < block.rows ? down + 8 * i : block.rows - 1;
+        const KeyRange range = block.keys_of_row(a, row);
+        const ShapedScores shaped(a, block, row);
+        float first[my_keys];
+        TENON_UNROLL
+        for (int j = 0; j < my_keys; ++j) {
+          const int32_t key = begin + across + 16 * j;
+          first[j] = key < range.first || key >= range.end ? attention_none : shaped.of(scores[0][j], key);
+        }
+        TENON_UNROLL
+        for (int j = 0; j < my_keys; ++j) {
+          TENON_UNROLL
+          for (int k = 1; k < mine; ++k) scores[k - 1][j] = scores[k][j];
+          scores[mine - 1][j] = first[j];
+        }
+      }
+    } else if (!whole) {
       TENON_UNROLL
-      for (int j = 0; j < my_keys; ++j) {
-        const int32_t key = begin + across + 16 * j;
-        if (key < range.first || key >= range.end)
-          scores[i][j] = attention_none;
-        else if (a.shaped != 0)
-          scores[i][j] = shaped.of(scores[i][j], key);
+      for (int i = 0; i < mine; ++i) {
+        const KeyRange range = block.keys_of_row(a, down + 8 * i);
+        TENON_UNROLL
+        for (int j = 0; j < my_keys; ++j) {
+          const int32_t key = begin + across + 16 * j;
+          if (key < range.first || key >= range.end) scores[i][j] = attention_none;
+        }
       }
     }
   }
@@ -137,23 +153,26 @@ TENON_ON_GPU void attention_wide(const AttentionArguments& a) {
     tile.multiply_values(sums);
     block_meets();
   }
+  copies_arrive();  // the results take the place of the queries, also where no key takes part
+  block_meets();
   TENON_UNROLL
   for (int i = 0; i < Tile::mine; ++i) {
     float total = running[i].total;
     TENON_UNROLL
     for (int mask = 1; mask < 16; mask *= 2) total += from_lane_across(total, mask);
     const int row = tile.down + 8 * i;
-    if (row >= block.rows) continue;
-    const AttentionResult result(a, block, row, running[i].most * natural_factor(a), total, tile.across == 0);
+    const float share = end_row(a, block, row, running[i].most * natural_factor(a), total, tile.across == 0);
     TENON_UNROLL
     for (int g = 0; g < Tile::groups; ++g) {
+      typename Tile::Four four;
       TENON_UNROLL
-      for (int z = 0; z < 4; ++z) {
-        const int32_t column = 4 * (tile.across + 16 * g) + z;
-        if (column < a.columns) result.set(a, column, sums[i][g][z]);
-      }
+      for (int z = 0; z < 4; ++z) four.at[z] = sums[i][g][z] * share;
+      *reinterpret_cast<typename Tile::Four*>(chunk_at<Tile::row_bytes>(tile.queries, row, tile.across + 16 * g)) =
+          four;
     }
   }
+  block_meets();
+  store_rows<width>(a, block, tile.queries);
 }
 
 }  // namespace tenon::provider::cuda

@@ -176,6 +176,7 @@ TEST_F(CudaKernelsOfAttention, KeysBeyondALengthAreNotRead) {
 // Positions before the first key, and rows longer than those of the tiles.
 TEST_F(CudaKernelsOfAttention, AQueryWithoutAKeyGivesZero) {
   check_all_types({1, 2, 1, 80, 3, 24, 24, EP_ATTENTION_END, -1, 0});
+  check_all_types({1, 1, 1, 200, 3, 72, 72, EP_ATTENTION_END, -1, 0});
   check_all_types({1, 2, 1, 9, 3, 300, 24, EP_ATTENTION_END, 1, 0});
 }
 
