@@ -141,9 +141,9 @@ void add_attention(std::vector<Case>* cases) {
 // Sizes one beside the tiles of kernels, rows of every length, and few queries beside many keys.
 void add_attention_of_tiles(std::vector<Case>* cases) {
   const Shape shapes[] = {
-      {"tiles", 1, 2, 1, 129, 65, 64, 64},      {"rows", 1, 1, 1, 65, 129, 80, 128},
-      {"long_rows", 1, 2, 2, 33, 97, 256, 200}, {"longer", 1, 2, 1, 3, 9, 260, 300},
-      {"split_keys", 1, 4, 1, 3, 700, 64, 72},
+      {"tiles", 1, 2, 1, 129, 65, 16, 8},      {"rows", 1, 1, 1, 35, 129, 72, 65},
+      {"long_rows", 1, 2, 2, 9, 33, 129, 136}, {"longer", 1, 2, 1, 3, 9, 260, 300},
+      {"split_keys", 1, 4, 1, 3, 700, 8, 16},
   };
   const How hows[] = {
       {"all", -1, -1, EP_ATTENTION_START, Bias::NONE, false, true},

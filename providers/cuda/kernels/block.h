@@ -162,11 +162,21 @@ struct EmulatedBlock {
   void (*wait)() = nullptr;       // for all threads of the block
   void (*wait_warp)() = nullptr;  // for all threads of the warp
   unsigned char* shared = nullptr;
-  float values[emulated_block_threads] = {};
-  const void* a[emulated_block_threads] = {};
-  const void* b[emulated_block_threads] = {};
+  // What a thread shows its warp. Two places take turns: when a thread writes to one again, all have met since they
+  // read it.
+  struct Shown {
+    uint32_t a[2][4];
+    uint32_t b[4][4];
+  };
+  Shown shown[2][emulated_block_threads];
+  uint8_t turns[emulated_block_threads] = {};
 };
 inline thread_local EmulatedBlock emulated_block;
+
+// Where the threads of a warp show what they hold now, by their numbers.
+inline EmulatedBlock::Shown* next_shown() {
+  return emulated_block.shown[emulated_block.turns[thread_in_block()]++ % 2];
+}
 
 inline unsigned char* shared_memory() { return emulated_block.shared; }
 inline void block_meets() { emulated_block.wait(); }
@@ -174,11 +184,10 @@ inline void warp_meets() { emulated_block.wait_warp(); }
 
 inline float from_lane_across(float value, int mask) {
   const int64_t me = thread_in_block();
-  emulated_block.values[me] = value;
+  EmulatedBlock::Shown* const shown = next_shown();
+  shown[me].a[0][0] = bits_as<uint32_t>(value);
   warp_meets();
-  value = emulated_block.values[me ^ mask];
-  warp_meets();
-  return value;
+  return bits_as<float>(shown[me ^ mask].a[0][0]);
 }
 
 inline float power_of_two(float x) { return std::exp2(x); }
@@ -219,15 +228,17 @@ void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[t
   const auto me = static_cast<int>(thread_in_block());
   const int warp = me / warp_threads * warp_threads;
   const int lane = me % warp_threads;
-  emulated_block.a[me] = a;
-  emulated_block.b[me] = b;
+  static_assert(tiles <= 2 && pairs <= 4);
+  EmulatedBlock::Shown* const shown = next_shown();
+  memcpy(shown[me].a, a, sizeof a);
+  memcpy(shown[me].b, b, sizeof b);
   warp_meets();
   const auto element = [](uint32_t word, int i) {
     return widen<float>(Storage{static_cast<uint16_t>(i % 2 == 0 ? word : word >> 16)});
   };
   float left[tiles][2][16];
   for (int k = 0; k < 16; ++k) {
-    const auto* of = static_cast<const uint32_t(*)[4]>(emulated_block.a[warp + lane / 4 * 4 + k % 8 / 2]);
+    const auto& of = shown[warp + lane / 4 * 4 + k % 8 / 2].a;
     for (int t = 0; t < tiles; ++t) {
       for (int half = 0; half < 2; ++half) left[t][half][k] = element(of[t][half + k / 8 * 2], k);
     }
@@ -236,9 +247,8 @@ void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[t
     for (int column = 0; column < 2; ++column) {
       float right[16];
       for (int k = 0; k < 16; ++k) {
-        const int holder = warp + (lane % 4 * 2 + column) * 4 + k % 8 / 2;
-        const auto* of = static_cast<const uint32_t(*)[4]>(emulated_block.b[holder]);
-        right[k] = element(of[n / 2][n % 2 * 2 + k / 8], k);
+        const EmulatedBlock::Shown& holder = shown[warp + (lane % 4 * 2 + column) * 4 + k % 8 / 2];
+        right[k] = element(holder.b[n / 2][n % 2 * 2 + k / 8], k);
       }
       for (int t = 0; t < tiles; ++t) {
         for (int half = 0; half < 2; ++half) {
@@ -247,7 +257,6 @@ void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[t
       }
     }
   }
-  warp_meets();
 }
 
 #endif
