@@ -47,8 +47,10 @@ class AttentionPrimitive final : public ep_primitive {
     const ep_status status = launch_kernel(stream, kernels_.of[static_cast<size_t>(plan.kernel)],
                                            {plan.blocks(), attention_threads, shared}, &attention, error);
     if (status != EP_STATUS_OK || plan.splits == 1) return status;
-    return launch_kernel(stream, kernels_.combine, blocks_for(plan.units * plan.unit_rows * (sizes.columns + 1)),
-                         &attention, error);
+    constexpr int64_t combined = 128;  // columns of a block
+    const int64_t blocks = plan.units * plan.unit_rows * ((sizes.columns + combined - 1) / combined);
+    return launch_kernel(stream, kernels_.combine, {blocks, attention_threads, combine_shared_bytes}, &attention,
+                         error);
   }
 
  private:
@@ -141,7 +143,7 @@ class AttentionPrimitive final : public ep_primitive {
 Refusal find_attention_kernel(ep_device& device, AttentionKernel kernel, int32_t dtype,
                               AttentionPrimitive::Kernels* kernels) {
   CUfunction* const out = &kernels->of[static_cast<size_t>(kernel)];
-  if (Refusal refusal = find_kernel(device, Family::ATTENTION, kernel_name(kernel, dtype), out)) return refusal;
+  if (Refusal refusal = find_kernel(device, Family::ATTENTION, kernel_name(kernel, dtype).c_str(), out)) return refusal;
   return allow_shared_memory(device, *out, shared_bytes_of(kernel, dtype));
 }
 
@@ -207,10 +209,8 @@ Refusal FlashAttention::why_not(const ep_device& device, const ep_primitive_desc
 Refusal FlashAttention::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const int32_t dtype = desc.operands[0].dtype;
   AttentionPrimitive::Kernels kernels;
-  // The launch may give the length of rows, and so choose any kernel.
-  for (const int64_t row : {int64_t{64}, int64_t{128}, longest_flash_row, longest_flash_row + 1}) {
-    const AttentionSizes sizes = {1, 1, 1, 1, 1, row, row};
-    const AttentionKernel kernel = plan_attention(sizes, dtype, facts_of(device)).kernel;
+  // The launch may give the sizes, and so choose any kernel.
+  for (const AttentionKernel kernel : possible_kernels(dtype, facts_of(device))) {
     if (Refusal refusal = find_attention_kernel(device, kernel, dtype, &kernels)) return refusal;
   }
   if (Refusal refusal = find_kernel(device, Family::ATTENTION, "attention_combine", &kernels.combine)) return refusal;

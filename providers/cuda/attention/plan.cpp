@@ -1,41 +1,57 @@
 #include "providers/cuda/attention/plan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "ep_api/ep_api.h"
-#include "providers/cuda/kernels/arguments.h"
 
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t least_split = 128;  // keys
-constexpr int64_t most_splits = 128;
+constexpr int64_t least_split = 64;                // keys
 constexpr int64_t most_folded = int64_t{1} << 24;  // rows of a unit, which the kernels divide as floats
 
 // What a kernel of attention.cu holds in shared memory: rows of queries, and two tiles of keys. PLAIN has a row and the
 // weights of its keys.
 struct Tile {
+  const char* name;  // without the dtype
   int64_t width, rows, keys, size;
 };
-constexpr Tile tiles[attention_kernels] = {{64, 64, 64, 4},   {128, 64, 32, 4}, {256, 32, 32, 4}, {64, 128, 64, 2},
-                                           {128, 128, 64, 2}, {256, 64, 32, 2}, {0, 1, 1, 0}};
+constexpr Tile tiles[attention_kernels] = {
+    {"64_few", 64, 16, 64, 4}, {"64", 64, 64, 64, 4},     {"128_few", 128, 16, 32, 4}, {"128", 128, 64, 32, 4},
+    {"256", 256, 32, 32, 4},   {"64_few", 64, 16, 64, 2}, {"64", 64, 128, 64, 2},      {"128_few", 128, 16, 64, 2},
+    {"128", 128, 128, 64, 2},  {"256", 256, 64, 32, 2},   {"plain", 0, 1, 1, 0}};
 
 const Tile& tile_of(AttentionKernel kernel) { return tiles[static_cast<size_t>(kernel)]; }
+bool is_wide(AttentionKernel kernel) { return kernel <= AttentionKernel::WIDE_256; }
 
 int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 AttentionKernel choose_kernel(const AttentionSizes& sizes, int32_t dtype, const AttentionDevice& device) {
-  const bool narrow = dtype == EP_DTYPE_f16 || (dtype == EP_DTYPE_bf16 && device.capability >= 80);
   const int64_t row = std::max(sizes.width, sizes.columns);
-  if (dtype == EP_DTYPE_f64) return AttentionKernel::PLAIN;
-  for (size_t i = 0; i < 3; ++i) {
-    const auto kernel = static_cast<AttentionKernel>(narrow ? i + 3 : i);
-    if (row <= tile_of(kernel).width && shared_bytes_of(kernel, dtype) <= device.shared_bytes) return kernel;
+  const int64_t rows = sizes.groups == 0 ? 0 : sizes.heads / sizes.groups * sizes.queries;
+  for (const AttentionKernel kernel : possible_kernels(dtype, device)) {
+    const Tile& tile = tile_of(kernel);
+    const bool few = tile.rows == 16;
+    if (row <= tile.width && (!few || rows <= tile.rows)) return kernel;
   }
   return AttentionKernel::PLAIN;
 }
 
 }  // namespace
+
+std::vector<AttentionKernel> possible_kernels(int32_t dtype, const AttentionDevice& device) {
+  std::vector<AttentionKernel> kernels;
+  const bool wide = dtype == EP_DTYPE_f32 || (dtype == EP_DTYPE_bf16 && device.capability < 80);
+  for (size_t i = 0; i < attention_kernels; ++i) {
+    const auto kernel = static_cast<AttentionKernel>(i);
+    const bool fits =
+        dtype != EP_DTYPE_f64 && is_wide(kernel) == wide && shared_bytes_of(kernel, dtype) <= device.shared_bytes;
+    if (kernel == AttentionKernel::PLAIN || fits) kernels.push_back(kernel);
+  }
+  return kernels;
+}
 
 int64_t shared_bytes_of(AttentionKernel kernel, int32_t dtype) {
   if (kernel == AttentionKernel::PLAIN) return int64_t{attention_chunk} * (dtype == EP_DTYPE_f64 ? 8 : 4);
@@ -55,7 +71,9 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const A
   plan.split_keys = std::max<int64_t>(sizes.keys, 1);
   const int64_t blocks = plan.blocks();
   if (plan.kernel == AttentionKernel::PLAIN || blocks == 0 || blocks >= device.processors) return plan;
-  const int64_t splits = std::min({2 * device.processors / blocks, sizes.keys / least_split, most_splits});
+  // Blocks of few rows mostly wait for memory, so a processor takes more of them.
+  const int64_t wanted = device.processors * (tile.rows == 16 ? 4 : 2);
+  const int64_t splits = std::min({wanted / blocks, sizes.keys / least_split, int64_t{attention_most_splits}});
   if (splits <= 1) return plan;
   plan.split_keys = divided_up(divided_up(sizes.keys, splits), tile.keys) * tile.keys;
   plan.splits = divided_up(sizes.keys, plan.split_keys);
@@ -64,20 +82,15 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const A
 
 uint64_t parts_bytes(const AttentionPlan& plan, int64_t columns) {
   if (plan.splits == 1) return 0;
-  return static_cast<uint64_t>(plan.units * plan.unit_rows * plan.splits * (columns + 2)) * sizeof(float);
+  return static_cast<uint64_t>(plan.units * plan.unit_rows * plan.splits * attention_part_floats(columns)) *
+         sizeof(float);
 }
 
-const char* kernel_name(AttentionKernel kernel, int32_t dtype) {
-  const bool half = dtype == EP_DTYPE_f16;
-  switch (kernel) {
-    case AttentionKernel::WIDE_64: return "attention_f32_64";
-    case AttentionKernel::WIDE_128: return "attention_f32_128";
-    case AttentionKernel::WIDE_256: return "attention_f32_256";
-    case AttentionKernel::NARROW_64: return half ? "attention_f16_64" : "attention_bf16_64";
-    case AttentionKernel::NARROW_128: return half ? "attention_f16_128" : "attention_bf16_128";
-    case AttentionKernel::NARROW_256: return half ? "attention_f16_256" : "attention_bf16_256";
-    default: return dtype == EP_DTYPE_f64 ? "attention_plain_f64" : "attention_plain_f32";
-  }
+std::string kernel_name(AttentionKernel kernel, int32_t dtype) {
+  const char* const name = tile_of(kernel).name;
+  if (kernel == AttentionKernel::PLAIN)
+    return fmt::format("attention_{}_{}", name, dtype == EP_DTYPE_f64 ? "f64" : "f32");
+  return fmt::format("attention_{}_{}", is_wide(kernel) ? "f32" : dtype == EP_DTYPE_f16 ? "f16" : "bf16", name);
 }
 
 }  // namespace tenon::provider::cuda

@@ -4,6 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
+
+#include "providers/cuda/kernels/arguments.h"
 
 namespace tenon::provider::cuda {
 
@@ -11,8 +15,21 @@ struct AttentionSizes {
   int64_t batch, heads, groups, queries, keys, width, columns;
 };
 
-// The kernels. WIDE ones compute in f32, NARROW ones on tensor cores; the number is the longest row of theirs.
-enum class AttentionKernel : size_t { WIDE_64, WIDE_128, WIDE_256, NARROW_64, NARROW_128, NARROW_256, PLAIN };
+// The kernels. WIDE ones compute in f32, NARROW ones on tensor cores; the number is the longest row of theirs. FEW ones
+// are for few queries.
+enum class AttentionKernel : size_t {
+  WIDE_64_FEW,
+  WIDE_64,
+  WIDE_128_FEW,
+  WIDE_128,
+  WIDE_256,
+  NARROW_64_FEW,
+  NARROW_64,
+  NARROW_128_FEW,
+  NARROW_128,
+  NARROW_256,
+  PLAIN
+};
 inline constexpr size_t attention_kernels = static_cast<size_t>(AttentionKernel::PLAIN) + 1;
 
 // What the plan must know of a device.
@@ -35,11 +52,15 @@ struct AttentionPlan {
 };
 AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const AttentionDevice& device);
 
+// All kernels that a plan for `dtype` on the device may have.
+std::vector<AttentionKernel> possible_kernels(int32_t dtype, const AttentionDevice& device);
+
 // The bytes of shared memory of a block, and of workspace of a launch.
 int64_t shared_bytes_of(AttentionKernel kernel, int32_t dtype);
+inline constexpr int32_t combine_shared_bytes = attention_most_splits * 4 + attention_threads * 16;
 uint64_t parts_bytes(const AttentionPlan& plan, int64_t columns);
 
 // The name of a kernel that takes `dtype`.
-const char* kernel_name(AttentionKernel kernel, int32_t dtype);
+std::string kernel_name(AttentionKernel kernel, int32_t dtype);
 
 }  // namespace tenon::provider::cuda

@@ -234,12 +234,16 @@ struct MatmulArguments {
 
 // Threads of a block of the attention kernels.
 inline constexpr int32_t attention_threads = 128;
+inline constexpr int32_t attention_most_splits = 128;
 inline constexpr int32_t attention_chunk = 128;  // keys that the plain kernel takes at a time
+
+// The floats of a part: the sums of the columns up to a multiple of 4, two more, and two unused ones.
+constexpr int64_t attention_part_floats(int64_t columns) { return (columns + 3) / 4 * 4 + 4; }
 
 // attention: what ep_attention_attributes computes. A unit is a batch and some heads that share keys; its rows are the
 // queries of its heads, head after head. A block computes some rows of a unit over the keys of one split. With `splits`
-// > 1 it writes to `parts`, for each row of each unit and each split, the sums of the columns and then the greatest
-// score and the sum of the weights; all f32. Strides are in elements, of the axes in their order.
+// > 1 it writes a part for each row of each unit and each split: the sums of the columns, the greatest score and the
+// sum of the weights, all f32. Strides are in elements, of the axes in their order.
 struct AttentionArguments {
   uint64_t dst;
   uint64_t query;

@@ -1,6 +1,6 @@
 // attention_f32_<width> computes in f32, attention_f16_<width> and attention_bf16_<width> on tensor cores; they take
-// rows of up to <width> elements. attention_plain_<class> takes any. attention_combine makes one result of those of the
-// splits. rotary_<class> turns pairs by angles.
+// rows of up to <width> elements; ..._few are for up to 16 queries. attention_plain_<class> takes any row.
+// attention_combine makes one result of those of the splits. rotary_<class> turns pairs by angles.
 #include "providers/cuda/kernels/fault.h"
 #include "providers/cuda/kernels/narrow_attention.h"
 #include "providers/cuda/kernels/wide_attention.h"
@@ -83,36 +83,70 @@ TENON_ON_GPU void attention_plain(const AttentionArguments& a) {
   }
 }
 
-// A thread for each column of each row, and one more for the logarithm.
+// A block for each row and each 128 columns: a warp adds every fourth part, a thread four columns of it.
 TENON_ON_GPU void attention_combine(const AttentionArguments& a) {
-  const int64_t count = int64_t{a.units} * a.unit_rows * (a.columns + 1);
-  for (int64_t i = thread_in_grid(); i < count; i += threads_in_grid()) {
-    const auto column = static_cast<int32_t>(i % (a.columns + 1));
-    const auto row = static_cast<int32_t>(i / (a.columns + 1) % a.unit_rows);
-    AttentionBlock block{};
-    block.unit = static_cast<int32_t>(i / (a.columns + 1) / a.unit_rows);
-    block.batch = block.unit / (a.heads / a.fold);
-    block.head = block.unit % (a.heads / a.fold) * a.fold;
-    float most = attention_none;
-    for (int32_t split = 0; split < a.splits; ++split)
-      most = std::fmax(most, part_at(a, block.unit, row, split)[a.columns]);
-    const float base = most == attention_none ? 0 : most;
-    float total = 0;
-    float sum = 0;
-    for (int32_t split = 0; split < a.splits; ++split) {
-      const float* part = part_at(a, block.unit, row, split);
-      const float weight = power_of_two((part[a.columns] - base) * log2_e);
-      total = std::fma(weight, part[a.columns + 1], total);
-      if (column < a.columns) sum = std::fma(weight, part[column], sum);
+  constexpr int warps = attention_threads / warp_threads;
+  constexpr int columns = 4 * warp_threads;
+  auto* const weights = reinterpret_cast<float*>(shared_memory());
+  auto* const sums = reinterpret_cast<Chunk16<float>*>(weights + attention_most_splits);
+  const auto thread = static_cast<int32_t>(thread_in_block());
+  const int32_t lane = thread % warp_threads;
+  const int32_t warp = thread / warp_threads;
+  const int32_t column_blocks = (a.columns + columns - 1) / columns;
+  const auto number = static_cast<int32_t>(block_in_grid());
+  const int32_t column = number % column_blocks * columns + 4 * lane;
+  AttentionBlock block{};
+  block.unit = number / column_blocks / a.unit_rows;
+  block.batch = block.unit / (a.heads / a.fold);
+  block.head = block.unit % (a.heads / a.fold) * a.fold;
+  const AttentionRow place = block.place(a, number / column_blocks % a.unit_rows);
+  const float* const parts = part_at(a, block.unit, number / column_blocks % a.unit_rows, 0);
+  const int64_t step = attention_part_floats(a.columns);
+
+  float most = attention_none;
+  for (int32_t split = lane; split < a.splits; split += warp_threads)
+    most = std::fmax(most, parts[split * step + part_end(a)]);
+  TENON_UNROLL
+  for (int mask = 1; mask < warp_threads; mask *= 2) most = std::fmax(most, from_lane_across(most, mask));
+  const float base = most == attention_none ? 0 : most;
+  float total = 0;
+  for (int32_t split = lane; split < a.splits; split += warp_threads) {
+    const float weight = power_of_two((parts[split * step + part_end(a)] - base) * log2_e);
+    total = std::fma(weight, parts[split * step + part_end(a) + 1], total);
+    if (warp == 0) weights[split] = weight;
+  }
+  TENON_UNROLL
+  for (int mask = 1; mask < warp_threads; mask *= 2) total += from_lane_across(total, mask);
+  block_meets();
+
+  Chunk16<float> sum = {};
+  if (column < a.columns) {
+    TENON_UNROLL_4
+    for (int32_t split = warp; split < a.splits; split += warps) {
+      const auto part = *reinterpret_cast<const Chunk16<float>*>(parts + split * step + column);
+      TENON_UNROLL
+      for (int e = 0; e < 4; ++e) sum.at[e] = std::fma(weights[split], part.at[e], sum.at[e]);
     }
-    const AttentionRow place = block.place(a, row);
-    if (column < a.columns) {
-      store<float>(a.dst, block.at(a.dst_strides, place) + column * a.dst_strides[3], a.dtype,
-                   total == 0 ? 0 : sum / total);
-    } else if (a.log_sum != 0) {
-      reinterpret_cast<float*>(a.log_sum)[block.at(a.log_sum_strides, place)] =
-          total == 0 ? attention_none : most + std::log(total);
-    }
+  }
+  sums[thread] = sum;
+  block_meets();
+  if (warp != 0) return;
+  TENON_UNROLL
+  for (int other = 1; other < warps; ++other) {
+    TENON_UNROLL
+    for (int e = 0; e < 4; ++e) sum.at[e] += sums[other * warp_threads + lane].at[e];
+  }
+  const float share = total == 0 ? 0 : 1 / total;
+  TENON_ROLLED
+  for (int e = 0; e < 4; ++e) {
+    if (column < a.columns)
+      store<float>(a.dst, block.at(a.dst_strides, place) + (column + e) * a.dst_strides[3], a.dtype, sum.at[0] * share);
+    sum = {sum.at[1], sum.at[2], sum.at[3], sum.at[0]};
+    if (column + e + 1 >= a.columns) break;
+  }
+  if (column == 0 && a.log_sum != 0) {
+    reinterpret_cast<float*>(a.log_sum)[block.at(a.log_sum_strides, place)] =
+        total == 0 ? attention_none : most + std::log(total);
   }
 }
 
@@ -178,25 +212,30 @@ using kernels::attention_threads;
 using kernels::AttentionArguments;
 using kernels::RotaryArguments;
 
-#define TENON_WIDE_ATTENTION(width, rows, keys, blocks)                                                               \
-  TENON_BLOCK_KERNEL(attention_threads, blocks) attention_f32_##width(TENON_ARGUMENT(AttentionArguments) arguments) { \
-    kernels::attention_wide<width, rows, keys>(arguments);                                                            \
+#define TENON_WIDE_ATTENTION(name, width, rows, keys, blocks)                                                        \
+  TENON_BLOCK_KERNEL(attention_threads, blocks) attention_f32_##name(TENON_ARGUMENT(AttentionArguments) arguments) { \
+    kernels::attention_wide<width, rows, keys>(arguments);                                                           \
   }
-#define TENON_NARROW_ATTENTION(name, Storage, width, tiles, keys, blocks)       \
-  TENON_BLOCK_KERNEL(attention_threads, blocks)                                 \
-  attention_##name##_##width(TENON_ARGUMENT(AttentionArguments) arguments) {    \
-    kernels::attention_narrow<kernels::Storage, width, tiles, keys>(arguments); \
+#define TENON_NARROW_ATTENTION(name, Storage, width, tiles, keys, key_warps, blocks)                             \
+  TENON_BLOCK_KERNEL(attention_threads, blocks) attention_##name(TENON_ARGUMENT(AttentionArguments) arguments) { \
+    kernels::attention_narrow<kernels::Storage, width, tiles, keys, key_warps>(arguments);                       \
   }
 // The rows and keys are those of attention_tile() in attention/plan.cpp.
-TENON_WIDE_ATTENTION(64, 64, 64, 3)
-TENON_WIDE_ATTENTION(128, 64, 32, 3)
-TENON_WIDE_ATTENTION(256, 32, 32, 2)
-TENON_NARROW_ATTENTION(f16, Half, 64, 2, 64, 2)
-TENON_NARROW_ATTENTION(f16, Half, 128, 2, 64, 2)
-TENON_NARROW_ATTENTION(f16, Half, 256, 1, 32, 2)
-TENON_NARROW_ATTENTION(bf16, BFloat, 64, 2, 64, 2)
-TENON_NARROW_ATTENTION(bf16, BFloat, 128, 2, 64, 2)
-TENON_NARROW_ATTENTION(bf16, BFloat, 256, 1, 32, 2)
+TENON_WIDE_ATTENTION(64, 64, 64, 64, 3)
+TENON_WIDE_ATTENTION(128, 128, 64, 32, 3)
+TENON_WIDE_ATTENTION(256, 256, 32, 32, 2)
+TENON_WIDE_ATTENTION(64_few, 64, 16, 64, 3)
+TENON_WIDE_ATTENTION(128_few, 128, 16, 32, 3)
+TENON_NARROW_ATTENTION(f16_64, Half, 64, 2, 64, 1, 2)
+TENON_NARROW_ATTENTION(f16_128, Half, 128, 2, 64, 1, 2)
+TENON_NARROW_ATTENTION(f16_256, Half, 256, 1, 32, 1, 2)
+TENON_NARROW_ATTENTION(f16_64_few, Half, 64, 1, 64, 4, 3)
+TENON_NARROW_ATTENTION(f16_128_few, Half, 128, 1, 64, 4, 3)
+TENON_NARROW_ATTENTION(bf16_64, BFloat, 64, 2, 64, 1, 2)
+TENON_NARROW_ATTENTION(bf16_128, BFloat, 128, 2, 64, 1, 2)
+TENON_NARROW_ATTENTION(bf16_256, BFloat, 256, 1, 32, 1, 2)
+TENON_NARROW_ATTENTION(bf16_64_few, BFloat, 64, 1, 64, 4, 3)
+TENON_NARROW_ATTENTION(bf16_128_few, BFloat, 128, 1, 64, 4, 3)
 
 TENON_BLOCK_KERNEL(attention_threads, 1) attention_plain_f32(TENON_ARGUMENT(AttentionArguments) arguments) {
   kernels::attention_plain<float>(arguments);
@@ -204,6 +243,8 @@ TENON_BLOCK_KERNEL(attention_threads, 1) attention_plain_f32(TENON_ARGUMENT(Atte
 TENON_BLOCK_KERNEL(attention_threads, 1) attention_plain_f64(TENON_ARGUMENT(AttentionArguments) arguments) {
   kernels::attention_plain<double>(arguments);
 }
-TENON_KERNEL attention_combine(TENON_ARGUMENT(AttentionArguments) arguments) { kernels::attention_combine(arguments); }
+TENON_BLOCK_KERNEL(attention_threads, 1) attention_combine(TENON_ARGUMENT(AttentionArguments) arguments) {
+  kernels::attention_combine(arguments);
+}
 TENON_KERNEL rotary_f32(TENON_ARGUMENT(RotaryArguments) arguments) { kernels::rotary<float>(arguments); }
 TENON_KERNEL rotary_f64(TENON_ARGUMENT(RotaryArguments) arguments) { kernels::rotary<double>(arguments); }

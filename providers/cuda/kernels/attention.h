@@ -234,11 +234,13 @@ TENON_ON_GPU float natural_factor(const AttentionArguments& a) {
   return a.shaped != 0 ? 1 : static_cast<float>(a.scale);
 }
 
-// The place of the sums of a row in `parts`.
+// The place of the sums of a row in `parts`, a multiple of 16 bytes.
 TENON_ON_GPU float* part_at(const AttentionArguments& a, int64_t unit, int32_t row, int32_t split) {
   return reinterpret_cast<float*>(a.parts) +
-         ((unit * a.unit_rows + row) * a.splits + split) * (static_cast<int64_t>(a.columns) + 2);
+         ((unit * a.unit_rows + row) * a.splits + split) * attention_part_floats(a.columns);
 }
+// Behind the sums: the greatest score, and the sum of the weights.
+TENON_ON_GPU int64_t part_end(const AttentionArguments& a) { return attention_part_floats(a.columns) - 4; }
 
 // Ends row `row` of the block. Writes what there is one of, if `first`: the logarithm, or what belongs to the row's
 // part. Returns by what the sums of the columns are to be multiplied.
@@ -247,7 +249,7 @@ TENON_ON_GPU float end_row(const AttentionArguments& a, const AttentionBlock& bl
   const bool writes = first && row < block.rows;
   if (a.splits > 1) {
     if (writes) {
-      float* const part = part_at(a, block.unit, block.row + row, block.split) + a.columns;
+      float* const part = part_at(a, block.unit, block.row + row, block.split) + part_end(a);
       part[0] = most;
       part[1] = total;
     }
@@ -260,8 +262,9 @@ TENON_ON_GPU float end_row(const AttentionArguments& a, const AttentionBlock& bl
   return total == 0 ? 0 : 1 / total;
 }
 
-// Writes the rows of the block, which lie at `from` as rows of `width` floats, to the result or to their parts.
-template <int width>
+// Writes the rows of the block, which lie at `from` as rows of `width` floats, to the result or to their parts. A row
+// is the sum of `copies` rows, which are `copy_rows` apart.
+template <int width, int copies = 1, int copy_rows = 0>
 TENON_ON_GPU void store_rows(const AttentionArguments& a, const AttentionBlock& block, unsigned char* from) {
   constexpr int chunks = width / 4;
   TENON_ROLLED
@@ -269,14 +272,17 @@ TENON_ON_GPU void store_rows(const AttentionArguments& a, const AttentionBlock& 
     const int row = i / chunks;
     const int32_t column = i % chunks * 4;
     if (column >= a.columns) continue;
-    const auto sums = *reinterpret_cast<const Chunk16<float>*>(chunk_at<4 * width>(from, row, i % chunks));
+    auto sums = *reinterpret_cast<const Chunk16<float>*>(chunk_at<4 * width>(from, row, i % chunks));
+    TENON_UNROLL
+    for (int copy = 1; copy < copies; ++copy) {
+      const auto more =
+          *reinterpret_cast<const Chunk16<float>*>(chunk_at<4 * width>(from, copy * copy_rows + row, i % chunks));
+      TENON_UNROLL
+      for (int e = 0; e < 4; ++e) sums.at[e] += more.at[e];
+    }
     const int32_t count = a.columns - column;
     if (a.splits > 1) {
-      float* const part = part_at(a, block.unit, block.row + row, block.split) + column;
-      TENON_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        if (e < count) part[e] = sums.at[e];
-      }
+      *reinterpret_cast<Chunk16<float>*>(part_at(a, block.unit, block.row + row, block.split) + column) = sums;
     } else {
       const int64_t at = block.at(a.dst_strides, block.place(a, row)) + column * a.dst_strides[3];
       with_storage<float>(a.dtype, [&](auto storage) {

@@ -1,39 +1,44 @@
 // Attention of f16 and bf16 on tensor cores, with sums of f32. A warp computes 16 * `tiles` rows. Keys and values lie
 // in shared memory one tile at a time; the values of a tile arrive while its scores are computed, and the next keys
-// while the values are multiplied (Dao, "FlashAttention-2", 2023). A weight is the sum of two narrow numbers, so that
-// it is as exact as the other numbers.
+// while the values are multiplied (Dao, "FlashAttention-2", 2023). With `key_warps` > 1 so many warps share rows, and
+// each takes some keys of a tile. A weight is the sum of two narrow numbers, so that it is as exact as the other
+// numbers.
 #pragma once
 
 #include "providers/cuda/kernels/attention.h"
 
 namespace tenon::provider::cuda {
 
-template <class Storage, int width, int tiles, int keys>
+template <class Storage, int width, int tiles, int keys, int key_warps>
 struct NarrowTile {
   static constexpr int warps = attention_threads / warp_threads;
   static constexpr int warp_rows = 16 * tiles;
-  static constexpr int rows = warps * warp_rows;
+  static constexpr int rows = warps / key_warps * warp_rows;
+  static constexpr int warp_keys = keys / key_warps;
   static constexpr int row_bytes = width * 2;
   static constexpr int bytes = (rows + 2 * keys) * row_bytes;
   static constexpr int value_pairs = 4;  // of 16 columns, that one product takes
-  static_assert(rows * width * 4 <= bytes, "the results take the place of all tiles");
+  static_assert(key_warps * rows * (width * 4 + (key_warps > 1 ? 8 : 0)) <= bytes,
+                "the results of all warps take the place of the tiles");
 
   unsigned char* const queries = shared_memory();
   unsigned char* const keys_tile = queries + rows * row_bytes;
   unsigned char* const values = keys_tile + keys * row_bytes;
-  const int first_row = static_cast<int>(thread_in_block()) / warp_threads * warp_rows;  // of the warp
+  const int warp = static_cast<int>(thread_in_block()) / warp_threads;
+  const int first_row = warp / key_warps * warp_rows;
+  const int first_key = warp % key_warps * warp_keys;
   const int lane = static_cast<int>(thread_in_block()) % warp_threads;
 
   // The row of the block for rows `t` and `half` of the thread.
   TENON_ON_GPU int row_of(int t, int half) const { return first_row + 16 * t + 8 * half + lane / 4; }
   TENON_ON_GPU int column_of(int n, int e) const { return 8 * n + lane % 4 * 2 + e; }
 
-  TENON_ON_GPU void multiply_keys(float (&scores)[tiles][keys / 8][4], int32_t used) const {
+  TENON_ON_GPU void multiply_keys(float (&scores)[tiles][warp_keys / 8][4], int32_t used) const {
     TENON_UNROLL
     for (int k = 0; k < width / 16; ++k) {
       if (16 * k < used) {
         uint32_t query[tiles][4];
-        uint32_t key[keys / 16][4];
+        uint32_t key[warp_keys / 16][4];
         TENON_UNROLL
         for (int t = 0; t < tiles; ++t) {
           load_matrices(query[t], [&](int at) {
@@ -41,9 +46,9 @@ struct NarrowTile {
           });
         }
         TENON_UNROLL
-        for (int n = 0; n < keys / 16; ++n) {
+        for (int n = 0; n < warp_keys / 16; ++n) {
           load_matrices(key[n], [&](int at) {
-            return chunk_at<row_bytes>(keys_tile, 16 * n + at / 16 * 8 + at % 8, 2 * k + at / 8 % 2);
+            return chunk_at<row_bytes>(keys_tile, first_key + 16 * n + at / 16 * 8 + at % 8, 2 * k + at / 8 % 2);
           });
         }
         multiply<Storage>(scores, 0, query, key);
@@ -51,10 +56,10 @@ struct NarrowTile {
     }
   }
 
-  TENON_ON_GPU void multiply_values(const float (&weights)[tiles][keys / 8][4], float (&sums)[tiles][width / 8][4],
+  TENON_ON_GPU void multiply_values(const float (&weights)[tiles][warp_keys / 8][4], float (&sums)[tiles][width / 8][4],
                                     int32_t used, bool exact) const {
     TENON_UNROLL
-    for (int k = 0; k < keys / 16; ++k) {
+    for (int k = 0; k < warp_keys / 16; ++k) {
       uint32_t high[tiles][4];
       uint32_t low[tiles][4];
       TENON_UNROLL
@@ -74,8 +79,9 @@ struct NarrowTile {
           uint32_t value[value_pairs][4];
           TENON_UNROLL
           for (int n = 0; n < value_pairs; ++n) {
-            load_matrices_turned(
-                value[n], [&](int at) { return chunk_at<row_bytes>(values, 16 * k + at % 16, 2 * (p + n) + at / 16); });
+            load_matrices_turned(value[n], [&](int at) {
+              return chunk_at<row_bytes>(values, first_key + 16 * k + at % 16, 2 * (p + n) + at / 16);
+            });
           }
           multiply<Storage>(sums, 2 * p, high, value);
           if (exact) multiply<Storage>(sums, 2 * p, low, value);
@@ -86,12 +92,12 @@ struct NarrowTile {
 
   // Shapes and masks the scores of the keys from `begin` on.
   TENON_ON_GPU void finish_scores(const AttentionArguments& a, const AttentionBlock& block, int32_t begin,
-                                  float (&scores)[tiles][keys / 8][4]) const {
+                                  float (&scores)[tiles][warp_keys / 8][4]) const {
     const bool whole = begin >= block.whole.first && begin + keys <= block.whole.end;
     if (a.shaped != 0) {
       // The columns take turns at the place of the first ones: the code is there once.
       TENON_ROLLED
-      for (int n = 0; n < keys / 8; ++n) {
+      for (int n = 0; n < warp_keys / 8; ++n) {
         TENON_UNROLL
         for (int t = 0; t < tiles; ++t) {
           float first[4];
@@ -102,7 +108,7 @@ struct NarrowTile {
             const ShapedScores shaped(a, block, row);
             TENON_UNROLL
             for (int e = 0; e < 2; ++e) {
-              const int32_t key = begin + column_of(n, e);
+              const int32_t key = begin + first_key + column_of(n, e);
               first[2 * half + e] =
                   key < range.first || key >= range.end ? attention_none : shaped.of(scores[t][0][2 * half + e], key);
             }
@@ -110,8 +116,8 @@ struct NarrowTile {
           TENON_UNROLL
           for (int e = 0; e < 4; ++e) {
             TENON_UNROLL
-            for (int m = 1; m < keys / 8; ++m) scores[t][m - 1][e] = scores[t][m][e];
-            scores[t][keys / 8 - 1][e] = first[e];
+            for (int m = 1; m < warp_keys / 8; ++m) scores[t][m - 1][e] = scores[t][m][e];
+            scores[t][warp_keys / 8 - 1][e] = first[e];
           }
         }
       }
@@ -121,10 +127,10 @@ struct NarrowTile {
         TENON_UNROLL
         for (int half = 0; half < 2; ++half) {
           KeyRange range = block.keys_of_row(a, row_of(t, half));
-          range.first -= begin + column_of(0, 0);
-          range.end -= begin + column_of(0, 0);
+          range.first -= begin + first_key + column_of(0, 0);
+          range.end -= begin + first_key + column_of(0, 0);
           TENON_UNROLL
-          for (int n = 0; n < keys / 8; ++n) {
+          for (int n = 0; n < warp_keys / 8; ++n) {
             TENON_UNROLL
             for (int e = 0; e < 2; ++e) {
               if (8 * n + e < range.first || 8 * n + e >= range.end) scores[t][n][2 * half + e] = attention_none;
@@ -136,7 +142,7 @@ struct NarrowTile {
   }
 
   // Makes weights of the scores.
-  TENON_ON_GPU void soften(float (&scores)[tiles][keys / 8][4], float factor, Running (&running)[tiles][2],
+  TENON_ON_GPU void soften(float (&scores)[tiles][warp_keys / 8][4], float factor, Running (&running)[tiles][2],
                            float (&sums)[tiles][width / 8][4]) const {
     TENON_UNROLL
     for (int t = 0; t < tiles; ++t) {
@@ -145,14 +151,14 @@ struct NarrowTile {
         Running& row = running[t][half];
         float greatest = attention_none;
         TENON_UNROLL
-        for (int n = 0; n < keys / 8; ++n)
+        for (int n = 0; n < warp_keys / 8; ++n)
           greatest = std::fmax(greatest, std::fmax(scores[t][n][2 * half], scores[t][n][2 * half + 1]));
         greatest = std::fmax(greatest, from_lane_across(greatest, 1));
         greatest = std::fmax(greatest, from_lane_across(greatest, 2));
         const float shrink = row.raise(greatest, factor);
         const float base = row.base(factor);
         TENON_UNROLL
-        for (int n = 0; n < keys / 8; ++n) {
+        for (int n = 0; n < warp_keys / 8; ++n) {
           TENON_UNROLL
           for (int e = 0; e < 2; ++e) {
             float& score = scores[t][n][2 * half + e];
@@ -169,21 +175,48 @@ struct NarrowTile {
     }
   }
 
+  // Makes of the sums of the warps that share rows what they are if the rows had one greatest score.
+  TENON_ON_GPU float join(Running* row, int number, float factor) const {
+    if constexpr (key_warps == 1) return 1;
+    auto* const stats = reinterpret_cast<float*>(queries + key_warps * rows * width * 4);
+    if (lane % 4 == 0) {
+      stats[2 * (warp * rows + number)] = row->most;
+      stats[2 * (warp * rows + number) + 1] = row->total;
+    }
+    block_meets();
+    const Running mine = *row;
+    *row = {};
+    TENON_UNROLL
+    for (int i = 0; i < key_warps; ++i) row->most = std::fmax(row->most, stats[2 * (i * rows + number)]);
+    const float base = row->base(factor);
+    TENON_UNROLL
+    for (int i = 0; i < key_warps; ++i) {
+      const float weight = power_of_two(std::fma(stats[2 * (i * rows + number)], factor, -base));
+      row->total = std::fma(weight, stats[2 * (i * rows + number) + 1], row->total);
+    }
+    block_meets();
+    return power_of_two(std::fma(mine.most, factor, -base));
+  }
+
   // Ends the rows of the warp, and leaves their results in shared memory.
-  TENON_ON_GPU void end_rows(const AttentionArguments& a, const AttentionBlock& block,
-                             const Running (&running)[tiles][2], const float (&sums)[tiles][width / 8][4]) const {
+  TENON_ON_GPU void end_rows(const AttentionArguments& a, const AttentionBlock& block, Running (&running)[tiles][2],
+                             const float (&sums)[tiles][width / 8][4], float factor) const {
     TENON_UNROLL
     for (int t = 0; t < tiles; ++t) {
       TENON_UNROLL
       for (int half = 0; half < 2; ++half) {
-        float total = running[t][half].total;
-        total += from_lane_across(total, 1);
-        total += from_lane_across(total, 2);
+        Running& all = running[t][half];
+        all.total += from_lane_across(all.total, 1);
+        all.total += from_lane_across(all.total, 2);
         const int row = row_of(t, half);
-        const float share = end_row(a, block, row, running[t][half].most * natural_factor(a), total, lane % 4 == 0);
+        const float weight = join(&all, row, factor);
+        const float share =
+            weight * end_row(a, block, row, all.most * natural_factor(a), all.total, lane % 4 == 0 && first_key == 0);
+        const int first_row_of_copy = warp % key_warps * rows;
         TENON_UNROLL
         for (int n = 0; n < width / 8; ++n) {
-          auto* const to = reinterpret_cast<float*>(chunk_at<4 * width>(queries, row, column_of(n, 0) / 4));
+          auto* const to =
+              reinterpret_cast<float*>(chunk_at<4 * width>(queries, first_row_of_copy + row, column_of(n, 0) / 4));
           to[lane % 2 * 2] = sums[t][n][2 * half] * share;
           to[lane % 2 * 2 + 1] = sums[t][n][2 * half + 1] * share;
         }
@@ -192,16 +225,16 @@ struct NarrowTile {
   }
 };
 
-template <class Storage, int width, int tiles, int keys>
+template <class Storage, int width, int tiles, int keys, int key_warps>
 TENON_ON_GPU void attention_narrow(const AttentionArguments& a) {
-  using Tile = NarrowTile<Storage, width, tiles, keys>;
+  using Tile = NarrowTile<Storage, width, tiles, keys, key_warps>;
   const Tile tile;
   const AttentionBlock block = attention_block(a, Tile::rows, keys);
   const bool works = tile.first_row < block.rows;
   const float factor = score_factor(a);
   Running running[tiles][2];
   float sums[tiles][width / 8][4] = {};
-  float scores[tiles][keys / 8][4];
+  float scores[tiles][Tile::warp_keys / 8][4];
   bring_queries<Storage, Tile::row_bytes, Tile::rows>(tile.queries, a, block);
   TENON_ROLLED
   for (int32_t begin = block.keys.first;; begin += keys) {
@@ -218,7 +251,7 @@ TENON_ON_GPU void attention_narrow(const AttentionArguments& a) {
       TENON_UNROLL
       for (int t = 0; t < tiles; ++t) {
         TENON_UNROLL
-        for (int n = 0; n < keys / 8; ++n) {
+        for (int n = 0; n < Tile::warp_keys / 8; ++n) {
           TENON_UNROLL
           for (int e = 0; e < 4; ++e) scores[t][n][e] = 0;
         }
@@ -229,9 +262,9 @@ TENON_ON_GPU void attention_narrow(const AttentionArguments& a) {
     copies_arrive();
     block_meets();
   }
-  if (works) tile.end_rows(a, block, running, sums);
+  if (works) tile.end_rows(a, block, running, sums, factor);
   block_meets();
-  store_rows<width>(a, block, tile.queries);
+  store_rows<width, key_warps, Tile::rows>(a, block, tile.queries);
 }
 
 }  // namespace tenon::provider::cuda

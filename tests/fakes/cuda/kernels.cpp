@@ -42,7 +42,7 @@ size_t size_by_name(const std::string& name) {
 }
 
 uint32_t team_by_name(const std::string& name) {
-  if (name.starts_with("attention_") && !name.ends_with("_combine")) return 0;
+  if (name.starts_with("attention_")) return 0;
   if (name.find("_warp") != std::string::npos) return provider::row_warp;
   return name.find("_block") != std::string::npos ? provider::row_block : 1;
 }

@@ -120,7 +120,7 @@ constexpr AttentionDevice h100 = {90, 132, 227 << 10};
 
 TEST(CudaPlan, AttentionTakesTheKernelOfItsRowsAndDevice) {
   const auto kernel = [](int64_t width, int64_t columns, int32_t dtype, const AttentionDevice& device) {
-    return plan_attention({1, 1, 1, 1, 1, width, columns}, dtype, device).kernel;
+    return plan_attention({1, 1, 1, 100, 100, width, columns}, dtype, device).kernel;
   };
   EXPECT_EQ(kernel(64, 64, EP_DTYPE_f32, h100), AttentionKernel::WIDE_64);
   EXPECT_EQ(kernel(64, 65, EP_DTYPE_f16, h100), AttentionKernel::NARROW_128);
@@ -146,7 +146,10 @@ TEST(CudaPlan, AttentionOfFewQueriesSplitsItsKeys) {
   EXPECT_EQ(decode.split_keys % 64, 0);
   EXPECT_GE(decode.splits * decode.split_keys, 4096);
   EXPECT_LT((decode.splits - 1) * decode.split_keys, 4096);
-  EXPECT_EQ(parts_bytes(decode, 128), static_cast<uint64_t>(32 * decode.splits * 130 * 4));
+  EXPECT_EQ(parts_bytes(decode, 128), static_cast<uint64_t>(32 * decode.splits * 132 * 4));
+  EXPECT_EQ(decode.kernel, AttentionKernel::NARROW_128_FEW);
+  EXPECT_EQ(plan_attention({1, 4, 1, 5, 64, 64, 64}, EP_DTYPE_f32, h100).kernel, AttentionKernel::WIDE_64);
+  EXPECT_EQ(plan_attention({1, 4, 1, 4, 64, 64, 64}, EP_DTYPE_f32, h100).kernel, AttentionKernel::WIDE_64_FEW);
   EXPECT_EQ(parts_bytes(many, 128), 0U);
 }
 
