@@ -35,8 +35,8 @@ Refusal allow_shared_memory(ep_device& device, CUfunction function, int64_t byte
   if (result == CUDA_SUCCESS) return {};
   const ep_status status = status_of(result);
   if (status == EP_STATUS_DEVICE_LOST) throw DriverError{result};
-  return Refusal::failure(status, "a kernel cannot have %lld bytes of shared memory: %s",
-                          static_cast<long long>(bytes), device.driver->text_of(result).c_str());
+  return Refusal::failure(status, "a kernel cannot have %lld bytes of shared memory: %s", static_cast<long long>(bytes),
+                          device.driver->text_of(result).c_str());
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ep_api/ep_names.h"
+#include "primitives/text/format.h"
 #include "providers/cuda/kernels/element.h"
 #include "tests/unit/providers/cuda/fixture.h"
 
@@ -104,9 +105,8 @@ class CudaKernelsOfAttention : public FakeCuda {
 
   // Keys and values beyond the lengths are NaN in memory.
   void check(const Problem& p, int32_t dtype) {
-    SCOPED_TRACE(std::string(ep_dtype_name(dtype)) + " " + std::to_string(p.queries) + " queries, " +
-                 std::to_string(p.keys) + " keys, rows of " + std::to_string(p.width) + " and " +
-                 std::to_string(p.columns));
+    SCOPED_TRACE(fmt::format("{}, {} queries, {} keys, rows of {} and {}", ep_dtype_name(dtype), p.queries, p.keys,
+                             p.width, p.columns));
     const double scale = 1 / std::sqrt(static_cast<double>(p.width));
     const auto random = [&](int64_t count, uint32_t seed) {
       return rounded(random_floats(static_cast<size_t>(count), seed), dtype);
