@@ -210,7 +210,9 @@ Refusal FlashAttention::make(ep_device& device, const ep_primitive_desc& desc, e
   const int32_t dtype = desc.operands[0].dtype;
   AttentionPrimitive::Kernels kernels;
   // The launch may give the sizes, and so choose any kernel.
-  for (const AttentionKernel kernel : possible_kernels(dtype, facts_of(device))) {
+  for (size_t i = 0; i < attention_kernels; ++i) {
+    const auto kernel = static_cast<AttentionKernel>(i);
+    if (!may_run(kernel, dtype, facts_of(device))) continue;
     if (Refusal refusal = find_attention_kernel(device, kernel, dtype, &kernels)) return refusal;
   }
   if (Refusal refusal = find_kernel(device, Family::ATTENTION, "attention_combine", &kernels.combine)) return refusal;

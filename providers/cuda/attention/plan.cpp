@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t least_split = 64;                // keys
 constexpr int64_t most_folded = int64_t{1} << 24;  // rows of a unit, which the kernels divide as floats
+constexpr int64_t few_rows = 16;
 
 // What a kernel of attention.cu holds in shared memory: rows of queries, and two tiles of keys. PLAIN has a row and the
 // weights of its keys.
@@ -31,26 +32,21 @@ int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 AttentionKernel choose_kernel(const AttentionSizes& sizes, int32_t dtype, const AttentionDevice& device) {
   const int64_t row = std::max(sizes.width, sizes.columns);
   const int64_t rows = sizes.groups == 0 ? 0 : sizes.heads / sizes.groups * sizes.queries;
-  for (const AttentionKernel kernel : possible_kernels(dtype, device)) {
+  for (size_t i = 0; i < attention_kernels; ++i) {
+    const auto kernel = static_cast<AttentionKernel>(i);
     const Tile& tile = tile_of(kernel);
-    const bool few = tile.rows == 16;
-    if (row <= tile.width && (!few || rows <= tile.rows)) return kernel;
+    const bool fits = row <= tile.width && (tile.rows > few_rows || rows <= tile.rows);
+    if (fits && may_run(kernel, dtype, device)) return kernel;
   }
   return AttentionKernel::PLAIN;
 }
 
 }  // namespace
 
-std::vector<AttentionKernel> possible_kernels(int32_t dtype, const AttentionDevice& device) {
-  std::vector<AttentionKernel> kernels;
+bool may_run(AttentionKernel kernel, int32_t dtype, const AttentionDevice& device) {
+  if (kernel == AttentionKernel::PLAIN) return true;
   const bool wide = dtype == EP_DTYPE_f32 || (dtype == EP_DTYPE_bf16 && device.capability < 80);
-  for (size_t i = 0; i < attention_kernels; ++i) {
-    const auto kernel = static_cast<AttentionKernel>(i);
-    const bool fits =
-        dtype != EP_DTYPE_f64 && is_wide(kernel) == wide && shared_bytes_of(kernel, dtype) <= device.shared_bytes;
-    if (kernel == AttentionKernel::PLAIN || fits) kernels.push_back(kernel);
-  }
-  return kernels;
+  return dtype != EP_DTYPE_f64 && is_wide(kernel) == wide && shared_bytes_of(kernel, dtype) <= device.shared_bytes;
 }
 
 int64_t shared_bytes_of(AttentionKernel kernel, int32_t dtype) {
@@ -70,9 +66,9 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const A
   plan.row_blocks = divided_up(plan.unit_rows, tile.rows);
   plan.split_keys = std::max<int64_t>(sizes.keys, 1);
   const int64_t blocks = plan.blocks();
-  if (plan.kernel == AttentionKernel::PLAIN || blocks == 0 || blocks >= device.processors) return plan;
   // Blocks of few rows mostly wait for memory, so a processor takes more of them.
-  const int64_t wanted = device.processors * (tile.rows == 16 ? 4 : 2);
+  const int64_t wanted = device.processors * (tile.rows == few_rows ? 4 : 2);
+  if (plan.kernel == AttentionKernel::PLAIN || blocks == 0 || 2 * blocks > wanted) return plan;
   const int64_t splits = std::min({wanted / blocks, sizes.keys / least_split, int64_t{attention_most_splits}});
   if (splits <= 1) return plan;
   plan.split_keys = divided_up(divided_up(sizes.keys, splits), tile.keys) * tile.keys;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "providers/cuda/kernels/arguments.h"
 
@@ -52,8 +51,8 @@ struct AttentionPlan {
 };
 AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const AttentionDevice& device);
 
-// All kernels that a plan for `dtype` on the device may have.
-std::vector<AttentionKernel> possible_kernels(int32_t dtype, const AttentionDevice& device);
+// True if a plan for `dtype` on the device may have the kernel.
+bool may_run(AttentionKernel kernel, int32_t dtype, const AttentionDevice& device);
 
 // The bytes of shared memory of a block, and of workspace of a launch.
 int64_t shared_bytes_of(AttentionKernel kernel, int32_t dtype);

@@ -220,7 +220,7 @@ using kernels::RotaryArguments;
   TENON_BLOCK_KERNEL(attention_threads, blocks) attention_##name(TENON_ARGUMENT(AttentionArguments) arguments) { \
     kernels::attention_narrow<kernels::Storage, width, tiles, keys, key_warps>(arguments);                       \
   }
-// The rows and keys are those of attention_tile() in attention/plan.cpp.
+// The rows and keys are those of `tiles` in attention/plan.cpp.
 TENON_WIDE_ATTENTION(64, 64, 64, 64, 3)
 TENON_WIDE_ATTENTION(128, 128, 64, 32, 3)
 TENON_WIDE_ATTENTION(256, 256, 32, 32, 2)
