@@ -135,6 +135,24 @@ void run_compiled(const Device& device, DType dtype, Report* report) {
   report->run(table.rows());
 }
 
+struct Heads {
+  int64_t heads, groups, width, queries, keys;
+};
+
+void run_attention(const Device& device, DType dtype, const Heads& of, Report* report) {
+  Rows table(device,
+             fmt::format(" {} {}x{}x{}x{}x{}", dtype_name(dtype), of.heads, of.groups, of.width, of.queries, of.keys));
+  const Tensor query = uniform({1, of.heads, of.queries, of.width}, dtype, device);
+  const Tensor key = uniform({1, of.groups, of.keys, of.width}, dtype, device);
+  const Tensor value = uniform({1, of.groups, of.keys, of.width}, dtype, device);
+  const auto attend = [=](bool causal) {
+    return scaled_dot_product_attention(query, key, value, Tensor(), causal, std::nullopt, of.heads != of.groups);
+  };
+  table.add("attention", [=] { return attend(false); });
+  if (of.queries > 1) table.add("attention causal", [=] { return attend(true); });
+  report->run(table.rows());
+}
+
 }  // namespace
 
 void run_ops(const Device& device, Report* report) {
@@ -155,6 +173,16 @@ void run_ops(const Device& device, Report* report) {
     }
     run_images(device, dtype, report);
     run_compiled(device, dtype, report);
+  }
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const Heads& of : {Heads{12, 12, 64, 512, 512},
+                            {12, 12, 64, 2048, 2048},
+                            {12, 12, 64, 4096, 4096},
+                            {32, 8, 128, 4096, 4096},
+                            {32, 8, 128, 1, 4096},
+                            {12, 12, 64, 1, 4096}}) {
+      run_attention(device, dtype, of, report);
+    }
   }
 }
 

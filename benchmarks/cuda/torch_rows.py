@@ -9,7 +9,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 BATCH_SECONDS = 0.004
 BATCHES = 15
 
@@ -74,6 +74,16 @@ def image_ops(dtype):
     }
 
 
+def attention_ops(dtype, heads, groups, width, queries, keys):
+    query = uniform(dtype, 1, heads, queries, width)
+    key, value = uniform(dtype, 1, groups, keys, width), uniform(dtype, 1, groups, keys, width)
+    attend = F.scaled_dot_product_attention
+    return {
+        "attention": lambda: attend(query, key, value, enable_gqa=heads != groups),
+        "attention causal": lambda: attend(query, key, value, is_causal=True, enable_gqa=heads != groups),
+    }
+
+
 def compiled_ops(dtype):
     x, y, row = uniform(dtype, 4096, 4096), uniform(dtype, 4096, 4096), uniform(dtype, 4096)
     query = uniform(dtype, 4, 8, 512, 64)
@@ -100,7 +110,8 @@ def ops_of(suffix):
     if sizes in ("images", "compiled"):
         return image_ops(dtype) if sizes == "images" else compiled_ops(dtype)
     dims = [int(size) for size in sizes.split("x")]
-    return matrix_ops(dtype, *dims) if len(dims) == 2 else product_ops(dtype, *dims)
+    families = {2: matrix_ops, 3: product_ops, 5: attention_ops}
+    return families[len(dims)](dtype, *dims)
 
 
 def batch(run, count):

@@ -11,6 +11,21 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
+// The rows of one batch and head of `operand`, one after the other. They are read once for all queries.
+struct Rows {
+  std::vector<double> numbers;
+  int64_t columns = 0;
+
+  Rows() = default;
+  Rows(const Operand& operand, int64_t batch, int64_t head) : columns(operand.dim(3)) {
+    int64_t at[] = {batch, head, 0, 0};
+    for (; at[2] < operand.dim(2); ++at[2]) {
+      for (at[3] = 0; at[3] < columns; ++at[3]) numbers.push_back(operand.get<double>(at));
+    }
+  }
+  const double* row(int64_t i) const { return numbers.data() + i * columns; }
+};
+
 // What all queries of one launch share.
 struct Attention {
   Operand query, key, value, bias, lengths;
@@ -22,23 +37,19 @@ struct Attention {
     return lengths ? std::clamp<int64_t>(lengths.get<int64_t>(&batch), 0, key.dim(2)) : key.dim(2);
   }
 
-  // The score of key `j` for the query at `index` (batch, head, query); -inf where the key takes no part.
-  double score(const int64_t* index, int64_t j) const {
+  // The score of key `j`, a row of `keys`, for the query at `index` (batch, head, query), whose numbers are `numbers`;
+  // -inf where the key takes no part.
+  double score(const int64_t* index, int64_t j, const Rows& keys, const double* numbers) const {
     const int64_t count = length(index[0]);
     const int64_t position = index[2] + (at.align == EP_ATTENTION_END ? count - query.dim(2) : 0);
     if (j >= count || (at.before >= 0 && j < position - at.before) || (at.after >= 0 && j > position + at.after)) {
       return kNone;
     }
-    int64_t of_query[] = {index[0], index[1], index[2], 0};
-    int64_t of_key[] = {index[0], index[1] / (query.dim(1) / key.dim(1)), j, 0};
     const int64_t of_bias[] = {index[0], index[1], index[2], j};
     const bool selects = bias && bias.dtype() == DType::boolean;
     if (selects && bias.get<uint64_t>(of_bias) == 0) return kNone;
     double sum = 0;
-    for (int64_t i = 0; i < query.dim(3); ++i) {
-      of_query[3] = of_key[3] = i;
-      sum += query.get<double>(of_query) * key.get<double>(of_key);
-    }
+    for (int64_t i = 0; i < query.dim(3); ++i) sum += numbers[i] * keys.row(j)[i];
     sum *= scale;
     if (softcap > 0) sum = softcap * std::tanh(sum / softcap);
     return bias && !selects ? sum + bias.get<double>(of_bias) : sum;
@@ -54,9 +65,15 @@ void run_attention(Call& call) {
                          call[EP_ROLE_BIAS],        call[EP_ROLE_LENGTHS],    call.desc.attributes.attention,
                          call.parameter<double>(0), call.parameter<double>(1)};
   const int64_t groups = all.query.dim(1) / all.key.dim(1);
+  Rows queries, keys, values;
   for_each_index(dst.dims().first(3), [&](const int64_t* index) {
+    if (index[2] == 0) {
+      queries = Rows(all.query, index[0], index[1]);
+      keys = Rows(all.key, index[0], index[1] / groups);
+      values = Rows(all.value, index[0], index[1] / groups);
+    }
     std::vector<double> weights;
-    for (int64_t j = 0; j < all.key.dim(2); ++j) weights.push_back(all.score(index, j));
+    for (int64_t j = 0; j < all.key.dim(2); ++j) weights.push_back(all.score(index, j, keys, queries.row(index[2])));
     double most = kNone;
     for (const double score : weights) most = score > most || score != score ? score : most;
     double sum = 0;
@@ -67,11 +84,10 @@ void run_attention(Call& call) {
     int64_t to[] = {index[0], index[1], index[2], 0};
     if (log_sum) log_sum.set(to, sum == 0 ? kNone : most + std::log(sum));
     for (; to[3] < dst.dim(3); ++to[3]) {
-      int64_t from[] = {index[0], index[1] / groups, 0, to[3]};
       double total = 0;
-      for (; from[2] < all.key.dim(2); ++from[2]) {
-        const double weight = weights[static_cast<size_t>(from[2])];
-        if (weight != 0) total += weight * all.value.get<double>(from);
+      for (int64_t j = 0; j < all.key.dim(2); ++j) {
+        const double weight = weights[static_cast<size_t>(j)];
+        if (weight != 0) total += weight * values.row(j)[to[3]];
       }
       dst.set(to, sum == 0 ? 0 : total / sum);
     }

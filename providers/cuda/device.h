@@ -38,6 +38,7 @@ struct DeviceFacts {
   int group_dims[3] = {1024, 1024, 64};
   int groups[3] = {0x7fffffff, 65535, 65535};  // most blocks along each axis
   int shared_bytes = 48 << 10;                 // that a kernel of a block may declare
+  int shared_bytes_on_demand = 48 << 10;       // that a launch may give a block, if its kernel is allowed to have it
   bool integrated = false;
   bool memory_pools = false;  // the driver offers stream-ordered allocation on this device
 };

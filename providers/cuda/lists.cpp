@@ -1,5 +1,6 @@
 #include "providers/cuda/lists.h"
 
+#include "providers/cuda/attention/attention.h"
 #include "providers/cuda/convolution/convolution.h"
 #include "providers/cuda/elementwise/elementwise.h"
 #include "providers/cuda/matmul/matmul.h"
@@ -25,6 +26,9 @@ constexpr Implementation pooling[] = {{"kernel", Pooling::why_not, Pooling::make
 constexpr Implementation gather[] = {{"kernel", Gather::why_not, Gather::make}};
 constexpr Implementation scatter[] = {{"kernel", Scatter::why_not, Scatter::make}};
 constexpr Implementation parts[] = {{"kernel", Parts::why_not, Parts::make}};
+constexpr Implementation attention[] = {{"flash", FlashAttention::why_not, FlashAttention::make},
+                                        {"plain", PlainAttention::why_not, PlainAttention::make}};
+constexpr Implementation rotary[] = {{"kernel", Rotary::why_not, Rotary::make}};
 constexpr Implementation pad[] = {{"kernel", Pad::why_not, Pad::make}};
 
 constexpr ImplementationList lists[] = {
@@ -49,6 +53,8 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_group_norm, norm},
     {EP_PRIMITIVE_batch_norm, batch_norm},
     {EP_PRIMITIVE_pooling, pooling},
+    {EP_PRIMITIVE_attention, attention},
+    {EP_PRIMITIVE_rotary, rotary},
 };
 
 }  // namespace

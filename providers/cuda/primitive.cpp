@@ -13,9 +13,9 @@ Geometry blocks_for(int64_t items, int32_t threads) {
 ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& geometry, const void* arguments,
                         ep_error** error) {
   void* parameters[] = {const_cast<void*>(arguments)};
-  const CUresult result = stream->device->driver->launch_kernel(function, static_cast<unsigned int>(geometry.blocks), 1,
-                                                                1, static_cast<unsigned int>(geometry.threads), 1, 1, 0,
-                                                                stream->handle, parameters, nullptr);
+  const CUresult result = stream->device->driver->launch_kernel(
+      function, static_cast<unsigned int>(geometry.blocks), 1, 1, static_cast<unsigned int>(geometry.threads), 1, 1,
+      static_cast<unsigned int>(geometry.shared_bytes), stream->handle, parameters, nullptr);
   return result == CUDA_SUCCESS ? EP_STATUS_OK : driver_failed(stream->device, result, "launching a kernel", error);
 }
 
@@ -27,6 +27,16 @@ Refusal find_kernel(ep_device& device, Family family, const char* name, CUfuncti
   const bool has_no_code = result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   return Refusal::failure(has_no_code ? EP_STATUS_UNSUPPORTED : status, "%s of %s cannot be loaded: %s", name,
                           family_name(family), device.driver->text_of(result).c_str());
+}
+
+Refusal allow_shared_memory(ep_device& device, CUfunction function, int64_t bytes) {
+  const CUresult result = device.driver->func_set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                            static_cast<int>(bytes));
+  if (result == CUDA_SUCCESS) return {};
+  const ep_status status = status_of(result);
+  if (status == EP_STATUS_DEVICE_LOST) throw DriverError{result};
+  return Refusal::failure(status, "a kernel cannot have %lld bytes of shared memory: %s", static_cast<long long>(bytes),
+                          device.driver->text_of(result).c_str());
 }
 
 namespace {

@@ -12,10 +12,11 @@ struct ep_primitive : tenon::provider::PrimitiveBase {
 
 namespace tenon::provider::cuda {
 
-// The size of a launch: `blocks` blocks of `threads` threads.
+// The size of a launch: `blocks` blocks of `threads` threads, which share `shared_bytes` bytes of memory.
 struct Geometry {
   int64_t blocks;
   int32_t threads;
+  int32_t shared_bytes = 0;
 };
 
 inline constexpr int32_t block_threads = 256;       // threads of a block in kernels without teams
@@ -49,5 +50,7 @@ struct DriverError {
 
 // Finds the kernel `name`, or returns the refusal. The device's context is current. Throws DriverError.
 Refusal find_kernel(ep_device& device, Family family, const char* name, CUfunction* out);
+// Lets launches of `function` give a block `bytes` bytes of shared memory. The device's context is current.
+Refusal allow_shared_memory(ep_device& device, CUfunction function, int64_t bytes);
 
 }  // namespace tenon::provider::cuda

@@ -138,6 +138,33 @@ void add_attention(std::vector<Case>* cases) {
   }
 }
 
+// Sizes one beside the tiles of kernels, rows of every length, and few queries beside many keys.
+void add_attention_of_tiles(std::vector<Case>* cases) {
+  const Shape shapes[] = {
+      {"tiles", 1, 2, 1, 129, 65, 16, 8},      {"rows", 1, 1, 1, 35, 129, 72, 65},
+      {"long_rows", 1, 2, 2, 9, 33, 129, 136}, {"longer", 1, 2, 1, 3, 9, 260, 300},
+      {"split_keys", 1, 4, 1, 3, 700, 8, 16},
+  };
+  const How hows[] = {
+      {"all", -1, -1, EP_ATTENTION_START, Bias::NONE, false, true},
+      {"causal", -1, 0, EP_ATTENTION_START},
+      {"window_end", 70, 1, EP_ATTENTION_END, Bias::NONE, false, true},
+      {"lengths_causal_end", -1, 0, EP_ATTENTION_END, Bias::FLOAT, true, true},
+      {"softcap", -1, -1, EP_ATTENTION_START, Bias::BOOL, false, false, 3},
+  };
+  for (const Shape& shape : shapes) {
+    for (const How& how : hows) {
+      for (DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        if (dtype == DType::bf16 && how.name != "all") continue;
+        cases->push_back(attention_case(shape, dtype, how));
+      }
+    }
+  }
+  cases->push_back(heads_inside(attention_case(shapes[0], DType::f16, hows[1])));
+  cases->push_back(keys_transposed(attention_case(shapes[1], DType::bf16, hows[1])));
+  cases->push_back(heads_inside(attention_case(shapes[4], DType::f16, hows[3])));
+}
+
 struct Rotary {
   std::string_view name;
   Dims dims;
@@ -209,6 +236,7 @@ void add_rotary(std::vector<Case>* cases) {
 
 void add_attention_cases(std::vector<Case>* cases) {
   add_attention(cases);
+  add_attention_of_tiles(cases);
   add_rotary(cases);
 }
 

@@ -75,7 +75,7 @@ struct PadArguments {
   uint32_t row_chunks;  // per run of the innermost axis
   int32_t rank;         // >= 1
   int32_t mode;
-  int32_t dst_vector;             // a chunk of dst may be written as one access
+  int32_t dst_vector;             // of chunks of map_chunk elements
   int32_t src_vector;             // a chunk of src may be read as one access, if it begins at a chunk of dst
   int64_t dims[kernel_max_rank];  // of dst
   int64_t src_dims[kernel_max_rank];
@@ -232,10 +232,90 @@ struct MatmulArguments {
   int64_t bias_strides[kernel_max_rank];
 };
 
+// Threads of a block of the attention kernels.
+inline constexpr int32_t attention_threads = 128;
+inline constexpr int32_t attention_most_splits = 128;
+inline constexpr int32_t attention_chunk = 128;  // keys that the plain kernel takes at a time
+
+// The floats of a part: the sums of the columns up to a multiple of 4, two more, and two unused ones.
+constexpr int64_t attention_part_floats(int64_t columns) { return (columns + 3) / 4 * 4 + 4; }
+
+// attention: what ep_attention_attributes computes. A unit is a batch and some heads that share keys; its rows are the
+// queries of its heads, head after head. A block computes some rows of a unit over the keys of one split. With `splits`
+// > 1 it writes a part for each row of each unit and each split: the sums of the columns, the greatest score and the
+// sum of the weights, all f32. Strides are in elements, of the axes in their order.
+struct AttentionArguments {
+  uint64_t dst;
+  uint64_t query;
+  uint64_t key;
+  uint64_t value;
+  uint64_t bias;     // 0: none
+  uint64_t lengths;  // 0: none
+  uint64_t log_sum;  // 0: none
+  uint64_t parts;
+  int32_t dtype;  // of dst, query, key and value
+  int32_t bias_dtype;
+  int32_t wide_lengths;  // of i64, not i32
+  int32_t align_end;
+  int32_t heads;
+  int32_t ratio;  // heads that share keys
+  int32_t fold;   // heads of a unit: 1 or `ratio`
+  int32_t queries;
+  int32_t keys;
+  int32_t width;
+  int32_t columns;
+  int32_t unit_rows;
+  int32_t row_blocks;  // blocks for the rows of a unit
+  int32_t units;
+  int32_t splits;
+  int32_t split_keys;
+  int32_t before;  // -1: no bound
+  int32_t after;
+  int32_t shaped;        // a score is more than a product times a scale > 0: it has a cap, a bias or another scale
+  int32_t exact;         // weights of narrow types are held in two parts
+  int32_t query_vector;  // rows consist of whole aligned chunks of 16 bytes
+  int32_t key_vector;
+  int32_t value_vector;
+  int32_t dst_vector;  // of chunks of map_chunk elements
+  double scale;
+  double softcap;  // 0: none
+  int64_t dst_strides[4];
+  int64_t query_strides[4];
+  int64_t key_strides[4];
+  int64_t value_strides[4];
+  int64_t bias_strides[4];
+  int64_t log_sum_strides[4];
+  int64_t length_stride;
+};
+
+// rotary: pairs of each row turned by angles. Rows are [batch, head, position]; with indices the row of the angles is
+// the one that indices[batch, position] says.
+struct RotaryArguments {
+  uint64_t dst;
+  uint64_t src;
+  uint64_t cosines;
+  uint64_t sines;
+  uint64_t indices;  // 0: none
+  int32_t dtype;
+  int32_t angle_dtype;
+  int32_t wide_indices;  // of i64, not i32
+  int32_t interleaved;
+  int64_t dims[4];  // of dst
+  int64_t pairs;
+  int64_t table_rows;  // with indices
+  int64_t dst_strides[4];
+  int64_t src_strides[4];
+  int64_t cosine_strides[4];  // with indices [2] of the rows of the table
+  int64_t sine_strides[4];
+  int64_t index_strides[2];
+  FaultTarget fault;
+};
+
 static_assert(sizeof(MapArguments) <= 4096 && sizeof(IndexArguments) <= 4096 && sizeof(PadArguments) <= 4096 &&
                   sizeof(ReduceArguments) <= 4096 && sizeof(ScanArguments) <= 4096 && sizeof(NormArguments) <= 4096 &&
                   sizeof(BatchNormArguments) <= 4096 && sizeof(PoolingArguments) <= 4096 &&
-                  sizeof(SoftmaxArguments) <= 4096 && sizeof(MatmulArguments) <= 4096,
+                  sizeof(SoftmaxArguments) <= 4096 && sizeof(MatmulArguments) <= 4096 &&
+                  sizeof(AttentionArguments) <= 4096 && sizeof(RotaryArguments) <= 4096,
               "a kernel has 4096 bytes of parameters on every architecture");
 
 }  // namespace tenon::provider::cuda

@@ -12,6 +12,7 @@
 #define TENON_ON_GPU_CALL __device__ __noinline__  // one copy, called: inlining would repeat much code
 #define TENON_ARGUMENT(Type) const __grid_constant__ Type
 #define TENON_UNROLL _Pragma("unroll")
+#define TENON_UNROLL_2 _Pragma("unroll 2")
 #define TENON_UNROLL_4 _Pragma("unroll 4")
 #define TENON_ROLLED _Pragma("unroll 1")
 
@@ -68,6 +69,7 @@ TENON_ON_GPU void add_to(uint64_t* at, uint64_t value) {
 #define TENON_ON_GPU_CALL inline
 #define TENON_ARGUMENT(Type) const Type&
 #define TENON_UNROLL
+#define TENON_UNROLL_2
 #define TENON_UNROLL_4
 #define TENON_ROLLED
 

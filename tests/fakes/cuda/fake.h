@@ -59,7 +59,8 @@ struct Kernel;
 const Kernel* find_kernel(const char* name);
 const char* name_of(const Kernel* kernel);
 size_t argument_size(const Kernel* kernel);
-void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, const void* arguments);
+// Each block has `shared` bytes of memory, which begin as NaN.
+void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, uint32_t shared, const void* arguments);
 
 // A kernel of a text that the fake NVRTC compiled (nvrtc.cpp): a function of a shared object.
 struct TextKernel {

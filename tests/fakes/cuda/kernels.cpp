@@ -2,11 +2,13 @@
 #include <dlfcn.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
 
 #include "providers/cuda/kernels/arguments.h"
+#include "providers/cuda/kernels/block.h"
 #include "providers/cuda/kernels/device.h"
 #include "providers/cuda/kernels/team.h"
 #include "tests/fakes/cuda/fake.h"
@@ -19,19 +21,20 @@ struct Kernel {
   std::string name;
   void (*function)(const void* arguments);
   size_t size;
-  uint32_t team;  // threads that wait for each other
+  uint32_t team;  // threads that wait for each other; 0: the block
 };
 
 namespace {
 
 size_t size_by_name(const std::string& name) {
   constexpr std::pair<const char*, size_t> sizes[] = {
-      {"reduce_", sizeof(provider::ReduceArguments)},  {"softmax_", sizeof(provider::SoftmaxArguments)},
-      {"matmul_", sizeof(provider::MatmulArguments)},  {"gather_", sizeof(provider::IndexArguments)},
-      {"scatter_", sizeof(provider::IndexArguments)},  {"scan_", sizeof(provider::ScanArguments)},
-      {"pad_", sizeof(provider::PadArguments)},        {"arg_reduce_", sizeof(provider::ReduceArguments)},
-      {"norm_", sizeof(provider::NormArguments)},      {"batch_norm_", sizeof(provider::BatchNormArguments)},
-      {"pooling_", sizeof(provider::PoolingArguments)}};
+      {"reduce_", sizeof(provider::ReduceArguments)},   {"softmax_", sizeof(provider::SoftmaxArguments)},
+      {"matmul_", sizeof(provider::MatmulArguments)},   {"gather_", sizeof(provider::IndexArguments)},
+      {"scatter_", sizeof(provider::IndexArguments)},   {"scan_", sizeof(provider::ScanArguments)},
+      {"pad_", sizeof(provider::PadArguments)},         {"arg_reduce_", sizeof(provider::ReduceArguments)},
+      {"norm_", sizeof(provider::NormArguments)},       {"batch_norm_", sizeof(provider::BatchNormArguments)},
+      {"pooling_", sizeof(provider::PoolingArguments)}, {"attention_", sizeof(provider::AttentionArguments)},
+      {"rotary_", sizeof(provider::RotaryArguments)}};
   for (const auto& [prefix, size] : sizes) {
     if (name.starts_with(prefix)) return size;
   }
@@ -39,6 +42,7 @@ size_t size_by_name(const std::string& name) {
 }
 
 uint32_t team_by_name(const std::string& name) {
+  if (name.starts_with("attention_")) return 0;
   if (name.find("_warp") != std::string::npos) return provider::row_warp;
   return name.find("_block") != std::string::npos ? provider::row_block : 1;
 }
@@ -99,23 +103,27 @@ int switch_context(ucontext_t* from, const ucontext_t* to) {
   return function(from, to);
 }
 
-// The threads of one team, each with its own stack. They take turns; each runs until it waits for the others.
+// The threads of one team, each with its own stack. They take turns; each runs until it waits for the others, or for
+// those of its warp.
 class TeamRun {
  public:
-  void run(const Kernel* kernel, const void* arguments, const provider::EmulatedThread& first) {
+  void run(const Kernel* kernel, uint32_t team, const void* arguments, const provider::EmulatedThread& first) {
     kernel_ = kernel;
     arguments_ = arguments;
-    provider::emulated_meeting.wait = [] { mine().pause(); };
-    if (members_.size() < kernel->team) members_.resize(kernel->team);
-    for (uint32_t i = 0; i < kernel->team; ++i) start(&members_[i]);
-    uint32_t left = kernel->team;
-    while (left > 0) {
-      const uint32_t before = left;
-      for (uint32_t i = 0; i < kernel->team; ++i) {
-        if (!members_[i].done) left -= resume(i, first);
+    first_ = first;
+    provider::emulated_meeting.wait = [] { mine().pause(State::WAITS); };
+    provider::emulated_block.wait = provider::emulated_meeting.wait;
+    provider::emulated_block.wait_warp = [] { mine().pause(State::WAITS_FOR_WARP); };
+    if (members_.size() < team) members_.resize(team);
+    for (uint32_t i = 0; i < team; ++i) start(&members_[i]);
+    do {
+      for (uint32_t i = 0; i < team; i += provider::row_warp) {
+        if (!run_warp(i, std::min<uint32_t>(team, i + provider::row_warp))) return part();
       }
-      if (left != 0 && left != before) return control().violate("threads of a team part at a barrier: " + kernel->name);
-    }
+      for (uint32_t i = 1; i < team; ++i) {
+        if (members_[i].state != members_[0].state) return part();
+      }
+    } while (members_[0].state != State::DONE);
   }
   static TeamRun& mine() {
     static thread_local TeamRun run;
@@ -124,11 +132,24 @@ class TeamRun {
 
  private:
   static constexpr size_t stack_bytes = 128 * 1024;
+  enum class State : uint8_t { RUNS, WAITS, WAITS_FOR_WARP, DONE };
   struct Member {
     std::unique_ptr<char[]> stack;
     ucontext_t context;
-    bool done = false;
+    State state = State::RUNS;
   };
+
+  void part() const { control().violate("threads of a team part at a barrier: " + kernel_->name); }
+  // Resumes the members from `begin` on until they wait for the team or are done. False: not all do the same.
+  bool run_warp(uint32_t begin, uint32_t end) {
+    do {
+      for (uint32_t i = begin; i < end; ++i) resume(i);
+      for (uint32_t i = begin + 1; i < end; ++i) {
+        if (members_[i].state != members_[begin].state) return false;
+      }
+    } while (members_[begin].state == State::WAITS_FOR_WARP);
+    return true;
+  }
 
   static void start(Member* member) {
     if (member->stack == nullptr) member->stack.reset(new char[stack_bytes]);
@@ -136,32 +157,39 @@ class TeamRun {
     member->context.uc_stack.ss_sp = member->stack.get();
     member->context.uc_stack.ss_size = stack_bytes;
     member->context.uc_link = nullptr;
-    member->done = false;
+    member->state = State::RUNS;
     static const auto make = from_libc<decltype(&makecontext)>("makecontext");
     make(
         &member->context, [] { mine().whole(); }, 0);
   }
   void whole() {
     call(kernel_, arguments_);
-    members_[current_].done = true;
-    pause();
+    pause(State::DONE);
   }
-  void pause() { switch_context(&members_[current_].context, &scheduler_); }
-  // Returns 1 if the thread ended.
-  uint32_t resume(uint32_t member, const provider::EmulatedThread& first) {
+  void pause(State state) {
+    members_[current_].state = state;
+    switch_context(&members_[current_].context, &scheduler_);
+  }
+  void resume(uint32_t member) {
     current_ = member;
-    provider::emulated_thread = first;
+    provider::emulated_thread = first_;
     provider::emulated_thread.thread += member;
     switch_context(&scheduler_, &members_[member].context);
-    return members_[member].done ? 1 : 0;
   }
 
   const Kernel* kernel_ = nullptr;
   const void* arguments_ = nullptr;
+  provider::EmulatedThread first_;
   std::vector<Member> members_;
   ucontext_t scheduler_;
   uint32_t current_ = 0;
 };
+
+provider::Chunk16<unsigned char> nan_bytes() {
+  provider::Chunk16<unsigned char> bytes;
+  std::memset(bytes.at, 0xff, sizeof bytes.at);
+  return bytes;
+}
 
 }  // namespace
 
@@ -187,12 +215,16 @@ const Kernel* find_kernel(const char* name) {
 const char* name_of(const Kernel* kernel) { return kernel->name.c_str(); }
 size_t argument_size(const Kernel* kernel) { return kernel->size; }
 
-void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, const void* arguments) {
+void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, uint32_t shared, const void* arguments) {
+  const uint32_t team = kernel->team == 0 ? block : kernel->team;
+  std::vector<provider::Chunk16<unsigned char>> memory((shared + 15) / 16);
   for (uint64_t i = 0; i < grid; ++i) {
-    for (uint32_t thread = 0; thread < block; thread += kernel->team) {
+    std::fill(memory.begin(), memory.end(), nan_bytes());
+    provider::emulated_block.shared = memory.empty() ? nullptr : memory[0].at;
+    for (uint32_t thread = 0; thread < block; thread += team) {
       const provider::EmulatedThread first = {thread, block, static_cast<int64_t>(i), static_cast<int64_t>(grid)};
-      if (kernel->team > 1) {
-        TeamRun::mine().run(kernel, arguments, first);
+      if (team > 1) {
+        TeamRun::mine().run(kernel, team, arguments, first);
       } else {
         provider::emulated_thread = first;
         call(kernel, arguments);
@@ -205,7 +237,7 @@ void run_text_kernel(const TextKernel& kernel, const Dims& dims, void* const* va
   text_run = {&kernel, dims};
   const uint32_t threads = dims.block[0] * dims.block[1] * dims.block[2];
   const Kernel team{kernel.name, run_text, 0, threads};
-  run_kernel(&team, uint64_t{dims.grid[0]} * dims.grid[1] * dims.grid[2], threads, values);
+  run_kernel(&team, uint64_t{dims.grid[0]} * dims.grid[1] * dims.grid[2], threads, 0, values);
 }
 
 }  // namespace tenon::fakes::cuda

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fmt/core.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -21,6 +22,7 @@ using tenon::fakes::cuda::TextKernel;
 struct CUfunc_st {
   const Kernel* kernel = nullptr;  // of the provider; else `text`
   TextKernel text{};
+  std::atomic<uint32_t> most_shared{48 << 10};  // bytes that a launch may give a block
 };
 
 struct CUmod_st {
@@ -121,6 +123,15 @@ FAKE_API CUresult cuFuncGetAttribute(int* value, CUfunction_attribute which, CUf
   *value = which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : which == CU_FUNC_ATTRIBUTE_NUM_REGS ? 32 : 0;
   return CUDA_SUCCESS;
 }
+FAKE_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value) {
+  FAKE_ENTER(true);
+  int most = 0;
+  cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0);
+  if (which != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > most)
+    return CUDA_ERROR_INVALID_VALUE;
+  function->most_shared = static_cast<uint32_t>(value);
+  return CUDA_SUCCESS;
+}
 FAKE_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int threads, size_t) {
   FAKE_ENTER(true);
   *blocks = 2048 / threads;
@@ -128,13 +139,13 @@ FAKE_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfun
 }
 
 FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigned int grid_y, unsigned int grid_z,
-                                 unsigned int block, unsigned int block_y, unsigned int block_z, unsigned int,
+                                 unsigned int block, unsigned int block_y, unsigned int block_z, unsigned int shared,
                                  CUstream stream, void** parameters, void**) {
   FAKE_ENTER(true);
   FAKE_HERE(stream);
   if (const int failure = control().fail_launch.exchange(0); failure != 0) return static_cast<CUresult>(failure);
   const Dims dims = {{grid, grid_y, grid_z}, {block, block_y, block_z}};
-  if (!is_possible(dims)) return CUDA_ERROR_INVALID_VALUE;
+  if (!is_possible(dims) || shared > function->most_shared) return CUDA_ERROR_INVALID_VALUE;
   control().launches.fetch_add(1);
   if (function->kernel == nullptr) {
     TextLaunch launch{function->text, dims, {}};
@@ -154,6 +165,6 @@ FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigne
   std::vector<unsigned char> arguments(bytes, bytes + argument_size(kernel));
   if (control().record) control().note({name_of(kernel), grid, block, arguments});
   if (!control().run_kernels) return CUDA_SUCCESS;
-  stream->push([=, arguments = std::move(arguments)] { run_kernel(kernel, grid, block, arguments.data()); });
+  stream->push([=, arguments = std::move(arguments)] { run_kernel(kernel, grid, block, shared, arguments.data()); });
   return CUDA_SUCCESS;
 }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "providers/cuda/attention/plan.h"
 #include "providers/cuda/elementwise/elementwise.h"
 #include "providers/cuda/elementwise/scalar_value.h"
 #include "providers/cuda/reduction/reduction.h"
@@ -113,6 +114,43 @@ TEST(CudaPlan, ScalarsAreRoundedToTheirType) {
   EXPECT_EQ(least_value(EP_DTYPE_i8), -128);
   EXPECT_EQ(least_value(EP_DTYPE_i64), INT64_MIN);
   EXPECT_EQ(least_value(EP_DTYPE_u32), 0);
+}
+
+constexpr AttentionDevice h100 = {90, 132, 227 << 10};
+
+TEST(CudaPlan, AttentionTakesTheKernelOfItsRowsAndDevice) {
+  const auto kernel = [](int64_t width, int64_t columns, int32_t dtype, const AttentionDevice& device) {
+    return plan_attention({1, 1, 1, 100, 100, width, columns}, dtype, device).kernel;
+  };
+  EXPECT_EQ(kernel(64, 64, EP_DTYPE_f32, h100), AttentionKernel::WIDE_64);
+  EXPECT_EQ(kernel(64, 65, EP_DTYPE_f16, h100), AttentionKernel::NARROW_128);
+  EXPECT_EQ(kernel(129, 8, EP_DTYPE_bf16, h100), AttentionKernel::NARROW_256);
+  EXPECT_EQ(kernel(257, 8, EP_DTYPE_bf16, h100), AttentionKernel::PLAIN);
+  EXPECT_EQ(kernel(8, 8, EP_DTYPE_f64, h100), AttentionKernel::PLAIN);
+  const AttentionDevice old = {75, 40, 64 << 10};
+  EXPECT_EQ(kernel(128, 128, EP_DTYPE_f16, old), AttentionKernel::NARROW_128);
+  EXPECT_EQ(kernel(128, 128, EP_DTYPE_bf16, old), AttentionKernel::WIDE_128);
+  EXPECT_EQ(kernel(256, 256, EP_DTYPE_f32, old), AttentionKernel::PLAIN);
+}
+
+TEST(CudaPlan, AttentionOfFewQueriesSplitsItsKeys) {
+  const AttentionPlan many = plan_attention({1, 32, 8, 4096, 4096, 128, 128}, EP_DTYPE_bf16, h100);
+  EXPECT_EQ(many.fold, 1);
+  EXPECT_EQ(many.splits, 1);
+  EXPECT_EQ(many.blocks(), 32 * 32);
+  const AttentionPlan decode = plan_attention({1, 32, 8, 1, 4096, 128, 128}, EP_DTYPE_bf16, h100);
+  EXPECT_EQ(decode.fold, 4);
+  EXPECT_EQ(decode.units, 8);
+  EXPECT_EQ(decode.unit_rows, 4);
+  EXPECT_GT(decode.splits, 1);
+  EXPECT_EQ(decode.split_keys % 64, 0);
+  EXPECT_GE(decode.splits * decode.split_keys, 4096);
+  EXPECT_LT((decode.splits - 1) * decode.split_keys, 4096);
+  EXPECT_EQ(parts_bytes(decode, 128), static_cast<uint64_t>(32 * decode.splits * 132 * 4));
+  EXPECT_EQ(decode.kernel, AttentionKernel::NARROW_128_FEW);
+  EXPECT_EQ(plan_attention({1, 4, 1, 5, 64, 64, 64}, EP_DTYPE_f32, h100).kernel, AttentionKernel::WIDE_64);
+  EXPECT_EQ(plan_attention({1, 4, 1, 4, 64, 64, 64}, EP_DTYPE_f32, h100).kernel, AttentionKernel::WIDE_64_FEW);
+  EXPECT_EQ(parts_bytes(many, 128), 0U);
 }
 
 ep_primitive_desc unary(int32_t op, int32_t to, int32_t from) {

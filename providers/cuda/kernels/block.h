@@ -1,0 +1,274 @@
+// The words of kernels whose threads share the memory of their block: barriers, shuffles, copies to shared memory, and
+// products of small matrices by a warp. Every thread of a warp makes the same calls of from_lane_across and multiply;
+// every thread of a block the same calls of block_meets.
+//
+// On the host the threads of a block take turns from meeting to meeting (tests/fakes/cuda). What a warp computes
+// together, each thread computes from the registers of the others, which it reads between two meetings of its warp.
+#pragma once
+
+#include <cmath>
+
+#include "providers/cuda/kernels/element.h"
+
+#if defined(__CUDACC__)
+// A kernel of blocks of `threads` threads, of which a multiprocessor must hold at least `blocks`.
+#define TENON_BLOCK_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#else
+#define TENON_BLOCK_KERNEL(threads, blocks) TENON_KERNEL
+#endif
+
+namespace tenon::provider::cuda {
+
+inline constexpr int warp_threads = 32;
+
+// 16 bytes, which move as one access.
+template <class T>
+struct alignas(16) Chunk16 {
+  T at[16 / sizeof(T)];
+};
+
+#if defined(__CUDACC__)
+
+// The memory that the threads of a block share; the launch says how much.
+TENON_ON_GPU unsigned char* shared_memory() {
+  extern __shared__ __align__(128) unsigned char tenon_shared[];
+  return tenon_shared;
+}
+// Waits for all threads of the block, or of the warp. What they wrote to shared memory is then there.
+TENON_ON_GPU void block_meets() { __syncthreads(); }
+TENON_ON_GPU void warp_meets() { __syncwarp(); }
+
+// `value` of the thread of this warp whose number differs in the bits of `mask`.
+TENON_ON_GPU float from_lane_across(float value, int mask) { return __shfl_xor_sync(0xffffffffU, value, mask); }
+
+// 2^x with a relative error below 2^-22. Results below the least normal number are 0.
+TENON_ON_GPU float power_of_two(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+// x / y within two steps; 0 where y is above 2^126.
+TENON_ON_GPU float quick_quotient(float x, float y) { return __fdividef(x, y); }
+
+TENON_ON_GPU uint32_t shared_address(const void* at) { return static_cast<uint32_t>(__cvta_generic_to_shared(at)); }
+
+// Copies 16 bytes to shared memory, or writes 16 bytes of 0 if not `inside`; then `from` is not read. The bytes are
+// there once copies_arrive() has returned and the block has met.
+TENON_ON_GPU void copy_16(void* to, const void* from, bool inside) {
+#if __CUDA_ARCH__ >= 800
+  const int bytes = inside ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes)
+               : "memory");
+#else
+  *static_cast<Chunk16<uint32_t>*>(to) = inside ? *static_cast<const Chunk16<uint32_t>*>(from) : Chunk16<uint32_t>{};
+#endif
+}
+// Waits for the copies of this thread.
+TENON_ON_GPU void copies_arrive() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// Four matrices of 8 rows of 16 bytes in shared memory; row_at(lane) is the address of row `lane % 8` of matrix `lane /
+// 8`. A thread gets of each matrix word `lane % 4` of row `lane / 4`.
+template <class RowAt>
+TENON_ON_GPU void load_matrices(uint32_t (&to)[4], const RowAt& row_at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row_at(static_cast<int>(threadIdx.x) % warp_threads)))
+               : "memory");
+}
+// The same of the transposed matrices: column `lane / 4`, rows `2 * (lane % 4)` and the next.
+template <class RowAt>
+TENON_ON_GPU void load_matrices_turned(uint32_t (&to)[4], const RowAt& row_at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row_at(static_cast<int>(threadIdx.x) % warp_threads)))
+               : "memory");
+}
+
+// Two floats as one word of two elements, the first in the low half.
+TENON_ON_GPU uint32_t narrow_pair(Half, float first, float second) {
+  uint32_t pair;
+  asm("{ .reg .b16 low, high; cvt.rn.f16.f32 low, %1; cvt.rn.f16.f32 high, %2; mov.b32 %0, {low, high}; }"
+      : "=r"(pair)
+      : "f"(first), "f"(second));
+  return pair;
+}
+TENON_ON_GPU uint32_t narrow_pair(BFloat, float first, float second) {
+#if __CUDA_ARCH__ >= 800
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
+  return pair;
+#else
+  return bfloat_from_float(first) | static_cast<uint32_t>(bfloat_from_float(second)) << 16;
+#endif
+}
+
+// One product of 16 x 16 and 16 x 8 elements. Devices below 8.0 have no product of bf16: a kernel that wants one ends.
+TENON_ON_GPU void multiply_one(Half, float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(a[0]), "r"(a[1]), "r"(b0));
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(a[2]), "r"(a[3]), "r"(b1));
+#endif
+}
+TENON_ON_GPU void multiply_one(BFloat, float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#else
+  __trap();
+#endif
+}
+
+// sums[t][first + n] += a[t] * b[n] for all t and n, by a warp: a[t] is 16 x 16 elements, b[n] 16 x 8. What a thread
+// holds, with `row` = lane / 4 and `pair` = 2 * (lane % 4): of a sum the columns pair and pair + 1 of row `row`, then
+// of row + 8; of a[t] the same of columns 0 to 7, then of columns 8 to 15; of b[n], two of which are one array, the
+// rows pair and pair + 1 of column `row`, then the rows pair + 8 and pair + 9.
+template <class Storage, int tiles, int columns, int pairs>
+TENON_ON_GPU void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[tiles][4],
+                           const uint32_t (&b)[pairs][4]) {
+  TENON_UNROLL
+  for (int p = 0; p < pairs; ++p) {
+    TENON_UNROLL
+    for (int t = 0; t < tiles; ++t) {
+      multiply_one(Storage{}, sums[t][first + 2 * p], a[t], b[p][0], b[p][1]);
+      multiply_one(Storage{}, sums[t][first + 2 * p + 1], a[t], b[p][2], b[p][3]);
+    }
+  }
+}
+
+#else
+
+inline constexpr int emulated_block_threads = 256;  // most threads of such a block
+
+// The block of the emulated thread. The code that runs the kernel sets it.
+struct EmulatedBlock {
+  void (*wait)() = nullptr;       // for all threads of the block
+  void (*wait_warp)() = nullptr;  // for all threads of the warp
+  unsigned char* shared = nullptr;
+  // What a thread shows its warp. Two places take turns: when a thread writes to one again, all have met since they
+  // read it.
+  struct Shown {
+    uint32_t a[2][4];
+    uint32_t b[4][4];
+  };
+  Shown shown[2][emulated_block_threads];
+  uint8_t turns[emulated_block_threads] = {};
+};
+inline thread_local EmulatedBlock emulated_block;
+
+// Where the threads of a warp show what they hold now, by their numbers.
+inline EmulatedBlock::Shown* next_shown() {
+  return emulated_block.shown[emulated_block.turns[thread_in_block()]++ % 2];
+}
+
+inline unsigned char* shared_memory() { return emulated_block.shared; }
+inline void block_meets() { emulated_block.wait(); }
+inline void warp_meets() { emulated_block.wait_warp(); }
+
+inline float from_lane_across(float value, int mask) {
+  const int64_t me = thread_in_block();
+  EmulatedBlock::Shown* const shown = next_shown();
+  shown[me].a[0][0] = bits_as<uint32_t>(value);
+  warp_meets();
+  return bits_as<float>(shown[me ^ mask].a[0][0]);
+}
+
+inline float power_of_two(float x) { return std::exp2(x); }
+inline float quick_quotient(float x, float y) { return x / y; }
+
+inline void copy_16(void* to, const void* from, bool inside) {
+  if (inside)
+    memcpy(to, from, 16);
+  else
+    memset(to, 0, 16);
+}
+inline void copies_arrive() {}
+
+template <class RowAt>
+void load_matrices(uint32_t (&to)[4], const RowAt& row_at) {
+  const int lane = static_cast<int>(thread_in_block()) % warp_threads;
+  for (int m = 0; m < 4; ++m) to[m] = reinterpret_cast<const uint32_t*>(row_at(m * 8 + lane / 4))[lane % 4];
+}
+template <class RowAt>
+void load_matrices_turned(uint32_t (&to)[4], const RowAt& row_at) {
+  const int lane = static_cast<int>(thread_in_block()) % warp_threads;
+  for (int m = 0; m < 4; ++m) {
+    const auto at = [&](int row) { return reinterpret_cast<const uint16_t*>(row_at(m * 8 + row))[lane / 4]; };
+    to[m] = at(lane % 4 * 2) | static_cast<uint32_t>(at(lane % 4 * 2 + 1)) << 16;
+  }
+}
+
+inline uint32_t narrow_pair(Half, float first, float second) {
+  return half_from_float(first) | static_cast<uint32_t>(half_from_float(second)) << 16;
+}
+inline uint32_t narrow_pair(BFloat, float first, float second) {
+  return bfloat_from_float(first) | static_cast<uint32_t>(bfloat_from_float(second)) << 16;
+}
+
+template <class Storage, int tiles, int columns, int pairs>
+void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[tiles][4],
+              const uint32_t (&b)[pairs][4]) {
+  const auto me = static_cast<int>(thread_in_block());
+  const int warp = me / warp_threads * warp_threads;
+  const int lane = me % warp_threads;
+  static_assert(tiles <= 2 && pairs <= 4);
+  EmulatedBlock::Shown* const shown = next_shown();
+  memcpy(shown[me].a, a, sizeof a);
+  memcpy(shown[me].b, b, sizeof b);
+  warp_meets();
+  const auto element = [](uint32_t word, int i) {
+    return widen<float>(Storage{static_cast<uint16_t>(i % 2 == 0 ? word : word >> 16)});
+  };
+  float left[tiles][2][16];
+  for (int k = 0; k < 16; ++k) {
+    const auto& of = shown[warp + lane / 4 * 4 + k % 8 / 2].a;
+    for (int t = 0; t < tiles; ++t) {
+      for (int half = 0; half < 2; ++half) left[t][half][k] = element(of[t][half + k / 8 * 2], k);
+    }
+  }
+  for (int n = 0; n < 2 * pairs; ++n) {
+    for (int column = 0; column < 2; ++column) {
+      float right[16];
+      for (int k = 0; k < 16; ++k) {
+        const EmulatedBlock::Shown& holder = shown[warp + (lane % 4 * 2 + column) * 4 + k % 8 / 2];
+        right[k] = element(holder.b[n / 2][n % 2 * 2 + k / 8], k);
+      }
+      for (int t = 0; t < tiles; ++t) {
+        for (int half = 0; half < 2; ++half) {
+          for (int k = 0; k < 16; ++k) sums[t][first + n][half * 2 + column] += left[t][half][k] * right[k];
+        }
+      }
+    }
+  }
+}
+
+#endif
+
+// The element in the low, and that in the high half of a pair.
+template <class Storage>
+TENON_ON_GPU float first_of(uint32_t pair) {
+  return widen<float>(Storage{static_cast<uint16_t>(pair)});
+}
+template <class Storage>
+TENON_ON_GPU float second_of(uint32_t pair) {
+  return widen<float>(Storage{static_cast<uint16_t>(pair >> 16)});
+}
+
+}  // namespace tenon::provider::cuda
