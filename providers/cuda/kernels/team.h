@@ -220,15 +220,20 @@ class EmulatedTeam {
     EmulatedMeeting& meeting = emulated_meeting;
     memcpy(meeting.values[rank()], &value, sizeof value);
     meeting.wait();
-    T prefix = neutral;
-    *total = neutral;
-    for (int i = 0; i < size; ++i) {
-      T next;
-      memcpy(&next, meeting.values[i], sizeof next);
-      if (i == rank()) prefix = *total;
-      *total = combine(*total, next);
+    if (rank() == 0) {
+      T sum = neutral;
+      for (int i = 0; i < size; ++i) {
+        T next;
+        memcpy(&next, meeting.values[i], sizeof next);
+        memcpy(meeting.values[i], &sum, sizeof sum);
+        sum = combine(sum, next);
+      }
+      memcpy(meeting.result, &sum, sizeof sum);
     }
     meeting.wait();
+    T prefix;
+    memcpy(&prefix, meeting.values[rank()], sizeof prefix);
+    memcpy(total, meeting.result, sizeof *total);
     return prefix;
   }
 };

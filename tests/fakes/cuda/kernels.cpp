@@ -111,13 +111,13 @@ class TeamRun {
     provider::emulated_meeting.wait = [] { mine().pause(); };
     if (members_.size() < kernel->team) members_.resize(kernel->team);
     for (uint32_t i = 0; i < kernel->team; ++i) start(&members_[i]);
-    uint32_t left = kernel->team;
-    while (left > 0) {
-      const uint32_t before = left;
-      for (uint32_t i = 0; i < kernel->team; ++i) {
-        if (!members_[i].done) left -= resume(i, first);
-      }
-      if (left != 0 && left != before) return control().violate("threads of a team part at a barrier: " + kernel->name);
+    first_ = first;
+    left_ = kernel->team;
+    while (left_ > 0) {
+      const uint32_t before = left_;
+      take_turn(&scheduler_, 0);
+      if (left_ != 0 && left_ != before)
+        return control().violate("threads of a team part at a barrier: " + kernel->name);
     }
   }
   static TeamRun& mine() {
@@ -147,23 +147,27 @@ class TeamRun {
   void whole() {
     call(kernel_, arguments_);
     members_[current_].done = true;
+    --left_;
     pause();
   }
-  void pause() { switch_context(&members_[current_].context, &scheduler_); }
-  // Returns 1 if the thread ended.
-  uint32_t resume(uint32_t member, const provider::EmulatedThread& first) {
-    current_ = member;
-    provider::emulated_thread = first;
-    provider::emulated_thread.thread += member;
-    switch_context(&scheduler_, &members_[member].context);
-    return members_[member].done ? 1 : 0;
+  // The next thread of the team goes on; after the last one, the scheduler.
+  void pause() { take_turn(&members_[current_].context, current_ + 1); }
+  void take_turn(ucontext_t* from, uint32_t next) {
+    while (next < kernel_->team && members_[next].done) ++next;
+    if (next == kernel_->team) return static_cast<void>(switch_context(from, &scheduler_));
+    current_ = next;
+    provider::emulated_thread = first_;
+    provider::emulated_thread.thread += next;
+    switch_context(from, &members_[next].context);
   }
 
   const Kernel* kernel_ = nullptr;
   const void* arguments_ = nullptr;
   std::vector<Member> members_;
   ucontext_t scheduler_;
+  provider::EmulatedThread first_;
   uint32_t current_ = 0;
+  uint32_t left_ = 0;  // threads that have not ended
 };
 
 }  // namespace
