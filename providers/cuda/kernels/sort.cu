@@ -124,7 +124,7 @@ TENON_ON_GPU void sort_tiles(const SortArguments& sort) {
   const KeyForm<Key> form(sort.form);
   const bool whole = sort.tile_rows > 1;
   const int64_t tiles =
-      whole ? quotient(sort.rows.count + sort.tile_rows - 1, sort.tile_rows) : sort.rows.count * sort.pieces;
+      whole ? quotient(sort.rows.count + sort.tile_rows - 1, int64_t{sort.tile_rows}) : sort.rows.count * sort.pieces;
   TENON_ROLLED
   for (int64_t tile = block_in_grid(); tile < tiles; tile += blocks_in_grid()) {
     const int64_t row = whole ? tile * sort.tile_rows : quotient(tile, sort.pieces);
