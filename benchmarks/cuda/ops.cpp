@@ -109,6 +109,36 @@ void run_images(const Device& device, DType dtype, Report* report) {
   report->run(table.rows());
 }
 
+// 16 M random numbers each.
+void run_random(const Device& device, DType dtype, Report* report) {
+  Rows table(device, fmt::format(" {} random", dtype_name(dtype)));
+  constexpr int64_t count = 16 << 20;
+  const Tensor x = uniform({count}, dtype, device);
+  table.add("rand", [=] { return rand({count}, dtype, device); });
+  table.add("randn", [=] { return randn({count}, dtype, device); });
+  table.add("dropout", [=] { return dropout(x, 0.5); });
+  report->run(table.rows());
+}
+
+// One row of 1 M elements, or 1,000 rows of 1,000: random, in order, equal.
+void run_sorting(const Device& device, DType dtype, int64_t rows, int64_t columns, Report* report) {
+  Rows table(device, fmt::format(" {} sort{}x{}", dtype_name(dtype), rows, columns));
+  const Tensor x = uniform({rows, columns}, dtype, device);
+  const Tensor sorted = std::get<0>(sort(x, 1));
+  const Tensor equal = mul(x, 0.0);
+  const Tensor some = gt(x, 0.5);
+  table.add("sort", [=] { return std::get<0>(sort(x, 1)); });
+  table.add("sort sorted", [=] { return std::get<0>(sort(sorted, 1)); });
+  table.add("sort equal", [=] { return std::get<0>(sort(equal, 1)); });
+  table.add("sort descending", [=] { return std::get<0>(sort(x, 1, true)); });
+  table.add("argsort", [=] { return argsort(x, 1); });
+  table.add("topk", [=] { return std::get<0>(topk(x, 64, 1)); });
+  table.add("topk equal", [=] { return std::get<0>(topk(equal, 64, 1)); });
+  table.add("nonzero", [=] { return nonzero(some); });
+  if (rows == 1) table.add("unique", [=] { return std::get<0>(unique(x)); });
+  report->run(table.rows());
+}
+
 Tensor chain(const Tensor& x, const Tensor& y) { return mul(gelu(add(mul(x, 2.0), y)), sigmoid(y)); }
 Tensor scores(const Tensor& x, const Tensor& y) { return softmax(add(mul(x, 0.125), y), 1); }
 Tensor distances(const Tensor& x, const Tensor& y) { return sum(mul(sub(x, y), sub(x, y)), {1}); }
@@ -172,6 +202,9 @@ void run_ops(const Device& device, Report* report) {
       run_products(device, dtype, of.rows, of.columns, of.length, report);
     }
     run_images(device, dtype, report);
+    run_random(device, dtype, report);
+    run_sorting(device, dtype, 1, 1 << 20, report);
+    run_sorting(device, dtype, 1000, 1000, report);
     run_compiled(device, dtype, report);
   }
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {

@@ -84,6 +84,32 @@ def attention_ops(dtype, heads, groups, width, queries, keys):
     }
 
 
+def random_ops(dtype):
+    count = 16 << 20
+    x = uniform(dtype, count)
+    return {
+        "rand": lambda: torch.rand(count, dtype=dtype, device="cuda"),
+        "randn": lambda: torch.randn(count, dtype=dtype, device="cuda"),
+        "dropout": lambda: F.dropout(x, 0.5),
+    }
+
+
+def sorting_ops(dtype, rows, columns):
+    x = uniform(dtype, rows, columns)
+    ordered, equal, some = x.sort(1).values, x * 0, x > 0.5
+    return {
+        "sort": lambda: torch.sort(x, 1, stable=True),
+        "sort sorted": lambda: torch.sort(ordered, 1, stable=True),
+        "sort equal": lambda: torch.sort(equal, 1, stable=True),
+        "sort descending": lambda: torch.sort(x, 1, descending=True, stable=True),
+        "argsort": lambda: torch.argsort(x, 1, stable=True),
+        "topk": lambda: torch.topk(x, 64, 1),
+        "topk equal": lambda: torch.topk(equal, 64, 1),
+        "nonzero": lambda: torch.nonzero(some),
+        "unique": lambda: torch.unique(x),
+    }
+
+
 def compiled_ops(dtype):
     x, y, row = uniform(dtype, 4096, 4096), uniform(dtype, 4096, 4096), uniform(dtype, 4096)
     query = uniform(dtype, 4, 8, 512, 64)
@@ -102,14 +128,16 @@ def compiled_ops(dtype):
 
 
 def ops_of(suffix):
-    """The ops of a family of rows by its suffix: "f32 1024x1024", "bf16 images", ...; None if it is none of them."""
+    """The ops of a family of rows by its suffix: "f32 1024x1024", "bf16 images", "f32 sort1x9", ...; None if it is none of them."""
     dtype, _, sizes = suffix.partition(" ")
     if dtype not in DTYPES:
         return None
     dtype = DTYPES[dtype]
-    if sizes in ("images", "compiled"):
-        return image_ops(dtype) if sizes == "images" else compiled_ops(dtype)
-    dims = [int(size) for size in sizes.split("x")]
+    if sizes in ("images", "compiled", "random"):
+        return {"images": image_ops, "compiled": compiled_ops, "random": random_ops}[sizes](dtype)
+    dims = [int(size) for size in sizes.removeprefix("sort").split("x")]
+    if sizes.startswith("sort"):
+        return sorting_ops(dtype, *dims)
     families = {2: matrix_ops, 3: product_ops, 5: attention_ops}
     return families[len(dims)](dtype, *dims)
 

@@ -6,7 +6,9 @@
 #include "providers/cuda/matmul/matmul.h"
 #include "providers/cuda/movement/movement.h"
 #include "providers/cuda/normalization/normalization.h"
+#include "providers/cuda/ordering/ordering.h"
 #include "providers/cuda/pooling/pooling.h"
+#include "providers/cuda/random/random.h"
 #include "providers/cuda/reduction/reduction.h"
 
 namespace tenon::provider::cuda {
@@ -30,6 +32,12 @@ constexpr Implementation attention[] = {{"flash", FlashAttention::why_not, Flash
                                         {"plain", PlainAttention::why_not, PlainAttention::make}};
 constexpr Implementation rotary[] = {{"kernel", Rotary::why_not, Rotary::make}};
 constexpr Implementation pad[] = {{"kernel", Pad::why_not, Pad::make}};
+constexpr Implementation random[] = {{"kernel", Random::why_not, Random::make}};
+constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};
+constexpr Implementation top_k[] = {{"radix", TopK::why_not, TopK::make}};
+constexpr Implementation one_hot[] = {{"kernel", OneHot::why_not, OneHot::make}};
+constexpr Implementation nonzero[] = {{"cub", Nonzero::why_not, Nonzero::make}};
+constexpr Implementation unique[] = {{"radix", Unique::why_not, Unique::make}};
 
 constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_fill, elementwise},
@@ -55,6 +63,12 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_pooling, pooling},
     {EP_PRIMITIVE_attention, attention},
     {EP_PRIMITIVE_rotary, rotary},
+    {EP_PRIMITIVE_random, random},
+    {EP_PRIMITIVE_sort, sort},
+    {EP_PRIMITIVE_top_k, top_k},
+    {EP_PRIMITIVE_unique, unique},
+    {EP_PRIMITIVE_nonzero, nonzero},
+    {EP_PRIMITIVE_one_hot, one_hot},
 };
 
 }  // namespace

@@ -10,6 +10,8 @@ inline constexpr int32_t map_max_operands = 4;  // dst and three sources
 inline constexpr int64_t map_chunk = 4;         // elements of the innermost axis that one thread computes at a time
 inline constexpr int32_t row_block = 256;       // threads of a block of the reduction kernels
 inline constexpr int32_t row_warp = 32;         // threads of a warp, on every device
+inline constexpr int32_t digit_bits = 8;        // of the digits by which keys are sorted
+inline constexpr int32_t digit_values = 1 << digit_bits;
 
 // The place where the kernels of one launch report a fault. One fault per launch is kept: that of the first thread
 // which claims the slot. A claim is a number in device memory that only grows, so each stream needs only one.
@@ -311,11 +313,135 @@ struct RotaryArguments {
   FaultTarget fault;
 };
 
-static_assert(sizeof(MapArguments) <= 4096 && sizeof(IndexArguments) <= 4096 && sizeof(PadArguments) <= 4096 &&
-                  sizeof(ReduceArguments) <= 4096 && sizeof(ScanArguments) <= 4096 && sizeof(NormArguments) <= 4096 &&
-                  sizeof(BatchNormArguments) <= 4096 && sizeof(PoolingArguments) <= 4096 &&
-                  sizeof(SoftmaxArguments) <= 4096 && sizeof(MatmulArguments) <= 4096 &&
-                  sizeof(AttentionArguments) <= 4096 && sizeof(RotaryArguments) <= 4096,
-              "a kernel has 4096 bytes of parameters on every architecture");
+// dst[i] = what element i of a sequence of random numbers is, i in row-major order.
+struct RandomArguments {
+  uint64_t dst;
+  uint64_t start;  // address of seed and offset, i64; 0: they are the next two
+  uint64_t seed;
+  uint64_t offset;
+  int64_t start_stride;
+  int32_t dtype;
+  int32_t vector;  // dst is one run, and each chunk may be written as one access
+  AxisSet axes;    // dst in row-major order
+};
+
+// The rows of up to row_operands operands: the axes but the one along which rows lie, in row-major order.
+inline constexpr int32_t row_operands = 3;
+struct RowSet {
+  int32_t rank;  // >= 1
+  int32_t reserved;
+  int64_t count;
+  int64_t dims[kernel_max_rank];
+  int64_t strides[row_operands][kernel_max_rank];
+};
+
+// How the bits of an element become a key, an unsigned integer whose order is that of the elements.
+inline constexpr int32_t key_unsigned = 1;
+inline constexpr int32_t key_signed = 2;
+inline constexpr int32_t key_float = 3;
+struct KeyArguments {
+  uint64_t infinity;  // of floats: the bits of the greatest magnitude that is not NaN
+  int32_t form;       // key_unsigned, ...
+  int32_t size;       // bytes of an element
+  int32_t descending;
+  int32_t reserved;
+};
+
+// Elements that one thread of a sort holds. A tile has row_block times as many.
+inline constexpr int32_t sort_items_short = 4;
+inline constexpr int32_t sort_items_4 = 16;              // of keys of 4 bytes
+inline constexpr int32_t sort_items_8 = 8;               // of keys of 8 bytes
+inline constexpr int32_t sort_most_rows = digit_values;  // of a tile
+
+// Sorts rows of `length` elements by their keys. A tile is a piece of a row, or several whole rows. Equal keys keep the
+// order of the elements, which is that of their places, the positions in the row. The first `kept` elements of what is
+// sorted are written: as elements and positions to dst and dst_places, or as keys and places to next_keys and
+// next_places, for a later launch.
+struct SortArguments {
+  uint64_t src;
+  uint64_t dst;         // 0: none
+  uint64_t dst_places;  // of i64; 0: none
+  uint64_t keys;        // of an earlier launch, in rows of `length`; 0: they are made of src
+  uint64_t places;      // u32
+  uint64_t next_keys;   // 0: dst and dst_places are written
+  uint64_t next_places;
+  uint64_t counts;  // u32 [rows, digit_values, pieces]: how many elements of a piece have the digit
+  uint64_t totals;  // u32 [rows, digit_values]
+  KeyArguments form;
+  int32_t shift;      // of the digit of this launch, in bits
+  int32_t passes;     // digits of a key
+  int32_t tile_rows;  // >= 1
+  int64_t length;
+  int64_t kept;
+  int64_t pieces;                 // of a row
+  int64_t piece_length;           // a multiple of a tile
+  int64_t next_length;            // of the rows of next_keys
+  int64_t strides[row_operands];  // of src, dst and dst_places along a row
+  RowSet rows;
+};
+
+// dst = values[1] where the position along the new axis is the element of src, else values[0]. Operands of `map`: dst,
+// src with stride 0 along that axis, and the position along it, which is "address" plus offset.
+struct OneHotArguments {
+  MapArguments map;
+  uint64_t values[2];  // bits of an element
+  int64_t length;      // of the axis
+};
+
+// Elements of a thread in the kernels that number the elements that are selected. A tile has row_block times as many.
+inline constexpr int32_t select_items = 8;
+
+// The pieces in which selected elements are counted and then numbered.
+struct PieceArguments {
+  uint64_t counts;  // i64 [number + 1]: elements selected in earlier pieces; at last all of them
+  int64_t count;    // elements
+  int64_t number;
+  int64_t length;  // a multiple of a tile
+  uint64_t total;  // address of an i64 that becomes the number of all that are selected; 0: none
+};
+
+// nonzero: the indices of the elements of src that are not 0.
+struct NonzeroArguments {
+  PieceArguments pieces;
+  uint64_t src;
+  uint64_t dst;
+  int32_t size;  // bytes of an element
+  int32_t is_float;
+  int64_t rows;  // of dst
+  int64_t dst_strides[2];
+  int32_t rank;
+  int32_t reserved;
+  int64_t dims[kernel_max_rank];  // of src
+  AxisSet axes;                   // src in row-major order
+};
+
+// unique: the different ones among the elements of src. A group is a run of equal elements in sorted order, its head
+// the first of them. Lists that are absent are 0.
+struct UniqueArguments {
+  PieceArguments pieces;
+  KeyArguments form;
+  uint64_t src;  // one run
+  uint64_t dst;
+  uint64_t dst_indices;
+  uint64_t dst_inverse;
+  uint64_t dst_counts;
+  uint64_t keys;    // sorted, with the places of their elements; 0: neighbours in src are compared
+  uint64_t places;  // u32
+  uint64_t groups;  // u32 [count]: the group of each sorted element
+  uint64_t heads;   // u32 [count + 1]: the sorted position of the head of each group, and the end
+  uint64_t ranks;   // u32 [count]: for the place of a head its number among those; 0: groups are in their order
+  int64_t dst_stride;
+  int64_t indices_stride;
+  int64_t inverse_stride;
+  int64_t counts_stride;
+};
+
+// A kernel has 4096 bytes of parameters on every architecture.
+template <class... Arguments>
+constexpr bool are_parameters = ((sizeof(Arguments) <= 4096) && ...);
+static_assert(are_parameters<MapArguments, IndexArguments, PadArguments, ReduceArguments, ScanArguments, NormArguments,
+                             BatchNormArguments, PoolingArguments, SoftmaxArguments, MatmulArguments,
+                             AttentionArguments, RotaryArguments, RandomArguments, SortArguments, OneHotArguments,
+                             NonzeroArguments, UniqueArguments>);
 
 }  // namespace tenon::provider::cuda

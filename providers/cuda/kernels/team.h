@@ -2,6 +2,9 @@
 // threads and gives each thread the result; first(value, combine) gives it to thread 0 alone. before(value, neutral,
 // combine, &total) gives each thread the combination of the threads before it, and the total of all. Every thread of a
 // team makes the same calls. The combining is CUB's.
+//
+// A block that needs more has TENON_BLOCK_SHARED, variables in its shared memory; block_barrier(), which all of its
+// threads call; and rank_in_warp().
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
@@ -14,8 +17,11 @@
 // A kernel of blocks of row_block threads. A multiprocessor must hold at least `blocks` of them, so that some compute
 // while others wait for memory.
 #define TENON_TEAM_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, blocks)
+// Declares variable `name` of the shared memory of the block.
+#define TENON_BLOCK_SHARED(Type, name) __shared__ Type name
 #else
 #define TENON_TEAM_KERNEL(blocks) TENON_KERNEL
+#define TENON_BLOCK_SHARED(Type, name) static thread_local Type name
 #endif
 
 namespace tenon::provider::cuda {
@@ -134,6 +140,34 @@ class BlockTeam {
   Shared* shared_;
 };
 
+TENON_ON_GPU void block_barrier() { __syncthreads(); }
+
+// The elements of a warp: element number j * row_warp + lane is item j of that lane. ranks[j] = how many elements
+// before it have the same digit, which is below digit_values. counts[digit] becomes the number of all that have it;
+// `counts` is shared memory of this warp alone. All threads of the block make the same calls.
+template <int items>
+TENON_ON_GPU void rank_in_warp(const uint32_t* digits, uint32_t* counts, uint32_t* ranks) {
+  const uint32_t lane = threadIdx.x % row_warp;
+  const uint32_t below = (1U << lane) - 1;
+  for (int32_t digit = static_cast<int32_t>(lane); digit < digit_values; digit += row_warp) counts[digit] = 0;
+  __syncwarp();
+  TENON_UNROLL
+  for (int j = 0; j < items; ++j) {
+    uint32_t same = 0xffffffffU;
+    TENON_UNROLL
+    for (int bit = 0; bit < digit_bits; ++bit) {
+      const bool set = (digits[j] >> bit & 1U) != 0;
+      const uint32_t vote = __ballot_sync(0xffffffffU, set);
+      same &= set ? vote : ~vote;
+    }
+    const uint32_t before = counts[digits[j]];
+    __syncwarp();
+    if ((same & below) == 0) counts[digits[j]] = before + static_cast<uint32_t>(__popc(same));
+    __syncwarp();
+    ranks[j] = before + static_cast<uint32_t>(__popc(same & below));
+  }
+}
+
 #else
 
 inline constexpr int emulated_value = 16;  // most bytes of a value that a team combines
@@ -186,15 +220,20 @@ class EmulatedTeam {
     EmulatedMeeting& meeting = emulated_meeting;
     memcpy(meeting.values[rank()], &value, sizeof value);
     meeting.wait();
-    T prefix = neutral;
-    *total = neutral;
-    for (int i = 0; i < size; ++i) {
-      T next;
-      memcpy(&next, meeting.values[i], sizeof next);
-      if (i == rank()) prefix = *total;
-      *total = combine(*total, next);
+    if (rank() == 0) {
+      T sum = neutral;
+      for (int i = 0; i < size; ++i) {
+        T next;
+        memcpy(&next, meeting.values[i], sizeof next);
+        memcpy(meeting.values[i], &sum, sizeof sum);
+        sum = combine(sum, next);
+      }
+      memcpy(meeting.result, &sum, sizeof sum);
     }
     meeting.wait();
+    T prefix;
+    memcpy(&prefix, meeting.values[rank()], sizeof prefix);
+    memcpy(total, meeting.result, sizeof *total);
     return prefix;
   }
 };
@@ -202,6 +241,26 @@ template <class T>
 using WarpTeam = EmulatedTeam<T, row_warp>;
 template <class T>
 using BlockTeam = EmulatedTeam<T, row_block>;
+
+inline void block_barrier() { emulated_meeting.wait(); }
+
+template <int items>
+void rank_in_warp(const uint32_t* digits, uint32_t* counts, uint32_t* ranks) {
+  static_assert(items <= emulated_value);
+  static thread_local uint32_t ranked[row_block][items];
+  EmulatedMeeting& meeting = emulated_meeting;
+  const int64_t thread = thread_in_block();
+  for (int j = 0; j < items; ++j) meeting.values[thread][j] = static_cast<unsigned char>(digits[j]);
+  meeting.wait();
+  if (thread % row_warp == 0) {
+    for (int32_t digit = 0; digit < digit_values; ++digit) counts[digit] = 0;
+    for (int j = 0; j < items; ++j) {
+      for (int64_t lane = thread; lane < thread + row_warp; ++lane) ranked[lane][j] = counts[meeting.values[lane][j]]++;
+    }
+  }
+  meeting.wait();
+  for (int j = 0; j < items; ++j) ranks[j] = ranked[thread][j];
+}
 
 #endif
 

@@ -51,6 +51,26 @@ AxisSet axes_of(const OperandShape& src, const OperandShape& dst, uint32_t mask,
   return axes;
 }
 
+AxisSet row_major_axes(const OperandShape& shape) {
+  AxisSet axes{};
+  axes.count = 1;
+  for (int32_t axis = 0; axis < shape.rank; ++axis) {
+    if (shape.dims[axis] == 1) continue;
+    axes.dims[axes.rank] = shape.dims[axis];
+    axes.src[axes.rank] = axes.dst[axes.rank] = shape.strides[axis];
+    axes.count *= shape.dims[axis];
+    ++axes.rank;
+  }
+  if (axes.rank == 0) {
+    axes.rank = 1;
+    axes.dims[0] = 1;
+    axes.src[0] = axes.dst[0] = 1;
+    return axes;
+  }
+  merge_axes(&axes);
+  return axes;
+}
+
 bool rows_are_aligned(uint64_t address, int64_t size, const AxisSet& axes, const int64_t* strides) {
   const int64_t alignment = pack_alignment(size);
   if (address % static_cast<uint64_t>(alignment) != 0) return false;

@@ -11,6 +11,9 @@ namespace tenon::provider::cuda {
 // The axes in `mask` (the others if `inside` is false), merged, with the source's least stride innermost.
 AxisSet axes_of(const OperandShape& src, const OperandShape& dst, uint32_t mask, bool inside);
 
+// All axes of `shape`, merged, in row-major order. Its strides are those of the source and of the destination.
+AxisSet row_major_axes(const OperandShape& shape);
+
 // Makes neighbouring axes one where both strides continue. The order of the elements stays.
 void merge_axes(AxisSet* axes);
 

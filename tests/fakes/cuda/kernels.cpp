@@ -34,7 +34,10 @@ size_t size_by_name(const std::string& name) {
       {"pad_", sizeof(provider::PadArguments)},         {"arg_reduce_", sizeof(provider::ReduceArguments)},
       {"norm_", sizeof(provider::NormArguments)},       {"batch_norm_", sizeof(provider::BatchNormArguments)},
       {"pooling_", sizeof(provider::PoolingArguments)}, {"attention_", sizeof(provider::AttentionArguments)},
-      {"rotary_", sizeof(provider::RotaryArguments)}};
+      {"rotary_", sizeof(provider::RotaryArguments)},   {"random_", sizeof(provider::RandomArguments)},
+      {"sort_", sizeof(provider::SortArguments)},       {"one_hot_", sizeof(provider::OneHotArguments)},
+      {"nonzero_", sizeof(provider::NonzeroArguments)}, {"unique_", sizeof(provider::UniqueArguments)},
+      {"select_", sizeof(provider::PieceArguments)}};
   for (const auto& [prefix, size] : sizes) {
     if (name.starts_with(prefix)) return size;
   }

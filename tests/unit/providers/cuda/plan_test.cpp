@@ -6,6 +6,8 @@
 #include "providers/cuda/attention/plan.h"
 #include "providers/cuda/elementwise/elementwise.h"
 #include "providers/cuda/elementwise/scalar_value.h"
+#include "providers/cuda/ordering/pieces.h"
+#include "providers/cuda/ordering/sorter.h"
 #include "providers/cuda/reduction/reduction.h"
 
 namespace tenon::provider::cuda {
@@ -100,6 +102,54 @@ TEST(CudaPlan, SoftmaxOfColumnsTakesAThreadPerRow) {
   EXPECT_EQ(plan_softmax(100, true, false).team, Team::WARP);
   EXPECT_EQ(plan_softmax(100, true, true).team, Team::WARP);
   EXPECT_EQ(plan_softmax(100000, false, true).team, Team::BLOCK);
+}
+
+TEST(CudaPlan, ShortRowsAreSortedManyAtATime) {
+  const SortPlan few = plan_sort(1000, 10, 10, 4, 132);
+  EXPECT_EQ(few.way, SortWay::TILES);
+  EXPECT_TRUE(few.is_short);
+  EXPECT_EQ(few.tile_rows, 102);
+  EXPECT_EQ(plan_sort(3, 10, 10, 4, 132).tile_rows, 3);
+  EXPECT_EQ(plan_sort(1000, 1, 1, 4, 132).tile_rows, 256);  // the greatest number of a row is a digit
+  EXPECT_EQ(plan_sort(1000, 1025, 1025, 4, 132).tile_rows, 3);
+  EXPECT_EQ(plan_sort(1000, 4096, 4096, 4, 132).tile_rows, 1);
+  EXPECT_EQ(plan_sort(1000, 4096, 4096, 8, 132).way, SortWay::DIGITS);
+}
+
+TEST(CudaPlan, LongRowsAreSortedInPieces) {
+  EXPECT_EQ(plan_sort(1, 1 << 20, 64, 4, 132).way, SortWay::LEVELS);
+  EXPECT_EQ(plan_sort(1, 1 << 20, 1025, 4, 132).way, SortWay::DIGITS);
+  for (const int64_t length : {4097, 1 << 20, 100000007}) {
+    for (const int64_t rows : {1, 7, 5000}) {
+      const SortPlan plan = plan_sort(rows, length, length, 4, 132);
+      EXPECT_EQ(plan.piece_length % tile_of(4, false), 0);
+      EXPECT_GE(plan.pieces * plan.piece_length, length);
+      EXPECT_LT((plan.pieces - 1) * plan.piece_length, length);
+      const PieceArguments pieces = pieces_of(length, 132);
+      EXPECT_GE(pieces.number * pieces.length, length);
+      EXPECT_LT((pieces.number - 1) * pieces.length, length);
+    }
+  }
+}
+
+// Rows are numbered in row-major order, and axes become one where the rows of all operands continue.
+TEST(CudaPlan, RowsOfSeveralOperandsAreNumberedAlike) {
+  const int64_t dims[] = {3, 1, 5, 7};
+  const int64_t dense[] = {35, 35, 7, 1};
+  const int64_t turned[] = {5, 15, 1, 15};
+  const OperandShape src = {dims, dense, 4};
+  const OperandShape dst = {dims, turned, 4};
+  const OperandShape alike[] = {src, src, {}};
+  const RowSet rows = rows_along(alike, 3);
+  EXPECT_EQ(rows.rank, 1);
+  EXPECT_EQ(rows.count, 15);
+  EXPECT_EQ(rows.strides[1][0], 7);
+  const OperandShape both[] = {src, dst, {}};
+  const RowSet apart = rows_along(both, 2);
+  ASSERT_EQ(apart.rank, 2);
+  EXPECT_EQ(apart.count, 21);
+  EXPECT_EQ(apart.strides[0][1], 1);
+  EXPECT_EQ(apart.strides[1][0], 5);
 }
 
 TEST(CudaPlan, ScalarsAreRoundedToTheirType) {

@@ -1,0 +1,63 @@
+// Sorter: sorts the rows of a tensor, or takes the first elements of what a sort of them gives.
+#pragma once
+
+#include <cstdint>
+
+#include "providers/cuda/primitive.h"
+
+namespace tenon::provider::cuda {
+
+// How rows are sorted.
+//   * TILES: each row fits a tile, and a tile has one row or several.
+//   * LEVELS: each tile of a row keeps its first elements; those of a row are sorted again, until they fit a tile.
+//   * DIGITS: by one digit after the other.
+enum class SortWay : uint8_t { TILES, LEVELS, DIGITS };
+struct SortPlan {
+  SortWay way = SortWay::TILES;
+  bool is_short = false;     // the tiles of TILES are short ones
+  int32_t tile_rows = 1;     // of TILES
+  int64_t pieces = 1;        // of DIGITS, of a row
+  int64_t piece_length = 0;  // of DIGITS
+};
+// `key` and `element` are bytes; the first `kept` elements of each of `rows` rows are wanted.
+SortPlan plan_sort(int64_t rows, int64_t length, int64_t kept, int64_t key, int64_t processors);
+
+// Elements of a tile.
+int64_t tile_of(int64_t key, bool is_short);
+// Bytes of the key of an element of `size` bytes.
+constexpr int64_t key_bytes(int64_t size) { return size == 8 ? 8 : 4; }
+// True if elements of `dtype` have keys.
+bool has_keys(int32_t dtype);
+// How elements of `dtype` become keys.
+KeyArguments key_arguments(int32_t dtype, bool descending);
+
+// The rows of up to row_operands operands along `axis`. An absent operand has no dims.
+RowSet rows_along(const OperandShape* operands, int32_t axis);
+
+class Sorter {
+ public:
+  // Sorts elements of `dtype`. Throws DriverError.
+  static Refusal make(ep_device& device, int32_t dtype, Sorter* out);
+
+  // `sort` has the addresses and strides of operands, the rows, `length`, `kept` and `form`. If it has next_keys and
+  // next_places, they take the result, and `kept` is `length`.
+  uint64_t workspace(int64_t rows, int64_t length, int64_t kept) const;
+  ep_status run(ep_stream* stream, const SortArguments& sort, CUdeviceptr workspace, ep_error** error) const;
+
+ private:
+  ep_status run_tiles(ep_stream* stream, const SortArguments& sort, const SortPlan& plan, ep_error** error) const;
+  ep_status run_levels(ep_stream* stream, SortArguments sort, CUdeviceptr workspace, ep_error** error) const;
+  ep_status run_digits(ep_stream* stream, SortArguments sort, const SortPlan& plan, CUdeviceptr workspace,
+                       ep_error** error) const;
+
+  int32_t dtype_ = 0;
+  int64_t key_ = 4;
+  int64_t processors_ = 1;
+  CUfunction tile_ = nullptr;
+  CUfunction short_tile_ = nullptr;
+  CUfunction count_ = nullptr;
+  CUfunction offset_ = nullptr;
+  CUfunction scatter_ = nullptr;
+};
+
+}  // namespace tenon::provider::cuda
