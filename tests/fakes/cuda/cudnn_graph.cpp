@@ -1,4 +1,6 @@
 // What a graph of the fake cuDNN means, and what may be in it.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -55,9 +57,9 @@ bool lies(const Body& tensor, bool channels_last) {
 
 std::string missing(const Body& body, std::initializer_list<Attribute> wanted) {
   for (const Attribute attribute : wanted) {
-    if (!body.has(attribute)) return "attribute " + std::to_string(static_cast<int>(attribute)) + " is missing";
+    if (!body.has(attribute)) return fmt::format("attribute {} is missing", static_cast<int>(attribute));
     for (const BodyPtr& each : body.at(attribute).bodies) {
-      if (!each->finalized) return "attribute " + std::to_string(static_cast<int>(attribute)) + " is not finalized";
+      if (!each->finalized) return fmt::format("attribute {} is not finalized", static_cast<int>(attribute));
     }
   }
   return {};

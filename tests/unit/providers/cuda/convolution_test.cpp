@@ -1,6 +1,8 @@
 // Convolutions on cuDNN against sums in double. Those of CudaConvolutions run on a GPU too; the others need the fake's
 // choosiness: it has no engine for operands in different orders of axes, nor for a narrow source with a result in f32
 // in planes.
+#include <fmt/core.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -156,8 +158,8 @@ std::vector<Case> cases() {
   return all;
 }
 std::string text_of(const Case& each) {
-  return std::string(dtype_name(each.dtype)) + " " + std::to_string(static_cast<int>(each.x)) +
-         std::to_string(static_cast<int>(each.w)) + std::to_string(static_cast<int>(each.y));
+  return fmt::format("{} {}{}{}", dtype_name(each.dtype), static_cast<int>(each.x), static_cast<int>(each.w),
+                     static_cast<int>(each.y));
 }
 
 // The bias, and then: nothing, a relu, the sum with a tensor and a relu, or a maximum with a number, which is no part
@@ -198,7 +200,7 @@ TEST_F(CudaConvolutions, ConvolutionsInEveryOrderWithWhatFollows) {
       if (on_fake()) {
         EXPECT_EQ(made_by(), "cudnn") << text_of(each) << " " << after;
       }
-      expect_near(y, want, text_of(each) + " " + std::to_string(after));
+      expect_near(y, want, fmt::format("{} {}", text_of(each), after));
     }
   }
 }
