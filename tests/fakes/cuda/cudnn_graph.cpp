@@ -276,7 +276,9 @@ Elements pointwise(const Body& operation, const std::function<Elements(const Bod
   const Body& tensor = operation.body(Attribute::OPERATION_POINTWISE_XDESC);
   Elements x = value(tensor);
   if (!operation.has(Attribute::OPERATION_POINTWISE_BDESC)) {
-    for (double& each : x) each = each < 0 ? 0 : each;  // keeps NaN
+    const bool keeps_nan =
+        operation.body(Attribute::OPERATION_POINTWISE_PW_DESCRIPTOR).has(Attribute::POINTWISE_NAN_PROPAGATION);
+    for (double& each : x) each = each > 0 || (keeps_nan && std::isnan(each)) ? each : 0;
     return x;
   }
   const Body& other = operation.body(Attribute::OPERATION_POINTWISE_BDESC);
