@@ -35,11 +35,13 @@ const std::vector<Engine>& engines() {
       {{NumericalNote::FFT}, 0, true},
       {{}, INT64_C(1) << 40, true},
       {{}, 0, false},
+      {{NumericalNote::TENSOR_CORE}, 1000, true},
       {{}, 1000, true},
   };
   return *all;
 }
 int last_engine() { return static_cast<int>(engines().size()) - 1; }
+int tensor_cores() { return last_engine() - 1; }
 
 constexpr Status not_finalized = 2004;
 constexpr Status execution_failed = 5000;
@@ -108,7 +110,10 @@ bool is_factor(Attribute attribute) {
 // The library has engines in a ranking if it serves the graph.
 int64_t give_ranking(const Body& ranking, int64_t most, void* values) {
   const BodyPtr& graph = ranking.at(Attribute::ENGINEHEUR_OPERATION_GRAPH).bodies[0];
-  const int64_t count = is_served(*graph) ? static_cast<int64_t>(engines().size()) : 0;
+  // Gradients of filters have engines of last resort alone.
+  const bool is_instant = ranking.at(Attribute::ENGINEHEUR_MODE).as<HeurMode>() == HeurMode::INSTANT;
+  const bool served = is_served(*graph) && !(is_instant && is_gradient_of_filter(*graph));
+  const int64_t count = served ? static_cast<int64_t>(engines().size()) : 0;
   for (int64_t i = 0; i < std::min(most, count); ++i) {
     Body& config = *body_of(static_cast<Descriptor*>(values)[i]);
     config.finalized = true;
@@ -124,11 +129,12 @@ struct Work {
   std::map<int64_t, void*> addresses;
   void* workspace;
   size_t workspace_size;
+  bool rounds_to_tf32;
 };
 
 void CUDA_CB run(void* data) {
   const auto* work = static_cast<Work*>(data);
-  compute(*work->graph, work->addresses);
+  compute(*work->graph, work->addresses, work->rounds_to_tf32);
   if (work->workspace != nullptr) std::memset(work->workspace, 0xff, work->workspace_size);
 }
 
@@ -256,11 +262,12 @@ FAKE_API Status cudnnBackendExecute(Handle handle, Descriptor plan, Descriptor p
     return refuse(status, "the test wants it to fail");
   }
   if (!how.finalized || !where.finalized) return refuse(not_finalized, "a descriptor is not finalized");
-  if (how.engine != last_engine()) return refuse(execution_failed, "nobody wants this engine");
+  if (how.engine < tensor_cores()) return refuse(execution_failed, "nobody wants this engine");
   const Body& config = how.body(Attribute::EXECUTION_PLAN_ENGINE_CONFIG);
   auto work = std::make_unique<Work>();
   work->graph = config.at(Attribute::ENGINEHEUR_OPERATION_GRAPH).bodies[0];
   work->workspace = where.at(Attribute::VARIANT_PACK_WORKSPACE).as<void*>();
+  work->rounds_to_tf32 = how.engine == tensor_cores();
   work->workspace_size = static_cast<size_t>(engines().back().workspace);
   if (work->workspace == nullptr || reinterpret_cast<uintptr_t>(work->workspace) % 256 != 0) {
     return refuse(BAD_PARAM, "there is no workspace");

@@ -62,11 +62,13 @@ Names names_of(Kind kind);
 
 // A message if the attributes of `body` do not describe anything; else empty.
 std::string complaint_about(const Body& body);
-// Whether the fake offers engines for the operations of a graph, as choosy as the real one.
+// Whether the fake offers engines for the operations of a graph.
 bool is_served(const Body& graph);
+bool is_gradient_of_filter(const Body& graph);
 // The names of the graph's tensors that have memory.
 std::vector<int64_t> names_bound(const Body& graph);
-// Computes the graph on the addresses of `pack` in double, and rounds once.
-void compute(const Body& graph, const std::map<int64_t, void*>& addresses);
+// Computes the graph on the addresses of `pack` in double, and rounds once. Tensor cores round factors
+// to TF32 first, which changes nothing of narrower types.
+void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool rounds_to_tf32);
 
 }  // namespace tenon::fakes::cudnn

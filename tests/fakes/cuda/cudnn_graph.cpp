@@ -359,21 +359,31 @@ std::string complaint_about(const Body& body) {
   }
 }
 
+// As cuDNN 9.28 on an H100: all tensors in one order of axes and of one type. After a convolution that is not
+// transposed: the sum with a tensor, with a bias, and a relu, of which the bias is always there.
 bool is_served(const Body& graph) {
   const std::vector<BodyPtr>& operations = graph.at(Attribute::OPERATIONGRAPH_OPS).bodies;
-  bool planes = true, last = true, narrow = false;
+  bool planes = true, last = true;
+  std::set<int32_t> types;
+  std::string steps;
   for (const BodyPtr& operation : operations) {
-    for (const Body* tensor : tensors_of(*operation)) {
+    const std::vector<const Body*> tensors = tensors_of(*operation);
+    for (const Body* tensor : tensors) {
       planes = planes && lies(*tensor, false);
       last = last && lies(*tensor, true);
-      narrow = narrow || size_of(dtype_of(*tensor)) == 2;
+      if (!is_virtual(*tensor)) types.insert(dtype_of(*tensor));
     }
+    if (is_convolution(operation->kind)) continue;
+    const bool spreads = tensors.size() == 3 && dims_of(*tensors[1])[2] == 1 && dims_of(*tensors[0])[2] != 1;
+    steps += tensors.size() == 2 ? 'r' : spreads ? 'b' : 'z';
   }
-  const std::vector<const Body*> first = tensors_of(*operations[0]);
-  const bool widens = dtype_of(*first[0]) != dtype_of(*first[2]);
-  if (operations.size() > 1 && operations[0]->kind != Kind::OPERATION_CONVOLUTION_FORWARD) return false;
-  if (narrow && widens) return last;
-  return planes || last;
+  const bool is_known = steps.empty() || steps == "b" || steps == "br" || steps == "zb" || steps == "zbr";
+  if (!steps.empty() && operations[0]->kind != Kind::OPERATION_CONVOLUTION_FORWARD) return false;
+  return is_known && types.size() == 1 && (planes || last);
+}
+
+bool is_gradient_of_filter(const Body& graph) {
+  return graph.at(Attribute::OPERATIONGRAPH_OPS).bodies[0]->kind == Kind::OPERATION_CONVOLUTION_BACKWARD_FILTER;
 }
 
 std::vector<int64_t> names_bound(const Body& graph) {
@@ -386,14 +396,25 @@ std::vector<int64_t> names_bound(const Body& graph) {
   return names;
 }
 
-void compute(const Body& graph, const std::map<int64_t, void*>& addresses) {
+void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool rounds_to_tf32) {
   std::map<int64_t, Elements> values;  // of virtual tensors
   const auto value = [&](const Body& tensor) {
     return is_virtual(tensor) ? values.at(id_of(tensor)) : read(tensor, addresses.at(id_of(tensor)));
   };
+  const auto factor = [&](const Body& tensor) {
+    Elements elements = value(tensor);
+    // Ten bits behind the leading one.
+    for (double& each : elements) {
+      if (!rounds_to_tf32 || !std::isfinite(each)) continue;
+      int exponent = 0;
+      const double fraction = std::frexp(each, &exponent);
+      each = std::ldexp(std::nearbyint(fraction * 2048), exponent - 11);
+    }
+    return elements;
+  };
   for (const BodyPtr& operation : graph.at(Attribute::OPERATIONGRAPH_OPS).bodies) {
     const Elements result =
-        is_convolution(operation->kind) ? convolved(*operation, value) : pointwise(*operation, value);
+        is_convolution(operation->kind) ? convolved(*operation, factor) : pointwise(*operation, value);
     const Body& tensor = *tensors_of(*operation).back();
     if (is_virtual(tensor))
       values[id_of(tensor)] = result;
