@@ -139,6 +139,42 @@ void run_sorting(const Device& device, DType dtype, int64_t rows, int64_t column
   report->run(table.rows());
 }
 
+// `x` with its channels innermost in memory.
+Tensor channels_last(const Tensor& x) { return permute(contiguous(permute(x, {0, 2, 3, 1})), {0, 3, 1, 2}); }
+
+// Layers of convolutional networks, forward and the gradient of a filter.
+void run_convolutions(const Device& device, DType dtype, Report* report) {
+  Rows table(device, fmt::format(" {} convolutions", dtype_name(dtype)));
+  const Tensor large = uniform({32, 64, 56, 56}, dtype, device);
+  const Tensor deep = uniform({32, 256, 14, 14}, dtype, device);
+  const Tensor wide = uniform({32, 256, 56, 56}, dtype, device);
+  const Tensor image = uniform({32, 3, 224, 224}, dtype, device);
+  const Tensor filter = uniform({64, 64, 3, 3}, dtype, device);
+  const Tensor deep_filter = uniform({256, 256, 3, 3}, dtype, device);
+  const Tensor point = uniform({64, 256, 1, 1}, dtype, device);
+  const Tensor first = uniform({64, 3, 7, 7}, dtype, device);
+  const Tensor each = uniform({256, 1, 3, 3}, dtype, device);
+  const Tensor doubling = uniform({64, 128, 2, 2}, dtype, device);
+  const Tensor bias = uniform({64}, dtype, device);
+  const Tensor large_last = channels_last(large), filter_last = channels_last(filter);
+  const Tensor deep_last = channels_last(deep), deep_filter_last = channels_last(deep_filter);
+  table.add("3x3", [=] { return conv2d(large, filter, Tensor(), {1}, {1}); });
+  table.add("3x3 bias", [=] { return conv2d(large, filter, bias, {1}, {1}); });
+  table.add("3x3 nhwc", [=] { return conv2d(large_last, filter_last, Tensor(), {1}, {1}); });
+  table.add("3x3 deep", [=] { return conv2d(deep, deep_filter, Tensor(), {1}, {1}); });
+  table.add("3x3 deep nhwc", [=] { return conv2d(deep_last, deep_filter_last, Tensor(), {1}, {1}); });
+  table.add("1x1", [=] { return conv2d(wide, point); });
+  table.add("1x1 bias", [=] { return conv2d(wide, point, bias); });
+  table.add("1x1 stride 2", [=] { return conv2d(wide, point, Tensor(), {2}); });
+  table.add("7x7 stride 2", [=] { return conv2d(image, first, Tensor(), {2}, {3}); });
+  table.add("depthwise", [=] { return conv2d(wide, each, Tensor(), {1}, {1}, {1}, 256); });
+  table.add("transposed 2x2", [=] { return conv_transpose(large, doubling, Tensor(), {2}); });
+  table.add("transposed 3x3", [=] { return conv_transpose(large, filter, Tensor(), {1}, {1}); });
+  table.add("weight 3x3", [=] { return conv_grad_weight(large, {64, 64, 3, 3}, large, {1}, {1}); });
+  table.add("weight 3x3 deep", [=] { return conv_grad_weight(deep, {256, 256, 3, 3}, deep, {1}, {1}); });
+  report->run(table.rows());
+}
+
 Tensor chain(const Tensor& x, const Tensor& y) { return mul(gelu(add(mul(x, 2.0), y)), sigmoid(y)); }
 Tensor scores(const Tensor& x, const Tensor& y) { return softmax(add(mul(x, 0.125), y), 1); }
 Tensor distances(const Tensor& x, const Tensor& y) { return sum(mul(sub(x, y), sub(x, y)), {1}); }
@@ -205,6 +241,7 @@ void run_ops(const Device& device, Report* report) {
     run_random(device, dtype, report);
     run_sorting(device, dtype, 1, 1 << 20, report);
     run_sorting(device, dtype, 1000, 1000, report);
+    run_convolutions(device, dtype, report);
     run_compiled(device, dtype, report);
   }
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {

@@ -110,6 +110,36 @@ def sorting_ops(dtype, rows, columns):
     }
 
 
+def channels_last(x):
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+def convolution_ops(dtype):
+    large, deep = uniform(dtype, 32, 64, 56, 56), uniform(dtype, 32, 256, 14, 14)
+    wide, image = uniform(dtype, 32, 256, 56, 56), uniform(dtype, 32, 3, 224, 224)
+    kernel, deep_kernel, point = uniform(dtype, 64, 64, 3, 3), uniform(dtype, 256, 256, 3, 3), uniform(dtype, 64, 256, 1, 1)
+    first, each, doubling = uniform(dtype, 64, 3, 7, 7), uniform(dtype, 256, 1, 3, 3), uniform(dtype, 64, 128, 2, 2)
+    bias = uniform(dtype, 64)
+    large_last, kernel_last = channels_last(large), channels_last(kernel)
+    deep_last, deep_kernel_last = channels_last(deep), channels_last(deep_kernel)
+    return {
+        "3x3": lambda: F.conv2d(large, kernel, None, 1, 1),
+        "3x3 bias": lambda: F.conv2d(large, kernel, bias, 1, 1),
+        "3x3 nhwc": lambda: F.conv2d(large_last, kernel_last, None, 1, 1),
+        "3x3 deep": lambda: F.conv2d(deep, deep_kernel, None, 1, 1),
+        "3x3 deep nhwc": lambda: F.conv2d(deep_last, deep_kernel_last, None, 1, 1),
+        "1x1": lambda: F.conv2d(wide, point),
+        "1x1 bias": lambda: F.conv2d(wide, point, bias),
+        "1x1 stride 2": lambda: F.conv2d(wide, point, None, 2),
+        "7x7 stride 2": lambda: F.conv2d(image, first, None, 2, 3),
+        "depthwise": lambda: F.conv2d(wide, each, None, 1, 1, 1, 256),
+        "transposed 2x2": lambda: F.conv_transpose2d(large, doubling, None, 2),
+        "transposed 3x3": lambda: F.conv_transpose2d(large, kernel, None, 1, 1),
+        "weight 3x3": lambda: torch.nn.grad.conv2d_weight(large, kernel.shape, large, 1, 1),
+        "weight 3x3 deep": lambda: torch.nn.grad.conv2d_weight(deep, deep_kernel.shape, deep, 1, 1),
+    }
+
+
 def compiled_ops(dtype):
     x, y, row = uniform(dtype, 4096, 4096), uniform(dtype, 4096, 4096), uniform(dtype, 4096)
     query = uniform(dtype, 4, 8, 512, 64)
@@ -133,8 +163,9 @@ def ops_of(suffix):
     if dtype not in DTYPES:
         return None
     dtype = DTYPES[dtype]
-    if sizes in ("images", "compiled", "random"):
-        return {"images": image_ops, "compiled": compiled_ops, "random": random_ops}[sizes](dtype)
+    named = {"images": image_ops, "convolutions": convolution_ops, "compiled": compiled_ops, "random": random_ops}
+    if sizes in named:
+        return named[sizes](dtype)
     dims = [int(size) for size in sizes.removeprefix("sort").split("x")]
     if sizes.startswith("sort"):
         return sorting_ops(dtype, *dims)

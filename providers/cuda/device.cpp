@@ -68,6 +68,7 @@ ep_status open_device(const ep_host* host, const Driver& driver, const DeviceFac
   device->driver = &driver;
   device->facts = facts;
   device->compiler = std::make_unique<NvrtcCompiler>(host, static_cast<uint32_t>(facts.capability));
+  device->cudnn = std::make_unique<Cudnn>();
   CUresult result = driver.device_primary_ctx_retain(&device->context, facts.number);
   if (result == CUDA_SUCCESS) {
     const Current current(device);
@@ -93,6 +94,7 @@ void close_device(ep_device* device) noexcept {
     {
       const Current current(device);
       device->cublaslt.release();
+      device->cudnn->release();
       device->modules.release(*device->driver);
       if (device->allocation_stream != nullptr) device->driver->stream_destroy(device->allocation_stream);
       if (device->pool != nullptr) device->driver->mem_pool_destroy(device->pool);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/cuda/convolution/cudnn.h"
 #include "providers/cuda/driver/driver.h"
 #include "providers/cuda/faults/fault_log.h"
 #include "providers/cuda/kernels/modules.h"
@@ -60,6 +61,7 @@ struct ep_device {
   tenon::provider::cuda::Modules modules;
   std::unique_ptr<tenon::provider::cuda::NvrtcCompiler> compiler;  // of texts of the host
   tenon::provider::cuda::CublasLt cublaslt;
+  std::unique_ptr<tenon::provider::cuda::Cudnn> cudnn;
   std::atomic<int> lost{0};  // the CUresult that ended the device; 0: the device lives
 };
 

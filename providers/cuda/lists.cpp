@@ -19,7 +19,9 @@ constexpr Implementation reduce[] = {{"cub", Reduce::why_not, Reduce::make}};
 constexpr Implementation softmax[] = {{"cub", Softmax::why_not, Softmax::make}};
 constexpr Implementation matmul[] = {{"cublaslt", CublasLtMatmul::why_not, CublasLtMatmul::make},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
-constexpr Implementation convolution[] = {{"matmul", Convolution::why_not, Convolution::make}};
+constexpr Implementation convolution[] = {{"cudnn", CudnnConvolution::why_not, CudnnConvolution::make},
+                                          {"matmul", Convolution::why_not, Convolution::make}};
+constexpr Implementation convolution_weight[] = {{"cudnn", CudnnConvolution::why_not, CudnnConvolution::make}};
 constexpr Implementation arg_reduce[] = {{"cub", ArgReduce::why_not, ArgReduce::make}};
 constexpr Implementation scan[] = {{"cub", Scan::why_not, Scan::make}};
 constexpr Implementation norm[] = {{"cub", Norm::why_not, Norm::make}};
@@ -49,6 +51,7 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_softmax, softmax},
     {EP_PRIMITIVE_matmul, matmul},
     {EP_PRIMITIVE_convolution, convolution},
+    {EP_PRIMITIVE_convolution_weight, convolution_weight},
     {EP_PRIMITIVE_gather, gather},
     {EP_PRIMITIVE_scatter, scatter},
     {EP_PRIMITIVE_concat, parts},

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "providers/cuda/elementwise/elementwise.h"
+#include "providers/cuda/convolution/convolution_tail.h"
 #include "providers/cuda/matmul/matmul.h"
 #include "providers/cuda/movement/mover.h"
 
@@ -88,51 +88,12 @@ Strides turned(Strides strides) {
   return strides;
 }
 
-// `desc` with operands of f32 and a result that lies in one run.
-ep_primitive_desc widened(const ep_primitive_desc& desc) {
-  ep_primitive_desc wide = desc;
-  for (uint32_t i = 0; i < wide.operand_count; ++i) wide.operands[i].dtype = EP_DTYPE_f32;
-  ep_operand_desc& dst = wide.operands[0];
-  int64_t stride = 1;
-  for (int32_t axis = dst.rank - 1; axis >= 0; --axis) {
-    dst.strides[axis] = stride;
-    stride *= dst.dims[axis];
-  }
-  return wide;
-}
-
-// Gives the bias the dims of the result.
-void spread_bias(ep_primitive_desc* desc) {
-  const int32_t bias = find_operand(*desc, EP_ROLE_BIAS);
-  if (bias < 0) return;
-  ep_operand_desc& operand = desc->operands[bias];
-  const int64_t stride = operand.strides[0];
-  operand.rank = desc->operands[0].rank;
-  std::copy_n(desc->operands[0].dims, operand.rank, operand.dims);
-  std::fill_n(operand.strides, operand.rank, 0);
-  operand.strides[1] = stride;
-}
-
-// True if something follows the product that must not see it rounded.
-bool is_wide(const ep_primitive_desc& desc) {
-  const bool has_tail = find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
-  return has_tail && dtype_size(desc.operands[0].dtype) == 2;
-}
-
-// What the tail computes on: `desc` itself, or in f32.
-ep_primitive_desc tail_desc(const ep_primitive_desc& desc) {
-  ep_primitive_desc result = is_wide(desc) ? widened(desc) : desc;
-  spread_bias(&result);
-  return result;
-}
-
 // True if the channels of the result lie innermost; all matrices of the product are turned then.
 bool is_turned(const ep_operand_desc& dst) { return dst.strides[1] == 1 && stride_of_run(dst, 2) != 1; }
 
 // The product of `images` images.
 Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t images, ep_primitive_desc* out) {
-  const ep_primitive_desc tail = tail_desc(desc);
-  const ep_operand_desc& dst = tail.operands[0];
+  const ep_operand_desc dst = ConvolutionTail::product_of(desc, false);
   const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
   const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
   const std::optional<int64_t> position = stride_of_run(dst, 2);
@@ -197,36 +158,24 @@ int64_t images_at_once(const Sizes& sizes, int32_t size, uint64_t memory) {
   return std::clamp<int64_t>(fit, std::min(sizes.images, aligned_elements), sizes.images);
 }
 
-constexpr uint64_t part_alignment = 256;
-uint64_t part_bytes(int64_t elements, int32_t size) {
-  return (static_cast<uint64_t>(elements * size) + part_alignment - 1) / part_alignment * part_alignment;
-}
-
-ep_buffer behind(ep_buffer buffer, uint64_t bytes) {
-  buffer.offset += bytes;
-  return buffer;
-}
-
 class ConvolutionPrimitive final : public ep_primitive {
  public:
   struct Parts {
     Product whole;  // of at_once images
     Product rest;   // of the remaining ones, if any
     Mover mover;
-    Tail tail;
-    Map narrowing;  // of a result in f32
+    ConvolutionTail tail;
   };
 
   ConvolutionPrimitive(const ep_primitive_desc& desc, const Sizes& sizes, int64_t at_once, Parts parts)
       : desc_(desc),
-        tail_desc_(tail_desc(desc)),
         sizes_(sizes),
         at_once_(at_once),
         src_(find_operand(desc, EP_ROLE_SRC)),
         weight_(find_operand(desc, EP_ROLE_WEIGHT)),
         size_(dtype_size(desc.operands[0].dtype)),
         parts_(std::move(parts)) {
-    if (is_wide(desc_)) wide_bytes_ = part_bytes(sizes_.images * sizes_.outputs * sizes_.positions(), 4);
+    wide_bytes_ = parts_.tail.workspace();
     if (!sizes_.is_pointwise()) {
       if (sizes_.has_padding()) padded_bytes_ = part_bytes(at_once_ * sizes_.channels * count_of(sizes_.padded), size_);
       column_bytes_ = part_bytes(at_once_ * sizes_.column() * sizes_.positions(), size_);
@@ -242,24 +191,12 @@ class ConvolutionPrimitive final : public ep_primitive {
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
     const ep_buffer wide = launch.workspace;
-    const ep_buffer result = is_wide(desc_) ? wide : launch.operands[0];
+    const ep_buffer result = wide_bytes_ != 0 ? wide : launch.operands[0];
     for (int64_t first = 0; first < sizes_.images; first += at_once_) {
       const ep_status status = multiply(stream, launch, result, first, error);
       if (status != EP_STATUS_OK) return status;
     }
-    std::array<ep_buffer, EP_MAX_OPERANDS> operands;
-    std::copy_n(launch.operands, launch.operand_count, operands.begin());
-    operands[0] = result;
-    ep_launch rest = launch;
-    rest.operands = operands.data();
-    const ep_status status = parts_.tail.run(stream, rest, tail_desc_.operands, error);
-    if (status != EP_STATUS_OK || !is_wide(desc_)) return status;
-    const OperandShape shapes[] = {shape_of(desc_.operands[0], nullptr, 0),
-                                   shape_of(tail_desc_.operands[0], nullptr, 0)};
-    MapOperands addresses;
-    addresses.addresses[0] = address_of(launch.operands[0]);
-    addresses.addresses[1] = address_of(wide);
-    return parts_.narrowing.run(stream, folded(parts_.narrowing.plan(), shapes), addresses, launch.tag, error);
+    return parts_.tail.run(stream, launch, result, error);
   }
 
  private:
@@ -276,7 +213,7 @@ class ConvolutionPrimitive final : public ep_primitive {
       if (status != EP_STATUS_OK) return status;
       columns = behind(launch.workspace, wide_bytes_ + padded_bytes_);
     }
-    const ep_operand_desc& dst = tail_desc_.operands[0];
+    const ep_operand_desc& dst = parts_.tail.product();
     const bool turned = is_turned(dst);
     const ep_buffer& filters = launch.operands[weight_];
     const ep_buffer operands[] = {behind(result, bytes_to(dst, first)), turned ? columns : filters,
@@ -337,7 +274,6 @@ class ConvolutionPrimitive final : public ep_primitive {
   }
 
   ep_primitive_desc desc_;
-  ep_primitive_desc tail_desc_;
   Sizes sizes_;
   int64_t at_once_;
   int32_t src_;
@@ -390,7 +326,7 @@ Refusal check_attributes(const ep_convolution_attributes& given) {
 Refusal Convolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (Refusal refusal = check_operands(desc)) return refusal;
   if (Refusal refusal = check_attributes(desc.attributes.convolution)) return refusal;
-  if (Refusal refusal = why_no_epilogues(tail_desc(desc), 0)) return refusal;
+  if (Refusal refusal = ConvolutionTail::why_not(desc)) return refusal;
   for (uint32_t i = 0; i < desc.operand_count; ++i) info.alignment[i] = wanted_alignment;
   const Sizes sizes = sizes_of(desc);
   ep_primitive_desc product;
@@ -412,23 +348,7 @@ Refusal Convolution::make(ep_device& device, const ep_primitive_desc& desc, ep_p
     (images == at_once ? parts.whole : parts.rest).reset(made);
   }
   if (Refusal refusal = Mover::make(device, desc.operands[0].dtype, &parts.mover)) return refusal;
-  const ep_primitive_desc tail = tail_desc(desc);
-  const int32_t bias = find_operand(desc, EP_ROLE_BIAS);
-  if (bias >= 0) {
-    if (Refusal refusal = add_bias(device, tail, bias, &parts.tail, &desc)) return refusal;
-  }
-  if (Refusal refusal = add_epilogues(device, tail, 0, &parts.tail, &desc)) return refusal;
-  if (is_wide(desc)) {
-    ep_primitive_desc narrowing{};
-    narrowing.kind = EP_PRIMITIVE_copy;
-    narrowing.operand_count = 2;
-    narrowing.operands[0] = desc.operands[0];
-    narrowing.operands[1] = tail.operands[0];
-    narrowing.operands[1].role = EP_ROLE_SRC;
-    const Planned planned = plan_elementwise(narrowing);
-    if (planned.refusal) return planned.refusal;
-    if (Refusal refusal = make_map(device, planned.plan, &parts.narrowing)) return refusal;
-  }
+  if (Refusal refusal = ConvolutionTail::make(device, desc, false, &parts.tail)) return refusal;
   info.host_bytes = sizeof(ConvolutionPrimitive) + 16384;
   *out = make_primitive<ConvolutionPrimitive>(device, desc, sizes, at_once, std::move(parts));
   return {};

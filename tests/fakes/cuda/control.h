@@ -31,6 +31,7 @@ struct Control {
   std::atomic<int> fail_launch{0};      // result of the next launch, once
   std::atomic<int> fail_module{0};      // result of the next module load, once
   std::atomic<int> fail_graph{0};       // result of the next graph that is made ready, once
+  std::atomic<int> fail_cudnn{0};       // status of the next execution of a plan of cuDNN, once
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and compute nothing
 
   std::atomic<int> last_priority{0};  // of the last stream made
@@ -40,7 +41,7 @@ struct Control {
   std::atomic<uint64_t> peer_copies{0};
   std::atomic<int64_t> allocated{0};  // bytes of device memory
   std::atomic<int64_t> pinned{0};     // bytes of pinned memory
-  std::atomic<int64_t> objects{0};    // streams, events, modules, pools, retained contexts
+  std::atomic<int64_t> objects{0};    // streams, events, modules, pools, retained contexts, those of cuDNN
   std::atomic<uint64_t> overlaps{0};  // pieces of work that ran while one of another stream ran
 
   // The launches recorded since `record` was set.
@@ -74,7 +75,7 @@ struct Control {
   void reset() {
     version = 13000;
     devices = 2;
-    init_result = lost = fail_launch = fail_module = fail_graph = delay_us = 0;
+    init_result = lost = fail_launch = fail_module = fail_graph = fail_cudnn = delay_us = 0;
     capability = 90;
     pools = pools_work = peers = run_kernels = true;
     memory = uint64_t{256} << 20;

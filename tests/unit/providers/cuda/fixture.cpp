@@ -104,6 +104,7 @@ ep_status FakeCuda::launch(const ep_primitive_desc& desc, const std::vector<ep_m
   const ep_status made = cuda().ops.primitive_create(cuda().device, &desc, &primitive, &info, &error);
   if (made != EP_STATUS_OK) return made;
   primitives_.push_back(primitive);
+  made_by_.assign(info.implementation.data, info.implementation.size);
   std::vector<ep_buffer> buffers;
   for (ep_memory* memory : operands) buffers.push_back({memory, 0});
   ep_launch run{};

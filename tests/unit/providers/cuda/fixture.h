@@ -52,6 +52,8 @@ class FakeCuda : public ::testing::Test {
   ep_status launch(const ep_primitive_desc& desc, const std::vector<ep_memory*>& operands,
                    const std::vector<ep_scalar>& scalars = {}, uint64_t tag = 0);
   std::string implementation_of(const ep_primitive_desc& desc);
+  // The implementation of the primitive that was launched last.
+  const std::string& made_by() const { return made_by_; }
 
   OpenProvider& cuda() { return *provider_; }
   void close();
@@ -64,6 +66,7 @@ class FakeCuda : public ::testing::Test {
   std::vector<ep_memory*> blocks_;
   std::vector<ep_event*> events_;
   std::vector<ep_primitive*> primitives_;
+  std::string made_by_;
 };
 
 // Uniform in [-2, 2], never 0.

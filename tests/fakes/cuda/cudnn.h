@@ -1,0 +1,74 @@
+// The descriptors of the fake cuDNN, and its arithmetic.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "providers/cuda/convolution/cudnn_values.h"
+
+namespace tenon::fakes::cudnn {
+
+using namespace tenon::provider::cuda::cudnn;
+
+struct Body;
+using BodyPtr = std::shared_ptr<Body>;
+
+// One attribute's elements: bytes, or descriptors, which the descriptor keeps alive.
+struct Values {
+  Type type;
+  int64_t count;
+  std::vector<unsigned char> bytes;
+  std::vector<BodyPtr> bodies;
+
+  template <class T>
+  T as(size_t index = 0) const {
+    T value{};
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+  }
+};
+
+// What a descriptor describes.
+struct Body {
+  explicit Body(Kind of) : kind(of) {}
+
+  const Kind kind;
+  bool finalized = false;
+  std::map<Attribute, Values> attributes;
+  int engine = -1;  // of ENGINE, ENGINECFG and EXECUTION_PLAN: its number in the ranking
+
+  bool has(Attribute attribute) const { return attributes.count(attribute) != 0; }
+  const Values& at(Attribute attribute) const { return attributes.at(attribute); }
+  const Body& body(Attribute attribute) const { return *at(attribute).bodies.at(0); }
+  std::vector<int64_t> numbers(Attribute attribute) const {
+    std::vector<int64_t> result;
+    const Values& values = at(attribute);
+    for (int64_t i = 0; i < values.count; ++i) result.push_back(values.as<int64_t>(static_cast<size_t>(i)));
+    return result;
+  }
+};
+
+// What the three kinds of convolutions call their operands.
+struct Names {
+  Attribute alpha, beta, window, x, w, y;
+};
+bool is_convolution(Kind kind);
+Names names_of(Kind kind);
+
+// A message if the attributes of `body` do not describe anything; else empty.
+std::string complaint_about(const Body& body);
+// Whether the fake offers engines for the operations of a graph.
+bool is_served(const Body& graph);
+bool is_gradient_of_filter(const Body& graph);
+// The names of the graph's tensors that have memory.
+std::vector<int64_t> names_bound(const Body& graph);
+// Computes the graph on the addresses of `pack` in double, and rounds once. Tensor cores round factors
+// to TF32 first, which changes nothing of narrower types.
+void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool rounds_to_tf32);
+
+}  // namespace tenon::fakes::cudnn
