@@ -1,5 +1,5 @@
-// pooling_<what>_<class>: one thread per element of the result. Offsets and counts of an Index: of 32 bits, which takes
-// half the time, where `small` says that all of them fit.
+// pooling_<what>_<class>: one thread per element of the result. pooling_<what>_f32_small counts in 32 bits, so that
+// twice as many threads have registers at a time.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
@@ -128,7 +128,7 @@ TENON_ON_GPU void pool_one(const PoolingArguments& pool, const Index* out) {
 }
 
 template <class Class, class Window, class Index>
-TENON_ON_GPU void pool_all(const PoolingArguments& pool) {
+TENON_ON_GPU void pooling(const PoolingArguments& pool) {
   for (int64_t i = thread_in_grid(); i < pool.count; i += threads_in_grid()) {
     Index out[5];
     auto rest = static_cast<Index>(i);
@@ -149,28 +149,23 @@ TENON_ON_GPU void pool_all(const PoolingArguments& pool) {
   }
 }
 
-template <class Class, class Window>
-TENON_ON_GPU void pooling(const PoolingArguments& pool) {
-  if constexpr (sizeof(Class) == 4) {
-    if (pool.small != 0) return pool_all<Class, Window, int32_t>(pool);
-  }
-  pool_all<Class, Window, int64_t>(pool);
-}
-
 }  // namespace tenon::provider::cuda
 
 namespace kernels = tenon::provider::cuda;
 using kernels::PoolingArguments;
 
-#define TENON_POOLING(name, type, Class, Window)                                        \
-  TENON_TEAM_KERNEL(3) pooling_##name##_##type(TENON_ARGUMENT(PoolingArguments) pool) { \
-    kernels::pooling<Class, kernels::Window<Class>>(pool);                              \
+#define TENON_POOLING(blocks, name, type, Class, Window, Index)                              \
+  TENON_TEAM_KERNEL(blocks) pooling_##name##_##type(TENON_ARGUMENT(PoolingArguments) pool) { \
+    kernels::pooling<Class, kernels::Window<Class>, Index>(pool);                            \
   }
-TENON_POOLING(max, f32, float, Maximum)
-TENON_POOLING(max, f64, double, Maximum)
-TENON_POOLING(max, i64, int64_t, Maximum)
-TENON_POOLING(max, u64, uint64_t, Maximum)
-TENON_POOLING(average, f32, float, Average)
-TENON_POOLING(average, f64, double, Average)
-TENON_POOLING(lp, f32, float, Powers)
-TENON_POOLING(lp, f64, double, Powers)
+TENON_POOLING(5, max, f32_small, float, Maximum, int32_t)
+TENON_POOLING(5, average, f32_small, float, Average, int32_t)
+TENON_POOLING(5, lp, f32_small, float, Powers, int32_t)
+TENON_POOLING(3, max, f32, float, Maximum, int64_t)
+TENON_POOLING(3, max, f64, double, Maximum, int64_t)
+TENON_POOLING(3, max, i64, int64_t, Maximum, int64_t)
+TENON_POOLING(3, max, u64, uint64_t, Maximum, int64_t)
+TENON_POOLING(3, average, f32, float, Average, int64_t)
+TENON_POOLING(3, average, f64, double, Average, int64_t)
+TENON_POOLING(3, lp, f32, float, Powers, int64_t)
+TENON_POOLING(3, lp, f64, double, Powers, int64_t)

@@ -23,11 +23,13 @@ const char* window_name(int32_t op) {
 
 class PoolingPrimitive final : public ep_primitive {
  public:
-  PoolingPrimitive(const ep_primitive_desc& desc, CUfunction function)
+  // `small` is the kernel that counts in 32 bits; null: there is none.
+  PoolingPrimitive(const ep_primitive_desc& desc, CUfunction function, CUfunction small)
       : desc_(desc),
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_DST_INDICES)),
-        function_(function) {}
+        function_(function),
+        small_(small) {}
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
     const ep_pooling_attributes& attributes = desc_.attributes.pooling;
@@ -51,8 +53,8 @@ class PoolingPrimitive final : public ep_primitive {
     pool.count = 1;
     for (const int64_t dim : pool.dst_dims) pool.count *= dim;
     pool.channels_first = pool.dst_strides[1] < pool.dst_strides[4] && pool.dst_dims[1] != 1 ? 0 : 1;
-    pool.small = is_small(pool) ? 1 : 0;
-    return launch_kernel(stream, function_, blocks_for(pool.count), &pool, error);
+    const CUfunction function = small_ != nullptr && is_small(pool) ? small_ : function_;
+    return launch_kernel(stream, function, blocks_for(pool.count), &pool, error);
   }
 
  private:
@@ -102,6 +104,7 @@ class PoolingPrimitive final : public ep_primitive {
   int32_t src_;
   int32_t indices_;
   CUfunction function_;
+  CUfunction small_;
 };
 
 }  // namespace
@@ -135,11 +138,16 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Pooling::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  const std::string name = fmt::format("pooling_{}_{}", window_name(desc.attributes.pooling.op),
-                                       class_name(class_of(desc.operands[0].dtype)));
+  const int32_t dtype_class = class_of(desc.operands[0].dtype);
+  const std::string name =
+      fmt::format("pooling_{}_{}", window_name(desc.attributes.pooling.op), class_name(dtype_class));
   CUfunction function = nullptr;
+  CUfunction small = nullptr;
   if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &function)) return refusal;
-  *out = make_primitive<PoolingPrimitive>(device, desc, function);
+  if (dtype_class == EP_DTYPE_f32) {
+    if (Refusal refusal = find_kernel(device, Family::POOLING, (name + "_small").c_str(), &small)) return refusal;
+  }
+  *out = make_primitive<PoolingPrimitive>(device, desc, function, small);
   return {};
 }
 
