@@ -1,6 +1,5 @@
 // The kernels of the provider as functions of this library, for cuLaunchKernel.
 #include <dlfcn.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "providers/cuda/kernels/device.h"
 #include "providers/cuda/kernels/team.h"
 #include "tests/fakes/cuda/fake.h"
+#include "tests/fakes/cuda/fiber.h"
 
 namespace tenon::fakes::cuda {
 
@@ -94,18 +94,6 @@ void run_text(const void* values) {
   text_run.kernel->call(static_cast<void* const*>(values));
 }
 
-// The C library's function, not the wrapper of the address sanitizer: that one complains on standard error that it does
-// not support the call.
-template <class Function>
-Function from_libc(const char* name) {
-  static void* library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
-int switch_context(ucontext_t* from, const ucontext_t* to) {
-  static const auto function = from_libc<decltype(&swapcontext)>("swapcontext");
-  return function(from, to);
-}
-
 // The threads of one team, each with its own stack. They take turns; each runs until it waits for the others, or for
 // those of its warp.
 class TeamRun {
@@ -134,11 +122,9 @@ class TeamRun {
   }
 
  private:
-  static constexpr size_t stack_bytes = 128 * 1024;
   enum class State : uint8_t { RUNS, WAITS, WAITS_FOR_WARP, DONE };
   struct Member {
-    std::unique_ptr<char[]> stack;
-    ucontext_t context;
+    Fiber fiber;
     State state = State::RUNS;
   };
 
@@ -155,15 +141,8 @@ class TeamRun {
   }
 
   static void start(Member* member) {
-    if (member->stack == nullptr) member->stack.reset(new char[stack_bytes]);
-    getcontext(&member->context);
-    member->context.uc_stack.ss_sp = member->stack.get();
-    member->context.uc_stack.ss_size = stack_bytes;
-    member->context.uc_link = nullptr;
     member->state = State::RUNS;
-    static const auto make = from_libc<decltype(&makecontext)>("makecontext");
-    make(
-        &member->context, [] { mine().whole(); }, 0);
+    member->fiber.prepare([] { mine().whole(); });
   }
   void whole() {
     call(kernel_, arguments_);
@@ -171,20 +150,20 @@ class TeamRun {
   }
   void pause(State state) {
     members_[current_].state = state;
-    switch_context(&members_[current_].context, &scheduler_);
+    members_[current_].fiber.switch_to(&scheduler_);
   }
   void resume(uint32_t member) {
     current_ = member;
     provider::emulated_thread = first_;
     provider::emulated_thread.thread += member;
-    switch_context(&scheduler_, &members_[member].context);
+    scheduler_.switch_to(&members_[member].fiber);
   }
 
   const Kernel* kernel_ = nullptr;
   const void* arguments_ = nullptr;
   provider::EmulatedThread first_;
   std::vector<Member> members_;
-  ucontext_t scheduler_;
+  Fiber scheduler_;
   uint32_t current_ = 0;
 };
 
