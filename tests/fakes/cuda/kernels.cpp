@@ -27,17 +27,28 @@ struct Kernel {
 namespace {
 
 size_t size_by_name(const std::string& name) {
-  constexpr std::pair<const char*, size_t> sizes[] = {
-      {"reduce_", sizeof(provider::ReduceArguments)},   {"softmax_", sizeof(provider::SoftmaxArguments)},
-      {"matmul_", sizeof(provider::MatmulArguments)},   {"gather_", sizeof(provider::IndexArguments)},
-      {"scatter_", sizeof(provider::IndexArguments)},   {"scan_", sizeof(provider::ScanArguments)},
-      {"pad_", sizeof(provider::PadArguments)},         {"arg_reduce_", sizeof(provider::ReduceArguments)},
-      {"norm_", sizeof(provider::NormArguments)},       {"batch_norm_", sizeof(provider::BatchNormArguments)},
-      {"pooling_", sizeof(provider::PoolingArguments)}, {"attention_", sizeof(provider::AttentionArguments)},
-      {"rotary_", sizeof(provider::RotaryArguments)},   {"random_", sizeof(provider::RandomArguments)},
-      {"sort_", sizeof(provider::SortArguments)},       {"one_hot_", sizeof(provider::OneHotArguments)},
-      {"nonzero_", sizeof(provider::NonzeroArguments)}, {"unique_", sizeof(provider::UniqueArguments)},
-      {"select_", sizeof(provider::PieceArguments)}};
+  constexpr std::pair<const char*, size_t> sizes[] = {{"reduce_", sizeof(provider::ReduceArguments)},
+                                                      {"softmax_", sizeof(provider::SoftmaxArguments)},
+                                                      {"matmul_", sizeof(provider::MatmulArguments)},
+                                                      {"gather_", sizeof(provider::IndexArguments)},
+                                                      {"scatter_", sizeof(provider::IndexArguments)},
+                                                      {"scan_", sizeof(provider::ScanArguments)},
+                                                      {"pad_", sizeof(provider::PadArguments)},
+                                                      {"arg_reduce_", sizeof(provider::ReduceArguments)},
+                                                      {"norm_sums_", sizeof(provider::NormSumsArguments)},
+                                                      {"norm_", sizeof(provider::NormArguments)},
+                                                      {"layer_backward_", sizeof(provider::LayerBackwardArguments)},
+                                                      {"batch_backward_", sizeof(provider::BatchBackwardArguments)},
+                                                      {"batch_norm_", sizeof(provider::BatchNormArguments)},
+                                                      {"pooling_", sizeof(provider::PoolingArguments)},
+                                                      {"attention_", sizeof(provider::AttentionArguments)},
+                                                      {"rotary_", sizeof(provider::RotaryArguments)},
+                                                      {"random_", sizeof(provider::RandomArguments)},
+                                                      {"sort_", sizeof(provider::SortArguments)},
+                                                      {"one_hot_", sizeof(provider::OneHotArguments)},
+                                                      {"nonzero_", sizeof(provider::NonzeroArguments)},
+                                                      {"unique_", sizeof(provider::UniqueArguments)},
+                                                      {"select_", sizeof(provider::PieceArguments)}};
   for (const auto& [prefix, size] : sizes) {
     if (name.starts_with(prefix)) return size;
   }
