@@ -272,6 +272,14 @@ struct PoolingArguments {
   int64_t pad_high[3];
 };
 
+// The gradient of a pooling: pool.src is written and has the gradient of what was pooled, pool.dst is read and has that
+// of the windows.
+struct PoolingBackwardArguments {
+  PoolingArguments pool;
+  int64_t windows;  // elements of pool.dst
+  FaultTarget fault;
+};
+
 // dst[b, i, j] = sum over p of a[b, i, p] * b[b, p, j] (+ bias[b, i, j]); one thread per element of dst.
 struct MatmulArguments {
   uint64_t dst;

@@ -40,6 +40,7 @@ size_t size_by_name(const std::string& name) {
                                                       {"layer_backward_", sizeof(provider::LayerBackwardArguments)},
                                                       {"batch_backward_", sizeof(provider::BatchBackwardArguments)},
                                                       {"batch_norm_", sizeof(provider::BatchNormArguments)},
+                                                      {"pooling_backward_", sizeof(provider::PoolingBackwardArguments)},
                                                       {"pooling_", sizeof(provider::PoolingArguments)},
                                                       {"attention_", sizeof(provider::AttentionArguments)},
                                                       {"rotary_", sizeof(provider::RotaryArguments)},
