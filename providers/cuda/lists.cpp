@@ -40,6 +40,10 @@ constexpr Implementation top_k[] = {{"radix", TopK::why_not, TopK::make}};
 constexpr Implementation one_hot[] = {{"kernel", OneHot::why_not, OneHot::make}};
 constexpr Implementation nonzero[] = {{"cub", Nonzero::why_not, Nonzero::make}};
 constexpr Implementation unique[] = {{"radix", Unique::why_not, Unique::make}};
+constexpr Implementation layer_norm_backward[] = {{"cub", LayerNormBackward::why_not, LayerNormBackward::make}};
+constexpr Implementation batch_norm_training[] = {{"cub", BatchNormTraining::why_not, BatchNormTraining::make}};
+constexpr Implementation batch_norm_backward[] = {{"cub", BatchNormBackward::why_not, BatchNormBackward::make}};
+constexpr Implementation pooling_backward[] = {{"kernel", PoolingBackward::why_not, PoolingBackward::make}};
 
 constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_fill, elementwise},
@@ -63,7 +67,11 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_rms_norm, norm},
     {EP_PRIMITIVE_group_norm, norm},
     {EP_PRIMITIVE_batch_norm, batch_norm},
+    {EP_PRIMITIVE_layer_norm_backward, layer_norm_backward},
+    {EP_PRIMITIVE_batch_norm_training, batch_norm_training},
+    {EP_PRIMITIVE_batch_norm_backward, batch_norm_backward},
     {EP_PRIMITIVE_pooling, pooling},
+    {EP_PRIMITIVE_pooling_backward, pooling_backward},
     {EP_PRIMITIVE_attention, attention},
     {EP_PRIMITIVE_rotary, rotary},
     {EP_PRIMITIVE_random, random},

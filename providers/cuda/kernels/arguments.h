@@ -190,6 +190,65 @@ struct BatchNormArguments {
   double eps;
 };
 
+// Two numbers for each parameter, over the elements of src that share it: the sums of the gradient and of its product
+// with the normalised element, (x - mean) * inv_std; or, without a gradient, the mean, and the squares of differences
+// from it. First those of parts, then those of all.
+struct NormSumsArguments {
+  uint64_t src;
+  uint64_t gradient;
+  uint64_t mean;  // f64 if src is f64, else f32; without a gradient a result, as inv_std
+  uint64_t inv_std;
+  uint64_t sums;    // pairs [kept, parts]
+  uint64_t totals;  // of the gradient: pairs [kept], divided by the number of elements; else the variance [kept]
+  uint64_t scale_gradient;
+  uint64_t shift_gradient;
+  double eps;
+  int32_t dtype;  // of src and gradient
+  int32_t scale_dtype;
+  int32_t shift_dtype;
+  int32_t by_parameter;  // mean and inv_std have a number for each parameter, not for each of `reduced`
+  int64_t parts;
+  int64_t part_length;
+  AxisSet kept;        // src and gradient along the parameters
+  AxisSet reduced;     // src and gradient along the elements of a parameter
+  AxisSet statistics;  // mean and inv_std
+  AxisSet parameters;  // scale_gradient and shift_gradient
+};
+
+// dst = inv_std * (g - mean(g) - x * mean(g * x)) for each row, where x is the normalised element and g the gradient
+// times scale.
+struct LayerBackwardArguments {
+  uint64_t dst;
+  uint64_t src;
+  uint64_t gradient;
+  uint64_t scale;  // 0: none
+  uint64_t mean;
+  uint64_t inv_std;
+  int32_t dtype;
+  int32_t scale_dtype;
+  AxisSet rows;        // src and gradient
+  AxisSet dst_rows;    // dst, as destination
+  AxisSet statistics;  // mean and inv_std along the rows
+  AxisSet row;         // src and gradient along a row
+  AxisSet dst_row;     // dst, as destination
+  AxisSet weights;     // scale along a row
+};
+
+// The same where elements of a channel share a mean. Operands of `map`: dst, src, gradient, and the number of the
+// channel, which is "address" plus offset.
+struct BatchBackwardArguments {
+  MapArguments map;
+  uint64_t scale;  // 0: none
+  uint64_t mean;
+  uint64_t inv_std;
+  uint64_t totals;  // of NormSumsArguments
+  int64_t scale_stride;
+  int64_t mean_stride;
+  int64_t inv_std_stride;
+  int32_t scale_dtype;
+  int32_t reserved;
+};
+
 // Windows over the three spatial axes of src [image, channel, z, y, x]; absent axes have length 1.
 struct PoolingArguments {
   uint64_t dst;
@@ -211,6 +270,14 @@ struct PoolingArguments {
   int64_t dilation[3];
   int64_t pad_low[3];
   int64_t pad_high[3];
+};
+
+// The gradient of a pooling: pool.src is written and has the gradient of what was pooled, pool.dst is read and has that
+// of the windows.
+struct PoolingBackwardArguments {
+  PoolingArguments pool;
+  int64_t windows;  // elements of pool.dst
+  FaultTarget fault;
 };
 
 // dst[b, i, j] = sum over p of a[b, i, p] * b[b, p, j] (+ bias[b, i, j]); one thread per element of dst.

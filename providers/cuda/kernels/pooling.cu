@@ -1,5 +1,7 @@
-// pooling_<what>_<class>: one thread per element of the result. pooling_<what>_f32_small counts in 32 bits, so that
-// twice as many threads have registers at a time.
+// pooling_<what>_<class>: one thread per element of the result. pooling_backward_<what>_<class>: one thread per element
+// of what was pooled, which sums over the windows that hold it, so that nothing is added in an order left to chance.
+// ..._f32_small counts in 32 bits, so that more threads have registers at a time.
+#include "providers/cuda/kernels/fault.h"
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
@@ -127,25 +129,116 @@ TENON_ON_GPU void pool_one(const PoolingArguments& pool, const Index* out) {
   if (pool.indices != 0) reinterpret_cast<int64_t*>(pool.indices)[index] = window.position();
 }
 
+// The index of element number `rest`, in the order of the walk.
+template <class Index>
+TENON_ON_GPU void find_index(const PoolingArguments& pool, const int64_t* dims, Index rest, Index* out) {
+  const auto take = [&](int axis) {
+    const auto dim = static_cast<Index>(dims[axis]);
+    const Index next = quotient(rest, dim);
+    out[axis] = rest - next * dim;
+    rest = next;
+  };
+  if (pool.channels_first == 0) take(1);
+  take(4);
+  take(3);
+  take(2);
+  if (pool.channels_first != 0) take(1);
+  out[0] = rest;
+}
+
 template <class Class, class Window, class Index>
 TENON_ON_GPU void pooling(const PoolingArguments& pool) {
   for (int64_t i = thread_in_grid(); i < pool.count; i += threads_in_grid()) {
     Index out[5];
-    auto rest = static_cast<Index>(i);
-    const auto take = [&](int axis) {
-      const auto dim = static_cast<Index>(pool.dst_dims[axis]);
-      const Index next = quotient(rest, dim);
-      out[axis] = rest - next * dim;
-      rest = next;
-    };
-    if (pool.channels_first == 0) take(1);
-    take(4);
-    take(3);
-    take(2);
-    if (pool.channels_first != 0) take(1);
-    out[0] = rest;
+    find_index(pool, pool.dst_dims, static_cast<Index>(i), out);
     with_storage<Class>(pool.dtype,
                         [&](auto storage) { pool_one<Class, Window, decltype(storage), Index>(pool, out); });
+  }
+}
+
+// --- the gradient ---
+
+// Calls visit(output) for each window along `axis` that has a tap at `position`.
+template <class Index, class Visit>
+TENON_ON_GPU void for_each_window(const PoolingArguments& pool, int axis, Index position, const Visit& visit) {
+  const auto stride = static_cast<Index>(pool.stride[axis]);
+  TENON_ROLLED
+  for (Index tap = 0; tap < static_cast<Index>(pool.kernel[axis]); ++tap) {
+    const Index first =
+        position + static_cast<Index>(pool.pad_low[axis]) - tap * static_cast<Index>(pool.dilation[axis]);
+    if (first < 0) return;
+    const Index output = quotient(first, stride);
+    if (output * stride == first && output < static_cast<Index>(pool.dst_dims[2 + axis])) visit(output);
+  }
+}
+
+// The taps by which an average divides, along one axis.
+template <class Index>
+TENON_ON_GPU Index divisor_along(const PoolingArguments& pool, int axis, Index output) {
+  const Taps<Index> taps(pool, axis, output);
+  return pool.op == EP_POOLING_AVERAGE_INCLUDE_PAD ? taps.padded(pool, axis) : taps.count();
+}
+
+template <class Class, bool is_max, class Storage, class Index>
+TENON_ON_GPU Class gradient_of(const PoolingArguments& pool, const Index* at) {
+  const auto along = [](const int64_t* strides, int axis) { return static_cast<Index>(strides[axis]); };
+  const auto* gradient = reinterpret_cast<const Storage*>(pool.dst);
+  const auto* indices = reinterpret_cast<const int64_t*>(pool.indices);
+  const int64_t place = (at[2] * pool.src_dims[3] + at[3]) * pool.src_dims[4] + at[4];
+  const Index image = at[0] * along(pool.dst_strides, 0) + at[1] * along(pool.dst_strides, 1);
+  const Index index_image = at[0] * along(pool.index_strides, 0) + at[1] * along(pool.index_strides, 1);
+  Class total = 0;
+  for_each_window(pool, 0, at[2], [&](Index z) {
+    const Index of_z = is_max ? 1 : divisor_along(pool, 0, z);
+    for_each_window(pool, 1, at[3], [&](Index y) {
+      const Index of_y = is_max ? 1 : of_z * divisor_along(pool, 1, y);
+      for_each_window(pool, 2, at[4], [&](Index x) {
+        const Index from =
+            image + z * along(pool.dst_strides, 2) + y * along(pool.dst_strides, 3) + x * along(pool.dst_strides, 4);
+        if constexpr (is_max) {
+          const Index index = index_image + z * along(pool.index_strides, 2) + y * along(pool.index_strides, 3) +
+                              x * along(pool.index_strides, 4);
+          if (indices[index] == place) total += widen<Class>(gradient[from]);
+        } else {
+          total += widen<Class>(gradient[from]) / static_cast<Class>(of_y * divisor_along(pool, 2, x));
+        }
+      });
+    });
+  });
+  return total;
+}
+
+// Reports an index outside its plane.
+template <class Index>
+TENON_ON_GPU void check_indices(const PoolingBackwardArguments& back) {
+  const PoolingArguments& pool = back.pool;
+  const int64_t plane = pool.src_dims[2] * pool.src_dims[3] * pool.src_dims[4];
+  for (int64_t i = thread_in_grid(); i < back.windows; i += threads_in_grid()) {
+    Index out[5];
+    find_index(pool, pool.dst_dims, static_cast<Index>(i), out);
+    Index at = 0;
+    TENON_UNROLL
+    for (int axis = 0; axis < 5; ++axis) at += out[axis] * static_cast<Index>(pool.index_strides[axis]);
+    const int64_t given = reinterpret_cast<const int64_t*>(pool.indices)[at];
+    if (given < 0 || given >= plane) report_fault(back.fault, EP_FAULT_INDEX_OUT_OF_RANGE, given, plane);
+  }
+}
+
+template <class Class, bool is_max, class Index>
+TENON_ON_GPU void pooling_backward(const PoolingBackwardArguments& back) {
+  const PoolingArguments& pool = back.pool;
+  if constexpr (is_max) check_indices<Index>(back);
+  for (int64_t i = thread_in_grid(); i < pool.count; i += threads_in_grid()) {
+    Index at[5];
+    find_index(pool, pool.src_dims, static_cast<Index>(i), at);
+    Index to = 0;
+    TENON_UNROLL
+    for (int axis = 0; axis < 5; ++axis) to += at[axis] * static_cast<Index>(pool.src_strides[axis]);
+    with_storage<Class>(pool.dtype, [&](auto storage) {
+      using Storage = decltype(storage);
+      const Class sum = gradient_of<Class, is_max, Storage, Index>(pool, at);
+      reinterpret_cast<Storage*>(pool.src)[to] = cast<Storage>(sum);
+    });
   }
 }
 
@@ -153,6 +246,7 @@ TENON_ON_GPU void pooling(const PoolingArguments& pool) {
 
 namespace kernels = tenon::provider::cuda;
 using kernels::PoolingArguments;
+using kernels::PoolingBackwardArguments;
 
 #define TENON_POOLING(blocks, name, type, Class, Window, Index)                              \
   TENON_TEAM_KERNEL(blocks) pooling_##name##_##type(TENON_ARGUMENT(PoolingArguments) pool) { \
@@ -169,3 +263,14 @@ TENON_POOLING(3, average, f32, float, Average, int64_t)
 TENON_POOLING(3, average, f64, double, Average, int64_t)
 TENON_POOLING(3, lp, f32, float, Powers, int64_t)
 TENON_POOLING(3, lp, f64, double, Powers, int64_t)
+
+#define TENON_POOLING_BACKWARD(blocks, name, type, Class, is_max, Index)                                      \
+  TENON_TEAM_KERNEL(blocks) pooling_backward_##name##_##type(TENON_ARGUMENT(PoolingBackwardArguments) back) { \
+    kernels::pooling_backward<Class, is_max, Index>(back);                                                    \
+  }
+TENON_POOLING_BACKWARD(5, max, f32_small, float, true, int32_t)
+TENON_POOLING_BACKWARD(5, average, f32_small, float, false, int32_t)
+TENON_POOLING_BACKWARD(3, max, f32, float, true, int64_t)
+TENON_POOLING_BACKWARD(3, max, f64, double, true, int64_t)
+TENON_POOLING_BACKWARD(3, average, f32, float, false, int64_t)
+TENON_POOLING_BACKWARD(3, average, f64, double, false, int64_t)

@@ -79,7 +79,7 @@ class WarpTeam {
   }
   template <class Combine>
   TENON_ON_GPU T all(T value, const Combine& combine) {
-    return __shfl_sync(0xffffffffU, first(value, combine), 0);
+    return cub::ShuffleIndex<size>(first(value, combine), 0, 0xffffffffU);
   }
   template <class Combine>
   TENON_ON_GPU T before(T value, T neutral, const Combine& combine, T* total) {

@@ -1,6 +1,5 @@
 // The kernels of the provider as functions of this library, for cuLaunchKernel.
 #include <dlfcn.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "providers/cuda/kernels/device.h"
 #include "providers/cuda/kernels/team.h"
 #include "tests/fakes/cuda/fake.h"
+#include "tests/fakes/cuda/fiber.h"
 
 namespace tenon::fakes::cuda {
 
@@ -27,17 +27,29 @@ struct Kernel {
 namespace {
 
 size_t size_by_name(const std::string& name) {
-  constexpr std::pair<const char*, size_t> sizes[] = {
-      {"reduce_", sizeof(provider::ReduceArguments)},   {"softmax_", sizeof(provider::SoftmaxArguments)},
-      {"matmul_", sizeof(provider::MatmulArguments)},   {"gather_", sizeof(provider::IndexArguments)},
-      {"scatter_", sizeof(provider::IndexArguments)},   {"scan_", sizeof(provider::ScanArguments)},
-      {"pad_", sizeof(provider::PadArguments)},         {"arg_reduce_", sizeof(provider::ReduceArguments)},
-      {"norm_", sizeof(provider::NormArguments)},       {"batch_norm_", sizeof(provider::BatchNormArguments)},
-      {"pooling_", sizeof(provider::PoolingArguments)}, {"attention_", sizeof(provider::AttentionArguments)},
-      {"rotary_", sizeof(provider::RotaryArguments)},   {"random_", sizeof(provider::RandomArguments)},
-      {"sort_", sizeof(provider::SortArguments)},       {"one_hot_", sizeof(provider::OneHotArguments)},
-      {"nonzero_", sizeof(provider::NonzeroArguments)}, {"unique_", sizeof(provider::UniqueArguments)},
-      {"select_", sizeof(provider::PieceArguments)}};
+  constexpr std::pair<const char*, size_t> sizes[] = {{"reduce_", sizeof(provider::ReduceArguments)},
+                                                      {"softmax_", sizeof(provider::SoftmaxArguments)},
+                                                      {"matmul_", sizeof(provider::MatmulArguments)},
+                                                      {"gather_", sizeof(provider::IndexArguments)},
+                                                      {"scatter_", sizeof(provider::IndexArguments)},
+                                                      {"scan_", sizeof(provider::ScanArguments)},
+                                                      {"pad_", sizeof(provider::PadArguments)},
+                                                      {"arg_reduce_", sizeof(provider::ReduceArguments)},
+                                                      {"norm_sums_", sizeof(provider::NormSumsArguments)},
+                                                      {"norm_", sizeof(provider::NormArguments)},
+                                                      {"layer_backward_", sizeof(provider::LayerBackwardArguments)},
+                                                      {"batch_backward_", sizeof(provider::BatchBackwardArguments)},
+                                                      {"batch_norm_", sizeof(provider::BatchNormArguments)},
+                                                      {"pooling_backward_", sizeof(provider::PoolingBackwardArguments)},
+                                                      {"pooling_", sizeof(provider::PoolingArguments)},
+                                                      {"attention_", sizeof(provider::AttentionArguments)},
+                                                      {"rotary_", sizeof(provider::RotaryArguments)},
+                                                      {"random_", sizeof(provider::RandomArguments)},
+                                                      {"sort_", sizeof(provider::SortArguments)},
+                                                      {"one_hot_", sizeof(provider::OneHotArguments)},
+                                                      {"nonzero_", sizeof(provider::NonzeroArguments)},
+                                                      {"unique_", sizeof(provider::UniqueArguments)},
+                                                      {"select_", sizeof(provider::PieceArguments)}};
   for (const auto& [prefix, size] : sizes) {
     if (name.starts_with(prefix)) return size;
   }
@@ -94,18 +106,6 @@ void run_text(const void* values) {
   text_run.kernel->call(static_cast<void* const*>(values));
 }
 
-// The C library's function, not the wrapper of the address sanitizer: that one complains on standard error that it does
-// not support the call.
-template <class Function>
-Function from_libc(const char* name) {
-  static void* library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<Function>(dlsym(library, name));
-}
-int switch_context(ucontext_t* from, const ucontext_t* to) {
-  static const auto function = from_libc<decltype(&swapcontext)>("swapcontext");
-  return function(from, to);
-}
-
 // The threads of one team, each with its own stack. They take turns; each runs until it waits for the others, or for
 // those of its warp.
 class TeamRun {
@@ -134,11 +134,9 @@ class TeamRun {
   }
 
  private:
-  static constexpr size_t stack_bytes = 128 * 1024;
   enum class State : uint8_t { RUNS, WAITS, WAITS_FOR_WARP, DONE };
   struct Member {
-    std::unique_ptr<char[]> stack;
-    ucontext_t context;
+    Fiber fiber;
     State state = State::RUNS;
   };
 
@@ -155,15 +153,8 @@ class TeamRun {
   }
 
   static void start(Member* member) {
-    if (member->stack == nullptr) member->stack.reset(new char[stack_bytes]);
-    getcontext(&member->context);
-    member->context.uc_stack.ss_sp = member->stack.get();
-    member->context.uc_stack.ss_size = stack_bytes;
-    member->context.uc_link = nullptr;
     member->state = State::RUNS;
-    static const auto make = from_libc<decltype(&makecontext)>("makecontext");
-    make(
-        &member->context, [] { mine().whole(); }, 0);
+    member->fiber.prepare([] { mine().whole(); });
   }
   void whole() {
     call(kernel_, arguments_);
@@ -171,20 +162,20 @@ class TeamRun {
   }
   void pause(State state) {
     members_[current_].state = state;
-    switch_context(&members_[current_].context, &scheduler_);
+    members_[current_].fiber.switch_to(&scheduler_);
   }
   void resume(uint32_t member) {
     current_ = member;
     provider::emulated_thread = first_;
     provider::emulated_thread.thread += member;
-    switch_context(&scheduler_, &members_[member].context);
+    scheduler_.switch_to(&members_[member].fiber);
   }
 
   const Kernel* kernel_ = nullptr;
   const void* arguments_ = nullptr;
   provider::EmulatedThread first_;
   std::vector<Member> members_;
-  ucontext_t scheduler_;
+  Fiber scheduler_;
   uint32_t current_ = 0;
 };
 

@@ -1,0 +1,41 @@
+// NormSums: two numbers for each parameter of a norm, over all elements that share it, in two launches: those of parts,
+// and those of all. They are sums of gradients, or a mean and a variance.
+#pragma once
+
+#include "providers/cuda/reduction/reduction.h"
+
+namespace tenon::provider::cuda {
+
+// Axes `from` to `to` - 1, without the axis `without`, in row-major order: strides of two operands, which may be
+// absent. An operand of lower rank begins at axis `from`.
+struct AxisRange {
+  int32_t from;
+  int32_t to;
+  int32_t without = -1;
+};
+AxisSet axes_between(const OperandShape& dims, const AxisRange& range, const OperandShape& src,
+                     const OperandShape& dst);
+
+class NormSums {
+ public:
+  // Finds the kernels for elements of `dtype`. The device's context is current. Throws DriverError.
+  static Refusal make(ep_device& device, int32_t dtype, bool moments, NormSums* out);
+
+  // Sets the parts of `sums`, whose sets of axes are there.
+  void cut(NormSumsArguments* sums) const;
+  // Bytes of one pair for each part of each parameter, and of one for each parameter.
+  uint64_t sums_bytes(const NormSumsArguments& sums) const;
+  uint64_t totals_bytes(const NormSumsArguments& sums) const;
+  ep_status run(ep_stream* stream, const NormSumsArguments& sums, ep_error** error) const;
+
+ private:
+  Team team_of(const NormSumsArguments& sums) const;
+
+  int64_t processors_ = 1;
+  int64_t size_ = 4;  // bytes of a number
+  CUfunction solo_ = nullptr;
+  CUfunction block_ = nullptr;
+  CUfunction totals_ = nullptr;
+};
+
+}  // namespace tenon::provider::cuda
