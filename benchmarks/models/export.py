@@ -358,6 +358,7 @@ MODELS = {
 
 
 def export(name, path, opset):
+    """Writes the model; gives the module, its example inputs and their names."""
     torch.manual_seed(2026)
     model, example, options = MODELS[name]()
     randomise(model)
@@ -367,6 +368,7 @@ def export(name, path, opset):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(model, example, str(path), opset_version=opset, do_constant_folding=True, **options)
+    return model, example, options["input_names"]
 
 
 def main():
