@@ -130,7 +130,6 @@ class AttentionPrimitive final : public ep_primitive {
     a.softcap = launch.scalar_count > 1 ? launch.scalars[1].value.f64 : 0;
     const bool plain_scale = a.scale >= 1e-30 && a.scale <= 1e30;
     a.shaped = a.softcap > 0 || a.bias != 0 || !plain_scale;
-    a.exact = desc_.precision != EP_PRECISION_FAST;
     return a;
   }
 

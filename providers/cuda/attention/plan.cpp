@@ -20,9 +20,10 @@ struct Tile {
   int64_t width, rows, keys, size;
 };
 constexpr Tile tiles[attention_kernels] = {
-    {"64_few", 64, 16, 64, 4}, {"64", 64, 64, 64, 4},     {"128_few", 128, 16, 32, 4}, {"128", 128, 64, 32, 4},
-    {"256", 256, 32, 32, 4},   {"64_few", 64, 16, 64, 2}, {"64", 64, 128, 64, 2},      {"128_few", 128, 16, 64, 2},
-    {"128", 128, 128, 64, 2},  {"256", 256, 64, 32, 2},   {"plain", 0, 1, 1, 0}};
+    {"64_few", 64, 16, 64, 4},   {"64", 64, 64, 64, 4},       {"128_few", 128, 16, 32, 4}, {"128", 128, 64, 32, 4},
+    {"256", 256, 32, 32, 4},     {"64_few", 64, 16, 64, 2},   {"64_mid", 64, 64, 64, 2},   {"64", 64, 128, 64, 2},
+    {"128_few", 128, 16, 64, 2}, {"128_mid", 128, 64, 64, 2}, {"128", 128, 128, 64, 2},    {"256", 256, 64, 32, 2},
+    {"plain", 0, 1, 1, 0}};
 
 const Tile& tile_of(AttentionKernel kernel) { return tiles[static_cast<size_t>(kernel)]; }
 bool is_wide(AttentionKernel kernel) { return kernel <= AttentionKernel::WIDE_256; }
@@ -35,6 +36,8 @@ AttentionKernel choose_kernel(const AttentionSizes& sizes, int32_t dtype, const 
   for (size_t i = 0; i < attention_kernels; ++i) {
     const auto kernel = static_cast<AttentionKernel>(i);
     const Tile& tile = tile_of(kernel);
+    const bool mid = kernel == AttentionKernel::NARROW_64_MID || kernel == AttentionKernel::NARROW_128_MID;
+    if (mid && dtype == EP_DTYPE_f16) continue;
     const bool fits = row <= tile.width && (tile.rows > few_rows || rows <= tile.rows);
     if (fits && may_run(kernel, dtype, device)) return kernel;
   }

@@ -23,8 +23,10 @@ enum class AttentionKernel : size_t {
   WIDE_128,
   WIDE_256,
   NARROW_64_FEW,
+  NARROW_64_MID,
   NARROW_64,
   NARROW_128_FEW,
+  NARROW_128_MID,
   NARROW_128,
   NARROW_256,
   PLAIN

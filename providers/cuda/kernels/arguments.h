@@ -341,7 +341,6 @@ struct AttentionArguments {
   int32_t before;  // -1: no bound
   int32_t after;
   int32_t shaped;        // a score is more than a product times a scale > 0: it has a cap, a bias or another scale
-  int32_t exact;         // weights of narrow types are held in two parts
   int32_t query_vector;  // rows consist of whole aligned chunks of 16 bytes
   int32_t key_vector;
   int32_t value_vector;

@@ -99,16 +99,9 @@ struct AttentionRows {
   bool vector;
 };
 
-// Rows in shared memory: chunks of 16 bytes, which are permuted so that the same chunk of 8 neighbouring rows lies in 8
-// different groups of banks.
-template <int row_bytes>
-TENON_ON_GPU unsigned char* chunk_at(unsigned char* base, int row, int chunk) {
-  return base + row * row_bytes + ((chunk ^ (row & 7)) * 16);
-}
-
 // Brings `rows` rows to shared memory as elements of `Element`: float, or bits of 16. row_at(i) is the offset of row i.
-// Rows from `count` on are 0, and so are the columns from the last one up to a multiple of 16. copies_arrive() and a
-// meeting of the block end it.
+// Rows from `count` on are 0, and so are columns from the last one on. copies_arrive() and a meeting of the block end
+// it.
 template <class Element, int row_bytes, int rows, bool unrolled, class RowAt>
 TENON_ON_GPU void bring_rows(unsigned char* to, const AttentionRows& from, int count, const RowAt& row_at) {
   constexpr int chunks = row_bytes / 16;
@@ -118,7 +111,6 @@ TENON_ON_GPU void bring_rows(unsigned char* to, const AttentionRows& from, int c
   const auto thread = static_cast<int>(thread_in_block());
   const int chunk = thread % chunks;
   const int column = chunk * each;
-  if (column >= (from.columns + 15) / 16 * 16) return;
   if (from.vector) {
     const auto* base = reinterpret_cast<const Element*>(from.address) + column;
     const auto bring = [&](int row) {

@@ -31,7 +31,7 @@ struct alignas(16) Chunk16 {
 
 // The memory that the threads of a block share; the launch says how much.
 TENON_ON_GPU unsigned char* shared_memory() {
-  extern __shared__ __align__(128) unsigned char tenon_shared[];
+  extern __shared__ __align__(1024) unsigned char tenon_shared[];
   return tenon_shared;
 }
 // Waits for all threads of the block, or of the warp. What they wrote to shared memory is then there.
@@ -71,31 +71,18 @@ TENON_ON_GPU void copies_arrive() {
 #endif
 }
 
-// Four matrices of 8 rows of 16 bytes in shared memory; row_at(lane) is the address of row `lane % 8` of matrix `lane /
-// 8`. A thread gets of each matrix word `lane % 4` of row `lane / 4`.
-template <class RowAt>
-TENON_ON_GPU void load_matrices(uint32_t (&to)[4], const RowAt& row_at) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_address(row_at(static_cast<int>(threadIdx.x) % warp_threads)))
-               : "memory");
-}
-// The same of the transposed matrices: column `lane / 4`, rows `2 * (lane % 4)` and the next.
-template <class RowAt>
-TENON_ON_GPU void load_matrices_turned(uint32_t (&to)[4], const RowAt& row_at) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared_address(row_at(static_cast<int>(threadIdx.x) % warp_threads)))
-               : "memory");
-}
+// True for all threads of the warp if `value` is true for one.
+TENON_ON_GPU bool any_of_warp(bool value) { return __any_sync(0xffffffffU, value); }
 
 // Two floats as one word of two elements, the first in the low half.
 TENON_ON_GPU uint32_t narrow_pair(Half, float first, float second) {
+#if __CUDA_ARCH__ >= 800
   uint32_t pair;
-  asm("{ .reg .b16 low, high; cvt.rn.f16.f32 low, %1; cvt.rn.f16.f32 high, %2; mov.b32 %0, {low, high}; }"
-      : "=r"(pair)
-      : "f"(first), "f"(second));
+  asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
   return pair;
+#else
+  return half_from_float(first) | static_cast<uint32_t>(half_from_float(second)) << 16;
+#endif
 }
 TENON_ON_GPU uint32_t narrow_pair(BFloat, float first, float second) {
 #if __CUDA_ARCH__ >= 800
@@ -110,24 +97,22 @@ TENON_ON_GPU uint32_t narrow_pair(BFloat, float first, float second) {
 // One product of 16 x 16 and 16 x 8 elements. Devices below 8.0 have no product of bf16: a kernel that wants one ends.
 TENON_ON_GPU void multiply_one(Half, float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #else
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a[0]), "r"(a[1]), "r"(b0));
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
-               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-               : "r"(a[2]), "r"(a[3]), "r"(b1));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b0));
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[2]), "r"(a[3]), "r"(b1));
 #endif
 }
 TENON_ON_GPU void multiply_one(BFloat, float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -201,18 +186,14 @@ inline void copy_16(void* to, const void* from, bool inside) {
 }
 inline void copies_arrive() {}
 
-template <class RowAt>
-void load_matrices(uint32_t (&to)[4], const RowAt& row_at) {
-  const int lane = static_cast<int>(thread_in_block()) % warp_threads;
-  for (int m = 0; m < 4; ++m) to[m] = reinterpret_cast<const uint32_t*>(row_at(m * 8 + lane / 4))[lane % 4];
-}
-template <class RowAt>
-void load_matrices_turned(uint32_t (&to)[4], const RowAt& row_at) {
-  const int lane = static_cast<int>(thread_in_block()) % warp_threads;
-  for (int m = 0; m < 4; ++m) {
-    const auto at = [&](int row) { return reinterpret_cast<const uint16_t*>(row_at(m * 8 + row))[lane / 4]; };
-    to[m] = at(lane % 4 * 2) | static_cast<uint32_t>(at(lane % 4 * 2 + 1)) << 16;
-  }
+inline bool any_of_warp(bool value) {
+  const int64_t me = thread_in_block();
+  EmulatedBlock::Shown* const shown = next_shown();
+  shown[me].a[0][0] = value ? 1 : 0;
+  warp_meets();
+  bool any = false;
+  for (int64_t i = 0; i < warp_threads; ++i) any = any || shown[me / warp_threads * warp_threads + i].a[0][0] != 0;
+  return any;
 }
 
 inline uint32_t narrow_pair(Half, float first, float second) {
@@ -260,6 +241,76 @@ void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[t
 }
 
 #endif
+
+// Rows in shared memory: chunks of 16 bytes, which are permuted so that the same chunk of 8 neighbouring rows lies in 8
+// different groups of banks.
+template <int row_bytes>
+TENON_ON_GPU unsigned char* chunk_at(unsigned char* base, int row, int chunk) {
+  return base + row * row_bytes + ((chunk ^ (row & 7)) * 16);
+}
+
+// Loads matrices of 16 x 16 elements of 16 bits from rows in shared memory that begin at a multiple of their length. A
+// matrix is four of 8 x 8; of each a thread gets word `lane % 4` of row `lane / 4`, or, turned, the elements of column
+// `lane / 4` in the rows `2 * (lane % 4)` and the next. Their order is that of the rows, then that of the columns, or
+// with `columns_first` the other way.
+template <int row_bytes, bool columns_first>
+class Matrices {
+ public:
+#if defined(__CUDACC__)
+  TENON_ON_GPU explicit Matrices(unsigned char* base)
+      : mine_(shared_address(place(base, static_cast<int>(threadIdx.x) % warp_threads))) {}
+  // The matrix in the rows from `row` on, a multiple of 8, and the columns from 16 * `column` on.
+  TENON_ON_GPU void load(uint32_t (&to)[4], int row, int column) const {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address(row, column))
+                 : "memory");
+  }
+  TENON_ON_GPU void load_turned(uint32_t (&to)[4], int row, int column) const {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address(row, column))
+                 : "memory");
+  }
+#else
+  explicit Matrices(unsigned char* base) : mine_(base) {}
+  void load(uint32_t (&to)[4], int row, int column) const {
+    const int lane = static_cast<int>(thread_in_block()) % warp_threads;
+    for (int m = 0; m < 4; ++m) memcpy(&to[m], at(row, column, m * 8 + lane / 4) + lane % 4 * 4, 4);
+  }
+  void load_turned(uint32_t (&to)[4], int row, int column) const {
+    const int lane = static_cast<int>(thread_in_block()) % warp_threads;
+    for (int m = 0; m < 4; ++m) {
+      const auto element = [&](int i) {
+        uint16_t bits;
+        memcpy(&bits, at(row, column, m * 8 + i) + lane / 4 * 2, 2);
+        return bits;
+      };
+      to[m] = element(lane % 4 * 2) | static_cast<uint32_t>(element(lane % 4 * 2 + 1)) << 16;
+    }
+  }
+#endif
+
+ private:
+  // The chunk that a lane names in the first matrix.
+  TENON_ON_GPU static unsigned char* place(unsigned char* base, int lane) {
+    return columns_first ? chunk_at<row_bytes>(base, lane / 16 * 8 + lane % 8, lane / 8 % 2)
+                         : chunk_at<row_bytes>(base, lane % 16, lane / 16);
+  }
+#if defined(__CUDACC__)
+  // A step of two chunks changes bits of the permuted number that no row changes beside it.
+  TENON_ON_GPU uint32_t address(int row, int column) const {
+    return (mine_ ^ static_cast<uint32_t>(32 * column)) + static_cast<uint32_t>(row * row_bytes);
+  }
+  uint32_t mine_;
+#else
+  const unsigned char* at(int row, int column, int lane) const {
+    const auto offset = static_cast<uint32_t>(place(mine_, lane) - mine_);
+    return mine_ + (offset ^ static_cast<uint32_t>(32 * column)) + row * row_bytes;
+  }
+  unsigned char* mine_;
+#endif
+};
 
 // The element in the low, and that in the high half of a pair.
 template <class Storage>

@@ -17,7 +17,9 @@ struct NarrowTile {
   static constexpr int warp_keys = keys / key_warps;
   static constexpr int row_bytes = width * 2;
   static constexpr int bytes = (rows + 2 * keys) * row_bytes;
-  static constexpr int value_pairs = 4;  // of 16 columns, that one product takes
+  static constexpr int value_pairs = tiles == 1 ? 2 : 4;  // of 16 columns, that one product takes
+  // Rows are longer than 3/4 of `width`, or are treated so: code without branches overlaps loads and products.
+  static constexpr int sure = width * 3 / 4;
   static_assert(key_warps * rows * (width * 4 + (key_warps > 1 ? 8 : 0)) <= bytes,
                 "the results of all warps take the place of the tiles");
 
@@ -28,6 +30,10 @@ struct NarrowTile {
   const int first_row = warp / key_warps * warp_rows;
   const int first_key = warp % key_warps * warp_keys;
   const int lane = static_cast<int>(thread_in_block()) % warp_threads;
+  // Those of the warp.
+  const Matrices<row_bytes, false> of_queries{queries + first_row * row_bytes};
+  const Matrices<row_bytes, true> of_keys{keys_tile + first_key * row_bytes};
+  const Matrices<row_bytes, false> of_values{values + first_key * row_bytes};
 
   // The row of the block for rows `t` and `half` of the thread.
   TENON_ON_GPU int row_of(int t, int half) const { return first_row + 16 * t + 8 * half + lane / 4; }
@@ -36,20 +42,16 @@ struct NarrowTile {
   TENON_ON_GPU void multiply_keys(float (&scores)[tiles][warp_keys / 8][4], int32_t used) const {
     TENON_UNROLL
     for (int k = 0; k < width / 16; ++k) {
-      if (16 * k < used) {
+      if (16 * k < sure || 16 * k < used) {
         uint32_t query[tiles][4];
         uint32_t key[warp_keys / 16][4];
         TENON_UNROLL
         for (int t = 0; t < tiles; ++t) {
-          load_matrices(query[t], [&](int at) {
-            return chunk_at<row_bytes>(queries, first_row + 16 * t + at % 16, 2 * k + at / 16);
-          });
+          of_queries.load(query[t], 16 * t, k);
         }
         TENON_UNROLL
         for (int n = 0; n < warp_keys / 16; ++n) {
-          load_matrices(key[n], [&](int at) {
-            return chunk_at<row_bytes>(keys_tile, first_key + 16 * n + at / 16 * 8 + at % 8, 2 * k + at / 8 % 2);
-          });
+          of_keys.load(key[n], 16 * n, k);
         }
         multiply<Storage>(scores, 0, query, key);
       }
@@ -57,34 +59,60 @@ struct NarrowTile {
   }
 
   TENON_ON_GPU void multiply_values(const float (&weights)[tiles][warp_keys / 8][4], float (&sums)[tiles][width / 8][4],
-                                    int32_t used, bool exact) const {
-    TENON_UNROLL
-    for (int k = 0; k < warp_keys / 16; ++k) {
-      uint32_t high[tiles][4];
-      uint32_t low[tiles][4];
+                                    int32_t used) const {
+    if constexpr (tiles == 1) {
+      uint32_t high[warp_keys / 16][tiles][4];
+      uint32_t low[warp_keys / 16][tiles][4];
       TENON_UNROLL
-      for (int t = 0; t < tiles; ++t) {
+      for (int k = 0; k < warp_keys / 16; ++k) {
         TENON_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          const float first = weights[t][2 * k + i / 2][i % 2 * 2];
-          const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
-          high[t][i] = narrow_pair(Storage{}, first, second);
-          low[t][i] =
-              narrow_pair(Storage{}, first - first_of<Storage>(high[t][i]), second - second_of<Storage>(high[t][i]));
+        for (int t = 0; t < tiles; ++t) {
+          TENON_UNROLL
+          for (int i = 0; i < 4; ++i) {
+            const float first = weights[t][2 * k + i / 2][i % 2 * 2];
+            const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
+            const uint32_t pair = narrow_pair(Storage{}, first, second);
+            high[k][t][i] = pair;
+            low[k][t][i] = narrow_pair(Storage{}, first - first_of<Storage>(pair), second - second_of<Storage>(pair));
+          }
         }
       }
       TENON_UNROLL
       for (int p = 0; p < width / 16; p += value_pairs) {
-        if (16 * p < used) {
+        if (16 * p < sure || 16 * p < used) {
+          TENON_UNROLL
+          for (int k = 0; k < warp_keys / 16; ++k) {
+            uint32_t value[value_pairs][4];
+            TENON_UNROLL
+            for (int n = 0; n < value_pairs; ++n) of_values.load_turned(value[n], 16 * k, p + n);
+            multiply<Storage>(sums, 2 * p, high[k], value);
+            multiply<Storage>(sums, 2 * p, low[k], value);
+          }
+        }
+      }
+    } else {
+      TENON_UNROLL
+      for (int k = 0; k < warp_keys / 16; ++k) {
+        uint32_t high[tiles][4];
+        uint32_t low[tiles][4];
+        TENON_UNROLL
+        for (int t = 0; t < tiles; ++t) {
+          TENON_UNROLL
+          for (int i = 0; i < 4; ++i) {
+            const float first = weights[t][2 * k + i / 2][i % 2 * 2];
+            const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
+            high[t][i] = narrow_pair(Storage{}, first, second);
+            low[t][i] =
+                narrow_pair(Storage{}, first - first_of<Storage>(high[t][i]), second - second_of<Storage>(high[t][i]));
+          }
+        }
+        TENON_UNROLL
+        for (int p = 0; p < width / 16; p += value_pairs) {
           uint32_t value[value_pairs][4];
           TENON_UNROLL
-          for (int n = 0; n < value_pairs; ++n) {
-            load_matrices_turned(value[n], [&](int at) {
-              return chunk_at<row_bytes>(values, first_key + 16 * k + at % 16, 2 * (p + n) + at / 16);
-            });
-          }
+          for (int n = 0; n < value_pairs; ++n) of_values.load_turned(value[n], 16 * k, p + n);
           multiply<Storage>(sums, 2 * p, high, value);
-          if (exact) multiply<Storage>(sums, 2 * p, low, value);
+          multiply<Storage>(sums, 2 * p, low, value);
         }
       }
     }
@@ -144,6 +172,8 @@ struct NarrowTile {
   // Makes weights of the scores.
   TENON_ON_GPU void soften(float (&scores)[tiles][warp_keys / 8][4], float factor, Running (&running)[tiles][2],
                            float (&sums)[tiles][width / 8][4]) const {
+    float shrink[tiles][2];
+    bool shrinks = false;
     TENON_UNROLL
     for (int t = 0; t < tiles; ++t) {
       TENON_UNROLL
@@ -155,7 +185,8 @@ struct NarrowTile {
           greatest = std::fmax(greatest, std::fmax(scores[t][n][2 * half], scores[t][n][2 * half + 1]));
         greatest = std::fmax(greatest, from_lane_across(greatest, 1));
         greatest = std::fmax(greatest, from_lane_across(greatest, 2));
-        const float shrink = row.raise(greatest, factor);
+        shrink[t][half] = row.raise(greatest, factor);
+        shrinks = shrinks || shrink[t][half] != 1;
         const float base = row.base(factor);
         TENON_UNROLL
         for (int n = 0; n < warp_keys / 8; ++n) {
@@ -166,11 +197,15 @@ struct NarrowTile {
             row.total += score;
           }
         }
+      }
+    }
+    if (!any_of_warp(shrinks)) return;  // mostly, behind the first tiles
+    TENON_UNROLL
+    for (int t = 0; t < tiles; ++t) {
+      TENON_UNROLL
+      for (int n = 0; n < width / 8; ++n) {
         TENON_UNROLL
-        for (int n = 0; n < width / 8; ++n) {
-          TENON_UNROLL
-          for (int e = 0; e < 2; ++e) sums[t][n][2 * half + e] *= shrink;
-        }
+        for (int e = 0; e < 4; ++e) sums[t][n][e] *= shrink[t][e / 2];
       }
     }
   }
@@ -241,7 +276,7 @@ TENON_ON_GPU void attention_narrow(const AttentionArguments& a) {
     if (begin < block.keys.end) bring_keys<Storage, Tile::row_bytes, keys>(tile.keys_tile, a, block, begin);
     if (begin > block.keys.first && works) {
       tile.soften(scores, factor, running, sums);
-      tile.multiply_values(scores, sums, a.columns, a.exact != 0);
+      tile.multiply_values(scores, sums, a.columns);
     }
     copies_arrive();
     block_meets();
