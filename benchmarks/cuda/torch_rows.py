@@ -98,11 +98,11 @@ def sorting_ops(dtype, rows, columns):
     x = uniform(dtype, rows, columns)
     ordered, equal, some = x.sort(1).values, x * 0, x > 0.5
     return {
-        "sort": lambda: torch.sort(x, 1, stable=True),
-        "sort sorted": lambda: torch.sort(ordered, 1, stable=True),
-        "sort equal": lambda: torch.sort(equal, 1, stable=True),
-        "sort descending": lambda: torch.sort(x, 1, descending=True, stable=True),
-        "argsort": lambda: torch.argsort(x, 1, stable=True),
+        "sort": lambda: torch.sort(x, dim=1, stable=True),
+        "sort sorted": lambda: torch.sort(ordered, dim=1, stable=True),
+        "sort equal": lambda: torch.sort(equal, dim=1, stable=True),
+        "sort descending": lambda: torch.sort(x, dim=1, descending=True, stable=True),
+        "argsort": lambda: torch.argsort(x, dim=1, stable=True),
         "topk": lambda: torch.topk(x, 64, 1),
         "topk equal": lambda: torch.topk(equal, 64, 1),
         "nonzero": lambda: torch.nonzero(some),

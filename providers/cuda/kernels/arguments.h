@@ -257,7 +257,7 @@ struct PoolingArguments {
   int32_t dtype;
   int32_t op;              // EP_POOLING_*
   int32_t channels_first;  // dst is walked in the order image, channel, z, y, x; else image, z, y, x, channel
-  int32_t small;           // every offset and count of a window fits 31 bits
+  int32_t reserved;
   double p;
   int64_t count;  // elements of dst
   int64_t dst_dims[5];

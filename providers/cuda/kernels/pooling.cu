@@ -1,6 +1,6 @@
-// pooling_<what>_<class>: one thread per element of the result. Offsets and counts of an Index: of 32 bits, which takes
-// half the time, where `small` says that all of them fit. pooling_backward_<what>_<class>: one thread per element of
-// what was pooled, which sums over the windows that hold it, so that nothing is added in an order left to chance.
+// pooling_<what>_<class>: one thread per element of the result. pooling_backward_<what>_<class>: one thread per element
+// of what was pooled, which sums over the windows that hold it, so that nothing is added in an order left to chance.
+// Kernels named ..._f32_small count in 32 bits, so that twice as many threads have registers at a time.
 #include "providers/cuda/kernels/fault.h"
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
@@ -147,21 +147,13 @@ TENON_ON_GPU void find_index(const PoolingArguments& pool, const int64_t* dims, 
 }
 
 template <class Class, class Window, class Index>
-TENON_ON_GPU void pool_all(const PoolingArguments& pool) {
+TENON_ON_GPU void pooling(const PoolingArguments& pool) {
   for (int64_t i = thread_in_grid(); i < pool.count; i += threads_in_grid()) {
     Index out[5];
     find_index(pool, pool.dst_dims, static_cast<Index>(i), out);
     with_storage<Class>(pool.dtype,
                         [&](auto storage) { pool_one<Class, Window, decltype(storage), Index>(pool, out); });
   }
-}
-
-template <class Class, class Window>
-TENON_ON_GPU void pooling(const PoolingArguments& pool) {
-  if constexpr (sizeof(Class) == 4) {
-    if (pool.small != 0) return pool_all<Class, Window, int32_t>(pool);
-  }
-  pool_all<Class, Window, int64_t>(pool);
 }
 
 // --- the gradient ---
@@ -233,7 +225,7 @@ TENON_ON_GPU void check_indices(const PoolingBackwardArguments& back) {
 }
 
 template <class Class, bool is_max, class Index>
-TENON_ON_GPU void pool_back(const PoolingBackwardArguments& back) {
+TENON_ON_GPU void pooling_backward(const PoolingBackwardArguments& back) {
   const PoolingArguments& pool = back.pool;
   if constexpr (is_max) check_indices<Index>(back);
   for (int64_t i = thread_in_grid(); i < pool.count; i += threads_in_grid()) {
@@ -250,38 +242,35 @@ TENON_ON_GPU void pool_back(const PoolingBackwardArguments& back) {
   }
 }
 
-template <class Class, bool is_max>
-TENON_ON_GPU void pooling_backward(const PoolingBackwardArguments& back) {
-  if constexpr (sizeof(Class) == 4) {
-    if (back.pool.small != 0) return pool_back<Class, is_max, int32_t>(back);
-  }
-  pool_back<Class, is_max, int64_t>(back);
-}
-
 }  // namespace tenon::provider::cuda
 
 namespace kernels = tenon::provider::cuda;
 using kernels::PoolingArguments;
 using kernels::PoolingBackwardArguments;
 
-#define TENON_POOLING(name, type, Class, Window)                                        \
-  TENON_TEAM_KERNEL(3) pooling_##name##_##type(TENON_ARGUMENT(PoolingArguments) pool) { \
-    kernels::pooling<Class, kernels::Window<Class>>(pool);                              \
+#define TENON_POOLING(blocks, name, type, Class, Window, Index)                              \
+  TENON_TEAM_KERNEL(blocks) pooling_##name##_##type(TENON_ARGUMENT(PoolingArguments) pool) { \
+    kernels::pooling<Class, kernels::Window<Class>, Index>(pool);                            \
   }
-TENON_POOLING(max, f32, float, Maximum)
-TENON_POOLING(max, f64, double, Maximum)
-TENON_POOLING(max, i64, int64_t, Maximum)
-TENON_POOLING(max, u64, uint64_t, Maximum)
-TENON_POOLING(average, f32, float, Average)
-TENON_POOLING(average, f64, double, Average)
-TENON_POOLING(lp, f32, float, Powers)
-TENON_POOLING(lp, f64, double, Powers)
+TENON_POOLING(5, max, f32_small, float, Maximum, int32_t)
+TENON_POOLING(5, average, f32_small, float, Average, int32_t)
+TENON_POOLING(5, lp, f32_small, float, Powers, int32_t)
+TENON_POOLING(3, max, f32, float, Maximum, int64_t)
+TENON_POOLING(3, max, f64, double, Maximum, int64_t)
+TENON_POOLING(3, max, i64, int64_t, Maximum, int64_t)
+TENON_POOLING(3, max, u64, uint64_t, Maximum, int64_t)
+TENON_POOLING(3, average, f32, float, Average, int64_t)
+TENON_POOLING(3, average, f64, double, Average, int64_t)
+TENON_POOLING(3, lp, f32, float, Powers, int64_t)
+TENON_POOLING(3, lp, f64, double, Powers, int64_t)
 
-#define TENON_POOLING_BACKWARD(name, type, Class, is_max)                                                \
-  TENON_TEAM_KERNEL(3) pooling_backward_##name##_##type(TENON_ARGUMENT(PoolingBackwardArguments) back) { \
-    kernels::pooling_backward<Class, is_max>(back);                                                      \
+#define TENON_POOLING_BACKWARD(blocks, name, type, Class, is_max, Index)                                      \
+  TENON_TEAM_KERNEL(blocks) pooling_backward_##name##_##type(TENON_ARGUMENT(PoolingBackwardArguments) back) { \
+    kernels::pooling_backward<Class, is_max, Index>(back);                                                    \
   }
-TENON_POOLING_BACKWARD(max, f32, float, true)
-TENON_POOLING_BACKWARD(max, f64, double, true)
-TENON_POOLING_BACKWARD(average, f32, float, false)
-TENON_POOLING_BACKWARD(average, f64, double, false)
+TENON_POOLING_BACKWARD(4, max, f32_small, float, true, int32_t)
+TENON_POOLING_BACKWARD(4, average, f32_small, float, false, int32_t)
+TENON_POOLING_BACKWARD(3, max, f32, float, true, int64_t)
+TENON_POOLING_BACKWARD(3, max, f64, double, true, int64_t)
+TENON_POOLING_BACKWARD(3, average, f32, float, false, int64_t)
+TENON_POOLING_BACKWARD(3, average, f64, double, false, int64_t)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "providers/cuda/elementwise/scalar_value.h"
@@ -19,6 +20,22 @@ const char* window_name(int32_t op) {
     case EP_POOLING_LP: return "lp";
     default: return "average";
   }
+}
+
+// `small` counts in 32 bits; null: there is none.
+struct PoolingKernels {
+  CUfunction any = nullptr;
+  CUfunction small = nullptr;
+  CUfunction of(bool is_small) const { return is_small && small != nullptr ? small : any; }
+};
+
+// Finds the kernels <kind>_<what>_<class>. The device's context is current.
+Refusal find_kernels(ep_device& device, const char* kind, int32_t op, int32_t dtype, PoolingKernels* out) {
+  const int32_t dtype_class = class_of(dtype);
+  const std::string name = fmt::format("{}_{}_{}", kind, window_name(op), class_name(dtype_class));
+  if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &out->any)) return refusal;
+  if (dtype_class != EP_DTYPE_f32) return {};
+  return find_kernel(device, Family::POOLING, (name + "_small").c_str(), &out->small);
 }
 
 // The arguments of a pooling. Operands and counts are left empty.
@@ -95,11 +112,11 @@ void read(const ep_primitive_desc& desc, const ep_launch& launch, int32_t i, uin
 
 class PoolingPrimitive final : public ep_primitive {
  public:
-  PoolingPrimitive(const ep_primitive_desc& desc, CUfunction function)
+  PoolingPrimitive(const ep_primitive_desc& desc, const PoolingKernels& kernels)
       : desc_(desc),
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_DST_INDICES)),
-        function_(function) {}
+        kernels_(kernels) {}
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
     PoolingArguments pool = pooling_arguments(desc_.attributes.pooling, desc_.operands[0].dtype);
@@ -109,24 +126,23 @@ class PoolingPrimitive final : public ep_primitive {
     if (indices_ >= 0) read(desc_, launch, indices_, &pool.indices, ignored, pool.index_strides);
     pool.count = count_of(pool.dst_dims);
     pool.channels_first = has_channels_first(pool.dst_dims, pool.dst_strides) ? 1 : 0;
-    pool.small = is_small(pool) ? 1 : 0;
-    return launch_kernel(stream, function_, blocks_for(pool.count), &pool, error);
+    return launch_kernel(stream, kernels_.of(is_small(pool)), blocks_for(pool.count), &pool, error);
   }
 
  private:
   ep_primitive_desc desc_;
   int32_t src_;
   int32_t indices_;
-  CUfunction function_;
+  PoolingKernels kernels_;
 };
 
 class PoolingBackwardPrimitive final : public ep_primitive {
  public:
-  PoolingBackwardPrimitive(const ep_primitive_desc& desc, CUfunction function)
+  PoolingBackwardPrimitive(const ep_primitive_desc& desc, const PoolingKernels& kernels)
       : desc_(desc),
         gradient_(find_operand(desc, EP_ROLE_GRADIENT)),
         indices_(find_operand(desc, EP_ROLE_INDICES)),
-        function_(function) {}
+        kernels_(kernels) {}
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
     PoolingBackwardArguments back{};
@@ -137,13 +153,12 @@ class PoolingBackwardPrimitive final : public ep_primitive {
     int64_t ignored[2 + spatial_axes];
     if (indices_ >= 0) read(desc_, launch, indices_, &pool.indices, ignored, pool.index_strides);
     back.windows = pool.count = count_of(pool.dst_dims);
-    pool.small = is_small(pool) ? 1 : 0;
+    const bool small = is_small(pool) && count_of(pool.src_dims) <= std::numeric_limits<int32_t>::max();
     pool.count = count_of(pool.src_dims);
-    if (pool.count > 0x7fffffff) pool.small = 0;
     pool.channels_first = has_channels_first(pool.src_dims, pool.src_strides) ? 1 : 0;
     const auto run = [&](const FaultTarget& fault) {
       back.fault = fault;
-      return launch_kernel(stream, function_, blocks_for(std::max(pool.count, back.windows)), &back, error);
+      return launch_kernel(stream, kernels_.of(small), blocks_for(std::max(pool.count, back.windows)), &back, error);
     };
     return indices_ < 0 ? run({}) : launch_watched(stream, launch.tag, indices_, 0, run, error);
   }
@@ -152,7 +167,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
   ep_primitive_desc desc_;
   int32_t gradient_;
   int32_t indices_;
-  CUfunction function_;
+  PoolingKernels kernels_;
 };
 
 }  // namespace
@@ -186,11 +201,10 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Pooling::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  const std::string name = fmt::format("pooling_{}_{}", window_name(desc.attributes.pooling.op),
-                                       class_name(class_of(desc.operands[0].dtype)));
-  CUfunction function = nullptr;
-  if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &function)) return refusal;
-  *out = make_primitive<PoolingPrimitive>(device, desc, function);
+  PoolingKernels kernels;
+  const int32_t op = desc.attributes.pooling.op;
+  if (Refusal refusal = find_kernels(device, "pooling", op, desc.operands[0].dtype, &kernels)) return refusal;
+  *out = make_primitive<PoolingPrimitive>(device, desc, kernels);
   return {};
 }
 
@@ -224,11 +238,10 @@ Refusal PoolingBackward::why_not(const ep_device&, const ep_primitive_desc& desc
 
 Refusal PoolingBackward::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                               ep_primitive_info&) {
-  const std::string name = fmt::format("pooling_backward_{}_{}", window_name(desc.attributes.pooling_backward.op),
-                                       class_name(class_of(desc.operands[0].dtype)));
-  CUfunction function = nullptr;
-  if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &function)) return refusal;
-  *out = make_primitive<PoolingBackwardPrimitive>(device, desc, function);
+  PoolingKernels kernels;
+  const int32_t op = desc.attributes.pooling_backward.op;
+  if (Refusal refusal = find_kernels(device, "pooling_backward", op, desc.operands[0].dtype, &kernels)) return refusal;
+  *out = make_primitive<PoolingBackwardPrimitive>(device, desc, kernels);
   return {};
 }
 
