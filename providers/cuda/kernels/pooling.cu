@@ -1,6 +1,6 @@
 // pooling_<what>_<class>: one thread per element of the result. pooling_backward_<what>_<class>: one thread per element
 // of what was pooled, which sums over the windows that hold it, so that nothing is added in an order left to chance.
-// Kernels named ..._f32_small count in 32 bits, so that twice as many threads have registers at a time.
+// ..._f32_small counts in 32 bits, so that more threads have registers at a time.
 #include "providers/cuda/kernels/fault.h"
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
@@ -268,8 +268,8 @@ TENON_POOLING(3, lp, f64, double, Powers, int64_t)
   TENON_TEAM_KERNEL(blocks) pooling_backward_##name##_##type(TENON_ARGUMENT(PoolingBackwardArguments) back) { \
     kernels::pooling_backward<Class, is_max, Index>(back);                                                    \
   }
-TENON_POOLING_BACKWARD(4, max, f32_small, float, true, int32_t)
-TENON_POOLING_BACKWARD(4, average, f32_small, float, false, int32_t)
+TENON_POOLING_BACKWARD(5, max, f32_small, float, true, int32_t)
+TENON_POOLING_BACKWARD(5, average, f32_small, float, false, int32_t)
 TENON_POOLING_BACKWARD(3, max, f32, float, true, int64_t)
 TENON_POOLING_BACKWARD(3, max, f64, double, true, int64_t)
 TENON_POOLING_BACKWARD(3, average, f32, float, false, int64_t)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "providers/cuda/elementwise/scalar_value.h"
@@ -20,22 +19,6 @@ const char* window_name(int32_t op) {
     case EP_POOLING_LP: return "lp";
     default: return "average";
   }
-}
-
-// `small` counts in 32 bits; null: there is none.
-struct PoolingKernels {
-  CUfunction any = nullptr;
-  CUfunction small = nullptr;
-  CUfunction of(bool is_small) const { return is_small && small != nullptr ? small : any; }
-};
-
-// Finds the kernels <kind>_<what>_<class>. The device's context is current.
-Refusal find_kernels(ep_device& device, const char* kind, int32_t op, int32_t dtype, PoolingKernels* out) {
-  const int32_t dtype_class = class_of(dtype);
-  const std::string name = fmt::format("{}_{}_{}", kind, window_name(op), class_name(dtype_class));
-  if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &out->any)) return refusal;
-  if (dtype_class != EP_DTYPE_f32) return {};
-  return find_kernel(device, Family::POOLING, (name + "_small").c_str(), &out->small);
 }
 
 // The arguments of a pooling. Operands and counts are left empty.
@@ -110,9 +93,24 @@ void read(const ep_primitive_desc& desc, const ep_launch& launch, int32_t i, uin
   std::copy_n(given.strides + 2, spatial, strides + 2 + spatial_axes - spatial);
 }
 
+// The kernel that counts in 64 bits, and of floats computed in f32 the one that counts in 32 bits.
+struct Kernels {
+  CUfunction wide = nullptr;
+  CUfunction small = nullptr;
+
+  Refusal find(ep_device& device, const char* kind, int32_t op, int32_t dtype) {
+    const int32_t dtype_class = class_of(dtype);
+    const std::string name = fmt::format("{}_{}_{}", kind, window_name(op), class_name(dtype_class));
+    if (Refusal refusal = find_kernel(device, Family::POOLING, name.c_str(), &wide)) return refusal;
+    if (dtype_class != EP_DTYPE_f32) return {};
+    return find_kernel(device, Family::POOLING, (name + "_small").c_str(), &small);
+  }
+  CUfunction of(bool is_small) const { return is_small && small != nullptr ? small : wide; }
+};
+
 class PoolingPrimitive final : public ep_primitive {
  public:
-  PoolingPrimitive(const ep_primitive_desc& desc, const PoolingKernels& kernels)
+  PoolingPrimitive(const ep_primitive_desc& desc, const Kernels& kernels)
       : desc_(desc),
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_DST_INDICES)),
@@ -133,12 +131,12 @@ class PoolingPrimitive final : public ep_primitive {
   ep_primitive_desc desc_;
   int32_t src_;
   int32_t indices_;
-  PoolingKernels kernels_;
+  Kernels kernels_;
 };
 
 class PoolingBackwardPrimitive final : public ep_primitive {
  public:
-  PoolingBackwardPrimitive(const ep_primitive_desc& desc, const PoolingKernels& kernels)
+  PoolingBackwardPrimitive(const ep_primitive_desc& desc, const Kernels& kernels)
       : desc_(desc),
         gradient_(find_operand(desc, EP_ROLE_GRADIENT)),
         indices_(find_operand(desc, EP_ROLE_INDICES)),
@@ -153,8 +151,9 @@ class PoolingBackwardPrimitive final : public ep_primitive {
     int64_t ignored[2 + spatial_axes];
     if (indices_ >= 0) read(desc_, launch, indices_, &pool.indices, ignored, pool.index_strides);
     back.windows = pool.count = count_of(pool.dst_dims);
-    const bool small = is_small(pool) && count_of(pool.src_dims) <= std::numeric_limits<int32_t>::max();
+    bool small = is_small(pool);
     pool.count = count_of(pool.src_dims);
+    small = small && pool.count <= 0x7fffffff;
     pool.channels_first = has_channels_first(pool.src_dims, pool.src_strides) ? 1 : 0;
     const auto run = [&](const FaultTarget& fault) {
       back.fault = fault;
@@ -167,7 +166,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
   ep_primitive_desc desc_;
   int32_t gradient_;
   int32_t indices_;
-  PoolingKernels kernels_;
+  Kernels kernels_;
 };
 
 }  // namespace
@@ -201,9 +200,9 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Pooling::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  PoolingKernels kernels;
-  const int32_t op = desc.attributes.pooling.op;
-  if (Refusal refusal = find_kernels(device, "pooling", op, desc.operands[0].dtype, &kernels)) return refusal;
+  Kernels kernels;
+  if (Refusal refusal = kernels.find(device, "pooling", desc.attributes.pooling.op, desc.operands[0].dtype))
+    return refusal;
   *out = make_primitive<PoolingPrimitive>(device, desc, kernels);
   return {};
 }
@@ -238,9 +237,9 @@ Refusal PoolingBackward::why_not(const ep_device&, const ep_primitive_desc& desc
 
 Refusal PoolingBackward::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                               ep_primitive_info&) {
-  PoolingKernels kernels;
   const int32_t op = desc.attributes.pooling_backward.op;
-  if (Refusal refusal = find_kernels(device, "pooling_backward", op, desc.operands[0].dtype, &kernels)) return refusal;
+  Kernels kernels;
+  if (Refusal refusal = kernels.find(device, "pooling_backward", op, desc.operands[0].dtype)) return refusal;
   *out = make_primitive<PoolingBackwardPrimitive>(device, desc, kernels);
   return {};
 }

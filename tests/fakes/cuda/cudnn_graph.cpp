@@ -405,7 +405,7 @@ void compute(const Body& graph, const std::map<int64_t, void*>& addresses, bool 
     Elements elements = value(tensor);
     // Ten bits behind the leading one.
     for (double& each : elements) {
-      if (!rounds_to_tf32 || !std::isfinite(each)) continue;
+      if (!rounds_to_tf32 || dtype_of(tensor) == EP_DTYPE_f64 || !std::isfinite(each)) continue;
       int exponent = 0;
       const double fraction = std::frexp(each, &exponent);
       each = std::ldexp(std::nearbyint(fraction * 2048), exponent - 11);

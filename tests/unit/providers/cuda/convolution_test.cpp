@@ -162,16 +162,24 @@ std::string text_of(const Case& each) {
                      static_cast<int>(each.y));
 }
 
-// The bias, and then: nothing, a relu, the sum with a tensor and a relu, or a maximum with a number, which is no part
-// of cuDNN's graph.
+// The bias with gaps alone, and then a relu, the sum with a tensor and a relu, or a maximum with a number, which is no
+// part of cuDNN's graph. At last a relu without a bias.
 TEST_F(CudaConvolutions, ConvolutionsInEveryOrderWithWhatFollows) {
   for (const Case& each : cases()) {
-    for (const int after : {0, 1, 2, 3}) {
+    for (const int after : {0, 1, 2, 3, 4}) {
       Tensor x(EP_ROLE_SRC, each.dtype, x_dims, each.x, 1), w(EP_ROLE_WEIGHT, each.dtype, w_dims, each.w, 2);
-      Tensor y(EP_ROLE_DST, each.dtype, y_dims, each.y, 3), bias(EP_ROLE_BIAS, each.dtype, {outputs}, Order::PLANES, 4);
+      Tensor y(EP_ROLE_DST, each.dtype, y_dims, each.y, 3);
+      const int64_t step = after == 0 ? 2 : 1;
+      Tensor bias(EP_ROLE_BIAS, each.dtype, {outputs * step}, Order::PLANES, 4);
+      bias.desc.dims[0] = outputs;
+      bias.desc.strides[0] = step;
       Tensor added(EP_ROLE_EPILOGUE_0, each.dtype, y_dims, each.w, 5);
-      std::vector<Tensor*> tensors = {&y, &x, &w, &bias};
-      std::vector<ep_operand_desc> operands = {y.desc, x.desc, w.desc, bias.desc};
+      std::vector<Tensor*> tensors = {&y, &x, &w};
+      std::vector<ep_operand_desc> operands = {y.desc, x.desc, w.desc};
+      if (after != 4) {
+        operands.push_back(bias.desc);
+        tensors.push_back(&bias);
+      }
       if (after == 2) {
         operands.push_back(added.desc);
         tensors.push_back(&added);
@@ -181,7 +189,8 @@ TEST_F(CudaConvolutions, ConvolutionsInEveryOrderWithWhatFollows) {
       std::vector<ep_scalar> scalars(5);
       scalars[4] = {each.dtype, 0, {.f64 = -0.5}};
       if (after == 2) desc.epilogues[desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
-      if (after == 1 || after == 2) desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
+      const bool relu = after == 1 || after == 2 || after == 4;
+      if (relu) desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
       if (after == 3) desc.epilogues[desc.epilogue_count++] = {2, EP_BINARY_maximum, 0, 4};
       std::map<int64_t, double> want;
       each_product([&](const Dims& i, const Dims& j, const Dims& k) {
@@ -191,9 +200,9 @@ TEST_F(CudaConvolutions, ConvolutionsInEveryOrderWithWhatFollows) {
         const int64_t n = place / (outputs * rows * columns), o = place / (rows * columns) % outputs;
         const int64_t i = place / columns % rows, j = place % columns;
         double& value = want[y.offset(n, o, i, j)];
-        value += bias.get(o);
+        if (after != 4) value += bias.get(o * step);
         if (after == 2) value += added.at(n, o, i, j);
-        if (after == 1 || after == 2) value = std::max(value, 0.0);
+        if (relu) value = std::max(value, 0.0);
         if (after == 3) value = std::max(value, -0.5);
       }
       run(desc, tensors, scalars);
