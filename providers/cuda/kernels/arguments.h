@@ -415,8 +415,8 @@ struct KeyArguments {
 
 // Elements that one thread of a sort holds. A tile has row_block times as many.
 inline constexpr int32_t sort_items_short = 4;
-inline constexpr int32_t sort_items_4 = 16;              // of keys of 4 bytes
-inline constexpr int32_t sort_items_8 = 8;               // of keys of 8 bytes
+inline constexpr int32_t sort_items_middle = 8;
+inline constexpr int32_t sort_items_long = 16;           // of keys of 4 bytes alone
 inline constexpr int32_t sort_most_rows = digit_values;  // of a tile
 
 // Sorts rows of `length` elements by their keys. A tile is a piece of a row, or several whole rows. Equal keys keep the

@@ -1,4 +1,4 @@
-// random_uniform, random_uniform_f64, random_normal, random_bits_4, random_bits_8: a thread draws a chunk of elements,
+// random_{uniform,uniform_f64,normal,bits_4,bits_8}_{run,strided}: a thread draws a chunk of elements,
 // from one block of Philox4x32-10, or from two where an element takes two words. The formulas stand above
 // ep_random_attributes in ep_api.h. No product is contracted with a sum, so that the bits are those of every device.
 #include "providers/cuda/kernels/team.h"
@@ -25,10 +25,6 @@ TENON_ON_GPU Words philox(uint64_t seed, uint64_t counter) {
     high += 0xBB67AE85;
   }
   return x;
-}
-
-TENON_ON_GPU uint64_t long_word(const Words& words, int pair) {
-  return uint64_t{words.at[2 * pair]} << 32 | words.at[2 * pair + 1];
 }
 
 // The upper `bits` bits of a word.
@@ -65,18 +61,19 @@ TENON_ON_GPU void normal(uint32_t w, uint32_t v, float* pair) {
   pair[1] = with_sign(odd ? cosine : sine, turn >> 1 << 31) * r;
 }
 
-template <class Storage, class Value>
+// Stores a chunk. dst is one run, or has strides, whose arithmetic takes twice the registers.
+template <bool is_run, class Storage, class Value>
 TENON_ON_GPU void put(const RandomArguments& random, int64_t chunk, const Value* x) {
   const int64_t first = chunk * map_chunk;
   const int64_t count = random.axes.count - first < map_chunk ? random.axes.count - first : map_chunk;
-  if (random.axes.rank == 1) {
-    const int64_t stride = random.axes.dst[0];
-    return store_chunk_as<map_chunk, Storage>(x, random.dst, first * stride, stride, random.vector != 0, count);
-  }
-  TENON_UNROLL
-  for (int i = 0; i < map_chunk; ++i) {
-    if (i >= count) continue;
-    reinterpret_cast<Storage*>(random.dst)[offset_in(random.axes, random.axes.dst, first + i)] = cast<Storage>(x[i]);
+  if constexpr (is_run) {
+    store_chunk_as<map_chunk, Storage>(x, random.dst, first, 1, random.vector != 0, count);
+  } else {
+    TENON_UNROLL
+    for (int i = 0; i < map_chunk; ++i) {
+      if (i >= count) continue;
+      reinterpret_cast<Storage*>(random.dst)[offset_in(random.axes, random.axes.dst, first + i)] = cast<Storage>(x[i]);
+    }
   }
 }
 
@@ -93,20 +90,58 @@ TENON_ON_GPU void draw_all(const RandomArguments& random, const Draw& draw) {
   for (int64_t chunk = thread_in_grid(); chunk < chunks; chunk += threads_in_grid()) draw(chunk, seed, offset);
 }
 
+template <bool is_run>
 TENON_ON_GPU void put_floats(const RandomArguments& random, int64_t chunk, const float* x) {
-  with_storage<float>(random.dtype, [&](auto storage) { put<decltype(storage)>(random, chunk, x); });
+  with_storage<float>(random.dtype, [&](auto storage) { put<is_run, decltype(storage)>(random, chunk, x); });
 }
 
-// Elements of 8 bytes: `of` makes one of 64 bits.
-template <class Storage, class Of>
-TENON_ON_GPU void draw_long(const RandomArguments& random, const Of& of) {
+template <bool is_run>
+TENON_ON_GPU void draw_uniform(const RandomArguments& random) {
+  const int32_t bits = random.dtype == EP_DTYPE_f32 ? 24 : random.dtype == EP_DTYPE_f16 ? 11 : 8;
+  draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
+    const Words words = philox(seed, offset + static_cast<uint64_t>(chunk));
+    float x[map_chunk];
+    TENON_UNROLL
+    for (int i = 0; i < map_chunk; ++i) x[i] = uniform(words.at[i], bits);
+    put_floats<is_run>(random, chunk, x);
+  });
+}
+
+template <bool is_run>
+TENON_ON_GPU void draw_normal(const RandomArguments& random) {
+  draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
+    const Words words = philox(seed, offset + static_cast<uint64_t>(chunk));
+    float x[map_chunk];
+    normal(words.at[0], words.at[1], x);
+    normal(words.at[2], words.at[3], x + 2);
+    put_floats<is_run>(random, chunk, x);
+  });
+}
+
+template <bool is_run>
+TENON_ON_GPU void draw_words(const RandomArguments& random) {
+  draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
+    const Words words = philox(seed, offset + static_cast<uint64_t>(chunk));
+    put<is_run, uint32_t>(random, chunk, words.at);
+  });
+}
+
+// Elements of 8 bytes, which take two words each.
+template <bool is_run, class Storage>
+TENON_ON_GPU void draw_long(const RandomArguments& random) {
+  const auto element = [](const Words& words, int pair) {
+    const uint64_t bits = uint64_t{words.at[2 * pair]} << 32 | words.at[2 * pair + 1];
+    if constexpr (std::is_same_v<Storage, double>)
+      return static_cast<double>(bits >> 11) * 0x1p-53;
+    else
+      return bits;
+  };
   draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
     const uint64_t block = offset + 2 * static_cast<uint64_t>(chunk);
     const Words one = philox(seed, block);
     const Words two = philox(seed, block + 1);
-    const Storage x[map_chunk] = {of(long_word(one, 0)), of(long_word(one, 1)), of(long_word(two, 0)),
-                                  of(long_word(two, 1))};
-    put<Storage>(random, chunk, x);
+    const Storage x[map_chunk] = {element(one, 0), element(one, 1), element(two, 0), element(two, 1)};
+    put<is_run, Storage>(random, chunk, x);
   });
 }
 
@@ -115,34 +150,21 @@ TENON_ON_GPU void draw_long(const RandomArguments& random, const Of& of) {
 namespace kernels = tenon::provider::cuda;
 using kernels::RandomArguments;
 
-TENON_KERNEL random_uniform(TENON_ARGUMENT(RandomArguments) random) {
-  const int32_t bits = random.dtype == EP_DTYPE_f32 ? 24 : random.dtype == EP_DTYPE_f16 ? 11 : 8;
-  kernels::draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
-    const kernels::Words words = kernels::philox(seed, offset + static_cast<uint64_t>(chunk));
-    float x[kernels::map_chunk];
-    TENON_UNROLL
-    for (int i = 0; i < kernels::map_chunk; ++i) x[i] = kernels::uniform(words.at[i], bits);
-    kernels::put_floats(random, chunk, x);
-  });
-}
-TENON_KERNEL random_uniform_f64(TENON_ARGUMENT(RandomArguments) random) {
-  kernels::draw_long<double>(random, [](uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; });
-}
-TENON_KERNEL random_normal(TENON_ARGUMENT(RandomArguments) random) {
-  kernels::draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
-    const kernels::Words words = kernels::philox(seed, offset + static_cast<uint64_t>(chunk));
-    float x[kernels::map_chunk];
-    kernels::normal(words.at[0], words.at[1], x);
-    kernels::normal(words.at[2], words.at[3], x + 2);
-    kernels::put_floats(random, chunk, x);
-  });
-}
-TENON_KERNEL random_bits_4(TENON_ARGUMENT(RandomArguments) random) {
-  kernels::draw_all(random, [&](int64_t chunk, uint64_t seed, uint64_t offset) {
-    const kernels::Words words = kernels::philox(seed, offset + static_cast<uint64_t>(chunk));
-    kernels::put<uint32_t>(random, chunk, words.at);
-  });
-}
-TENON_KERNEL random_bits_8(TENON_ARGUMENT(RandomArguments) random) {
-  kernels::draw_long<uint64_t>(random, [](uint64_t bits) { return bits; });
-}
+#define TENON_RANDOM(blocks, place, is_run)                                                      \
+  TENON_TEAM_KERNEL(blocks) random_uniform_##place(TENON_ARGUMENT(RandomArguments) random) {     \
+    kernels::draw_uniform<is_run>(random);                                                       \
+  }                                                                                              \
+  TENON_TEAM_KERNEL(blocks) random_normal_##place(TENON_ARGUMENT(RandomArguments) random) {      \
+    kernels::draw_normal<is_run>(random);                                                        \
+  }                                                                                              \
+  TENON_TEAM_KERNEL(blocks) random_bits_4_##place(TENON_ARGUMENT(RandomArguments) random) {      \
+    kernels::draw_words<is_run>(random);                                                         \
+  }                                                                                              \
+  TENON_TEAM_KERNEL(blocks) random_bits_8_##place(TENON_ARGUMENT(RandomArguments) random) {      \
+    kernels::draw_long<is_run, uint64_t>(random);                                                \
+  }                                                                                              \
+  TENON_TEAM_KERNEL(blocks) random_uniform_f64_##place(TENON_ARGUMENT(RandomArguments) random) { \
+    kernels::draw_long<is_run, double>(random);                                                  \
+  }
+TENON_RANDOM(8, run, true)
+TENON_RANDOM(3, strided, false)

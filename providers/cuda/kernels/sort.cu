@@ -1,4 +1,4 @@
-// sort_tile_<bytes of a key>_<items>_block sorts tiles in shared memory. Long rows are sorted by one digit after the
+// sort_tile_<bytes of a key>_<tile>_block sorts tiles in shared memory. Long rows are sorted by one digit after the
 // other, the least significant first, with three launches each: sort_count_block counts the digits of each piece,
 // sort_offset_warp adds the counts up, and sort_scatter_block moves elements to their places.
 #include "providers/cuda/kernels/keys.h"
@@ -318,19 +318,22 @@ TENON_ON_GPU void sort_scatter(const SortArguments& sort) {
 namespace kernels = tenon::provider::cuda;
 using kernels::SortArguments;
 
-#define TENON_SORT(bytes, Key)                                                               \
-  TENON_TEAM_KERNEL(3) sort_tile_##bytes##_short_block(TENON_ARGUMENT(SortArguments) sort) { \
-    kernels::sort_tiles<Key, kernels::sort_items_short>(sort);                               \
-  }                                                                                          \
-  TENON_TEAM_KERNEL(2) sort_tile_##bytes##_block(TENON_ARGUMENT(SortArguments) sort) {       \
-    kernels::sort_tiles<Key, kernels::sort_items_##bytes>(sort);                             \
-  }                                                                                          \
-  TENON_TEAM_KERNEL(3) sort_count_##bytes##_block(TENON_ARGUMENT(SortArguments) sort) {      \
-    kernels::sort_count<Key, kernels::sort_items_##bytes>(sort);                             \
-  }                                                                                          \
-  TENON_TEAM_KERNEL(2) sort_scatter_##bytes##_block(TENON_ARGUMENT(SortArguments) sort) {    \
-    kernels::sort_scatter<Key, kernels::sort_items_##bytes>(sort);                           \
+#define TENON_SORT(bytes, Key)                                                                \
+  TENON_TEAM_KERNEL(4) sort_tile_##bytes##_short_block(TENON_ARGUMENT(SortArguments) sort) {  \
+    kernels::sort_tiles<Key, kernels::sort_items_short>(sort);                                \
+  }                                                                                           \
+  TENON_TEAM_KERNEL(3) sort_tile_##bytes##_middle_block(TENON_ARGUMENT(SortArguments) sort) { \
+    kernels::sort_tiles<Key, kernels::sort_items_middle>(sort);                               \
+  }                                                                                           \
+  TENON_TEAM_KERNEL(4) sort_count_##bytes##_block(TENON_ARGUMENT(SortArguments) sort) {       \
+    kernels::sort_count<Key, kernels::sort_items_middle>(sort);                               \
+  }                                                                                           \
+  TENON_TEAM_KERNEL(3) sort_scatter_##bytes##_block(TENON_ARGUMENT(SortArguments) sort) {     \
+    kernels::sort_scatter<Key, kernels::sort_items_middle>(sort);                             \
   }
 TENON_SORT(4, uint32_t)
 TENON_SORT(8, uint64_t)
+TENON_TEAM_KERNEL(2) sort_tile_4_long_block(TENON_ARGUMENT(SortArguments) sort) {
+  kernels::sort_tiles<uint32_t, kernels::sort_items_long>(sort);
+}
 TENON_TEAM_KERNEL(3) sort_offset_warp(TENON_ARGUMENT(SortArguments) sort) { kernels::sort_offset(sort); }

@@ -62,24 +62,31 @@ bool has_keys(int32_t dtype) {
   return size != 0 && size <= 8 && (!is_floating(dtype) || size > 1);
 }
 
-int64_t tile_of(int64_t key, bool is_short) {
-  return int64_t{row_block} * (is_short ? sort_items_short : key == 8 ? sort_items_8 : sort_items_4);
+int64_t length_of(SortTile tile) {
+  switch (tile) {
+    case SortTile::SHORT: return int64_t{row_block} * sort_items_short;
+    case SortTile::MIDDLE: return int64_t{row_block} * sort_items_middle;
+    default: return int64_t{row_block} * sort_items_long;
+  }
 }
 
 SortPlan plan_sort(int64_t rows, int64_t length, int64_t kept, int64_t key, int64_t processors) {
   SortPlan plan;
-  const int64_t tile = tile_of(key, false);
-  if (length <= tile) {
-    plan.is_short = length <= tile_of(key, true);
-    const int64_t room = std::min<int64_t>(tile_of(key, plan.is_short) / length, sort_most_rows);
+  for (const SortTile tile : {SortTile::SHORT, SortTile::MIDDLE, SortTile::LONG}) {
+    if (length > length_of(tile) || (tile == SortTile::LONG && key == 8)) continue;
+    plan.tile = tile;
+    const int64_t room = std::min<int64_t>(length_of(tile) / length, sort_most_rows);
     plan.tile_rows = static_cast<int32_t>(std::min(room, rows));
     return plan;
   }
-  if (kept <= tile / least_cut) {
+  for (const SortTile tile : {SortTile::MIDDLE, SortTile::LONG}) {
+    if (kept > length_of(tile) / least_cut || (tile == SortTile::LONG && key == 8)) continue;
     plan.way = SortWay::LEVELS;
+    plan.tile = tile;
     return plan;
   }
   plan.way = SortWay::DIGITS;
+  const int64_t tile = length_of(plan.tile);
   const int64_t tiles = parts_of(length, tile);
   const int64_t wanted = std::max<int64_t>(processors * blocks_per_processor / rows, 1);
   plan.piece_length = parts_of(tiles, wanted) * tile;
@@ -110,8 +117,8 @@ Refusal Sorter::make(ep_device& device, int32_t dtype, Sorter* out) {
   out->dtype_ = dtype;
   out->key_ = key_bytes(dtype_size(dtype));
   out->processors_ = device.facts.processors;
-  const std::pair<const char*, CUfunction*> kernels[] = {{"sort_tile_{}_block", &out->tile_},
-                                                         {"sort_tile_{}_short_block", &out->short_tile_},
+  const std::pair<const char*, CUfunction*> kernels[] = {{"sort_tile_{}_short_block", &out->tiles_[0]},
+                                                         {"sort_tile_{}_middle_block", &out->tiles_[1]},
                                                          {"sort_count_{}_block", &out->count_},
                                                          {"sort_scatter_{}_block", &out->scatter_},
                                                          {"sort_offset_warp", &out->offset_}};
@@ -119,12 +126,13 @@ Refusal Sorter::make(ep_device& device, int32_t dtype, Sorter* out) {
     const std::string name = fmt::format(fmt::runtime(pattern), out->key_);
     if (Refusal refusal = find_kernel(device, Family::SORT, name.c_str(), function)) return refusal;
   }
+  if (out->key_ == 4) return find_kernel(device, Family::SORT, "sort_tile_4_long_block", &out->tiles_[2]);
   return {};
 }
 
 uint64_t Sorter::workspace(int64_t rows, int64_t length, int64_t kept) const {
   const SortPlan plan = plan_sort(rows, length, kept, key_, processors_);
-  const int64_t tile = tile_of(key_, false);
+  const int64_t tile = length_of(plan.tile);
   if (plan.way == SortWay::TILES) return 0;
   if (plan.way == SortWay::LEVELS) {
     // Two levels at most are needed at once: the one that is read and the one that is written.
@@ -145,7 +153,7 @@ ep_status Sorter::run(ep_stream* stream, const SortArguments& given, CUdeviceptr
   sort.tile_rows = 1;
   const SortPlan plan = plan_sort(sort.rows.count, sort.length, sort.kept, key_, processors_);
   if (plan.way == SortWay::TILES) return run_tiles(stream, sort, plan, error);
-  if (plan.way == SortWay::LEVELS) return run_levels(stream, sort, workspace, error);
+  if (plan.way == SortWay::LEVELS) return run_levels(stream, sort, plan.tile, workspace, error);
   return run_digits(stream, sort, plan, workspace, error);
 }
 
@@ -155,12 +163,13 @@ ep_status Sorter::run_tiles(ep_stream* stream, const SortArguments& given, const
   sort.tile_rows = plan.tile_rows;
   sort.next_length = sort.kept;
   const int64_t tiles = parts_of(sort.rows.count, plan.tile_rows);
-  return launch_kernel(stream, plan.is_short ? short_tile_ : tile_, {std::min(tiles, most_blocks), row_block}, &sort,
-                       error);
+  const CUfunction function = tiles_[static_cast<size_t>(plan.tile)];
+  return launch_kernel(stream, function, {std::min(tiles, most_blocks), row_block}, &sort, error);
 }
 
-ep_status Sorter::run_levels(ep_stream* stream, SortArguments sort, CUdeviceptr workspace, ep_error** error) const {
-  const int64_t tile = tile_of(key_, false);
+ep_status Sorter::run_levels(ep_stream* stream, SortArguments sort, SortTile by, CUdeviceptr workspace,
+                             ep_error** error) const {
+  const int64_t tile = length_of(by);
   const int64_t rows = sort.rows.count;
   const int64_t first = left_of(sort.length, tile, sort.kept);
   const Pairs result = {sort.next_keys, sort.next_places};
@@ -172,7 +181,8 @@ ep_status Sorter::run_levels(ep_stream* stream, SortArguments sort, CUdeviceptr 
     sort.next_length = left_of(sort.length, tile, sort.kept);
     write_to(pairs[level % 2], &sort);
     const Geometry geometry = {std::min(rows * sort.pieces, most_blocks), row_block};
-    if (const ep_status status = launch_kernel(stream, tile_, geometry, &sort, error); status != EP_STATUS_OK)
+    if (const ep_status status = launch_kernel(stream, tiles_[static_cast<size_t>(by)], geometry, &sort, error);
+        status != EP_STATUS_OK)
       return status;
     read_from(pairs[level % 2], &sort);
     sort.length = sort.next_length;

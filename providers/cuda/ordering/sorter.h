@@ -12,9 +12,11 @@ namespace tenon::provider::cuda {
 //   * LEVELS: each tile of a row keeps its first elements; those of a row are sorted again, until they fit a tile.
 //   * DIGITS: by one digit after the other.
 enum class SortWay : uint8_t { TILES, LEVELS, DIGITS };
+enum class SortTile : uint8_t { SHORT, MIDDLE, LONG };
+inline constexpr size_t sort_tiles = 3;
 struct SortPlan {
   SortWay way = SortWay::TILES;
-  bool is_short = false;     // the tiles of TILES are short ones
+  SortTile tile = SortTile::MIDDLE;
   int32_t tile_rows = 1;     // of TILES
   int64_t pieces = 1;        // of DIGITS, of a row
   int64_t piece_length = 0;  // of DIGITS
@@ -23,7 +25,7 @@ struct SortPlan {
 SortPlan plan_sort(int64_t rows, int64_t length, int64_t kept, int64_t key, int64_t processors);
 
 // Elements of a tile.
-int64_t tile_of(int64_t key, bool is_short);
+int64_t length_of(SortTile tile);
 // Bytes of the key of an element of `size` bytes.
 constexpr int64_t key_bytes(int64_t size) { return size == 8 ? 8 : 4; }
 // True if elements of `dtype` have keys.
@@ -46,15 +48,15 @@ class Sorter {
 
  private:
   ep_status run_tiles(ep_stream* stream, const SortArguments& sort, const SortPlan& plan, ep_error** error) const;
-  ep_status run_levels(ep_stream* stream, SortArguments sort, CUdeviceptr workspace, ep_error** error) const;
+  ep_status run_levels(ep_stream* stream, SortArguments sort, SortTile tile, CUdeviceptr workspace,
+                       ep_error** error) const;
   ep_status run_digits(ep_stream* stream, SortArguments sort, const SortPlan& plan, CUdeviceptr workspace,
                        ep_error** error) const;
 
   int32_t dtype_ = 0;
   int64_t key_ = 4;
   int64_t processors_ = 1;
-  CUfunction tile_ = nullptr;
-  CUfunction short_tile_ = nullptr;
+  CUfunction tiles_[sort_tiles] = {};
   CUfunction count_ = nullptr;
   CUfunction offset_ = nullptr;
   CUfunction scatter_ = nullptr;

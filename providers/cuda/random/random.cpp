@@ -1,5 +1,7 @@
 #include "providers/cuda/random/random.h"
 
+#include <string>
+
 #include "providers/cuda/elementwise/scalar_value.h"
 #include "providers/cuda/reduction/axes.h"
 
@@ -8,8 +10,9 @@ namespace {
 
 class RandomPrimitive final : public ep_primitive {
  public:
-  RandomPrimitive(const ep_primitive_desc& desc, CUfunction function)
-      : desc_(desc), start_(find_operand(desc, EP_ROLE_SRC)), function_(function) {}
+  // `run` draws into one run of memory, `strided` into any tensor.
+  RandomPrimitive(const ep_primitive_desc& desc, CUfunction run, CUfunction strided)
+      : desc_(desc), start_(find_operand(desc, EP_ROLE_SRC)), run_(run), strided_(strided) {}
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
     RandomArguments random{};
@@ -29,13 +32,14 @@ class RandomPrimitive final : public ep_primitive {
     const bool is_run = random.axes.rank == 1 && random.axes.dst[0] == 1;
     random.vector = is_run && rows_are_aligned(random.dst, dtype_size(random.dtype), {}, nullptr) ? 1 : 0;
     const int64_t chunks = (random.axes.count + map_chunk - 1) / map_chunk;
-    return launch_kernel(stream, function_, blocks_for(chunks), &random, error);
+    return launch_kernel(stream, is_run ? run_ : strided_, blocks_for(chunks), &random, error);
   }
 
  private:
   ep_primitive_desc desc_;
   int32_t start_;
-  CUfunction function_;
+  CUfunction run_;
+  CUfunction strided_;
 };
 
 const char* kernel_of(int32_t distribution, int32_t dtype) {
@@ -69,10 +73,12 @@ Refusal Random::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
 }
 
 Refusal Random::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  CUfunction function = nullptr;
-  const char* name = kernel_of(desc.attributes.random.distribution, desc.operands[0].dtype);
-  if (Refusal refusal = find_kernel(device, Family::RANDOM, name, &function)) return refusal;
-  *out = make_primitive<RandomPrimitive>(device, desc, function);
+  const std::string name = kernel_of(desc.attributes.random.distribution, desc.operands[0].dtype);
+  CUfunction run = nullptr;
+  CUfunction strided = nullptr;
+  if (Refusal refusal = find_kernel(device, Family::RANDOM, (name + "_run").c_str(), &run)) return refusal;
+  if (Refusal refusal = find_kernel(device, Family::RANDOM, (name + "_strided").c_str(), &strided)) return refusal;
+  *out = make_primitive<RandomPrimitive>(device, desc, run, strided);
   return {};
 }
 

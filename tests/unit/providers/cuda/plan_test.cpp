@@ -107,11 +107,12 @@ TEST(CudaPlan, SoftmaxOfColumnsTakesAThreadPerRow) {
 TEST(CudaPlan, ShortRowsAreSortedManyAtATime) {
   const SortPlan few = plan_sort(1000, 10, 10, 4, 132);
   EXPECT_EQ(few.way, SortWay::TILES);
-  EXPECT_TRUE(few.is_short);
+  EXPECT_EQ(few.tile, SortTile::SHORT);
   EXPECT_EQ(few.tile_rows, 102);
   EXPECT_EQ(plan_sort(3, 10, 10, 4, 132).tile_rows, 3);
   EXPECT_EQ(plan_sort(1000, 1, 1, 4, 132).tile_rows, 256);  // the greatest number of a row is a digit
-  EXPECT_EQ(plan_sort(1000, 1025, 1025, 4, 132).tile_rows, 3);
+  EXPECT_EQ(plan_sort(1000, 1025, 1025, 4, 132).tile, SortTile::MIDDLE);
+  EXPECT_EQ(plan_sort(1000, 2049, 2049, 4, 132).tile, SortTile::LONG);
   EXPECT_EQ(plan_sort(1000, 4096, 4096, 4, 132).tile_rows, 1);
   EXPECT_EQ(plan_sort(1000, 4096, 4096, 8, 132).way, SortWay::DIGITS);
 }
@@ -122,7 +123,7 @@ TEST(CudaPlan, LongRowsAreSortedInPieces) {
   for (const int64_t length : {4097, 1 << 20, 100000007}) {
     for (const int64_t rows : {1, 7, 5000}) {
       const SortPlan plan = plan_sort(rows, length, length, 4, 132);
-      EXPECT_EQ(plan.piece_length % tile_of(4, false), 0);
+      EXPECT_EQ(plan.piece_length % length_of(plan.tile), 0);
       EXPECT_GE(plan.pieces * plan.piece_length, length);
       EXPECT_LT((plan.pieces - 1) * plan.piece_length, length);
       const PieceArguments pieces = pieces_of(length, 132);
