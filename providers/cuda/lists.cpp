@@ -19,7 +19,8 @@ constexpr Implementation reduce[] = {{"cub", Reduce::why_not, Reduce::make}};
 constexpr Implementation softmax[] = {{"cub", Softmax::why_not, Softmax::make}};
 constexpr Implementation matmul[] = {{"cublaslt", CublasLtMatmul::why_not, CublasLtMatmul::make},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
-constexpr Implementation convolution[] = {{"cudnn", CudnnConvolution::why_not, CudnnConvolution::make},
+constexpr Implementation convolution[] = {{"matmul", PreferredProduct::why_not, PreferredProduct::make},
+                                          {"cudnn", CudnnConvolution::why_not, CudnnConvolution::make},
                                           {"matmul", Convolution::why_not, Convolution::make}};
 constexpr Implementation convolution_weight[] = {{"cudnn", CudnnConvolution::why_not, CudnnConvolution::make}};
 constexpr Implementation arg_reduce[] = {{"cub", ArgReduce::why_not, ArgReduce::make}};

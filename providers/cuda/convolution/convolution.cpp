@@ -321,7 +321,39 @@ Refusal check_attributes(const ep_convolution_attributes& given) {
   return {};
 }
 
+// Below it the number of launches decides, and cuDNN has fewer.
+constexpr double least_preferred_work = 1e9;
+// So many rows make a product of f32 so much faster than cuDNN's kernels that the columns are paid for.
+constexpr int64_t least_preferred_rows = 256;
+
+// True if the product is faster than cuDNN. Measured on an H100 with cuDNN 9 (README.md).
+bool beats_cudnn(const ep_primitive_desc& desc, const Sizes& sizes) {
+  const int64_t rows = sizes.outputs / sizes.groups;
+  const double work = 2.0 * static_cast<double>(sizes.images * sizes.positions()) *
+                      static_cast<double>(sizes.column()) * static_cast<double>(rows);
+  if (work < least_preferred_work) return false;
+  const bool planes = operand(desc, EP_ROLE_SRC)->strides[1] != 1;
+  if (desc.operands[0].dtype == EP_DTYPE_f32) {
+    return sizes.is_pointwise() || (planes && rows >= least_preferred_rows);
+  }
+  // cuDNN brings narrow planes into another order, unless nothing follows the product.
+  const bool has_tail = find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
+  return sizes.is_pointwise() && planes && has_tail;
+}
+
 }  // namespace
+
+Refusal PreferredProduct::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (Refusal refusal = Convolution::why_not(device, desc, info)) return refusal;
+  return beats_cudnn(desc, sizes_of(desc)) ? Refusal() : Refusal::because("cuDNN is faster");
+}
+
+Refusal PreferredProduct::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                               ep_primitive_info& info) {
+  const std::string& missing = device.cublaslt.load();
+  if (!missing.empty()) return Refusal::because("%s", missing.c_str());
+  return Convolution::make(device, desc, out, info);
+}
 
 Refusal Convolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (Refusal refusal = check_operands(desc)) return refusal;

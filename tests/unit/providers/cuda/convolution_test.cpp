@@ -300,6 +300,37 @@ ep_primitive_desc gradient_of(const ep_primitive_desc& desc) {
   return made;
 }
 
+// A convolution of 3 x 3 elements, or of one, on [images, 64, 64, 64].
+ep_primitive_desc square(int32_t dtype, int64_t images, int64_t outputs, int64_t window, Order order, bool bias) {
+  const Dims src = {images, 64, 64, 64}, dst = {images, outputs, 64, 64};
+  std::vector<ep_operand_desc> operands = {strided(EP_ROLE_DST, dtype, dst, strides_of(dst, order)),
+                                           strided(EP_ROLE_SRC, dtype, src, strides_of(src, order)),
+                                           dense(EP_ROLE_WEIGHT, dtype, {outputs, 64, window, window})};
+  if (bias) operands.push_back(dense(EP_ROLE_BIAS, dtype, {outputs}));
+  ep_primitive_desc desc = descriptor(EP_PRIMITIVE_convolution, operands);
+  ep_convolution_attributes& attributes = desc.attributes.convolution;
+  attributes.spatial_rank = 2;
+  attributes.groups = 1;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    attributes.stride[axis] = attributes.dilation[axis] = 1;
+    attributes.pad_low[axis] = attributes.pad_high[axis] = window / 2;
+  }
+  return desc;
+}
+
+TEST_F(FakeCudaConvolutions, ArePreferredAsProductsWhereThoseAreFaster) {
+  const auto choice = [&](auto... values) { return implementation_of(square(values...)); };
+  EXPECT_EQ(choice(EP_DTYPE_f32, 8, 256, 3, Order::PLANES, true), "matmul");
+  EXPECT_EQ(choice(EP_DTYPE_f32, 8, 128, 3, Order::PLANES, true), "cudnn");
+  EXPECT_EQ(choice(EP_DTYPE_f32, 8, 256, 3, Order::CHANNELS_LAST, true), "cudnn");
+  EXPECT_EQ(choice(EP_DTYPE_f32, 64, 64, 1, Order::PLANES, false), "matmul");
+  EXPECT_EQ(choice(EP_DTYPE_f32, 1, 64, 1, Order::PLANES, false), "cudnn");
+  EXPECT_EQ(choice(EP_DTYPE_bf16, 64, 64, 1, Order::PLANES, true), "matmul");
+  EXPECT_EQ(choice(EP_DTYPE_bf16, 64, 64, 1, Order::PLANES, false), "cudnn");
+  EXPECT_EQ(choice(EP_DTYPE_bf16, 64, 64, 1, Order::CHANNELS_LAST, true), "cudnn");
+  EXPECT_EQ(choice(EP_DTYPE_bf16, 8, 256, 3, Order::PLANES, true), "cudnn");
+}
+
 TEST_F(FakeCudaConvolutions, LeaveSomeToTheMatrixProduct) {
   EXPECT_EQ(implementation_of(plain(EP_DTYPE_f32)), "cudnn");
   EXPECT_EQ(implementation_of(plain(EP_DTYPE_f64)), "matmul");
