@@ -20,6 +20,7 @@ constexpr Implementation softmax[] = {{"cub", Softmax::why_not, Softmax::make}};
 constexpr Implementation matmul[] = {{"cublaslt", CublasLtMatmul::why_not, CublasLtMatmul::make},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {{"matmul", PreferredProduct::why_not, PreferredProduct::make},
+                                          {"matmul", TransposedProduct::why_not, TransposedProduct::make},
                                           {"cudnn", CudnnConvolution::why_not, CudnnConvolution::make},
                                           {"matmul", Convolution::why_not, Convolution::make}};
 constexpr Implementation convolution_weight[] = {{"cudnn", CudnnConvolution::why_not, CudnnConvolution::make}};

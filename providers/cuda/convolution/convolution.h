@@ -18,6 +18,12 @@ struct PreferredProduct {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
+// Transposed convolutions of f32 whose windows lie side by side.
+struct TransposedProduct {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
 struct Convolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

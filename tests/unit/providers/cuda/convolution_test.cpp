@@ -331,6 +331,28 @@ TEST_F(FakeCudaConvolutions, ArePreferredAsProductsWhereThoseAreFaster) {
   EXPECT_EQ(choice(EP_DTYPE_bf16, 8, 256, 3, Order::PLANES, true), "cudnn");
 }
 
+// Each element of the source gives a square of 2 x 2 results, or of 3 x 3 that overlap.
+ep_primitive_desc doubling(int32_t dtype, int64_t window) {
+  ep_primitive_desc desc = descriptor(EP_PRIMITIVE_convolution,
+                                      {dense(EP_ROLE_DST, dtype, {2, 6, 8, 8}), dense(EP_ROLE_SRC, dtype, {2, 4, 4, 4}),
+                                       dense(EP_ROLE_WEIGHT, dtype, {4, 6, window, window})});
+  ep_convolution_attributes& attributes = desc.attributes.convolution;
+  attributes.spatial_rank = 2;
+  attributes.transposed = attributes.groups = 1;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    attributes.stride[axis] = 2;
+    attributes.dilation[axis] = 1;
+    attributes.pad_low[axis] = window - 2;
+  }
+  return desc;
+}
+
+TEST_F(FakeCudaConvolutions, TransposedOfPiecesSideBySideAreProducts) {
+  EXPECT_EQ(implementation_of(doubling(EP_DTYPE_f32, 2)), "matmul");
+  EXPECT_EQ(implementation_of(doubling(EP_DTYPE_f32, 3)), "cudnn");
+  EXPECT_EQ(implementation_of(doubling(EP_DTYPE_bf16, 2)), "cudnn");
+}
+
 TEST_F(FakeCudaConvolutions, LeaveSomeToTheMatrixProduct) {
   EXPECT_EQ(implementation_of(plain(EP_DTYPE_f32)), "cudnn");
   EXPECT_EQ(implementation_of(plain(EP_DTYPE_f64)), "matmul");
