@@ -16,7 +16,14 @@
 #include <cub/warp/warp_scan.cuh>
 // A kernel of blocks of row_block threads. A multiprocessor must hold at least `blocks` of them, so that some compute
 // while others wait for memory.
-#define TENON_TEAM_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, blocks)
+// Capability 7.5 has room for 4 of them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#define TENON_RESIDENT(blocks) ((blocks) < 4 ? (blocks) : 4)
+#else
+#define TENON_RESIDENT(blocks) (blocks)
+#endif
+#define TENON_TEAM_KERNEL(blocks) \
+  extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, TENON_RESIDENT(blocks))
 // Declares variable `name` of the shared memory of the block.
 #define TENON_BLOCK_SHARED(Type, name) __shared__ Type name
 #else
