@@ -10,6 +10,7 @@
 #include "core/autograd/interpreter.h"
 #include "core/autograd/pending.h"
 #include "core/ops/ops.h"
+#include "core/tensor/recording.h"
 #include "primitives/text/format.h"
 
 namespace tenon::autograd {
@@ -102,6 +103,7 @@ class Engine {
     if (options.only_captures) needed_ = nodes_needed(roots, captures);
     for (Capture& capture : captures) captured_.emplace(capture.edge.node.get(), &capture);
     for (const Root& root : roots) pending_.add(root.edge, root.gradient);
+    if (values_elsewhere.load(std::memory_order_relaxed)) count_uses_of_leaves(roots);
   }
 
   void run() {
@@ -112,6 +114,22 @@ class Engine {
   }
 
  private:
+  // Leaves have the smallest numbers, so their turn is the last. What a gradient elsewhere waits for then (the other
+  // ranks) could begin sooner, so such leaves get theirs as soon as it is whole.
+  void count_uses_of_leaves(std::span<const Root> roots) {
+    for (const Node* node : nodes_behind(roots)) {
+      for (const Edge& edge : node->edges()) {
+        if (edge.node && edge.node->accumulates()) ++uses_left_[edge.node.get()];
+      }
+    }
+  }
+  void note_uses(std::span<const Edge> edges) {
+    for (const Edge& edge : edges) {
+      const auto leaf = edge.node ? uses_left_.find(edge.node.get()) : uses_left_.end();
+      if (leaf != uses_left_.end() && --leaf->second == 0) pending_.hurry(edge.node.get());
+    }
+  }
+
   uint64_t wanted_of(const Node& node) const {
     uint64_t wanted = 0;
     const std::span<const Edge> edges = node.edges();
@@ -165,6 +183,7 @@ class Engine {
     for (size_t i = 0; i < edges.size(); ++i) {
       if (of_inputs[i].defined() && (wanted & wanted_bit(i)) != 0) pending_.add(edges[i], std::move(of_inputs[i]));
     }
+    if (!uses_left_.empty()) note_uses(edges);
   }
 
   std::span<Capture> captures_;
@@ -172,6 +191,7 @@ class Engine {
   const Boundary* boundary_;
   NodeSet needed_;
   std::unordered_multimap<const Node*, Capture*> captured_;
+  std::unordered_map<const Node*, size_t> uses_left_;
   Pending pending_;
 };
 

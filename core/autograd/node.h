@@ -86,7 +86,8 @@ class HookList {
 // Where a tensor's gradient is kept after backward: of a leaf, and of other tensors after retain_grad().
 struct GradientSlot {
   std::mutex mutex;
-  Tensor gradient;  // mutex
+  Tensor gradient;                   // mutex
+  std::shared_ptr<void> remembered;  // mutex; by values elsewhere (RecordedValue::accumulated)
   HookList<std::function<void()>> after_accumulation;
 };
 

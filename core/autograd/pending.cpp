@@ -63,6 +63,15 @@ void Pending::add(const Edge& edge, Tensor gradient) {
   sum = sum.defined() ? tenon::add(sum, gradient) : std::move(gradient);
 }
 
+void Pending::hurry(const Node* node) {
+  for (Waiting& waiting : heap_) {
+    if (turns_[waiting.turn].node.get() != node) continue;
+    waiting.number = UINT64_MAX;
+    std::make_heap(heap_.begin(), heap_.end());
+    return;
+  }
+}
+
 Turn Pending::take() {
   std::pop_heap(heap_.begin(), heap_.end());
   const uint32_t turn = heap_.back().turn;

@@ -27,6 +27,8 @@ class Pending {
   // Takes out the node with the greatest number, of equal numbers the one that came first. All nodes that give to it
   // have greater numbers, so its gradients are complete.
   Turn take();
+  // All that comes to `node` has come: it is taken next, if anything came.
+  void hurry(const Node* node);
 
  private:
   struct Waiting {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/device/deterministic.h"
+#include "core/device/device_state.h"
 #include "core/global/communicator.h"
 #include "core/global/exchange.h"
 #include "core/global/moves.h"
@@ -48,9 +49,10 @@ Tensor packed(const TensorList& parts, Device device) {
 // The ranks along one axis of the grid, among which elements move.
 class Line {
  public:
-  Line(const Placement& placement, int32_t axis)
+  Line(const Placement& placement, int32_t axis, Needed needed)
       : communicator_(*placement.line(axis)),
         device_(placement.device()),
+        needed_(device_.state()->synchronous ? needed : Needed::later),
         ranks_(communicator_.size()),
         index_(communicator_.rank()) {}
 
@@ -112,8 +114,9 @@ class Line {
 
   Tensor all_gather(const Tensor& local, const Dims& dims, Sbp from) const {
     const Device road = this->road(local.dtype(), false);
-    const Tensor all = exchange(flat(dense_on(local, road)),
-                                {&communicator_, Collective::all_gather, element_count(dims), counts(dims, from)});
+    const Tensor all =
+        exchange(flat(dense_on(local, road)),
+                 {&communicator_, Collective::all_gather, element_count(dims), counts(dims, from)}, needed_);
     std::vector<Dims> pieces;
     for (int64_t i = 0; i < ranks_; ++i) {
       pieces.push_back(dims);
@@ -123,14 +126,16 @@ class Line {
   }
 
   Tensor all_reduce(const Tensor& local) const {
-    if (are_deterministic_algorithms_enabled()) {
+    const bool in_order = are_deterministic_algorithms_enabled();
+    const bool on_host = in_order && road(local.dtype(), false) == Device::host();
+    if (in_order && !(on_host && needed_ == Needed::later && current_program() == nullptr)) {
       const Dims list{local.elements()};
       const Tensor mine = reduce_scatter(flat(local), list, Sbp::split(0));
       return tenon::reshape(all_gather(mine, list, Sbp::split(0)), local.dims());
     }
-    const Device road = this->road(local.dtype(), true);
-    const Tensor sum =
-        exchange(flat(dense_on(local, road)), {&communicator_, Collective::all_reduce, local.elements()});
+    const Device road = in_order ? Device::host() : this->road(local.dtype(), true);
+    const Tensor sum = exchange(flat(dense_on(local, road)),
+                                {&communicator_, Collective::all_reduce, local.elements(), {}, {}, in_order}, needed_);
     return where(tenon::reshape(sum, local.dims()), device_);
   }
 
@@ -146,12 +151,13 @@ class Line {
     const Tensor send = packed(parts, road);
     if (in_order) {
       const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
-      const Tensor all = exchange(send, {&communicator_, Collective::all_to_all, own * ranks_, for_each, from_each});
+      const Tensor all =
+          exchange(send, {&communicator_, Collective::all_to_all, own * ranks_, for_each, from_each}, needed_);
       Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
       for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
       return where(tenon::reshape(sum, mine), device_);
     }
-    const Tensor sum = exchange(send, {&communicator_, Collective::reduce_scatter, own, for_each});
+    const Tensor sum = exchange(send, {&communicator_, Collective::reduce_scatter, own, for_each}, needed_);
     return where(tenon::reshape(sum, mine), device_);
   }
 
@@ -170,12 +176,13 @@ class Line {
     const Device road = this->road(local.dtype(), false);
     const Tensor send = packed(parts, road);
     const int64_t received = std::accumulate(from_each.begin(), from_each.end(), int64_t{0});
-    const Tensor got = exchange(send, {&communicator_, Collective::all_to_all, received, for_each, from_each});
+    const Tensor got = exchange(send, {&communicator_, Collective::all_to_all, received, for_each, from_each}, needed_);
     return side_by_side(got, pieces, from.axis());
   }
 
   Communicator& communicator_;
   Device device_;
+  Needed needed_;
   int64_t ranks_, index_;
 };
 
@@ -188,17 +195,17 @@ Dims dims_without(const Dims& dims, const Layout& at, int32_t without) {
 }
 
 // Moves along one axis of the grid.
-void step(Tensor* local, const Dims& dims, Layout* at, int32_t axis, Sbp to) {
+void step(Tensor* local, const Dims& dims, Layout* at, int32_t axis, Sbp to, Needed needed) {
   const Sbp from = at->sbp[axis];
   if (from == to) return;
   if (at->placement.here() && at->placement.grid()[axis] > 1) {
-    *local = Line(at->placement, axis).move(*local, dims_without(dims, *at, axis), from, to);
+    *local = Line(at->placement, axis, needed).move(*local, dims_without(dims, *at, axis), from, to);
   }
   at->sbp[axis] = to;
 }
 
-Tensor within(Tensor local, const Dims& dims, Layout at, const Layout& to) {
-  for (const Move& move : moves_between(at.sbp, to.sbp)) step(&local, dims, &at, move.axis, move.to);
+Tensor within(Tensor local, const Dims& dims, Layout at, const Layout& to, Needed needed) {
+  for (const Move& move : moves_between(at.sbp, to.sbp)) step(&local, dims, &at, move.axis, move.to, needed);
   return local;
 }
 
@@ -236,8 +243,13 @@ class Holders {
 // others are served by turns.
 class Redistribution {
  public:
-  Redistribution(const Dims& dims, const Layout& from, const Layout& to)
-      : from_(from), to_(to), source_(dims, from), target_(dims, to), world_(*value_or_throw(Communicator::world())) {}
+  Redistribution(const Dims& dims, const Layout& from, const Layout& to, Needed needed)
+      : from_(from),
+        to_(to),
+        needed_(needed),
+        source_(dims, from),
+        target_(dims, to),
+        world_(*value_or_throw(Communicator::world())) {}
 
   Tensor run(const Tensor& local, DType dtype) const {
     const auto ranks = static_cast<size_t>(world_.size());
@@ -256,7 +268,7 @@ class Redistribution {
     }
     const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts, Device::host());
     const int64_t received = std::accumulate(got.begin(), got.end(), int64_t{0});
-    const Tensor room = exchange(send, {&world_, Collective::all_to_all, received, sent, got});
+    const Tensor room = exchange(send, {&world_, Collective::all_to_all, received, sent, got}, needed_);
     if (!to_.placement.here()) return {};
     return assembled(room, pieces);
   }
@@ -313,17 +325,18 @@ class Redistribution {
   }
 
   const Layout &from_, &to_;
+  Needed needed_;
   Holders source_, target_;
   Communicator& world_;
 };
 
 }  // namespace
 
-Tensor box(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to) {
+Tensor box(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to, Needed needed) {
   const InterpreterScope scope(parts_interpreter());
-  if (from.placement == to.placement) return within(local, dims, from, to);
+  if (from.placement == to.placement) return within(local, dims, from, to, needed);
   const Layout whole = without_partial(from);
-  return Redistribution(dims, whole, to).run(within(local, dims, from, whole), dtype);
+  return Redistribution(dims, whole, to, needed).run(within(local, dims, from, whole, needed), dtype);
 }
 
 double move_cost(Sbp from, Sbp to, double bytes, int64_t ranks) {

@@ -9,10 +9,12 @@
 #include <set>
 #include <utility>
 
+#include "core/device/call_site.h"
 #include "core/device/device_state.h"
 #include "core/device/process.h"
 #include "core/global/layout.h"
 #include "core/tensor/native.h"
+#include "core/vm/host_worker.h"
 #include "ep_api/collective_kinds.h"
 #include "loader/host/host.h"
 #include "loader/log/log.h"
@@ -67,7 +69,7 @@ Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
 }
 
 // What this process has given to others.
-std::atomic<uint64_t> exchanges_made, bytes_given;
+std::atomic<uint64_t> exchanges_made, bytes_given, exchanges_begun;
 
 // The elements that rank `rank` of `size` gives to others.
 int64_t elements_given(const ep_collective_desc& desc, int32_t rank, int32_t size) {
@@ -101,6 +103,40 @@ void keep_for_ever(std::unique_ptr<T[]> memory) {
   static auto* kept = new std::vector<std::unique_ptr<T[]>>;
   const std::lock_guard lock(mutex);
   kept->push_back(std::move(memory));
+}
+void keep_for_ever(const Tensor& tensor) {
+  static std::mutex mutex;
+  static auto* kept = new std::vector<Tensor>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(tensor);
+}
+
+// dst[i] += src[i], rounded as the op rounds it.
+Status add_to(void* dst, const void* src, int64_t count, DType dtype) {
+  const auto add = [&]<class T, class Wide>(T, Wide) {
+    auto* sums = static_cast<T*>(dst);
+    const auto* more = static_cast<const T*>(src);
+    for (int64_t i = 0; i < count; ++i) {
+      sums[i] = static_cast<T>(static_cast<Wide>(sums[i]) + static_cast<Wide>(more[i]));
+    }
+  };
+  switch (dtype) {
+    case DType::f64: add(double{}, double{}); break;
+    case DType::f32: add(float{}, float{}); break;
+    case DType::f16: add(float16{}, float{}); break;
+    case DType::bf16: add(bfloat16{}, float{}); break;
+    // Signed sums that do not fit wrap around, as unsigned ones do.
+    case DType::i64:
+    case DType::u64: add(uint64_t{}, uint64_t{}); break;
+    case DType::i32:
+    case DType::u32: add(uint32_t{}, uint32_t{}); break;
+    case DType::i16:
+    case DType::u16: add(uint16_t{}, uint32_t{}); break;
+    case DType::i8:
+    case DType::u8: add(uint8_t{}, uint32_t{}); break;
+    default: return Status(Code::unsupported, fmt::format("Elements of {} have no sums.", dtype_name(dtype)));
+  }
+  return {};
 }
 
 }  // namespace
@@ -190,6 +226,7 @@ Communicator::~Communicator() {
     const std::lock_guard lock(all.mutex);
     all.live.erase(this);
   }
+  if (vm::HostWorker* worker = worker_.load(); worker != nullptr) worker->give_back();
   close();
 }
 
@@ -289,7 +326,8 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t
 }
 
 Traffic Communicator::traffic() {
-  return {exchanges_made.load(std::memory_order_relaxed), bytes_given.load(std::memory_order_relaxed)};
+  return {exchanges_made.load(std::memory_order_relaxed), bytes_given.load(std::memory_order_relaxed),
+          exchanges_begun.load(std::memory_order_relaxed)};
 }
 
 Status Communicator::all_reduce(const void* src, void* dst, int64_t count, DType dtype, Reduction reduction,
@@ -391,6 +429,7 @@ Status Communicator::refuse_on_sight(const Line& line, const ep_collective_desc&
 
 Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label) {
   TENON_RETURN_IF_ERROR(process::usable());
+  TENON_RETURN_IF_ERROR(wait_for_begun());
   const std::lock_guard lock(mutex_);
   TENON_RETURN_IF_ERROR(broken_);
   return call_over(*data_, desc, counts_digest, label);
@@ -644,30 +683,29 @@ bool Communicator::carries(Device device, DType dtype, bool sums) {
 Status Communicator::call_on(const Tensor& src, const Tensor& dst, ep_collective_desc desc, uint64_t counts_digest,
                              std::string_view label) try {
   const Device device = dst.device();
-  if (device == Device::host()) {
-    desc.src = reinterpret_cast<uintptr_t>(src.data());
-    desc.dst = reinterpret_cast<uintptr_t>(dst.data());
-    return call(desc, counts_digest, label);
-  }
-  const Line* const road = road_of(device);
-  if (road == nullptr || src.device() != device) {
+  const bool on_host = device == Device::host();
+  const Line* const line = on_host ? data_.get() : road_of(device);
+  if (line == nullptr || (!on_host && src.device() != device)) {
     return Status(Code::unsupported,
                   fmt::format("{} does not take elements of {} and {} where they lie.", ep_collective_name(desc.kind),
                               src.device().spelling(), device.spelling()));
   }
-  const auto address_of = [&desc](const Tensor& tensor) -> uint64_t {
+  const auto address_of = [&](const Tensor& tensor) -> uint64_t {
+    if (on_host) return reinterpret_cast<uintptr_t>(tensor.data());
     if (tensor.elements() == 0) return 0;
     const NativePlace place = native_place(tensor);
-    desc.memory_type = static_cast<int32_t>(place.handle.type);
     return place.handle.value + place.offset;
   };
-  desc.memory_type = device.state()->opened->info.native_memory;
+  if (!on_host) desc.memory_type = device.state()->opened->info.native_memory;
   desc.src = address_of(src);
   desc.dst = address_of(dst);
   TENON_RETURN_IF_ERROR(process::usable());
+  TENON_RETURN_IF_ERROR(wait_for_begun());
   const std::lock_guard lock(mutex_);
   TENON_RETURN_IF_ERROR(broken_);
-  return call_over(*road, desc, counts_digest, label);
+  const Status ended = call_over(*line, desc, counts_digest, label);
+  keep_if_given_up({&src, &dst});
+  return ended;
 } catch (const Error& error) {
   return error.status();
 }
@@ -704,6 +742,141 @@ Status Communicator::all_to_all(const Tensor& src, const Tensor& dst, std::span<
   desc.src_counts = src_counts.data();
   desc.dst_counts = dst_counts.data();
   return call_on(src, dst, desc, 0, label);
+}
+
+// After an exchange, before which the communicator was sound: a late rank may still read or write these.
+void Communicator::keep_if_given_up(std::initializer_list<const Tensor*> tensors) const {
+  if (broken_.ok()) return;
+  for (const Tensor* tensor : tensors) keep_for_ever(*tensor);
+}
+
+// --- exchanges beside their callers
+
+struct Communicator::Begun {
+  const Line* line = nullptr;
+  ep_collective_desc desc{};
+  std::vector<int64_t> src_counts, dst_counts;  // of `desc`, which gets their addresses when it is carried out
+  uint64_t digest = 0;
+  bool in_rank_order = false;
+  std::string label;
+  Tensor src, dst;
+};
+
+uint64_t Communicator::under_way() const {
+  const vm::HostWorker* worker = worker_.load(std::memory_order_acquire);
+  return worker == nullptr ? 0 : worker->pending();
+}
+
+// What was begun before comes first, whether it ends well or not.
+Status Communicator::wait_for_begun() {
+  vm::HostWorker* worker = worker_.load(std::memory_order_acquire);
+  return worker == nullptr ? Status() : worker->wait();
+}
+
+Result<vm::HostWorker*> Communicator::worker() {
+  const std::lock_guard lock(road_mutex_);
+  if (worker_.load(std::memory_order_relaxed) == nullptr) {
+    TENON_ASSIGN_OR_RETURN(vm::HostWorker * taken, vm::HostWorker::take(Device::host().state()));
+    worker_.store(taken, std::memory_order_release);
+  }
+  return worker_.load(std::memory_order_relaxed);
+}
+
+Result<Communicator::Begun> Communicator::describe_begun(const Tensor& src, const Tensor& dst, const Exchange& exchange,
+                                                         std::string_view label) {
+  Begun begun;
+  const bool counts_all = exchange.kind == EP_COLLECTIVE_all_reduce;
+  begun.desc = describe(exchange.kind, src.dtype(), nullptr, nullptr, counts_all ? src.elements() : 0);
+  if (ep_collective_reduces(exchange.kind) != 0) begun.desc.reduction = static_cast<int32_t>(exchange.reduction);
+  begun.digest = counts_all || exchange.kind == EP_COLLECTIVE_all_to_all ? 0 : digest_of(exchange.counts);
+  (exchange.kind == EP_COLLECTIVE_all_gather ? begun.dst_counts : begun.src_counts) = exchange.counts;
+  if (exchange.kind == EP_COLLECTIVE_all_to_all) begun.dst_counts = exchange.dst_counts;
+  for (const std::vector<int64_t>* counts : {&begun.src_counts, &begun.dst_counts}) {
+    if (!counts->empty() && std::ssize(*counts) != size()) return wrong_counts(exchange.kind, counts->size(), size());
+  }
+  begun.in_rank_order = exchange.in_rank_order;
+  begun.label = label;
+  begun.src = src;
+  begun.dst = dst;
+
+  const Device device = dst.device();
+  begun.line = device == Device::host() ? data_.get() : road_of(device);
+  if (begun.line == nullptr || src.device() != device || (begun.in_rank_order && device != Device::host())) {
+    return Status(Code::unsupported,
+                  fmt::format("{} does not take elements of {} and {} where they lie.",
+                              ep_collective_name(exchange.kind), src.device().spelling(), device.spelling()));
+  }
+  const auto address_of = [&](const Tensor& tensor, Use use) -> Result<uint64_t> {
+    TENON_ASSIGN_OR_RETURN(const Storage* storage, tensor.impl()->storage.plain(use));
+    const auto offset = static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset));
+    if (device == Device::host()) return reinterpret_cast<uintptr_t>(storage->block.host) + offset;
+    if (tensor.elements() == 0) return uint64_t{0};
+    const NativePlace place = native_place_pending(tensor);
+    return place.handle.value + place.offset;
+  };
+  if (device != Device::host()) begun.desc.memory_type = device.state()->opened->info.native_memory;
+  TENON_ASSIGN_OR_RETURN(begun.desc.src, address_of(src, Use::read));
+  TENON_ASSIGN_OR_RETURN(begun.desc.dst, address_of(dst, Use::overwrite));
+  return begun;
+}
+
+Status Communicator::begin(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label) try {
+  static constexpr OpName kExchange{"to_global"};
+  TENON_ASSIGN_OR_RETURN(Begun described, describe_begun(src, dst, exchange, label));
+  TENON_ASSIGN_OR_RETURN(vm::HostWorker * worker, this->worker());
+  const auto operand_of = [](const Tensor& tensor, bool writes) {
+    const bool whole = static_cast<uint64_t>(tensor.bytes()) == tensor.impl()->storage.bytes();
+    const auto offset = static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset));
+    return vm::Operand(tensor.impl()->storage, offset, writes, writes && whole);
+  };
+  const vm::Operand operands[] = {operand_of(dst, true), operand_of(src, false)};
+  exchanges_begun.fetch_add(1, std::memory_order_relaxed);
+  auto begun = std::make_shared<Begun>(std::move(described));
+  return worker->submit(call_site.called != nullptr ? *call_site.called : kExchange, operands,
+                        [this, begun] { throw_if_error(carry_out(begun.get())); });
+} catch (const Error& error) {
+  return error.status();
+}
+
+// On the thread of the worker.
+Status Communicator::carry_out(Begun* begun) {
+  const std::lock_guard lock(mutex_);
+  TENON_RETURN_IF_ERROR(broken_);
+  begun->desc.src_counts = begun->src_counts.empty() ? nullptr : begun->src_counts.data();
+  begun->desc.dst_counts = begun->dst_counts.empty() ? nullptr : begun->dst_counts.data();
+  const Status ended = begun->in_rank_order ? reduce_in_rank_order(*begun)
+                                            : call_over(*begun->line, begun->desc, begun->digest, begun->label);
+  keep_if_given_up({&begun->src, &begun->dst});
+  return ended;
+}
+
+// Each rank gets what all have for its part, adds it in the order of ranks, and gives the sums to all. The lock is
+// held, and the communicator is sound.
+Status Communicator::reduce_in_rank_order(const Begun& begun) {
+  const auto dtype = static_cast<DType>(begun.desc.dtype);
+  std::vector<int64_t> parts;
+  for (int32_t rank = 0; rank < size(); ++rank) parts.push_back(part_of(begun.desc.count, size(), rank).length);
+  const int64_t own = parts[static_cast<size_t>(rank())];
+  const std::vector<int64_t> from_each(parts.size(), own);
+  const auto bytes = static_cast<size_t>(dtype_bytes(dtype, own));
+  auto room = std::make_unique<char[]>(bytes * parts.size() + 1);
+
+  ep_collective_desc give = describe(EP_COLLECTIVE_all_to_all, dtype, nullptr, room.get(), 0);
+  give.src = begun.desc.src;
+  give.src_counts = parts.data();
+  give.dst_counts = from_each.data();
+  Status ended = call_over(*begun.line, give, 0, begun.label);
+  for (size_t rank = 1; ended.ok() && rank < parts.size(); ++rank) {
+    ended = add_to(room.get(), room.get() + rank * bytes, own, dtype);
+  }
+  if (ended.ok()) {
+    ep_collective_desc gather = describe(EP_COLLECTIVE_all_gather, dtype, room.get(), nullptr, 0);
+    gather.dst = begun.desc.dst;
+    gather.dst_counts = parts.data();
+    ended = call_over(*begun.line, gather, digest_of(parts), begun.label);
+  }
+  if (!ended.ok()) keep_for_ever(std::move(room));
+  return ended;
 }
 
 Status Communicator::start_alarm() {

@@ -11,22 +11,33 @@
 // harms nothing. After any other error the communicator is broken: each later call answers with the same error, and the
 // memory of the call that failed stays untouched until the process ends, since a late rank may still write it.
 //
+// An exchange may be begun and go on beside its caller, on a thread of the communicator: the caller goes on to compute.
+// Exchanges of a communicator are carried out in the order in which they were called and begun, one after the other, so
+// a call waits for those that were begun before.
+//
 // Threads: any; calls on one communicator come one after the other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/device/export.h"
 #include "core/tensor/tensor.h"
 #include "loader/collectives/collectives.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/status/status.h"
+
+namespace tenon::vm {
+class HostWorker;
+}
 
 namespace tenon::global {
 
@@ -43,6 +54,16 @@ enum class Reduction : int32_t {
 // sum over all ranks is each part to the rank that adds it, and the sums back.
 struct Traffic {
   uint64_t exchanges = 0, bytes = 0;
+  uint64_t beside = 0;  // of the exchanges those that were begun, and not called
+};
+
+// An exchange as data: which function of Communicator it is.
+struct Exchange {
+  int32_t kind = 0;  // EP_COLLECTIVE_*: all_reduce, all_gather, reduce_scatter or all_to_all
+  Reduction reduction = Reduction::sum;
+  std::vector<int64_t> counts = {};      // of all_to_all: src_counts; of all_reduce none
+  std::vector<int64_t> dst_counts = {};  // of all_to_all
+  bool in_rank_order = false;            // of an all_reduce on the host: its sums are formed in the order of ranks
 };
 
 class TENON_API Communicator {
@@ -106,6 +127,12 @@ class TENON_API Communicator {
   Status all_to_all(const Tensor& src, const Tensor& dst, std::span<const int64_t> src_counts,
                     std::span<const int64_t> dst_counts, std::string_view label = {});
 
+  // Begins one of these exchanges, and returns. It goes on when work on the tensors that was submitted before has
+  // ended. Whoever uses `dst` later waits for it, and gets its error, as with an op; so does who writes `src`.
+  Status begin(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label = {});
+  // How many exchanges were begun and have not ended.
+  uint64_t under_way() const;
+
  private:
   struct Head;  // what a rank says of a call before its data moves
   struct Line;  // one communicator of a plug-in
@@ -125,6 +152,14 @@ class TENON_API Communicator {
   Status call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
   Status call_on(const Tensor& src, const Tensor& dst, ep_collective_desc desc, uint64_t counts_digest,
                  std::string_view label);
+  void keep_if_given_up(std::initializer_list<const Tensor*> tensors) const;
+  // Of exchanges that were begun.
+  struct Begun;
+  Result<Begun> describe_begun(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label);
+  Status carry_out(Begun* begun);
+  Status reduce_in_rank_order(const Begun& begun);
+  Result<vm::HostWorker*> worker();
+  Status wait_for_begun();
   Status refuse_on_sight(const Line& line, const ep_collective_desc& desc) const;
   Status meet_and_move(const Line& line, const ep_collective_desc& desc, const Head& head);
   Status meet(const Head& own, int32_t to, int32_t from);
@@ -150,6 +185,7 @@ class TENON_API Communicator {
   uint64_t alarm_at_ = 0;  // of which exchange
   uint64_t sequence_ = 0;
   Status broken_;
+  std::atomic<vm::HostWorker*> worker_{nullptr};  // where exchanges go on beside their callers; made when first needed
   std::mutex road_mutex_;
   std::unique_ptr<Road> road_;  // of the device that `carries` was asked about first
 };

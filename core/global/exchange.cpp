@@ -9,12 +9,14 @@
 
 #include "core/autograd/gradient_row.h"
 #include "core/device/call_site.h"
+#include "core/device/device_state.h"
 #include "core/global/recorded.h"
 #include "core/ops/libraries.h"
 #include "core/ops/ops.h"
 #include "core/ops/sym_call.h"
 #include "core/ops/text_attribute.h"
 #include "core/tensor/host_watch.h"
+#include "core/vm/storage.h"
 #include "ep_api/collective_kinds.h"
 #include "primitives/text/format.h"
 
@@ -28,9 +30,15 @@ std::string_view asked_for() {
 }
 
 // `of` stands in the errors.
-Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of) {
+Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of, Needed needed) {
   Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
   Communicator& line = *plan.line;
+  if (needed == Needed::later && plan.kind != Collective::none) {
+    throw_if_error(line.begin(
+        list, got, {static_cast<int32_t>(plan.kind), Reduction::sum, plan.sent, plan.received, plan.in_rank_order},
+        of));
+    return got;
+  }
   switch (plan.kind) {
     case Collective::none: break;
     case Collective::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, of)); break;
@@ -50,6 +58,7 @@ struct ExchangeAttributes {
   TextAttribute of;  // the op that asked for it
   int64_t plan;      // its number among the plans of this process
   int64_t size;
+  int64_t ready;  // Recorded::time
 };
 
 constexpr AttributeField kFields[] = {
@@ -57,6 +66,7 @@ constexpr AttributeField kFields[] = {
     {"of", AttributeType::text, offsetof(ExchangeAttributes, of), 1},
     {"plan", AttributeType::i64, offsetof(ExchangeAttributes, plan), 1},
     {"size", AttributeType::i64, offsetof(ExchangeAttributes, size), 1},
+    {"ready", AttributeType::i64, offsetof(ExchangeAttributes, ready), 1},
 };
 
 // The plans of all programs, each once: as many as there are kinds of exchanges in them.
@@ -104,7 +114,12 @@ void run_exchange(const OpCall& call) {
   const auto& attributes = call.attributes_as<ExchangeAttributes>();
   const ExchangePlan& plan = plans().plan(attributes.plan);
   const Tensor& list = *call.inputs[0];
-  call.outputs[0] = carry_out(list.contiguous() ? list : tenon::contiguous(list), plan, attributes.of.view());
+  const bool is_synchronous = list.impl()->device->synchronous;
+  const bool beside = !is_synchronous || list.bytes() >= kLarge;
+  // A program uses the memory of its values again, and would wait for the exchange there.
+  const bool copies = beside && is_synchronous && list.impl()->storage.bytes() != static_cast<uint64_t>(list.bytes());
+  const Tensor own = copies ? tenon::clone(list) : list.contiguous() ? list : tenon::contiguous(list);
+  call.outputs[0] = carry_out(own, plan, attributes.of.view(), beside ? Needed::later : Needed::now);
   call.outputs[1] = Tensor::empty({0}, call.inputs[1]->dtype(), list.device());
 }
 
@@ -140,6 +155,7 @@ Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
   attributes.of = TextAttribute::of(asked_for());
   attributes.plan = plans().number_of(plan);
   attributes.size = plan.size;
+  attributes.ready = program->ready == Recorded::kNow ? program->time : program->ready;
   if (!program->token.defined()) program->token = first_token();
   const Tensor* inputs[] = {&list, &program->token};
   Tensor results[2];
@@ -155,9 +171,13 @@ Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
 
 }  // namespace
 
-Tensor exchange(const Tensor& list, const ExchangePlan& plan) {
+Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed) {
   Recorded* program = current_program();
-  return program == nullptr ? carry_out(list, plan, asked_for()) : record(list, plan, program);
+  return program == nullptr ? carry_out(list, plan, asked_for(), needed) : record(list, plan, program);
+}
+
+const int64_t* ready_of(const OpInfo& op, const void* attributes) {
+  return &op == &row() ? &static_cast<const ExchangeAttributes*>(attributes)->ready : nullptr;
 }
 
 const Tensor& first_token() {

@@ -4,7 +4,7 @@
 // elements. A program takes its first token as an input and gives the last one as an output. So no pass removes an
 // exchange, joins two, or changes their order, and every rank runs all of them in the order in which they were
 // recorded. A program runs in the process that has recorded it: its text names exchanges by the numbers that they have
-// there.
+// there. Of a larger one the node only begins the exchange, and who reads the list waits.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,10 @@
 #include "core/global/moves.h"
 #include "core/tensor/tensor.h"
 
+namespace tenon {
+struct OpInfo;
+}
+
 namespace tenon::global {
 
 struct ExchangePlan {
@@ -22,11 +26,21 @@ struct ExchangePlan {
   int64_t size = 0;                    // how many elements this rank gets
   std::vector<int64_t> sent = {};      // the counts of Communicator's function; of all_reduce none
   std::vector<int64_t> received = {};  // of all_to_all: dst_counts
+  bool in_rank_order = false;          // of an all_reduce on the host that goes on beside its caller
 };
 
+// When the caller needs what an exchange gives. Later: the exchange goes on beside the caller, who goes on to compute.
+enum class Needed : uint8_t { now, later };
+// Exchanges of so many bytes are worth a thread beside the caller's: it costs less than they do.
+constexpr int64_t kLarge = 256 << 10;
+
 // What this rank gets for `list`, which is dense, has one axis, and lies where the line takes it; sums are added.
-// Where a program is recorded, a value of it. Errors: those of Communicator.
-Tensor exchange(const Tensor& list, const ExchangePlan& plan);
+// Where a program is recorded, a value of it. Errors: those of Communicator; of what is needed later they come to
+// whoever uses the result.
+Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed = Needed::now);
+
+// Of a node with these attributes: when what it carries was ready (Recorded::time). Null: `op` is no exchange.
+const int64_t* ready_of(const OpInfo& op, const void* attributes);
 
 // The first token of every program: a tensor without elements.
 const Tensor& first_token();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/autograd/autograd.h"
-#include "core/global/boxing.h"
+#include "core/global/ahead.h"
 #include "core/global/communicator.h"
 #include "core/global/interpreter.h"
 #include "core/global/recorded.h"
@@ -117,7 +117,8 @@ Tensor moved(const Tensor& tensor, const Layout& to) {
   check_partial(tensor.dtype(), to);
   const GlobalValue& value = *value_of(tensor);
   throw_if_error(check_layout("to_global", tensor.dims(), to));
-  Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to);
+  const bool is_large = value.local.defined() && value.local.bytes() >= kLarge;
+  Tensor part = boxed(tensor, to, is_large ? Needed::later : Needed::now);
   // Two layouts never share memory: a write would be seen through the other one on some ranks alone.
   if (part.defined() && !(value.layout == to) && may_share(part, value, to)) {
     const InterpreterScope scope(parts_interpreter());

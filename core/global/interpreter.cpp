@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/call_site.h"
+#include "core/global/ahead.h"
 #include "core/global/boxing.h"
 #include "core/global/recorded.h"
 #include "core/global/signatures.h"
@@ -175,8 +176,7 @@ class Call {
 
   Tensor boxed(size_t i) const {
     if (!inputs_[i].defined()) return {};
-    const GlobalValue& value = *value_of(inputs_[i]);
-    return box(value.local, inputs_[i].dtype(), inputs_[i].dims(), value.layout, {placement_, arguments_[i]});
+    return global::boxed(inputs_[i], {placement_, arguments_[i]});
   }
 
   Layout layout_of_result(size_t i) const { return {placement_, results_[i]}; }

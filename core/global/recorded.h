@@ -16,6 +16,10 @@ struct Recorded {
   // The token of the last exchange, which the next one reads, so that their order is a fact of the program.
   Tensor token = {};
   bool ended = false;  // the function goes on eagerly
+  // A clock that all ranks have alike: how many global tensors were made. Exchanges say at which time what they carry
+  // was ready; kNow: when they were recorded.
+  static constexpr int64_t kNow = -1;
+  int64_t time = 0, ready = kNow;
 };
 
 inline thread_local constinit Recorded* recorded_program = nullptr;

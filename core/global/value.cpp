@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/device/call_site.h"
-#include "core/global/boxing.h"
+#include "core/global/ahead.h"
 #include "core/global/interpreter.h"
 #include "core/global/recorded.h"
 #include "core/ops/sizes.h"
@@ -24,6 +24,7 @@ const std::shared_ptr<const Recording>& no_recording() {
 GlobalValue::GlobalValue(Layout where, Tensor part)
     : RecordedValue(no_recording()),
       program(current_program() == nullptr ? 0 : current_program()->number),
+      made(current_program() == nullptr ? 0 : ++current_program()->time),
       layout(std::move(where)),
       local(std::move(part)),
       writes(std::make_shared<uint64_t>(0)) {}
@@ -32,6 +33,7 @@ std::unique_ptr<RecordedValue> GlobalValue::alias() const {
   auto same = std::make_unique<GlobalValue>(layout, local);
   same->copied = copied;
   same->writes = writes;
+  same->ahead = ahead;
   return same;
 }
 
@@ -44,7 +46,7 @@ Tensor GlobalValue::gathered(const Tensor& tensor) const {
   const CalledScope called(kRead);
   refresh(tensor);
   const Layout whole{layout.placement, NdSbp::filled(layout.sbp.rank(), Sbp::broadcast())};
-  const Tensor all = box(local, tensor.dtype(), tensor.dims(), layout, whole);
+  const Tensor all = boxed(tensor, whole);
   if (all.defined()) return all;
   throw Error(Code::invalid_argument,
               fmt::format("The elements of a tensor on {} cannot be read on a rank outside of the placement.",
@@ -64,6 +66,10 @@ BasicDims<SymDim> GlobalValue::sizes(const TensorImpl& tensor) const {
 uint64_t GlobalValue::version() const {
   if (copied != nullptr) return write_count(copied->base);
   return local.defined() ? write_count(local) : 0;
+}
+
+void GlobalValue::accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) {
+  note_accumulation(gradient, of_leaf);
 }
 
 std::string_view GlobalValue::written_by() const {

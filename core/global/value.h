@@ -28,6 +28,8 @@ struct CopiedView {
   Tensor local;
 };
 
+struct Ahead;  // of a gradient (ahead.h)
+
 class GlobalValue final : public RecordedValue {
  public:
   GlobalValue(Layout where, Tensor part);  // of the program that the thread records, if it records one
@@ -42,12 +44,15 @@ class GlobalValue final : public RecordedValue {
   BasicDims<SymDim> sizes(const TensorImpl& tensor) const override;
   uint64_t version() const override;
   std::string_view written_by() const override;
+  void accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) override;
 
   const uint64_t program;  // the number of the program of which `local` is a value (recorded.h); 0: of none
+  const int64_t made;      // at which time of that program (Recorded::time)
   const Layout layout;
   const Tensor local;                  // the part of this rank; undefined outside of the placement
   std::shared_ptr<CopiedView> copied;  // null: the elements are its own, or lie in those of what it is a view of
   std::shared_ptr<uint64_t> writes;    // how often the elements were written, through it or a view that shares them
+  std::shared_ptr<Ahead> ahead;        // of the gradient of a leaf; null: of others
 };
 
 // That of a global tensor; null of others.

@@ -100,6 +100,17 @@ void Graph::erase(NodeId id) {
   --size_;
 }
 
+void Graph::move(NodeId id, NodeId before) {
+  if (before == id || nodes_[id].next == before) return;
+  Linked& linked = nodes_[id];
+  (linked.previous == kNoNode ? first_ : nodes_[linked.previous].next) = linked.next;
+  (linked.next == kNoNode ? last_ : nodes_[linked.next].previous) = linked.previous;
+  linked.previous = before == kNoNode ? last_ : nodes_[before].previous;
+  linked.next = before;
+  (linked.previous == kNoNode ? first_ : nodes_[linked.previous].next) = id;
+  (before == kNoNode ? last_ : nodes_[before].previous) = id;
+}
+
 void Graph::replace(ValueId old, ValueId with) {
   for (const Use& use : std::exchange(values_[old].uses, {})) {
     nodes_[use.node].node.inputs[use.input] = with;

@@ -117,6 +117,9 @@ class TENON_API Graph {
   void erase(NodeId id);
   // Makes every user of `old`, and every output that is `old`, use `with`, of the same dtype, dims and device.
   void replace(ValueId old, ValueId with);
+  // Moves a node before the node `before` (kNoNode: to the end). What it reads still comes before it, and who reads its
+  // results behind it, when all moves are made.
+  void move(NodeId id, NodeId before);
   // Makes `id` read `inputs`.
   void set_inputs(NodeId id, std::vector<ValueId> inputs);
 

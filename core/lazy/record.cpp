@@ -9,6 +9,7 @@
 #include "core/graph/passes/passes.h"
 #include "core/graph/passes/recompute.h"
 #include "core/lazy/callable.h"
+#include "core/lazy/early.h"
 #include "core/lazy/recording.h"
 #include "core/lazy/slots.h"
 #include "core/lazy/split.h"
@@ -447,10 +448,12 @@ class Take {
                                           program.inputs().end());
     Halves halves = split(program, forward_outputs_, begin, gradients, written_);
     made_.forward = std::move(halves.forward);
+    begin_exchanges_early(&made_.forward);
     graph::optimise(&made_.forward, passes);
     made_.memory = {report.saved, report.saved_before, report.live, report.live_before, std::move(report.ops)};
     if (made_.backward == nullptr) return;
     made_.backward->graph = std::move(halves.backward);
+    begin_exchanges_early(&made_.backward->graph);
     size_t output = forward_outputs_;
     for (size_t i = 0; i < halves.read.size(); ++i) {
       const auto at = std::find(program.inputs().begin(), program.inputs().end(), halves.read[i]);

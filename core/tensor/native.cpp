@@ -128,6 +128,12 @@ Tensor tensor_over(Device device, const NativeMemory& memory, const Dims& dims, 
 }
 
 NativePlace native_place(const Tensor& tensor) {
+  NativePlace place = native_place_pending(tensor);
+  throw_if_error(vm::settle(value_or_throw(vm::expose(tensor.impl()->storage)), true, false));
+  return place;
+}
+
+NativePlace native_place_pending(const Tensor& tensor) {
   DeviceState* state = require("native_place", tensor.device());
   if (tensor.impl()->storage == nullptr) refuse_recorded("native_place: the tensor", tensor);
   Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));
@@ -136,7 +142,6 @@ NativePlace native_place(const Tensor& tensor) {
     throw Error(Code::unsupported,
                 fmt::format("native_place: {} has no handles of its own for memory.", state->opened->spelling));
   }
-  throw_if_error(vm::settle(storage, true, false));
   NativePlace place;
   ep_error* error = nullptr;
   const ep_status code =

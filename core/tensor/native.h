@@ -81,6 +81,8 @@ struct NativePlace {
 // unsupported (the device has no handles of its own), invalid_argument (a value of a program being recorded), the
 // error of the op that failed to compute the tensor.
 TENON_API NativePlace native_place(const Tensor& tensor);
+// The same without waiting, for an instruction that does.
+NativePlace native_place_pending(const Tensor& tensor);
 
 // How a semaphore counts.
 enum class SemaphoreKind : int32_t {

@@ -44,6 +44,12 @@ struct RecordedValue {
   virtual uint64_t version() const { return 0; }
   virtual std::string_view written_by() const { return {}; }
 
+  // A gradient was added to `gradient`, this value, which is the gradient of a leaf. `of_leaf`: what such values
+  // remember from one step to the next.
+  virtual void accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) {
+    static_cast<void>(gradient), static_cast<void>(of_leaf);
+  }
+
   // What computes with the value under the eager interpreter; null: nothing does.
   virtual Interpreter* interpreter() const { return nullptr; }
   // Carries out a composite, of whose tensors one is this value: call.op->compose(call), and what must go around it.

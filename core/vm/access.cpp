@@ -38,7 +38,7 @@ Result<Request> access_request(DeviceState* device, Function function, void* dat
   request.policy = Policy::access;
   TENON_ASSIGN_OR_RETURN(request.stream, device->queue->host_stream());
   request.op = &kAccess;
-  request.work = new HostWork{std::move(function), data};
+  request.work = new HostWork{std::move(function), data, false};
   return request;
 }
 

@@ -80,6 +80,8 @@ class DeviceQueue {
 
   StagingPool staging;
 
+  bool beside = false;  // that of a HostWorker: its streams are of the host alone; set before it is used
+
   // "stream 1: instruction 17 (relu) is launched, 3 more are queued; ..."
   std::string pending_text();
 

@@ -13,6 +13,10 @@ namespace tenon::vm {
 
 Status run_host_function(const std::function<void(void*)>& function, void* data) {
   const process::CallbackScope scope(process::Callback::access);
+  return run_own_function(function, data);
+}
+
+Status run_own_function(const std::function<void(void*)>& function, void* data) {
   try {
     function(data);
     return Status();
@@ -51,7 +55,7 @@ void HostThread::run_thread() {
     const bool skipped = skipped_;
     lock.unlock();
     Status status;
-    if (!skipped) status = run_host_function(work->function, work->data);
+    if (!skipped) status = (work->is_ours ? run_own_function : run_host_function)(work->function, work->data);
     delete work;
     lock.lock();
     work_ = nullptr;

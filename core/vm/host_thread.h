@@ -18,11 +18,14 @@ struct Stream;
 struct HostWork {
   std::function<void(void*)> function;
   void* data = nullptr;  // the argument of the function
+  bool is_ours = false;  // not the application's: run_own_function
 };
 
 // Runs `function(data)` on the calling thread, which cannot submit work meanwhile. An exception of the function comes
 // back as the status.
 Status run_host_function(const std::function<void(void*)>& function, void* data);
+// The same of a function of ours, which knows what it may not do.
+Status run_own_function(const std::function<void(void*)>& function, void* data);
 
 class HostThread {
  public:

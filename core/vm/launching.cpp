@@ -28,7 +28,8 @@ uint64_t DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
     if (lost_.ok() && !slot.deps.empty() && !wait_dependences(stream, slot)) break;
     launch_slot(stream, slot, ++number);
     stream.launched.store(number, std::memory_order_release);
-    if (number - stream.marked >= kEventEvery && !stream.on_host) make_mark(stream);
+    if (stream.on_host) continue;
+    if (number - stream.marked >= kEventEvery || slot.awaited.load(std::memory_order_relaxed)) make_mark(stream);
   }
   return number - first;
 }

@@ -100,7 +100,9 @@ struct alignas(64) Slot {
   bool has_shapes = false;
   bool has_extras = false;
   bool has_note = false;
-  bool derived = false;      // `status` is the failure of a source
+  bool derived = false;  // `status` is the failure of a source
+  // Somebody waits for this instruction and should not wait for those behind it: it gets a mark of its own.
+  std::atomic<bool> awaited{false};
   uint16_t output_mask = 0;  // bit i: storages[i] is written
   Kernel* kernel = nullptr;  // of a launch or pack, retained
   const OpName* op = nullptr;

@@ -108,6 +108,7 @@ class Submission {
     slot_.op = request_.op;
     slot_.label = call_site.label;
     slot_.derived = false;
+    slot_.awaited.store(false, std::memory_order_relaxed);
     slot_.kernel = request_.kernel;
     if (slot_.kernel != nullptr) [[unlikely]]
       slot_.kernel->retain();
@@ -131,6 +132,8 @@ class Submission {
     const bool same_device = engine().stream(ticket).queue == stream_.queue;
     if (!holds(same_device ? kWaitBetweenStreams : kWaitBetweenDevices)) return;
     slot_.deps.add(ticket);
+    const bool is_urgent = request_.policy == Policy::download || stream_.queue->beside;
+    if (is_urgent) engine().stream(ticket).slot(ticket.number()).awaited.store(true, std::memory_order_relaxed);
   }
 
   uint64_t& covered_by(Ticket ticket) {

@@ -103,7 +103,8 @@ Status settle(SharedStorage storage, bool write, bool whole);
 // Keeps `labels`, which CallSite::label may name, until all work submitted before is done.
 void keep_until_done(std::vector<std::unique_ptr<const std::string>> labels);
 
-// Waits for everything submitted to `device`. Gives the first error that was not reported yet.
+// Waits for everything submitted to `device`, and to the host beside it (host_worker.h). Gives the first error that was
+// not reported yet.
 Status synchronize(DeviceState* device);
 
 // Whether all that was submitted to `device` is known to be done, as it always is on a synchronous one.

@@ -131,10 +131,17 @@ Status first_unreported(std::span<DeviceQueue* const> queues) {
 }  // namespace
 
 Status synchronize(DeviceState* device) {
-  if (device->synchronous) return Status();
+  std::vector<DeviceQueue*> queues;
+  {
+    const std::lock_guard lock(engine().submission);
+    for (DeviceQueue* queue : engine().queues) {
+      if (queue == device->queue || queue->beside) queues.push_back(queue);
+    }
+  }
+  if (queues.empty()) return Status();
   TENON_RETURN_IF_ERROR(process::usable());
-  TENON_RETURN_IF_ERROR(wait_for_all(*device->queue));
-  return first_unreported(std::span(&device->queue, 1));
+  for (DeviceQueue* queue : queues) TENON_RETURN_IF_ERROR(wait_for_all(*queue));
+  return first_unreported(queues);
 }
 
 Status synchronize_all() {

@@ -36,7 +36,8 @@ void AsyncControl::violate(const std::string& text) {
 void AsyncControl::reset() {
   devices = 2;
   memory = uint64_t{1} << 20;
-  delay_us = 0;
+  delay_us = launch_us = 0;
+  computes = true;
   seed = 1;
   shadow = true;
   lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = takes_modules = late_waits = blobs =
@@ -468,6 +469,8 @@ void configure(const ep_host* host) {
   read("devices", control.devices);
   read("memory", control.memory);
   read("delay_us", control.delay_us);
+  read("launch_us", control.launch_us);
+  read("computes", control.computes);
   read("seed", control.seed);
   read("shadow", control.shadow);
   read("lazy", control.lazy);

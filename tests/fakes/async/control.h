@@ -36,6 +36,8 @@ struct AsyncControl {
   std::atomic<uint32_t> devices{2};                 // read when the host counts the devices
   std::atomic<uint64_t> memory{uint64_t{1} << 20};  // bytes per device
   std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have no delay
+  std::atomic<uint64_t> launch_us{0};               // how long each launch takes, beside what it computes
+  std::atomic<bool> computes{true};                 // false: launches only take their time, and write nothing
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
   std::atomic<bool> lazy{false};       // work starts only when it is flushed

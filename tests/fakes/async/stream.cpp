@@ -157,6 +157,17 @@ bool can_run(const Command& command) {
   return command.event->completed_now.load(std::memory_order_seq_cst) >= point;
 }
 
+// How many launches the command is.
+size_t launches_of(const Command& command) {
+  if (command.kind == Command::replay) return tenon::fakes::list_length(command);
+  return command.kind < Command::replay || command.kind == Command::kernel ? 1 : 0;
+}
+
+void wait_as_stated(const Command& command) {
+  const uint64_t taken = tenon::fakes::async_control().launch_us.load(std::memory_order_relaxed) * launches_of(command);
+  if (taken != 0) std::this_thread::sleep_for(std::chrono::microseconds(taken));
+}
+
 constexpr int kLooks = 50;  // looks of the one thread without work before it sleeps
 
 }  // namespace
@@ -324,13 +335,18 @@ void ep_stream::execute(const Command& command) {
   }
   const bool alone = device->busy.fetch_add(1) == 0;
   delay();
+  wait_as_stated(command);
   if (tenon::fakes::async_control().lose_device.load()) {
     device->busy.fetch_sub(1);
     return;
   }
   if (!alone) tenon::fakes::async_control().overlaps.fetch_add(1, std::memory_order_relaxed);
   std::vector<ep_fault> faults;
-  command.kind == Command::replay ? replay(command, &faults) : compute(command, &faults);
+  if (!tenon::fakes::async_control().computes.load(std::memory_order_relaxed) && launches_of(command) != 0) {
+    if (command.kind == Command::replay) tenon::fakes::end_replay(command);
+  } else {
+    command.kind == Command::replay ? replay(command, &faults) : compute(command, &faults);
+  }
   for (const ep_fault& each : faults) report(each);
   device->busy.fetch_sub(1);
 }

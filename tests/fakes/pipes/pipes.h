@@ -21,7 +21,8 @@ struct ep_collectives {
   const ep_host* host;
   std::mutex mutex;
   std::string breaks;  // the rule to break
-  int64_t delay_us = 0;
+  int64_t delay_us = 0, mb_per_s = 0;
+  std::chrono::steady_clock::time_point busy_until;  // what was given so far has gone
   bool joined = false;
   int described = 0;
   tenon::fakes::Wires wires;

@@ -139,11 +139,21 @@ std::string part_for(const ep_exchange& exchange, int32_t to) {
   }
 }
 
+// Sends `bytes` to another rank. They have gone when a wire of the stated speed has carried them, one message after the
+// other.
+void send(ep_collectives& plugin, int32_t to, uint64_t communicator, uint64_t number, std::string bytes) {
+  if (plugin.mb_per_s > 0) {
+    const auto taken = std::chrono::microseconds(static_cast<int64_t>(bytes.size()) / plugin.mb_per_s);
+    plugin.busy_until = std::max(plugin.busy_until, Clock::now()) + taken;
+  }
+  plugin.wires.send(to, communicator, number, std::move(bytes));
+}
+
 void give(ep_communicator& communicator, ep_exchange& exchange) {
   const ep_collective_desc& desc = exchange.desc;
-  Wires& wires = exchange.plugin->wires;
+  ep_collectives& plugin = *exchange.plugin;
   if (desc.kind == EP_COLLECTIVE_send) {
-    wires.send(communicator.all[static_cast<size_t>(desc.peer)], communicator.id, 0, part_for(exchange, desc.peer));
+    send(plugin, communicator.all[static_cast<size_t>(desc.peer)], communicator.id, 0, part_for(exchange, desc.peer));
     exchange.ended = true;
     return;
   }
@@ -158,7 +168,7 @@ void give(ep_communicator& communicator, ep_exchange& exchange) {
   for (int32_t to = 0; to < communicator.size(); ++to) {
     std::string part = part_for(exchange, to);
     if (to != communicator.rank) {
-      wires.send(communicator.all[static_cast<size_t>(to)], communicator.id, exchange.number, std::move(part));
+      send(plugin, communicator.all[static_cast<size_t>(to)], communicator.id, exchange.number, std::move(part));
       continue;
     }
     exchange.parts[static_cast<size_t>(to)] = std::move(part);
@@ -222,8 +232,9 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
   if (desc->dst_counts != nullptr) exchange->dst_counts.assign(desc->dst_counts, desc->dst_counts + size);
   {
     const Lock lock(plugin->mutex);
-    if (plugin->delay_us > 0) exchange->not_before = Clock::now() + std::chrono::microseconds(plugin->delay_us);
     give(*communicator, *exchange);
+    exchange->not_before = Clock::now() + std::chrono::microseconds(plugin->delay_us);
+    if (desc->kind != EP_COLLECTIVE_receive) exchange->not_before = std::max(exchange->not_before, plugin->busy_until);
   }
   if (plugin->breaks == "blocks" && desc->kind == EP_COLLECTIVE_all_reduce) wait_for(exchange, 4'000'000'000, nullptr);
   *out_exchange = exchange;
@@ -292,6 +303,7 @@ ep_status query(const ep_host* host, ep_collectives_ops* out_ops, ep_error** err
   ops.plugin = make<ep_collectives>(host);
   ops.plugin->breaks = setting(host, "break");
   ops.plugin->delay_us = std::atoi(setting(host, "delay_us").c_str());
+  ops.plugin->mb_per_s = std::atoi(setting(host, "mb_per_s").c_str());
   ops.shutdown = shutdown;
   ops.describe = entry<describe>;
   ops.world_join = entry<world_join>;

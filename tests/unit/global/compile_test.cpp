@@ -7,6 +7,7 @@
 
 #include "core/autograd/autograd.h"
 #include "core/device/deterministic.h"
+#include "core/global/communicator.h"
 #include "core/graph/regions/control_flow.h"
 #include "core/graph/text.h"
 #include "core/lazy/compile.h"
@@ -154,6 +155,50 @@ TEST(Compiled, ExchangesStayInOrderThroughPasses) {
       lazy::record(function, CompileOptions(), inputs, lazy::shape_of("function", inputs), nullptr);
   EXPECT_EQ(count_in(graph::print(taken.recording->forward), "= global::exchange("), 4u);
   for (int i = 0; i < 3; ++i) expect_close(CompiledList(function, {})(inputs)[0], function(inputs)[0], "in order");
+}
+
+// Gradients are needed from the first weight to the last, and made from the last to the first.
+TEST(Compiled, SumsBeginWhereTheyAreReady) {
+  if (ranks() == 1) return;
+  const Placement all = Placement::all(devices());
+  const std::vector<int64_t> widths{6, 260, 270, 280};
+  TensorList weights, moments;
+  for (size_t i = 0; i + 1 < widths.size(); ++i) {
+    const Tensor whole = some({widths[i], widths[i + 1]}, i) * 0.01;
+    weights.push_back(spread(whole, all, {B}).detach().requires_grad_());
+    moments.push_back(spread(whole, all, {B}).detach());
+  }
+  const auto step = [&](const TensorList& in) {
+    Tensor x = in[0];
+    for (const Tensor& weight : weights) x = tanh(matmul(x, weight));
+    const Tensor loss = sum(square(x));
+    loss.backward();
+    const NoGrad scope;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      Tensor weight = weights[i], moment = moments[i];
+      moment.mul_(0.9).add_(weight.grad());
+      weight.sub_(moment * 0.001);
+      weight.set_grad({});
+    }
+    return TensorList{loss};
+  };
+  const TensorList inputs{spread(some({2 * ranks(), widths[0]}, 9), all, {S0})};
+  const lazy::Taken taken = lazy::record(step, CompileOptions(), inputs, lazy::shape_of("the step", inputs), nullptr);
+  const graph::Graph& program = taken.recording->forward;
+  std::vector<int64_t> sizes;
+  size_t products_behind = 0;  // the first exchange
+  for (graph::NodeId id = program.first(); id != graph::kNoNode; id = program.next(id)) {
+    const graph::Node& node = program.node(id);
+    if (node.op->name == "global::exchange") sizes.push_back(program[node.results[0]].dims[0].number());
+    if (node.op->name == "matmul" && !sizes.empty()) ++products_behind;
+  }
+  EXPECT_EQ(sizes, (std::vector<int64_t>{270 * 280, 260 * 270, 6 * 260}));
+  EXPECT_GE(products_behind, 3u) << graph::print(program);  // of six in backward
+
+  const uint64_t before = Communicator::traffic().beside;
+  const CompiledList compiled(step, {});
+  for (int i = 0; i < 3; ++i) static_cast<void>(elements_of(compiled(inputs)[0]));
+  EXPECT_GE(Communicator::traffic().beside - before, 4u);
 }
 
 // By hand or by an optimiser, with parameters and states spread as the case says.

@@ -3,6 +3,7 @@
 //   trouble differs FOLDER   the last rank makes another call
 //   trouble compiled FOLDER  the last rank runs another compiled function
 //   trouble gone FOLDER      the last rank ends in the middle
+//   trouble ahead FOLDER     it ends while exchanges of backward are under way
 //   trouble leaves FOLDER    every rank ends while a thread of it waits for another
 // A rank ends when all have printed, since a launcher ends the others with the first that ends badly. Each says so by a
 // file in FOLDER.
@@ -59,6 +60,31 @@ Status run_compiled(bool is_last) {
   return {};
 }
 
+// Trains, and the last rank ends before the third backward; the others have all reductions of it under way then.
+Status run_ahead(bool is_last) {
+  const Placement all = Placement::all("cpu");
+  const auto spread = [&](double value, Sbp sbp) {
+    return to_global(to_global(full({300, 300}, value, DType::f32, Device::host()), all, {Sbp::broadcast()}), {sbp});
+  };
+  const Tensor x = spread(0.01, Sbp::split(0));
+  const Tensor first = spread(0.1, Sbp::broadcast()).detach().requires_grad_();
+  const Tensor second = spread(0.2, Sbp::broadcast()).detach().requires_grad_();
+  for (int step = 0;; ++step) {
+    const Tensor loss = sum(matmul(matmul(x, first), second));
+    if (is_last && step == 2) _exit(0);
+    loss.backward();
+    try {
+      for (const Tensor& each : {first, second}) {
+        static_cast<void>(to_local(to_global(each.grad(), {Sbp::broadcast()})).data());
+        each.set_grad({});
+      }
+    } catch (const Error& error) {
+      const std::string_view text = error.status().message();
+      return Status(error.code(), std::string(text.substr(0, text.find('\n'))));
+    }
+  }
+}
+
 int run(const std::string& what, const std::string& folder) {
   const Result<std::shared_ptr<Communicator>> world = Communicator::world();
   if (!world.ok()) {
@@ -80,6 +106,11 @@ int run(const std::string& what, const std::string& folder) {
   if (what == "compiled") {
     say(ranks, run_compiled(is_last));
     wait_for_others(ranks, ranks.size(), folder);
+    return 0;
+  }
+  if (what == "ahead") {
+    say(ranks, run_ahead(is_last));
+    wait_for_others(ranks, ranks.size() - 1, folder);
     return 0;
   }
   if (is_last && what == "silent") std::this_thread::sleep_for(std::chrono::seconds(4));

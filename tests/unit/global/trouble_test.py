@@ -58,6 +58,17 @@ class Trouble(unittest.TestCase):
                 wanted = f"Rank {count - 1} is gone."
                 self.assertEqual(said[rank], ["ok", wanted, wanted], f"rank {rank} of {count}\n{launch}")
 
+    def test_a_rank_that_is_gone_is_the_error_of_what_was_begun(self):
+        for count in (2, 3):
+            said, launch = lines_of("ahead", count, seconds="5")
+            self.assertEqual(said[count - 1], ["ok"], launch)
+            if CARRIER == "mpi":
+                self.assertNotEqual(launch[0], 0)
+                continue
+            for rank in range(count - 1):
+                self.assertEqual(said[rank][0], "ok", launch)
+                self.assertEqual(said[rank][1:], [f"backward: Rank {count - 1} is gone."], launch)
+
     def test_a_rank_that_ends_does_not_wait_for_its_threads(self):
         said, launch = lines_of("leaves", 2, seconds="0")  # they would wait for ever
         for rank in range(2):

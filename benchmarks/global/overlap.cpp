@@ -1,0 +1,153 @@
+// How much of its reductions' time a data-parallel step hides behind backward.
+//
+//   bench_overlap <device> [<layers> <width> <rows>]      a rank of a launch; overlap.py launches it on the fakes
+//
+// Two rows, of eager and of compiled steps: the median times of a step, of the same step whose gradients nobody needs
+// (so that nothing is reduced), and of its reductions alone; and the share of these that does not show in the first: 1
+// - (with - without) / alone.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/autograd/autograd.h"
+#include "core/global/communicator.h"
+#include "core/global/global.h"
+#include "core/lazy/compile.h"
+#include "core/ops/operators.h"
+#include "core/ops/ops.h"
+
+namespace {
+
+using namespace tenon;
+using global::Communicator;
+using global::Placement;
+using global::Sbp;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 9;
+
+double median(std::vector<double> times) {
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+Tensor numbers(int64_t rows, int64_t columns, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> draw(-0.1F, 0.1F);
+  std::vector<float> values(static_cast<size_t>(rows * columns));
+  for (float& value : values) value = draw(generator);
+  return Tensor::from(std::span<const float>(values), {rows, columns}, Device::host());
+}
+
+class Net {
+ public:
+  Net(const Placement& all, int64_t layers, int64_t width, int64_t rows, bool reduces, bool compiles)
+      : device_(all.device()), reduces_(reduces) {
+    if (compiles) {
+      compiled_.emplace([this](const TensorList& in) { return train(in[0]); }, CompileOptions());
+    }
+    const auto spread = [&](const Tensor& whole, Sbp sbp) {
+      return global::to_global(global::to_global(whole, all, {Sbp::broadcast()}), {sbp});
+    };
+    batch_ = spread(numbers(rows, width, 1), Sbp::split(0));
+    for (int64_t i = 0; i < layers; ++i) {
+      const Tensor weight = numbers(width, width, static_cast<uint32_t>(i + 2));
+      weights_.push_back(spread(weight, Sbp::broadcast()).detach().requires_grad_());
+      moments_.push_back(spread(weight, Sbp::broadcast()).detach());
+      others_.push_back(spread(weight, Sbp::broadcast()).detach());
+    }
+  }
+
+  void step() {
+    compiled_ ? static_cast<void>((*compiled_)({batch_})) : static_cast<void>(train(batch_));
+    device_.synchronize();
+  }
+
+ private:
+  // Gradients that nobody needs are results, so that they are computed.
+  TensorList train(const Tensor& batch) {
+    Tensor x = batch;
+    for (const Tensor& weight : weights_) x = matmul(x, weight);
+    const Tensor loss = sum(x);
+    loss.backward();
+    TensorList results{loss};
+    const NoGrad scope;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      Tensor weight = weights_[i];
+      moments_[i].mul_(0.9).add_(reduces_ ? weight.grad() : others_[i]);
+      weight.sub_(moments_[i] * 1e-6);
+      if (!reduces_) results.push_back(weight.grad());
+      weight.set_grad({});
+    }
+    return results;
+  }
+
+  Device device_;
+  bool reduces_;
+  Tensor batch_;
+  TensorList weights_, moments_, others_;
+  std::optional<CompiledList> compiled_;
+};
+
+// Seconds of a call, the slowest rank's.
+double seconds_of(Communicator& world, const std::function<void()>& call) {
+  throw_if_error(world.barrier());
+  const Clock::time_point begin = Clock::now();
+  call();
+  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  throw_if_error(world.all_reduce(&seconds, &seconds, 1, DType::f64, global::Reduction::max));
+  return seconds;
+}
+
+void run(const std::string& device, int64_t layers, int64_t width, int64_t rows, bool compiles) {
+  Communicator& world = *value_or_throw(Communicator::world());
+  const Placement all = Placement::all(device);
+  Net net(all, layers, width, rows, true, compiles), idle(all, layers, width, rows, false, compiles);
+  TensorList sums;
+  for (int64_t i = 0; i < layers; ++i) {
+    sums.push_back(
+        global::to_global(global::to_global(numbers(width, width, 1), all, {Sbp::broadcast()}), {Sbp::partial()}));
+  }
+  const auto reduce = [&] {
+    TensorList reduced;
+    for (const Tensor& each : sums) reduced.push_back(global::to_global(each, {Sbp::broadcast()}));
+    all.device().synchronize();
+  };
+  std::vector<double> with, without, alone;
+  for (int round = -3; round < kRounds; ++round) {
+    const double first = seconds_of(world, [&] { net.step(); });
+    const double second = seconds_of(world, [&] { idle.step(); });
+    const double third = seconds_of(world, reduce);
+    if (round < 0) continue;  // the first step expects nothing; the first two are recorded
+    with.push_back(first);
+    without.push_back(second);
+    alone.push_back(third);
+  }
+  const double step = median(with), bare = median(without), reductions = median(alone);
+  if (global::rank() == 0) {
+    std::printf(
+        "%s, %d ranks, %lld layers of %lld: step %.1f ms, without reductions %.1f ms, reductions alone %.1f ms, "
+        "hidden %.0f %%\n",
+        compiles ? "compiled" : "eager", world.size(), static_cast<long long>(layers), static_cast<long long>(width),
+        step * 1e3, bare * 1e3, reductions * 1e3, 100 * (1 - (step - bare) / reductions));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto number = [&](int at, int64_t otherwise) { return argc > at ? std::atoll(argv[at]) : otherwise; };
+  for (const bool compiles : {false, true}) {
+    run(argc > 1 ? argv[1] : "cpu", number(2, 12), number(3, 256), number(4, 8), compiles);
+  }
+  return 0;
+} catch (const Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,40 @@
+"""overlap.py BUILD [RANKS]: bench_overlap on the asynchronous fake and the fake of pipes, whose delays are stated.
+
+A launch takes 4 ms and computes nothing, and a rank gives 64 MB to others in a second; so backward takes longer than its
+reductions. Two processors cannot show it otherwise: who moves bytes takes the time of who computes."""
+
+import pathlib
+import sys
+import tempfile
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tests/unit/global"))
+import ranks  # noqa: E402
+
+SETTINGS = """
+[provider.async]
+reference = 1
+shadow = 0
+memory = 268435456
+launch_us = 4000
+computes = 0
+[provider.pipes]
+mb_per_s = 64
+"""
+
+
+def main(build, count="2"):
+    build = pathlib.Path(build).resolve()
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
+        config.write(SETTINGS)
+        config.flush()
+        code, out, err = ranks.run("pipes", int(count), [str(build / "bin/bench/bench_overlap"), "async"], TENON_CONFIG=config.name,
+                                   TENON_PLUGIN_PATH=f"{build}/lib/fakes:{build}/lib/tenon", TENON_DEVICE="cpu",
+                                   TENON_PROVIDERS="async,cpu")
+    sys.stdout.write(out)
+    sys.stderr.write(err)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,225 @@
+#include "core/global/ahead.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/device/call_site.h"
+#include "core/global/boxing.h"
+#include "core/global/communicator.h"
+#include "core/global/recorded.h"
+#include "core/ops/ops.h"
+
+namespace tenon::global {
+namespace {
+
+// In bytes. The first bucket after a gradient was needed is small, so that the reductions begin soon. What is
+// large goes alone.
+constexpr int64_t kFirstBucket = int64_t{1} << 20, kBucket = int64_t{4} << 20;
+
+// What was needed of the gradient of a leaf in the step before: in which layout, after how many additions.
+struct Expected {
+  Layout to;
+  int64_t additions = 0;
+};
+struct OfLeaf {
+  std::optional<Expected> expected;
+};
+
+// Sums that travel together, along one axis of a grid.
+struct Bucket {
+  Layout from, to;  // as lists
+  DType dtype = DType::none;
+  Tensor list;
+  int64_t used = 0;
+  Tensor sums;  // once it goes
+
+  int64_t room() const { return list.elements() - used; }
+  bool goes() const { return sums.defined(); }
+};
+
+}  // namespace
+
+struct Ahead {
+  std::shared_ptr<OfLeaf> leaf;
+  int64_t additions = 0;  // since somebody needed the gradient
+  bool needed = false;    // since the last addition
+  uint64_t writes = 0, version = 0;
+  // What was begun.
+  std::optional<Layout> to;
+  Tensor part;
+  std::shared_ptr<Bucket> bucket;
+  int64_t at = 0;  // in the bucket
+
+  bool is_as_added(const GlobalValue& value) const {
+    return writes == *value.writes && version == write_count(value.local);
+  }
+  void forget() {
+    to.reset();
+    part = Tensor();
+    bucket.reset();
+  }
+};
+
+namespace {
+
+constexpr OpName kBackward{"backward"};
+
+void go(Bucket* bucket) {
+  const CalledScope called(kBackward);
+  const Tensor list = tenon::slice(bucket->list, 0, 0, bucket->used);
+  bucket->sums = box(list, bucket->dtype, list.dims(), bucket->from, bucket->to, Needed::later);
+  bucket->list = Tensor();
+}
+
+// Those that are being filled, one for each line and element type.
+class Buckets {
+ public:
+  // Copies `local` into a bucket, and says where it is there.
+  std::pair<std::shared_ptr<Bucket>, int64_t> add(const Tensor& local, const Layout& from, const Layout& to) {
+    const std::lock_guard lock(mutex_);
+    Open& open = open_[{from.placement.line(axis_of(from)), local.dtype()}];
+    if (open.bucket != nullptr && open.bucket->room() < local.elements()) {
+      go(open.bucket.get());
+      open = {nullptr, kBucket};
+    }
+    if (open.bucket == nullptr) {
+      const int64_t count = open.bytes / dtype_size(local.dtype());
+      open.bucket = std::make_shared<Bucket>();
+      open.bucket->from = from;
+      open.bucket->to = to;
+      open.bucket->dtype = local.dtype();
+      open.bucket->list = Tensor::empty({std::max(count, local.elements())}, local.dtype(), local.device());
+    }
+    const int64_t at = open.bucket->used;
+    Tensor place = tenon::slice(open.bucket->list, 0, at, at + local.elements());
+    tenon::copy_(place, tenon::reshape(local, {local.elements()}));
+    open.bucket->used += local.elements();
+    return {open.bucket, at};
+  }
+
+  // Somebody needs gradients: those along the same line go.
+  void send(const Placement& placement) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, open] : open_) {
+      if (open.bucket != nullptr && open.bucket->from.placement == placement) go(open.bucket.get());
+      if (open.bucket != nullptr && open.bucket->goes()) open = {nullptr, kFirstBucket};
+    }
+  }
+
+  static int32_t axis_of(const Layout& from) {
+    return static_cast<int32_t>(std::find(from.sbp.begin(), from.sbp.end(), Sbp::partial()) - from.sbp.begin());
+  }
+
+ private:
+  struct Open {
+    std::shared_ptr<Bucket> bucket;
+    int64_t bytes = kFirstBucket;
+  };
+  std::mutex mutex_;
+  std::map<std::pair<Communicator*, DType>, Open> open_;
+};
+
+Buckets& buckets() {
+  static auto* all = new Buckets;
+  return *all;
+}
+
+// Whether sums are added between ranks on the way, and nothing leaves the placement.
+bool adds(const Layout& from, const Layout& to) {
+  if (!(from.placement == to.placement) || !from.placement.here()) return false;
+  for (int32_t axis = 0; axis < from.sbp.rank(); ++axis) {
+    if (from.sbp[axis].is_partial() && !to.sbp[axis].is_partial() && from.placement.grid()[axis] > 1) return true;
+  }
+  return false;
+}
+
+// The axis along which a partial sum becomes one that all ranks have, if nothing else changes; else -1.
+int32_t only_sum(const Layout& from, const Layout& to) {
+  int32_t found = -1;
+  for (int32_t axis = 0; axis < from.sbp.rank(); ++axis) {
+    if (from.sbp[axis] == to.sbp[axis]) continue;
+    if (found >= 0 || !from.sbp[axis].is_partial() || !to.sbp[axis].is_broadcast()) return -1;
+    found = axis;
+  }
+  return found;
+}
+
+void begin(Ahead* ahead, const Tensor& gradient, const Layout& to) {
+  const CalledScope called(kBackward);
+  const InterpreterScope scope(parts_interpreter());
+  const GlobalValue& value = *value_of(gradient);
+  ahead->to = to;
+  const int32_t axis = only_sum(value.layout, to);
+  if (axis < 0 || value.local.bytes() >= kLarge || value.local.elements() == 0) {
+    ahead->part = box(value.local, gradient.dtype(), gradient.dims(), value.layout, to, Needed::later);
+    return;
+  }
+  Layout list = to;
+  for (Sbp& sbp : list.sbp) sbp = Sbp::broadcast();
+  Layout of_sums = list;
+  of_sums.sbp[axis] = Sbp::partial();
+  std::tie(ahead->bucket, ahead->at) = buckets().add(value.local, of_sums, list);
+}
+
+Tensor take(Ahead* ahead, const GlobalValue& value) {
+  buckets().send(value.layout.placement);
+  Tensor part = std::exchange(ahead->part, Tensor());
+  if (ahead->bucket != nullptr) {
+    const InterpreterScope scope(parts_interpreter());
+    const int64_t count = value.local.elements();
+    part = tenon::reshape(tenon::slice(ahead->bucket->sums, 0, ahead->at, ahead->at + count), value.local.dims());
+  }
+  ahead->forget();
+  return part;
+}
+
+}  // namespace
+
+void note_accumulation(const Tensor& gradient, std::shared_ptr<void>* of_leaf) {
+  GlobalValue& value = *value_of(gradient);
+  if (current_program() != nullptr || value.program != 0 || !value.layout.placement.here()) return;
+  if (*of_leaf == nullptr) *of_leaf = std::make_shared<OfLeaf>();
+  if (value.ahead == nullptr) value.ahead = std::make_shared<Ahead>();
+  Ahead& ahead = *value.ahead;
+  ahead.forget();
+  ahead.leaf = std::static_pointer_cast<OfLeaf>(*of_leaf);
+  ahead.additions = ahead.needed ? 1 : ahead.additions + 1;
+  ahead.needed = false;
+  ahead.writes = *value.writes;
+  ahead.version = write_count(value.local);
+  const std::optional<Expected>& expected = ahead.leaf->expected;
+  if (expected && expected->additions == ahead.additions && adds(value.layout, expected->to)) {
+    begin(&ahead, gradient, expected->to);
+  }
+}
+
+Tensor boxed(const Tensor& tensor, const Layout& to, Needed needed) {
+  const GlobalValue& value = *value_of(tensor);
+  if (Recorded* program = current_program(); program != nullptr) {
+    // Sums may be added as soon as they are made; other exchanges would keep what they bring for long.
+    const int64_t ready = adds(value.layout, to) ? value.made : Recorded::kNow;
+    const int64_t before = std::exchange(program->ready, ready);
+    Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
+    program->ready = before;
+    return part;
+  }
+  Ahead* ahead = value.ahead.get();
+  if (ahead != nullptr && !(value.layout == to)) {
+    const bool is_as_added = ahead->is_as_added(value);
+    if (!ahead->needed) {
+      ahead->needed = true;
+      ahead->leaf->expected.reset();
+      if (is_as_added && adds(value.layout, to)) ahead->leaf->expected = Expected{to, ahead->additions};
+    }
+    if (is_as_added && ahead->to && *ahead->to == to) return take(ahead, value);
+    ahead->forget();
+  }
+  return box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
+}
+
+}  // namespace tenon::global
