@@ -221,8 +221,8 @@ using kernels::RotaryArguments;
     kernels::attention_narrow<kernels::Storage, width, tiles, keys, key_warps>(arguments);                       \
   }
 // The rows and keys are those of `tiles` in attention/plan.cpp.
-TENON_WIDE_ATTENTION(64, 64, 64, 64, 2)
-TENON_WIDE_ATTENTION(128, 128, 64, 64, 2)
+TENON_WIDE_ATTENTION(64, 64, 64, 64, 3)
+TENON_WIDE_ATTENTION(128, 128, 64, 32, 3)
 TENON_WIDE_ATTENTION(256, 256, 32, 32, 2)
 TENON_WIDE_ATTENTION(64_few, 64, 16, 64, 3)
 TENON_WIDE_ATTENTION(128_few, 128, 16, 32, 3)

@@ -1,7 +1,5 @@
-// Attention in f32 arithmetic, of any float. A load of 16 bytes from shared memory keeps a multiprocessor busy as long
-// as 16 products and sums of a thread, so a thread holds products of many rows with many keys: of rows that lie 8 apart
-// and keys that lie 8 apart, over one half of each row. Two threads then exchange halves. Shared memory has the
-// queries, a tile of keys, whose place the weights take, and a tile of values.
+// Attention in f32 arithmetic, of any float: a thread holds products of rows and keys that lie 8 and 16 apart. Shared
+// memory has the queries, a tile of keys, whose place the weights take, and a tile of values.
 #pragma once
 
 #include "providers/cuda/kernels/attention.h"
@@ -14,22 +12,16 @@ struct WideTile {
   static constexpr int weight_bytes = keys * 4;
   static constexpr int mine = rows / 8;      // rows of a thread
   static constexpr int my_keys = keys / 16;  // keys of a thread
-  // The values of short rows are multiplied by two threads, each with one half of the keys; those of longer ones by
-  // one.
-  static constexpr int key_parts = width == 64 ? 2 : 1;
-  static constexpr int groups = width / 64 * key_parts;  // of four columns of a thread
+  static constexpr int groups = width / 64;  // of four columns of a thread
+  static constexpr int bytes = (rows + 2 * keys) * row_bytes;
   static_assert(rows * weight_bytes <= keys * row_bytes, "the weights take the place of the keys");
 
   using Four = Chunk16<float>;
   unsigned char* const queries = shared_memory();
   unsigned char* const tile = queries + rows * row_bytes;
   unsigned char* const values = tile + keys * row_bytes;
-  const int across = static_cast<int>(thread_in_block()) % 8;
-  const int part = static_cast<int>(thread_in_block()) / 8 % 2;
+  const int across = static_cast<int>(thread_in_block()) % 16;
   const int down = static_cast<int>(thread_in_block()) / 16;
-
-  TENON_ON_GPU int key_of(int j) const { return across + 8 * (j + my_keys * part); }
-  TENON_ON_GPU int chunk_of(int g) const { return key_parts == 2 ? across + 8 * g : across + 8 * part + 16 * g; }
 
   template <int bytes_of_row>
   TENON_ON_GPU static Four four(unsigned char* base, int row, int chunk) {
@@ -37,37 +29,25 @@ struct WideTile {
   }
 
   TENON_ON_GPU void multiply_keys(float (&scores)[mine][my_keys], int chunks) const {
-    float halves[mine][2 * my_keys] = {};
-    const int half = (chunks + 1) / 2;
     TENON_UNROLL_2
-    for (int c = half * part; c < half * part + half; ++c) {
+    for (int c = 0; c < chunks; ++c) {
       Four query[mine];
       TENON_UNROLL
       for (int i = 0; i < mine; ++i) query[i] = four<row_bytes>(queries, down + 8 * i, c);
       TENON_UNROLL
-      for (int j = 0; j < 2 * my_keys; ++j) {
-        const Four key = four<row_bytes>(tile, across + 8 * j, c);
+      for (int j = 0; j < my_keys; ++j) {
+        const Four key = four<row_bytes>(tile, across + 16 * j, c);
         TENON_UNROLL
         for (int e = 0; e < 4; ++e) {
           TENON_UNROLL
-          for (int i = 0; i < mine; ++i) halves[i][j] = std::fma(query[i].at[e], key.at[e], halves[i][j]);
+          for (int i = 0; i < mine; ++i) scores[i][j] = std::fma(query[i].at[e], key.at[e], scores[i][j]);
         }
-      }
-    }
-    TENON_UNROLL
-    for (int i = 0; i < mine; ++i) {
-      TENON_UNROLL
-      for (int j = 0; j < my_keys; ++j) {
-        const float kept = part == 0 ? halves[i][j] : halves[i][j + my_keys];
-        scores[i][j] = kept + from_lane_across(part == 0 ? halves[i][j + my_keys] : halves[i][j], 8);
       }
     }
   }
   TENON_ON_GPU void multiply_values(float (&sums)[mine][groups][4]) const {
-    constexpr int chunks = keys / 4 / key_parts;
-    const int first = key_parts == 2 ? chunks * part : 0;
     TENON_UNROLL_2
-    for (int c = first; c < first + chunks; ++c) {
+    for (int c = 0; c < keys / 4; ++c) {
       Four weight[mine];
       TENON_UNROLL
       for (int i = 0; i < mine; ++i) weight[i] = four<weight_bytes>(tile, down + 8 * i, c);
@@ -75,7 +55,7 @@ struct WideTile {
       for (int e = 0; e < 4; ++e) {
         TENON_UNROLL
         for (int g = 0; g < groups; ++g) {
-          const Four value = four<row_bytes>(values, 4 * c + e, chunk_of(g));
+          const Four value = four<row_bytes>(values, 4 * c + e, across + 16 * g);
           TENON_UNROLL
           for (int i = 0; i < mine; ++i) {
             TENON_UNROLL
@@ -99,7 +79,7 @@ struct WideTile {
         float first[my_keys];
         TENON_UNROLL
         for (int j = 0; j < my_keys; ++j) {
-          const int32_t key = begin + key_of(j);
+          const int32_t key = begin + across + 16 * j;
           first[j] = key < range.first || key >= range.end ? attention_none : shaped.of(scores[0][j], key);
         }
         TENON_UNROLL
@@ -115,7 +95,7 @@ struct WideTile {
         const KeyRange range = block.keys_of_row(a, down + 8 * i);
         TENON_UNROLL
         for (int j = 0; j < my_keys; ++j) {
-          const int32_t key = begin + key_of(j);
+          const int32_t key = begin + across + 16 * j;
           if (key < range.first || key >= range.end) scores[i][j] = attention_none;
         }
       }
@@ -137,7 +117,7 @@ struct WideTile {
       for (int j = 0; j < my_keys; ++j) {
         const float weight = power_of_two(std::fma(scores[i][j], factor, -base));
         running[i].total += weight;
-        const int key = key_of(j);
+        const int key = across + 16 * j;
         reinterpret_cast<float*>(chunk_at<weight_bytes>(tile, down + 8 * i, key / 4))[key % 4] = weight;
       }
       TENON_UNROLL
@@ -164,7 +144,7 @@ TENON_ON_GPU void attention_wide(const AttentionArguments& a) {
     bring_values<float, Tile::row_bytes, keys>(tile.values, a, block, begin);
     copies_arrive();
     block_meets();
-    float scores[Tile::mine][Tile::my_keys];
+    float scores[Tile::mine][Tile::my_keys] = {};
     tile.multiply_keys(scores, (a.width + 3) / 4);
     tile.finish_scores(a, block, begin, scores);
     block_meets();
@@ -181,19 +161,14 @@ TENON_ON_GPU void attention_wide(const AttentionArguments& a) {
     TENON_UNROLL
     for (int mask = 1; mask < 16; mask *= 2) total += from_lane_across(total, mask);
     const int row = tile.down + 8 * i;
-    const float share =
-        end_row(a, block, row, running[i].most * natural_factor(a), total, tile.across == 0 && tile.part == 0);
+    const float share = end_row(a, block, row, running[i].most * natural_factor(a), total, tile.across == 0);
     TENON_UNROLL
     for (int g = 0; g < Tile::groups; ++g) {
       typename Tile::Four four;
       TENON_UNROLL
-      for (int z = 0; z < 4; ++z) {
-        float sum = sums[i][g][z];
-        if constexpr (Tile::key_parts == 2) sum += from_lane_across(sum, 8);
-        four.at[z] = sum * share;
-      }
-      unsigned char* const to = chunk_at<Tile::row_bytes>(tile.queries, row, tile.chunk_of(g));
-      if (Tile::key_parts == 1 || tile.part == 0) *reinterpret_cast<typename Tile::Four*>(to) = four;
+      for (int z = 0; z < 4; ++z) four.at[z] = sums[i][g][z] * share;
+      *reinterpret_cast<typename Tile::Four*>(chunk_at<Tile::row_bytes>(tile.queries, row, tile.across + 16 * g)) =
+          four;
     }
   }
   block_meets();

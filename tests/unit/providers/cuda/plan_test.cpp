@@ -180,7 +180,7 @@ TEST(CudaPlan, AttentionTakesTheKernelOfItsRowsAndDevice) {
   EXPECT_EQ(kernel(8, 8, EP_DTYPE_f64, h100), AttentionKernel::PLAIN);
   const AttentionDevice old = {75, 40, 64 << 10};
   EXPECT_EQ(kernel(128, 128, EP_DTYPE_f16, old), AttentionKernel::NARROW_128);
-  EXPECT_EQ(kernel(64, 64, EP_DTYPE_bf16, old), AttentionKernel::WIDE_64);
+  EXPECT_EQ(kernel(128, 128, EP_DTYPE_bf16, old), AttentionKernel::WIDE_128);
   EXPECT_EQ(kernel(256, 256, EP_DTYPE_f32, old), AttentionKernel::PLAIN);
 }
 
