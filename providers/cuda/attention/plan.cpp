@@ -20,15 +20,20 @@ struct Tile {
   int64_t width, rows, keys, size;
 };
 constexpr Tile tiles[attention_kernels] = {
-    {"64_few", 64, 16, 64, 4},   {"64", 64, 64, 64, 4},       {"128_few", 128, 16, 32, 4}, {"128", 128, 64, 32, 4},
-    {"256", 256, 32, 32, 4},     {"64_few", 64, 16, 64, 2},   {"64_mid", 64, 64, 64, 2},   {"64", 64, 128, 64, 2},
-    {"128_few", 128, 16, 64, 2}, {"128_mid", 128, 64, 64, 2}, {"128", 128, 128, 64, 2},    {"256", 256, 64, 32, 2},
-    {"plain", 0, 1, 1, 0}};
+    {"64_few", 64, 16, 64, 4},    {"64", 64, 64, 64, 4},     {"128_few", 128, 16, 32, 4}, {"128", 128, 64, 32, 4},
+    {"256", 256, 32, 32, 4},      {"64_few", 64, 16, 64, 2}, {"64", 64, 64, 64, 2},       {"128_few", 128, 16, 64, 2},
+    {"128_some", 128, 64, 64, 2}, {"128", 128, 128, 64, 2},  {"256", 256, 64, 32, 2},     {"plain", 0, 1, 1, 0}};
 
 const Tile& tile_of(AttentionKernel kernel) { return tiles[static_cast<size_t>(kernel)]; }
 bool is_wide(AttentionKernel kernel) { return kernel <= AttentionKernel::WIDE_256; }
 
 int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+// Whether blocks of the many rows of NARROW_128 keep every processor busy. Fewer rows per block do where they do not.
+bool fills_device(const AttentionSizes& sizes, const AttentionDevice& device) {
+  const int64_t blocks = divided_up(sizes.queries, tile_of(AttentionKernel::NARROW_128).rows);
+  return sizes.batch * sizes.heads * blocks >= 2 * device.processors;
+}
 
 AttentionKernel choose_kernel(const AttentionSizes& sizes, int32_t dtype, const AttentionDevice& device) {
   const int64_t row = std::max(sizes.width, sizes.columns);
@@ -36,8 +41,7 @@ AttentionKernel choose_kernel(const AttentionSizes& sizes, int32_t dtype, const 
   for (size_t i = 0; i < attention_kernels; ++i) {
     const auto kernel = static_cast<AttentionKernel>(i);
     const Tile& tile = tile_of(kernel);
-    const bool mid = kernel == AttentionKernel::NARROW_64_MID || kernel == AttentionKernel::NARROW_128_MID;
-    if (mid && dtype == EP_DTYPE_f16) continue;
+    if (kernel == AttentionKernel::NARROW_128_SOME && fills_device(sizes, device)) continue;
     const bool fits = row <= tile.width && (tile.rows > few_rows || rows <= tile.rows);
     if (fits && may_run(kernel, dtype, device)) return kernel;
   }

@@ -15,7 +15,7 @@ struct AttentionSizes {
 };
 
 // The kernels. WIDE ones compute in f32, NARROW ones on tensor cores; the number is the longest row of theirs. FEW ones
-// are for few queries.
+// are for few queries, SOME ones for fewer than fill a device.
 enum class AttentionKernel : size_t {
   WIDE_64_FEW,
   WIDE_64,
@@ -23,10 +23,9 @@ enum class AttentionKernel : size_t {
   WIDE_128,
   WIDE_256,
   NARROW_64_FEW,
-  NARROW_64_MID,
   NARROW_64,
   NARROW_128_FEW,
-  NARROW_128_MID,
+  NARROW_128_SOME,
   NARROW_128,
   NARROW_256,
   PLAIN

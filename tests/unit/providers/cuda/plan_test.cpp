@@ -174,12 +174,14 @@ TEST(CudaPlan, AttentionTakesTheKernelOfItsRowsAndDevice) {
     return plan_attention({1, 1, 1, 100, 100, width, columns}, dtype, device).kernel;
   };
   EXPECT_EQ(kernel(64, 64, EP_DTYPE_f32, h100), AttentionKernel::WIDE_64);
-  EXPECT_EQ(kernel(64, 65, EP_DTYPE_f16, h100), AttentionKernel::NARROW_128);
+  EXPECT_EQ(kernel(64, 64, EP_DTYPE_f16, h100), AttentionKernel::NARROW_64);
+  EXPECT_EQ(kernel(64, 65, EP_DTYPE_f16, h100), AttentionKernel::NARROW_128_SOME);
+  EXPECT_EQ(plan_attention({2, 32, 8, 1024, 100, 128, 128}, EP_DTYPE_bf16, h100).kernel, AttentionKernel::NARROW_128);
   EXPECT_EQ(kernel(129, 8, EP_DTYPE_bf16, h100), AttentionKernel::NARROW_256);
   EXPECT_EQ(kernel(257, 8, EP_DTYPE_bf16, h100), AttentionKernel::PLAIN);
   EXPECT_EQ(kernel(8, 8, EP_DTYPE_f64, h100), AttentionKernel::PLAIN);
   const AttentionDevice old = {75, 40, 64 << 10};
-  EXPECT_EQ(kernel(128, 128, EP_DTYPE_f16, old), AttentionKernel::NARROW_128);
+  EXPECT_EQ(kernel(128, 128, EP_DTYPE_f16, old), AttentionKernel::NARROW_128_SOME);
   EXPECT_EQ(kernel(128, 128, EP_DTYPE_bf16, old), AttentionKernel::WIDE_128);
   EXPECT_EQ(kernel(256, 256, EP_DTYPE_f32, old), AttentionKernel::PLAIN);
 }
