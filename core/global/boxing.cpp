@@ -114,9 +114,9 @@ class Line {
 
   Tensor all_gather(const Tensor& local, const Dims& dims, Sbp from) const {
     const Device road = this->road(local.dtype(), false);
-    const Tensor all =
-        exchange(flat(dense_on(local, road)),
-                 {&communicator_, Collective::all_gather, element_count(dims), counts(dims, from)}, needed_);
+    const Tensor all = exchange(
+        flat(dense_on(local, road)),
+        {&communicator_, element_count(dims), {Collective::all_gather, Reduction::sum, counts(dims, from)}}, needed_);
     std::vector<Dims> pieces;
     for (int64_t i = 0; i < ranks_; ++i) {
       pieces.push_back(dims);
@@ -126,16 +126,14 @@ class Line {
   }
 
   Tensor all_reduce(const Tensor& local) const {
-    const bool in_order = are_deterministic_algorithms_enabled();
-    const bool on_host = in_order && road(local.dtype(), false) == Device::host();
-    if (in_order && !(on_host && needed_ == Needed::later && current_program() == nullptr)) {
+    if (are_deterministic_algorithms_enabled()) {
       const Dims list{local.elements()};
       const Tensor mine = reduce_scatter(flat(local), list, Sbp::split(0));
       return tenon::reshape(all_gather(mine, list, Sbp::split(0)), local.dims());
     }
-    const Device road = in_order ? Device::host() : this->road(local.dtype(), true);
-    const Tensor sum = exchange(flat(dense_on(local, road)),
-                                {&communicator_, Collective::all_reduce, local.elements(), {}, {}, in_order}, needed_);
+    const Device road = this->road(local.dtype(), true);
+    const Tensor sum =
+        exchange(flat(dense_on(local, road)), {&communicator_, local.elements(), {Collective::all_reduce}}, needed_);
     return where(tenon::reshape(sum, local.dims()), device_);
   }
 
@@ -151,13 +149,14 @@ class Line {
     const Tensor send = packed(parts, road);
     if (in_order) {
       const std::vector<int64_t> from_each(static_cast<size_t>(ranks_), own);
-      const Tensor all =
-          exchange(send, {&communicator_, Collective::all_to_all, own * ranks_, for_each, from_each}, needed_);
+      const Tensor all = exchange(
+          send, {&communicator_, own * ranks_, {Collective::all_to_all, Reduction::sum, for_each, from_each}}, needed_);
       Tensor sum = tenon::clone(tenon::slice(all, 0, 0, own));
       for (int64_t i = 1; i < ranks_; ++i) tenon::add_(sum, tenon::slice(all, 0, i * own, (i + 1) * own));
       return where(tenon::reshape(sum, mine), device_);
     }
-    const Tensor sum = exchange(send, {&communicator_, Collective::reduce_scatter, own, for_each}, needed_);
+    const Tensor sum =
+        exchange(send, {&communicator_, own, {Collective::reduce_scatter, Reduction::sum, for_each}}, needed_);
     return where(tenon::reshape(sum, mine), device_);
   }
 
@@ -176,7 +175,8 @@ class Line {
     const Device road = this->road(local.dtype(), false);
     const Tensor send = packed(parts, road);
     const int64_t received = std::accumulate(from_each.begin(), from_each.end(), int64_t{0});
-    const Tensor got = exchange(send, {&communicator_, Collective::all_to_all, received, for_each, from_each}, needed_);
+    const Tensor got = exchange(
+        send, {&communicator_, received, {Collective::all_to_all, Reduction::sum, for_each, from_each}}, needed_);
     return side_by_side(got, pieces, from.axis());
   }
 
@@ -268,7 +268,8 @@ class Redistribution {
     }
     const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts, Device::host());
     const int64_t received = std::accumulate(got.begin(), got.end(), int64_t{0});
-    const Tensor room = exchange(send, {&world_, Collective::all_to_all, received, sent, got}, needed_);
+    const Tensor room =
+        exchange(send, {&world_, received, {Collective::all_to_all, Reduction::sum, sent, got}}, needed_);
     if (!to_.placement.here()) return {};
     return assembled(room, pieces);
   }

@@ -1,23 +1,17 @@
-#include "core/global/communicator.h"
+#include "core/global/communicator_parts.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <numeric>
 #include <set>
 #include <utility>
 
-#include "core/device/call_site.h"
-#include "core/device/device_state.h"
 #include "core/device/process.h"
 #include "core/global/layout.h"
-#include "core/tensor/native.h"
 #include "core/vm/host_worker.h"
 #include "ep_api/collective_kinds.h"
 #include "loader/host/host.h"
-#include "loader/log/log.h"
 #include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -39,7 +33,41 @@ constexpr double patience = 1.25;
 
 bool is_between_two(int32_t kind) { return kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive; }
 
-// FNV-1a over the counts, so that ranks can compare them in one number.
+// The elements that rank `rank` of `size` gives to others.
+int64_t elements_given(const ep_collective_desc& desc, int32_t rank, int32_t size) {
+  const int64_t others = size - 1;
+  const auto without_own = [&](const int64_t* counts) { return std::accumulate(counts, counts + size, -counts[rank]); };
+  switch (desc.kind) {
+    case EP_COLLECTIVE_all_reduce: {
+      const int64_t own = part_of(desc.count, size, rank).length;
+      return desc.count - own + own * others;
+    }
+    case EP_COLLECTIVE_all_gather: return desc.dst_counts[rank] * others;
+    case EP_COLLECTIVE_reduce_scatter:
+    case EP_COLLECTIVE_all_to_all: return without_own(desc.src_counts);
+    case EP_COLLECTIVE_broadcast: return desc.peer == rank ? desc.count * others : 0;
+    case EP_COLLECTIVE_send: return desc.count;
+    default: return 0;
+  }
+}
+
+void note_traffic(const ep_collective_desc& desc, int32_t rank, int32_t size) {
+  if (size == 1) return;
+  const int64_t bytes = dtype_bytes(static_cast<DType>(desc.dtype), elements_given(desc, rank, size));
+  given.exchanges.fetch_add(1, std::memory_order_relaxed);
+  given.bytes.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
+}
+
+// Memory that a late rank may still read or write.
+template <class T>
+void keep_for_ever(std::unique_ptr<T[]> memory) {
+  static std::mutex mutex;
+  static auto* kept = new std::vector<std::unique_ptr<T[]>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(memory));
+}
+}  // namespace
+
 uint64_t digest_of(std::span<const int64_t> counts) {
   uint64_t digest = 0xcbf29ce484222325U;
   for (const int64_t count : counts) {
@@ -67,79 +95,6 @@ Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
   return Status(Code::invalid_argument,
                 fmt::format("{} has {} counts, and there are {} ranks.", ep_collective_name(kind), counts, size));
 }
-
-// What this process has given to others.
-std::atomic<uint64_t> exchanges_made, bytes_given, exchanges_begun;
-
-// The elements that rank `rank` of `size` gives to others.
-int64_t elements_given(const ep_collective_desc& desc, int32_t rank, int32_t size) {
-  const int64_t others = size - 1;
-  const auto without_own = [&](const int64_t* counts) { return std::accumulate(counts, counts + size, -counts[rank]); };
-  switch (desc.kind) {
-    case EP_COLLECTIVE_all_reduce: {
-      const int64_t own = part_of(desc.count, size, rank).length;
-      return desc.count - own + own * others;
-    }
-    case EP_COLLECTIVE_all_gather: return desc.dst_counts[rank] * others;
-    case EP_COLLECTIVE_reduce_scatter:
-    case EP_COLLECTIVE_all_to_all: return without_own(desc.src_counts);
-    case EP_COLLECTIVE_broadcast: return desc.peer == rank ? desc.count * others : 0;
-    case EP_COLLECTIVE_send: return desc.count;
-    default: return 0;
-  }
-}
-
-void note_traffic(const ep_collective_desc& desc, int32_t rank, int32_t size) {
-  if (size == 1) return;
-  const int64_t bytes = dtype_bytes(static_cast<DType>(desc.dtype), elements_given(desc, rank, size));
-  exchanges_made.fetch_add(1, std::memory_order_relaxed);
-  bytes_given.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
-}
-
-// Memory that a late rank may still read or write.
-template <class T>
-void keep_for_ever(std::unique_ptr<T[]> memory) {
-  static std::mutex mutex;
-  static auto* kept = new std::vector<std::unique_ptr<T[]>>;
-  const std::lock_guard lock(mutex);
-  kept->push_back(std::move(memory));
-}
-void keep_for_ever(const Tensor& tensor) {
-  static std::mutex mutex;
-  static auto* kept = new std::vector<Tensor>;
-  const std::lock_guard lock(mutex);
-  kept->push_back(tensor);
-}
-
-// dst[i] += src[i], rounded as the op rounds it.
-Status add_to(void* dst, const void* src, int64_t count, DType dtype) {
-  const auto add = [&]<class T, class Wide>(T, Wide) {
-    auto* sums = static_cast<T*>(dst);
-    const auto* more = static_cast<const T*>(src);
-    for (int64_t i = 0; i < count; ++i) {
-      sums[i] = static_cast<T>(static_cast<Wide>(sums[i]) + static_cast<Wide>(more[i]));
-    }
-  };
-  switch (dtype) {
-    case DType::f64: add(double{}, double{}); break;
-    case DType::f32: add(float{}, float{}); break;
-    case DType::f16: add(float16{}, float{}); break;
-    case DType::bf16: add(bfloat16{}, float{}); break;
-    // Signed sums that do not fit wrap around, as unsigned ones do.
-    case DType::i64:
-    case DType::u64: add(uint64_t{}, uint64_t{}); break;
-    case DType::i32:
-    case DType::u32: add(uint32_t{}, uint32_t{}); break;
-    case DType::i16:
-    case DType::u16: add(uint16_t{}, uint32_t{}); break;
-    case DType::i8:
-    case DType::u8: add(uint8_t{}, uint32_t{}); break;
-    default: return Status(Code::unsupported, fmt::format("Elements of {} have no sums.", dtype_name(dtype)));
-  }
-  return {};
-}
-
-}  // namespace
 
 // All that live, and that of all ranks. Never destroyed.
 struct Communicators {
@@ -189,28 +144,6 @@ struct Communicator::Head {
     return kind == other.kind && reduction == other.reduction && peer == other.peer && sequence == other.sequence &&
            counts_digest == other.counts_digest;
   }
-};
-
-struct Communicator::Line {
-  ep_communicator* handle = nullptr;
-  ep_communicator_info info{};
-  const loader::OpenCollectives& plugin;
-
-  explicit Line(const loader::OpenCollectives& of) : plugin(of) {
-    info.struct_size = sizeof info;
-    info.struct_type = EP_STRUCT_COMMUNICATOR_INFO;
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-  ~Line() { plugin.ops.communicator_destroy(handle); }
-};
-
-struct Communicator::Road {
-  Device device;
-  loader::OpenCollectives* plugin = nullptr;  // that takes the device's memory
-  std::unique_ptr<Line> line;                 // null: elements travel through the host
-  // What every rank's plug-in knows, as bits 1 << dtype.
-  uint64_t dtypes = 0, summed_dtypes = 0;
 };
 
 Communicator::Communicator(loader::OpenCollectives& plugin)
@@ -326,8 +259,8 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t
 }
 
 Traffic Communicator::traffic() {
-  return {exchanges_made.load(std::memory_order_relaxed), bytes_given.load(std::memory_order_relaxed),
-          exchanges_begun.load(std::memory_order_relaxed)};
+  return {given.exchanges.load(std::memory_order_relaxed), given.bytes.load(std::memory_order_relaxed),
+          given.beside.load(std::memory_order_relaxed)};
 }
 
 Status Communicator::all_reduce(const void* src, void* dst, int64_t count, DType dtype, Reduction reduction,
@@ -565,318 +498,6 @@ Status Communicator::wait(const Line& line, ep_exchange* exchange, double second
   }
   line.plugin.ops.exchange_destroy(exchange);
   return answer;
-}
-
-namespace {
-
-// What a rank says of the device whose elements are to travel. Fixed in size, so that it is gathered at once.
-struct DeviceWords {
-  std::array<uint8_t, 16> uuid{};
-  uint64_t dtypes = 0, summed_dtypes = 0;  // 0: no plug-in takes the device's memory
-};
-
-uint64_t summed(const loader::CollectivesInfo& info) {
-  return (info.reductions >> EP_REDUCE_sum & 1) != 0 ? info.reduced_dtypes : 0;
-}
-
-// One of these on each rank.
-template <class Words>
-Result<std::vector<Words>> all_say(Communicator& ranks, const Words& own, std::string_view label) {
-  std::vector<Words> all(static_cast<size_t>(ranks.size()));
-  const std::vector<int64_t> counts(all.size(), sizeof(Words));
-  TENON_RETURN_IF_ERROR(ranks.all_gather(&own, all.data(), counts, DType::u8, label));
-  return all;
-}
-
-}  // namespace
-
-// How elements of `device` travel where they lie; null: they do not.
-const Communicator::Line* Communicator::road_of(Device device) {
-  const std::lock_guard lock(road_mutex_);
-  if (road_ == nullptr) {
-    road_ = std::make_unique<Road>();
-    road_->device = device;
-    const Status opened = open_road(*road_);
-    const std::string how = road_->line != nullptr ? fmt::format("by {}.", road_->plugin->info.name)
-                                                   : fmt::format("through the host: {}", opened.message());
-    loader::log(loader::LogTopic::load, loader::LogLevel::info,
-                fmt::format("{}: elements travel among {} ranks {}", device.spelling(), size(), how));
-  }
-  return road_->device == device ? road_->line.get() : nullptr;
-}
-
-// Not ok: why elements travel through the host, the same on all ranks.
-Status Communicator::open_road(Road& road) {
-  TENON_ASSIGN_OR_RETURN(const std::string why_not, agree_on_road(road));
-  if (!why_not.empty()) return Status(Code::unsupported, why_not);
-
-  struct Ticket {
-    ep_ticket_desc desc{};
-    int32_t code = 0;
-  } ticket;
-  ticket.desc.struct_size = sizeof ticket.desc;
-  ticket.desc.struct_type = EP_STRUCT_TICKET_DESC;
-  const loader::OpenCollectives& plugin = *road.plugin;
-  Status made;
-  if (rank() == 0) {
-    made = loader::call_plugin(plugin.plugin, "ticket_make", [&](ep_error** error) {
-      return plugin.ops.ticket_make(plugin.ops.plugin, &ticket.desc.ticket, error);
-    });
-    ticket.code = static_cast<int32_t>(made.code());
-  }
-  TENON_RETURN_IF_ERROR(broadcast(&ticket, sizeof ticket, DType::u8, 0, "ticket"));
-  if (ticket.code != 0) return made.ok() ? Status(static_cast<Code>(ticket.code), "rank 0 makes no ticket.") : made;
-
-  ticket.desc.next = nullptr;
-  ticket.desc.rank = rank();
-  ticket.desc.size = size();
-  const std::array<uint8_t, 16>& uuid = road.device.state()->opened->info.uuid;
-  std::copy(uuid.begin(), uuid.end(), ticket.desc.device_uuid);
-  auto line = std::make_unique<Line>(plugin);
-  const Status joined = loader::call_plugin(plugin.plugin, "ticket_join", [&](ep_error** error) {
-    return plugin.ops.ticket_join(plugin.ops.plugin, &ticket.desc, &line->handle, error);
-  });
-  TENON_ASSIGN_OR_RETURN(const std::vector<int32_t> codes,
-                         all_say(*this, static_cast<int32_t>(joined.code()), "ticket"));
-  TENON_RETURN_IF_ERROR(joined);
-  for (size_t rank = 0; rank < codes.size(); ++rank) {
-    if (codes[rank] == 0) continue;
-    return Status(static_cast<Code>(codes[rank]), fmt::format("rank {} does not join by the ticket.", rank));
-  }
-  road.line = std::move(line);
-  return {};
-}
-
-// Whether each rank has a device of its own, whose memory a plug-in takes: empty, or why not.
-Result<std::string> Communicator::agree_on_road(Road& road) {
-  const loader::DeviceInfo& info = road.device.state()->opened->info;
-  road.plugin = loader::open_collectives_of_memory(info.native_memory);
-  DeviceWords own;
-  own.uuid = info.uuid;
-  if (road.plugin != nullptr) {
-    own.dtypes = road.plugin->info.dtypes;
-    own.summed_dtypes = summed(road.plugin->info);
-  }
-  TENON_ASSIGN_OR_RETURN(const std::vector<DeviceWords> all, all_say(*this, own, "devices"));
-  road.dtypes = road.summed_dtypes = ~UINT64_C(0);
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].dtypes == 0) return fmt::format("rank {} has no plug-in that takes the memory of its device.", rank);
-    if (all[rank].uuid == decltype(own.uuid){}) return fmt::format("the device of rank {} has no UUID.", rank);
-    for (size_t other = 0; other < rank; ++other) {
-      if (all[rank].uuid != all[other].uuid) continue;
-      return fmt::format("ranks {} and {} have one device.", other, rank);
-    }
-    road.dtypes &= all[rank].dtypes;
-    road.summed_dtypes &= all[rank].summed_dtypes;
-  }
-  return std::string();
-}
-
-bool Communicator::carries(Device device, DType dtype, bool sums) {
-  if (!device || device == Device::host()) return false;
-  if (road_of(device) == nullptr) return false;
-  const uint64_t known = sums ? road_->summed_dtypes : road_->dtypes;
-  return (known >> static_cast<int32_t>(dtype) & 1) != 0;
-}
-
-// Where src and dst lie becomes part of `desc`.
-Status Communicator::call_on(const Tensor& src, const Tensor& dst, ep_collective_desc desc, uint64_t counts_digest,
-                             std::string_view label) try {
-  const Device device = dst.device();
-  const bool on_host = device == Device::host();
-  const Line* const line = on_host ? data_.get() : road_of(device);
-  if (line == nullptr || (!on_host && src.device() != device)) {
-    return Status(Code::unsupported,
-                  fmt::format("{} does not take elements of {} and {} where they lie.", ep_collective_name(desc.kind),
-                              src.device().spelling(), device.spelling()));
-  }
-  const auto address_of = [&](const Tensor& tensor) -> uint64_t {
-    if (on_host) return reinterpret_cast<uintptr_t>(tensor.data());
-    if (tensor.elements() == 0) return 0;
-    const NativePlace place = native_place(tensor);
-    return place.handle.value + place.offset;
-  };
-  if (!on_host) desc.memory_type = device.state()->opened->info.native_memory;
-  desc.src = address_of(src);
-  desc.dst = address_of(dst);
-  TENON_RETURN_IF_ERROR(process::usable());
-  TENON_RETURN_IF_ERROR(wait_for_begun());
-  const std::lock_guard lock(mutex_);
-  TENON_RETURN_IF_ERROR(broken_);
-  const Status ended = call_over(*line, desc, counts_digest, label);
-  keep_if_given_up({&src, &dst});
-  return ended;
-} catch (const Error& error) {
-  return error.status();
-}
-
-Status Communicator::all_reduce(const Tensor& src, const Tensor& dst, Reduction reduction, std::string_view label) {
-  ep_collective_desc desc = describe(EP_COLLECTIVE_all_reduce, src.dtype(), nullptr, nullptr, src.elements());
-  desc.reduction = static_cast<int32_t>(reduction);
-  return call_on(src, dst, desc, 0, label);
-}
-
-Status Communicator::all_gather(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts,
-                                std::string_view label) {
-  ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, src.dtype(), nullptr, nullptr, 0);
-  if (std::ssize(counts) != size()) return wrong_counts(desc.kind, counts.size(), size());
-  desc.dst_counts = counts.data();
-  return call_on(src, dst, desc, digest_of(counts), label);
-}
-
-Status Communicator::reduce_scatter(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts,
-                                    Reduction reduction, std::string_view label) {
-  ep_collective_desc desc = describe(EP_COLLECTIVE_reduce_scatter, src.dtype(), nullptr, nullptr, 0);
-  if (std::ssize(counts) != size()) return wrong_counts(desc.kind, counts.size(), size());
-  desc.reduction = static_cast<int32_t>(reduction);
-  desc.src_counts = counts.data();
-  return call_on(src, dst, desc, digest_of(counts), label);
-}
-
-Status Communicator::all_to_all(const Tensor& src, const Tensor& dst, std::span<const int64_t> src_counts,
-                                std::span<const int64_t> dst_counts, std::string_view label) {
-  ep_collective_desc desc = describe(EP_COLLECTIVE_all_to_all, src.dtype(), nullptr, nullptr, 0);
-  for (const size_t counts : {src_counts.size(), dst_counts.size()}) {
-    if (static_cast<int64_t>(counts) != size()) return wrong_counts(desc.kind, counts, size());
-  }
-  desc.src_counts = src_counts.data();
-  desc.dst_counts = dst_counts.data();
-  return call_on(src, dst, desc, 0, label);
-}
-
-// After an exchange, before which the communicator was sound: a late rank may still read or write these.
-void Communicator::keep_if_given_up(std::initializer_list<const Tensor*> tensors) const {
-  if (broken_.ok()) return;
-  for (const Tensor* tensor : tensors) keep_for_ever(*tensor);
-}
-
-// --- exchanges beside their callers
-
-struct Communicator::Begun {
-  const Line* line = nullptr;
-  ep_collective_desc desc{};
-  std::vector<int64_t> src_counts, dst_counts;  // of `desc`, which gets their addresses when it is carried out
-  uint64_t digest = 0;
-  bool in_rank_order = false;
-  std::string label;
-  Tensor src, dst;
-};
-
-uint64_t Communicator::under_way() const {
-  const vm::HostWorker* worker = worker_.load(std::memory_order_acquire);
-  return worker == nullptr ? 0 : worker->pending();
-}
-
-// What was begun before comes first, whether it ends well or not.
-Status Communicator::wait_for_begun() {
-  vm::HostWorker* worker = worker_.load(std::memory_order_acquire);
-  return worker == nullptr ? Status() : worker->wait();
-}
-
-Result<vm::HostWorker*> Communicator::worker() {
-  const std::lock_guard lock(road_mutex_);
-  if (worker_.load(std::memory_order_relaxed) == nullptr) {
-    TENON_ASSIGN_OR_RETURN(vm::HostWorker * taken, vm::HostWorker::take(Device::host().state()));
-    worker_.store(taken, std::memory_order_release);
-  }
-  return worker_.load(std::memory_order_relaxed);
-}
-
-Result<Communicator::Begun> Communicator::describe_begun(const Tensor& src, const Tensor& dst, const Exchange& exchange,
-                                                         std::string_view label) {
-  Begun begun;
-  const bool counts_all = exchange.kind == EP_COLLECTIVE_all_reduce;
-  begun.desc = describe(exchange.kind, src.dtype(), nullptr, nullptr, counts_all ? src.elements() : 0);
-  if (ep_collective_reduces(exchange.kind) != 0) begun.desc.reduction = static_cast<int32_t>(exchange.reduction);
-  begun.digest = counts_all || exchange.kind == EP_COLLECTIVE_all_to_all ? 0 : digest_of(exchange.counts);
-  (exchange.kind == EP_COLLECTIVE_all_gather ? begun.dst_counts : begun.src_counts) = exchange.counts;
-  if (exchange.kind == EP_COLLECTIVE_all_to_all) begun.dst_counts = exchange.dst_counts;
-  for (const std::vector<int64_t>* counts : {&begun.src_counts, &begun.dst_counts}) {
-    if (!counts->empty() && std::ssize(*counts) != size()) return wrong_counts(exchange.kind, counts->size(), size());
-  }
-  begun.in_rank_order = exchange.in_rank_order;
-  begun.label = label;
-  begun.src = src;
-  begun.dst = dst;
-
-  const Device device = dst.device();
-  begun.line = device == Device::host() ? data_.get() : road_of(device);
-  if (begun.line == nullptr || src.device() != device || (begun.in_rank_order && device != Device::host())) {
-    return Status(Code::unsupported,
-                  fmt::format("{} does not take elements of {} and {} where they lie.",
-                              ep_collective_name(exchange.kind), src.device().spelling(), device.spelling()));
-  }
-  const auto address_of = [&](const Tensor& tensor, Use use) -> Result<uint64_t> {
-    TENON_ASSIGN_OR_RETURN(const Storage* storage, tensor.impl()->storage.plain(use));
-    const auto offset = static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset));
-    if (device == Device::host()) return reinterpret_cast<uintptr_t>(storage->block.host) + offset;
-    if (tensor.elements() == 0) return uint64_t{0};
-    const NativePlace place = native_place_pending(tensor);
-    return place.handle.value + place.offset;
-  };
-  if (device != Device::host()) begun.desc.memory_type = device.state()->opened->info.native_memory;
-  TENON_ASSIGN_OR_RETURN(begun.desc.src, address_of(src, Use::read));
-  TENON_ASSIGN_OR_RETURN(begun.desc.dst, address_of(dst, Use::overwrite));
-  return begun;
-}
-
-Status Communicator::begin(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label) try {
-  static constexpr OpName kExchange{"to_global"};
-  TENON_ASSIGN_OR_RETURN(Begun described, describe_begun(src, dst, exchange, label));
-  TENON_ASSIGN_OR_RETURN(vm::HostWorker * worker, this->worker());
-  const auto operand_of = [](const Tensor& tensor, bool writes) {
-    const bool whole = static_cast<uint64_t>(tensor.bytes()) == tensor.impl()->storage.bytes();
-    const auto offset = static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset));
-    return vm::Operand(tensor.impl()->storage, offset, writes, writes && whole);
-  };
-  const vm::Operand operands[] = {operand_of(dst, true), operand_of(src, false)};
-  exchanges_begun.fetch_add(1, std::memory_order_relaxed);
-  auto begun = std::make_shared<Begun>(std::move(described));
-  return worker->submit(call_site.called != nullptr ? *call_site.called : kExchange, operands,
-                        [this, begun] { throw_if_error(carry_out(begun.get())); });
-} catch (const Error& error) {
-  return error.status();
-}
-
-// On the thread of the worker.
-Status Communicator::carry_out(Begun* begun) {
-  const std::lock_guard lock(mutex_);
-  TENON_RETURN_IF_ERROR(broken_);
-  begun->desc.src_counts = begun->src_counts.empty() ? nullptr : begun->src_counts.data();
-  begun->desc.dst_counts = begun->dst_counts.empty() ? nullptr : begun->dst_counts.data();
-  const Status ended = begun->in_rank_order ? reduce_in_rank_order(*begun)
-                                            : call_over(*begun->line, begun->desc, begun->digest, begun->label);
-  keep_if_given_up({&begun->src, &begun->dst});
-  return ended;
-}
-
-// Each rank gets what all have for its part, adds it in the order of ranks, and gives the sums to all. The lock is
-// held, and the communicator is sound.
-Status Communicator::reduce_in_rank_order(const Begun& begun) {
-  const auto dtype = static_cast<DType>(begun.desc.dtype);
-  std::vector<int64_t> parts;
-  for (int32_t rank = 0; rank < size(); ++rank) parts.push_back(part_of(begun.desc.count, size(), rank).length);
-  const int64_t own = parts[static_cast<size_t>(rank())];
-  const std::vector<int64_t> from_each(parts.size(), own);
-  const auto bytes = static_cast<size_t>(dtype_bytes(dtype, own));
-  auto room = std::make_unique<char[]>(bytes * parts.size() + 1);
-
-  ep_collective_desc give = describe(EP_COLLECTIVE_all_to_all, dtype, nullptr, room.get(), 0);
-  give.src = begun.desc.src;
-  give.src_counts = parts.data();
-  give.dst_counts = from_each.data();
-  Status ended = call_over(*begun.line, give, 0, begun.label);
-  for (size_t rank = 1; ended.ok() && rank < parts.size(); ++rank) {
-    ended = add_to(room.get(), room.get() + rank * bytes, own, dtype);
-  }
-  if (ended.ok()) {
-    ep_collective_desc gather = describe(EP_COLLECTIVE_all_gather, dtype, room.get(), nullptr, 0);
-    gather.dst = begun.desc.dst;
-    gather.dst_counts = parts.data();
-    ended = call_over(*begun.line, gather, digest_of(parts), begun.label);
-  }
-  if (!ended.ok()) keep_for_ever(std::move(room));
-  return ended;
 }
 
 Status Communicator::start_alarm() {

@@ -21,7 +21,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -30,6 +29,7 @@
 #include <vector>
 
 #include "core/device/export.h"
+#include "core/global/collective.h"
 #include "core/tensor/tensor.h"
 #include "loader/collectives/collectives.h"
 #include "primitives/dtype/dtype.h"
@@ -41,29 +41,11 @@ class HostWorker;
 
 namespace tenon::global {
 
-enum class Reduction : int32_t {
-  sum = EP_REDUCE_sum,
-  prod = EP_REDUCE_prod,
-  max = EP_REDUCE_max,
-  min = EP_REDUCE_min,
-  any = EP_REDUCE_any,  // of bool alone, as the next one
-  all = EP_REDUCE_all,
-};
-
 // What a process has given to other ranks. By the definition of each exchange, whatever the transport makes of it: a
 // sum over all ranks is each part to the rank that adds it, and the sums back.
 struct Traffic {
   uint64_t exchanges = 0, bytes = 0;
   uint64_t beside = 0;  // of the exchanges those that were begun, and not called
-};
-
-// An exchange as data: which function of Communicator it is.
-struct Exchange {
-  int32_t kind = 0;  // EP_COLLECTIVE_*: all_reduce, all_gather, reduce_scatter or all_to_all
-  Reduction reduction = Reduction::sum;
-  std::vector<int64_t> counts = {};      // of all_to_all: src_counts; of all_reduce none
-  std::vector<int64_t> dst_counts = {};  // of all_to_all
-  bool in_rank_order = false;            // of an all_reduce on the host: its sums are formed in the order of ranks
 };
 
 class TENON_API Communicator {
@@ -118,17 +100,11 @@ class TENON_API Communicator {
   // host. The first question brings the ranks together, each with the device that it asks about: of another device the
   // answer is no from then on. All ranks ask alike.
   bool carries(Device device, DType dtype, bool sums);
-  // The same exchanges of tensors, dense and all of one device: the host, or one that `carries` said yes of. They wait
-  // for work on the tensors that was submitted before, and return when the elements have come.
-  Status all_reduce(const Tensor& src, const Tensor& dst, Reduction reduction, std::string_view label = {});
-  Status all_gather(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts, std::string_view label = {});
-  Status reduce_scatter(const Tensor& src, const Tensor& dst, std::span<const int64_t> counts, Reduction reduction,
-                        std::string_view label = {});
-  Status all_to_all(const Tensor& src, const Tensor& dst, std::span<const int64_t> src_counts,
-                    std::span<const int64_t> dst_counts, std::string_view label = {});
-
-  // Begins one of these exchanges, and returns. It goes on when work on the tensors that was submitted before has
-  // ended. Whoever uses `dst` later waits for it, and gets its error, as with an op; so does who writes `src`.
+  // An exchange of tensors, dense and both of one device: the host, or one that `carries` said yes of. It waits for
+  // work on the tensors that was submitted before, and returns when the elements have come.
+  Status call(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label = {});
+  // Begins it, and returns. It goes on when work on the tensors that was submitted before has ended. Whoever uses `dst`
+  // later waits for it, and gets its error, as with an op; so does who writes `src`.
   Status begin(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label = {});
   // How many exchanges were begun and have not ended.
   uint64_t under_way() const;
@@ -150,14 +126,10 @@ class TENON_API Communicator {
 
   Status call(const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
   Status call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
-  Status call_on(const Tensor& src, const Tensor& dst, ep_collective_desc desc, uint64_t counts_digest,
-                 std::string_view label);
-  void keep_if_given_up(std::initializer_list<const Tensor*> tensors) const;
-  // Of exchanges that were begun.
-  struct Begun;
-  Result<Begun> describe_begun(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label);
-  Status carry_out(Begun* begun);
-  Status reduce_in_rank_order(const Begun& begun);
+  // Of exchanges of tensors.
+  struct Asked;
+  Result<Asked> ask(const Tensor& src, const Tensor& dst, const Exchange& exchange, bool pending);
+  Status carry_out(const Asked& asked, const Tensor& src, const Tensor& dst, std::string_view label);
   Result<vm::HostWorker*> worker();
   Status wait_for_begun();
   Status refuse_on_sight(const Line& line, const ep_collective_desc& desc) const;

@@ -32,22 +32,8 @@ std::string_view asked_for() {
 // `of` stands in the errors.
 Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of, Needed needed) {
   Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
-  Communicator& line = *plan.line;
-  if (needed == Needed::later && plan.kind != Collective::none) {
-    throw_if_error(line.begin(
-        list, got, {static_cast<int32_t>(plan.kind), Reduction::sum, plan.sent, plan.received, plan.in_rank_order},
-        of));
-    return got;
-  }
-  switch (plan.kind) {
-    case Collective::none: break;
-    case Collective::all_reduce: throw_if_error(line.all_reduce(list, got, Reduction::sum, of)); break;
-    case Collective::all_gather: throw_if_error(line.all_gather(list, got, plan.sent, of)); break;
-    case Collective::reduce_scatter:
-      throw_if_error(line.reduce_scatter(list, got, plan.sent, Reduction::sum, of));
-      break;
-    case Collective::all_to_all: throw_if_error(line.all_to_all(list, got, plan.sent, plan.received, of)); break;
-  }
+  throw_if_error(needed == Needed::later ? plan.line->begin(list, got, plan.exchange, of)
+                                         : plan.line->call(list, got, plan.exchange, of));
   return got;
 }
 
@@ -74,24 +60,21 @@ class Plans {
  public:
   int64_t number_of(const ExchangePlan& plan) {
     const std::lock_guard lock(mutex_);
-    const auto [at, fresh] = numbers_.try_emplace({plan.line, plan.kind, plan.size, plan.sent, plan.received},
-                                                  static_cast<int64_t>(plans_.size()));
-    if (fresh) plans_.push_back(plan);
+    const auto [at, fresh] = numbers_.try_emplace(plan, static_cast<int64_t>(plans_.size()));
+    if (fresh) plans_.push_back(&at->first);
     return at->second;
   }
   const ExchangePlan& plan(int64_t number) {
     const std::lock_guard lock(mutex_);
-    if (number >= 0 && number < static_cast<int64_t>(plans_.size())) return plans_[static_cast<size_t>(number)];
+    if (number >= 0 && number < static_cast<int64_t>(plans_.size())) return *plans_[static_cast<size_t>(number)];
     throw Error(Code::invalid_argument, fmt::format("exchange: this process has no exchange number {}.", number),
                 "A program with exchanges runs in the process that has recorded it.");
   }
 
  private:
-  using Key = std::tuple<Communicator*, Collective, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
-
   std::mutex mutex_;
-  std::map<Key, int64_t> numbers_;  // mutex
-  std::deque<ExchangePlan> plans_;  // mutex; what is there stays where it is
+  std::map<ExchangePlan, int64_t> numbers_;  // mutex; what is there stays where it is
+  std::vector<const ExchangePlan*> plans_;   // mutex; by number
 };
 
 Plans& plans() {
@@ -151,7 +134,7 @@ const OpInfo& row() {
 
 Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
   ExchangeAttributes attributes{};
-  attributes.kind = TextAttribute::of(ep_collective_name(static_cast<int32_t>(plan.kind)));
+  attributes.kind = TextAttribute::of(ep_collective_name(static_cast<int32_t>(plan.exchange.kind)));
   attributes.of = TextAttribute::of(asked_for());
   attributes.plan = plans().number_of(plan);
   attributes.size = plan.size;

@@ -22,11 +22,10 @@ namespace tenon::global {
 
 struct ExchangePlan {
   Communicator* line = nullptr;  // that of a placement, or the world: both stay until the process ends
-  Collective kind = Collective::none;
-  int64_t size = 0;                    // how many elements this rank gets
-  std::vector<int64_t> sent = {};      // the counts of Communicator's function; of all_reduce none
-  std::vector<int64_t> received = {};  // of all_to_all: dst_counts
-  bool in_rank_order = false;          // of an all_reduce on the host that goes on beside its caller
+  int64_t size = 0;              // how many elements this rank gets
+  Exchange exchange = {};
+
+  auto operator<=>(const ExchangePlan&) const = default;
 };
 
 // When the caller needs what an exchange gives. Later: the exchange goes on beside the caller, who goes on to compute.

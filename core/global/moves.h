@@ -5,19 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/global/collective.h"
 #include "core/global/layout.h"
-#include "ep_api/ep_collectives.h"
 
 namespace tenon::global {
 
-// What the ranks along one axis of a grid do together: those of the contract that boxing makes.
-enum class Collective : int32_t {
-  none = -1,
-  all_reduce = EP_COLLECTIVE_all_reduce,
-  all_gather = EP_COLLECTIVE_all_gather,
-  reduce_scatter = EP_COLLECTIVE_reduce_scatter,
-  all_to_all = EP_COLLECTIVE_all_to_all,
-};
+// What the ranks along the axis do together.
 Collective collective_of(Sbp from, Sbp to);
 
 // A change of the layout along one axis of the grid.

@@ -2,6 +2,7 @@
 // difference but in time.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -105,10 +106,11 @@ std::string bytes_of(const Tensor& global) {
 class Sign {
  public:
   Sign() {
-    char name[] = "/tmp/tenon_ahead_XXXXXX";
-    if (rank() == 0 && mkdtemp(name) == nullptr) std::abort();
-    throw_if_error(world().broadcast(name, sizeof name, DType::u8, 0));
-    folder_ = name;
+    std::array<char, 512> name{};
+    fmt::format_to_n(name.data(), name.size() - 1, "{}tenon_ahead_XXXXXX", testing::TempDir());
+    if (rank() == 0 && mkdtemp(name.data()) == nullptr) std::abort();
+    throw_if_error(world().broadcast(name.data(), name.size(), DType::u8, 0));
+    folder_ = name.data();
   }
   ~Sign() {
     static_cast<void>(world().barrier().ok());
@@ -292,7 +294,7 @@ TEST(Begun, ExchangesKeepTheirOrder) {
     const Tensor src = random_numbers({count}, static_cast<uint32_t>(round)).to(Device::host());
     const Tensor dst = Tensor::empty({count}, DType::f32, Device::host());
     std::vector<float> called(static_cast<size_t>(count), -1);
-    throw_if_error(world().begin(src, dst, {EP_COLLECTIVE_all_reduce, Reduction::max}));
+    throw_if_error(world().begin(src, dst, {Collective::all_reduce, Reduction::max}));
     if (generator() % 2 == 0) {
       throw_if_error(world().all_reduce(src.data(), called.data(), count, DType::f32, Reduction::min));
       EXPECT_EQ(called, src.to_host<float>());
@@ -307,7 +309,7 @@ TEST(Begun, SourcesMayBeDropped) {
     const Tensor dst = Tensor::empty({50'000}, DType::f32, Device::host());
     {
       const Tensor src = full({50'000}, static_cast<double>(round), DType::f32, Device::host());
-      throw_if_error(world().begin(src, dst, {EP_COLLECTIVE_all_reduce}));
+      throw_if_error(world().begin(src, dst, {Collective::all_reduce}));
     }
     const Tensor other = full({50'000}, -5.0, DType::f32, Device::host());
     const Tensor twice = add(dst, dst);
@@ -318,7 +320,7 @@ TEST(Begun, SourcesMayBeDropped) {
 TEST(Begun, ASourceIsNotWrittenBeforeTheEnd) {
   Tensor src = full({50'000}, 3.0, DType::f32, Device::host());
   const Tensor dst = Tensor::empty({50'000}, DType::f32, Device::host());
-  throw_if_error(world().begin(src, dst, {EP_COLLECTIVE_all_reduce}));
+  throw_if_error(world().begin(src, dst, {Collective::all_reduce}));
   src.fill_(100.0);
   EXPECT_EQ(dst.to_host<float>(), std::vector<float>(50'000, static_cast<float>(3 * ranks())));
 }
@@ -326,7 +328,7 @@ TEST(Begun, ASourceIsNotWrittenBeforeTheEnd) {
 TEST(Begun, RefusedOnSightIsTheReadersError) {
   const Tensor src = full({4}, true, DType::boolean, Device::host());
   const Tensor dst = Tensor::empty({4}, DType::boolean, Device::host());
-  throw_if_error(world().begin(src, dst, {EP_COLLECTIVE_all_reduce, Reduction::sum}));
+  throw_if_error(world().begin(src, dst, {Collective::all_reduce, Reduction::sum}));
   EXPECT_NE(error_of([&] { dst.data(); }).find("takes no"), std::string::npos);
   EXPECT_TRUE(world().barrier().ok());
 }

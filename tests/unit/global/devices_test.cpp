@@ -74,7 +74,7 @@ TEST(Devices, ExchangesOfTensorsGiveWhatALoopGives) {
   const int64_t before = calls();
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{1003}}) {
     const Tensor src = on_device(values_of(own, 0, count)), all = room(count);
-    ASSERT_EQ(ranks.all_reduce(src, all, Reduction::sum).message(), "");
+    ASSERT_EQ(ranks.call(src, all, {Collective::all_reduce}).message(), "");
     EXPECT_EQ(all.to_host<float>(), sums(0, count)) << "all_reduce of " << count;
     EXPECT_EQ(src.to_host<float>(), values_of(own, 0, count)) << "its source";
 
@@ -86,21 +86,31 @@ TEST(Devices, ExchangesOfTensorsGiveWhatALoopGives) {
       const int64_t mine = counts[static_cast<size_t>(own)];
       const int64_t begin = std::accumulate(counts.begin(), counts.begin() + own, int64_t{0});
       const Tensor gathered = room(total), scattered = room(mine);
-      ASSERT_EQ(ranks.all_gather(on_device(values_of(own, 0, mine)), gathered, counts).message(), "");
+      ASSERT_EQ(
+          ranks.call(on_device(values_of(own, 0, mine)), gathered, {Collective::all_gather, Reduction::sum, counts})
+              .message(),
+          "");
       std::vector<float> wanted;
       for (int32_t rank = 0; rank < n; ++rank) {
         const std::vector<float> theirs = values_of(rank, 0, counts[static_cast<size_t>(rank)]);
         wanted.insert(wanted.end(), theirs.begin(), theirs.end());
       }
       EXPECT_EQ(gathered.to_host<float>(), wanted) << "all_gather of " << count << " by " << step;
-      ASSERT_EQ(ranks.reduce_scatter(on_device(values_of(own, 0, total)), scattered, counts, Reduction::sum).message(),
+      ASSERT_EQ(ranks
+                    .call(on_device(values_of(own, 0, total)), scattered,
+                          {Collective::reduce_scatter, Reduction::sum, counts})
+                    .message(),
                 "");
       EXPECT_EQ(scattered.to_host<float>(), sums(begin, mine)) << "reduce_scatter of " << count << " by " << step;
 
       // Rank a gives each rank counts[a] elements.
       const std::vector<int64_t> sent(static_cast<size_t>(n), mine);
       const Tensor received = room(total);
-      ASSERT_EQ(ranks.all_to_all(on_device(values_of(own, 0, mine * n)), received, sent, counts).message(), "");
+      ASSERT_EQ(ranks
+                    .call(on_device(values_of(own, 0, mine * n)), received,
+                          {Collective::all_to_all, Reduction::sum, sent, counts})
+                    .message(),
+                "");
       wanted.clear();
       for (int32_t rank = 0; rank < n; ++rank) {
         const int64_t each = counts[static_cast<size_t>(rank)];
@@ -119,7 +129,7 @@ TEST(Devices, ExchangesOfTensorsGiveWhatALoopGives) {
 TEST(Devices, PartsOfTensorsTravelToo) {
   const Tensor whole = on_device(values_of(world().rank(), 0, 100)), result = room(100);
   const Tensor part = tenon::slice(whole, 0, 37, 60), half = tenon::slice(result, 0, 50, 73);
-  ASSERT_EQ(world().all_reduce(part, half, Reduction::sum).message(), "");
+  ASSERT_EQ(world().call(part, half, {Collective::all_reduce}).message(), "");
   std::vector<float> wanted(100, -99.0F);
   const std::vector<float> sum = sums(37, 23);
   std::copy(sum.begin(), sum.end(), wanted.begin() + 50);
@@ -153,7 +163,7 @@ TEST(Devices, RanksThatDifferInMemoryAreNamed) {
   const Tensor data = on_device(values_of(part->rank(), 0, 8));
   const Tensor there = on_host ? data.to(Device::host()) : data;
   const Tensor result = Tensor::empty({8}, DType::f32, there.device());
-  const std::string said(part->all_reduce(there, result, Reduction::sum).message());
+  const std::string said(part->call(there, result, {Collective::all_reduce}).message());
   EXPECT_NE(said.find("The ranks do not agree"), std::string::npos) << said;
   EXPECT_NE(said.find("all_reduce of f32[8] on devices"), std::string::npos) << said;
 }
