@@ -131,6 +131,7 @@ Status first_unreported(std::span<DeviceQueue* const> queues) {
 }  // namespace
 
 Status synchronize(DeviceState* device) {
+  if (device->synchronous && engine().stream_count.load(std::memory_order_acquire) == 0) return Status();
   std::vector<DeviceQueue*> queues;
   {
     const std::lock_guard lock(engine().submission);

@@ -58,25 +58,31 @@ struct NarrowTile {
     }
   }
 
+  // The weights of 16 keys, from 16 * k on, as sums of two narrow numbers.
+  TENON_ON_GPU static void split(const float (&weights)[tiles][warp_keys / 8][4], int k, uint32_t (&high)[tiles][4],
+                                 uint32_t (&low)[tiles][4]) {
+    TENON_UNROLL
+    for (int t = 0; t < tiles; ++t) {
+      TENON_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const float first = weights[t][2 * k + i / 2][i % 2 * 2];
+        const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
+        high[t][i] = narrow_pair(Storage{}, first, second);
+        low[t][i] =
+            narrow_pair(Storage{}, first - first_of<Storage>(high[t][i]), second - second_of<Storage>(high[t][i]));
+      }
+    }
+  }
+
+  // One row of tiles keeps the split weights of all keys; several split those of 16 keys at a time, for want of
+  // registers.
   TENON_ON_GPU void multiply_values(const float (&weights)[tiles][warp_keys / 8][4], float (&sums)[tiles][width / 8][4],
                                     int32_t used) const {
     if constexpr (tiles == 1) {
       uint32_t high[warp_keys / 16][tiles][4];
       uint32_t low[warp_keys / 16][tiles][4];
       TENON_UNROLL
-      for (int k = 0; k < warp_keys / 16; ++k) {
-        TENON_UNROLL
-        for (int t = 0; t < tiles; ++t) {
-          TENON_UNROLL
-          for (int i = 0; i < 4; ++i) {
-            const float first = weights[t][2 * k + i / 2][i % 2 * 2];
-            const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
-            const uint32_t pair = narrow_pair(Storage{}, first, second);
-            high[k][t][i] = pair;
-            low[k][t][i] = narrow_pair(Storage{}, first - first_of<Storage>(pair), second - second_of<Storage>(pair));
-          }
-        }
-      }
+      for (int k = 0; k < warp_keys / 16; ++k) split(weights, k, high[k], low[k]);
       TENON_UNROLL
       for (int p = 0; p < width / 16; p += value_pairs) {
         if (16 * p < sure || 16 * p < used) {
@@ -95,17 +101,7 @@ struct NarrowTile {
       for (int k = 0; k < warp_keys / 16; ++k) {
         uint32_t high[tiles][4];
         uint32_t low[tiles][4];
-        TENON_UNROLL
-        for (int t = 0; t < tiles; ++t) {
-          TENON_UNROLL
-          for (int i = 0; i < 4; ++i) {
-            const float first = weights[t][2 * k + i / 2][i % 2 * 2];
-            const float second = weights[t][2 * k + i / 2][i % 2 * 2 + 1];
-            high[t][i] = narrow_pair(Storage{}, first, second);
-            low[t][i] =
-                narrow_pair(Storage{}, first - first_of<Storage>(high[t][i]), second - second_of<Storage>(high[t][i]));
-          }
-        }
+        split(weights, k, high, low);
         TENON_UNROLL
         for (int p = 0; p < width / 16; p += value_pairs) {
           uint32_t value[value_pairs][4];

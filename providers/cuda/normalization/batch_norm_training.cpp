@@ -122,10 +122,7 @@ Refusal BatchNormTraining::why_not(const ep_device&, const ep_primitive_desc& de
     const bool statistic = slot == MEAN || slot == INV_STD;
     if (is_scalar(one) || one.rank != (whole ? src.rank : 1))
       return Refusal::because("an operand of rank %d", one.rank);
-    const bool fits = whole       ? one.dtype == src.dtype
-                      : statistic ? one.dtype == dtype_class
-                                  : class_of(one.dtype) == dtype_class;
-    if (!fits) return Refusal::because("operands of %s and %s", dtype_name(src.dtype), dtype_name(one.dtype));
+    if (Refusal refusal = check_dtype(one.dtype, src.dtype, whole, statistic)) return refusal;
   }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return {};

@@ -180,10 +180,7 @@ Refusal why_not_backward(const ep_primitive_desc& desc, ep_support_info& info) {
     const bool statistic = slot == MEAN || slot == INV_STD;
     const int32_t rank = whole || (statistic && is_layer(desc)) ? src.rank : statistic ? 1 : parameter_rank;
     if (is_scalar(one) || one.rank != rank) return Refusal::because("an operand of rank %d, not %d", one.rank, rank);
-    const bool fits = whole       ? one.dtype == src.dtype
-                      : statistic ? one.dtype == dtype_class
-                                  : class_of(one.dtype) == dtype_class;
-    if (!fits) return Refusal::because("operands of %s and %s", dtype_name(src.dtype), dtype_name(one.dtype));
+    if (Refusal refusal = check_dtype(one.dtype, src.dtype, whole, statistic)) return refusal;
   }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return {};

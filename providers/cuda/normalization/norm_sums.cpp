@@ -30,6 +30,11 @@ AxisSet axes_between(const OperandShape& dims, const AxisRange& range, const Ope
   return axes;
 }
 
+Refusal check_dtype(int32_t dtype, int32_t src, bool whole, bool statistic) {
+  const bool fits = whole ? dtype == src : statistic ? dtype == class_of(src) : class_of(dtype) == class_of(src);
+  return fits ? Refusal() : Refusal::because("operands of %s and %s", dtype_name(src), dtype_name(dtype));
+}
+
 Refusal NormSums::make(ep_device& device, int32_t dtype, bool moments, NormSums* out) {
   const bool is_f64 = dtype == EP_DTYPE_f64;
   const char* type = is_f64 ? "f64" : "f32";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "providers/cuda/reduction/reduction.h"
+#include "sdk/provider/implementation.h"
 
 namespace tenon::provider::cuda {
 
@@ -15,6 +16,10 @@ struct AxisRange {
 };
 AxisSet axes_between(const OperandShape& dims, const AxisRange& range, const OperandShape& src,
                      const OperandShape& dst);
+
+// Refuses an operand of `dtype` beside a source of `src`: whole tensors have its dtype, statistics its class, and
+// weights a dtype of that class.
+Refusal check_dtype(int32_t dtype, int32_t src, bool whole, bool statistic);
 
 class NormSums {
  public:
