@@ -5,7 +5,7 @@
 #include TENON_CUDA_CODE_DIGEST
 
 // The assembler embeds the fat binaries here.
-#define TENON_FAMILY(value, family)                                                         \
+#define TENON_FAMILY(value, family, code)                                                   \
   asm(".pushsection .rodata\n.balign 64\ntenon_cuda_code_" #family                          \
       ":\n"                                                                                 \
       ".incbin \"" TENON_CUDA_CODE_DIR "/" #family ".fatbin\"\n.balign 64\n.popsection\n"); \
@@ -21,7 +21,7 @@ struct Code {
   const void* bytes;
 };
 const Code codes[family_count] = {
-#define TENON_FAMILY(value, name) {#name, tenon_cuda_code_##name},
+#define TENON_FAMILY(value, name, code) {#name, tenon_cuda_code_##name},
 #include "providers/cuda/kernels/families.def"
 #undef TENON_FAMILY
 };

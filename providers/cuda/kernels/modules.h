@@ -13,12 +13,12 @@ namespace tenon::provider::cuda {
 struct Driver;
 
 enum class Family : size_t {
-#define TENON_FAMILY(value, name) value,
+#define TENON_FAMILY(value, name, code) value,
 #include "providers/cuda/kernels/families.def"
 #undef TENON_FAMILY
 };
 inline constexpr size_t family_count = 0
-#define TENON_FAMILY(value, name) +1
+#define TENON_FAMILY(value, name, code) +1
 #include "providers/cuda/kernels/families.def"
 #undef TENON_FAMILY
     ;
