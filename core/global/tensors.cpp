@@ -231,7 +231,7 @@ Status Communicator::begin(const Tensor& src, const Tensor& dst, const Exchange&
     std::string label;
     Asked asked;
   };
-  const auto begun = std::make_shared<Begun>(src, dst, exchange, std::string(label));
+  const auto begun = std::make_shared<Begun>(Begun{src, dst, exchange, std::string(label), {}});
   TENON_ASSIGN_OR_RETURN(begun->asked, ask(src, dst, begun->exchange, true));
   TENON_ASSIGN_OR_RETURN(vm::HostWorker * worker, this->worker());
   const auto operand_of = [](const Tensor& tensor, bool writes) {
