@@ -31,14 +31,36 @@ const link_map* library_of(const void* address) {
   return static_cast<const link_map*>(library);
 }
 
-const link_map* allocator() { return library_of(dlsym(RTLD_DEFAULT, "malloc")); }
+// The name of the main program is empty.
+bool is_library(const link_map* library) { return library && library->l_name && library->l_name[0] != '\0'; }
+
+// True if `address` is that of a function which its library or program defines. A program that is linked to a fixed
+// address, as Debian's python3 is, has entries of its own for functions of other libraries, and dlsym finds these.
+bool is_defined_there(const void* address) {
+  Dl_info info{};
+  void* symbol = nullptr;
+  if (dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) == 0 || symbol == nullptr) return true;
+  return static_cast<const ElfW(Sym)*>(symbol)->st_shndx != SHN_UNDEF;
+}
+
+// Who defines the malloc of the process: the first in the order of the global scope.
+const link_map* allocator() {
+  const void* found = dlsym(RTLD_DEFAULT, "malloc");
+  const link_map* owner = library_of(found);
+  if (owner == nullptr || is_library(owner) || is_defined_there(found)) return owner;
+  for (const link_map* library = owner->l_next; library != nullptr; library = library->l_next) {
+    void* handle = is_library(library) ? dlopen(library->l_name, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+    if (handle == nullptr) continue;
+    const bool defines = library_of(dlsym(handle, "malloc")) == library;
+    dlclose(handle);
+    if (defines) return library;
+  }
+  return owner;
+}
 
 bool has_own_malloc(const link_map* library) {
   return library == library_of(reinterpret_cast<const void*>(&gnu_get_libc_version));
 }
-
-// The name of the main program is empty.
-bool is_library(const link_map* library) { return library && library->l_name && library->l_name[0] != '\0'; }
 
 #if defined(__x86_64__)
 constexpr uint16_t this_machine = EM_X86_64;

@@ -1,11 +1,12 @@
 """Plug-ins and their libraries bind to each other, whatever the process holds, and use the allocator of the process.
 
-Usage: coexist_symbols_test.py HOST_PROGRAM TENON_GUEST POISON ONEDNN_GUEST ALLOCATOR TOOL PLUGIN_FOLDER ONEDNN
+Usage: coexist_symbols_test.py HOST_PROGRAM FIXED_HOST TENON_GUEST POISON ONEDNN_GUEST ALLOCATOR TOOL PLUGIN_FOLDER ONEDNN
 
 POISON traps where a weak symbol of oneDNN's is called. The cpu provider must compute the same bits beside it, with the C
-library's allocator and with a preloaded one. oneDNN itself, without a plug-in around it, must meet the poison: else the
-test would show nothing.
+library's allocator and with a preloaded one, in a program that lies anywhere and in one at a fixed address. oneDNN
+itself, without a plug-in around it, must meet the poison: else the test would show nothing.
 """
+import itertools
 import os
 import subprocess
 import sys
@@ -27,16 +28,16 @@ def threads(result):
 
 
 def main():
-    host, tenon, poison, onednn, allocator, tool, plugins, library = sys.argv[1:9]
+    host, fixed, tenon, poison, onednn, allocator, tool, plugins, library = sys.argv[1:10]
     failures = []
     alone = run(host, tenon)
     if alone.returncode != 0 or len(bits(alone)) != 1:
         failures.append(f"alone it ended with {alone.returncode}: {alone.stdout}{alone.stderr}")
     for preloaded in ("", allocator):
-        for order in ((tenon,), (poison, tenon), (tenon, poison)):
-            beside = run(host, *order, LD_PRELOAD=preloaded)
+        for program, order in itertools.product((host, fixed), ((tenon,), (poison, tenon), (tenon, poison))):
+            beside = run(program, *order, LD_PRELOAD=preloaded)
             if beside.returncode != 0 or bits(beside) != bits(alone):
-                names = [os.path.basename(path) for path in order]
+                names = [os.path.basename(path) for path in (program, *order)]
                 failures.append(f"{names} (preloaded: '{preloaded}') ended with {beside.returncode}, {bits(beside)} and not "
                                 f"{bits(alone)}: {beside.stdout[-500:]}{beside.stderr[-500:]}")
         listed = run(tool, "devices", LD_PRELOAD=preloaded, TENON_PLUGIN_PATH=plugins, TENON_PROVIDERS="copies_text,cpu")
