@@ -20,6 +20,7 @@
 #include "providers/cpu/resize/resize.h"
 #include "providers/cpu/small_matmul/small_matmul.h"
 #include "providers/cpu/vector_matmul/vector_matmul.h"
+#include "providers/cpu/weight_gradient/weight_gradient.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -67,9 +68,8 @@ constexpr Implementation parts[] = {{"rows", Parts::why_not, Parts::make}};
 constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};
 constexpr Implementation scatter[] = {{"rows", Scatter::why_not, Scatter::make}};
 constexpr Implementation convolution_weight[] = {
-    {"onednn", ConvolutionWeight::onednn_why_not, ConvolutionWeight::onednn_make},
-    {"gemm", ConvolutionWeight::gemm_why_not, ConvolutionWeight::gemm_make},
-    {"plain", ConvolutionWeight::why_not, ConvolutionWeight::make}};
+    {"product", WeightGradient::product_why_not, WeightGradient::product_make},
+    {"plain", WeightGradient::why_not, WeightGradient::make}};
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};

@@ -127,7 +127,66 @@ bool run_results(const WinogradResults& results) {
   return results.columns > lanes ? finish_square<2, false>(results) : finish_square<1, false>(results);
 }
 
-WinogradKernels kernels_of_target() { return {run_square, run_weights, run_results}; }
+// y0, y0 + y1, y0 - y1, -y1.
+HWY_INLINE void spread(V y0, V y1, V (&out)[4]) {
+  out[0] = y0;
+  out[1] = hn::Add(y0, y1);
+  out[2] = hn::Sub(y0, y1);
+  out[3] = hn::Neg(y1);
+}
+
+template <bool kWhole>
+HWY_INLINE void transform_gradient(const WinogradGradient& gradient, int64_t c, int64_t count) {
+  V columns[2][4];
+  for (int x = 0; x < 2; ++x) {
+    spread(load<kWhole>(gradient.pixels[x] + c, count), load<kWhole>(gradient.pixels[2 + x] + c, count), columns[x]);
+  }
+  for (int y = 0; y < 4; ++y) {
+    V row[4];
+    spread(columns[0][y], columns[1][y], row);
+    for (int x = 0; x < 4; ++x) store<kWhole>(row[x], gradient.dst + c + (4 * y + x) * gradient.position, count);
+  }
+}
+
+void run_gradient(const WinogradGradient& gradient) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  int64_t c = 0;
+  for (; c + lanes <= gradient.channels; c += lanes) transform_gradient<true>(gradient, c, lanes);
+  if (c < gradient.channels) transform_gradient<false>(gradient, c, gradient.channels - c);
+}
+
+// m0 + (m1 + m2) / 2, (m1 - m2) / 2, (m1 + m2) / 2 + m3.
+HWY_INLINE void gather_taps(V m0, V m1, V m2, V m3, V (&out)[3]) {
+  const V half = hn::Set(D(), 0.5f);
+  const V sum = hn::Mul(hn::Add(m1, m2), half);
+  out[0] = hn::Add(m0, sum);
+  out[1] = hn::Mul(hn::Sub(m1, m2), half);
+  out[2] = hn::Add(sum, m3);
+}
+
+bool run_weight_sums(const WinogradSums& sums) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V zero = hn::Zero(d);  // NaN where a sum is infinite or NaN
+  for (int64_t i = 0; i < sums.floats; i += lanes) {
+    V columns[4][3];
+    for (int x = 0; x < 4; ++x) {
+      const auto at = [&](int y) { return hn::LoadU(d, sums.sums + i + (4 * y + x) * sums.position); };
+      gather_taps(at(0), at(1), at(2), at(3), columns[x]);
+    }
+    for (int y = 0; y < 3; ++y) {
+      V row[3];
+      gather_taps(columns[0][y], columns[1][y], columns[2][y], columns[3][y], row);
+      for (int x = 0; x < 3; ++x) {
+        zero = hn::MulAdd(row[x], hn::Zero(d), zero);
+        hn::StoreU(row[x], d, sums.dst + i + (3 * y + x) * sums.tap);
+      }
+    }
+  }
+  return hn::AllTrue(d, hn::Eq(zero, hn::Zero(d)));
+}
+
+WinogradKernels kernels_of_target() { return {run_square, run_weights, run_results, run_gradient, run_weight_sums}; }
 
 }  // namespace
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE

@@ -37,11 +37,32 @@ struct WinogradResults {
   Finish finish;
 };
 
+// The gradient of 2 x 2 results.
+struct WinogradGradient {
+  const float* pixels[4];  // the channels of each
+  float* dst;              // [position][channels]
+  int64_t position;
+  int64_t channels;
+};
+
+// Sums of products of squares and gradients, of which each position has one.
+struct WinogradSums {
+  const float* sums;  // [position][floats]
+  int64_t position;
+  float* dst;  // of each of 9 taps [floats]
+  int64_t tap;
+  int64_t floats;  // whole vectors
+};
+
 struct WinogradKernels {
   void (*square)(const WinogradSquare& square);
   void (*weights)(const WinogradWeights& weights);
   // False, and nothing is stored, if a sum is infinite or NaN.
   bool (*results)(const WinogradResults& results);
+  // What the gradients of results become, and then sums the gradients of weights: the transposes of `results` and
+  // `weights`. False if a sum is infinite or NaN.
+  void (*gradient)(const WinogradGradient& gradient);
+  bool (*weight_sums)(const WinogradSums& sums);
 };
 WinogradKernels winograd_kernels(SimdLevel level);
 

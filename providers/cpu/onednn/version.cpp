@@ -53,22 +53,6 @@ dnnl::primitive_desc_base make_convolution(const dnnl::engine& engine, bool tran
   return make_with(dnnl::convolution_forward(), dnnl::algorithm::convolution_direct);
 }
 
-dnnl::primitive_desc_base make_convolution_weight(const dnnl::engine& engine, const Window& window,
-                                                  const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
-                                                  const dnnl::memory::desc& gradient,
-                                                  const dnnl::primitive_attr& attr) try {
-  using Forward = dnnl::convolution_forward;
-  using Backward = dnnl::convolution_backward_weights;
-  constexpr auto algorithm = dnnl::algorithm::convolution_direct;
-  const Forward::desc forward(dnnl::prop_kind::forward_training, algorithm, src, weights, gradient, window.stride,
-                              window.dilation, window.pad_low, window.pad_high);
-  const Backward::desc backward(algorithm, src, weights, gradient, window.stride, window.dilation, window.pad_low,
-                                window.pad_high);
-  return Backward::primitive_desc(backward, attr, engine, Forward::primitive_desc(forward, engine), true);
-} catch (const dnnl::error&) {
-  return {};
-}
-
 dnnl::primitive_desc_base make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from,
                                        const dnnl::memory::desc& to) {
   dnnl::primitive_attr attr;

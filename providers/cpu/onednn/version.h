@@ -30,10 +30,6 @@ dnnl::primitive_desc_base make_convolution(const dnnl::engine& engine, bool tran
                                            const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
                                            const dnnl::memory::desc& bias, const dnnl::memory::desc& dst,
                                            const dnnl::primitive_attr& attr);
-// The gradient with respect to the weights, without groups.
-dnnl::primitive_desc_base make_convolution_weight(const dnnl::engine& engine, const Window& window,
-                                                  const dnnl::memory::desc& src, const dnnl::memory::desc& weights,
-                                                  const dnnl::memory::desc& gradient, const dnnl::primitive_attr& attr);
 dnnl::primitive_desc_base make_reorder(const dnnl::engine& engine, const dnnl::memory::desc& from,
                                        const dnnl::memory::desc& to);
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "providers/cpu/gradients/gradients.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
+#include "providers/cpu/weight_gradient/weight_gradient.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -43,9 +43,9 @@ struct Span {
 };
 
 template <class T>
-class ConvolutionWeightPrimitive final : public ep_primitive {
+class PlainWeightGradient final : public ep_primitive {
  public:
-  explicit ConvolutionWeightPrimitive(const ep_primitive_desc& desc)
+  explicit PlainWeightGradient(const ep_primitive_desc& desc)
       : desc_(desc), src_(find_operand(desc, EP_ROLE_SRC)), gradient_(find_operand(desc, EP_ROLE_GRADIENT)) {}
 
   uint64_t workspace(const ep_shape* shapes) const override {
@@ -148,7 +148,7 @@ class ConvolutionWeightPrimitive final : public ep_primitive {
 
 }  // namespace
 
-Refusal ConvolutionWeight::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+Refusal WeightGradient::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* gradient = operand(desc, EP_ROLE_GRADIENT);
   const ep_convolution_weight_attributes& at = desc.attributes.convolution_weight;
@@ -166,12 +166,11 @@ Refusal ConvolutionWeight::why_not(const ep_device&, const ep_primitive_desc& de
   return {};
 }
 
-Refusal ConvolutionWeight::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
-                                ep_primitive_info&) {
+Refusal WeightGradient::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   if (wide_dtype(desc.operands[0].dtype) == EP_DTYPE_f64) {
-    *out = make_primitive<ConvolutionWeightPrimitive<double>>(device, desc);
+    *out = make_primitive<PlainWeightGradient<double>>(device, desc);
   } else {
-    *out = make_primitive<ConvolutionWeightPrimitive<float>>(device, desc);
+    *out = make_primitive<PlainWeightGradient<float>>(device, desc);
   }
   return {};
 }

@@ -1,0 +1,81 @@
+// What the ways of the gradient of a convolution's weights share: sizes, operands, units of results.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "providers/cpu/primitive.h"
+#include "providers/cpu/weight_gradient/outer.h"
+
+namespace tenon::provider::cpu {
+
+// Distances from one element to the next, in elements.
+struct WeightStrides {
+  int64_t outer = 0;    // from image to image; of DST from result channel to result channel
+  int64_t channel = 0;  // of DST that of SRC
+  int64_t axis[3] = {0, 0, 0};
+};
+
+// Sizes of a launch with three spatial axes; absent ones have length 1.
+struct WeightSizes {
+  WeightSizes(const ep_primitive_desc& desc, const ep_shape* shapes);
+
+  int64_t images = 0, groups = 1;
+  int64_t in = 0, out = 0;  // channels of SRC and of GRADIENT, those of all groups
+  int64_t src[3] = {1, 1, 1}, results[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1}, pad[3] = {0, 0, 0};
+  WeightStrides src_strides, gradient_strides, dst_strides;
+
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t lines() const { return images * results[0] * results[1]; }  // of GRADIENT
+  int64_t pixels() const { return lines() * results[2]; }             // of GRADIENT
+  int64_t src_pixels() const { return images * src[0] * src[1] * src[2]; }
+  int64_t nanoseconds() const { return pixels() * taps() * (in / groups) * out / 90; }
+};
+
+// Pixels whose channels follow each other.
+struct WeightOperands {
+  const float* src;
+  const float* gradient;
+  float* dst;
+  WeightStrides src_strides, gradient_strides;
+};
+
+// Results are cut into units, each of them a block of channels of GRADIENT by a panel of channels of SRC. A panel is
+// whole vectors; the last one begins among the channels of the one before, if it has to.
+class WeightUnits {
+ public:
+  struct Unit {
+    int64_t row, column;    // the first channels of GRADIENT and of SRC, among those of all groups
+    int64_t column_of_dst;  // the same of SRC, of one group
+    int32_t rows, columns;
+    int32_t known;  // columns that the panel before has
+  };
+
+  // `columns` are those of one group.
+  WeightUnits(const WeightSizes& sizes, int64_t columns, const OuterKernels& kernels, int32_t threads);
+
+  int64_t count() const { return groups_ * blocks_ * panels_; }
+  Unit at(int64_t number) const;  // blocks of one panel follow each other
+  // The room of sums [taps, rows, columns of a tile] of a unit.
+  int64_t floats(int64_t taps) const { return taps * tile_floats(); }
+  int64_t tile_floats() const { return kernels_.rows * kernels_.columns; }
+  const OuterKernels& kernels() const { return kernels_; }
+
+ private:
+  OuterKernels kernels_;
+  int64_t groups_, rows_, columns_;
+  int64_t blocks_, panels_;
+  int64_t width_;  // columns of a panel
+};
+
+// Where taps and columns of sums lie in DST.
+struct WeightPlaces {
+  std::vector<int64_t> taps, columns;
+  int64_t row;
+
+  // Writes the sums [tap, tile] of a unit.
+  void write(const WeightUnits& units, const WeightUnits::Unit& unit, const float* sums, float* dst) const;
+};
+
+}  // namespace tenon::provider::cpu

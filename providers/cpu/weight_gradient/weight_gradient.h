@@ -1,0 +1,17 @@
+// The gradient of a convolution with respect to its weights.
+#pragma once
+
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+// `product` is f32; `plain` serves other types.
+struct WeightGradient {
+  static Refusal product_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal product_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                              ep_primitive_info& info);
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cpu
