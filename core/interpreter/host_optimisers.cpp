@@ -1,8 +1,10 @@
 // Host loops of optimisers: each tensor of the lists is read and written once.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/interpreter/host_loop_parts.h"
+#include "core/interpreter/side_threads.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
 
@@ -52,6 +54,35 @@ void note_writes(const OpCall& call, size_t first, size_t count) {
 
 void give_params(const OpCall& call, size_t first) {
   for (size_t i = 0; i < call.outputs.size(); ++i) call.outputs[i] = *call.inputs[first + i];
+}
+
+constexpr int64_t kPiece = 128 * 1024;       // elements
+constexpr uint64_t kWorthAThread = 1 << 20;  // elements: half a millisecond
+
+// Calls run(i, first, n) for elements [first, first + n) of each of `count` tensors of the list that begins at input
+// `params`, on as many threads as they are worth. The caller has the default floating-point environment.
+template <class Run>
+void for_pieces(const OpCall& call, size_t params, size_t count, const Run& run) {
+  uint64_t elements = 0;
+  for (size_t i = 0; i < count; ++i) elements += static_cast<uint64_t>(call.inputs[params + i]->elements());
+  const size_t helpers = side_threads(elements, kWorthAThread);
+  if (helpers == 0) {
+    for (size_t i = 0; i < count; ++i) run(i, 0, call.inputs[params + i]->elements());
+    return;
+  }
+  struct Piece {
+    size_t tensor;
+    int64_t first, count;
+  };
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t all = call.inputs[params + i]->elements();
+    for (int64_t first = 0; first < all; first += kPiece) pieces.push_back({i, first, std::min(kPiece, all - first)});
+  }
+  share_with(helpers, pieces.size(), [&](size_t i) {
+    const DefaultFloatingPoint floating_point;
+    run(pieces[i].tensor, pieces[i].first, pieces[i].count);
+  });
 }
 
 // What one step of Adam multiplies and adds, as numbers of its tensors.
@@ -135,11 +166,12 @@ AdamFactors<T> adam_factors(const AdamCall& how) {
 constexpr size_t kNumbers = 2;  // step and lr come before the lists
 
 template <class T>
-void adam_at(const OpCall& call, size_t count, size_t i, bool greatest, const AdamFactors<T>& f) {
-  const auto input = [&](size_t list) -> const Tensor& { return *call.inputs[kNumbers + list * count + i]; };
-  const AdamBlock<T> all{written<T>(input(0)), elements_of<T>(input(1)), written<T>(input(2)), written<T>(input(3)),
-                         greatest ? written<T>(input(4)) : nullptr};
-  adam_tensor(all, f, input(0).elements());
+void adam_at(const OpCall& call, size_t lists, size_t i, bool greatest, const AdamFactors<T>& f, int64_t first,
+             int64_t count) {
+  const auto input = [&](size_t list) -> const Tensor& { return *call.inputs[kNumbers + list * lists + i]; };
+  const AdamBlock<T> all{written<T>(input(0)) + first, elements_of<T>(input(1)) + first, written<T>(input(2)) + first,
+                         written<T>(input(3)) + first, greatest ? written<T>(input(4)) + first : nullptr};
+  adam_tensor(all, f, count);
 }
 
 template <class Attributes>
@@ -167,10 +199,11 @@ bool run_adam(const OpCall& call, bool decoupled) {
   const DefaultFloatingPoint floating_point;
   const auto f32 = adam_factors<float>(how);
   const auto f64 = adam_factors<double>(how);
-  for (size_t i = 0; i < count; ++i) {
+  for_pieces(call, kNumbers, count, [&](size_t i, int64_t first, int64_t n) {
     const bool single = call.inputs[kNumbers + i]->dtype() == DType::f32;
-    single ? adam_at(call, count, i, greatest != 0, f32) : adam_at(call, count, i, greatest != 0, f64);
-  }
+    single ? adam_at(call, count, i, greatest != 0, f32, first, n)
+           : adam_at(call, count, i, greatest != 0, f64, first, n);
+  });
   note_writes(call, kNumbers, count);
   note_writes(call, kNumbers + 2 * count, call.inputs.size() - kNumbers - 2 * count);
   give_params(call, kNumbers);
@@ -204,15 +237,15 @@ template <class T, Momentum kMomentum>
 }
 
 template <class T>
-void sgd_at(const OpCall& call, size_t count, size_t i, const SgdCall& how) {
+void sgd_at(const OpCall& call, size_t lists, size_t i, const SgdCall& how, int64_t begin, int64_t count) {
   const SgdFactors<T> f{static_cast<T>(how.maximize ? -1 : 1), static_cast<T>(how.weight_decay),
                         static_cast<T>(how.momentum), static_cast<T>(1 - how.dampening), static_cast<T>(how.lr)};
-  T* params = written<T>(*call.inputs[1 + i]);
-  const T* grads = elements_of<T>(*call.inputs[1 + count + i]);
-  T* buffers = how.momentum == 0 ? nullptr : written<T>(*call.inputs[1 + 2 * count + i]);
+  T* params = written<T>(*call.inputs[1 + i]) + begin;
+  const T* grads = elements_of<T>(*call.inputs[1 + lists + i]) + begin;
+  T* buffers = how.momentum == 0 ? nullptr : written<T>(*call.inputs[1 + 2 * lists + i]) + begin;
   const Momentum momentum = buffers == nullptr ? Momentum::none : how.nesterov ? Momentum::nesterov : Momentum::plain;
   by_blocks(
-      call.inputs[1 + i]->elements(), [&](int64_t first, int32_t n) __attribute__((always_inline)) {
+      count, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
         T* const buffer = buffers == nullptr ? nullptr : buffers + first;
         switch (momentum) {
           case Momentum::none: return sgd_block<T, Momentum::none>(params + first, grads + first, buffer, f, n);
@@ -245,10 +278,10 @@ bool run_fused_sgd(const OpCall& call) {
   }
   if (!all_real(call, 1, count)) return false;
   const DefaultFloatingPoint floating_point;
-  for (size_t i = 0; i < count; ++i) {
-    call.inputs[1 + i]->dtype() == DType::f32 ? sgd_at<float>(call, count, i, how)
-                                              : sgd_at<double>(call, count, i, how);
-  }
+  for_pieces(call, 1, count, [&](size_t i, int64_t first, int64_t n) {
+    call.inputs[1 + i]->dtype() == DType::f32 ? sgd_at<float>(call, count, i, how, first, n)
+                                              : sgd_at<double>(call, count, i, how, first, n);
+  });
   note_writes(call, 1, count);
   if (buffers != 0) note_writes(call, 1 + 2 * count, count);
   give_params(call, 1);

@@ -1,17 +1,14 @@
 #include "core/graph/execute/packing.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "core/device/device_state.h"
 #include "core/interpreter/prepared.h"
+#include "core/interpreter/side_threads.h"
 #include "core/tensor/unread.h"
 #include "core/vm/storage.h"
-#include "loader/settings/settings.h"
 
 namespace tenon::graph {
 namespace {
@@ -64,8 +61,7 @@ size_t helpers_for(const std::vector<Work*>& shared) {
     const bool done = work->packed != nullptr ? work->packed->packed_bytes() != 0 : !is_unread(work->tensor);
     if (!done) bytes += static_cast<uint64_t>(work->tensor.bytes());
   }
-  const auto threads = std::min(static_cast<uint64_t>(loader::thread_limit()), bytes / kWorthAThread);
-  return threads == 0 ? 0 : threads - 1;
+  return side_threads(bytes, kWorthAThread);
 }
 
 // Reading and packing wait for memory, and each constant is work of its own; so a thread takes one after the other, the
@@ -73,17 +69,7 @@ size_t helpers_for(const std::vector<Work*>& shared) {
 void run_shared(std::vector<Work*> shared) {
   std::stable_sort(shared.begin(), shared.end(),
                    [](const Work* a, const Work* b) { return a->tensor.bytes() > b->tensor.bytes(); });
-  std::atomic<size_t> next{0};
-  const auto take = [&] {
-    for (size_t i = next++; i < shared.size(); i = next++) shared[i]->run();
-  };
-  std::vector<std::thread> helpers;
-  try {
-    for (size_t i = helpers_for(shared); i > 0; --i) helpers.emplace_back(take);
-  } catch (const std::system_error&) {  // the system has no more threads
-  }
-  take();
-  for (std::thread& helper : helpers) helper.join();
+  share_with(helpers_for(shared), shared.size(), [&](size_t i) { shared[i]->run(); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/lazy/compile.h"
+#include "core/tensor/generator.h"
 #include "core/vm/storage.h"
 #include "tests/unit/autograd/numbers.h"
 #include "tests/unit/scratch_folder.h"
@@ -88,6 +89,36 @@ TEST(Optimizer, ComputesStridedAndNarrowParametersToo) {
     const double bound = dtype == DType::f64 ? 1e-13 : dtype == DType::f32 ? 1e-6 : 0.05;
     for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], bound) << dtype_name(dtype);
   }
+}
+
+// More elements than one thread takes, against steps of parts that one thread takes.
+TEST(Optimizer, ComputesManyElementsAsFew) {
+  constexpr int64_t part = 300'001, parts = 9;
+  Generator random(5);
+  const Tensor values = randn({part * parts}, DType::f32, Device(), &random);
+  const Tensor gradients = randn({2, part * parts}, DType::f32, Device(), &random);
+  const auto steps = [&](auto make, TensorList parameters, int64_t first, int64_t length) {
+    auto optimizer = make(parameters);
+    for (int64_t step = 0; step < 2; ++step) {
+      int64_t at = first;
+      for (Tensor& parameter : parameters) {
+        parameter.set_grad(contiguous(slice(select(gradients, 0, step), 0, at, at + length)));
+        at += length;
+      }
+      optimizer.step();
+    }
+    return parameters;
+  };
+  const auto compare = [&](auto make) {
+    const Tensor whole = steps(make, {clone(values).requires_grad_()}, 0, part * parts)[0];
+    for (int64_t i = 0; i < parts; ++i) {
+      const Tensor some = contiguous(slice(values, 0, i * part, (i + 1) * part)).requires_grad_();
+      const Tensor got = steps(make, {some}, i * part, part)[0];
+      EXPECT_TRUE(equal(got.detach(), slice(whole.detach(), 0, i * part, (i + 1) * part))) << i;
+    }
+  };
+  compare([](const TensorList& parameters) { return AdamW(parameters, {.lr = 0.1}); });
+  compare([](const TensorList& parameters) { return SGD(parameters, {.lr = 0.1, .momentum = 0.9}); });
 }
 
 TEST(Optimizer, GoesOnFromAFileAsIfItHadNotStopped) {

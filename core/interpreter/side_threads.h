@@ -1,0 +1,40 @@
+// Threads that help their caller with one piece of long work, and end with it. Internal.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "loader/settings/settings.h"
+
+namespace tenon {
+
+// How many threads help with `work` where each wants `worth` of it: at most as many as the program may use, less the
+// caller.
+inline size_t side_threads(uint64_t work, uint64_t worth) {
+  const uint64_t threads = std::min(static_cast<uint64_t>(loader::thread_limit()), work / worth);
+  return threads == 0 ? 0 : threads - 1;
+}
+
+// Calls take(i) once for each i below `count`, on the caller and on `helpers` threads, which get them in order. `take`
+// does not throw.
+template <class Take>
+void share_with(size_t helpers, size_t count, const Take& take) {
+  std::atomic<size_t> next{0};
+  const auto take_all = [&] {
+    for (size_t i = next++; i < count; i = next++) take(i);
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (; helpers > 0; --helpers) threads.emplace_back(take_all);
+  } catch (const std::system_error&) {  // the system has no more threads
+  }
+  take_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace tenon
