@@ -8,12 +8,10 @@
 
 #include "primitives/text/format.h"
 #include "tests/unit/providers/provider_fixture.h"
+#include "tests/unit/providers/sums_in_double.h"
 
 namespace tenon::provider {
 namespace {
-
-constexpr float poison = -4711.0F;
-constexpr size_t guard = 64;  // elements of poison behind DST
 
 struct Sizes {
   int64_t count, in, out, height, width, pad[4];  // pads: above, left, below, right
@@ -110,21 +108,8 @@ struct Convolution {
     return sum <= 0 ? 0 : sum;
   }
 
-  // The greatest error of a finite result, as a part of that magnitude. NaN and infinities must be where they belong.
   double error() const {
-    double worst = 0;
-    for (size_t i = 0; i + guard < dst.size(); ++i) {
-      double magnitude = 0;
-      const double want = wanted(i, &magnitude), got = dst[i];
-      if (!std::isfinite(want)) {
-        EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want) << i << ": " << got << ", not " << want;
-      } else {
-        EXPECT_TRUE(std::isfinite(got)) << i << ": " << got << ", not " << want;
-        worst = std::max(worst, std::abs(got - want) / magnitude);
-      }
-    }
-    for (size_t i = dst.size() - guard; i < dst.size(); ++i) EXPECT_EQ(dst[i], poison) << "behind DST";
-    return worst;
+    return worst_error(dst, [&](size_t i, double* magnitude) { return wanted(i, magnitude); });
   }
 
   Sizes sizes;

@@ -1,0 +1,34 @@
+// Results of f32 against sums in double precision.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace tenon::provider {
+
+inline constexpr float poison = -4711.0F;
+inline constexpr size_t guard = 64;  // elements of poison behind results
+
+// The greatest error of a finite result, as a part of the magnitudes that it adds up: wanted(i, &magnitude) gives
+// result number `i` and the sum of these. NaN and infinities must be where they belong, and the guard as it was.
+template <class Wanted>
+double worst_error(std::span<const float> results, const Wanted& wanted) {
+  double worst = 0;
+  for (size_t i = 0; i + guard < results.size(); ++i) {
+    double magnitude = 0;
+    const double want = wanted(i, &magnitude), got = results[i];
+    if (!std::isfinite(want)) {
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want) << i << ": " << got << ", not " << want;
+    } else {
+      EXPECT_TRUE(std::isfinite(got)) << i << ": " << got << ", not " << want;
+      worst = std::max(worst, std::abs(got - want) / std::max(magnitude, 1e-30));
+    }
+  }
+  for (size_t i = results.size() - guard; i < results.size(); ++i) EXPECT_EQ(results[i], poison) << "behind results";
+  return worst;
+}
+
+}  // namespace tenon::provider
