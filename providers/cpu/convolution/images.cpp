@@ -7,17 +7,6 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// True if channels are innermost and the elements fill their memory.
-bool is_channels_last(const ep_operand_desc& operand) {
-  int64_t step = 1;
-  for (int32_t i = 0; i < operand.rank; ++i) {
-    const int32_t axis = i == 0 ? 1 : i + 1 == operand.rank ? 0 : operand.rank - i;
-    if (operand.dims[axis] != 1 && operand.strides[axis] != step) return false;
-    step *= operand.dims[axis];
-  }
-  return true;
-}
-
 // True if planes lie one after the other and fill their memory.
 bool is_channels_first(const ep_operand_desc& operand) {
   int64_t step = 1;
@@ -65,6 +54,16 @@ uint32_t finish_count(const ep_primitive_desc& desc) {
 }
 
 }  // namespace
+
+bool is_channels_last(const ep_operand_desc& operand) {
+  int64_t step = 1;
+  for (int32_t i = 0; i < operand.rank; ++i) {
+    const int32_t axis = i == 0 ? 1 : i + 1 == operand.rank ? 0 : operand.rank - i;
+    if (operand.dims[axis] != 1 && operand.strides[axis] != step) return false;
+    step *= operand.dims[axis];
+  }
+  return true;
+}
 
 Images::Images(const ep_primitive_desc& desc)
     : src(find_operand(desc, EP_ROLE_SRC)),

@@ -36,6 +36,9 @@ Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc);
 
 enum class Channels : uint8_t { last, first };
 
+// True if channels are innermost and the elements fill their memory.
+bool is_channels_last(const ep_operand_desc& operand);
+
 // Why `desc` is no f32 convolution with channels there and epilogues that we compute. Pure.
 Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Channels channels = Channels::last);
 

@@ -1,8 +1,10 @@
 // convolution of one group with channels last, and matmul by a constant matrix: a product of matrices, pixels by
 // channels of DST, whose sums run over taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of
 // each tap where they lie, and zeros where a tap lies beside the image. Images of few channels are copied into a frame
-// of zeros first; then the taps of a row follow each other in memory and are one tap of more channels.
+// of zeros first; then the taps of a row follow each other in memory and are one tap of more channels. Images with
+// channels first are laid out with channels last, and results back, where Winograd's way pays.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "providers/cpu/convolution/cut.h"
 #include "providers/cpu/convolution/images.h"
 #include "providers/cpu/convolution/winograd.h"
+#include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -19,23 +22,26 @@ constexpr int64_t kAhead = 256;                 // floats of weights that are on
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
 constexpr int64_t kWorthPacking = 512;          // pixels for which a weight is packed at each launch
+constexpr int64_t kWorthPlanes = 32;            // channels from which on images with channels first are laid out anew
 constexpr int32_t kMostRows = 16;               // of any kernel
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 class ProductPrimitive final : public ep_primitive {
  public:
-  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, const Images& images, bool packed)
+  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, const Images& images, bool packed, bool planes)
       : cut_(images, tile_kernels(on.simd)),
         finisher_(on, desc),
         zeros_(static_cast<size_t>(cut_.depth), 0.0f),
-        packed_(packed) {
+        packed_(packed),
+        planes_(planes) {
     if (Winograd::pays(cut_)) winograd_.emplace(cut_, on.simd, on.threads);
   }
 
   const Cut& cut() const { return cut_; }
   uint64_t workspace(const ep_shape*) const override {
-    return (packed_ ? 0 : aligned(cut_.packed_bytes())) + (winograd_ ? winograd_->workspace() : cut_.frame_bytes());
+    return (packed_ ? 0 : aligned(cut_.packed_bytes())) + (winograd_ ? winograd_->workspace() : cut_.frame_bytes()) +
+           (planes_ ? aligned(src_bytes()) + 2 * aligned(dst_bytes()) : 0);
   }
   bool has_workspace() const override { return workspace(nullptr) != 0; }
 
@@ -54,31 +60,23 @@ class ProductPrimitive final : public ep_primitive {
     from.bias = cut_.images.bias < 0 ? nullptr : floats(launch, cut_.images.bias);
     from.finish = finisher_.of(launch);
     float* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
-    const WideLease lease(device->threads, winograd_ ? winograd_->nanoseconds() : cut_.nanoseconds());
     char* room = has_workspace() ? address_of(launch.workspace) : nullptr;
-    if (!packed_) {
-      pack_panels(lease.width(), reinterpret_cast<float*>(room), from.weights);
-      from.weights = reinterpret_cast<float*>(room);
-      room += aligned(cut_.packed_bytes());
-    }
-    if (winograd_) {
-      const auto direct = [&](int64_t panel, int64_t pixel, int32_t count) {
-        run_pixels(from, dst, panel, pixel, count);
-      };
-      winograd_->run(lease.width(), {from.src, from.weights, from.bias, dst, from.finish},
-                     reinterpret_cast<float*>(room), std::cref(direct));
-      finisher_.end(launch, lease.width());
+    if (!planes_) {
+      run(launch, from, dst, room);
       return EP_STATUS_OK;
     }
-    if (cut_.framed) {
-      fill_frame(lease.width(), reinterpret_cast<float*>(room), from.src);
-      from.src = reinterpret_cast<float*>(room);
+    const Images& images = cut_.images;
+    float* const results = take(&room, dst_bytes());
+    from.src = lay_out(from.src, images.src_size, images.in, take(&room, src_bytes()));
+    float* const other = take(&room, dst_bytes());
+    if (from.finish.other != nullptr) {
+      from.finish.other = lay_out(from.finish.other, images.dst_size, images.out, other);
     }
-    const auto body = [&](int32_t part, int32_t parts) {
-      const int64_t all = cut_.blocks * cut_.panels;
-      run_tiles(from, dst, all * part / parts, all * (part + 1) / parts);
-    };
-    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), cut_.nanoseconds(), body);
+    run(launch, from, results, room);
+    const auto [dims, strides] = planes_of(images.dst_size, images.out);
+    strided_copy(from_dense(sizeof(float), dims, strides), reinterpret_cast<char*>(dst),
+                 reinterpret_cast<const char*>(results), device->simd, device->threads);
+    const WideLease lease(device->threads, cut_.images.pixels() * cut_.images.out / 4);
     finisher_.end(launch, lease.width());
     return EP_STATUS_OK;
   }
@@ -93,6 +91,60 @@ class ProductPrimitive final : public ep_primitive {
 
   static const float* floats(const ep_launch& launch, int32_t operand) {
     return reinterpret_cast<const float*>(address_of(launch.operands[operand]));
+  }
+
+  uint64_t src_bytes() const {
+    const Images& images = cut_.images;
+    return static_cast<uint64_t>(images.count * images.src_size[0] * images.src_size[1] * images.in) * sizeof(float);
+  }
+  uint64_t dst_bytes() const { return static_cast<uint64_t>(cut_.images.pixels() * cut_.images.out) * sizeof(float); }
+
+  static float* take(char** room, uint64_t bytes) {
+    char* taken = *room;
+    *room += aligned(bytes);
+    return reinterpret_cast<float*>(taken);
+  }
+
+  // Images with channels first, their channels as the last axis.
+  std::pair<std::array<int64_t, 4>, std::array<int64_t, 4>> planes_of(const int64_t (&size)[2],
+                                                                      int64_t channels) const {
+    const int64_t plane = size[0] * size[1];
+    return {{cut_.images.count, size[0], size[1], channels}, {channels * plane, size[1], 1, plane}};
+  }
+  const float* lay_out(const float* src, const int64_t (&size)[2], int64_t channels, float* dst) const {
+    const auto [dims, strides] = planes_of(size, channels);
+    strided_copy(to_dense(sizeof(float), dims, strides), reinterpret_cast<char*>(dst),
+                 reinterpret_cast<const char*>(src), device->simd, device->threads);
+    return dst;
+  }
+
+  // On images with channels last. What follows the Finish reads DST where it lies.
+  void run(const ep_launch& launch, Sources from, float* dst, char* room) const {
+    const WideLease lease(device->threads, winograd_ ? winograd_->nanoseconds() : cut_.nanoseconds());
+    if (!packed_) {
+      pack_panels(lease.width(), reinterpret_cast<float*>(room), from.weights);
+      from.weights = reinterpret_cast<float*>(room);
+      room += aligned(cut_.packed_bytes());
+    }
+    if (winograd_) {
+      const auto direct = [&](int64_t panel, int64_t pixel, int32_t count) {
+        run_pixels(from, dst, panel, pixel, count);
+      };
+      winograd_->run(lease.width(), {from.src, from.weights, from.bias, dst, from.finish},
+                     reinterpret_cast<float*>(room), std::cref(direct));
+      if (!planes_) finisher_.end(launch, lease.width());
+      return;
+    }
+    if (cut_.framed) {
+      fill_frame(lease.width(), reinterpret_cast<float*>(room), from.src);
+      from.src = reinterpret_cast<float*>(room);
+    }
+    const auto body = [&](int32_t part, int32_t parts) {
+      const int64_t all = cut_.blocks * cut_.panels;
+      run_tiles(from, dst, all * part / parts, all * (part + 1) / parts);
+    };
+    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), cut_.nanoseconds(), body);
+    finisher_.end(launch, lease.width());
   }
 
   // Writes [panel, tap, channel, column]. Packing a constant waits for memory that nobody has touched, for times that
@@ -295,13 +347,14 @@ class ProductPrimitive final : public ep_primitive {
   Finisher finisher_;
   std::vector<float> zeros_;
   bool packed_;
+  bool planes_;  // channels of SRC, DST and the other operand of the Finish are first
   std::optional<Winograd> winograd_;
 };
 
 Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Images& images, const char* form,
-                     ep_primitive** out, ep_primitive_info& info) {
+                     bool planes, ep_primitive** out, ep_primitive_info& info) {
   const bool packed = (desc.operands[images.weight].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
-  auto* made = make_primitive<ProductPrimitive>(device, device, desc, images, packed);
+  auto* made = make_primitive<ProductPrimitive>(device, device, desc, images, packed, planes);
   if (packed) {
     info.pack_operand = 1 + static_cast<uint32_t>(images.weight);
     info.pack_bytes = made->cut().packed_bytes();
@@ -323,6 +376,11 @@ Images images_of(const ep_primitive_desc& desc) {
     images.pad[axis] = (images.kernel[axis] - 1) * images.dilation[axis] - images.pad[axis];
   }
   return images;
+}
+
+// True if images have their channels first: of one pixel, or of one channel, they are last too.
+bool has_planes(const ep_primitive_desc& desc) {
+  return !is_channels_last(*operand(desc, EP_ROLE_SRC)) || !is_channels_last(desc.operands[0]);
 }
 
 bool is_dense(const ep_operand_desc& matrix) {
@@ -358,25 +416,33 @@ Images rows_as_images(const ep_primitive_desc& desc) {
 
 }  // namespace
 
-Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (Refusal refusal = why_no_images(device, desc)) return refusal;
+Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc,
+                                         ep_support_info& info) {
+  if (Refusal refusal = why_no_images(device, desc)) {
+    if (why_no_images(device, desc, Channels::first)) return refusal;
+  }
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   if (attributes.groups != 1) return Refusal::because("%lld groups", static_cast<long long>(attributes.groups));
   const bool constant = (operand(desc, EP_ROLE_WEIGHT)->flags & EP_OPERAND_FLAG_CONSTANT) != 0;
-  if (constant && attributes.transposed == 0) return {};
+  const bool planes = has_planes(desc);
+  if (constant && attributes.transposed == 0 && !planes) return {};
   const Images images = images_of(desc);
   if (images.pad[0] < 0 || images.pad[1] < 0 || !Winograd::pays(Cut(images, tile_kernels(device.simd)))) {
-    return Refusal::because(attributes.transposed != 0 ? "a transposed convolution" : "the weight may change");
+    return Refusal::because(planes                       ? "channels are not last"
+                            : attributes.transposed != 0 ? "a transposed convolution"
+                                                         : "the weight may change");
   }
   if (!constant && images.pixels() < kWorthPacking) return Refusal::because("the weight may change, for few pixels");
+  if (planes && std::min(images.in, images.out) < kWorthPlanes) return Refusal::because("channels are not last");
+  if (planes) info.penalty_bytes = penalty_of_planes(desc);
   return {};
 }
 
 Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                       ep_primitive_info& info) {
   const bool transposed = desc.attributes.convolution.transposed != 0;
-  return make_product(device, desc, images_of(desc), transposed ? "channels last, transposed" : "channels last", out,
-                      info);
+  return make_product(device, desc, images_of(desc), transposed ? "channels last, transposed" : "channels last",
+                      has_planes(desc), out, info);
 }
 
 Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
@@ -404,7 +470,7 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
 
 Refusal PackedMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                            ep_primitive_info& info) {
-  return make_product(device, desc, rows_as_images(desc), "matmul", out, info);
+  return make_product(device, desc, rows_as_images(desc), "matmul", false, out, info);
 }
 
 }  // namespace tenon::provider::cpu

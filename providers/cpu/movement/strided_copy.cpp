@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/movement/tile.h"
@@ -10,6 +11,17 @@
 
 namespace tenon::provider::cpu {
 namespace {
+
+// The axes in the order of the destination.
+void sort_axes(StridedCopy* copy) {
+  for (int32_t axis = 1; axis < copy->rank; ++axis) {
+    for (int32_t i = axis; i > 0 && copy->dst_strides[i - 1] < copy->dst_strides[i]; --i) {
+      std::swap(copy->dims[i - 1], copy->dims[i]);
+      std::swap(copy->dst_strides[i - 1], copy->dst_strides[i]);
+      std::swap(copy->src_strides[i - 1], copy->src_strides[i]);
+    }
+  }
+}
 
 void fold(StridedCopy* copy) {
   int32_t kept = 0;
@@ -218,7 +230,28 @@ class Rows {
 
 }  // namespace
 
+StridedCopy to_dense(int32_t size, std::span<const int64_t> dims, std::span<const int64_t> strides) {
+  StridedCopy copy;
+  copy.rank = static_cast<int32_t>(dims.size());
+  copy.size = size;
+  int64_t step = 1;
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    copy.dims[axis] = dims[axis];
+    copy.src_strides[axis] = strides[axis];
+    copy.dst_strides[axis] = step;
+    step *= dims[axis];
+  }
+  return copy;
+}
+
+StridedCopy from_dense(int32_t size, std::span<const int64_t> dims, std::span<const int64_t> strides) {
+  StridedCopy copy = to_dense(size, dims, strides);
+  std::swap(copy.src_strides, copy.dst_strides);
+  return copy;
+}
+
 void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level, int32_t threads) {
+  sort_axes(&copy);
   fold(&copy);
   if (const int32_t axis = transposed_axis(copy); axis >= 0) return copy_tiles(copy, axis, dst, src, level, threads);
   const int32_t last = copy.rank - 1;

@@ -84,20 +84,10 @@ class WeightProduct final : public ep_primitive {
   // Copies pixels so that their channels follow each other.
   const float* lay_out(const float* from, const int64_t (&size)[3], int64_t images, int64_t channels,
                        WeightStrides* strides, float* to) const {
-    StridedCopy copy;
-    copy.rank = 5;
-    copy.size = sizeof(float);
-    const int64_t dims[5] = {images, size[0], size[1], size[2], channels};
-    const int64_t src_strides[5] = {strides->outer, strides->axis[0], strides->axis[1], strides->axis[2],
-                                    strides->channel};
-    int64_t step = 1;
-    for (int axis = 4; axis >= 0; --axis) {
-      copy.dims[axis] = dims[axis];
-      copy.src_strides[axis] = src_strides[axis];
-      copy.dst_strides[axis] = step;
-      step *= dims[axis];
-    }
-    if (step > 0) {
+    const int64_t dims[] = {images, size[0], size[1], size[2], channels};
+    const int64_t given[] = {strides->outer, strides->axis[0], strides->axis[1], strides->axis[2], strides->channel};
+    const StridedCopy copy = to_dense(sizeof(float), dims, given);
+    if (images * size[0] * size[1] * size[2] * channels > 0) {
       strided_copy(copy, reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from), level_, threads_);
     }
     strides->outer = copy.dst_strides[0];

@@ -18,6 +18,7 @@ struct Sizes {
   bool residual;
   bool changes = false;     // the weight may
   bool transposed = false;  // pads are those of the convolution that it is
+  bool planes = false;      // channels are first
   int64_t dst_height() const { return height + pad[0] + pad[2] - 2; }
   int64_t dst_width() const { return width + pad[1] + pad[3] - 2; }
 };
@@ -27,7 +28,7 @@ std::string text_of(const Sizes& s) {
                      s.pad[0], s.pad[1], s.pad[2], s.pad[3], s.residual ? ", residual" : "");
 }
 
-// Channels last; relu follows.
+// relu follows.
 struct Convolution {
   explicit Convolution(const Sizes& sizes) : sizes(sizes) {
     const auto filled = [&](int64_t n) {
@@ -45,6 +46,7 @@ struct Convolution {
 
   ep_status run(OpenProvider& cpu) {
     const auto operand = [&](int32_t role, int64_t channels, int64_t height, int64_t width) {
+      if (sizes.planes) return dense(role, EP_DTYPE_f32, {sizes.count, channels, height, width});
       return strided(role, EP_DTYPE_f32, {sizes.count, channels, height, width},
                      {channels * height * width, 1, width * channels, channels});
     };
@@ -88,8 +90,10 @@ struct Convolution {
   // The result number `i`, and the sum of the magnitudes of what it adds up.
   double wanted(size_t i, double* magnitude) const {
     const auto place = static_cast<int64_t>(i);
-    const int64_t channel = place % sizes.out, x = place / sizes.out % sizes.dst_width();
-    const int64_t line = place / sizes.out / sizes.dst_width();
+    const int64_t plane = sizes.dst_height() * sizes.dst_width();
+    const int64_t channel = sizes.planes ? place / plane % sizes.out : place % sizes.out;
+    const int64_t pixel = sizes.planes ? place / plane / sizes.out * plane + place % plane : place / sizes.out;
+    const int64_t x = pixel % sizes.dst_width(), line = pixel / sizes.dst_width();
     const int64_t y = line % sizes.dst_height(), image = line / sizes.dst_height();
     double sum = bias[static_cast<size_t>(channel)];
     *magnitude = std::abs(sum);
@@ -97,7 +101,9 @@ struct Convolution {
       const int64_t sy = y + tap / 3 - sizes.pad[0], sx = x + tap % 3 - sizes.pad[1];
       if (sy < 0 || sy >= sizes.height || sx < 0 || sx >= sizes.width) continue;
       for (int64_t c = 0; c < sizes.in; ++c) {
-        const double left = src[static_cast<size_t>(((image * sizes.height + sy) * sizes.width + sx) * sizes.in + c)];
+        const int64_t at = sizes.planes ? ((image * sizes.in + c) * sizes.height + sy) * sizes.width + sx
+                                        : ((image * sizes.height + sy) * sizes.width + sx) * sizes.in + c;
+        const double left = src[static_cast<size_t>(at)];
         const double product = left * weight_of(channel, c, tap);
         sum += product;
         *magnitude += std::abs(product);
@@ -173,6 +179,25 @@ TEST_P(Winograd, TakesWeightsThatMayChangeAndTransposedOnes) {
                           Sizes{3, 300, 17, 14, 15, {1, 1, 1, 1}, false}}) {
         sizes.changes = changes;
         sizes.transposed = transposed;
+        Convolution convolution(sizes);
+        convolution.src[777] = std::numeric_limits<float>::infinity();
+        ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << text_of(sizes) << ": " << cpu->host.sentence();
+        EXPECT_LE(convolution.error(), bound) << text_of(sizes) << (transposed ? ", transposed" : "");
+      }
+    }
+  }
+}
+
+TEST_P(Winograd, TakesImagesWithChannelsFirst) {
+  const auto cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
+  for (const bool transposed : {false, true}) {
+    for (const bool changes : {false, true}) {
+      for (Sizes sizes : {Sizes{1, 33, 40, 33, 35, {1, 1, 1, 1}, false}, Sizes{2, 40, 70, 17, 18, {0, 2, 1, 2}, true},
+                          Sizes{3, 300, 32, 14, 15, {1, 1, 1, 1}, true}}) {
+        sizes.changes = changes;
+        sizes.transposed = transposed;
+        sizes.planes = true;
         Convolution convolution(sizes);
         convolution.src[777] = std::numeric_limits<float>::infinity();
         ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << text_of(sizes) << ": " << cpu->host.sentence();
