@@ -50,6 +50,8 @@ std::vector<Shape> shapes() {
       {"depthwise_wide", {1, 3, 11, 45}, {3, 1, 3, 3}, window(2, 3, 1, 1, 1, 1), true, {}},
       {"depthwise_wide_stride_2", {2, 3, 19, 71}, {3, 1, 3, 3}, window(2, 3, 2, 1, 1, 1), true, {}},
       {"depthwise_5x5_stride_2", {1, 2, 16, 75}, {2, 1, 5, 5}, window(2, 2, 2, 1, 2, 1), true, {}},
+      {"depthwise_7x7", {1, 3, 95, 50}, {3, 1, 7, 7}, window(2, 3, 1, 1, 3, 3), true, {}},
+      {"depthwise_dilated", {1, 4, 21, 34}, {4, 1, 3, 3}, window(2, 4, 1, 2, 2, 2), true, {}},
       {"depthwise_1d", {2, 5, 83}, {5, 1, 5}, window(1, 5, 1, 2, 3, 4), true, {}},
       {"3x3_squares", {2, 20, 9, 14}, {37, 20, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}, true},
       {"wide_channels", {1, 64, 5, 5}, {32, 64, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},

@@ -1,4 +1,5 @@
 // depthwise convolution with channels first: one plane at a time.
+#include <algorithm>
 #include <vector>
 
 #include "providers/cpu/convolution/convolution.h"
@@ -8,19 +9,28 @@
 namespace tenon::provider::cpu {
 namespace {
 
+constexpr int64_t kVector = 16;             // the most elements of any vector
+constexpr int64_t kFrameBytes = 24 * 1024;  // that stay in the L1 cache
+
+// A plane is copied into a frame of zeros, some rows of results at a time, so that every tap lies within it.
 class DepthwisePlanesPrimitive final : public ep_primitive {
  public:
   DepthwisePlanesPrimitive(const ep_device& on, const ep_primitive_desc& desc)
-      : images_(desc), kernel_(depthwise_plane_kernel(on.simd)), finisher_(on, desc) {
-    for (int64_t y = 0; y < images_.dst_size[0]; ++y) {
-      int64_t first, last;
-      images_.inside(0, y, &first, &last);
-      inside_.insert(inside_.end(), {first, last});
-    }
-    while (begin_ < images_.dst_size[1] && !whole(begin_)) ++begin_;
-    end_ = begin_;
-    while (end_ < images_.dst_size[1] && whole(end_)) ++end_;
+      : images_(desc), kernel_(depthwise_plane_kernel(on.simd)), finisher_(on, desc), threads_(on.threads) {
+    const int64_t results = (images_.dst_size[1] + kVector - 1) / kVector * kVector;
+    row_ = results * images_.stride[1] + (images_.kernel[1] - 1) * images_.dilation[1];
+    first_ = std::clamp<int64_t>(images_.pad[1], 0, row_);
+    last_ = std::clamp<int64_t>(images_.src_size[1] + images_.pad[1], first_, row_);
+    const int64_t lines = kFrameBytes / static_cast<int64_t>(sizeof(float)) / row_;
+    const int64_t rows = (lines - (images_.kernel[0] - 1) * images_.dilation[0] - 1) / images_.stride[0] + 1;
+    rows_ =
+        std::clamp<int64_t>(rows, std::min<int64_t>(8, images_.dst_size[0]), std::max<int64_t>(images_.dst_size[0], 1));
   }
+
+  uint64_t workspace(const ep_shape*) const override {
+    return static_cast<uint64_t>(threads_ * frame_floats()) * sizeof(float);
+  }
+  bool has_workspace() const override { return true; }
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const Finish finish = finisher_.of(launch);
@@ -30,21 +40,28 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
     const int64_t planes = images_.count * images_.out;
     const int64_t src_plane = images_.src_size[0] * images_.src_size[1];
     const int64_t dst_plane = images_.dst_size[0] * images_.dst_size[1];
-    const int64_t nanoseconds = images_.pixels() * images_.out * (images_.taps() + 2) / 40;
-    const WideLease lease(device->threads, nanoseconds);
+    const int64_t nanoseconds = images_.pixels() * images_.out * (images_.taps() + 4) / 40;
+    const WideLease lease(threads_, nanoseconds);
     const auto body = [&](int32_t part, int32_t parts) {
       std::vector<float> taps(static_cast<size_t>(images_.taps()));
+      float* const frame = floats(launch.workspace) + runner() * frame_floats();
+      std::fill_n(frame, frame_floats(), 0.0F);
       for (int64_t i = planes * part / parts; i < planes * (part + 1) / parts; ++i) {
         const int64_t channel = i % images_.out;
         for (int64_t t = 0; t < images_.taps(); ++t) taps[static_cast<size_t>(t)] = weight_of(weights, channel, t);
         DepthwisePlane plane = shared();
         plane.weights = taps.data();
         plane.bias = bias == nullptr ? 0 : bias[channel];
-        plane.src = src + i * src_plane;
-        plane.dst = floats(launch.operands[0]) + i * dst_plane;
-        plane.finish = finish;
-        if (finish.other != nullptr) plane.finish.other += i * dst_plane;
-        kernel_(plane);
+        plane.src = frame;
+        for (int64_t y = 0; y < images_.dst_size[0]; y += rows_) {
+          plane.dst_rows = std::min(rows_, images_.dst_size[0] - y);
+          fill(frame, src + i * src_plane, y, plane.dst_rows);
+          const int64_t at = i * dst_plane + y * images_.dst_size[1];
+          plane.dst = floats(launch.operands[0]) + at;
+          plane.finish = finish;
+          if (finish.other != nullptr) plane.finish.other += at;
+          kernel_(plane);
+        }
       }
     };
     lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), nanoseconds, body);
@@ -55,38 +72,47 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
  private:
   static float* floats(ep_buffer buffer) { return reinterpret_cast<float*>(address_of(buffer)); }
 
-  bool whole(int64_t x) const {
-    int64_t first, last;
-    images_.inside(1, x, &first, &last);
-    return first == 0 && last == images_.kernel[1];
-  }
   float weight_of(const float* weights, int64_t channel, int64_t tap) const {
     return weights[channel * images_.weight_strides[0] + tap / images_.kernel[1] * images_.weight_strides[2] +
                    tap % images_.kernel[1] * images_.weight_strides[3]];
   }
+  int64_t lines_of(int64_t rows) const {
+    return (rows - 1) * images_.stride[0] + (images_.kernel[0] - 1) * images_.dilation[0] + 1;
+  }
+  int64_t frame_floats() const { return lines_of(rows_) * row_; }
+
+  // Copies what the taps of results of `rows` rows from y on meet. The rest of the frame stays zero.
+  void fill(float* frame, const float* plane, int64_t y, int64_t rows) const {
+    const int64_t top = y * images_.stride[0] - images_.pad[0];
+    for (int64_t line = top; line < top + lines_of(rows); ++line, frame += row_) {
+      if (line < 0 || line >= images_.src_size[0]) {
+        std::fill(frame + first_, frame + last_, 0.0F);
+      } else {
+        std::copy_n(plane + line * images_.src_size[1] + first_ - images_.pad[1], last_ - first_, frame + first_);
+      }
+    }
+  }
+
   // What all planes have in common.
   DepthwisePlane shared() const {
     DepthwisePlane plane{};
-    plane.src_row = images_.src_size[1];
-    plane.dst_rows = images_.dst_size[0];
+    plane.src_row = row_;
     plane.dst_row = images_.dst_size[1];
     for (int axis = 0; axis < 2; ++axis) {
       plane.kernel[axis] = images_.kernel[axis];
       plane.stride[axis] = images_.stride[axis];
       plane.dilation[axis] = images_.dilation[axis];
-      plane.pad[axis] = images_.pad[axis];
     }
-    plane.inside = inside_.data();
-    plane.begin = begin_;
-    plane.end = end_;
     return plane;
   }
 
   Images images_;
   DepthwisePlaneKernel kernel_;
   Finisher finisher_;
-  std::vector<int64_t> inside_;  // for each row of results, the taps [first, last) along columns that meet SRC
-  int64_t begin_ = 0, end_ = 0;  // the results of a row whose taps along it all meet SRC
+  int32_t threads_;
+  int64_t row_;           // of the frame, in elements
+  int64_t first_, last_;  // the elements of a row that come from SRC
+  int64_t rows_;          // of results, for which a frame is filled
 };
 
 }  // namespace

@@ -63,19 +63,18 @@ struct DepthwiseRow {
 };
 using DepthwiseKernel = void (*)(const DepthwiseRow& row);
 
-// A plane of results of a depthwise convolution with channels first. Pairs are along columns, then along rows.
+// Rows of a plane of results of a depthwise convolution with channels first. Pairs are along columns, then along rows.
+// All taps lie within SRC, also those of the results that make the last vector of a row whole.
 struct DepthwisePlane {
-  const float* src;
-  int64_t src_row;  // elements of a row
+  const float* src;  // where the first tap of the first result lies
+  int64_t src_row;   // elements from row to row
   float* dst;
   int64_t dst_rows;
   int64_t dst_row;
   const float* weights;  // row-major
   float bias;
-  int64_t kernel[2], stride[2], dilation[2], pad[2];  // the stride along rows is 1 or 2
-  const int64_t* inside;                              // for each row of results, the taps [first, last) that meet SRC
-  int64_t begin, end;                                 // the results of a row all of whose taps lie within it
-  Finish finish;                                      // `other` as DST
+  int64_t kernel[2], stride[2], dilation[2];  // the stride along rows is 1 or 2
+  Finish finish;                              // `other` as DST
 };
 using DepthwisePlaneKernel = void (*)(const DepthwisePlane& plane);
 DepthwisePlaneKernel depthwise_plane_kernel(SimdLevel level);
