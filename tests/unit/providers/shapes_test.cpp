@@ -169,6 +169,33 @@ TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
   }
 }
 
+// Several short rows go through each step together: rows that end within a vector, fewer rows than go together, and
+// rows of NaN and of infinities among others.
+TEST_P(Shapes, SoftmaxOfShortRowsEqualsTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16}) {
+    for (const int64_t n : {1, 3, 7, 8, 15, 16, 17, 31, 33, 100, 255, 256, 257}) {
+      for (const int64_t rows : {1, 5, 16, 37}) {
+        for (const int32_t log : {0, 1}) {
+          ep_primitive_desc desc = descriptor(
+              EP_PRIMITIVE_softmax, {dense(EP_ROLE_DST, dtype, {rows, n}), dense(EP_ROLE_SRC, dtype, {rows, n})});
+          desc.attributes.softmax.axis = 1;
+          desc.attributes.softmax.log = log;
+          std::vector<unsigned char> values = random(desc.operands[1], true);
+          const auto set = [&](int64_t row, int64_t i, double value) {
+            if (row < rows) reference::store<double>(static_cast<DType>(dtype), values.data(), row * n + i, value);
+          };
+          set(1, n - 1, -INFINITY);
+          set(2, n - 1, INFINITY);
+          set(3, n - 1, NAN);
+          for (int64_t i = 0; i < n; ++i) set(4, i, -INFINITY);
+          for (int64_t i = 0; i < n; ++i) set(20, i, i == n - 1 ? 100 : -100);
+          check(desc, {values}, log != 0 ? 8 : 1, fmt::format("dtype {}, {} x {}, log {}", dtype, rows, n, log));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Shapes, GathersOfElementsEqualTheReference) {
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     for (const int32_t index_dtype : {EP_DTYPE_i32, EP_DTYPE_i64}) {
