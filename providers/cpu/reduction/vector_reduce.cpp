@@ -242,21 +242,28 @@ HWY_INLINE void reduce_column_vectors(Computed<S>* sums, const S* src, int64_t r
 // Of more columns whole rows are read, one after the other: memory is faster in the order of its addresses.
 constexpr int64_t columns_in_registers = 256;
 
-// Adds one row to `sums`, of which there are as many as columns, and asks for the row after it.
-template <int32_t op, class S>
-HWY_INLINE void reduce_row_into(Computed<S>* HWY_RESTRICT sums, const S* HWY_RESTRICT src, int64_t row_stride,
-                                int64_t n) {
+// Adds `count` rows to `sums`, of which there are as many as columns, and asks for the rows after them.
+template <int32_t op, int count, class S>
+HWY_INLINE void reduce_rows_into(Computed<S>* HWY_RESTRICT sums, const S* HWY_RESTRICT src, int64_t row_stride,
+                                 int64_t n) {
   using T = Computed<S>;
   const D<T> d;
   const Op<op> row;
   const int64_t lanes = lane_count<T>();
   int64_t j = 0;
   for (; j + lanes <= n; j += lanes) {
-    hwy::Prefetch(src + row_stride + j);
-    hn::StoreU(reduce_combine(row, hn::LoadU(d, sums + j), reduce_map(row, load(src + j))), d, sums + j);
+    V<T> sum = hn::LoadU(d, sums + j);
+    for (int r = 0; r < count; ++r) {
+      hwy::Prefetch(src + (r + count) * row_stride + j);
+      sum = reduce_combine(row, sum, reduce_map(row, load(src + r * row_stride + j)));
+    }
+    hn::StoreU(sum, d, sums + j);
   }
-  for (; j < n; ++j)
-    sums[j] = hn::GetLane(reduce_combine(row, hn::Set(d, sums[j]), reduce_map(row, load_one(src + j))));
+  for (; j < n; ++j) {
+    V<T> sum = hn::Set(d, sums[j]);
+    for (int r = 0; r < count; ++r) sum = reduce_combine(row, sum, reduce_map(row, load_one(src + r * row_stride + j)));
+    sums[j] = hn::GetLane(sum);
+  }
 }
 
 template <int32_t op, class S>
@@ -268,7 +275,11 @@ void reduce_columns(Computed<S>* sums, const void* from, int64_t row_stride, int
   const Op<op> row;
   const int64_t lanes = lane_count<T>();
   if (n > columns_in_registers) {
-    for (int64_t r = 0; r < rows; ++r) reduce_row_into<op>(sums, src + r * row_stride, row_stride, n);
+    constexpr int together = 8;
+    int64_t r = 0;
+    for (; r + together <= rows; r += together)
+      reduce_rows_into<op, together>(sums, src + r * row_stride, row_stride, n);
+    for (; r < rows; ++r) reduce_rows_into<op, 1>(sums, src + r * row_stride, row_stride, n);
     return;
   }
   int64_t j = 0;
