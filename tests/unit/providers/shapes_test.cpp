@@ -220,6 +220,29 @@ TEST_P(Shapes, GathersOfElementsEqualTheReference) {
   }
 }
 
+// Indices that lie one step apart, and those that do not; slices that lie apart in the result too.
+TEST_P(Shapes, GathersOfSlicesByStridedIndicesEqualTheReference) {
+  for (const std::vector<int64_t>& index_strides :
+       {std::vector<int64_t>{7, 1}, {14, 2}, {1, 3}, {9, 1}, {0, 1}, {0, 0}}) {
+    for (const int64_t gap : {0, 3}) {
+      for (const int32_t axis : {0, 1}) {
+        const std::vector<int64_t> dims = {6, 9, 65};
+        const std::vector<int64_t> result =
+            axis == 0 ? std::vector<int64_t>{3, 7, 9, 65} : std::vector<int64_t>{6, 3, 7, 65};
+        const int64_t line = 65 + gap;
+        ep_primitive_desc desc = descriptor(
+            EP_PRIMITIVE_gather,
+            {strided(EP_ROLE_DST, EP_DTYPE_f32, result, {result[1] * result[2] * line, result[2] * line, line, 1}),
+             dense(EP_ROLE_SRC, EP_DTYPE_f32, dims), strided(EP_ROLE_INDICES, EP_DTYPE_i64, {3, 7}, index_strides)});
+        desc.attributes.gather.axis = axis;
+        desc.attributes.gather.mode = EP_GATHER_SLICES;
+        check(desc, {random(desc.operands[1], false), indices(desc.operands[2], dims[static_cast<size_t>(axis)])}, 0,
+              fmt::format("axis {}, gap {}, indices {} and {} apart", axis, gap, index_strides[0], index_strides[1]));
+      }
+    }
+  }
+}
+
 TEST_P(Shapes, ReversedGathersEqualTheReference) {
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     for (const int64_t n : {2, 33, 20000}) {
