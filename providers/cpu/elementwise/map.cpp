@@ -23,6 +23,9 @@ class Walk {
     inner_ = shape.dims[shape.rank - 1];
     bool direct = true;
     int64_t block = block_bytes;
+    const bool two_scalars =
+        plan.takes_two_scalars && !plan.operands[1].scalar && plan.operands[2].scalar && plan.operands[3].scalar;
+    if (two_scalars) context_.single = 0b110;
     for (int32_t i = 0; i < plan.count; ++i) {
       const MapOperand& operand = plan.operands[i];
       inner_strides_[i] = operand.scalar ? 0 : shape.strides[i][shape.rank - 1];
@@ -34,6 +37,7 @@ class Walk {
         context_.single = static_cast<uint8_t>(1 << (i - 1));
         direct_[i] = true;
       }
+      if (two_scalars && i > 1) direct_[i] = true;
       direct = direct && direct_[i];
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
