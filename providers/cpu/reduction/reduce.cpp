@@ -179,7 +179,7 @@ class ReducePrimitive final : public RowPrimitive {
     T value = kernels_.row.init();
     for (int64_t i = begin; i < end;) {
       const int64_t inner = i % length;
-      const int64_t n = std::min({length - inner, end - i, block});
+      const int64_t n = std::min({length - inner, end - i, direct ? longest_row : block});
       const char* at = from + axes.offset(i) * format_.size;
       if (!direct) format_.read(buffer, 1, at, stride, n);
       const B part = direct ? kernels_.stored.block(at, n) : kernels_.wide.block(buffer, n);
