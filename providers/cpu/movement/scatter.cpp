@@ -108,17 +108,17 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
   const int64_t place_step = dense ? size : strip.place_step;
   const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
   // Captured by value: a compiler would read members again after each store, which might have changed them.
-  const auto position_of = [indices, index_step, length = strip.length](int64_t i) {
+  const auto position_of = [=, length = strip.length](int64_t i) {
     const int64_t given = indices[i * index_step];
     return given + (given >> 63 & length);
   };
-  const auto is_outside = [indices, index_step, length = strip.length, bad](int64_t i, int64_t position) {
+  const auto is_outside = [=, length = strip.length](int64_t i, int64_t position) {
     if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) return false;
     bad->note(indices[i * index_step], length);
     return true;
   };
-  const auto update = [places = strip.places, place_step, line_step = strip.line_step, updates = strip.updates,
-                       update_step, apply](int64_t i, int64_t position) {
+  const auto update = [=, places = strip.places, line_step = strip.line_step, updates = strip.updates](
+                          int64_t i, int64_t position) {
     char* place = places + position * place_step;
     if (!dense) place += i * line_step;
     apply.one(place, updates + i * update_step);
