@@ -128,14 +128,30 @@ void kron_of(T* to, const T* a, const T* b, const Dims& of_a, const Dims& of_b) 
 
 // to[i][j] = x[i] * y[j]
 template <class T>
-void products_of(T* to, const T* x, const T* y, int64_t rows, int64_t columns) {
+[[gnu::always_inline]] inline void rows_of_products(T* to, const T* x, const T* y, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; ++i, to += columns) {
     const T factor = x[i];
-    by_blocks(
+    in_blocks(
         columns, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
           for (int32_t k = 0; k < n; ++k) to[first + k] = factor * y[first + k];
         });
   }
+}
+
+#if defined(__x86_64__)
+// All rows at once: a call for each of 256 rows of 256 took a third of the time.
+template <class T>
+[[gnu::target("avx2")]] void products_by_avx2(T* to, const T* x, const T* y, int64_t rows, int64_t columns) {
+  rows_of_products(to, x, y, rows, columns);
+}
+#endif
+
+template <class T>
+void products_of(T* to, const T* x, const T* y, int64_t rows, int64_t columns) {
+#if defined(__x86_64__)
+  if (columns > 16 && __builtin_cpu_supports("avx2") != 0) return products_by_avx2(to, x, y, rows, columns);
+#endif
+  rows_of_products(to, x, y, rows, columns);
 }
 
 #if defined(__x86_64__)

@@ -274,6 +274,13 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
 
 Tensor flip(const Tensor& input, IntList dims) {
   require_defined("flip", "input", input);
+  uint64_t axes = 0;
+  for (const int64_t dim : dims) axes |= uint64_t{1} << axis_of("flip", dim, input.rank());
+  if (input.rank() > 1 && std::popcount(axes) == input.rank() && dims.size() == static_cast<size_t>(input.rank())) {
+    // All axes in one pass: the elements in the opposite order.
+    const Tensor list = tenon::slice(tenon::reshape(input, -1), 0, std::nullopt, std::nullopt, -1);
+    return tenon::reshape(list, ShapeOf(input).list());
+  }
   Tensor result = input;
   for (const int64_t dim : dims) result = tenon::slice(result, dim, std::nullopt, std::nullopt, -1);
   return result.impl() == input.impl() ? tenon::clone(input) : result;

@@ -29,9 +29,10 @@ struct MapKernel {
   int32_t dst_dtype = 0;           // type of the result: the compute type, or bool
   int32_t picoseconds = 0;         // rough cost per element, from which the number of threads follows
   const char* implementation = nullptr;
-  bool streams = false;       // the function obeys MapContext::stream
-  bool takes_single = false;  // the function obeys MapContext::single
-  bool takes_scalar = false;  // it obeys it where that source is a scalar, as one f32
+  bool streams = false;            // the function obeys MapContext::stream
+  bool takes_single = false;       // the function obeys MapContext::single
+  bool takes_scalar = false;       // it obeys it where that source is a scalar, as one f32
+  bool takes_two_scalars = false;  // it obeys it where the second and the third source are scalars, and only there
 };
 
 // The kernel of scalar function `op` on elements of compute type `dtype`: bool, an integer type, f32 or f64.

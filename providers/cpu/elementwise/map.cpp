@@ -23,6 +23,9 @@ class Walk {
     inner_ = shape.dims[shape.rank - 1];
     bool direct = true;
     int64_t block = block_bytes;
+    const bool two_scalars =
+        plan.takes_two_scalars && !plan.operands[1].scalar && plan.operands[2].scalar && plan.operands[3].scalar;
+    if (two_scalars) context_.single = 0b110;
     for (int32_t i = 0; i < plan.count; ++i) {
       const MapOperand& operand = plan.operands[i];
       inner_strides_[i] = operand.scalar ? 0 : shape.strides[i][shape.rank - 1];
@@ -34,6 +37,7 @@ class Walk {
         context_.single = static_cast<uint8_t>(1 << (i - 1));
         direct_[i] = true;
       }
+      if (two_scalars && i > 1) direct_[i] = true;
       direct = direct && direct_[i];
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
@@ -44,8 +48,11 @@ class Walk {
       block = std::min<int64_t>(block, block_bytes / plan.operands[0].size);
     }
     context_.stream = stream_ != nullptr && plan.streams;
-    const bool whole =
-        casts_past_cache_ || (direct && (stream_ == nullptr || context_.stream || plan.function == nullptr));
+    fills_ = plan.function == nullptr && plan.operands[1].scalar && plan.fills[0] != nullptr && inner_strides_[0] == 1;
+    const bool converts_once = plan.function == nullptr && !plan.operands[1].scalar && cast_stream_ == nullptr &&
+                               (plan.operands[0].direct || plan.operands[1].direct);
+    const bool whole = casts_past_cache_ || fills_ || converts_once ||
+                       (direct && (stream_ == nullptr || context_.stream || plan.function == nullptr));
     length_ = std::min(inner_, whole ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
     by_rows_ = whole && per_row_ == 1 && shape.rank > 1 && plan.function != nullptr;
@@ -94,7 +101,7 @@ class Walk {
   void fill_scalar(int32_t i, const ep_scalar& scalar) {
     const MapOperand& operand = plan_.operands[i];
     write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, blocks_[i]);
-    if (!direct_[i]) move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
+    if (!direct_[i] && !fills_) move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
   }
 
   // True if source i is the first source again, as in mul(x, x). Then its elements are converted once.
@@ -198,7 +205,7 @@ class Walk {
     }
     if (stream_ != nullptr && direct_[1]) {
       stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
-    } else if (src.scalar && plan_.fills[0] != nullptr && inner_strides_[0] == 1) {
+    } else if (fills_) {
       plan_.fills[0](to, blocks_[1], n);
     } else if (src.scalar) {
       dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
@@ -218,6 +225,7 @@ class Walk {
   StreamCopy stream_ = nullptr;
   StreamCopy cast_stream_ = nullptr;  // of a cast: from the block that the conversion writes
   bool casts_past_cache_ = false;     // by plan_.stream_cast, without a block
+  bool fills_ = false;                // by plan_.fills, from one element, without a block
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis

@@ -62,7 +62,22 @@ HWY_INLINE void row(float* HWY_RESTRICT out, const F16Bits* HWY_RESTRICT in, int
 HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
   const NarrowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const hn::Rebind<hwy::float16_t, NarrowTag> half;
+  auto* halves = reinterpret_cast<hwy::float16_t*>(out);
   int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto a = hn::LoadU(d, in + i), b = hn::LoadU(d, in + i + lanes);
+    const auto c = hn::LoadU(d, in + i + 2 * lanes), e = hn::LoadU(d, in + i + 3 * lanes);
+    // A sum is NaN if one of both is; of two infinities it may be NaN too, which does no harm.
+    if (!hn::AllFalse(d, hn::Or(hn::IsNaN(hn::Add(a, b)), hn::IsNaN(hn::Add(c, e))))) {
+      for (int64_t k = 0; k < 4; ++k) store_narrow(hn::LoadU(d, in + i + k * lanes), out + i + k * lanes);
+      continue;
+    }
+    hn::StoreU(hn::DemoteTo(half, a), half, halves + i);
+    hn::StoreU(hn::DemoteTo(half, b), half, halves + i + lanes);
+    hn::StoreU(hn::DemoteTo(half, c), half, halves + i + 2 * lanes);
+    hn::StoreU(hn::DemoteTo(half, e), half, halves + i + 3 * lanes);
+  }
   for (; i + lanes <= n; i += lanes) store_narrow(hn::LoadU(d, in + i), out + i);
   for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
 }

@@ -13,6 +13,7 @@
 
 #include "providers/cpu/linear_algebra/blocked.h"
 #include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/linear_algebra/reflect.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
@@ -272,6 +273,13 @@ bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
     if (std::min(a.rows, a.columns) >= least_halved) {
       Matrix<T> q(a.rows, side);
       factor_by_blocks(all_of(&a), all_of(&q), to.workers);
+      write_r(to, item, &a);
+      to.dst.write(item, &q, to.workers);
+      return true;
+    }
+    if (a.rows > 0 && a.rows <= most_reflected && a.columns <= most_reflected) {
+      Matrix<T> q(a.rows, side);
+      qr_kernel(to.workers.simd)({a.data(), q.data(), a.rows, a.columns, side});
       write_r(to, item, &a);
       to.dst.write(item, &q, to.workers);
       return true;

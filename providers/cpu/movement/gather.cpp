@@ -1,5 +1,6 @@
 // gather of whole slices, of single elements, and by coordinates. An index out of range is a fault, and its place in
 // the result stays unwritten.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -152,18 +153,28 @@ class GatherPrimitive final : public ep_primitive {
               index_base + begin * (wide_indices_ ? 8 : 4), n, 0, stride, src.dims[axis_], bad);
       });
     }
+    const int64_t index_step = indices.rank > 0 ? index_axes.strides[indices.rank - 1] : 0;
+    const int64_t dst_place = indices.rank > 0 ? index_dst.strides[indices.rank - 1] : 0;
+    const bool steady = index_axes.contiguous(index_step) && index_dst.contiguous(dst_place);
+    const int64_t dst_step = dst_place * size_;
     parallel(device->threads, units * (10 + slice * size_ / 8), [&](int32_t part, int32_t parts) {
-      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+      const int64_t end = units * (part + 1) / parts;
+      for (int64_t unit = units * part / parts; unit < end;) {
         const int64_t at = unit % count;
-        const int64_t position =
-            resolve_index(index_at(index_base, index_axes.offset(at), wide_indices_), src.dims[axis_], bad);
-        if (position < 0) continue;
-        const char* source = from + (outer_src.offset(unit / count) + position * src.strides[axis_]) * size_;
+        const char* source = from + outer_src.offset(unit / count) * size_;
         char* target = to + (outer_dst.offset(unit / count) + index_dst.offset(at)) * size_;
-        if (run)
-          copy_bytes(target, source, static_cast<size_t>(slice * size_));
-        else
-          move_slice(move, inner_dst, inner_src, target, source);
+        int64_t index = index_axes.offset(at);
+        // Without a division for each slice where indices lie one step apart, and their places in DST too.
+        const int64_t last = steady ? std::min(end, unit - at + count) : unit + 1;
+        for (; unit < last; ++unit, index += index_step, target += dst_step) {
+          const int64_t position = resolve_index(index_at(index_base, index, wide_indices_), src.dims[axis_], bad);
+          if (position < 0) continue;
+          const char* slice_source = source + position * src.strides[axis_] * size_;
+          if (run)
+            copy_bytes(target, slice_source, static_cast<size_t>(slice * size_));
+          else
+            move_slice(move, inner_dst, inner_src, target, slice_source);
+        }
       }
     });
   }

@@ -107,19 +107,21 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
   const int64_t update_step = dense ? size : strip.update_step;
   const int64_t place_step = dense ? size : strip.place_step;
   const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
-  const auto position_of = [&](int64_t i) {
+  // Captured by value: a compiler would read members again after each store, which might have changed them.
+  const auto position_of = [=, length = strip.length](int64_t i) {
     const int64_t given = indices[i * index_step];
-    return given + (given >> 63 & strip.length);
+    return given + (given >> 63 & length);
   };
-  const auto is_outside = [&](int64_t i, int64_t position) {
-    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(strip.length)) return false;
-    bad->note(indices[i * index_step], strip.length);
+  const auto is_outside = [=, length = strip.length](int64_t i, int64_t position) {
+    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) return false;
+    bad->note(indices[i * index_step], length);
     return true;
   };
-  const auto update = [&](int64_t i, int64_t position) {
-    char* place = strip.places + position * place_step;
-    if (!dense) place += i * strip.line_step;
-    apply.one(place, strip.updates + i * update_step);
+  const auto update = [=, places = strip.places, line_step = strip.line_step, updates = strip.updates](
+                          int64_t i, int64_t position) {
+    char* place = places + position * place_step;
+    if (!dense) place += i * line_step;
+    apply.one(place, updates + i * update_step);
   };
   if (whole) {
     for (int64_t i = first; i < last; ++i) {

@@ -39,8 +39,13 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const bool direct = format_.in_place(dst_row);
     const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
     const bool stream = direct && !in_place && n <= stack_row && rows * n * format_.size > stream_bytes;
-    const bool in_rows = stream && !log_ && format_.compute == EP_DTYPE_f32 && format_.in_place(src_row) &&
-                         dst_outer.contiguous(n) && src_outer.contiguous(n) && n % 16 == 0 &&
+    const bool dense = format_.compute == EP_DTYPE_f32 && dst_row.contiguous() && src_row.contiguous() &&
+                       dst_outer.contiguous(n) && src_outer.contiguous(n);
+    if (dense && n <= short_row_length && !stream) {
+      short_rows(launch, rows, n);
+      return EP_STATUS_OK;
+    }
+    const bool in_rows = stream && !log_ && format_.same && dense && n % 16 == 0 &&
                          reinterpret_cast<uintptr_t>(address_of(launch.operands[0])) % 64 == 0;
     for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
       char* spare = buffer + n * 8;
@@ -106,6 +111,24 @@ class SoftmaxPrimitive final : public RowPrimitive {
         kernel(wide, softmax_columns, wide, softmax_columns, buffer.data(), rows, n, log_);
         for (int64_t row = 0; row < rows; ++row)
           format_.write(target + row * dst_row.strides[0] * format_.size, 1, wide + row * softmax_columns, 1, n);
+      }
+    });
+  }
+
+  // Rows one after the other, a few at a time; narrow ones go through a buffer.
+  void short_rows(const ep_launch& launch, int64_t rows, int64_t n) const {
+    static_assert(most_short_rows * short_row_length <= stack_row);
+    const char* from = address_of(launch.operands[1]);
+    char* to = address_of(launch.operands[0]);
+    for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
+      for (int64_t row = begin; row < end; row += most_short_rows) {
+        const int64_t count = std::min(end - row, most_short_rows);
+        const int64_t offset = row * n * format_.size;
+        const void* src = from + offset;
+        if (!format_.same) format_.read(buffer, 1, src, 1, count * n);
+        float* dst = reinterpret_cast<float*>(format_.same ? to + offset : buffer);
+        kernels_.softmax_short_rows(dst, static_cast<const float*>(format_.same ? src : buffer), n, count, log_);
+        if (!format_.same) format_.write(to + offset, 1, buffer, 1, count * n);
       }
     });
   }

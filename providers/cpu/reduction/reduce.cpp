@@ -33,16 +33,17 @@ struct ScalarReduce {
   T (*map)(T);
   T (*combine)(T, T);
   T (*finish)(T, T);
-  T (*block)(const T*, int64_t);  // maps and combines
+  T (*block)(const void*, int64_t);  // maps and combines
   // values = combine(values, map(row)) of each row
-  void (*columns)(T*, const T*, int64_t row_stride, int64_t rows, int64_t n);
+  void (*columns)(T*, const void*, int64_t row_stride, int64_t rows, int64_t n);
   void (*merge)(T*, const float*, int64_t);  // totals = combine(totals, sums)
   void (*merge_wide)(T*, const T*, int64_t);
 };
 
 // Several values side by side, since each waits for the one before it.
 template <int32_t op, class T>
-T block_of(const T* src, int64_t n) {
+T block_of(const void* from, int64_t n) {
+  const T* src = static_cast<const T*>(from);
   constexpr int64_t width = 16;
   const scalar::Op<op> row;
   T values[width];
@@ -60,7 +61,8 @@ T block_of(const T* src, int64_t n) {
 }
 
 template <int32_t op, class T>
-void columns_of(T* values, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
+void columns_of(T* values, const void* from, int64_t row_stride, int64_t rows, int64_t n) {
+  const T* src = static_cast<const T*>(from);
   const scalar::Op<op> row;
   for (int64_t r = 0; r < rows; ++r, src += row_stride) {
     for (int64_t i = 0; i < n; ++i) values[i] = scalar::reduce_combine(row, values[i], scalar::reduce_map(row, src[i]));
@@ -108,22 +110,21 @@ template <class B>
 struct Kernels {
   using T = std::conditional_t<std::is_same_v<B, float>, double, B>;
   ScalarReduce<T> row;
-  B (*block)(const B*, int64_t) = nullptr;
-  void (*columns)(B*, const B*, int64_t, int64_t, int64_t) = nullptr;
-  void (*rows)(B*, const B*, int64_t, int64_t, int64_t) = nullptr;  // NULL: block does each row
-  void (*finish)(float*, int64_t, int64_t) = nullptr;               // of f32
+  ReduceKernels<B> wide;    // of elements of type B
+  ReduceKernels<B> stored;  // of elements as they are stored; all NULL if those must be converted first
+  void (*finish)(float*, int64_t, int64_t) = nullptr;  // of f32
 };
 
 template <class B>
-Kernels<B> kernels_of(const ep_device& on, int32_t op) {
+Kernels<B> kernels_of(const ep_device& on, int32_t op, const RowFormat& format) {
   using T = typename Kernels<B>::T;
   const ScalarReduce<T> row = scalar_reduce<T>(op);
   if constexpr (std::is_floating_point_v<B>) {
-    const ReduceKernels<B> vectors = reduce_kernels<B>(on.simd, op);
-    return {row, vectors.block, vectors.columns, vectors.rows,
+    return {row, reduce_kernels<B>(on.simd, op, format.compute), reduce_kernels<B>(on.simd, op, format.dtype),
             std::is_same_v<B, float> ? reduce_finish(on.simd, op) : nullptr};
   } else {
-    return {row, row.block, row.columns};
+    const ReduceKernels<B> loops = {row.block, row.columns, nullptr};
+    return {row, loops, format.same ? loops : ReduceKernels<B>{}};
   }
 }
 
@@ -135,7 +136,8 @@ class ReducePrimitive final : public RowPrimitive {
   ReducePrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : RowPrimitive(on, desc, 1),
         format_(desc.operands[0].dtype, on.simd),
-        kernels_(kernels_of<B>(on, desc.attributes.reduce.op)),
+        kernels_(kernels_of<B>(on, desc.attributes.reduce.op, format_)),
+        direct_block_(direct_block(on.simd)),
         mask_(desc.attributes.reduce.axes) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
@@ -174,14 +176,14 @@ class ReducePrimitive final : public RowPrimitive {
     const int32_t last = axes.rank - 1;
     const int64_t length = axes.dims[last];
     const int64_t stride = axes.strides[last];
-    const bool direct = format_.same && stride == 1;
+    const bool direct = kernels_.stored.block != nullptr && stride == 1;
     T value = kernels_.row.init();
     for (int64_t i = begin; i < end;) {
       const int64_t inner = i % length;
-      const int64_t n = std::min({length - inner, end - i, block});
+      const int64_t n = std::min({length - inner, end - i, direct ? direct_block_ : block});
       const char* at = from + axes.offset(i) * format_.size;
       if (!direct) format_.read(buffer, 1, at, stride, n);
-      const B part = kernels_.block(direct ? reinterpret_cast<const B*>(at) : buffer, n);
+      const B part = direct ? kernels_.stored.block(at, n) : kernels_.wide.block(buffer, n);
       value = kernels_.row.combine(value, static_cast<T>(part));
       i += n;
     }
@@ -227,8 +229,9 @@ class ReducePrimitive final : public RowPrimitive {
 
   // True if each result is that of one row in place, which vectors reduce at once.
   bool has_rows(const Split& split) const {
-    return std::is_floating_point_v<B> && format_.same && split.kept_src.rank > 0 && split.reduced.rank == 1 &&
-           split.reduced.strides[0] == 1 && split.reduced.dims[0] <= longest_row;
+    return kernels_.stored.rows != nullptr && split.kept_src.rank > 0 && split.reduced.rank == 1 &&
+           split.reduced.strides[0] == 1 && split.reduced.dims[0] <= longest_row &&
+           (format_.same || split.reduced.dims[0] >= shortest_row);
   }
 
   void rows(const Split& split, const char* from, char* to, int64_t cost) const {
@@ -241,12 +244,12 @@ class ReducePrimitive final : public RowPrimitive {
       const int64_t end = outputs * (part + 1) / parts;
       for (int64_t i = outputs * part / parts; i < end;) {
         const int64_t n = std::min({end - i, line - i % line, block});
-        const B* src = reinterpret_cast<const B*>(from) + split.kept_src.offset(i);
-        B* dst = reinterpret_cast<B*>(to) + split.kept_dst.offset(i);
-        B* values = dst_stride == 1 ? dst : buffer;
-        kernels_.rows(values, src, split.kept_src.strides[last], n, split.reduced.dims[0]);
+        const char* src = from + split.kept_src.offset(i) * format_.size;
+        char* dst = to + split.kept_dst.offset(i) * format_.size;
+        B* values = format_.same && dst_stride == 1 ? reinterpret_cast<B*>(dst) : buffer;
+        kernels_.stored.rows(values, src, split.kept_src.strides[last], n, split.reduced.dims[0]);
         finish_all(values, n, split.reduced.dims[0]);
-        if (dst_stride != 1) format_.write(dst, dst_stride, values, 1, n);
+        if (values == buffer) format_.write(dst, dst_stride, values, 1, n);
         i += n;
       }
     });
@@ -304,7 +307,7 @@ class ReducePrimitive final : public RowPrimitive {
     const int64_t length = split.reduced.dims[last];
     const int64_t row_stride = split.reduced.strides[last];
     const int64_t src_stride = split.kept_src.strides[split.kept_src.rank - 1];
-    const bool direct = format_.same && src_stride == 1;
+    const bool direct = kernels_.stored.columns != nullptr && src_stride == 1;
     std::fill_n(totals, n, kernels_.row.init());
     for (int64_t row = begin; row < end;) {
       const int64_t until = std::min(end, row + merge_after);
@@ -314,7 +317,10 @@ class ReducePrimitive final : public RowPrimitive {
         const int64_t count = std::min({until - row, length - row % length, direct ? merge_after : most_rows});
         for (int64_t i = 0; i < (direct ? 0 : count); ++i)
           format_.read(buffer + i * n, 1, at + i * row_stride * format_.size, src_stride, n);
-        kernels_.columns(sums, direct ? reinterpret_cast<const B*>(at) : buffer, direct ? row_stride : n, count, n);
+        if (direct)
+          kernels_.stored.columns(sums, at, row_stride, count, n);
+        else
+          kernels_.wide.columns(sums, buffer, n, count, n);
         row += count;
       }
       if constexpr (std::is_same_v<B, T>)
@@ -331,8 +337,14 @@ class ReducePrimitive final : public RowPrimitive {
     format_.write(to, split.kept_dst.strides[split.kept_dst.rank - 1], values, 1, n);
   }
 
+  // Elements of one call that needs no conversion: 64 for each of the sums of a kernel, so each adds as few.
+  static int64_t direct_block(SimdLevel level) {
+    return level == SimdLevel::avx3 ? 4 * block : level == SimdLevel::avx2 ? 2 * block : block;
+  }
+
   RowFormat format_;
   Kernels<B> kernels_;
+  int64_t direct_block_;
   uint32_t mask_;
 };
 

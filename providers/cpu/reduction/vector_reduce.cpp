@@ -1,14 +1,17 @@
-// The kernels of reduce and arg_reduce over f32 and f64, compiled once per dispatch target.
+// The kernels of reduce and arg_reduce over f32 and f64, compiled once per dispatch target; reductions of f16 and bf16
+// in f32 too.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/reduction/vector_reduce.cpp"
 #include "hwy/foreach_target.h"
 //
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "ep_api/ep_api.h"
 #include "hwy/cache_control.h"
+#include "providers/cpu/elementwise/narrow-inl.h"
 #include "providers/cpu/reduction/kernel.h"
 #include "providers/cpu/simd/prelude-inl.h"
 
@@ -26,6 +29,44 @@ using DI = hn::RebindToSigned<D<T>>;
 template <class T>
 HWY_INLINE int64_t lane_count() {
   return static_cast<int64_t>(hn::Lanes(D<T>()));
+}
+
+// The type in which elements that are stored as S are reduced.
+template <class S>
+using Computed = std::conditional_t<is_narrow_float<S>, float, S>;
+
+template <class S>
+HWY_INLINE V<Computed<S>> load(const S* src) {
+  if constexpr (is_narrow_float<S>)
+    return load_narrow(src);
+  else
+    return hn::LoadU(D<S>(), src);
+}
+
+template <class S>
+HWY_INLINE V<Computed<S>> load_one(const S* src) {
+  if constexpr (is_narrow_float<S>)
+    return hn::Set(D<float>(), to_f32(*src));
+  else
+    return hn::Set(D<S>(), *src);
+}
+
+// Twice as many elements as a vector has, in any order.
+template <class S>
+HWY_INLINE void load_two(const S* src, V<Computed<S>>& a, V<Computed<S>>& b) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<S, Bf16Bits>) {
+    // The odd elements are the upper halves of 32 bits, the even ones the lower halves.
+    const hn::RebindToUnsigned<D<float>> bits;
+    const auto both =
+        hn::BitCast(bits, hn::LoadU(hn::Repartition<uint16_t, D<float>>(), reinterpret_cast<const uint16_t*>(src)));
+    a = hn::BitCast(D<float>(), hn::ShiftLeft<16>(both));
+    b = hn::BitCast(D<float>(), hn::And(both, hn::Set(bits, 0xffff0000U)));
+    return;
+  }
+#endif
+  a = load(src);
+  b = load(src + lane_count<Computed<S>>());
 }
 
 template <int32_t id>
@@ -86,8 +127,21 @@ HWY_INLINE T fold(V<T> values) {
   return hn::GetLane(result);
 }
 
-template <int32_t op, class T>
-HWY_INLINE T reduce_row(const T* src, int64_t n) {
+// The last elements of a row, fewer than a vector has.
+template <int32_t op, class S>
+HWY_INLINE V<Computed<S>> combine_rest(V<Computed<S>> values, const S* src, int64_t n) {
+  using T = Computed<S>;
+  const D<T> d;
+  const Op<op> row;
+  HWY_ALIGN S padded[hn::MaxLanes(D<T>())] = {};
+  std::copy_n(src, n, padded);
+  const auto mapped = reduce_combine(row, values, reduce_map(row, load(padded)));
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), mapped, values);
+}
+
+template <int32_t op, class S>
+HWY_INLINE Computed<S> reduce_row(const S* src, int64_t n) {
+  using T = Computed<S>;
   const D<T> d;
   const int64_t lanes = lane_count<T>();
   const Op<op> row;
@@ -98,22 +152,30 @@ HWY_INLINE T reduce_row(const T* src, int64_t n) {
     V<T> values_2 = values;
     V<T> values_3 = values;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
-      values_1 = reduce_combine(row, values_1, reduce_map(row, hn::LoadU(d, src + i + lanes)));
-      values_2 = reduce_combine(row, values_2, reduce_map(row, hn::LoadU(d, src + i + 2 * lanes)));
-      values_3 = reduce_combine(row, values_3, reduce_map(row, hn::LoadU(d, src + i + 3 * lanes)));
+      V<T> a, b, c, e;
+      load_two(src + i, a, b);
+      load_two(src + i + 2 * lanes, c, e);
+      values = reduce_combine(row, values, reduce_map(row, a));
+      values_1 = reduce_combine(row, values_1, reduce_map(row, b));
+      values_2 = reduce_combine(row, values_2, reduce_map(row, c));
+      values_3 = reduce_combine(row, values_3, reduce_map(row, e));
     }
     values = reduce_combine(row, reduce_combine(row, values, values_1), reduce_combine(row, values_2, values_3));
   }
-  for (; i + lanes <= n; i += lanes) values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
+  for (; i + lanes <= n; i += lanes) values = reduce_combine(row, values, reduce_map(row, load(src + i)));
+  if constexpr (is_narrow_float<S>) {
+    // A narrow float costs as much alone as a vector of them.
+    if (i < n) values = combine_rest<op>(values, src + i, n - i);
+    return fold<op, T>(values);
+  }
   V<T> result = hn::Set(d, n < lanes ? reduce_init<T>(row) : fold<op, T>(values));
-  for (; i < n; ++i) result = reduce_combine(row, result, reduce_map(row, hn::Set(d, src[i])));
+  for (; i < n; ++i) result = reduce_combine(row, result, reduce_map(row, load_one(src + i)));
   return hn::GetLane(result);
 }
 
-template <int32_t op, class T>
-T reduce_block(const T* src, int64_t n) {
-  return reduce_row<op, T>(src, n);
+template <int32_t op, class S>
+Computed<S> reduce_block(const void* src, int64_t n) {
+  return reduce_row<op>(static_cast<const S*>(src), n);
 }
 
 // Rows of few elements, as many at once as there are lanes.
@@ -151,24 +213,28 @@ void reduce_finish_all(T* values, int64_t n, int64_t count) {
   for (; i < n; ++i) values[i] = hn::GetLane(reduce_finish(row, hn::Set(d, values[i]), elements));
 }
 
-template <int32_t op, class T>
-void reduce_rows(T* dst, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
-  constexpr int64_t shortest = 16;
-  if (n < shortest && row_stride < (int64_t{1} << 20)) return reduce_short_rows<op, T>(dst, src, row_stride, rows, n);
-  for (int64_t i = 0; i < rows; ++i) dst[i] = reduce_row<op, T>(src + i * row_stride, n);
+template <int32_t op, class S>
+void reduce_rows(Computed<S>* dst, const void* from, int64_t row_stride, int64_t rows, int64_t n) {
+  const S* src = static_cast<const S*>(from);
+  if constexpr (!is_narrow_float<S>) {
+    if (n < shortest_row && row_stride < (int64_t{1} << 20)) {
+      return reduce_short_rows<op, S>(dst, src, row_stride, rows, n);
+    }
+  }
+  for (int64_t i = 0; i < rows; ++i) dst[i] = reduce_row<op>(src + i * row_stride, n);
 }
 
 // `width` vectors of columns, whose values stay in registers.
-template <int32_t op, int width, class T>
-HWY_INLINE void reduce_column_vectors(T* sums, const T* src, int64_t row_stride, int64_t rows) {
+template <int32_t op, int width, class S>
+HWY_INLINE void reduce_column_vectors(Computed<S>* sums, const S* src, int64_t row_stride, int64_t rows) {
+  using T = Computed<S>;
   const D<T> d;
   const Op<op> row;
   const int64_t lanes = lane_count<T>();
   V<T> values[width];
   for (int k = 0; k < width; ++k) values[k] = hn::LoadU(d, sums + k * lanes);
   for (int64_t r = 0; r < rows; ++r, src += row_stride) {
-    for (int k = 0; k < width; ++k)
-      values[k] = reduce_combine(row, values[k], reduce_map(row, hn::LoadU(d, src + k * lanes)));
+    for (int k = 0; k < width; ++k) values[k] = reduce_combine(row, values[k], reduce_map(row, load(src + k * lanes)));
   }
   for (int k = 0; k < width; ++k) hn::StoreU(values[k], d, sums + k * lanes);
 }
@@ -176,37 +242,53 @@ HWY_INLINE void reduce_column_vectors(T* sums, const T* src, int64_t row_stride,
 // Of more columns whole rows are read, one after the other: memory is faster in the order of its addresses.
 constexpr int64_t columns_in_registers = 256;
 
-// Adds one row to `sums`, of which there are as many as columns, and asks for the row after it.
-template <int32_t op, class T>
-HWY_INLINE void reduce_row_into(T* HWY_RESTRICT sums, const T* HWY_RESTRICT src, int64_t row_stride, int64_t n) {
+// Adds `count` rows to `sums`, of which there are as many as columns, and asks for the rows after them.
+template <int32_t op, int count, class S>
+HWY_INLINE void reduce_rows_into(Computed<S>* HWY_RESTRICT sums, const S* HWY_RESTRICT src, int64_t row_stride,
+                                 int64_t n) {
+  using T = Computed<S>;
   const D<T> d;
   const Op<op> row;
   const int64_t lanes = lane_count<T>();
   int64_t j = 0;
   for (; j + lanes <= n; j += lanes) {
-    hwy::Prefetch(src + row_stride + j);
-    hn::StoreU(reduce_combine(row, hn::LoadU(d, sums + j), reduce_map(row, hn::LoadU(d, src + j))), d, sums + j);
+    V<T> sum = hn::LoadU(d, sums + j);
+    for (int r = 0; r < count; ++r) {
+      hwy::Prefetch(src + (r + count) * row_stride + j);
+      sum = reduce_combine(row, sum, reduce_map(row, load(src + r * row_stride + j)));
+    }
+    hn::StoreU(sum, d, sums + j);
   }
-  for (; j < n; ++j)
-    sums[j] = hn::GetLane(reduce_combine(row, hn::Set(d, sums[j]), reduce_map(row, hn::Set(d, src[j]))));
+  for (; j < n; ++j) {
+    V<T> sum = hn::Set(d, sums[j]);
+    for (int r = 0; r < count; ++r) sum = reduce_combine(row, sum, reduce_map(row, load_one(src + r * row_stride + j)));
+    sums[j] = hn::GetLane(sum);
+  }
 }
 
-template <int32_t op, class T>
-void reduce_columns(T* sums, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
+template <int32_t op, class S>
+void reduce_columns(Computed<S>* sums, const void* from, int64_t row_stride, int64_t rows, int64_t n) {
+  using T = Computed<S>;
+  constexpr int wide = is_narrow_float<S> ? 8 : 4;  // vectors whose elements fill as many lines of a cache
+  const S* src = static_cast<const S*>(from);
   const D<T> d;
   const Op<op> row;
   const int64_t lanes = lane_count<T>();
   if (n > columns_in_registers) {
-    for (int64_t r = 0; r < rows; ++r) reduce_row_into<op, T>(sums, src + r * row_stride, row_stride, n);
+    constexpr int together = 8;
+    int64_t r = 0;
+    for (; r + together <= rows; r += together)
+      reduce_rows_into<op, together>(sums, src + r * row_stride, row_stride, n);
+    for (; r < rows; ++r) reduce_rows_into<op, 1>(sums, src + r * row_stride, row_stride, n);
     return;
   }
   int64_t j = 0;
-  for (; j + 4 * lanes <= n; j += 4 * lanes) reduce_column_vectors<op, 4, T>(sums + j, src + j, row_stride, rows);
-  for (; j + lanes <= n; j += lanes) reduce_column_vectors<op, 1, T>(sums + j, src + j, row_stride, rows);
+  for (; j + wide * lanes <= n; j += wide * lanes) reduce_column_vectors<op, wide>(sums + j, src + j, row_stride, rows);
+  for (; j + lanes <= n; j += lanes) reduce_column_vectors<op, 1>(sums + j, src + j, row_stride, rows);
   for (; j < n; ++j) {
     V<T> value = hn::Set(d, sums[j]);
     for (int64_t r = 0; r < rows; ++r)
-      value = reduce_combine(row, value, reduce_map(row, hn::Set(d, src[r * row_stride + j])));
+      value = reduce_combine(row, value, reduce_map(row, load_one(src + r * row_stride + j)));
     sums[j] = hn::GetLane(value);
   }
 }
@@ -246,7 +328,7 @@ template <bool greatest, class T>
 int64_t arg_row(const T* src, int64_t n, bool last) {
   constexpr int32_t op = greatest ? EP_REDUCE_max : EP_REDUCE_min;
   const D<T> d;
-  const V<T> best = hn::Set(d, reduce_row<op, T>(src, n));
+  const V<T> best = hn::Set(d, reduce_row<op>(src, n));
   if (hn::FindFirstTrue(d, hn::IsNaN(best)) >= 0)
     return find<T>(src, n, last, [](V<T> x) HWY_ATTR { return hn::IsNaN(x); });
   return find<T>(src, n, last, [best](V<T> x) HWY_ATTR { return hn::Eq(x, best); });
@@ -311,20 +393,31 @@ void arg_columns(int64_t* positions, const T* src, int64_t row_stride, int64_t r
 
 }  // namespace
 
-template <class T>
-ReduceKernels<T> reduce_table_of(int32_t op) {
+template <class S>
+ReduceKernels<Computed<S>> reduce_table_of(int32_t op) {
   switch (op) {
 #define EP_REDUCE(name, id, domain, init, map, combine, finish) \
   case id:                                                      \
-    return {reduce_block<id, T>, reduce_columns<id, T>, reduce_rows<id, T>};
+    return {reduce_block<id, S>, reduce_columns<id, S>, reduce_rows<id, S>};
 #include "ep_api/scalar_ops.def"
 #undef EP_REDUCE
     default: return {};
   }
 }
 
-ReduceKernels<float> reduce_f32(int32_t op) { return reduce_table_of<float>(op); }
-ReduceKernels<double> reduce_f64(int32_t op) { return reduce_table_of<double>(op); }
+ReduceKernels<float> reduce_f32(int32_t op, int32_t dtype) {
+  switch (dtype) {
+    case EP_DTYPE_f32: return reduce_table_of<float>(op);
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    case EP_DTYPE_f16: return reduce_table_of<F16Bits>(op);
+    case EP_DTYPE_bf16: return reduce_table_of<Bf16Bits>(op);
+#endif
+    default: return {};
+  }
+}
+ReduceKernels<double> reduce_f64(int32_t op, int32_t dtype) {
+  return dtype == EP_DTYPE_f64 ? reduce_table_of<double>(op) : ReduceKernels<double>{};
+}
 
 using Finish = void (*)(float*, int64_t, int64_t);
 Finish finish_f32(int32_t op) {
@@ -356,12 +449,12 @@ HWY_AFTER_NAMESPACE();
 namespace tenon::provider::cpu {
 
 template <>
-ReduceKernels<float> reduce_kernels(SimdLevel level, int32_t op) {
-  return TENON_CPU_DISPATCH(level, reduce_f32)(op);
+ReduceKernels<float> reduce_kernels(SimdLevel level, int32_t op, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, reduce_f32)(op, dtype);
 }
 template <>
-ReduceKernels<double> reduce_kernels(SimdLevel level, int32_t op) {
-  return TENON_CPU_DISPATCH(level, reduce_f64)(op);
+ReduceKernels<double> reduce_kernels(SimdLevel level, int32_t op, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, reduce_f64)(op, dtype);
 }
 
 void (*reduce_finish(SimdLevel level, int32_t op))(float*, int64_t, int64_t) {

@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "providers/cpu/rows/f32_rows.cpp"
 #include "hwy/foreach_target.h"
 //
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -120,6 +121,78 @@ void softmax(float* dst, const float* src, float* buffer, int64_t n, bool log, b
   float* values = stream ? buffer : dst;
   const V factor = hn::Set(d, static_cast<float>(1.0 / exponentials(values, src, n, most)));
   transform(dst, values, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::Mul(x, factor); });
+}
+
+// The first `count` elements, at most as many as a vector has; the others are `rest`.
+HWY_INLINE V load_some(const float* src, int64_t count, V rest) {
+  const D d;
+  const auto some = hn::FirstN(d, static_cast<size_t>(count));
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::IfThenElse(some, hn::MaskedLoad(some, d, src), rest);
+#else
+  HWY_ALIGN float values[hn::MaxLanes(D())] = {};
+  std::copy_n(src, count, values);
+  return hn::IfThenElse(some, hn::Load(d, values), rest);
+#endif
+}
+
+HWY_INLINE void store_some(V x, float* dst, int64_t count) {
+  const D d;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(x, hn::FirstN(d, static_cast<size_t>(count)), d, dst);
+#else
+  HWY_ALIGN float values[hn::MaxLanes(D())];
+  hn::Store(x, d, values);
+  std::copy_n(values, count, dst);
+#endif
+}
+
+// A row waits for its maximum, then for its sum, then for the logarithm. So each step goes over all rows, of which none
+// waits for another.
+void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, bool log) {
+  const D d;
+  const int64_t lanes = lane_count();
+  const int64_t whole = n / lanes * lanes;
+  const int64_t rest = n - whole;
+  const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  HWY_ALIGN float most[most_short_rows], sums[most_short_rows];
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = src + row * n;
+    V greater = rest > 0 ? load_some(from + whole, rest, none) : none;
+    for (int64_t i = 0; i < whole; i += lanes) greater = hn::Max(greater, hn::LoadU(d, from + i));
+    most[row] = hn::GetLane(hn::MaxOfLanes(d, greater));
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = src + row * n;
+    float* to = dst + row * n;
+    const V offset = hn::Set(d, most[row]);
+    V sum = hn::Zero(d);
+    for (int64_t i = 0; i < whole; i += lanes) {
+      const V y = exp_of_nonpositive(hn::Sub(hn::LoadU(d, from + i), offset));
+      if (!log) hn::StoreU(y, d, to + i);
+      sum = hn::Add(sum, y);
+    }
+    if (rest > 0) {
+      const V y = exp_of_nonpositive(hn::Sub(load_some(from + whole, rest, none), offset));
+      if (!log) store_some(y, to + whole, rest);
+      sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(rest)), y));
+    }
+    sums[row] = hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+  for (int64_t row = rows; row < most_short_rows; ++row) sums[row] = 1;
+  for (int64_t row = 0; row < rows; row += lanes) {
+    const V sum = hn::Load(d, sums + row);
+    hn::Store(log ? ep_log(sum) : hn::Div(hn::Set(d, 1.0f), sum), d, sums + row);
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* from = (log ? src : dst) + row * n;
+    float* to = dst + row * n;
+    const V offset = hn::Set(d, most[row]);
+    const V factor = hn::Set(d, sums[row]);
+    const auto finished = [&](V x) HWY_ATTR { return log ? hn::Sub(hn::Sub(x, offset), factor) : hn::Mul(x, factor); };
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(finished(hn::LoadU(d, from + i)), d, to + i);
+    if (rest > 0) store_some(finished(load_some(from + whole, rest, none)), to + whole, rest);
+  }
 }
 
 // One loop reads row r + 1 for its maximum, computes the exponentials of row r, and writes the result of row r - 1. So
@@ -248,7 +321,8 @@ void stream_copy(float* dst, const float* src, int64_t n) {
 }
 
 const RowKernels& row_table() {
-  static constexpr RowKernels table = {softmax, softmax_rows, layer_norm, rms_norm, moments, affine, normalize};
+  static constexpr RowKernels table = {softmax, softmax_short_rows, softmax_rows, layer_norm, rms_norm, moments,
+                                       affine,  normalize};
   return table;
 }
 

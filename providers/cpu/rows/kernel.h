@@ -15,11 +15,17 @@ using StreamCopy = void (*)(float* dst, const float* src, int64_t n);
 StreamCopy stream_copy_kernel(SimdLevel level);
 void store_fence();
 
+// Rows of at most so many elements are short.
+inline constexpr int64_t short_row_length = 256;
+inline constexpr int64_t most_short_rows = 16;
+
 // Partial results of a long row are combined in double, so that a sum of millions of floats keeps the precision of f32.
 struct RowKernels {
   // dst = softmax(src) or its logarithm. `dst` may be `src`. With `stream`, the kernel writes dst past the cache; dst
   // must then overlap neither `src` nor `buffer`. `buffer` holds n floats.
   void (*softmax)(float* dst, const float* src, float* buffer, int64_t n, bool log, bool stream);
+  // The same for at most `most_short_rows` short rows, one after the other.
+  void (*softmax_short_rows)(float* dst, const float* src, int64_t n, int64_t rows, bool log);
   // softmax of `rows` > 0 consecutive rows, written past the cache. n is a multiple of 16 and at most 4096; the address
   // `dst` is a multiple of 64; `buffer` holds 2 n floats.
   void (*softmax_rows)(float* dst, const float* src, float* buffer, int64_t n, int64_t rows);

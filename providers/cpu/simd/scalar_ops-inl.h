@@ -219,8 +219,19 @@ void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& conte
   for_each_vector<T, 2, leaves_unusual(op)>(dst, src, n, context.stream,
                                             [](VecOf<T> x, VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }
+
+// The second and the third source are single elements.
+template <int32_t op, class T>
+HWY_NOINLINE void ternary_loop_by_two(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  const VecOf<T> y = hn::Set(Tag<T>(), *static_cast<const T*>(src[1]));
+  const VecOf<T> z = hn::Set(Tag<T>(), *static_cast<const T*>(src[2]));
+  for_each_vector<T, 1>(dst, src, n, context.stream,
+                        [y, z](VecOf<T> x) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
+}
+
 template <int32_t op, class T>
 void ternary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  if (context.single != 0) return ternary_loop_by_two<op, T>(dst, src, n, context);
   for_each_vector<T, 3>(dst, src, n, context.stream,
                         [](VecOf<T> x, VecOf<T> y, VecOf<T> z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "sdk/provider/descriptor.h"
+#include "sdk/provider/float_formats.h"
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -79,6 +81,24 @@ TEST_P(PastCache, CastsHaveTheBitsOfCastsInPieces) {
                                      << ", start " << start;
       EXPECT_EQ(dst[count * size], 0xA5) << "an element too many";
     }
+  }
+}
+
+// Every vector of a step holds NaN in some steps, a number in others: all bits are those of a conversion of one number.
+TEST_P(PastCache, CastsToF16HaveTheBitsOfOneElement) {
+  constexpr int64_t count = 40'003;
+  std::vector<float> src(count);
+  std::mt19937 generator(16);
+  for (float& value : src) {
+    const uint32_t bits = generator();
+    value = std::bit_cast<float>(generator() % 50 == 0 ? bits | 0x7f800000U : (bits & 0x8fffffffU) + 0x34000000U);
+  }
+  for (int64_t i = 128; i < 256; ++i) src[static_cast<size_t>(i)] = i % 2 == 0 ? INFINITY : -INFINITY;
+  std::vector<uint16_t> dst(count, 0x1234);
+  cast(EP_DTYPE_f16, dst.data(), EP_DTYPE_f32, src.data(), count);
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = src[static_cast<size_t>(i)];
+    ASSERT_EQ(dst[static_cast<size_t>(i)], F16::from_f32(value)) << "element " << i << ", " << value;
   }
 }
 

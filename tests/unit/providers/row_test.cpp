@@ -161,6 +161,22 @@ std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const st
           return i == 0 ? scalar_operand(role, dtype) : dense(role, dtype, {50});
         });
   }
+  // Two scalars: of a row that is too short for a block, of one that is longer, and of places that lie apart.
+  if (src_dtypes.size() > 2) {
+    for (int64_t n : {50, 5003}) {
+      add([&] { return dense(EP_ROLE_DST, dst_dtype, {n}); },
+          [&](int32_t role, int32_t dtype, size_t i) {
+            return i == 0 ? dense(role, dtype, {n}) : scalar_operand(role, dtype);
+          });
+    }
+    add(
+        [&] {
+          return dense(EP_ROLE_DST, dst_dtype, {3, 350});
+        },
+        [&](int32_t role, int32_t dtype, size_t i) {
+          return i == 0 ? strided(role, dtype, {3, 350}, {1, 3}) : scalar_operand(role, dtype);
+        });
+  }
   return all;
 }
 

@@ -169,6 +169,33 @@ TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
   }
 }
 
+// Several short rows go through each step together: rows that end within a vector, fewer rows than go together, and
+// rows of NaN and of infinities among others.
+TEST_P(Shapes, SoftmaxOfShortRowsEqualsTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16}) {
+    for (const int64_t n : {1, 3, 7, 8, 15, 16, 17, 31, 33, 100, 255, 256, 257}) {
+      for (const int64_t rows : {1, 5, 16, 37}) {
+        for (const int32_t log : {0, 1}) {
+          ep_primitive_desc desc = descriptor(
+              EP_PRIMITIVE_softmax, {dense(EP_ROLE_DST, dtype, {rows, n}), dense(EP_ROLE_SRC, dtype, {rows, n})});
+          desc.attributes.softmax.axis = 1;
+          desc.attributes.softmax.log = log;
+          std::vector<unsigned char> values = random(desc.operands[1], true);
+          const auto set = [&](int64_t row, int64_t i, double value) {
+            if (row < rows) reference::store<double>(static_cast<DType>(dtype), values.data(), row * n + i, value);
+          };
+          set(1, n - 1, -INFINITY);
+          set(2, n - 1, INFINITY);
+          set(3, n - 1, NAN);
+          for (int64_t i = 0; i < n; ++i) set(4, i, -INFINITY);
+          for (int64_t i = 0; i < n; ++i) set(20, i, i == n - 1 ? 100 : -100);
+          check(desc, {values}, log != 0 ? 8 : 1, fmt::format("dtype {}, {} x {}, log {}", dtype, rows, n, log));
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Shapes, GathersOfElementsEqualTheReference) {
   for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
     for (const int32_t index_dtype : {EP_DTYPE_i32, EP_DTYPE_i64}) {
@@ -188,6 +215,29 @@ TEST_P(Shapes, GathersOfElementsEqualTheReference) {
           desc.attributes.gather.mode = EP_GATHER_ELEMENTS;
           check(desc, {random(desc.operands[1], false), indices(desc.operands[2], length)}, 0, "elements");
         }
+      }
+    }
+  }
+}
+
+// Indices that lie one step apart, and those that do not; slices that lie apart in the result too.
+TEST_P(Shapes, GathersOfSlicesByStridedIndicesEqualTheReference) {
+  for (const std::vector<int64_t>& index_strides :
+       {std::vector<int64_t>{7, 1}, {14, 2}, {1, 3}, {9, 1}, {0, 1}, {0, 0}}) {
+    for (const int64_t gap : {0, 3}) {
+      for (const int32_t axis : {0, 1}) {
+        const std::vector<int64_t> dims = {6, 9, 65};
+        const std::vector<int64_t> result =
+            axis == 0 ? std::vector<int64_t>{3, 7, 9, 65} : std::vector<int64_t>{6, 3, 7, 65};
+        const int64_t line = 65 + gap;
+        ep_primitive_desc desc = descriptor(
+            EP_PRIMITIVE_gather,
+            {strided(EP_ROLE_DST, EP_DTYPE_f32, result, {result[1] * result[2] * line, result[2] * line, line, 1}),
+             dense(EP_ROLE_SRC, EP_DTYPE_f32, dims), strided(EP_ROLE_INDICES, EP_DTYPE_i64, {3, 7}, index_strides)});
+        desc.attributes.gather.axis = axis;
+        desc.attributes.gather.mode = EP_GATHER_SLICES;
+        check(desc, {random(desc.operands[1], false), indices(desc.operands[2], dims[static_cast<size_t>(axis)])}, 0,
+              fmt::format("axis {}, gap {}, indices {} and {} apart", axis, gap, index_strides[0], index_strides[1]));
       }
     }
   }
