@@ -58,8 +58,8 @@ class TENON_API Optimizer {
   // Of all groups.
   void set_lr(double lr);
 
-  // What the optimiser knows beside the parameters, by names as "3.exp_avg" of parameter 3 and "group 0.lr". The
-  // tensors are the optimiser's own.
+  // What the optimiser knows beside the parameters, by names as "3.exp_avg" of parameter 3 and "group 0.lr". Those of
+  // parameters are the optimiser's own; counts of steps and rates are copies, which load_state takes.
   NamedTensors state() const;
   // Takes the elements of what state() gave of an optimiser with the same parameters. Errors: invalid_argument (a
   // tensor is missing, unknown, or of another shape or dtype); nothing was taken then.

@@ -166,10 +166,11 @@ void Optimizer::set_lr(double lr) {
 }
 
 NamedTensors Optimizer::state() const {
+  const NoGrad scope;
   NamedTensors named;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const ParameterState& state = parameters_[i];
-    named[fmt::format("{}.step", i)] = clocks_[state.clock].steps;
+    named[fmt::format("{}.step", i)] = tenon::clone(clocks_[state.clock].steps);
     for (size_t k = 0; k < buffer_names_.size(); ++k) {
       named[fmt::format("{}.{}", i, buffer_names_[k])] = state.buffers[k];
     }
