@@ -60,7 +60,11 @@ void Optimizer::add_parameter(const Tensor& parameter, size_t group) {
   state.clock = shared != parameters_.end() ? shared->clock : new_clock(parameter, 0);
   ++clocks_[state.clock].parameters;
   const InterpreterScope scope(eager_interpreter());
-  for (size_t i = 0; i < buffer_names_.size(); ++i) state.buffers.push_back(tenon::zeros_like(parameter.detach()));
+  const NoGrad no_gradients;
+  for (size_t i = 0; i < buffer_names_.size(); ++i) {
+    Tensor buffer = tenon::clone(parameter.detach());  // spread as the parameter is
+    state.buffers.push_back(tenon::fill_(buffer, 0));
+  }
   parameters_.push_back(std::move(state));
 }
 

@@ -14,19 +14,6 @@ namespace {
 
 std::string_view bytes_in(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-NamedTensors named_tensors(const nb::dict& tensors, std::string_view what) {
-  NamedTensors named;
-  for (const auto& [name, value] : tensors) {
-    const Tensor* tensor = tensor_in(value.ptr());
-    if (!nb::isinstance<nb::str>(name) || tensor == nullptr) {
-      refuse(PyExc_TypeError, fmt::format("{}: expected Tensors by names, not {} by {}.", what,
-                                          Py_TYPE(value.ptr())->tp_name, Py_TYPE(name.ptr())->tp_name));
-    }
-    named.emplace(nb::cast<std::string>(name), *tensor);
-  }
-  return named;
-}
-
 Metadata metadata_of(const nb::dict& texts) {
   Metadata metadata;
   for (const auto& [name, value] : texts) metadata.emplace(nb::cast<std::string>(name), nb::cast<std::string>(value));
@@ -62,6 +49,19 @@ nb::object from_elements(const nb::bytes& bytes, const nb::tuple& shape, nb::han
 }
 
 }  // namespace
+
+NamedTensors named_tensors(const nb::dict& tensors, std::string_view what) {
+  NamedTensors named;
+  for (const auto& [name, value] : tensors) {
+    const Tensor* tensor = tensor_in(value.ptr());
+    if (!nb::isinstance<nb::str>(name) || tensor == nullptr) {
+      refuse(PyExc_TypeError, fmt::format("{}: expected Tensors by names, not {} by {}.", what,
+                                          Py_TYPE(value.ptr())->tp_name, Py_TYPE(name.ptr())->tp_name));
+    }
+    named.emplace(nb::cast<std::string>(name), *tensor);
+  }
+  return named;
+}
 
 void add_files(nb::module_& m) {
   m.def("_save_npy", [](const std::string& path, const Tensor& tensor) {

@@ -2,9 +2,11 @@
 #include "core/global/global.h"
 
 #include <nanobind/operators.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "core/global/checkpoint.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -86,6 +88,17 @@ void add_global(nb::module_& parent) {
   m.def("to_local", [given](nb::handle x) {
     const Tensor tensor = given(x, "to_local");
     return object_of(unlocked([&] { return global::to_local(tensor); }));
+  });
+  m.def("save", [](const std::string& folder, const nb::dict& tensors, const Metadata& texts) {
+    const NamedTensors named = named_tensors(tensors, "save()");
+    unlocked([&] { global::save(folder, named, texts); });
+  });
+  m.def("load", [](const std::string& path, const nb::dict& tensors, const std::vector<std::string>& texts) {
+    const NamedTensors named = named_tensors(tensors, "load()");
+    Metadata wanted;
+    for (const std::string& name : texts) wanted.emplace(name, "");
+    const std::vector<std::string> unread = unlocked([&] { return global::load(path, named, &wanted); });
+    return nb::make_tuple(wanted, unread);
   });
   add_factory(m, "zeros", [](const Numbers& size, const Placement& p, const NdSbp& sbp, DType dtype) {
     return global::zeros(size, p, sbp, dtype);

@@ -12,6 +12,7 @@
 
 #include "core/ops/call.h"
 #include "core/tensor/device.h"
+#include "core/tensor/files.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::python {
@@ -95,6 +96,8 @@ std::optional<DType> dtype_in(PyObject* object);
 DType require_dtype(PyObject* object, std::string_view what);
 // The device that `object`, a tenon.Device or text, names; no device for None.
 Device require_device(PyObject* object, std::string_view what);
+// The tensors of a dict, by name. `what` begins the error of Python. (files.cpp)
+NamedTensors named_tensors(const nb::dict& tensors, std::string_view what);
 
 // ---- Memory (memory.cpp, dlpack.cpp, release.cpp) ----
 

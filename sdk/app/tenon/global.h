@@ -1,4 +1,5 @@
 // Global tensors for applications: one tensor over the processes of a launch.
 #pragma once
 
+#include "core/global/checkpoint.h"
 #include "core/global/global.h"

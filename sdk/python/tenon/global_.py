@@ -11,7 +11,7 @@
 
 Every rank runs the same program. Names are OneFlow's; PyTorch's DTensor calls a placement DeviceMesh, and the SBPs
 Shard(dim), Replicate() and Partial(); `to_global` is distribute_tensor and redistribute, `to_local` is to_local, and
-reading elements needs no full_tensor().
+reading elements needs no full_tensor(). `save` and `load` are those of torch.distributed.checkpoint.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from tenon import _tenon
+from tenon._checkpoints import load, save
 from tenon._tenon import Tensor
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ else:
 
 SbpLike = Union[Sbp, Sequence[Sbp]]
 
-__all__ = ["Placement", "Sbp", "is_global", "ones", "placement", "rand", "randn", "rank", "sbp", "to_global", "to_local", "world_size",
-           "zeros"]
+__all__ = ["Placement", "Sbp", "is_global", "load", "ones", "placement", "rand", "randn", "rank", "save", "sbp", "to_global", "to_local",
+           "world_size", "zeros"]
 
 
 class _Sbps:

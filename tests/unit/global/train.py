@@ -3,12 +3,14 @@
 usage: train.py, under ranks.py. Every way is written with to_global alone: it says how data, parameters and the states of the
 optimiser are spread, and where the stages of a pipeline are."""
 
+import shutil
 import sys
+import tempfile
 import unittest
 
 import numpy as np
 import tenon
-from tenon.global_ import placement, rank, sbp, world_size
+from tenon.global_ import load, placement, rank, save, sbp, world_size
 
 WORDS, WIDTH, HEADS, LENGTH, BATCH, STEPS = 17, 16, 4, 6, 8, 6
 B, P, S0, S1 = sbp.broadcast, sbp.partial_sum, sbp.split(0), sbp.split(1)
@@ -164,6 +166,87 @@ class Modules(unittest.TestCase):
                 self.assertAlmostEqual(got, loss, delta=1e-5 * abs(loss))
                 for one, other in zip(parameters, others):
                     np.testing.assert_allclose(other, one, rtol=2e-4, atol=1e-5)
+
+
+class Checkpoints(unittest.TestCase):
+    """In one launch; launches of other ranks: checkpoint_launches_test.py."""
+
+    def setUp(self):
+        self.all = placement("cpu")
+        made = [tempfile.mkdtemp() if rank() == 0 else ""]
+        letters = tenon.tensor(np.frombuffer(made[0].ljust(256).encode(), np.uint8).copy()) if rank() == 0 else tenon.zeros(256, dtype=tenon.uint8)
+        first = letters.to_global(self.all, sbp.split(0))[:256].numpy()
+        self.folder = bytes(first).decode().strip()
+
+    def tearDown(self):
+        tenon.ones(1).to_global(self.all, P).item()  # all have come so far
+        if rank() == 0:
+            shutil.rmtree(self.folder)
+
+    def test_a_state_comes_back(self):
+        def made(spread, seed):
+            tenon.manual_seed(seed)
+            net = tenon.nn.Sequential(tenon.nn.Linear(3, 5), tenon.nn.BatchNorm1d(5))
+            return net.to_global(self.all, lambda _, tensor: spread if tensor.ndim else B) if spread else net
+
+        def state_of(net):
+            return {"net": net, "more": {"list": [1, 2.5, None], "grows": [], "groups": [{"betas": (0.5, 1)}], "mixed": (1, tenon.zeros(1)), "pair": (True, "text"), "tensor": tenon.zeros(2)}, 3: "three"}
+
+        net = made(S0, 1)
+        state = state_of(net)
+        state["more"]["list"][1] = 7.5
+        state["more"]["grows"] += [1, 2]
+        state["more"]["groups"][0]["betas"] = 0.25, 3
+        state["more"]["mixed"] = 9, tenon.ones(1)
+        state["more"]["tensor"] = tenon.tensor(np.array([4, 5], np.float32))
+        save(state, self.folder + "/x")
+        for spread in (None, S0, B):
+            other = made(spread, 2)
+            found = state_of(other)
+            held = found["more"]["tensor"]
+            weight = other[0].weight
+            self.assertEqual(load(found, self.folder + "/x"), [])
+            self.assertIs(other[0].weight, weight)
+            self.assertEqual(found["more"]["list"], [1, 7.5, None])
+            self.assertEqual((found["more"]["grows"], found["more"]["groups"]), ([1, 2], [{"betas": (0.25, 3)}]))
+            self.assertEqual((found["more"]["mixed"][0], found["more"]["mixed"][1].tolist()), (9, [1]))
+            self.assertEqual((found["more"]["pair"], found[3]), ((True, "text"), "three"))
+            self.assertEqual(held.tolist(), [4, 5])
+            for name, value in other.state_dict().items():
+                np.testing.assert_array_equal(value.numpy(), net.state_dict()[name].numpy())
+                self.assertEqual(value.is_global, spread is not None)
+        self.assertEqual(load({"net": made(S0, 3)}, self.folder + "/x"), ["more.mixed.1", "more.tensor"])
+
+    def test_a_file_of_one_process(self):
+        path = self.folder + "/net.safetensors"
+        tenon.manual_seed(4)
+        net = tenon.nn.Linear(4, 3)
+        if rank() == 0:
+            tenon.save(net.state_dict(), path, metadata={"epoch": "7"})
+        tenon.ones(1).to_global(self.all, P).item()
+        for read in (lambda other: self.assertEqual(load(other, path), []), lambda other: other.load_state_dict(tenon.load(path))):
+            other = tenon.nn.Linear(4, 3).to_global(self.all, S0)
+            read(other)
+            np.testing.assert_array_equal(other.weight.detach().numpy(), net.weight.detach().numpy())
+            self.assertEqual(other.weight.sbp, (S0,))
+        state = {"epoch": 0}
+        load(state, path)
+        self.assertEqual(state, {"epoch": 7})
+
+    def test_nonsense(self):
+        path = self.folder + "/x"
+        x = tenon.zeros(2, 3)
+        save({"x": x, "n": 1, "t": "text"}, path)
+        for wrong, kind, text in ((lambda: save(x, path), TypeError, "an object with a state_dict"), (lambda: save({"x": {1}}, path), TypeError, "'x' is a set"),
+                                  (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two things are called 'a.b'"),
+                                  (lambda: load({"x": tenon.zeros(3, 2)}, path), tenon.InvalidArgument, r"'x' is f32 \[2, 3\] in .*, and f32 \[3, 2\]"),
+                                  (lambda: load({"y": 1}, path), tenon.NotFound, "a text 'y' is wanted"),
+                                  (lambda: load({"x": 1}, path), tenon.NotFound, "a text 'x' is wanted, .* has a tensor"),
+                                  (lambda: load({"n": x}, path), tenon.NotFound, "a tensor 'n' is wanted, .* has a text"),
+                                  (lambda: load({"x": x}, self.folder + "/nothing"), tenon.NotFound, "There is no file"),
+                                  (lambda: tenon.compile(lambda: save({"x": x}, path) or x)(), tenon.Error, "a compiled function cannot")):
+            with self.assertRaisesRegex(kind, text):
+                wrong()
 
 
 class Habits(unittest.TestCase):

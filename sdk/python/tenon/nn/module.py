@@ -346,7 +346,9 @@ class Module:
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copies tensors or arrays, by their paths, into parameters and buffers. strict: names that are missing or not
-        known are an error. Tensors of another shape always are, and then nothing was written."""
+        known are an error. Tensors of another shape always are, and then nothing was written. Into a module that is spread
+        every rank copies the same tensors."""
+        from tenon.global_ import sbp as ways
         own = self.state_dict()
         result = LoadResult([name for name in own if name not in state_dict], [name for name in state_dict if name not in own])
         found = {name: tenon.as_tensor(value) for name, value in state_dict.items() if name in own}
@@ -360,7 +362,10 @@ class Module:
             raise tenon.InvalidArgument(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(wrong))
         with tenon.no_grad():
             for name, value in found.items():
-                own[name].copy_(value)
+                target = own[name]
+                if target.is_global and not value.is_global:
+                    value = value.to_global(target.placement, [ways.broadcast] * len(target.placement.grid))
+                target.copy_(value)
         return result
 
     # ---- hooks ----

@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, subtract
+from tenon.optim.optimizer import Optimizer, subtract, zeros_as
 
 
 class Adagrad(Optimizer):
@@ -18,7 +18,7 @@ class Adagrad(Optimizer):
                                   "initial_accumulator_value": initial_accumulator_value, "maximize": maximize})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        return {"step": 0, "sum": tenon.full_like(parameter.detach(), group["initial_accumulator_value"])}
+        return {"step": 0, "sum": zeros_as(parameter.detach()).fill_(group["initial_accumulator_value"])}
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         rate = group["lr"]

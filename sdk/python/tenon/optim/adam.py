@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, Ready, batches
+from tenon.optim.optimizer import Optimizer, Ready, batches, zeros_as
 
 
 class Adam(Optimizer):
@@ -23,9 +23,9 @@ class Adam(Optimizer):
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()
         step: Any = tenon.zeros((), dtype=tenon.float64, device=parameter.device) if group["capturable"] else 0
-        state = {"step": step, "exp_avg": tenon.zeros_like(plain), "exp_avg_sq": tenon.zeros_like(plain)}
+        state = {"step": step, "exp_avg": zeros_as(plain), "exp_avg_sq": zeros_as(plain)}
         if group["amsgrad"]:
-            state["max_exp_avg_sq"] = tenon.zeros_like(plain)
+            state["max_exp_avg_sq"] = zeros_as(plain)
         return state
 
     def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:

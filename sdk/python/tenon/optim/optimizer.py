@@ -18,6 +18,11 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
         parameter.add_(update, alpha=-lr)
 
 
+def zeros_as(parameter: Tensor) -> Tensor:
+    """Zeros that are spread as the parameter is."""
+    return parameter.clone().fill_(0) if parameter.is_global else tenon.zeros_like(parameter)
+
+
 # A parameter, its gradient, and what its steps remember.
 Ready = Tuple[Tensor, Tensor, Dict[str, Any]]
 
@@ -142,6 +147,8 @@ class Optimizer:
         places = {number: parameter for group, other in zip(self.param_groups, given) for parameter, number in zip(group["params"], other["params"])}
 
         def taken(name: str, value: Any, parameter: Tensor) -> Any:
+            if isinstance(value, Tensor) and value is self.state.get(parameter, {}).get(name):
+                return value  # its own, which a compiled step may know
             if not isinstance(value, Tensor):
                 return copy.deepcopy(value)
             made = value.detach().clone()

@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, subtract
+from tenon.optim.optimizer import Optimizer, subtract, zeros_as
 
 
 class RMSprop(Optimizer):
@@ -19,11 +19,11 @@ class RMSprop(Optimizer):
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()
-        state = {"step": 0, "square_avg": tenon.zeros_like(plain)}
+        state = {"step": 0, "square_avg": zeros_as(plain)}
         if group["momentum"] > 0:
-            state["momentum_buffer"] = tenon.zeros_like(plain)
+            state["momentum_buffer"] = zeros_as(plain)
         if group["centered"]:
-            state["grad_avg"] = tenon.zeros_like(plain)
+            state["grad_avg"] = zeros_as(plain)
         return state
 
     def _step(self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:

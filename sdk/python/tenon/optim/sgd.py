@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, Ready, batches
+from tenon.optim.optimizer import Optimizer, Ready, batches, zeros_as
 
 
 class SGD(Optimizer):
@@ -21,7 +21,7 @@ class SGD(Optimizer):
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         # Without dampening a buffer of zeros becomes the first gradient by itself.
-        return {"momentum_buffer": tenon.zeros_like(parameter.detach()) if group["momentum"] != 0 and group["dampening"] == 0 else None}
+        return {"momentum_buffer": zeros_as(parameter.detach()) if group["momentum"] != 0 and group["dampening"] == 0 else None}
 
     def _step_all(self, ready: list[Ready], group: dict[str, Any]) -> None:
         momentum = group["momentum"]
@@ -34,7 +34,7 @@ class SGD(Optimizer):
                 continue
             if not started:
                 for parameter, state in zip(parameters, states):
-                    state["momentum_buffer"] = tenon.zeros_like(parameter.detach())
+                    state["momentum_buffer"] = zeros_as(parameter.detach())
             buffers = [state["momentum_buffer"] for state in states] if momentum != 0 else []
             tenon.fused_sgd_(parameters, gradients, buffers, lr=group["lr"], momentum=momentum, dampening=group["dampening"] if started else 0.0,
                              weight_decay=group["weight_decay"], nesterov=group["nesterov"], maximize=group["maximize"])
