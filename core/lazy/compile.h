@@ -27,9 +27,8 @@
 //
 // Random numbers are drawn anew by each run, those that the eager run would draw.
 //
-// Of global tensors (core/global/global.h) a recording serves one layout and one size. Results want the gradients of
-// all of them: those that do not come are zeros. A read of elements, control flow and views from outside whose elements
-// had to move are refused.
+// Of global tensors (core/global/global.h) a recording serves one layout and one size. A read of elements, control flow
+// and views from outside whose elements had to move are refused.
 //
 // Threads: any may call. The function itself runs on one at a time.
 #pragma once

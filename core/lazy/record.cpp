@@ -373,6 +373,15 @@ class Take {
     return global::make_global(**global, placement.here() ? part : Tensor());
   }
 
+  void note_reaches(const std::vector<autograd::Root>& roots, const std::vector<autograd::Capture>& leaves,
+                    BackwardPart* part) const {
+    part->all_come = made_.global;
+    for (size_t i = 0; i < roots.size(); ++i) {
+      BackwardPart::OfResult& result = part->results[i];
+      if (part->all_come || !result.refused.ok()) result.reaches = autograd::reached(roots[i].edge, leaves);
+    }
+  }
+
   // Records backward from all results that want a gradient. Those for which that cannot be are left out, and whoever
   // asks for their gradients gets the error.
   void add_backward() {
@@ -392,17 +401,16 @@ class Take {
       for (size_t i = 0; i < roots.size(); ++i) {
         leaves = leaving_here;
         part.results[i].refused = record_backward({roots[i]}, &leaves);
-        if (part.results[i].refused.ok()) {
-          right.push_back(roots[i]);
-        } else {
-          part.results[i].reaches = autograd::reached(roots[i].edge, leaving_here);
-        }
+        if (part.results[i].refused.ok()) right.push_back(roots[i]);
       }
       leaves = leaving_here;
       throw_if_error(record_backward(right, &leaves));
     }
+    note_reaches(roots, leaving_here, &part);
+    std::vector<bool> kept(leaves.size(), true);
     for (size_t i = 0; i < leaves.size(); ++i) {
-      if (!refused && !leaves[i].gradient.defined()) continue;
+      kept[i] = refused || leaves[i].gradient.defined();
+      if (!kept[i]) continue;
       if (leaves[i].gradient.defined()) {
         const size_t output = add_output(leaves[i].gradient);
         targets[i].output = output == kNoPart ? kNoPart : output - forward_outputs_;
@@ -411,7 +419,12 @@ class Take {
       part.targets.push_back(targets[i]);
     }
     add_token();
-    part.all_come = made_.global;
+    for (BackwardPart::OfResult& result : part.results) {
+      for (size_t i = kept.size(); i-- > 0;) {
+        if (!kept[i] && !result.reaches.empty())
+          result.reaches.erase(result.reaches.begin() + static_cast<ptrdiff_t>(i));
+      }
+    }
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 

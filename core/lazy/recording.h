@@ -83,7 +83,7 @@ struct BackwardPart {
   struct OfResult {
     size_t number = 0;
     Status refused = {};                       // not ok: it has none, and whoever asks for it gets this error
-    std::vector<bool> reaches = {};            // if refused: the targets whose gradients it would be part of
+    std::vector<bool> reaches = {};            // the targets of whose gradients it is a part; if refused or all come
     std::optional<global::Facts> global = {};  // the gradient is such a tensor
   };
   graph::Graph graph;        // before all passes
@@ -91,7 +91,8 @@ struct BackwardPart {
   std::vector<OfResult> results;
   std::vector<Target> targets;
   // It computes on global tensors. What a rank computes does not show then which gradients it depends on, since another
-  // rank may hold what they lead to. So the gradients of all results come, some of them as zeros.
+  // rank may hold what they lead to. So the gradients of all results come, some of them as zeros; what only those reach
+  // has no gradient in the end, as in an eager run.
   bool all_come = false;
 };
 

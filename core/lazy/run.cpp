@@ -82,6 +82,7 @@ class CompiledNode final : public autograd::Node {
     } else {
       run_backward(comes, gradients, of_inputs);
     }
+    if (part().all_come) drop_unreached(of_results, of_inputs);
   }
 
  private:
@@ -103,6 +104,17 @@ class CompiledNode final : public autograd::Node {
       if (here && !backward->outputs[*target.output]) continue;
       const Tensor gradient = here ? found[*backward->outputs[*target.output]] : Tensor();
       of_inputs[i] = target.global ? global::make_global(*target.global, gradient) : gradient;
+    }
+  }
+
+  // Gradients that are made of zeros alone, of results whose gradients have not come.
+  void drop_unreached(std::span<const Tensor> of_results, std::span<Tensor> of_inputs) const {
+    for (size_t target = 0; target < of_inputs.size(); ++target) {
+      bool reached = false;
+      for (size_t i = 0; i < of_results.size(); ++i) {
+        reached = reached || (of_results[i].defined() && part().results[i].reaches[target]);
+      }
+      if (!reached) of_inputs[target] = Tensor();
     }
   }
 
