@@ -178,6 +178,55 @@ Tensor take(Ahead* ahead, const GlobalValue& value) {
   return part;
 }
 
+uint64_t program_number() { return current_program() == nullptr ? 0 : current_program()->number; }
+
+// Null: it is not known, or was written since.
+const KnownSum* known_of(const GlobalValue& value) {
+  const KnownSum* known = value.known.get();
+  if (known == nullptr || known->program != program_number() || known->writes != *value.writes ||
+      known->version != write_count(value.local) || known->own_version != write_count(known->part)) {
+    return nullptr;
+  }
+  return known;
+}
+
+void keep(GlobalValue* value, const Layout& at, const Tensor& part) {
+  if (!part.defined()) return;
+  value->known = std::make_shared<KnownSum>(
+      KnownSum{at, part, *value->writes, write_count(value->local), write_count(part), program_number()});
+}
+
+bool is_whole(const Layout& layout) {
+  return std::all_of(layout.sbp.begin(), layout.sbp.end(), [](Sbp each) { return each.is_broadcast(); });
+}
+
+// Expects that the next step needs what this one does. Whether what is needed was begun.
+bool note_need(const GlobalValue& value, const Layout& to) {
+  Ahead* ahead = value.ahead.get();
+  if (ahead == nullptr || value.layout == to || current_program() != nullptr) return false;
+  const bool is_as_added = ahead->is_as_added(value);
+  if (!ahead->needed) {
+    ahead->needed = true;
+    ahead->leaf->expected.reset();
+    if (is_as_added && adds(value.layout, to)) ahead->leaf->expected = Expected{to, ahead->additions};
+  }
+  if (is_as_added && ahead->to && *ahead->to == to) return true;
+  ahead->forget();
+  return false;
+}
+
+// box(), which in a program says when what it carries was ready.
+Tensor moved(const GlobalValue& value, const Tensor& tensor, const Layout& to, Needed needed) {
+  Recorded* program = current_program();
+  if (program == nullptr) return box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
+  // Sums may be added as soon as they are made; other exchanges would keep what they bring for long.
+  const int64_t ready = adds(value.layout, to) ? value.made : Recorded::kNow;
+  const int64_t before = std::exchange(program->ready, ready);
+  Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
+  program->ready = before;
+  return part;
+}
+
 }  // namespace
 
 void note_accumulation(const Tensor& gradient, std::shared_ptr<void>* of_leaf) {
@@ -199,27 +248,37 @@ void note_accumulation(const Tensor& gradient, std::shared_ptr<void>* of_leaf) {
 }
 
 Tensor boxed(const Tensor& tensor, const Layout& to, Needed needed) {
-  const GlobalValue& value = *value_of(tensor);
-  if (Recorded* program = current_program(); program != nullptr) {
-    // Sums may be added as soon as they are made; other exchanges would keep what they bring for long.
-    const int64_t ready = adds(value.layout, to) ? value.made : Recorded::kNow;
-    const int64_t before = std::exchange(program->ready, ready);
-    Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
-    program->ready = before;
+  GlobalValue& value = *value_of(tensor);
+  if (value.layout == to || !adds(value.layout, to)) {
+    note_need(value, to);
+    return moved(value, tensor, to, needed);
+  }
+  const bool is_begun = note_need(value, to);
+  if (const KnownSum* known = known_of(value); known != nullptr && !is_begun) {
+    Tensor part = box(known->part, tensor.dtype(), tensor.dims(), known->layout, to, needed);
+    if (known->layout != to && is_whole(to)) keep(&value, to, part);
     return part;
   }
-  Ahead* ahead = value.ahead.get();
-  if (ahead != nullptr && !(value.layout == to)) {
-    const bool is_as_added = ahead->is_as_added(value);
-    if (!ahead->needed) {
-      ahead->needed = true;
-      ahead->leaf->expected.reset();
-      if (is_as_added && adds(value.layout, to)) ahead->leaf->expected = Expected{to, ahead->additions};
-    }
-    if (is_as_added && ahead->to && *ahead->to == to) return take(ahead, value);
-    ahead->forget();
-  }
-  return box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
+  Tensor part = is_begun ? take(value.ahead.get(), value) : moved(value, tensor, to, needed);
+  keep(&value, to, part);
+  return part;
+}
+
+const Layout* known_layout(const GlobalValue& value) {
+  if (const KnownSum* known = known_of(value)) return &known->layout;
+  const Ahead* ahead = value.ahead.get();
+  return ahead != nullptr && ahead->to && ahead->is_as_added(value) ? &*ahead->to : nullptr;
+}
+
+void note_overwritten(const Tensor& tensor, const Layout& at, const Tensor& part) {
+  GlobalValue& value = *value_of(tensor);
+  if (adds(value.layout, at)) keep(&value, at, part);
+}
+
+void forget_shared(GlobalValue* value, const Tensor& part) {
+  if (!part.defined() || known_of(*value) == nullptr) return;
+  const bool shares = current_program() != nullptr || value->known->part.impl()->storage == part.impl()->storage;
+  if (shares) value->known.reset();
 }
 
 }  // namespace tenon::global

@@ -119,6 +119,7 @@ Tensor moved(const Tensor& tensor, const Layout& to) {
   throw_if_error(check_layout("to_global", tensor.dims(), to));
   const bool is_large = value.local.defined() && value.local.bytes() >= kLarge;
   Tensor part = boxed(tensor, to, is_large ? Needed::later : Needed::now);
+  forget_shared(value_of(tensor), part);
   // Two layouts never share memory: a write would be seen through the other one on some ranks alone.
   if (part.defined() && !(value.layout == to) && may_share(part, value, to)) {
     const InterpreterScope scope(parts_interpreter());

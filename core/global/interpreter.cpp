@@ -9,6 +9,7 @@
 #include "core/device/call_site.h"
 #include "core/global/ahead.h"
 #include "core/global/boxing.h"
+#include "core/global/global.h"
 #include "core/global/recorded.h"
 #include "core/global/signatures.h"
 #include "core/global/value.h"
@@ -125,6 +126,13 @@ class Call {
     }
   }
 
+  // Ranks outside of the placement do not know what is known inside, and must choose alike. A view of a sum is a copy.
+  const Layout* all_know(size_t input) const {
+    if (call_.op->form == OpForm::view) return nullptr;
+    const Layout* known = known_layout(*value_of(inputs_[input]));
+    return known != nullptr && placement_.size() == world_size() ? known : nullptr;
+  }
+
   const Layout& layout_of(size_t input) const { return value_of(inputs_[input])->layout; }
 
   // For each axis of the grid the signature that moves the fewest bytes; of equals the first one.
@@ -153,8 +161,12 @@ class Call {
     double cost = 0;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].defined()) continue;
-      cost += move_cost(layout_of(i).sbp[axis], signature.inputs[i],
-                        bytes_beside(inputs_[i].dtype(), inputs_[i].elements(), layout_of(i).sbp, axis), ranks);
+      const double bytes = bytes_beside(inputs_[i].dtype(), inputs_[i].elements(), layout_of(i).sbp, axis);
+      double least = move_cost(layout_of(i).sbp[axis], signature.inputs[i], bytes, ranks);
+      if (const Layout* known = all_know(i)) {
+        least = std::min(least, move_cost(known->sbp[axis], signature.inputs[i], bytes, ranks));
+      }
+      cost += least;
     }
     for (size_t i = 0; i < metas_.size(); ++i) {
       const GlobalValue* given = value_of(call_.outputs[i]);
@@ -225,6 +237,7 @@ class Call {
     }
     note_write(output);
     name_writer(output, call_.op->name);
+    if (!(given->layout.sbp == results_[i])) note_overwritten(output, layout_of_result(i), part);
   }
 
   // Tells those who share the elements of `written`, or had a copy of them.

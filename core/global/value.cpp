@@ -34,6 +34,7 @@ std::unique_ptr<RecordedValue> GlobalValue::alias() const {
   same->copied = copied;
   same->writes = writes;
   same->ahead = ahead;
+  same->known = known;
   return same;
 }
 

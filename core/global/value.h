@@ -30,6 +30,15 @@ struct CopiedView {
 
 struct Ahead;  // of a gradient (ahead.h)
 
+// The sum that a tensor is, in a layout that somebody needed. As long as neither was written since.
+struct KnownSum {
+  Layout layout;
+  Tensor part;
+  uint64_t writes = 0, version = 0;  // of the tensor, and of its part
+  uint64_t own_version = 0;          // of `part`
+  uint64_t program = 0;              // of which `part` is a value, as GlobalValue has it; no other one knows the sum
+};
+
 class GlobalValue final : public RecordedValue {
  public:
   GlobalValue(Layout where, Tensor part);  // of the program that the thread records, if it records one
@@ -53,6 +62,7 @@ class GlobalValue final : public RecordedValue {
   std::shared_ptr<CopiedView> copied;  // null: the elements are its own, or lie in those of what it is a view of
   std::shared_ptr<uint64_t> writes;    // how often the elements were written, through it or a view that shares them
   std::shared_ptr<Ahead> ahead;        // of the gradient of a leaf; null: of others
+  std::shared_ptr<KnownSum> known;     // of a partial sum (ahead.h); null: nobody has needed it
 };
 
 // That of a global tensor; null of others.

@@ -7,12 +7,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "core/autograd/autograd.h"
 #include "core/device/deterministic.h"
 #include "core/global/communicator.h"
+#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
+#include "core/optim/optim.h"
 #include "primitives/text/format.h"
 #include "tests/unit/global/spread.h"
 
@@ -267,6 +270,136 @@ TEST(Ahead, ExpectationsMayFail) {
     const TensorList got = net.gradients(sbp);
     for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(bytes_of(got[k]), expected[k]) << "step " << step << ", " << k;
     net.forget();
+  }
+}
+
+// --- sums that are known
+
+// An optimiser reads gradients twice, and clipping reads and overwrites them: each is reduced once, beside backward,
+// and what comes out is what one process computes.
+TEST(Known, AGradientIsReducedOnceForAllThatAStepDoesWithIt) {
+  enum Way { plain, norm, value };
+  for (const Way way : {plain, norm, value}) {
+    const auto train = [&](const TensorList& weights, const Tensor& batch, const std::function<void(Traffic)>& see) {
+      optim::AdamW optimizer(weights, {.lr = 0.01});
+      for (int step = 0; step < 3; ++step) {
+        see(traffic_of([&] {
+          Tensor x = batch;
+          for (const Tensor& weight : weights) x = tanh(matmul(x, weight));
+          sum(square(x)).backward();
+          if (way == norm) optim::clip_grad_norm(weights, 0.5);
+          if (way == value) optim::clip_grad_value(weights, 1e-3);
+          optimizer.step();
+          for (const Tensor& weight : weights) (is_global(weight) ? to_local(weight) : weight).wait();
+        }));
+        optimizer.zero_grad();
+      }
+    };
+    TensorList whole, spread_out;
+    const Tensor batch = random_numbers({2 * ranks() + 1, kLarge}, 5, DType::f64);
+    for (uint32_t i = 0; i < 3; ++i) {
+      whole.push_back((random_numbers({kLarge, kLarge}, i, DType::f64) * 0.1).detach().requires_grad_());
+      spread_out.push_back(spread(whole.back().detach(), Placement::all(devices()), {B}).detach().requires_grad_());
+    }
+    int step = 0;
+    train(spread_out, spread(batch, Placement::all(devices()), {S0}), [&](Traffic traffic) {
+      if (ranks() == 1) return;
+      // A list of which each rank takes a part becomes whole again at the end.
+      EXPECT_EQ(traffic.exchanges, way == value ? 6u : 3u) << way << " step " << step;
+      const int64_t once = 3 * 8 * kLarge * kLarge * 2 * (ranks() - 1) / ranks();
+      EXPECT_NEAR(static_cast<double>(traffic.bytes), static_cast<double>(once), 0.02 * static_cast<double>(once));
+      EXPECT_GE(traffic.beside, step == 0 ? 0u : 3u) << way << " step " << step;
+      ++step;
+    });
+    train(whole, batch, [](Traffic) {});
+    for (size_t i = 0; i < whole.size(); ++i) {
+      const std::vector<double> got = elements_of(spread_out[i].detach()), wanted = elements_of(whole[i].detach());
+      for (size_t k = 0; k < wanted.size(); ++k) ASSERT_NEAR(got[k], wanted[k], 1e-6) << way << " " << i << " " << k;
+    }
+  }
+}
+
+// Whoever writes the tensor, however, is seen by the next one who needs the sum.
+TEST(Known, AWriteIsSeen) {
+  const Placement all = Placement::all(devices());
+  const Tensor ones = spread(tenon::ones({4, 3}, DType::f32, own_device()), all, {B});
+  const std::function<void(Tensor)> writes[] = {
+      [](Tensor x) { x.mul_(2); },
+      [&](Tensor x) { add_(x, ones); },
+      [](Tensor x) { x.slice(0, 1, 3).fill_(5); },
+      [](Tensor x) { x.t()[1].mul_(3); },
+      [](Tensor x) { x.view({12}).add_(1); },
+      [](Tensor x) { x.detach().mul_(2); },
+      [](Tensor x) { to_local(x).mul_(2); },
+      [](Tensor x) { relu(x), x.mul_(0.5), x.add_(1); },
+      [&](Tensor x) { mul_(x, ones * 3.0); },
+      [&](Tensor x) { mul_(x, ones * 3.0), mul_(x, ones * 2.0), x.mul_(2); },
+      [&](Tensor x) { clamp_(x, -1, 1), to_local(x).mul_(2); },
+      [&](Tensor x) { copy_(x, ones); },
+  };
+  for (size_t i = 0; i < std::size(writes); ++i) {
+    Tensor part = some({4, 3}, 10 + static_cast<uint64_t>(rank()));
+    const Tensor x = to_global(clone(part), all, {P}), fresh = to_global(clone(part), all, {P});
+    const std::vector<double> before = elements_of(x), squares = elements_of(square(x));
+    EXPECT_EQ(elements_of(x), before);
+    writes[i](x);
+    const std::vector<double> after = elements_of(x), twice = elements_of(square(x));
+    writes[i](fresh);
+    EXPECT_EQ(after, elements_of(fresh)) << i;
+    EXPECT_NE(after, before) << i;
+    for (size_t k = 0; k < after.size(); ++k) EXPECT_EQ(twice[k], after[k] * after[k]) << i;
+  }
+}
+
+// Two tensors that to_global gives have nothing in common, and neither has what is known.
+TEST(Known, WhatIsGivenAwayIsTheOwners) {
+  const Placement all = Placement::all(devices());
+  for (const Sbp first : {B, S0, S1}) {
+    for (const Sbp second : {B, S0, S1}) {
+      const Tensor x = to_global(some({5, 4}, 10 + static_cast<uint64_t>(rank())), all, {P});
+      const std::vector<double> sum = elements_of(x);
+      elements_of(square(x));
+      Tensor one = to_global(x, {first});
+      Tensor other = to_global(x, {second});
+      one.fill_(100);
+      EXPECT_EQ(elements_of(other), sum);
+      EXPECT_EQ(elements_of(x), sum);
+      other.fill_(100);
+      EXPECT_EQ(elements_of(x), sum);
+      EXPECT_EQ(elements_of(to_global(x, {B})), sum);
+    }
+  }
+}
+
+// In a program too, where the order of its calls decides.
+TEST(Known, ProgramsReduceOnce) {
+  const Placement all = Placement::all(devices());
+  const CompiledList compiled(
+      [](const TensorList& in) {
+        const Tensor x = matmul(in[0], in[1]);  // a partial sum
+        const Tensor first = relu(x), second = square(x);
+        Tensor y = x * 1.0;
+        const Tensor third = relu(y);
+        y.mul_(2);
+        return TensorList{to_global(first, {B}), to_global(second, {B}), to_global(third, {B}),
+                          to_global(relu(y), {B})};
+      },
+      {});
+  for (uint64_t call = 0; call < 4; ++call) {
+    const Tensor a = some({6, 8}, call), b = some({8, 3}, call + 9), x = matmul(a, b);
+    TensorList got;
+    const TensorList inputs{spread(a, all, {S1}), spread(b, all, {S0})};
+    const Traffic traffic = traffic_of([&] {
+      got = compiled(inputs);
+      for (const Tensor& each : got) to_local(each).wait();
+    });
+    expect_same(got[0], relu(x), "first");
+    expect_same(got[1], square(x), "second");
+    expect_same(got[2], relu(x), "third");
+    expect_same(got[3], relu(x * 2.0), "written");
+    if (ranks() > 1 && call > 1) {
+      EXPECT_EQ(traffic.exchanges, 5u);  // one that adds, and four that make parts whole
+    }
   }
 }
 
