@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 #include <span>
 
@@ -21,6 +22,7 @@ namespace {
 using global::Communicator;
 using global::Placement;
 using global::Sbp;
+using Clock = std::chrono::steady_clock;
 
 // One run of a plan on this rank.
 class Run {
@@ -40,7 +42,9 @@ class Run {
     return global::to_global(global::make_global(local.dtype(), local.dims(), {placement_, everywhere}, local), sbp);
   }
 
-  TensorList run(const TensorList& inputs) {
+  // `seconds`: of each call alone, where somebody asks; its arguments are there before.
+  TensorList run(const TensorList& inputs, std::vector<double>* seconds = nullptr) {
+    seconds_ = seconds;
     for (ValueId id = 1; id < values_.size(); ++id) {
       if (program_.is_constant(id) && program_.values()[id].read) {
         values_[id] = spread(program_.graph()[id].constant, plan_.kept[id]);
@@ -62,7 +66,7 @@ class Run {
     std::vector<const Tensor*> pointers;
     bool is_global = false;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (call.inputs[i] != 0) inputs[i] = global::to_global(values_[call.inputs[i]], way.inputs[i]);
+      if (call.inputs[i] != 0) inputs[i] = moved(values_[call.inputs[i]], way.inputs[i]);
       pointers.push_back(inputs[i].defined() ? &inputs[i] : nullptr);
       is_global = is_global || inputs[i].defined();
     }
@@ -75,16 +79,31 @@ class Run {
     record.device = is_global ? node.device : placement_.device().state();
     record.outputs = outputs;
     record.precision = node.precision;
+    const auto begin = seconds_ == nullptr ? Clock::time_point() : ready(inputs);
     (is_global ? global::global_interpreter() : eager_interpreter()).apply(record);
+    if (seconds_ != nullptr) {
+      (*seconds_)[number] = std::chrono::duration<double>(ready(outputs) - begin).count();
+    }
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (last_[call.inputs[i]] == number) values_[call.inputs[i]] = Tensor();
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       // Where several signatures move nothing the interpreter takes the first one, whose results are everywhere.
-      const Tensor made =
-          is_global ? global::to_global(outputs[i], way.outputs[i]) : spread(outputs[i], way.outputs[i]);
-      values_[call.outputs[i]] = global::to_global(made, plan_.kept[call.outputs[i]]);
+      const Tensor made = is_global ? moved(outputs[i], way.outputs[i]) : spread(outputs[i], way.outputs[i]);
+      values_[call.outputs[i]] = moved(made, plan_.kept[call.outputs[i]]);
     }
+  }
+
+  static Tensor moved(const Tensor& tensor, const NdSbp& sbp) {
+    return global::layout_of(tensor).sbp == sbp ? tensor : global::to_global(tensor, sbp);
+  }
+
+  // The time when all of them are there.
+  static Clock::time_point ready(const TensorList& tensors) {
+    for (const Tensor& tensor : tensors) {
+      if (tensor.defined() && global::held(tensor).defined()) global::held(tensor).wait();
+    }
+    return Clock::now();
   }
 
   const Program& program_;
@@ -92,11 +111,18 @@ class Run {
   const Placement& placement_;
   TensorList values_;         // by ValueId
   std::vector<size_t> last_;  // by ValueId: the call that reads it last
+  std::vector<double>* seconds_ = nullptr;
 };
 
 Communicator& world() {
   static Communicator* const all = value_or_throw(Communicator::world()).get();  // it lives as long as the process
   return *all;
+}
+
+double median(std::vector<double> all) {
+  const auto middle = all.begin() + static_cast<ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
 }
 
 // The greatest of all ranks'.
@@ -110,18 +136,16 @@ double seconds_of_runs(int32_t runs, const std::function<void()>& function) {
   std::vector<double> all;
   for (int32_t run = 0; run <= runs; ++run) {
     throw_if_error(world().barrier("run"));
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     function();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     if (run > 0) all.push_back(slowest(seconds));
   }
-  std::nth_element(all.begin(), all.begin() + runs / 2, all.end());
-  return all[static_cast<size_t>(runs / 2)];
+  return median(std::move(all));
 }
 
-}  // namespace
-
-Measured run_plan(const Program& program, const Plan& plan, const TensorList& inputs, int32_t runs) {
+// All ranks of the launch, as a plan has them. Errors: invalid_argument (a plan of other ranks).
+Placement placement_of(const Plan& plan) {
   if (element_count(plan.grid) != world().size()) {
     throw Error(
         Code::invalid_argument,
@@ -130,11 +154,23 @@ Measured run_plan(const Program& program, const Plan& plan, const TensorList& in
   }
   std::vector<int32_t> ranks;
   for (int32_t rank = 0; rank < world().size(); ++rank) ranks.push_back(rank);
-  const Placement placement("cpu", plan.grid, ranks);
+  return Placement("cpu", plan.grid, ranks);
+}
+
+TensorList spread_inputs(const Program& program, const Plan& plan, const Placement& placement,
+                         const TensorList& inputs) {
   TensorList spread;
   for (size_t i = 0; i < inputs.size(); ++i) {
     spread.push_back(Run(program, plan, placement).spread(inputs[i], plan.kept[program.inputs()[i]]));
   }
+  return spread;
+}
+
+}  // namespace
+
+Measured run_plan(const Program& program, const Plan& plan, const TensorList& inputs, int32_t runs) {
+  const Placement placement = placement_of(plan);
+  const TensorList spread = spread_inputs(program, plan, placement, inputs);
   Measured measured;
   measured.seconds = seconds_of_runs(std::max(runs, 1), [&] {
     const global::Traffic before = Communicator::traffic();
@@ -204,6 +240,36 @@ Topology measured_topology() {
   }
   made.levels.push_back(level);
   return made;
+}
+
+void measure_ops(const Program& program, const Plan& plan, const TensorList& inputs, Topology* topology) {
+  constexpr int32_t kRuns = 5;
+  const Placement placement = placement_of(plan);
+  const TensorList spread = spread_inputs(program, plan, placement, inputs);
+  const size_t calls = program.calls().size();
+  std::vector<std::vector<double>> taken(calls);
+  for (int32_t run = 0; run <= kRuns; ++run) {
+    std::vector<double> seconds(calls);
+    Run(program, plan, placement).run(spread, &seconds);
+    for (size_t i = 0; run > 0 && i < calls; ++i) taken[i].push_back(seconds[i]);
+  }
+  struct Kind {
+    double taken = 0, said = 0;  // beyond the start
+  };
+  std::map<std::string, Kind, std::less<>> kinds;
+  topology->paces.clear();
+  const Dims coordinates = placement.coordinates(placement.position());
+  for (size_t i = 0; i < calls; ++i) {
+    const Program::Call& call = program.calls()[i];
+    const double said = seconds_of(program, call, plan.ways[i], plan.grid, coordinates, *topology) - topology->start;
+    Kind& kind = kinds[std::string(call.node->op->name)];
+    kind.taken += std::max(0.0, median(taken[i]) - topology->start);
+    kind.said += said;
+  }
+  for (const auto& [name, kind] : kinds) {
+    const double taken_most = slowest(kind.taken), said_most = slowest(kind.said);
+    if (said_most > 0) topology->paces[name] = std::clamp(taken_most / said_most, 0.02, 50.0);
+  }
 }
 
 }  // namespace tenon::cluster

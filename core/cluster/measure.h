@@ -31,4 +31,8 @@ TENON_API TensorList sample_inputs(const Program& program, uint64_t seed);
 // op, and sums over all ranks of few and of many elements. Every rank calls it; all get the same.
 TENON_API Topology measured_topology();
 
+// Notes in `topology`, a measured one, how long each kind of op of the program takes here beside what the topology
+// says: in runs of `plan` on `inputs`, as run_plan takes them, that wait for every call.
+TENON_API void measure_ops(const Program& program, const Plan& plan, const TensorList& inputs, Topology* topology);
+
 }  // namespace tenon::cluster

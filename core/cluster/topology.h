@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,8 @@ struct Topology {
   double memory = 0;     // bytes; 0: no limit
   double start = 0;      // seconds that an op takes at least
   std::vector<Level> levels;
+  // How many times as long as that ops take here, by name, where it was measured (measure.h); no text has it.
+  std::map<std::string, double, std::less<>> paces = {};
 
   TENON_API int64_t ranks() const;
 };

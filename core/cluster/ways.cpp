@@ -59,7 +59,10 @@ double seconds_of(const Program& program, const Program::Call& call, const Way& 
     const Dims dims = part(call.outputs[i], way.outputs[i]);
     if (i == 0) made = dims;
   }
-  return topology.start + std::max(graph::flops_of(op, inputs, made) / topology.compute, bytes / topology.bandwidth);
+  const auto pace = topology.paces.find(op.name);
+  return topology.start +
+         (pace == topology.paces.end() ? 1 : pace->second) *
+             std::max(graph::flops_of(op, inputs, made) / topology.compute, bytes / topology.bandwidth);
 }
 
 std::vector<Way> ways_of(const Program& program, const Program::Call& call, const Dims& grid,

@@ -231,15 +231,23 @@ int plan_model(const PlanOptions& options) {
   symbolic::Values sizes = sizes_of_graph(graph, given.sizes);
   const Program program(graph, &sizes, {.train = options.train, .rate = 0.01, .parameters = options.parameters});
 
-  const Topology topology = read_topology(options);
+  Topology topology = read_topology(options);
   const int64_t ranks = options.measure ? global::world_size() : options.ranks;
   cluster::PlanOptions choice;
   if (!options.grid.empty()) choice.grids = {grid_from(options.grid)};
   for (const std::string& text : options.spreads) choice.given.insert(spread_from(text, program));
-  const Plan plan = cluster::make_plan(program, topology, ranks > 0 ? ranks : topology.ranks(), choice);
+  const auto make_plan = [&] {
+    return cluster::make_plan(program, topology, ranks > 0 ? ranks : topology.ranks(), choice);
+  };
+  Plan plan = make_plan();
   Measured measured;
   if (options.measure) {
-    measured = cluster::run_plan(program, plan, cluster::sample_inputs(program, options.graph.seed), kRuns);
+    const TensorList inputs = cluster::sample_inputs(program, options.graph.seed);
+    if (options.topology.empty()) {
+      cluster::measure_ops(program, plan, inputs, &topology);
+      plan = make_plan();
+    }
+    measured = cluster::run_plan(program, plan, inputs, kRuns);
     if (global::rank() != 0) return 0;
   }
   const Report report(options, program, topology, plan, options.measure ? &measured : nullptr);

@@ -96,6 +96,35 @@ TEST(Ranks, SendWhatTheChosenPlanSays) {
   }
 }
 
+// What ops take here is noted by their names, the same on every rank, and a forecast counts it.
+TEST(Ranks, NoteThePacesOfOps) {
+  const int64_t ranks = global::world_size();
+  const Program program = program_of(perceptron(65, 33, 40, 24), {.train = true, .parameters = {1, 2, 3}});
+  Topology topology = small_cluster(ranks);
+  topology.start = 1e-6;
+  const Plan plan = make_plan(program, topology, ranks);
+  measure_ops(program, plan, sample_inputs(program, 1), &topology);
+  const Plan again = make_plan(program, topology, ranks);
+  const global::Placement all = global::Placement::all("cpu");
+  double expected = 0;
+  for (size_t i = 0; i < program.calls().size(); ++i) {
+    const OpInfo& op = *program.calls()[i].node->op;
+    if (op.form == OpForm::view) continue;
+    const auto pace = topology.paces.find(op.name);
+    ASSERT_NE(pace, topology.paces.end()) << op.name;
+    const Tensor own = Tensor::from<double>(std::vector<double>{pace->second}, {1});
+    const std::vector<double> of_all = global::to_global(own, all, {Sbp::split(0)}).to_host<double>();
+    EXPECT_EQ(of_all, std::vector<double>(static_cast<size_t>(ranks), pace->second)) << op.name;
+    Topology alone = topology;
+    alone.paces.clear();
+    const double said =
+        seconds_of(program, program.calls()[i], again.ways[i], again.grid, Dims::filled(again.grid.rank(), 0), alone) -
+        alone.start;
+    expected += alone.start + pace->second * said;
+  }
+  EXPECT_NEAR(forecast(program, again, topology).computing, expected, 1e-9 + 1e-6 * expected);
+}
+
 TEST(Ranks, RefuseAPlanOfAnotherNumber) {
   const Program program = program_of(perceptron());
   const int64_t more = global::world_size() + 1;
