@@ -92,6 +92,31 @@ void exchange_with_itself(const ep_communicator& communicator, const ep_collecti
   if (bytes != 0) std::memcpy(at(desc.dst), at(desc.src), bytes);
 }
 
+// With few ranks MPI_Ialltoallv gathers sooner than MPI_Iallgatherv, which copies the own part before it sends
+// anything. With many ranks MPI may know better ways to gather.
+constexpr size_t few_ranks = 8;
+
+int start_gather(int rank, const void* src, size_t own_bytes, MPI_Datatype type, void* dst, MPI_Comm comm,
+                 ep_exchange& exchange) {
+  const auto self = static_cast<size_t>(rank);
+  std::vector<int>& counts = exchange.dst_counts;
+  const int own = counts[self];
+  if (counts.size() > few_ranks) {
+    return MPI_Iallgatherv(src, own, type, dst, counts.data(), exchange.dst_starts.data(), type, comm,
+                           &exchange.request);
+  }
+  exchange.src_counts.assign(counts.size(), own);
+  exchange.src_starts.assign(counts.size(), 0);
+  exchange.src_counts[self] = counts[self] = 0;
+  const int code = MPI_Ialltoallv(src, exchange.src_counts.data(), exchange.src_starts.data(), type, dst, counts.data(),
+                                  exchange.dst_starts.data(), type, comm, &exchange.request);
+  if (own == 0) return code;
+  char* const place =
+      static_cast<char*>(dst) + static_cast<size_t>(exchange.dst_starts[self]) * (own_bytes / static_cast<size_t>(own));
+  if (place != src) std::memcpy(place, src, own_bytes);
+  return code;
+}
+
 int start(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
           ep_exchange& exchange) {
   const auto count = static_cast<int>(desc.count);
@@ -102,8 +127,10 @@ int start(const ep_communicator& communicator, const ep_collective_desc& desc, M
     case EP_COLLECTIVE_all_reduce:
       return MPI_Iallreduce(src == dst ? MPI_IN_PLACE : src, dst, count, type, op, comm, request);
     case EP_COLLECTIVE_all_gather:
-      return MPI_Iallgatherv(src, exchange.dst_counts[static_cast<size_t>(communicator.rank)], type, dst,
-                             exchange.dst_counts.data(), exchange.dst_starts.data(), type, comm, request);
+      return start_gather(
+          communicator.rank, src,
+          static_cast<size_t>(own_count(communicator, desc)) * static_cast<size_t>(dtype_size(desc.dtype)), type, dst,
+          comm, exchange);
     case EP_COLLECTIVE_reduce_scatter:
       return MPI_Ireduce_scatter(src, dst, exchange.src_counts.data(), type, op, comm, request);
     case EP_COLLECTIVE_all_to_all:
