@@ -9,8 +9,8 @@
 // Small sums in a row travel together, in a bucket: it goes when it is full, and when somebody needs a part of it.
 //
 // The sum that somebody needed of a tensor, a gradient or another one, is kept beside it until the tensor is written or
-// gone: an optimiser reads gradients twice, and backward what forward has read. An op that overwrites the tensor, as the
-// clipping of gradients does, leaves the new sum.
+// gone: an optimiser reads gradients twice, and backward what forward has read. An op that overwrites the tensor, as
+// the clipping of gradients does, leaves the new sum.
 #pragma once
 
 #include <memory>
