@@ -128,7 +128,8 @@ Range Arena::range_of(const Polynomial& sum) const {
   Range range = Range::of(0);
   for (const Term& term : sum) range = symbolic::add(range, product_range(nodes_, term));
   const Polynomial varying = without_constant(sum);
-  if (varying.size() < 2) return range;
+  const bool product = varying.size() == 1 && (varying[0].monomial.size() > 1 || varying[0].monomial[0].power > 1);
+  if (varying.size() < 2 && !product) return range;
   const int64_t scale = varying.front().coefficient < 0 ? -content(varying) : content(varying);
   Node base;
   base.kind = Kind::sum;
