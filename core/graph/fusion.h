@@ -51,9 +51,8 @@ struct FusedLaunch {
 enum class FusedGroups : uint8_t { several, all };
 
 // Makes each set of nodes that one kernel can compute one node, `fused`, whose region has them (regions/regions.h).
-// Gives what was decided, a line for each decision. `joins_twins`: also two nodes that compute the same, which are
-// there twice where memory is short.
-std::string fuse_nodes(Graph* graph, FusedGroups groups = FusedGroups::several, bool joins_twins = true);
+// Gives what was decided, a line for each decision.
+std::string fuse_nodes(Graph* graph, FusedGroups groups = FusedGroups::several);
 
 // Kernels that are compiled beside a program whose nodes run one by one meanwhile. Threads: any.
 struct AwaitedKernels {

@@ -146,6 +146,22 @@ size_t Entry::prepared() const {
   return programs_.size();
 }
 
+CompileMemory Entry::memory() const {
+  CompileMemory memory = recording_.memory;
+  std::shared_ptr<Programs> newest;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!order_.empty()) newest = programs_.at(order_.back());
+  }
+  if (newest == nullptr) return memory;
+  memory.planned = graph::planned_memory(newest->forward).peak;
+  const std::lock_guard lock(newest->mutex);
+  for (const auto& [comes, half] : newest->backward) {
+    if (half != nullptr) memory.planned = std::max(memory.planned, graph::planned_memory(half->program).peak);
+  }
+  return memory;
+}
+
 std::shared_ptr<Entry> Callable::find(const CallShape& shape, const TensorList& inputs) const {
   const std::shared_lock lock(mutex_);
   for (const std::shared_ptr<Entry>& entry : entries_) {
@@ -299,7 +315,7 @@ CompileStats Callable::stats() const {
 std::vector<CompileMemory> Callable::memory() const {
   std::vector<CompileMemory> all;
   const std::shared_lock lock(mutex_);
-  for (const std::shared_ptr<Entry>& entry : entries_) all.push_back(entry->recording().memory);
+  for (const std::shared_ptr<Entry>& entry : entries_) all.push_back(entry->memory());
   return all;
 }
 

@@ -88,6 +88,7 @@ class Entry {
   std::shared_ptr<Programs> programs(const CallShape& shape);
   const std::shared_ptr<Backward>& backward() const { return backward_; }  // null: no result wants a gradient
   size_t prepared() const;
+  CompileMemory memory() const;
   // What make() gives for `comes`, or gave before.
   template <class F>
   std::shared_ptr<GradientFunction> gradient(const std::vector<bool>& comes, const F& make) {

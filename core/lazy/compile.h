@@ -58,14 +58,15 @@ struct CompileOptions {
   // none.
   std::optional<bool> fuse = {};
   std::optional<Compiling> compile = {};  // whether programs wait for their kernels; as TENON_COMPILE says
-  // Backward computes again what costs next to no time, and forward keeps less for it. False: only a limit of memory
-  // has values computed twice.
+  // What costs next to no time is computed again, where a backward that comes later needs less kept for it, or a whole
+  // step less memory at once. False: only a limit of memory has values computed twice.
   bool recompute = true;
-  // Bytes that the values of a run may take at once, forward and backward together, as they were recorded: each is
-  // there until its last reader, and arguments, tensors from outside and what kernels need beside them do not count. A
-  // run takes more where nodes become one kernel, and where a backward that comes later holds what was saved until it
-  // is over. 0: no limit. Values are computed again until they fit. It holds for the sizes of the call that is
-  // recorded. Backward may then read arguments that it would not read without it.
+  // Bytes that the values of a run may take at once, forward and backward together: each is there until its last
+  // reader, and arguments, tensors from outside and what kernels need beside them do not count. 0: no limit. Values are
+  // computed again until they fit. Of a whole step these are the values between its kernels. Where a backward comes
+  // later they are those that were recorded: a run takes more where nodes become one kernel, and what was saved is held
+  // until backward is over. It holds for the sizes of the call that is recorded. Backward may then read arguments that
+  // it would not read without it.
   uint64_t memory_limit = 0;
   TensorList frozen = {};  // tensors from outside that are constants: folded and packed; writing one is an error later
 };
@@ -80,8 +81,9 @@ struct CompileStats {
 // What the values of a recording take, in bytes, at the sizes of its first call.
 struct CompileMemory {
   uint64_t saved = 0, saved_before = 0;  // what forward keeps for a backward to come; if nothing was computed twice
-  uint64_t live = 0, live_before = 0;    // what lives at once at most, as recorded: before passes join nodes; the same
-  std::string again = {};                // what is computed twice: "3 gelu, layer_norm"
+  uint64_t live = 0, live_before = 0;    // what lives at once at most, as memory_limit counts it; the same
+  uint64_t planned = 0;    // what a run allocates for values at its begin; the newest program, its larger half
+  std::string again = {};  // what is computed twice: "3 gelu, layer_norm"
 };
 
 namespace lazy {

@@ -428,20 +428,22 @@ class Take {
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
+  // Whether nothing is left for a backward that comes later: none does, or it is refused.
+  bool is_whole() const { return outputs_.size() == forward_outputs_; }
+
   // What of the program may be computed twice: that of forward and backward together where both are there.
   graph::RecomputeOptions recomputing(const graph::Graph& program, graph::RecomputeReport* report) const {
     graph::RecomputeOptions options;
     options.limit = options_.memory_limit;
     options.freely = options_.recompute;
-    options.fused = graph::fuses(Making(options_).passes);
     options.report = report;
     for (size_t i = 0; i < program.inputs().size(); ++i) {
       const bool argument = i < made_.arguments.size();
-      const bool kept = made_.backward == nullptr || !argument || !written_[i];
-      options.held_inputs.push_back(kept && !(argument && made_.arguments[i].of == RootOf::random));
+      const bool kept = is_whole() || !argument || !written_[i];
+      options.held.inputs.push_back(kept && !(argument && made_.arguments[i].of == RootOf::random));
     }
-    options.held_outputs.resize(program.outputs().size(), false);
-    for (const Write& write : made_.writes) options.held_outputs[write.output] = true;
+    options.held.over.resize(program.outputs().size(), graph::kNoState);
+    for (const Write& write : made_.writes) options.held.over[write.output] = static_cast<uint32_t>(write.argument);
     return options;
   }
 
@@ -450,20 +452,23 @@ class Take {
     graph::Graph program = made_.recorded.copy();
     graph::PassOptions passes = Making(options_).passes;
     graph::RecomputeReport report;
-    graph::RecomputeOptions recompute = recomputing(program, &report);
-    if (made_.backward != nullptr) recompute.begin = begin;
-    if (made_.backward == nullptr && recompute.limit != 0) {
-      passes.recompute = &recompute;  // a whole step: what other passes leave of it
-    } else {
-      graph::compute_again(&program, recompute);
+    const graph::RecomputeOptions recompute = recomputing(program, &report);
+    graph::RecomputeOptions of_forward = recompute;
+    if (!is_whole()) {
+      graph::RecomputeOptions of_halves = recompute;
+      of_halves.begin = begin;
+      of_halves.fused = graph::fuses(passes);
+      graph::compute_again(&program, of_halves);
+      of_forward = {.freely = false, .held = recompute.held};
     }
+    passes.recompute = &of_forward;  // once other passes have made what they can of it
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());
     Halves halves = split(program, forward_outputs_, begin, gradients, written_);
     made_.forward = std::move(halves.forward);
     begin_exchanges_early(&made_.forward);
     graph::optimise(&made_.forward, passes);
-    made_.memory = {report.saved, report.saved_before, report.live, report.live_before, std::move(report.ops)};
+    made_.memory = {report.saved, report.saved_before, report.live, report.live_before, 0, std::move(report.ops)};
     if (made_.backward == nullptr) return;
     made_.backward->graph = std::move(halves.backward);
     begin_exchanges_early(&made_.backward->graph);

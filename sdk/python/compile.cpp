@@ -51,6 +51,7 @@ nb::list memory_of(const CompiledList& list) {
     made["saved_before"] = each.saved_before;
     made["live"] = each.live;
     made["live_before"] = each.live_before;
+    made["planned"] = each.planned;
     made["again"] = each.again;
     rows.append(made);
   }

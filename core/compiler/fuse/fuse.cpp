@@ -163,9 +163,7 @@ class Fusing {
     Verdict verdict = judge(graph_, axes_, nodes, read_outside(a, b), options_);
     std::optional<Axes> aligned;
     if (!verdict.why_not.empty() && may_align) aligned = align(nodes, read_outside(a, b), &verdict);
-    const std::string why = !verdict.why_not.empty() ? verdict.why_not
-                            : !options_.joins_twins && compute_the_same(a, b)
-                                ? "a node is there twice, so that it is not kept meanwhile"
+    const std::string why = !verdict.why_not.empty()   ? verdict.why_not
                             : leaves_and_returns(a, b) ? "a path through a node outside would close a circle"
                                                        : "";
     log_ += fmt::format("{} {} and {}{}{}\n", why.empty() ? "fuse" : "keep apart", text(groups_[a]), text(groups_[b]),
@@ -177,13 +175,6 @@ class Fusing {
     groups_[b].clear();
     ++versions_[a];
     return true;
-  }
-
-  bool compute_the_same(uint32_t a, uint32_t b) const {
-    std::set<std::vector<uint64_t>> keys;
-    for (const NodeId id : groups_[a]) keys.insert(graph::key_of(graph_.node(id)));
-    return std::any_of(groups_[b].begin(), groups_[b].end(),
-                       [&](NodeId id) { return keys.count(graph::key_of(graph_.node(id))) != 0; });
   }
 
   Wanted read_outside(uint32_t a, uint32_t b) const {

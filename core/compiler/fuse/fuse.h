@@ -15,7 +15,6 @@ struct FuseOptions {
   size_t most_nodes = 128;
   // Nodes that one launch computes already stay as they are. False: single nodes are groups too.
   bool only_several = true;
-  bool joins_twins = true;  // false: two nodes that compute the same stay apart (core/graph/passes/recompute.h)
 };
 
 // Nodes that one kernel computes, in the order of the program. A cheap node may be in several groups.

@@ -179,11 +179,10 @@ size_t most_buffers(const Graph& graph, size_t most) {
 
 }  // namespace
 
-std::string fuse_nodes(Graph* graph, FusedGroups groups, bool joins_twins) {
+std::string fuse_nodes(Graph* graph, FusedGroups groups) {
   std::string log;
   compiler::FuseOptions options;
   options.only_several = groups == FusedGroups::several;
-  options.joins_twins = joins_twins;
   options.most_buffers = most_buffers(*graph, options.most_buffers);
   compiler::split_reductions(graph);
   for (;;) {  // what a group has left behind may be a group

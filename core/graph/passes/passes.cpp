@@ -40,15 +40,18 @@ constexpr Pass kPasses[] = {
     {"gelu", "gelu written in five nodes", kRounding, everywhere<find_gelus>},
     {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding,
      everywhere<find_cheaper_ops>},
+    {"picked", "the loss of classes and its gradient without a tensor of all their logarithms", kRounding,
+     everywhere<find_picked>},
     {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding,
      everywhere<fold_batch_norms>},
     {"merge", "makes products of one row by several constant matrices one product", kRounding,
      everywhere<merge_products>},
     {"epilogues", "lets products add and activate before they store", kRounding, everywhere<take_epilogues>},
     {"dead_code", "removes nodes that no output needs", "", everywhere<remove_dead_code>},
-    {"recompute", "computes values again so that they need not be kept, if a limit of memory is given", "", recompute},
     {"layout", "lets values lie with channels last where that costs least", kOrder, everywhere<choose_orders>},
     {"fuse", "makes nodes that one kernel can compute one node", kOrder, fuse},
+    {"order", "puts nodes where fewer bytes live at once", "", order_nodes},
+    {"recompute", "computes values again so that they need not be kept", "", recompute},
 };
 
 }  // namespace

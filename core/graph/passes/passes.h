@@ -43,11 +43,12 @@ class TENON_API FoldedConstants {
 };
 
 struct PassOptions {
-  bool exact = false;                           // only exact passes
-  FoldedConstants* folded = nullptr;            // null: nothing is shared with other graphs
-  std::optional<bool> fuse = {};                // whether nodes become kernels; as TENON_FUSE says, if it is not given
-  std::string* decisions = nullptr;             // gets a line for each decision of the pass `fuse`
-  const RecomputeOptions* recompute = nullptr;  // of the pass `recompute` (recompute.h); null: it does nothing
+  bool exact = false;                 // only exact passes
+  FoldedConstants* folded = nullptr;  // null: nothing is shared with other graphs
+  std::optional<bool> fuse = {};      // whether nodes become kernels; as TENON_FUSE says, if it is not given
+  std::string* decisions = nullptr;   // gets a line for each decision of the pass `fuse`
+  // Of the passes `order` and `recompute` (recompute.h); null: inputs are held, and nothing is computed again.
+  const RecomputeOptions* recompute = nullptr;
 };
 
 struct Pass {
@@ -80,14 +81,16 @@ void find_slices(Graph* graph, const PassOptions& options);
 void find_layer_norms(Graph* graph, const PassOptions& options);
 void find_attention(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
+void find_picked(Graph* graph, const PassOptions& options);
 void find_cheaper_ops(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);
 void join_groups(Graph* graph, const PassOptions& options);
 void merge_products(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});
-void recompute(Graph* graph, const PassOptions& options);
 void choose_orders(Graph* graph, const PassOptions& options = {});
 void fuse(Graph* graph, const PassOptions& options);
+void order_nodes(Graph* graph, const PassOptions& options);
+void recompute(Graph* graph, const PassOptions& options);
 
 }  // namespace tenon::graph

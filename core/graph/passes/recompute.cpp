@@ -7,11 +7,11 @@
 #include <unordered_map>
 
 #include "core/graph/effort.h"
-#include "core/graph/passes/match.h"
+#include "core/graph/passes/lives.h"
 #include "core/graph/passes/passes.h"
+#include "core/graph/regions/regions.h"
 #include "core/ops/control.h"
 #include "ep_api/ep_api.h"
-#include "primitives/dtype/dtype.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -24,16 +24,18 @@ constexpr size_t kMostNodesAgain = 256;  // for one value
 
 class Planner {
  public:
-  Planner(Graph* graph, const RecomputeOptions& options) : graph_(*graph), options_(options) {}
+  Planner(Graph* graph, const RecomputeOptions& options)
+      : graph_(*graph), options_(options), lives_(*graph, options.held) {}
 
   void run() {
-    survey();
+    find_states();
     RecomputeReport report;
-    report.live_before = most_alive().bytes;
+    report.live_before = lives_.most().bytes;
     report.saved_before = saved();
-    if (options_.freely) shrink_saved();
+    if (options_.freely && options_.begin != kNoNode) shrink_saved();
+    if (options_.freely && options_.begin == kNoNode) shrink_alive_freely();
     if (options_.limit != 0) shrink_alive();
-    report.live = most_alive().bytes;
+    report.live = lives_.most().bytes;
     report.saved = saved();
     for (const auto& [name, count] : again_) {
       report.ops += report.ops.empty() ? "" : ", ";
@@ -43,111 +45,39 @@ class Planner {
   }
 
  private:
-  // The elements of one value, which its views share.
-  struct Room {
-    std::vector<ValueId> values;  // the root first
-    uint64_t bytes = 0;           // 0: not ours to count, or not known
-    uint32_t made = 0, last = 0;  // positions
-    bool held = false;            // an input or a constant that is there anyway
-    bool given = false;           // an output
-  };
   struct Reader {
     uint32_t position = 0;
     ValueId value = 0;
     Use use;
   };
-  // A value to be computed again, and what that takes.
+  // The results of one node to be computed again, and what that takes.
   struct Move {
-    ValueId root = 0;
+    std::vector<ValueId> roots;
     std::vector<NodeId> nodes;  // in order
     uint64_t gain = 0;
     double cost = 0;
   };
   enum class Allowed : uint8_t { light, light_behind, all };
-  struct Most {
-    uint32_t position = 0;
-    uint64_t bytes = 0;
-  };
 
   // --- what there is
 
-  std::optional<uint64_t> elements(const Value& value) const {
-    uint64_t count = 1;
-    for (SymDim dim : value.dims) {
-      const std::optional<int64_t> hint = dim.is_number() ? dim.number() : graph_.arena().hint(dim);
-      if (!hint) return std::nullopt;
-      count *= static_cast<uint64_t>(*hint);
-    }
-    return count;
-  }
-  uint64_t bytes_of(ValueId id) const {
-    const std::optional<uint64_t> count = elements(graph_[id]);
-    return count ? static_cast<uint64_t>(dtype_bytes(graph_[id].dtype, static_cast<int64_t>(*count))) : 0;
-  }
+  const Room& room(ValueId root) const { return lives_.rooms()[root]; }
+  ValueId root_of(ValueId id) const { return lives_.root_of(id); }
 
-  void survey() {
-    order_.clear();
-    NodeId last = 0;
-    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
-      order_.push_back(id);
-      last = std::max(last, id);
-    }
-    positions_.assign(last + 1, 0);
-    for (uint32_t at = 0; at < order_.size(); ++at) positions_[order_[at]] = at;
-    roots_.assign(graph_.value_count(), 0);
-    rooms_.assign(graph_.value_count(), Room());
-    for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-      const bool held = i < options_.held_inputs.size() && options_.held_inputs[i];
-      open(graph_.inputs()[i], 0).held = held;
-    }
-    for (uint32_t at = 0; at < order_.size(); ++at) visit(at);
+  void find_states() {
+    states_.clear();
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
-      const ValueId id = graph_.outputs()[i];
-      Room& room = rooms_[root_of(id)];
-      room.given = true;
-      room.last = static_cast<uint32_t>(order_.size());
-      if (i < options_.held_outputs.size() && options_.held_outputs[i]) room.held = true;
-    }
-    for (Room& room : rooms_) {
-      if (room.held) room.bytes = 0;
+      if (options_.held.state(i) != kNoState) states_.insert(graph_.inputs()[options_.held.state(i)]);
     }
   }
 
-  Room& open(ValueId id, uint32_t at) {
-    roots_[id] = id;
-    Room& room = rooms_[id];
-    room.values = {id};
-    room.bytes = bytes_of(id);
-    room.made = room.last = at;
-    return room;
-  }
-
-  void visit(uint32_t at) {
-    const Node& node = graph_.node(order_[at]);
-    for (ValueId input : node.inputs) {
-      if (input != 0) rooms_[root_of(input)].last = at;
-    }
-    for (ValueId result : node.results) {
-      if (node.op->form == OpForm::view) {
-        roots_[result] = root_of(node.inputs[0]);
-        rooms_[roots_[result]].values.push_back(result);
-      } else {
-        open(result, at);
-      }
-    }
-  }
-
-  // A constant is met where it is read.
-  ValueId root_of(ValueId id) {
-    if (roots_[id] == 0) open(id, 0).held = true;
-    return roots_[id];
-  }
+  void survey() { lives_ = Lives(graph_, options_.held); }
 
   std::vector<Reader> readers(const Room& room, uint32_t from) const {
     std::vector<Reader> found;
     for (ValueId value : room.values) {
       for (const Use& use : graph_[value].uses) {
-        if (positions_[use.node] >= from) found.push_back({positions_[use.node], value, use});
+        if (lives_.position(use.node) >= from) found.push_back({lives_.position(use.node), value, use});
       }
     }
     return found;
@@ -156,8 +86,8 @@ class Planner {
   // Where backward begins; none: nowhere.
   std::optional<uint32_t> begin() const {
     if (options_.begin == kNoNode) return std::nullopt;
-    for (uint32_t at = 0; at < order_.size(); ++at) {
-      if (order_[at] >= options_.begin) return at;
+    for (uint32_t at = 0; at < lives_.order().size(); ++at) {
+      if (lives_.order()[at] >= options_.begin) return at;
     }
     return std::nullopt;
   }
@@ -165,64 +95,65 @@ class Planner {
   uint64_t saved() const {
     const std::optional<uint32_t> at = begin();
     uint64_t bytes = 0;
-    for (const Room& room : rooms_) {
+    for (const Room& room : lives_.rooms()) {
       if (at && room.made < *at && !readers(room, *at).empty()) bytes += room.bytes;
     }
     return bytes;
   }
 
-  Most most_alive() const {
-    std::vector<int64_t> change(order_.size() + 2, 0);
-    for (const Room& room : rooms_) {
-      change[room.made] += static_cast<int64_t>(room.bytes);
-      change[room.last + 1] -= static_cast<int64_t>(room.bytes);
-    }
-    Most most;
-    int64_t now = 0;
-    for (uint32_t at = 0; at < order_.size(); ++at) {
-      now += change[at];
-      if (static_cast<uint64_t>(now) > most.bytes) most = {at, static_cast<uint64_t>(now)};
-    }
-    return most;
-  }
-
   // --- what it costs
 
   // A size that nobody knows is 0.
-  Dims dims_of(ValueId id) const {
+  static Dims dims_of(const Graph& graph, ValueId id) {
     Dims dims;
-    for (SymDim dim : graph_[id].dims) {
-      dims.push_back(dim.is_number() ? dim.number() : graph_.arena().hint(dim).value_or(0));
+    for (SymDim dim : graph[id].dims) {
+      dims.push_back(dim.is_number() ? dim.number() : graph.arena().hint(dim).value_or(0));
     }
     return dims;
   }
-  double flops_of(const Node& node) const {
+  static double flops_of(const Graph& graph, const Node& node) {
+    if (is_fused(node)) return flops_of_all(*node.regions[0]);
     std::vector<Dims> inputs;
-    for (ValueId id : node.inputs) inputs.push_back(id == 0 ? Dims() : dims_of(id));
-    return graph::flops_of(*node.op, inputs, dims_of(node.results[0]));
+    for (ValueId id : node.inputs) inputs.push_back(id == 0 ? Dims() : dims_of(graph, id));
+    return graph::flops_of(*node.op, inputs, dims_of(graph, node.results[0]));
+  }
+  static double flops_of_all(const Graph& graph) {
+    double flops = 0;
+    for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
+      if (graph.node(id).op->form != OpForm::view) flops += flops_of(graph, graph.node(id));
+    }
+    return flops;
   }
 
   double traffic_of(const Node& node) const {
     double bytes = 0;
-    for (ValueId id : node.inputs) bytes += id == 0 ? 0 : static_cast<double>(bytes_of(id));
-    for (ValueId id : node.results) bytes += static_cast<double>(bytes_of(id));
+    for (ValueId id : node.inputs) bytes += id == 0 ? 0 : static_cast<double>(bytes_of(graph_, id));
+    for (ValueId id : node.results) bytes += static_cast<double>(bytes_of(graph_, id));
     return bytes;
   }
 
   double cost_of(const Node& node) const {
     if (node.op->form == OpForm::view) return 0;
-    return traffic_of(node) + flops_of(node) / kFlopsPerByte;
+    return traffic_of(node) + flops_of(graph_, node) / kFlopsPerByte;
   }
 
   double cost_of_all() const {
     double cost = 0;
-    for (NodeId id : order_) cost += cost_of(graph_.node(id));
+    for (NodeId id : lives_.order()) cost += cost_of(graph_.node(id));
     return cost;
   }
 
   // --- what may be computed again
 
-  bool possible(const Node& node) const {
+  static bool every(const Graph& graph, bool (*holds)(const Graph&, const Node&)) {
+    for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
+      if (graph.node(id).op->form != OpForm::view && !holds(graph, graph.node(id))) return false;
+    }
+    return true;
+  }
+
+  static bool possible(const Graph& graph, const Node& node) {
+    if (is_fused(node)) return every(*node.regions[0], possible);
     if (control::is_control(*node.op)) return false;
     if (node.op->form != OpForm::elementwise && node.op->form != OpForm::kernel) return false;
     switch (node.op->kind) {
@@ -232,13 +163,14 @@ class Planner {
       default: break;
     }
     return std::all_of(node.results.begin(), node.results.end(),
-                       [&](ValueId id) { return elements(graph_[id]).has_value(); });
+                       [&](ValueId id) { return elements_of(graph, id).has_value(); });
   }
 
   static bool is_map(const Node& node) { return node.op->form == OpForm::elementwise; }
 
-  bool light(const Node& node) const {
-    if (!possible(node)) return false;
+  static bool light(const Graph& graph, const Node& node) {
+    if (is_fused(node)) return every(*node.regions[0], light);
+    if (!possible(graph, node)) return false;
     if (is_map(node)) return true;
     switch (node.op->kind) {
       case EP_PRIMITIVE_fill:
@@ -256,22 +188,42 @@ class Planner {
   // The value that was computed again for `root` before, if it is there when node `first` runs, and after `at`.
   ValueId twin_of(ValueId root, uint32_t at, uint32_t first) const {
     const auto found = twins_.find(root);
-    if (found == twins_.end() || found->second >= roots_.size() || roots_[found->second] != found->second) return 0;
-    const Room& room = rooms_[found->second];
-    return room.made < first && room.last >= at ? found->second : 0;
+    if (found == twins_.end() || root_of(found->second) != found->second) return 0;
+    const Room& twin = room(found->second);
+    return twin.made < first && twin.last >= at ? found->second : 0;
   }
 
-  // What it takes to compute `root` again before its first reader from position `at` on.
+  std::vector<Reader> readers_of(const std::vector<ValueId>& roots, uint32_t from) const {
+    std::vector<Reader> found;
+    for (ValueId root : roots) {
+      const std::vector<Reader> more = readers(room(root), from);
+      found.insert(found.end(), more.begin(), more.end());
+    }
+    return found;
+  }
+
+  static uint32_t first_of(const std::vector<Reader>& readers) {
+    uint32_t first = UINT32_MAX;
+    for (const Reader& reader : readers) first = std::min(first, reader.position);
+    return first;
+  }
+
+  // What it takes to compute `root`, and what its node makes besides, again before the first reader from position `at`
+  // on.
   std::optional<Move> plan(ValueId root, uint32_t at, Allowed allowed) {
-    const std::vector<Reader> late = readers(rooms_[root], at);
     const NodeId producer = graph_[root].producer;
     const Node& made_by = graph_.node(producer);
-    if (!(allowed == Allowed::light ? light(made_by) : possible(made_by))) return std::nullopt;
-    uint32_t first = UINT32_MAX;
-    for (const Reader& reader : late) first = std::min(first, reader.position);
+    if (!(allowed == Allowed::light ? light(graph_, made_by) : possible(graph_, made_by))) return std::nullopt;
     Move move;
-    move.root = root;
-    std::set<uint32_t> nodes{positions_[producer]};  // by position
+    uint64_t gained = 0;
+    for (ValueId result : made_by.results) {
+      if (room(result).given || room(result).last < at) continue;
+      move.roots.push_back(result);
+      gained += room(result).bytes;
+    }
+    const std::vector<Reader> late = readers_of(move.roots, at);
+    const uint32_t first = first_of(late);
+    std::set<uint32_t> nodes{lives_.position(producer)};  // by position
     std::vector<NodeId> next{producer};
     std::set<ValueId> longer;  // roots that must live longer
     while (!next.empty()) {
@@ -280,27 +232,29 @@ class Planner {
       for (ValueId input : node.inputs) {
         if (input == 0) continue;
         const ValueId id = root_of(input);
-        const Room& room = rooms_[id];
-        if (graph_[id].constant.defined() || (room.last >= at && id != root)) continue;
-        if (room.held && allowed != Allowed::light) continue;
+        const Room& read = room(id);
+        if (graph_[id].constant.defined()) continue;
+        if (states_.count(id) != 0 && first > read.last) return std::nullopt;  // it is another one by then
+        if (read.last >= at && graph_[id].producer != producer) continue;
+        if (read.held && allowed != Allowed::light) continue;
         if (twin_of(id, at, first) != 0) continue;
         const NodeId maker = graph_[id].producer;
-        const bool again = !room.held && maker != kNoNode &&
-                           (allowed == Allowed::all ? possible(graph_.node(maker)) : light(graph_.node(maker)));
+        const bool again =
+            !read.held && maker != kNoNode && (allowed == Allowed::all ? possible : light)(graph_, graph_.node(maker));
         if (!again) {
-          if (room.held) return std::nullopt;  // nobody may write it then, and so far somebody may
+          if (read.held) return std::nullopt;  // nobody may write it then, and so far somebody may
           longer.insert(id);
-        } else if (nodes.insert(positions_[maker]).second) {
+        } else if (nodes.insert(lives_.position(maker)).second) {
           next.push_back(maker);
         }
       }
       if (nodes.size() > kMostNodesAgain) return std::nullopt;
     }
     uint64_t added = 0;
-    for (ValueId id : longer) added += rooms_[id].bytes;
-    if (added >= rooms_[root].bytes) return std::nullopt;
-    move.gain = rooms_[root].bytes - added;
-    for (uint32_t position : nodes) move.nodes.push_back(order_[position]);
+    for (ValueId id : longer) added += room(id).bytes;
+    if (added >= gained) return std::nullopt;
+    move.gain = gained - added;
+    for (uint32_t position : nodes) move.nodes.push_back(lives_.order()[position]);
     move.cost = cost_of_move(move, late);
     return move;
   }
@@ -313,10 +267,14 @@ class Planner {
       const Node& node = graph_.node(id);
       maps = maps && is_map(node);
       traffic += traffic_of(node);
-      flops += flops_of(node);
+      flops += flops_of(graph_, node);
     }
     // In one kernel with its readers the value is neither stored nor loaded, and what it is made of is read there.
-    return flops / kFlopsPerByte + (maps ? -static_cast<double>(rooms_[move.root].bytes) : traffic);
+    if (maps) {
+      traffic = 0;
+      for (ValueId root : move.roots) traffic -= static_cast<double>(room(root).bytes);
+    }
+    return flops / kFlopsPerByte + traffic;
   }
 
   // --- doing it
@@ -326,14 +284,17 @@ class Planner {
     std::unordered_map<ValueId, ValueId> known;  // the new value for an old one
   };
 
-  NodeId insert_again(NodeId id, Again* again) {
-    Node node = graph_.node(id);
-    const size_t results = node.results.size();
+  // Computes those results of node `id` again for which `wanted` says so.
+  void insert_again(NodeId id, const std::vector<bool>& wanted, Again* again) {
+    const std::vector<ValueId> results = graph_.node(id).results;
+    Node node = is_fused(graph_.node(id)) ? part_of(graph_.node(id), wanted) : graph_.node(id);
+    const bool all = !is_fused(node);
     node.results.clear();
     for (ValueId& input : node.inputs) input = mapped(input, again);
-    const NodeId made = graph_.insert(again->before, std::move(node), results);
-    for (size_t i = 0; i < results; ++i) again->known[graph_.node(id).results[i]] = graph_.node(made).results[i];
-    return made;
+    const NodeId made = graph_.insert(again->before, std::move(node), results.size());
+    for (size_t i = 0, k = 0; i < results.size(); ++i) {
+      if (all || wanted[i]) again->known[results[i]] = graph_.node(made).results[k++];
+    }
   }
 
   ValueId mapped(ValueId id, Again* again) {
@@ -343,42 +304,81 @@ class Planner {
     if (producer == kNoNode || graph_.node(producer).op->form != OpForm::view) return id;
     const ValueId from = graph_.node(producer).inputs[0];
     if (mapped(from, again) == from) return id;
-    insert_again(producer, again);
+    insert_again(producer, {true}, again);
     return again->known.at(id);
   }
 
   void apply(const Move& move, uint32_t at) {
-    const std::vector<Reader> late = readers(rooms_[move.root], at);
-    uint32_t first = UINT32_MAX;
-    for (const Reader& reader : late) first = std::min(first, reader.position);
-    Again again{order_[first], {}};
+    const std::vector<Reader> late = readers_of(move.roots, at);
+    const uint32_t first = first_of(late);
+    Again again{lives_.order()[first], {}};
     for (const auto& [root, twin] : twins_) {
-      if (root < roots_.size() && roots_[root] == root && rooms_[root].last < at && twin_of(root, at, first) != 0) {
-        again.known[root] = twin;
-      }
+      if (root_of(root) == root && room(root).last < at && twin_of(root, at, first) != 0) again.known[root] = twin;
     }
     for (NodeId id : move.nodes) {
-      insert_again(id, &again);
-      ++again_[graph_.node(id).op->name];
-      for (ValueId result : graph_.node(id).results) twins_[result] = again.known.at(result);
+      const std::vector<ValueId> results = graph_.node(id).results;
+      insert_again(id, wanted_of(results, move), &again);
+      count(graph_.node(id));
+      for (ValueId result : results) {
+        if (again.known.count(result) != 0) twins_[result] = again.known.at(result);
+      }
     }
     for (const Reader& reader : late) {
       const NodeId producer = graph_[reader.value].producer;
-      if (reader.value != move.root && positions_[producer] >= at) continue;  // a view that is late itself
+      const bool root = reader.value == root_of(reader.value);
+      if (!root && lives_.position(producer) >= at) continue;  // a view that is late itself
       std::vector<ValueId> inputs = graph_.node(reader.use.node).inputs;
       inputs[reader.use.input] = mapped(reader.value, &again);
       graph_.set_inputs(reader.use.node, std::move(inputs));
     }
     remove_dead_code(&graph_);
+    for (NodeId id : move.nodes) drop_unread(id);
     survey();
+  }
+
+  // By result: whether it, or a view of it, is what `move` is for, or another node of `move` reads it.
+  std::vector<bool> wanted_of(const std::vector<ValueId>& results, const Move& move) const {
+    std::vector<bool> wanted;
+    for (ValueId result : results) {
+      bool read = std::count(move.roots.begin(), move.roots.end(), result) != 0;
+      for (NodeId id : move.nodes) {
+        for (ValueId input : graph_.node(id).inputs) read = read || (input != 0 && root_of(input) == result);
+      }
+      wanted.push_back(read);
+    }
+    return wanted;
+  }
+
+  // Results of a kernel that nobody reads any more are not computed.
+  void drop_unread(NodeId id) {
+    if (graph_.node(id).op == nullptr || !is_fused(graph_.node(id))) return;
+    const std::vector<ValueId> results = graph_.node(id).results;
+    std::vector<bool> wanted;
+    for (ValueId result : results) wanted.push_back(!graph_[result].uses.empty() || graph_.is_output(result));
+    if (std::count(wanted.begin(), wanted.end(), false) == 0) return;
+    const NodeId made = graph_.insert(id, part_of(graph_.node(id), wanted));
+    for (size_t i = 0, k = 0; i < results.size(); ++i) {
+      if (wanted[i]) graph_.replace(results[i], graph_.node(made).results[k++]);
+    }
+    graph_.erase(id);
+  }
+
+  void count(const Node& node) {
+    if (node.op->form == OpForm::view) return;
+    if (!is_fused(node)) {
+      ++again_[node.op->name];
+      return;
+    }
+    const Graph& region = *node.regions[0];
+    for (NodeId id = region.first(); id != kNoNode; id = region.next(id)) count(region.node(id));
   }
 
   // Values that are alive before position `at` and needed after it, and that node `at - 1` neither makes nor, if
   // `not_there`, reads.
   std::vector<ValueId> crossing(uint32_t at, bool not_there) const {
     std::vector<ValueId> found;
-    for (ValueId id = 1; id < rooms_.size(); ++id) {
-      const Room& room = rooms_[id];
+    for (ValueId id = 1; id < lives_.rooms().size(); ++id) {
+      const Room& room = lives_.rooms()[id];
       if (room.bytes == 0 || room.given || graph_[id].producer == kNoNode || room.last < at) continue;
       if (room.made + (not_there ? 1 : 0) >= at) continue;
       if (not_there) {
@@ -406,7 +406,7 @@ class Planner {
 
   void shrink_saved() {
     double left = kFreely * cost_of_all();
-    for (size_t moves = rooms_.size(); moves > 0; --moves) {
+    for (size_t moves = lives_.rooms().size(); moves > 0; --moves) {
       const std::optional<uint32_t> at = begin();
       const std::optional<Move> move = at ? cheapest(*at, false, {Allowed::light}, left) : std::nullopt;
       if (!move) return;
@@ -415,10 +415,32 @@ class Planner {
     }
   }
 
+  // Of a whole program: as long as fewer bytes live at once.
+  void shrink_alive_freely() {
+    double left = kFreely * cost_of_all();
+    uint64_t least = lives_.most().bytes;
+    Graph best = graph_.copy();
+    auto again = again_;
+    for (size_t moves = lives_.rooms().size(); moves > 0; --moves) {
+      const uint32_t at = lives_.most().position + 1;
+      const std::optional<Move> move = cheapest(at, true, {Allowed::light, Allowed::light_behind}, left);
+      if (!move) break;
+      left -= std::max(0.0, move->cost);
+      apply(*move, at);
+      if (lives_.most().bytes >= least) continue;
+      least = lives_.most().bytes;
+      best = graph_.copy();
+      again = again_;
+    }
+    graph_ = std::move(best);
+    again_ = std::move(again);
+    survey();
+  }
+
   void shrink_alive() {
     uint64_t least = UINT64_MAX;
-    for (size_t moves = 4 * rooms_.size(); moves > 0; --moves) {
-      const Most most = most_alive();
+    for (size_t moves = 4 * lives_.rooms().size(); moves > 0; --moves) {
+      const Lives::Most most = lives_.most();
       least = std::min(least, most.bytes);
       if (least <= options_.limit) return;
       const uint32_t at = most.position + 1;
@@ -436,10 +458,8 @@ class Planner {
 
   Graph& graph_;
   const RecomputeOptions& options_;
-  std::vector<NodeId> order_;
-  std::vector<uint32_t> positions_;  // by node
-  std::vector<ValueId> roots_;       // by value; 0: a constant that nobody has read yet
-  std::vector<Room> rooms_;          // by value; of roots
+  Lives lives_;
+  std::set<ValueId> states_;  // inputs whose later states are outputs
   std::unordered_map<ValueId, ValueId> twins_;
   std::map<std::string_view, size_t> again_;  // nodes that are computed again, by op
 };

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "core/device/export.h"
 #include "core/graph/graph.h"
+#include "core/graph/passes/lives.h"
 
 namespace tenon::graph {
 
@@ -19,20 +19,20 @@ struct RecomputeReport {
 };
 
 struct RecomputeOptions {
-  uint64_t limit = 0;                   // bytes that may live at one node; 0: no limit
-  NodeId begin = kNoNode;               // the first node of backward; kNoNode: there is none
-  bool freely = true;                   // backward computes again what costs next to nothing, limit or not
-  std::vector<bool> held_inputs = {};   // by input: its elements are there, whether nodes read them or not
-  std::vector<bool> held_outputs = {};  // by output: it is made in memory that was there before
-  bool fused = false;                   // maps that read each other become one kernel
-  RecomputeReport* report = nullptr;    // may be null
+  uint64_t limit = 0;      // bytes that may live at one node; 0: no limit
+  NodeId begin = kNoNode;  // the first node of backward; kNoNode: the graph is a whole program
+  bool freely = true;      // what costs next to nothing is computed again, limit or not
+  Held held = {};
+  bool fused = false;                 // maps that read each other become one kernel later
+  RecomputeReport* report = nullptr;  // may be null
 };
 
 // Computes values again before their first reader that comes late, so that they need not live until then. The results
 // have the same bits, as nodes have no state: random numbers are inputs, and control flow is never computed twice.
 //
-// Freely, backward computes again what costs at most a hundredth of the estimated time of the program: maps, norms,
-// sums. A limit takes the values that are alive where most bytes are, the cheapest per byte first.
+// Freely, what costs at most a hundredth of the estimated time of the program is computed again: maps, norms, sums.
+// Backward does so where less is saved for it, a whole program where fewer bytes live at once. A limit takes the values
+// that are alive where most bytes are, the cheapest per byte first.
 // Errors: invalid_argument, if the limit cannot be met, with the least that was reached.
 TENON_API void compute_again(Graph* graph, const RecomputeOptions& options);
 

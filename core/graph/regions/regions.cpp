@@ -202,6 +202,52 @@ class Inference {
 
 bool is_fused(const Node& node) { return has_regions(node) && control::row_of(*node.op).kind == Kind::fused; }
 
+Node part_of(const Node& node, const std::vector<bool>& wanted) {
+  const Graph& region = *node.regions[0];
+  std::vector<bool> needed(region.value_count(), false);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) needed[region.outputs()[i]] = true;
+  }
+  const auto makes_needed = [&](NodeId id) {
+    const std::vector<ValueId>& results = region.node(id).results;
+    return std::any_of(results.begin(), results.end(), [&](ValueId result) { return needed[result]; });
+  };
+  for (NodeId id = region.last(); id != kNoNode; id = region.previous(id)) {
+    if (!makes_needed(id)) continue;
+    for (ValueId input : region.node(id).inputs) needed[input] = true;
+  }
+  const std::shared_ptr<Graph> made = region.new_region();
+  std::vector<ValueId> of(region.value_count(), 0);  // by value of `region`: that of `made`
+  Node part = node;
+  part.inputs.clear();
+  part.results.clear();
+  part.regions = {made};
+  for (size_t i = 0; i < region.inputs().size(); ++i) {
+    const ValueId input = region.inputs()[i];
+    if (!needed[input]) continue;
+    of[input] = made->add_input(region[input].dtype, region[input].dims, region[input].device);
+    part.inputs.push_back(node.inputs[i]);
+  }
+  for (ValueId id = 1; id < region.value_count(); ++id) {
+    if (needed[id] && region[id].constant.defined()) of[id] = made->add_constant(region[id].constant);
+  }
+  for (NodeId id = region.first(); id != kNoNode; id = region.next(id)) {
+    if (!makes_needed(id)) continue;
+    Node copy = region.node(id);
+    for (ValueId& input : copy.inputs) input = of[input];
+    if (copy.label != 0) copy.label = made->add_label(region.labels()[copy.label]);
+    const std::vector<ValueId> results = std::exchange(copy.results, {});
+    const NodeId put = made->append(std::move(copy), results.size());
+    for (size_t i = 0; i < results.size(); ++i) of[results[i]] = made->node(put).results[i];
+  }
+  std::vector<ValueId> outputs;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) outputs.push_back(of[region.outputs()[i]]);
+  }
+  made->set_outputs(std::move(outputs));
+  return part;
+}
+
 size_t carried_count(const Node& node) {
   switch (control::row_of(*node.op).kind) {
     case Kind::fused:

@@ -29,6 +29,10 @@ inline bool has_regions(const Node& node) { return !node.regions.empty(); }
 // Whether its region is to be one kernel, and not control flow.
 bool is_fused(const Node& node);
 
+// A node that computes those results of `node`, a fused one, for which `wanted` says so, and reads what they need. Its
+// region is its own.
+Node part_of(const Node& node, const std::vector<bool>& wanted);
+
 // The number of state operands of a loop, or of carried ones of a scan; 0 for a cond.
 size_t carried_count(const Node& node);
 // The number of operands of a scan that are given slice by slice.

@@ -108,8 +108,8 @@ class Compiled:
 
     def memory(self):
         """Of each recording a dict of bytes, at the sizes of its first call: `saved`, what forward keeps for backward;
-        `live`, the most that values take at once; both with `_before`, as if nothing were computed twice; and `again`,
-        what is computed twice."""
+        `live`, the most that values take at once; both with `_before`, as if nothing were computed twice; `planned`, what
+        a run of its newest program allocates for values; and `again`, what is computed twice."""
         return [row for program, _ in self._programs.values() for row in program.memory()]
 
 
@@ -121,7 +121,7 @@ def compile(function=None, *, name=None, exact=False, whole=True, check=True, fu
 
     exact: results have the bits of the eager run. whole: False lets the function read elements; it runs in parts then.
     check: the second call is recorded too, and an error says where it differs. fuse: whether ops become one kernel.
-    recompute: backward computes again what costs next to no time, in place of keeping it. memory_limit: bytes that the
+    recompute: what costs next to no time is computed again, in place of being kept. memory_limit: bytes that the
     values of a run may take at once, where arguments and tensors from outside do not count; values are computed again
     until they fit, and an error says the least where they do not.
     frozen: tensors from outside that are constants."""

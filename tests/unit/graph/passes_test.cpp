@@ -35,6 +35,9 @@ Graph record(const TensorList& inputs, const Program& code) {
   return graph;
 }
 
+// Bytes that a run of `graph`, whose nodes run one by one, allocates for values between them.
+uint64_t planned(const Graph& graph) { return planned_memory(prepare(graph, {.fuse = false})).peak; }
+
 // The names of the ops, in order: "matmul add relu".
 std::string ops_of(const Graph& graph) {
   std::string text;
@@ -66,15 +69,16 @@ void expect_close(const std::vector<std::vector<float>>& a, const std::vector<st
 }
 
 // `pass` makes the ops `after`, changes nothing the second time, and keeps the results.
-void expect_pass(std::string_view pass, const TensorList& inputs, const Program& code, const std::string& after) {
+void expect_pass(std::string_view pass, const TensorList& inputs, const Program& code, const std::string& after,
+                 const PassOptions& options = {}) {
   Graph graph = record(inputs, code);
   const auto before = results_of(graph, inputs);
   const Pass& row = find_pass(pass);
-  row.run(&graph, {});
+  row.run(&graph, options);
   EXPECT_EQ(wrong_in(graph), "");
   EXPECT_EQ(ops_of(graph), after);
   const std::string once = print(graph);
-  row.run(&graph, {});
+  row.run(&graph, options);
   EXPECT_EQ(print(graph), once) << "the pass is not idempotent";
   expect_close(results_of(graph, inputs), before, row.bound.empty());
 }
@@ -573,6 +577,79 @@ return %9
   for (const Dims& dims : {Dims{1, 1, 8}, Dims{1, 5, 8}, Dims{3, 2, 8}}) {
     expect_close(results_at(parse(print(graph)), dims), results_at(parse(text), dims), false);
   }
+}
+
+TEST(Passes, ANodeStandsBeforeItsFirstReader) {
+  const TensorList in{random_tensor({32, 32}, 1)};
+  const auto code = [](const TensorList& x) -> TensorList {
+    const Tensor late = exp(x[0]), later = mul(x[0], late);  // read at the end alone
+    return {add(add(sum(matmul(matmul(x[0], x[0]), x[0])), later), late)};
+  };
+  expect_pass("order", in, code, "matmul matmul sum exp mul add add");
+  Graph graph = record(in, code);
+  const uint64_t before = planned(graph);
+  order_nodes(&graph, {});
+  EXPECT_LT(planned(graph), before);
+}
+
+TEST(Passes, NodesStayWhereNoOtherOrderTakesLess) {
+  expect_pass(
+      "order", {random_tensor({32, 32}, 1)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor a = exp(x[0]), b = matmul(a, a);
+        return {add(matmul(b, a), b)};
+      },
+      "exp matmul matmul add");
+}
+
+// The loss of classes and its gradient, as backward records them.
+TensorList loss_of_classes(const Tensor& x, const Tensor& classes) {
+  const Tensor index = unsqueeze(classes, {1}), logs = log_softmax(x, 1);
+  const Tensor weight = full({x.dims()[0], 1}, Scalar(-0.25), DType::f32);
+  const Tensor of_logs = scatter_add(full(x.dims(), Scalar(0.0), DType::f32), 1, index, weight);
+  return {sum(gather(logs, 1, index)), sub(of_logs, mul(exp(logs), sum(of_logs, 1, true)))};
+}
+
+TensorList scores_and_classes(std::vector<int64_t> classes) {
+  const auto rows = static_cast<int64_t>(classes.size());
+  return {random_tensor({rows, 24}, 1), Tensor::from<int64_t>(std::move(classes), {rows})};
+}
+
+TEST(Passes, TheLossOfClassesComparesPlaces) {
+  std::vector<int64_t> classes(8192);  // so many that zeros are not computed while they are recorded
+  for (size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<int64_t>(i * 7 % 24);
+  expect_pass("picked", scores_and_classes(std::move(classes)),
+              [](const TensorList& x) -> TensorList { return loss_of_classes(x[0], x[1]); },
+              "unsqueeze log_softmax full gather_slices eq where where sum sum sum exp mul sub", {.fuse = true});
+}
+
+TEST(Passes, ThePlaceOfAClassMayCountFromTheEnd) {
+  const TensorList in = scores_and_classes({-1, 5, -24, 0});
+  const auto code = [](const TensorList& x) -> TensorList {
+    return {gather(log_softmax(x[0], 1), 1, unsqueeze(x[1], {1}))};
+  };
+  Graph graph = record(in, code);
+  const auto expected = results_of(graph, in);
+  find_picked(&graph, {.fuse = true});
+  EXPECT_EQ(ops_of(graph).find("gather "), std::string::npos) << ops_of(graph);
+  expect_close(results_of(graph, in), expected, false);
+}
+
+TEST(Passes, AClassThatIsNotThereIsAnErrorStill) {
+  const TensorList in = scores_and_classes({3, 24});
+  Graph graph = record(in, [](const TensorList& x) -> TensorList { return loss_of_classes(x[0], x[1]); });
+  EXPECT_FALSE(testing::error_of([&] { results_of(graph, in); }).ok());
+  find_picked(&graph, {.fuse = true});
+  EXPECT_FALSE(testing::error_of([&] { results_of(graph, in); }).ok());
+}
+
+TEST(Passes, LogarithmsThatAreAResultArePickedAsBefore) {
+  expect_pass("picked", scores_and_classes({3, 0, 23, 7}),
+              [](const TensorList& x) -> TensorList {
+                const Tensor logs = log_softmax(x[0], 1);
+                return {logs, gather(logs, 1, unsqueeze(x[1], {1}))};
+              },
+              "log_softmax unsqueeze gather", {.fuse = true});
 }
 
 // A graph text whose sizes are symbols: each pass decides only what the constraints decide.

@@ -207,7 +207,11 @@ class RandomProgram {
   // What exporters write.
   void patterns() {
     const Tensor a = pick(floats_);
-    switch (below(8)) {
+    switch (below(9)) {
+      case 8: {
+        const Tensor index = minimum(maximum(slice(pick(whole_), 1, 0, 1), Scalar(int64_t{-4})), Scalar(int64_t{3}));
+        return give(add(a, gather(log_softmax(tanh(a), 1), 1, index)));
+      }
       case 0: {
         const Tensor centred = rows(a);
         const Tensor square = below(2) == 0 ? mul(centred, centred) : pow(centred, Scalar(2.0));

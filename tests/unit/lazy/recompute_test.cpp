@@ -174,6 +174,35 @@ TEST_P(RecomputeLimited, OfAWholeStepKeepsItsBits) {
   for (size_t i = 0; i < eager.size(); ++i) EXPECT_EQ(elements(again[i]), elements(eager[i])) << "parameter " << i;
   EXPECT_LE(limited.memory().front().live, limit);
   EXPECT_FALSE(limited.memory().front().again.empty());
+  EXPECT_LE(limited_fused.memory().front().live, limit);
+}
+
+// Without a limit too, and then fewer bytes are allocated.
+TEST_P(RecomputeLimited, AWholeStepComputesAgainByItself) {
+  const Net& net = GetParam();
+  const Tensor x = random_tensor(net.input, 90);
+  const auto step = [&](const TensorList& leaves) {
+    return [&net, leaves](const Tensor& in) {
+      const Tensor loss = net.loss(leaves, in);
+      descend(loss, leaves, 0.1);
+      return loss;
+    };
+  };
+  for (const bool exact : {true, false}) {
+    const TensorList eager = leaves_of(net), first = leaves_of(net), second = leaves_of(net);
+    const std::optional<bool> fuse = exact ? std::nullopt : std::optional(true);
+    auto kept = compile(step(first), {.exact = exact, .fuse = fuse, .compile = Compiling::wait, .recompute = false});
+    auto again = compile(step(second), {.exact = exact, .fuse = fuse, .compile = Compiling::wait});
+    for (int i = 0; i < 5; ++i) {
+      const float expected = elements(step(eager)(x))[0];
+      EXPECT_NEAR(elements(kept(x))[0], expected, exact ? 0 : 1e-4 * expected) << "step " << i;
+      EXPECT_NEAR(elements(again(x))[0], expected, exact ? 0 : 1e-4 * expected) << "step " << i;
+    }
+    for (size_t i = 0; exact && i < eager.size(); ++i) EXPECT_EQ(elements(second[i]), elements(eager[i])) << i;
+    EXPECT_EQ(kept.memory().front().again, "");
+    EXPECT_LE(again.memory().front().planned, kept.memory().front().planned);
+    EXPECT_LE(again.memory().front().live, again.memory().front().live_before);
+  }
 }
 
 TEST_P(RecomputeLimited, NamesTheLeastThatALimitCanBe) {
@@ -219,6 +248,65 @@ TEST(RecomputeOnce, DropsTheSameElements) {
   EXPECT_EQ(seen([&](const Tensor& in) { return limited(in); }), seen(function));
   EXPECT_FALSE(limited.memory().front().again.empty());
   EXPECT_FALSE(contains(limited.memory().front().again, "philox"));
+}
+
+TEST(RecomputeOnce, AWholeStepDropsTheSameElements) {
+  const Tensor x = random_tensor({256, 64}, 2);
+  const auto step = [&](const TensorList& leaves) {
+    return [leaves](const Tensor& in) {
+      Tensor h = in;
+      for (int i = 0; i < 4; ++i) h = dropout(tanh(matmul(gelu(h), leaves[0]) * 0.01), 0.5, true);
+      const Tensor loss = sum(square(h));
+      descend(loss, leaves, 0.001);
+      return loss;
+    };
+  };
+  const auto leaves = [] { return TensorList{random_tensor({64, 64}, 1).requires_grad_()}; };
+  const TensorList eager = leaves(), compiled = leaves(), unused = leaves();
+  auto first = compile(step(unused), {.exact = true, .recompute = false});
+  first(x);
+  auto limited = compile(step(compiled), {.exact = true, .memory_limit = first.memory().front().live_before * 8 / 10});
+  const auto seen = [&](const std::function<Tensor(const Tensor&)>& run) {
+    manual_seed(3);
+    std::vector<std::vector<float>> all;
+    for (int i = 0; i < 4; ++i) all.push_back(elements(run(x)));
+    return all;
+  };
+  EXPECT_EQ(seen([&](const Tensor& in) { return limited(in); }), seen(step(eager)));
+  EXPECT_EQ(elements(compiled[0]), elements(eager[0]));
+  EXPECT_FALSE(limited.memory().front().again.empty());
+  EXPECT_LT(limited.memory().front().planned, first.memory().front().planned);
+}
+
+// A gradient goes into its parameter as soon as it is there, so not all of them live at once.
+TEST(RecomputeOnce, AGradientLivesUntilItsParameterIsWritten) {
+  constexpr size_t kLayers = 8, kWide = 128;
+  const Tensor x = random_tensor({2, kWide}, 2);
+  const auto step = [&](const TensorList& leaves) {
+    return [leaves](const Tensor& in) {
+      Tensor h = in;
+      for (const Tensor& w : leaves) h = tanh(matmul(h, w) * 0.01);
+      const Tensor loss = sum(square(h));
+      descend(loss, leaves, 0.01);
+      return loss;
+    };
+  };
+  const auto leaves = [] {
+    TensorList made;
+    for (uint32_t i = 0; i < kLayers; ++i) made.push_back(random_tensor({kWide, kWide}, i).requires_grad_());
+    return made;
+  };
+  for (const bool exact : {true, false}) {
+    const TensorList eager = leaves(), compiled = leaves();
+    const std::optional<bool> fuse = exact ? std::nullopt : std::optional(true);
+    auto run = compile(step(compiled), {.exact = exact, .fuse = fuse, .compile = Compiling::wait});
+    for (int i = 0; i < 3; ++i) {
+      const float expected = elements(step(eager)(x))[0];
+      EXPECT_NEAR(elements(run(x))[0], expected, exact ? 0 : 1e-4 * expected);
+    }
+    for (size_t i = 0; exact && i < kLayers; ++i) EXPECT_EQ(elements(compiled[i]), elements(eager[i])) << i;
+    EXPECT_LE(run.memory().front().planned, 3 * kWide * kWide * sizeof(float)) << "exact: " << exact;
+  }
 }
 
 TEST(RecomputeOnce, LeavesControlFlowAlone) {

@@ -1,0 +1,330 @@
+// Nodes stand where fewer bytes live.
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "core/graph/passes/lives.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/passes/recompute.h"
+#include "core/graph/regions/regions.h"
+#include "core/ops/control.h"
+
+namespace tenon::graph {
+namespace {
+
+constexpr size_t kMostTogether = 32;  // nodes that move together
+constexpr uint64_t kLeast = 1024;     // bytes of a value for which a node comes early
+constexpr int kMostRounds = 8;
+
+// Nodes are numbered in the order of the program, views left out: a view stands before its first reader. A place is a
+// position in the new order.
+class Ordering {
+ public:
+  Ordering(Graph* graph, const Held& held) : graph_(*graph), lives_(*graph, held), held_(held) {
+    for (NodeId id : lives_.order()) {
+      if (!is_view(id)) nodes_.push_back(id);
+    }
+    places_.resize(nodes_.size());
+    std::iota(places_.begin(), places_.end(), 0);
+    order_ = places_;
+    find_rooms();
+  }
+
+  void run() {
+    if (nodes_.size() < 2 || several_devices()) return;
+    const auto before = bytes();
+    for (int round = 0; round < kMostRounds; ++round) {
+      const std::vector<uint32_t> last = order_;
+      finish_early();
+      begin_late();
+      if (order_ == last) break;
+    }
+    if (bytes() < before) apply();
+  }
+
+ private:
+  using Nodes = std::set<uint32_t>;
+
+  // What shares elements: an input, or a result with its views.
+  struct Space {
+    uint64_t bytes = 0;
+    uint32_t maker = kNobody;
+    std::vector<uint32_t> readers = {};
+    bool given = false;  // an output: it lives on
+    bool state = false;  // an input whose later state is an output
+  };
+  static constexpr uint32_t kNobody = UINT32_MAX;
+
+  bool is_view(NodeId id) const { return graph_.node(id).op->form == OpForm::view; }
+
+  void find_rooms() {
+    spaces_.resize(graph_.value_count());
+    read_.resize(nodes_.size());
+    made_.resize(nodes_.size());
+    movable_.resize(nodes_.size());
+    for (ValueId id = 1; id < graph_.value_count(); ++id) {
+      if (lives_.root_of(id) != id) continue;
+      spaces_[id].bytes = lives_.rooms()[id].bytes;
+      spaces_[id].given = lives_.rooms()[id].given;
+    }
+    for (size_t i = 0; i < graph_.outputs().size(); ++i) {
+      if (held_.state(i) != kNoState) spaces_[graph_.inputs()[held_.state(i)]].state = true;
+    }
+    for (uint32_t at = 0; at < nodes_.size(); ++at) {
+      const Node& node = graph_.node(nodes_[at]);
+      std::set<ValueId> roots;
+      for (ValueId input : node.inputs) {
+        if (input != 0) roots.insert(lives_.root_of(input));
+      }
+      for (ValueId root : roots) spaces_[root].readers.push_back(at);
+      read_[at].assign(roots.begin(), roots.end());
+      made_[at] = node.results;
+      for (ValueId result : node.results) spaces_[result].maker = at;
+      movable_[at] = !control::is_control(*node.op) || is_fused(node);
+      if (!movable_[at]) fixed_ = true;
+    }
+  }
+
+  bool several_devices() const {
+    std::set<const DeviceState*> devices;
+    for (NodeId id : nodes_) {
+      for (ValueId result : graph_.node(id).results) devices.insert(graph_[result].device);
+    }
+    return devices.size() > 1;
+  }
+
+  // The place of the last reader; that of the maker, if there is none.
+  uint32_t last(const Space& space) const {
+    uint32_t place = space.maker == kNobody ? 0 : places_[space.maker];
+    for (uint32_t reader : space.readers) place = std::max(place, places_[reader]);
+    return space.given ? static_cast<uint32_t>(nodes_.size()) : place;
+  }
+  uint32_t last_reader(const Space& space) const {
+    return *std::max_element(space.readers.begin(), space.readers.end(),
+                             [&](uint32_t a, uint32_t b) { return places_[a] < places_[b]; });
+  }
+  // The last place of readers that are not in `nodes`; `least` if there is none.
+  uint32_t last_outside(const Space& space, const Nodes& nodes, uint32_t least) const {
+    for (uint32_t reader : space.readers) {
+      if (nodes.count(reader) == 0) least = std::max(least, places_[reader]);
+    }
+    return least;
+  }
+
+  // The most that lives at one place, and the sum over all places.
+  std::pair<int64_t, int64_t> bytes() const {
+    std::vector<int64_t> change(nodes_.size() + 2, 0);
+    for (const Space& space : spaces_) {
+      if (space.bytes == 0) continue;
+      change[space.maker == kNobody ? 0 : places_[space.maker]] += static_cast<int64_t>(space.bytes);
+      change[last(space) + 1] -= static_cast<int64_t>(space.bytes);
+    }
+    std::partial_sum(change.begin(), change.end(), change.begin());
+    return {*std::max_element(change.begin(), change.end()),
+            std::accumulate(change.begin(), change.end() - 2, int64_t{0})};
+  }
+
+  // --- what ends early
+
+  // What leads to results alone that take no memory, as new states do, comes as soon as what it reads is there: each
+  // such node with more and more of what is made for it alone.
+  void finish_early() {
+    if (fixed_) return;  // readers of what comes later, as results of exchanges do, would wait for it
+    for (uint32_t at = 0; at < nodes_.size(); ++at) {
+      if (!is_end(at)) continue;
+      Nodes nodes{at};
+      do {
+        put_early(nodes, place_of_inputs(nodes));
+      } while (nodes.size() < kMostTogether && grow(&nodes));
+    }
+  }
+
+  void put_early(const Nodes& ends, uint32_t place) {
+    Nodes needed;
+    if (find_needed(ends, place, &needed) && find_place(needed, &place) && frees(needed, place)) {
+      move(needed, place + 1);
+    }
+  }
+
+  bool is_end(uint32_t at) const {
+    return std::all_of(made_[at].begin(), made_[at].end(),
+                       [&](ValueId made) { return spaces_[made].readers.empty() && spaces_[made].bytes == 0; });
+  }
+
+  // Of the last one that takes memory.
+  uint32_t place_of_inputs(const Nodes& nodes) const {
+    uint32_t place = 0;
+    for (uint32_t at : nodes) {
+      for (ValueId input : read_[at]) {
+        const Space& space = spaces_[input];
+        const bool outside = space.maker != kNobody && nodes.count(space.maker) == 0;
+        if (outside && space.bytes >= kLeast) place = std::max(place, places_[space.maker]);
+      }
+    }
+    return place;
+  }
+
+  // `ends` and what they need that comes after `place`. False: too much.
+  bool find_needed(const Nodes& ends, uint32_t place, Nodes* needed) const {
+    *needed = ends;
+    std::vector<uint32_t> next(ends.begin(), ends.end());
+    while (!next.empty()) {
+      const uint32_t at = next.back();
+      next.pop_back();
+      for (ValueId input : read_[at]) {
+        const uint32_t maker = spaces_[input].maker;
+        if (maker != kNobody && places_[maker] > place && needed->insert(maker).second) next.push_back(maker);
+      }
+      if (needed->size() > kMostTogether) return false;
+    }
+    return true;
+  }
+
+  // Behind which place they may come: a state is written over once nobody else reads it. False: others need them there.
+  bool find_place(const Nodes& nodes, uint32_t* after) const {
+    for (uint32_t at : nodes) {
+      for (ValueId input : read_[at]) {
+        const Space& space = spaces_[input];
+        if (space.state && nodes.count(last_reader(space)) != 0) *after = last_outside(space, nodes, *after);
+      }
+    }
+    for (uint32_t at : nodes) {
+      for (ValueId result : made_[at]) {
+        for (uint32_t reader : spaces_[result].readers) {
+          if (nodes.count(reader) == 0 && places_[reader] <= *after) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // Whether fewer bytes live behind them if they come after place `after`.
+  bool frees(const Nodes& nodes, uint32_t after) const {
+    uint64_t freed = 0, added = 0;
+    std::set<ValueId> inputs;
+    uint32_t end = 0;
+    for (uint32_t at : nodes) {
+      inputs.insert(read_[at].begin(), read_[at].end());
+      end = std::max(end, places_[at]);
+      for (ValueId result : made_[at]) {
+        const Space& space = spaces_[result];
+        if (space.given || last_outside(space, nodes, 0) > after) added += space.bytes;
+      }
+    }
+    for (ValueId input : inputs) {
+      const Space& space = spaces_[input];
+      if (space.maker != kNobody && nodes.count(space.maker) != 0) continue;
+      if (!space.given && last(space) > after && last_outside(space, nodes, 0) <= after) freed += space.bytes;
+    }
+    return freed > added && end > after + nodes.size();
+  }
+
+  // --- what begins late
+
+  // A node that makes more than it lets go, with what is made for it alone, comes before its first reader.
+  void begin_late() {
+    for (uint32_t place = static_cast<uint32_t>(order_.size()); place-- > 0;) {
+      const uint32_t at = order_[place];
+      if (!movable_[at]) continue;
+      Nodes nodes{at};
+      if (sink(nodes, at)) continue;
+      for (bool grown = true; grown && nodes.size() < kMostTogether;) grown = grow(&nodes);
+      if (nodes.size() > 1) sink(nodes, at);
+    }
+  }
+
+  // Adds a node whose results only `nodes` read.
+  bool grow(Nodes* nodes) const {
+    for (uint32_t at : *nodes) {
+      for (ValueId input : read_[at]) {
+        const uint32_t maker = spaces_[input].maker;
+        if (maker == kNobody || !movable_[maker] || nodes->count(maker) != 0) continue;
+        const bool alone = std::all_of(made_[maker].begin(), made_[maker].end(), [&](ValueId made) {
+          const std::vector<uint32_t>& readers = spaces_[made].readers;
+          return (!spaces_[made].given || spaces_[made].bytes == 0) &&
+                 std::all_of(readers.begin(), readers.end(), [&](uint32_t each) { return nodes->count(each) != 0; });
+        });
+        if (alone) return nodes->insert(maker).second;
+      }
+    }
+    return false;
+  }
+
+  bool sink(const Nodes& nodes, uint32_t top) {
+    uint32_t before = static_cast<uint32_t>(nodes_.size());
+    uint64_t made = 0, longer = 0;
+    for (ValueId result : made_[top]) {
+      if (spaces_[result].given) return false;
+      made += spaces_[result].bytes;
+      for (uint32_t reader : spaces_[result].readers) before = std::min(before, places_[reader]);
+    }
+    if (before == nodes_.size() || before <= places_[top] + 1) return false;
+    std::set<ValueId> inputs;
+    for (uint32_t at : nodes) inputs.insert(read_[at].begin(), read_[at].end());
+    for (ValueId input : inputs) {
+      const Space& space = spaces_[input];
+      if (space.maker != kNobody && nodes.count(space.maker) != 0) continue;
+      // A state is read by others for the last time, so these would need it as it was.
+      if (space.state && nodes.count(last_reader(space)) == 0 && last(space) < before) return false;
+      if (last(space) < before) longer += space.bytes;
+    }
+    if (made <= longer) return false;
+    move(nodes, before);
+    return true;
+  }
+
+  // --- moving
+
+  // Puts `nodes`, in the order they have, before what stands at `place`.
+  void move(const Nodes& nodes, uint32_t place) {
+    std::vector<uint32_t> order, moved;
+    order.reserve(order_.size());
+    for (uint32_t at : order_) {
+      if (nodes.count(at) != 0) moved.push_back(at);
+    }
+    for (uint32_t i = 0; i <= order_.size(); ++i) {
+      if (i == place) order.insert(order.end(), moved.begin(), moved.end());
+      if (i < order_.size() && nodes.count(order_[i]) == 0) order.push_back(order_[i]);
+    }
+    order_ = std::move(order);
+    for (uint32_t i = 0; i < order_.size(); ++i) places_[order_[i]] = i;
+  }
+
+  void apply() {
+    std::set<NodeId> placed;
+    for (uint32_t at : order_) place(nodes_[at], &placed);
+    for (NodeId id : lives_.order()) place(id, &placed);
+  }
+
+  // Puts node `id` at the end, behind the views that it reads.
+  void place(NodeId id, std::set<NodeId>* placed) {
+    if (!placed->insert(id).second) return;
+    for (ValueId input : graph_.node(id).inputs) {
+      const NodeId producer = input == 0 ? kNoNode : graph_[input].producer;
+      if (producer != kNoNode && is_view(producer)) place(producer, placed);
+    }
+    graph_.move(id, kNoNode);
+  }
+
+  Graph& graph_;
+  const Lives lives_;
+  const Held& held_;
+  std::vector<NodeId> nodes_;               // by number
+  std::vector<uint32_t> order_, places_;    // numbers by place, places by number
+  std::vector<Space> spaces_;               // by root
+  std::vector<std::vector<ValueId>> read_;  // by number: roots
+  std::vector<std::vector<ValueId>> made_;  // by number
+  std::vector<bool> movable_;               // by number
+  bool fixed_ = false;                      // some are not
+};
+
+}  // namespace
+
+void order_nodes(Graph* graph, const PassOptions& options) {
+  Held held;
+  held.all_inputs = true;
+  Ordering(graph, options.recompute != nullptr ? options.recompute->held : held).run();
+}
+
+}  // namespace tenon::graph
