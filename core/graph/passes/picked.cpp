@@ -103,11 +103,12 @@ class Picked {
     AxisAttributes attributes{};
     attributes.axis = 0;
     const DType dtype = graph_[index].dtype;
-    const ValueId places = graph_.add_constant(places_of({dims[axis].number()}, dtype));
+    const Device device(graph_[index].device);
+    const ValueId places = graph_.add_constant(places_of({dims[axis].number()}, dtype, device));
     const ValueId found = put(OpId::gather_slices, {places, as(index, row_of(dims, axis))}, {}, words_of(attributes));
     Dims along = Dims::filled(dims.rank(), 1);
     along[axis] = dims[axis].number();
-    return put(OpId::eq, {found, graph_.add_constant(places_of(along, dtype))});
+    return put(OpId::eq, {found, graph_.add_constant(places_of(along, dtype, device))});
   }
 
   static SymDims row_of(SymDims dims, int32_t axis) {
@@ -142,9 +143,9 @@ class Picked {
   }
 
   // 0, 1, ... in this shape.
-  static Tensor places_of(const Dims& shape, DType dtype) {
+  static Tensor places_of(const Dims& shape, DType dtype, const Device& device) {
     const InterpreterScope scope(eager_interpreter());
-    return contiguous(reshape(arange(Scalar(element_count(shape)), dtype), shape));
+    return contiguous(reshape(arange(Scalar(element_count(shape)), dtype, device), shape));
   }
 
   Graph& graph_;

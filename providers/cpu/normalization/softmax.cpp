@@ -38,10 +38,13 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const int64_t n = dst_row.count();
     const bool direct = format_.in_place(dst_row);
     const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
-    const bool stream = direct && !in_place && n <= stack_row && rows * n * format_.size > stream_bytes;
+    const bool is_large = rows * n * format_.size > stream_bytes;
+    const bool stream = direct && !in_place && n <= stack_row && is_large;
+    // Bits must not depend on where rows lie.
+    const bool is_short = format_.compute == EP_DTYPE_f32 && n <= short_row_length && !is_large;
     const bool dense = format_.compute == EP_DTYPE_f32 && dst_row.contiguous() && src_row.contiguous() &&
                        dst_outer.contiguous(n) && src_outer.contiguous(n);
-    if (dense && n <= short_row_length && !stream) {
+    if (dense && is_short) {
       short_rows(launch, rows, n);
       return EP_STATUS_OK;
     }
@@ -61,7 +64,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
             format_.fetch(address_of(launch.operands[1]) + src_outer.offset(row) * format_.size, src_row, buffer);
         char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
         char* result = direct ? to : spare;
-        compute(result, from, spare, n, stream);
+        compute(result, from, spare, n, is_short, stream);
         if (!direct) format_.put(to, dst_row, result);
       }
       if (stream) store_fence();
@@ -133,9 +136,12 @@ class SoftmaxPrimitive final : public RowPrimitive {
     });
   }
 
-  void compute(char* to, const void* from, char* spare, int64_t n, bool stream) const {
+  void compute(char* to, const void* from, char* spare, int64_t n, bool is_short, bool stream) const {
     if (format_.compute == EP_DTYPE_f64) {
       return softmax_.wide_row(reinterpret_cast<double*>(to), static_cast<const double*>(from), n, log_);
+    }
+    if (is_short) {
+      return kernels_.softmax_short_rows(reinterpret_cast<float*>(to), static_cast<const float*>(from), n, 1, log_);
     }
     kernels_.softmax(reinterpret_cast<float*>(to), static_cast<const float*>(from), reinterpret_cast<float*>(spare), n,
                      log_, stream);
