@@ -172,12 +172,15 @@ void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, b
       if (!log) hn::StoreU(y, d, to + i);
       sum = hn::Add(sum, y);
     }
+    float sum_of_rest = 0;  // one after the other, as softmax of columns adds
     if (rest > 0) {
       const V y = exp_of_nonpositive(hn::Sub(load_some(from + whole, rest, none), offset));
       if (!log) store_some(y, to + whole, rest);
-      sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(rest)), y));
+      HWY_ALIGN float values[hn::MaxLanes(D())];
+      hn::Store(y, d, values);
+      for (int64_t i = 0; i < rest; ++i) sum_of_rest += values[i];
     }
-    sums[row] = hn::GetLane(hn::SumOfLanes(d, sum));
+    sums[row] = hn::GetLane(hn::SumOfLanes(d, sum)) + sum_of_rest;
   }
   for (int64_t row = rows; row < most_short_rows; ++row) sums[row] = 1;
   for (int64_t row = 0; row < rows; row += lanes) {
