@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -24,6 +23,7 @@
 #include "core/tensor/file_header.h"
 #include "core/tensor/host_watch.h"
 #include "core/tensor/safetensors.h"
+#include "loader/kept/kept.h"
 #include "primitives/text/format.h"
 
 namespace tenon::global {
@@ -86,7 +86,7 @@ std::string lines_of(const NamedTensors& tensors, const Metadata& texts) {
 
 void agree_on_lines(const std::string& own) {
   if (world().size() == 1) return;
-  const uint64_t digest = std::hash<std::string>()(own);
+  const uint64_t digest = loader::fnv1a(own);
   std::vector<uint64_t> all(static_cast<size_t>(world().size()));
   const std::vector<int64_t> counts(all.size(), 1);
   throw_if_error(world().all_gather(&digest, all.data(), counts, DType::u64));
@@ -176,8 +176,8 @@ class Shares {
 std::vector<std::string> files_before(const std::string& folder) {
   std::vector<std::string> before;
   static_cast<void>(attempt([&] {
-                      for (const auto& [number, file] : CheckpointIndex::read(folder).files) before.push_back(file);
-                    }).ok());
+    for (const auto& [number, file] : CheckpointIndex::read(folder).files) before.push_back(file);
+  }));
   return before;
 }
 

@@ -9,13 +9,7 @@ namespace {
 void put(Graph* graph, NodeId id, OpId op, ValueId x) {
   const Value &from = (*graph)[x], &to = (*graph)[result(*graph, id)];
   if (from.dtype != to.dtype || from.device != to.device || !same_dims(from.dims, to.dims)) return;
-  Node node;
-  node.op = &op_row(op);
-  node.inputs = {x};
-  node.precision = graph->node(id).precision;
-  node.label = graph->node(id).label;
-  const NodeId made = graph->insert(id, std::move(node));
-  graph->replace(result(*graph, id), result(*graph, made));
+  graph->replace(result(*graph, id), put_before(graph, id, op, {x}));
 }
 
 void make_cheaper(Graph* graph, NodeId id) {

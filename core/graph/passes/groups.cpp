@@ -67,17 +67,6 @@ class Groups {
            identical(joined[2], once[3]) && identical(joined[3], once[4]);
   }
 
-  ValueId put(OpId op, std::vector<ValueId> inputs, std::vector<uint64_t> attributes, std::vector<Patch> patches = {}) {
-    Node node;
-    node.op = &op_row(op);
-    node.inputs = std::move(inputs);
-    node.attributes = std::move(attributes);
-    node.patches = std::move(patches);
-    node.precision = graph_.node(product_).precision;
-    node.label = graph_.node(product_).label;
-    return result(graph_, graph_.insert(product_, std::move(node)));
-  }
-
   ValueId reshaped(ValueId value, const std::vector<SymDim>& dims) {
     ShapeAttributes shape{};
     std::vector<Patch> patches;
@@ -86,7 +75,8 @@ class Groups {
       shape.dims.values[i] = graph_.arena().hint(dims[i]).value_or(0);
       if (!dims[i].is_number()) patches.push_back({static_cast<uint32_t>(1 + i), dims[i]});
     }
-    return put(OpId::reshape, {value}, words_of(shape), std::move(patches));
+    return put_before(&graph_, product_, OpId::reshape, {value},
+                      {.attributes = words_of(shape), .patches = std::move(patches)});
   }
 
   void replace(const SymDims left, const SymDims groups) {
@@ -95,13 +85,13 @@ class Groups {
     const ValueId joined = reshaped(graph_.node(product_).inputs[0], {left[0], groups[1], rows, left[3]});
     AxesAttributes third{};
     third.axes = DimsAttribute::of(std::vector<int64_t>{2});
-    ValueId matrix = put(OpId::squeeze, {once_}, words_of(third));
+    ValueId matrix = put_before(&graph_, product_, OpId::squeeze, {once_}, {.attributes = words_of(third)});
     if (turned_) {
       PermuteAttributes swap{};
       swap.axes = DimsAttribute::of(std::vector<int64_t>{0, 1, 3, 2});
-      matrix = put(OpId::permute, {matrix}, words_of(swap));
+      matrix = put_before(&graph_, product_, OpId::permute, {matrix}, {.attributes = words_of(swap)});
     }
-    const ValueId made = put(OpId::matmul, {joined, matrix}, {});
+    const ValueId made = put_before(&graph_, product_, OpId::matmul, {joined, matrix});
     const SymDims dims = graph_[result(graph_, product_)].dims;
     graph_.replace(result(graph_, product_), reshaped(made, {dims.begin(), dims.end()}));
   }

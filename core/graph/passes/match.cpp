@@ -1,6 +1,7 @@
 #include "core/graph/passes/match.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/ops/scalar_patch.h"
 
@@ -15,6 +16,18 @@ std::optional<double> number(const Graph& graph, NodeId node, size_t index) {
   const Tensor& constant = graph[of.inputs[index]].constant;
   if (!constant.defined() || constant.elements() != 1 || constant.rank() > 1) return std::nullopt;
   return constant.item().to_double();
+}
+
+ValueId put_before(Graph* graph, NodeId at, OpId op, std::vector<ValueId> inputs, NodeParts parts) {
+  Node node;
+  node.op = &op_row(op);
+  node.inputs = std::move(inputs);
+  node.scalars = std::move(parts.scalars);
+  node.attributes = std::move(parts.attributes);
+  node.patches = std::move(parts.patches);
+  node.precision = graph->node(at).precision;
+  node.label = graph->node(at).label;
+  return result(*graph, graph->insert(at, std::move(node)));
 }
 
 }  // namespace tenon::graph

@@ -46,6 +46,15 @@ inline NodeId only_reader(const Graph& graph, ValueId value, OpId op) {
 
 inline ValueId result(const Graph& graph, NodeId node) { return graph.node(node).results[0]; }
 
+// What a node has beside its op and its inputs.
+struct NodeParts {
+  std::vector<Scalar> scalars = {};
+  std::vector<uint64_t> attributes = {};
+  std::vector<Patch> patches = {};
+};
+// Puts `op` before the node `at`, with the precision and the label of that one. Gives its first result.
+ValueId put_before(Graph* graph, NodeId at, OpId op, std::vector<ValueId> inputs, NodeParts parts = {});
+
 // The other argument of a binary node of which `one` is an argument; 0 if that is a number, or `one` both.
 inline ValueId other_input(const Graph& graph, NodeId node, ValueId one) {
   const std::vector<ValueId>& inputs = graph.node(node).inputs;

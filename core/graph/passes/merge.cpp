@@ -73,17 +73,6 @@ class Merge {
     return graph_.add_constant(folded_ != nullptr ? folded_->get(kColumns, parts, make)[0] : make()[0]);
   }
 
-  // Puts `op` of `inputs` where the first product stands.
-  ValueId put(NodeId before, OpId op, std::vector<ValueId> inputs, std::vector<uint64_t> attributes = {}) {
-    Node node;
-    node.op = &op_row(op);
-    node.inputs = std::move(inputs);
-    node.attributes = std::move(attributes);
-    node.precision = graph_.node(before).precision;
-    node.label = graph_.node(before).label;
-    return result(graph_, graph_.insert(before, std::move(node)));
-  }
-
   void merge(const std::vector<Linear>& group) {
     const NodeId first = group[0].product;
     TensorList matrices, lists;
@@ -91,8 +80,8 @@ class Merge {
       matrices.push_back(graph_[graph_.node(linear.product).inputs[1]].constant);
       if (linear.add != kNoNode) lists.push_back(graph_[list_of(linear)].constant);
     }
-    ValueId all = put(first, OpId::matmul, {graph_.node(first).inputs[0], beside(matrices)});
-    if (!lists.empty()) all = put(first, OpId::add, {all, beside(lists)});
+    ValueId all = put_before(&graph_, first, OpId::matmul, {graph_.node(first).inputs[0], beside(matrices)});
+    if (!lists.empty()) all = put_before(&graph_, first, OpId::add, {all, beside(lists)});
     int64_t begin = 0;
     for (const Linear& linear : group) {
       const ValueId old = result(graph_, linear.add != kNoNode ? linear.add : linear.product);
@@ -103,7 +92,7 @@ class Merge {
       part.step = 1;
       std::vector<uint64_t> words((sizeof part + 7) / 8);
       std::memcpy(words.data(), &part, sizeof part);
-      graph_.replace(old, put(first, OpId::slice, {all}, std::move(words)));
+      graph_.replace(old, put_before(&graph_, first, OpId::slice, {all}, {.attributes = std::move(words)}));
     }
   }
 

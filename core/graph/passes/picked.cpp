@@ -33,18 +33,8 @@ class Picked {
   }
 
  private:
-  // Nodes are put before this one, and have its label.
-  void begin_at(NodeId id) { before_ = id; }
-  ValueId put(OpId op, std::vector<ValueId> inputs, std::vector<Scalar> scalars = {},
-              std::vector<uint64_t> attributes = {}) {
-    Node node;
-    node.op = &op_row(op);
-    node.inputs = std::move(inputs);
-    node.scalars = std::move(scalars);
-    node.attributes = std::move(attributes);
-    node.precision = graph_.node(before_).precision;
-    node.label = graph_.node(before_).label;
-    return result(graph_, graph_.insert(before_, std::move(node)));
+  ValueId put(OpId op, std::vector<ValueId> inputs, NodeParts parts = {}) {
+    return put_before(&graph_, before_, op, std::move(inputs), std::move(parts));
   }
 
   // The element at `index` of each row of a log softmax, as a sum over where(place == index, logarithm, 0).
@@ -56,12 +46,13 @@ class Picked {
     const int32_t axis = from_begin(graph_.node(id).attributes_as<AxisAttributes>().axis, dims);
     const int64_t over = graph_.node(maker_of_all).attributes_as<SoftmaxAttributes>().axis;
     if (from_begin(over, dims) != axis || !fits(dims, axis, {index}) || !is_for_kernels(all)) return;
-    begin_at(id);
+    before_ = id;
     ReduceAttributes sum{};
     sum.axes = uint32_t{1} << axis;
     sum.keep_dims = 1;
-    const ValueId chosen = put(OpId::where, {here(dims, axis, index), all, 0}, {Scalar(), Scalar(), Scalar(0.0)});
-    graph_.replace(result(graph_, id), put(OpId::sum, {chosen}, {}, words_of(sum)));
+    const ValueId chosen =
+        put(OpId::where, {here(dims, axis, index), all, 0}, {.scalars = {Scalar(), Scalar(), Scalar(0.0)}});
+    graph_.replace(result(graph_, id), put(OpId::sum, {chosen}, {.attributes = words_of(sum)}));
   }
 
   // Whether all that read `id` may be in one kernel with what makes it.
@@ -85,10 +76,10 @@ class Picked {
     const SymDims dims = graph_[zeros].dims;
     const int32_t axis = from_begin(at.axis, dims);
     if (!fits(dims, axis, {index, from})) return;
-    begin_at(id);
+    before_ = id;
     const ValueId where = here(dims, axis, index);
-    graph_.replace(result(graph_, id),
-                   put(OpId::where, {where, as(from, row_of(dims, axis)), 0}, {Scalar(), Scalar(), Scalar(0.0)}));
+    graph_.replace(result(graph_, id), put(OpId::where, {where, as(from, row_of(dims, axis)), 0},
+                                           {.scalars = {Scalar(), Scalar(), Scalar(0.0)}}));
   }
 
   // True where the place along `axis` is the one that `index` names. A place that is not there is found by a gather of
@@ -105,7 +96,8 @@ class Picked {
     const DType dtype = graph_[index].dtype;
     const Device device(graph_[index].device);
     const ValueId places = graph_.add_constant(places_of({dims[axis].number()}, dtype, device));
-    const ValueId found = put(OpId::gather_slices, {places, as(index, row_of(dims, axis))}, {}, words_of(attributes));
+    const ValueId found =
+        put(OpId::gather_slices, {places, as(index, row_of(dims, axis))}, {.attributes = words_of(attributes)});
     Dims along = Dims::filled(dims.rank(), 1);
     along[axis] = dims[axis].number();
     return put(OpId::eq, {found, graph_.add_constant(places_of(along, dtype, device))});
@@ -139,7 +131,7 @@ class Picked {
     std::vector<int64_t> numbers;
     for (SymDim dim : dims) numbers.push_back(dim.number());
     attributes.dims = DimsAttribute::of(numbers);
-    return put(OpId::reshape, {id}, {}, words_of(attributes));
+    return put(OpId::reshape, {id}, {.attributes = words_of(attributes)});
   }
 
   // 0, 1, ... in this shape.
@@ -149,7 +141,7 @@ class Picked {
   }
 
   Graph& graph_;
-  NodeId before_ = kNoNode;
+  NodeId before_ = kNoNode;                                        // nodes are put before it
   std::map<std::tuple<ValueId, int32_t, int64_t>, ValueId> here_;  // by index, axis and length; nodes are met in order
 };
 

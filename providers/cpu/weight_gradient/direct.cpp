@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "providers/cpu/convolution/cut.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kFewChannels = 16;         // of SRC: fewer are worth a frame
 constexpr int64_t kChunkBytes = 384 * 1024;  // of SRC and GRADIENT that stay in the L2 cache
 
 bool wants_frame(const WeightSizes& sizes) {
@@ -22,16 +22,6 @@ WeightSizes framed_sizes(WeightSizes sizes) {
   sizes.kernel[2] = 1;
   sizes.pad[2] = 0;
   return sizes;
-}
-
-// The steps [first, last) of `results` whose place step * stride + offset lies within `length`.
-struct Span {
-  int64_t first, last;
-};
-Span inside(int64_t results, int64_t stride, int64_t offset, int64_t length) {
-  const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-  const int64_t last = offset >= length ? 0 : (length - offset + stride - 1) / stride;
-  return {std::min(first, results), std::min(last, results)};
 }
 
 }  // namespace
@@ -61,7 +51,7 @@ DirectWeightGradient::DirectWeightGradient(const WeightSizes& sizes, SimdLevel l
   const int64_t line_floats = sizes_.results[2] * (sizes_.out + sizes_.stride[1] * sizes_.stride[2] * channels_);
   chunks_ =
       std::clamp<int64_t>(sizes_.lines() * line_floats * 4 / kChunkBytes, 1, std::max<int64_t>(sizes_.lines(), 1));
-  chunk_ = (sizes_.lines() + chunks_ - 1) / chunks_;
+  chunk_ = divided(sizes_.lines(), chunks_);
 }
 
 int64_t DirectWeightGradient::frame_floats() const {
@@ -106,9 +96,10 @@ void DirectWeightGradient::add_lines(const WeightOperands& operands, int64_t tap
                                      std::vector<OuterLine>* lines) const {
   const int64_t taps[3] = {tap / sizes_.kernel[2] / sizes_.kernel[1], tap / sizes_.kernel[2] % sizes_.kernel[1],
                            tap % sizes_.kernel[2]};
+  const size_t start = lines->size();
   int64_t offset[3];
   for (int i = 0; i < 3; ++i) offset[i] = taps[i] * sizes_.dilation[i] - sizes_.pad[i];
-  const Span span = inside(sizes_.results[2], sizes_.stride[2], offset[2], sizes_.src[2]);
+  const Span span = steps_inside(sizes_.results[2], sizes_.stride[2], offset[2], sizes_.src[2]);
   const int64_t count = span.last - span.first;
   const WeightStrides &left = operands.gradient_strides, &right = operands.src_strides;
   for (int64_t line = first; line < last && count > 0; ++line) {
@@ -125,7 +116,7 @@ void DirectWeightGradient::add_lines(const WeightOperands& operands, int64_t tap
       made.right += place * right.axis[i];
     }
     if (!meets) continue;
-    OuterLine* before = lines->empty() ? nullptr : &lines->back();
+    OuterLine* before = lines->size() == start ? nullptr : &lines->back();
     const bool follows = before != nullptr && before->left + before->count * left.axis[2] == made.left &&
                          before->right + before->count * sizes_.stride[2] * right.axis[2] == made.right;
     if (follows) {
@@ -147,9 +138,7 @@ void DirectWeightGradient::run(const WeightOperands& given, float* room) const {
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
       lines.clear();
       for (int64_t tap = 0; tap < taps; ++tap) {
-        std::vector<OuterLine> of_tap;
-        add_lines(operands, tap, chunk * chunk_, std::min(sizes_.lines(), (chunk + 1) * chunk_), &of_tap);
-        lines.insert(lines.end(), of_tap.begin(), of_tap.end());
+        add_lines(operands, tap, chunk * chunk_, std::min(sizes_.lines(), (chunk + 1) * chunk_), &lines);
         ends[static_cast<size_t>(tap)] = lines.size();
       }
       for (int64_t i = begin; i < end; ++i) {

@@ -20,7 +20,7 @@ class DirectWeightGradient {
  private:
   int64_t frame_floats() const;
   WeightOperands fill_frame(const WeightOperands& operands, float* frame) const;
-  // Appends the lines of `tap` among lines [first, last) of GRADIENT.
+  // Appends the lines of `tap` among lines [first, last) of GRADIENT. Those that follow each other are one.
   void add_lines(const WeightOperands& operands, int64_t tap, int64_t first, int64_t last,
                  std::vector<OuterLine>* lines) const;
 

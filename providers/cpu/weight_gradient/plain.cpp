@@ -4,6 +4,7 @@
 
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
+#include "providers/cpu/weight_gradient/sizes.h"
 #include "providers/cpu/weight_gradient/weight_gradient.h"
 
 namespace tenon::provider::cpu {
@@ -35,11 +36,6 @@ struct Extent {
   int64_t line(int64_t n, int64_t c, int64_t z, int64_t y) const {
     return (((n * dims[1] + c) * dims[2] + z) * dims[3] + y) * dims[4];
   }
-};
-
-// The positions [first, last) of a result whose tap `k` lies within the source, along one axis.
-struct Span {
-  int64_t first, last;
 };
 
 template <class T>
@@ -107,9 +103,7 @@ class PlainWeightGradient final : public ep_primitive {
     const int32_t i = axis - (3 - at.spatial_rank);
     *stride = i < 0 ? 1 : at.stride[i];
     *offset = i < 0 ? 0 : tap * at.dilation[i] - at.pad_low[i];
-    const int64_t first = *offset >= 0 ? 0 : (-*offset + *stride - 1) / *stride;
-    const int64_t beyond = *offset >= source ? 0 : (source - *offset + *stride - 1) / *stride;
-    return {std::min(first, results), std::min(beyond, results)};
+    return steps_inside(results, *stride, *offset, source);
   }
 
   double weight(const Axes& dst, int64_t number, const Extent& src, const T* x, const Extent& gradient,

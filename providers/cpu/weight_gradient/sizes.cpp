@@ -13,9 +13,13 @@ WeightStrides strides_of(const OperandShape& shape, int32_t spatial_rank) {
   return strides;
 }
 
-int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
+
+Span steps_inside(int64_t results, int64_t stride, int64_t offset, int64_t length) {
+  const int64_t first = offset >= 0 ? 0 : divided(-offset, stride);
+  const int64_t last = offset >= length ? 0 : divided(length - offset, stride);
+  return {std::min(first, results), std::min(last, results)};
+}
 
 WeightSizes::WeightSizes(const ep_primitive_desc& desc, const ep_shape* shapes) {
   const ep_convolution_weight_attributes& at = desc.attributes.convolution_weight;

@@ -9,6 +9,14 @@
 
 namespace tenon::provider::cpu {
 
+inline int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The steps [first, last) of `results` whose place, step * stride + offset, lies within `length`.
+struct Span {
+  int64_t first, last;
+};
+Span steps_inside(int64_t results, int64_t stride, int64_t offset, int64_t length);
+
 // Distances from one element to the next, in elements.
 struct WeightStrides {
   int64_t outer = 0;    // from image to image; of DST from result channel to result channel

@@ -15,7 +15,6 @@ constexpr int64_t kLeastChannels = 32, kLeastSquares = 32;  // fewer are faster 
 constexpr int64_t kChunkBytes = 8 << 20;                    // of transformed squares that stay in the L3 cache
 constexpr int64_t kUnitsAtOnce = 16;                        // whose sums stay in the L2 cache
 
-int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t row_of(int64_t channels) { return divided(channels, 16) * 16 + kGap; }
 int64_t squares_of(const WeightSizes& sizes) {
   return sizes.images * divided(sizes.results[1], 2) * divided(sizes.results[2], 2);
@@ -88,9 +87,9 @@ void WinogradWeightGradient::transform(const WeightOperands& operands, int64_t s
 }
 
 // The sums of units [begin, end), position by position: the operands of one stay in the L2 cache.
-void WinogradWeightGradient::multiply(const Squares& squares, int64_t begin, int64_t end, const float* left,
-                                      const float* right, bool adds, float* sums) const {
-  const OuterLine all{0, 0, squares.count};
+void WinogradWeightGradient::multiply(int64_t count, int64_t begin, int64_t end, const float* left, const float* right,
+                                      bool adds, float* sums) const {
+  const OuterLine all{0, 0, count};
   OuterTile tile;
   tile.lines = &all;
   tile.line_count = 1;
@@ -117,10 +116,10 @@ bool WinogradWeightGradient::run(const WeightOperands& operands, float* room) co
   float* const sums = taps + threads_ * units_.floats(kTaps);
   std::atomic<bool> finite = true;
   for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-    const Squares squares{chunk * chunk_, std::min(chunk_, squares_ - chunk * chunk_)};
-    parallel(threads_, squares.count * (sizes_.in + sizes_.out), [&](int32_t part, int32_t parts) {
-      for (int64_t i = squares.count * part / parts; i < squares.count * (part + 1) / parts; ++i) {
-        transform(operands, squares.first + i, i, left, right);
+    const int64_t first = chunk * chunk_, count = std::min(chunk_, squares_ - first);
+    parallel(threads_, count * (sizes_.in + sizes_.out), [&](int32_t part, int32_t parts) {
+      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+        transform(operands, first + i, i, left, right);
       }
     });
     parallel(threads_, sizes_.nanoseconds() / 2 / chunks_, [&](int32_t part, int32_t parts) {
@@ -128,7 +127,7 @@ bool WinogradWeightGradient::run(const WeightOperands& operands, float* room) co
       for (int64_t begin = units_.count() * part / parts; begin < last; begin += kUnitsAtOnce) {
         const int64_t end = std::min(begin + kUnitsAtOnce, last);
         float* const own = sums + (chunks_ > 1 ? begin : runner() * kUnitsAtOnce) * unit_floats();
-        multiply(squares, begin, end, left, right, chunk > 0, own);
+        multiply(count, begin, end, left, right, chunk > 0, own);
         for (int64_t i = begin; i < end && chunk + 1 == chunks_; ++i) {
           float* const values = taps + runner() * units_.floats(kTaps);
           const int64_t tile = units_.tile_floats();

@@ -23,16 +23,12 @@ class WinogradWeightGradient {
   bool run(const WeightOperands& operands, float* room) const;
 
  private:
-  // Squares [first, first + count) of all images.
-  struct Squares {
-    int64_t first, count;
-  };
-
   int64_t left_position() const;
   int64_t right_position() const;
   int64_t unit_floats() const;
   void transform(const WeightOperands& operands, int64_t square, int64_t number, float* left, float* right) const;
-  void multiply(const Squares& squares, int64_t begin, int64_t end, const float* left, const float* right, bool adds,
+  // Of `count` transformed squares.
+  void multiply(int64_t count, int64_t begin, int64_t end, const float* left, const float* right, bool adds,
                 float* sums) const;
 
   WeightSizes sizes_;

@@ -17,6 +17,7 @@
 #include "core/ops/operators.h"
 #include "core/optim/optim.h"
 #include "primitives/text/format.h"
+#include "tests/unit/global/shared_folder.h"
 #include "tests/unit/global/spread.h"
 
 namespace tenon::global {
@@ -108,20 +109,6 @@ std::string bytes_of(const Tensor& global) {
 // A file by which one rank tells the others that it has come so far, since no exchange may do it.
 class Sign {
  public:
-  Sign() {
-    std::array<char, 512> name{};
-    fmt::format_to_n(name.data(), name.size() - 1, "{}tenon_ahead_XXXXXX", testing::TempDir());
-    if (rank() == 0 && mkdtemp(name.data()) == nullptr) std::abort();
-    throw_if_error(world().broadcast(name.data(), name.size(), DType::u8, 0));
-    folder_ = name.data();
-  }
-  ~Sign() {
-    static_cast<void>(world().barrier().ok());
-    if (rank() == 0) std::filesystem::remove_all(folder_);
-  }
-  Sign(const Sign&) = delete;
-  Sign& operator=(const Sign&) = delete;
-
   void give() const { std::ofstream(folder_ / "here").put('\n'); }
   bool wait() const {
     for (int round = 0; round < 3000; ++round) {
@@ -132,7 +119,7 @@ class Sign {
   }
 
  private:
-  std::filesystem::path folder_;
+  SharedFolder folder_;
 };
 
 constexpr int64_t kLarge = 260, kSmall = 24;  // a matrix of the first goes alone, those of the second go together

@@ -14,6 +14,7 @@
 #include "core/tensor/files.h"
 #include "core/tensor/print.h"
 #include "primitives/text/format.h"
+#include "tests/unit/global/shared_folder.h"
 #include "tests/unit/global/spread.h"
 
 namespace tenon::global {
@@ -21,43 +22,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that all ranks have together.
-class SharedFolder {
- public:
-  SharedFolder() {
-    std::array<char, 512> name{};
-    fmt::format_to_n(name.data(), name.size() - 1, "{}tenon_checkpoint_XXXXXX", testing::TempDir());
-    if (rank() == 0 && mkdtemp(name.data()) == nullptr) std::abort();
-    throw_if_error(world().broadcast(name.data(), name.size(), DType::u8, 0));
-    path_ = name.data();
+std::vector<std::string> parts_of(const fs::path& checkpoint) {
+  std::vector<std::string> all;
+  for (const auto& each : fs::directory_iterator(checkpoint)) {
+    const std::string file = each.path().filename();
+    if (file != "index.safetensors") all.push_back(each.path());
   }
-  ~SharedFolder() {
-    static_cast<void>(world().barrier().ok());
-    if (rank() == 0) fs::remove_all(path_);
-  }
-  SharedFolder(const SharedFolder&) = delete;
-  SharedFolder& operator=(const SharedFolder&) = delete;
+  return all;
+}
 
-  std::string operator/(std::string_view name) const { return path_ / name; }
-  std::vector<std::string> parts(std::string_view name) const {
-    std::vector<std::string> all;
-    for (const auto& each : fs::directory_iterator(path_ / name)) {
-      const std::string file = each.path().filename();
-      if (file != "index.safetensors") all.push_back(each.path());
-    }
-    return all;
-  }
-  // One rank does it, and the others wait.
-  template <class Call>
-  static void on_one(const Call& call) {
-    if (rank() == 0) call();
-    throw_if_error(world().barrier());
-  }
-
- private:
-  static Communicator& world() { return *value_or_throw(Communicator::world()); }
-  fs::path path_;
-};
+// One rank does it, and the others wait.
+template <class Call>
+void on_one(const Call& call) {
+  if (rank() == 0) call();
+  throw_if_error(value_or_throw(Communicator::world())->barrier());
+}
 
 // A tensor that has no elements of its own yet, for a load to fill.
 Tensor poisoned(const Dims& dims, const Placement& placement, const NdSbp& sbp, DType dtype) {
@@ -146,7 +125,7 @@ TEST(Checkpoint, EachElementIsWrittenOnce) {
   }
   save(folder / "x", tensors);
   int64_t written = 0, least = bytes, most = 0;
-  const std::vector<std::string> parts = folder.parts("x");
+  const std::vector<std::string> parts = parts_of(folder / "x");
   EXPECT_EQ(parts.size(), static_cast<size_t>(ranks()));
   for (const std::string& part : parts) {
     int64_t own = 0;
@@ -166,8 +145,8 @@ TEST(Checkpoint, TheNewOneReplacesTheOneBefore) {
   const auto state = [&](uint64_t seed) { return NamedTensors{{"x", spread(some({9, 2}, seed), all, {S0})}}; };
   save(folder / "x", state(1), {{"step", "1"}});
   save(folder / "x", state(2), {{"step", "2"}});
-  SharedFolder::on_one([] {});
-  EXPECT_EQ(folder.parts("x").size(), static_cast<size_t>(ranks()));
+  on_one([] {});
+  EXPECT_EQ(parts_of(folder / "x").size(), static_cast<size_t>(ranks()));
   const Tensor target = poisoned({9, 2}, all, {S1}, DType::f32);
   Metadata texts{{"step", ""}};
   EXPECT_TRUE(load(folder / "x", {{"x", target}}, &texts).empty());
@@ -175,19 +154,17 @@ TEST(Checkpoint, TheNewOneReplacesTheOneBefore) {
   expect_same(target, some({9, 2}, 2), "the second one");
 
   // An index that cannot be written.
-  SharedFolder::on_one([&] { fs::create_directories(folder / "y/index.safetensors"); });
+  on_one([&] { fs::create_directories(folder / "y/index.safetensors"); });
   EXPECT_NE(error_of([&] { save(folder / "y", state(3)); }).find("cannot be written"), std::string::npos);
-  SharedFolder::on_one([] {});
-  EXPECT_TRUE(folder.parts("y").empty());
+  on_one([] {});
+  EXPECT_TRUE(parts_of(folder / "y").empty());
 }
 
 TEST(Checkpoint, AFileOfOneProcess) {
   const Placement all = Placement::all(devices());
   const SharedFolder folder;
   const Tensor whole = some({7, 5}, 8);
-  SharedFolder::on_one([&] {
-    save_safetensors(folder / "net.safetensors", {{"w", whole}, {"other", whole}}, {{"epoch", "3"}});
-  });
+  on_one([&] { save_safetensors(folder / "net.safetensors", {{"w", whole}, {"other", whole}}, {{"epoch", "3"}}); });
   for (const Sbp way : {S0, S1, B, P}) {
     const Tensor target = poisoned({7, 5}, all, {way}, DType::f32);
     Metadata texts{{"epoch", ""}};
@@ -283,7 +260,7 @@ TEST(Checkpoint, WhatDoesNotFitIsNamed) {
   Metadata texts{{"w", ""}};
   expect_error({"a text 'w' is wanted", "has a tensor of"}, [&] { load(folder / "x", {}, &texts); });
   expect_error({"There is no file", "nothing"}, [&] { load(folder / "nothing", {}); });
-  SharedFolder::on_one([&] { fs::create_directories(folder / "empty"); });
+  on_one([&] { fs::create_directories(folder / "empty"); });
   expect_error({"There is no file", "empty/index.safetensors"}, [&] { load(folder / "empty", {}); });
 }
 
@@ -313,7 +290,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
   const Placement all = Placement::all(devices());
   const SharedFolder folder;
   const Tensor whole = some({5, 3}, 1);
-  SharedFolder::on_one([&] {
+  on_one([&] {
     fs::create_directories(folder / "x");
     save_safetensors(folder / "x/a", {{"w", whole.slice(0, 0, 3)}});
     save_safetensors(folder / "x/b", {{"w", whole.slice(0, 3, 5)}});
@@ -326,7 +303,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
     const char* files = "abcde";
     for (int i = 0; i < 5; ++i) texts[fmt::format("file {}", i)] = std::string(1, files[i]);
     texts[key] = text;
-    SharedFolder::on_one([&] { save_safetensors(folder / "x/index.safetensors", {}, texts); });
+    on_one([&] { save_safetensors(folder / "x/index.safetensors", {}, texts); });
   };
   const Tensor target = poisoned({5, 3}, all, {S0}, DType::f32), local = zeros_like(whole);
   with("text", "");
@@ -376,7 +353,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
   expect_error({"is the index of version 2; this version of Tenon reads checkpoints of version 1"}, [&] {
     load(folder / "x", {{"w", target}});
   });
-  SharedFolder::on_one([&] { save_safetensors(folder / "x/index.safetensors", {{"w", whole}}); });
+  on_one([&] { save_safetensors(folder / "x/index.safetensors", {{"w", whole}}); });
   expect_error({"is the index of no checkpoint"}, [&] { load(folder / "x", {{"w", target}}); });
 }
 
