@@ -412,17 +412,20 @@ Status Communicator::meet(const Head& own, int32_t to, int32_t from) {
 Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   const Head &own = heads[0], &other = heads[1];
   const int32_t seconds = loader::settings().rank_seconds;
-  ep_exchange* sending = nullptr;
+  // First the receive, so that what the other says finds its place.
+  ep_exchange *hearing = nullptr, *sending = nullptr;
+  if (from >= 0) {
+    ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
+    hear.peer = from;
+    TENON_ASSIGN_OR_RETURN(hearing, start(*heads_, hear));
+  }
   if (to >= 0) {
     ep_collective_desc say = describe(EP_COLLECTIVE_send, DType::u8, heads, nullptr, sizeof(Head));
     say.peer = to;
     TENON_ASSIGN_OR_RETURN(sending, start(*heads_, say));
   }
   Status met;
-  if (from >= 0) {
-    ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
-    hear.peer = from;
-    TENON_ASSIGN_OR_RETURN(ep_exchange* const hearing, start(*heads_, hear));
+  if (hearing != nullptr) {
     met = wait(*heads_, hearing, seconds, [&] {
       return Status(Code::timeout, fmt::format("Rank {} has not come to {} within {} s.", from, own.text(), seconds),
                     "See what that rank does; TENON_RANK_SECONDS sets the time.");

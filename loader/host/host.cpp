@@ -142,21 +142,22 @@ void HostServices::log(const ep_host* host, int32_t level, ep_string topic, ep_s
 
 Status call_plugin(const std::string& provider, const char* function,
                    const std::function<ep_status(ep_error**)>& call) {
-  const std::string name = fmt::format("the provider '{}'", provider);
-  const std::string remedy = "Report it to the provider's author: no exception may cross the border.";
   ep_error* error = nullptr;
   std::string thrown;
   try {
     const ep_status status = call(&error);
-    return take_error(status, error, fmt::format("calling {} of {}", function, name));
+    if (status == EP_STATUS_OK) return take_error(status, error, {});
+    return take_error(status, error, fmt::format("calling {} of the provider '{}'", function, provider));
   } catch (const std::exception& exception) {
     thrown = exception.what();
   } catch (...) {
     thrown = "of an unknown type";
   }
   release_error(error);
-  return Status(Code::internal,
-                fmt::format("{} threw a C++ exception out of {}: {} (rule Q02).", name, function, thrown), remedy);
+  return Status(
+      Code::internal,
+      fmt::format("the provider '{}' threw a C++ exception out of {}: {} (rule Q02).", provider, function, thrown),
+      "Report it to the provider's author: no exception may cross the border.");
 }
 
 }  // namespace tenon::loader

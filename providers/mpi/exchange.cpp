@@ -2,7 +2,6 @@
 #include <chrono>
 #include <climits>
 #include <cstring>
-#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -92,31 +91,6 @@ void exchange_with_itself(const ep_communicator& communicator, const ep_collecti
   if (bytes != 0) std::memcpy(at(desc.dst), at(desc.src), bytes);
 }
 
-// With few ranks MPI_Ialltoallv gathers sooner than MPI_Iallgatherv, which copies the own part before it sends
-// anything. With many ranks MPI may know better ways to gather.
-constexpr size_t few_ranks = 8;
-
-int start_gather(int rank, const void* src, size_t own_bytes, MPI_Datatype type, void* dst, MPI_Comm comm,
-                 ep_exchange& exchange) {
-  const auto self = static_cast<size_t>(rank);
-  std::vector<int>& counts = exchange.dst_counts;
-  const int own = counts[self];
-  if (counts.size() > few_ranks) {
-    return MPI_Iallgatherv(src, own, type, dst, counts.data(), exchange.dst_starts.data(), type, comm,
-                           &exchange.request);
-  }
-  exchange.src_counts.assign(counts.size(), own);
-  exchange.src_starts.assign(counts.size(), 0);
-  exchange.src_counts[self] = counts[self] = 0;
-  const int code = MPI_Ialltoallv(src, exchange.src_counts.data(), exchange.src_starts.data(), type, dst, counts.data(),
-                                  exchange.dst_starts.data(), type, comm, &exchange.request);
-  if (own == 0) return code;
-  char* const place =
-      static_cast<char*>(dst) + static_cast<size_t>(exchange.dst_starts[self]) * (own_bytes / static_cast<size_t>(own));
-  if (place != src) std::memcpy(place, src, own_bytes);
-  return code;
-}
-
 int start(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
           ep_exchange& exchange) {
   const auto count = static_cast<int>(desc.count);
@@ -127,10 +101,8 @@ int start(const ep_communicator& communicator, const ep_collective_desc& desc, M
     case EP_COLLECTIVE_all_reduce:
       return MPI_Iallreduce(src == dst ? MPI_IN_PLACE : src, dst, count, type, op, comm, request);
     case EP_COLLECTIVE_all_gather:
-      return start_gather(
-          communicator.rank, src,
-          static_cast<size_t>(own_count(communicator, desc)) * static_cast<size_t>(dtype_size(desc.dtype)), type, dst,
-          comm, exchange);
+      return MPI_Iallgatherv(src, exchange.dst_counts[static_cast<size_t>(communicator.rank)], type, dst,
+                             exchange.dst_counts.data(), exchange.dst_starts.data(), type, comm, request);
     case EP_COLLECTIVE_reduce_scatter:
       return MPI_Ireduce_scatter(src, dst, exchange.src_counts.data(), type, op, comm, request);
     case EP_COLLECTIVE_all_to_all:
@@ -144,112 +116,9 @@ int start(const ep_communicator& communicator, const ep_collective_desc& desc, M
   }
 }
 
-// Reductions of fewer bytes are one call of MPI's.
-constexpr int64_t large_bytes = 32 << 10;
-
-// Whether a reduction goes in steps of ours: each rank gets what all have for it, reduces that, and (of an all-reduce)
-// gives the result to all. Each element then travels as seldom as it can. All ranks decide alike.
-bool goes_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc) {
-  const auto bytes = static_cast<int64_t>(dtype_size(desc.dtype));
-  if (desc.kind == EP_COLLECTIVE_all_reduce) {
-    return desc.count * bytes >= large_bytes && desc.count <= INT_MAX - communicator.size;
-  }
-  if (desc.kind != EP_COLLECTIVE_reduce_scatter) return false;
-  const int64_t* counts = desc.src_counts;
-  const int64_t longest = *std::max_element(counts, counts + communicator.size);
-  const int64_t all = std::accumulate(counts, counts + communicator.size, int64_t{0});
-  return all * bytes >= large_bytes && longest <= INT_MAX / communicator.size;
-}
-
-// Pages that are touched for the first time cost more than the reduction, so the room of the last large one is kept.
-constexpr size_t piece_bytes = size_t{64} << 20, most_kept_bytes = piece_bytes + (size_t{1} << 20);
-
-Room room_for(ep_collectives& plugin, size_t bytes) {
-  if (plugin.spare.bytes >= bytes) return std::exchange(plugin.spare, {});
-  return {std::unique_ptr<char[]>(new char[bytes]), bytes};
-}
-
-void keep(ep_collectives& plugin, Room room) {
-  if (room.bytes <= most_kept_bytes && room.bytes > plugin.spare.bytes) plugin.spare = std::move(room);
-}
-
-// The first step of what is left, `exchange.src_counts` elements of it for each rank.
-int start_parts(ep_exchange& exchange) {
-  const int size = static_cast<int>(exchange.src_counts.size());
-  const int own = exchange.src_counts[static_cast<size_t>(exchange.rank)];
-  exchange.dst_counts.assign(exchange.src_counts.size(), own);
-  exchange.dst_starts.clear();
-  for (int rank = 0; rank < size; ++rank) exchange.dst_starts.push_back(rank * own);
-  exchange.part = static_cast<size_t>(own);
-  exchange.part_is_due = true;
-  const size_t bytes = exchange.dst_counts.size() * exchange.part * exchange.element_bytes;
-  if (exchange.room.bytes < bytes) exchange.room = room_for(*exchange.plugin, bytes);
-  return MPI_Ialltoallv(exchange.src, exchange.src_counts.data(), exchange.src_starts.data(), exchange.type,
-                        exchange.room.memory.get(), exchange.dst_counts.data(), exchange.dst_starts.data(),
-                        exchange.type, exchange.comm, &exchange.request);
-}
-
-// An all-reduce goes in pieces for which the room is kept.
-int start_piece(ep_exchange& exchange) {
-  const auto size = static_cast<int32_t>(exchange.src_counts.size());
-  const auto most = static_cast<int64_t>(piece_bytes / exchange.element_bytes);
-  exchange.piece = std::min(exchange.left, most);
-  std::vector<int64_t> counts;
-  for (int rank = 0; rank < size; ++rank)
-    counts.push_back(exchange.piece / size + (rank < exchange.piece % size ? 1 : 0));
-  Parts parts;
-  to_parts(counts.data(), size, parts);
-  exchange.src_counts = std::move(parts.counts);
-  exchange.src_starts = std::move(parts.starts);
-  return start_parts(exchange);
-}
-
-int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
-                   ep_exchange& exchange) {
-  exchange.comm = communicator.comm;
-  exchange.rank = communicator.rank;
-  exchange.type = type;
-  exchange.op = op;
-  exchange.src = static_cast<const char*>(at(desc.src));
-  exchange.dst = static_cast<char*>(at(desc.dst));
-  exchange.element_bytes = static_cast<size_t>(dtype_size(desc.dtype));
-  exchange.gathers = desc.kind == EP_COLLECTIVE_all_reduce;
-  if (!exchange.gathers) return start_parts(exchange);
-  exchange.left = desc.count;
-  exchange.src_counts.resize(static_cast<size_t>(communicator.size));
-  return start_piece(exchange);
-}
-
-// The second step: the parts have come. They are reduced in the order of ranks.
-int reduce_parts(ep_exchange& exchange) {
-  exchange.part_is_due = false;
-  const size_t bytes = exchange.part * exchange.element_bytes;
-  const size_t last = exchange.dst_counts.size() - 1;
-  char* const parts = exchange.room.memory.get();
-  for (size_t rank = 1; rank <= last; ++rank) {
-    const int code = MPI_Reduce_local(parts + (rank - 1) * bytes, parts + rank * bytes, static_cast<int>(exchange.part),
-                                      exchange.type, exchange.op);
-    if (code != MPI_SUCCESS) return code;
-  }
-  if (!exchange.gathers) {
-    if (bytes != 0) std::memcpy(exchange.dst, parts + last * bytes, bytes);
-    return MPI_SUCCESS;
-  }
-  const int code = MPI_Iallgatherv(parts + last * bytes, static_cast<int>(exchange.part), exchange.type, exchange.dst,
-                                   exchange.src_counts.data(), exchange.src_starts.data(), exchange.type, exchange.comm,
-                                   &exchange.request);
-  const size_t done = static_cast<size_t>(exchange.piece) * exchange.element_bytes;
-  exchange.src += done;
-  exchange.dst += done;
-  exchange.left -= exchange.piece;
-  return code;
-}
-
-// After a step: begins the next one, if there is one. `goes_on`: it is under way.
-int next_step(ep_exchange& exchange, bool* goes_on) {
-  *goes_on = exchange.gathers && (exchange.part_is_due || exchange.left > 0);
-  if (exchange.part_is_due) return reduce_parts(exchange);
-  return *goes_on ? start_piece(exchange) : MPI_SUCCESS;
+int test(ep_exchange& exchange, int* ended) {
+  if (exchange.requests.empty()) return MPI_Test(&exchange.request, ended, MPI_STATUS_IGNORE);
+  return MPI_Testall(static_cast<int>(exchange.requests.size()), exchange.requests.data(), ended, MPI_STATUSES_IGNORE);
 }
 
 }  // namespace
@@ -296,7 +165,8 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
   const int code = goes_in_steps(*communicator, *desc) ? start_in_steps(*communicator, *desc, type, op, *exchange)
                                                        : start(*communicator, *desc, type, op, *exchange);
   if (code != MPI_SUCCESS) {
-    destroy(exchange);
+    exchange->ended = exchange->requests.empty();
+    exchange_destroy(exchange);
     return mpi_failed(host, error, "The start of an exchange", code);
   }
   *out_exchange = exchange;
@@ -312,7 +182,7 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
     int ended = 0;
     {
       const Lock lock(exchange->plugin->mutex);
-      int code = MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE);
+      int code = test(*exchange, &ended);
       if (code == MPI_SUCCESS && ended != 0) {
         bool goes_on = false;
         code = next_step(*exchange, &goes_on);
@@ -341,16 +211,18 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
 }
 
 // MPI gives up a receive that nobody has answered, and nothing else: what is under way stays so until the process ends.
+// A receive that was answered and whose elements are still to come is such a thing, so nobody waits here.
 void exchange_destroy(ep_exchange* exchange) noexcept {
   if (exchange == nullptr) return;
   const Lock lock(exchange->plugin->mutex);
   if (is_over()) exchange->ended = true;
   if (!exchange->ended && exchange->is_receive) {
-    exchange->ended =
-        MPI_Cancel(&exchange->request) == MPI_SUCCESS && MPI_Wait(&exchange->request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    int ended = 0;
+    exchange->ended = MPI_Cancel(&exchange->request) == MPI_SUCCESS &&
+                      MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && ended != 0;
   }
   if (exchange->ended) {
-    keep(*exchange->plugin, std::exchange(exchange->room, {}));
+    keep_room(*exchange);
     destroy(exchange);
   } else {
     exchange->plugin->given_up = true;

@@ -52,21 +52,23 @@ struct ep_exchange {
   ep_collectives* plugin;
   MPI_Request request;
   bool is_receive;
-  // MPI reads the counts while the exchange is under way.
+  // In elements, by rank. MPI reads them while the exchange is under way.
   std::vector<int> src_counts, src_starts, dst_counts, dst_starts;
   bool ended;
   std::string failure;  // ended, and not well
 
-  // Of a large reduction (exchange.cpp): what all ranks have for this one, a part behind the other, `part` elements of
-  // `element_bytes` each, to be reduced when they have come.
-  tenon::provider::mpi::Room room;
+  // Of what goes in steps (steps.cpp): the messages under way, elements of `element_bytes` each, and where the next
+  // ones are taken from and go.
+  std::vector<MPI_Request> requests;
   MPI_Comm comm;
   int32_t rank;
   MPI_Datatype type;
-  MPI_Op op;
+  size_t element_bytes;
   const char* src;
   char* dst;
-  size_t part, element_bytes;
+  // Of a reduction: what the others have for this rank, a part behind the other, to be reduced when it has come.
+  tenon::provider::mpi::Room room;
+  MPI_Op op;
   bool part_is_due;     // to be reduced
   bool gathers;         // an all-reduce: the reduced parts go to all ranks
   int64_t piece, left;  // of an all-reduce, in elements: under way, and in all
@@ -105,6 +107,15 @@ ep_status world_join(ep_collectives* plugin, ep_communicator** out_communicator,
 ep_status communicator_split(ep_communicator* communicator, int32_t color, int32_t key,
                              ep_communicator** out_communicator, ep_communicator_info* out_info, ep_error** error);
 void communicator_destroy(ep_communicator* communicator) noexcept;
+// Whether an exchange goes in steps of ours; all ranks decide alike.
+bool goes_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc);
+int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
+                   ep_exchange& exchange);
+// After a step: begins the next one, if there is one. `goes_on`: it is under way.
+int next_step(ep_exchange& exchange, bool* goes_on);
+// The exchange has ended, and the next one may have its room.
+void keep_room(ep_exchange& exchange);
+
 // Ends MPI, if we began it and nothing was given up.
 void leave(ep_collectives& plugin) noexcept;
 

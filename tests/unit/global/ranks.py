@@ -7,9 +7,11 @@ writes GoogleTest's report.
 
 import concurrent.futures
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def environment(carrier):
@@ -19,14 +21,52 @@ def environment(carrier):
                          "OMPI_MCA_plm_rsh_agent": "", "TENON_THREADS": "1", "TENON_COLLECTIVES": carriers}
 
 
+def has_living_children(pid):
+    """Whether a process that `pid` has started still runs; True where the system does not tell."""
+    try:
+        children = " ".join(each.read_text() for each in pathlib.Path(f"/proc/{pid}/task").glob("*/children")).split()
+        return any(pathlib.Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z" for child in children)
+    except OSError:
+        return True
+
+
+def wait_for(launcher, limit):
+    """True if it has ended within `limit` seconds. Open MPI's launcher can stop in its own end, in PMIx_server_finalize,
+    after ranks that end without MPI_Finalize: without ranks it is killed, and what they have said counts."""
+    patience = 30
+    begin = busy = time.monotonic()
+    in_time = True
+    while launcher.poll() is None:
+        now = time.monotonic()
+        if has_living_children(launcher.pid):
+            busy = now
+        if now - busy > patience or now - begin > limit + patience:
+            launcher.kill()
+        elif in_time and now - begin > limit:
+            launcher.terminate()  # and with it the ranks
+            in_time = False
+        time.sleep(0.02)
+    return in_time
+
+
+def run_mpi(command, variables, limit):
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        with subprocess.Popen(command, env=variables, stdout=out, stderr=err) as launcher:
+            in_time = wait_for(launcher, float("inf") if limit is None else limit)
+        for file in (out, err):
+            file.seek(0)
+        said = out.read(), err.read()
+    if not in_time:
+        raise TimeoutError(f"{command} has not ended within {limit} s, and said\n{''.join(said)}")
+    return launcher.returncode, *said
+
+
 def run(carrier, count, program, limit=None, **settings):
     """Exit code, output and errors of a launch. `settings` are variables; a launch that takes `limit` seconds is killed."""
     variables = environment(carrier) | settings
     if carrier == "mpi":
         rest = [":", "-n", str(count - 1), "env", "-u", "GTEST_OUTPUT", *program] if count > 1 else []
-        launch = subprocess.run(["mpirun", "--oversubscribe", "-n", "1", *program, *rest], env=variables, timeout=limit,
-                                capture_output=True, text=True, check=False)
-        return launch.returncode, launch.stdout, launch.stderr
+        return run_mpi(["mpirun", "--oversubscribe", "-n", "1", *program, *rest], variables, limit)
     with tempfile.TemporaryDirectory() as folder:
         ranks = []
         for rank in range(count):
