@@ -19,6 +19,8 @@ struct Parts {
 // False: a part begins beyond what an int holds.
 bool to_parts(const int64_t* counts, int32_t size, Parts& parts) {
   int64_t start = 0;
+  parts.counts.reserve(static_cast<size_t>(size));
+  parts.starts.reserve(static_cast<size_t>(size));
   for (int32_t rank = 0; rank < size; ++rank) {
     if (counts[rank] > INT_MAX || start > INT_MAX) return false;
     parts.counts.push_back(static_cast<int>(counts[rank]));
