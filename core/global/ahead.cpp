@@ -11,15 +11,12 @@
 #include "core/device/call_site.h"
 #include "core/global/boxing.h"
 #include "core/global/communicator.h"
+#include "core/global/exchange.h"
 #include "core/global/recorded.h"
 #include "core/ops/ops.h"
 
 namespace tenon::global {
 namespace {
-
-// In bytes. The first bucket after a gradient was needed is small, so that the reductions begin soon. What is
-// large goes alone.
-constexpr int64_t kFirstBucket = int64_t{1} << 20, kBucket = int64_t{4} << 20;
 
 // What was needed of the gradient of a leaf in the step before: in which layout, after how many additions.
 struct Expected {
@@ -56,7 +53,7 @@ struct Ahead {
   int64_t at = 0;  // in the bucket
 
   bool is_as_added(const GlobalValue& value) const {
-    return writes == *value.writes && version == write_count(value.local);
+    return writes == value.writes->count && version == write_count(value.local);
   }
   void forget() {
     to.reset();
@@ -183,7 +180,7 @@ uint64_t program_number() { return current_program() == nullptr ? 0 : current_pr
 // Null: it is not known, or was written since.
 const KnownSum* known_of(const GlobalValue& value) {
   const KnownSum* known = value.known.get();
-  if (known == nullptr || known->program != program_number() || known->writes != *value.writes ||
+  if (known == nullptr || known->program != program_number() || known->writes != value.writes->count ||
       known->version != write_count(value.local) || known->own_version != write_count(known->part)) {
     return nullptr;
   }
@@ -193,7 +190,7 @@ const KnownSum* known_of(const GlobalValue& value) {
 void keep(GlobalValue* value, const Layout& at, const Tensor& part) {
   if (!part.defined()) return;
   value->known = std::make_shared<KnownSum>(
-      KnownSum{at, part, *value->writes, write_count(value->local), write_count(part), program_number()});
+      KnownSum{at, part, value->writes->count, write_count(value->local), write_count(part), program_number()});
 }
 
 bool is_whole(const Layout& layout) {
@@ -220,7 +217,7 @@ Tensor moved(const GlobalValue& value, const Tensor& tensor, const Layout& to, N
   Recorded* program = current_program();
   if (program == nullptr) return box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
   // Sums may be added as soon as they are made; other exchanges would keep what they bring for long.
-  const int64_t ready = adds(value.layout, to) ? value.made : Recorded::kNow;
+  const int64_t ready = adds(value.layout, to) ? value.ready_at(program->number) : Recorded::kNow;
   const int64_t before = std::exchange(program->ready, ready);
   Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
   program->ready = before;
@@ -239,7 +236,7 @@ void note_accumulation(const Tensor& gradient, std::shared_ptr<void>* of_leaf) {
   ahead.leaf = std::static_pointer_cast<OfLeaf>(*of_leaf);
   ahead.additions = ahead.needed ? 1 : ahead.additions + 1;
   ahead.needed = false;
-  ahead.writes = *value.writes;
+  ahead.writes = value.writes->count;
   ahead.version = write_count(value.local);
   const std::optional<Expected>& expected = ahead.leaf->expected;
   if (expected && expected->additions == ahead.additions && adds(value.layout, expected->to)) {

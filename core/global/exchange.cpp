@@ -44,7 +44,7 @@ struct ExchangeAttributes {
   TextAttribute of;  // the op that asked for it
   int64_t plan;      // its number among the plans of this process
   int64_t size;
-  int64_t ready;  // Recorded::time
+  int64_t ready, asked;  // as in ExchangeNode
 };
 
 constexpr AttributeField kFields[] = {
@@ -53,6 +53,7 @@ constexpr AttributeField kFields[] = {
     {"plan", AttributeType::i64, offsetof(ExchangeAttributes, plan), 1},
     {"size", AttributeType::i64, offsetof(ExchangeAttributes, size), 1},
     {"ready", AttributeType::i64, offsetof(ExchangeAttributes, ready), 1},
+    {"asked", AttributeType::i64, offsetof(ExchangeAttributes, asked), 1},
 };
 
 // The plans of all programs, each once: as many as there are kinds of exchanges in them.
@@ -138,7 +139,8 @@ Tensor record(const Tensor& list, const ExchangePlan& plan, Recorded* program) {
   attributes.of = TextAttribute::of(asked_for());
   attributes.plan = plans().number_of(plan);
   attributes.size = plan.size;
-  attributes.ready = program->ready == Recorded::kNow ? program->time : program->ready;
+  attributes.asked = program->time;
+  attributes.ready = program->ready == Recorded::kNow ? attributes.asked : program->ready;
   if (!program->token.defined()) program->token = first_token();
   const Tensor* inputs[] = {&list, &program->token};
   Tensor results[2];
@@ -159,9 +161,18 @@ Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed) {
   return program == nullptr ? carry_out(list, plan, asked_for(), needed) : record(list, plan, program);
 }
 
-const int64_t* ready_of(const OpInfo& op, const void* attributes) {
-  // row() would add the library to programs that have no exchange.
-  return op.run == run_exchange ? &static_cast<const ExchangeAttributes*>(attributes)->ready : nullptr;
+std::optional<ExchangeNode> exchange_of(const OpInfo& op, const void* attributes) {
+  if (op.run != run_exchange) return {};  // row() would add the library to programs that have no exchange
+  const auto& of_node = *static_cast<const ExchangeAttributes*>(attributes);
+  return ExchangeNode{&plans().plan(of_node.plan), of_node.ready, of_node.asked};
+}
+
+void set_size(void* attributes, int64_t size, int64_t ready) {
+  auto& of_node = *static_cast<ExchangeAttributes*>(attributes);
+  ExchangePlan plan = plans().plan(of_node.plan);
+  plan.size = of_node.size = size;
+  of_node.plan = plans().number_of(plan);
+  of_node.ready = ready;
 }
 
 const Tensor& first_token() {

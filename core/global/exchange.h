@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/global/communicator.h"
@@ -32,14 +33,24 @@ struct ExchangePlan {
 enum class Needed : uint8_t { now, later };
 // Exchanges of so many bytes are worth a thread beside the caller's: it costs less than they do.
 constexpr int64_t kLarge = 256 << 10;
+// Smaller sums travel together, in buckets of so many bytes, the first one smaller, so that it goes soon.
+constexpr int64_t kFirstBucket = int64_t{1} << 20, kBucket = int64_t{4} << 20;
 
 // What this rank gets for `list`, which is dense, has one axis, and lies where the line takes it; sums are added.
 // Where a program is recorded, a value of it. Errors: those of Communicator; of what is needed later they come to
 // whoever uses the result.
 Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed = Needed::now);
 
-// Of a node with these attributes: when what it carries was ready (Recorded::time). Null: `op` is no exchange.
-const int64_t* ready_of(const OpInfo& op, const void* attributes);
+// What a node of a program does. Times are those of Recorded::time, which all ranks have alike.
+struct ExchangeNode {
+  const ExchangePlan* plan = nullptr;
+  int64_t ready = 0;  // when what it carries was made
+  int64_t asked = 0;  // when it was recorded: whoever reads what it brings came later
+};
+// Nothing: `op` is no exchange.
+std::optional<ExchangeNode> exchange_of(const OpInfo& op, const void* attributes);
+// Makes `attributes` those of a node that does the same for `size` elements, which are ready at `ready`.
+void set_size(void* attributes, int64_t size, int64_t ready);
 
 // The first token of every program: a tensor without elements.
 const Tensor& first_token();

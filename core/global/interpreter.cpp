@@ -243,7 +243,7 @@ class Call {
   // Tells those who share the elements of `written`, or had a copy of them.
   static void note_write(const Tensor& written) {
     const GlobalValue& value = *value_of(written);
-    ++*value.writes;
+    value.writes->note();
     if (value.copied == nullptr) return;
     CopiedView& view = *value.copied;
     OpCall call;
@@ -254,7 +254,7 @@ class Call {
     Tensor base = view.base;
     const Tensor copy = make_global(view.meta.dtype, view.meta.dims, view.layout, view.local);
     tenon::copy_(base, view.op->write(call, base, copy));
-    view.seen = *value_of(base)->writes;
+    view.seen = value_of(base)->writes->count;
   }
 
   // The boxing and the casts that carried a write are no writers that a user knows.
@@ -274,6 +274,9 @@ class Call {
   // A view of the whole has its strides, so that what refuses or prefers some layouts does so for the whole.
   Tensor made(size_t i, const Tensor& part) const {
     Tensor result = make_global(metas_[i].dtype, metas_[i].dims, layout_of_result(i), part);
+    const bool is_cheap = call_.op->form == OpForm::elementwise || call_.op->form == OpForm::view;
+    const Recorded* program = current_program();
+    if (is_cheap && program != nullptr) value_of(result)->ready = ready_of_arguments(program->number);
     if (call_.op->form != OpForm::view) return result;
     result.impl()->strides = metas_[i].strides;
     settle_layout(result.impl());
@@ -283,12 +286,20 @@ class Call {
       const auto* bytes = static_cast<const unsigned char*>(call_.attributes);
       value.copied = std::make_shared<CopiedView>(
           CopiedView{inputs_[0], call_.op, std::vector<unsigned char>(bytes, bytes + call_.op->attribute_bytes),
-                     *base.writes, metas_[i], layout_of_result(i), part});
+                     base.writes->count, metas_[i], layout_of_result(i), part});
     } else {
       value.copied = base.copied;
       value.writes = base.writes;
     }
     return result;
+  }
+
+  int64_t ready_of_arguments(uint64_t program) const {
+    int64_t ready = 0;
+    for (const Tensor& input : inputs_) {
+      if (input.defined()) ready = std::max(ready, value_of(input)->ready_at(program));
+    }
+    return ready;
   }
 
   // On a rank that holds nothing of the tensors.
@@ -388,7 +399,7 @@ void refresh(const Tensor& tensor) {
   if (value.copied == nullptr) return;
   CopiedView& view = *value.copied;
   refresh(view.base);
-  const uint64_t writes = *value_of(view.base)->writes;
+  const uint64_t writes = value_of(view.base)->writes->count;
   if (view.seen == writes) return;
   view.seen = writes;
   Tensor fresh;
@@ -403,6 +414,7 @@ void refresh(const Tensor& tensor) {
   const InterpreterScope scope(parts_interpreter());
   const Tensor part = box(made.local, fresh.dtype(), fresh.dims(), made.layout, view.layout);
   if (view.local.defined()) tenon::copy_(view.local, part);
+  value.writes->note();
 }
 
 Interpreter& global_interpreter() { return interpreter; }

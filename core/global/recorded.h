@@ -16,8 +16,8 @@ struct Recorded {
   // The token of the last exchange, which the next one reads, so that their order is a fact of the program.
   Tensor token = {};
   bool ended = false;  // the function goes on eagerly
-  // A clock that all ranks have alike: how many global tensors were made. Exchanges say at which time what they carry
-  // was ready; kNow: when they were recorded.
+  // A clock: how many global tensors were made and written. What a rank takes part in comes in one order on all ranks.
+  // Exchanges say at which time what they carry was ready; kNow: when they were recorded.
   static constexpr int64_t kNow = -1;
   int64_t time = 0, ready = kNow;
 };

@@ -1,5 +1,6 @@
 #include "core/global/value.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/device/call_site.h"
@@ -21,13 +22,24 @@ const std::shared_ptr<const Recording>& no_recording() {
 
 }  // namespace
 
+void Written::note() {
+  ++count;
+  Recorded* recorded = current_program();
+  program = recorded == nullptr ? 0 : recorded->number;
+  last = recorded == nullptr ? 0 : ++recorded->time;
+}
+
 GlobalValue::GlobalValue(Layout where, Tensor part)
     : RecordedValue(no_recording()),
       program(current_program() == nullptr ? 0 : current_program()->number),
-      made(current_program() == nullptr ? 0 : ++current_program()->time),
+      ready(current_program() == nullptr ? 0 : ++current_program()->time),
       layout(std::move(where)),
       local(std::move(part)),
-      writes(std::make_shared<uint64_t>(0)) {}
+      writes(std::make_shared<Written>()) {}
+
+int64_t GlobalValue::ready_at(uint64_t of_program) const {
+  return std::max(program == of_program ? ready : 0, writes->program == of_program ? writes->last : 0);
+}
 
 std::unique_ptr<RecordedValue> GlobalValue::alias() const {
   auto same = std::make_unique<GlobalValue>(layout, local);

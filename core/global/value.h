@@ -39,6 +39,16 @@ struct KnownSum {
   uint64_t program = 0;              // of which `part` is a value, as GlobalValue has it; no other one knows the sum
 };
 
+// How often elements were written, through their tensor or a view that shares them; while a program is recorded, at
+// which time of it (Recorded::time) for the last time.
+struct Written {
+  uint64_t count = 0;
+  uint64_t program = 0;  // the number of the program
+  int64_t last = 0;
+
+  void note();
+};
+
 class GlobalValue final : public RecordedValue {
  public:
   GlobalValue(Layout where, Tensor part);  // of the program that the thread records, if it records one
@@ -54,13 +64,15 @@ class GlobalValue final : public RecordedValue {
   uint64_t version() const override;
   std::string_view written_by() const override;
   void accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) override;
+  int64_t ready_at(uint64_t of_program) const;  // since the last write
 
   const uint64_t program;  // the number of the program of which `local` is a value (recorded.h); 0: of none
-  const int64_t made;      // at which time of that program (Recorded::time)
+  // At which time of that program (Recorded::time) it was made, or what it follows from by element-wise ops alone.
+  int64_t ready;
   const Layout layout;
   const Tensor local;                  // the part of this rank; undefined outside of the placement
   std::shared_ptr<CopiedView> copied;  // null: the elements are its own, or lie in those of what it is a view of
-  std::shared_ptr<uint64_t> writes;    // how often the elements were written, through it or a view that shares them
+  std::shared_ptr<Written> writes;     // never null
   std::shared_ptr<Ahead> ahead;        // of the gradient of a leaf; null: of others
   std::shared_ptr<KnownSum> known;     // of a partial sum (ahead.h); null: nobody has needed it
 };

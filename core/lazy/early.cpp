@@ -1,12 +1,19 @@
 #include "core/lazy/early.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/global/exchange.h"
+#include "core/graph/passes/match.h"
+#include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
+#include "ep_api/ep_api.h"
 
 namespace tenon::lazy {
 namespace {
@@ -19,12 +26,13 @@ using graph::ValueId;
 
 constexpr size_t kList = 0, kToken = 1;  // inputs of an exchange, and its results
 
-// Whether the node only puts elements elsewhere, as boxing does before an exchange.
-bool moves_elements(const Node& node) {
+// Whether the node puts elements elsewhere, as boxing does before an exchange, or takes next to no time, as the number
+// with which an optimiser multiplies a gradient.
+bool is_cheap(const Node& node) {
   for (const OpId id : {OpId::contiguous, OpId::to, OpId::concat, OpId::clone, OpId::reshape}) {
     if (node.op == &op_row(id)) return true;
   }
-  return node.op->form == OpForm::view;
+  return node.op->form == OpForm::view || node.op->form == OpForm::elementwise;
 }
 
 class Early {
@@ -32,12 +40,11 @@ class Early {
   explicit Early(Graph* program) : program_(*program) {}
 
   void run() {
-    for (NodeId id = program_.first(); id != kNoNode; id = program_.next(id)) {
-      order_.push_back(id);
-      if (is_exchange(id)) exchanges_.push_back(id);
-    }
+    find();
     if (exchanges_.empty()) return;
-    sort();
+    join();
+    find();
+    hand_on();
     placed_.assign(1 + *std::max_element(order_.begin(), order_.end()), false);
     place_ready(0);
     for (size_t i = 0; i < order_.size(); ++i) {
@@ -49,21 +56,42 @@ class Early {
   }
 
  private:
-  bool is_exchange(NodeId id) const { return ready(id) != nullptr; }
-  const int64_t* ready(NodeId id) const {
+  // Sums of small lists that may travel together, in the order in which they were recorded.
+  struct Bucket {
+    std::vector<NodeId> members;
+    int64_t bytes = 0, limit = global::kFirstBucket;
+    int64_t asked = 0;  // for the first of them
+  };
+  // The same on all ranks that take part: what adds, of one element type, in one memory.
+  using Road = std::tuple<const global::Communicator*, global::Exchange, DType, DeviceState*>;
+
+  std::optional<global::ExchangeNode> exchange(NodeId id) const {
     const Node& node = program_.node(id);
-    return global::ready_of(*node.op, node.attributes.data());
+    return global::exchange_of(*node.op, node.attributes.data());
+  }
+  bool is_exchange(NodeId id) const { return exchange(id).has_value(); }
+  const graph::Value& list_of(NodeId id) const { return program_[program_.node(id).inputs[kList]]; }
+
+  void find() {
+    order_.clear();
+    for (NodeId id = program_.first(); id != kNoNode; id = program_.next(id)) order_.push_back(id);
+    exchanges_.clear();
+    std::copy_if(order_.begin(), order_.end(), std::back_inserter(exchanges_),
+                 [&](NodeId id) { return is_exchange(id); });
   }
 
-  // The tokens go from the one to the next in the new order.
   void sort() {
-    const ValueId first = program_.node(exchanges_.front()).inputs[kToken];
+    std::stable_sort(exchanges_.begin(), exchanges_.end(),
+                     [&](NodeId a, NodeId b) { return exchange(a)->ready < exchange(b)->ready; });
+  }
+
+  // The tokens go from the one to the next in the order in which they are ready.
+  void hand_on() {
+    ValueId token = program_.node(exchanges_.front()).inputs[kToken];
     const ValueId last = program_.node(exchanges_.back()).results[kToken];
-    std::stable_sort(exchanges_.begin(), exchanges_.end(), [&](NodeId a, NodeId b) { return *ready(a) < *ready(b); });
-    const ValueId new_last = program_.node(exchanges_.back()).results[kToken];
+    sort();
     std::vector<ValueId> outputs(program_.outputs().begin(), program_.outputs().end());
-    std::replace(outputs.begin(), outputs.end(), last, new_last);
-    ValueId token = first;
+    std::replace(outputs.begin(), outputs.end(), last, program_.node(exchanges_.back()).results[kToken]);
     for (const NodeId id : exchanges_) {
       program_.set_inputs(id, {program_.node(id).inputs[kList], token});
       token = program_.node(id).results[kToken];
@@ -71,13 +99,92 @@ class Early {
     program_.set_outputs(std::move(outputs));
   }
 
-  // Puts the next exchanges before order_[at], as many as have what they need but for moves.
+  void join() {
+    place_in_order_.assign(1 + *std::max_element(order_.begin(), order_.end()), 0);
+    for (size_t i = 0; i < order_.size(); ++i) place_in_order_[order_[i]] = i;
+    sort();  // lists that are made one after the other travel together
+    std::map<Road, Bucket> open;
+    std::vector<Bucket> full;
+    for (const NodeId id : exchanges_) {
+      const global::ExchangeNode each = *exchange(id);
+      const graph::Value& list = list_of(id);
+      if (each.plan->exchange.kind != global::Collective::all_reduce || !list.dims[0].is_number()) continue;
+      const int64_t bytes = dtype_bytes(list.dtype, list.dims[0].number());
+      if (bytes >= global::kLarge) continue;
+      Bucket& bucket = open[{each.plan->line, each.plan->exchange, list.dtype, list.device}];
+      const bool fits = bucket.bytes + bytes <= bucket.limit && each.ready <= bucket.asked;
+      if (!bucket.members.empty() && !fits) {
+        full.push_back(std::exchange(bucket, {}));
+        bucket.limit = global::kBucket;
+      }
+      bucket.asked = bucket.members.empty() ? each.asked : std::min(bucket.asked, each.asked);
+      bucket.members.push_back(id);
+      bucket.bytes += bytes;
+    }
+    for (auto& [road, bucket] : open) full.push_back(std::move(bucket));
+    for (const Bucket& bucket : full) {
+      if (bucket.members.size() > 1) make_one(bucket.members);
+    }
+  }
+
+  // Where the first of `members` was recorded, all lists were made, and nobody has read a sum yet. What only moves
+  // their elements may stand behind it until the exchange is placed.
+  void make_one(std::vector<NodeId> members) {
+    std::sort(members.begin(), members.end(),
+              [&](NodeId a, NodeId b) { return place_in_order_[a] < place_in_order_[b]; });
+    Node all = program_.node(members.front());
+    all.results.clear();
+    std::vector<ValueId> lists;
+    int64_t size = 0, ready = 0;
+    for (const NodeId id : members) {
+      lists.push_back(program_.node(id).inputs[kList]);
+      size += list_of(id).dims[0].number();
+      ready = std::max(ready, exchange(id)->ready);
+    }
+    all.inputs[kList] = one_list(std::move(lists), members.back());
+    global::set_size(all.attributes.data(), size, ready);
+    const NodeId made = program_.insert(members.front(), std::move(all), 2);
+    const ValueId sums = program_.node(made).results[kList];
+    int64_t begin = 0;
+    for (const NodeId id : members) {
+      SliceAttributes part{};
+      part.start = begin;
+      part.end = begin += list_of(id).dims[0].number();
+      part.step = 1;
+      const Node& node = program_.node(id);
+      const ValueId sum = node.results[kList], token = node.results[kToken], before = node.inputs[kToken];
+      program_.replace(sum, graph::put_before(&program_, members.front(), OpId::slice, {sums},
+                                              {.attributes = graph::words_of(part)}));
+      program_.replace(token, id == members.front() ? program_.node(made).results[kToken] : before);
+    }
+    for (const NodeId id : members) program_.erase(id);
+  }
+
+  // The lists one behind the other, before the node `at`.
+  ValueId one_list(std::vector<ValueId> lists, NodeId at) {
+    constexpr ptrdiff_t kMostParts = EP_MAX_OPERANDS - 1;  // beside the result
+    while (lists.size() > 1) {
+      std::vector<ValueId> longer;
+      for (auto from = lists.begin(); from != lists.end();) {
+        const auto to = from + std::min<ptrdiff_t>(kMostParts, lists.end() - from);
+        std::vector<ValueId> parts(from, to);
+        longer.push_back(parts.size() == 1 ? parts[0]
+                                           : graph::put_before(&program_, at, OpId::concat, std::move(parts),
+                                                               {.attributes = graph::words_of(AxisAttributes{})}));
+        from = to;
+      }
+      lists = std::move(longer);
+    }
+    return lists[0];
+  }
+
+  // Puts the next exchanges before order_[at], as many as have what they need but for cheap nodes.
   void place_ready(size_t at) {
     while (next_ < exchanges_.size() && place_next(at, false)) {
     }
   }
 
-  // Puts the next exchange before order_[at], and what it needs. False: it needs nodes that compute, which stay behind
+  // Puts the next exchange before order_[at], and what it needs. False: it needs other nodes, which stay behind
   // unless `all`.
   bool place_next(size_t at, bool all) {
     std::vector<NodeId> needed;
@@ -91,7 +198,7 @@ class Early {
     return true;
   }
 
-  // What has to be placed so that `id` may be, itself last. False: some of it computes, and `all` is false.
+  // What has to be placed so that `id` may be, itself last. False: some of it is dear, and `all` is false.
   bool find_needed(NodeId id, bool all, std::vector<NodeId>* needed) const {
     std::vector<std::pair<NodeId, size_t>> path{{id, 0}};
     std::set<NodeId> met{id};
@@ -106,17 +213,18 @@ class Early {
       const ValueId value = inputs[input++];
       const NodeId producer = value == 0 ? kNoNode : program_[value].producer;
       if (producer == kNoNode || placed_[producer] || !met.insert(producer).second) continue;
-      if (!all && !moves_elements(program_.node(producer))) return false;
+      if (!all && !is_cheap(program_.node(producer))) return false;
       path.emplace_back(producer, 0);
     }
     return true;
   }
 
   Graph& program_;
-  std::vector<NodeId> order_;      // as recorded
-  std::vector<NodeId> exchanges_;  // in their new order
-  size_t next_ = 0;                // among them
-  std::vector<bool> placed_;       // by node
+  std::vector<NodeId> order_;           // as recorded
+  std::vector<size_t> place_in_order_;  // by node
+  std::vector<NodeId> exchanges_;       // in their new order
+  size_t next_ = 0;                     // among them
+  std::vector<bool> placed_;            // by node
 };
 
 }  // namespace

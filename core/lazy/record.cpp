@@ -282,7 +282,7 @@ class Take {
   void sort_global_writes() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const global::GlobalValue* value = global::value_of(values_[i]);
-      if (value == nullptr || *value->writes == 0) continue;
+      if (value == nullptr || value->writes->count == 0) continue;
       if (global::value_of(inputs_[i])->copied != nullptr) {
         throw Error(
             Code::unsupported,
@@ -294,7 +294,8 @@ class Take {
       made_.written_globals.push_back(i);
     }
     for (const Tracer::Global& global : tracer_.globals()) {
-      if (*global::value_of(global.tensor)->writes != global.writes) made_.captured_globals.push_back(global.tensor);
+      if (global::value_of(global.tensor)->writes->count != global.writes)
+        made_.captured_globals.push_back(global.tensor);
     }
   }
 

@@ -175,8 +175,8 @@ class Run {
       const InterpreterScope scope(eager_interpreter());
       outputs_ = graph::run(programs_->forward, arguments_, bound);
     }
-    for (const size_t input : recording_.written_globals) ++*global::value_of(inputs_[input])->writes;
-    for (const Tensor& tensor : recording_.captured_globals) ++*global::value_of(tensor)->writes;
+    for (const size_t input : recording_.written_globals) global::value_of(inputs_[input])->writes->note();
+    for (const Tensor& tensor : recording_.captured_globals) global::value_of(tensor)->writes->note();
     for (const SlotUpdate& update : recording_.slots) apply(update);
     TensorList results;
     for (const ResultSource& source : recording_.results) results.push_back(result_of(source));

@@ -217,7 +217,7 @@ void Tracer::note_global(const Tensor& tensor) {
   if (tensor.impl()->gradient != nullptr) check_histories(tensor);
   captures_.note_handle(tensor);
   const auto same = [&](const Global& other) { return other.tensor.impl() == tensor.impl(); };
-  if (std::none_of(globals_.begin(), globals_.end(), same)) globals_.push_back({tensor, *value->writes});
+  if (std::none_of(globals_.begin(), globals_.end(), same)) globals_.push_back({tensor, value->writes->count});
 }
 
 void Tracer::apply_eagerly(const OpCall& call) {

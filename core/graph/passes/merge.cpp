@@ -1,6 +1,5 @@
 // Products of one row by several constant matrices, as queries, keys and values or gate and up of a decoder's step: one
 // product by all their columns, and a slice for each.
-#include <cstring>
 #include <map>
 #include <tuple>
 
@@ -90,9 +89,7 @@ class Merge {
       part.start = begin;
       part.end = begin += graph_[old].dims.back().number();
       part.step = 1;
-      std::vector<uint64_t> words((sizeof part + 7) / 8);
-      std::memcpy(words.data(), &part, sizeof part);
-      graph_.replace(old, put_before(&graph_, first, OpId::slice, {all}, {.attributes = std::move(words)}));
+      graph_.replace(old, put_before(&graph_, first, OpId::slice, {all}, {.attributes = words_of(part)}));
     }
   }
 

@@ -110,6 +110,15 @@ size_t count_in(const std::string& text, const std::string& part) {
   return count;
 }
 
+std::vector<int64_t> exchanged_sizes(const graph::Graph& program) {
+  std::vector<int64_t> sizes;
+  for (graph::NodeId id = program.first(); id != graph::kNoNode; id = program.next(id)) {
+    const graph::Node& node = program.node(id);
+    if (node.op->name == "global::exchange") sizes.push_back(program[node.results[0]].dims[0].number());
+  }
+  return sizes;
+}
+
 TEST(Compiled, ExchangesAreNodesOfTheSameNumberOnEveryRank) {
   const Placement all = Placement::all(devices());
   const Tensor w = spread(some({3, 4}, 2), all, {S0}).detach().requires_grad_();
@@ -185,20 +194,90 @@ TEST(Compiled, SumsBeginWhereTheyAreReady) {
   const TensorList inputs{spread(some({2 * ranks(), widths[0]}, 9), all, {S0})};
   const lazy::Taken taken = lazy::record(step, CompileOptions(), inputs, lazy::shape_of("the step", inputs), nullptr);
   const graph::Graph& program = taken.recording->forward;
-  std::vector<int64_t> sizes;
-  size_t products_behind = 0;  // the first exchange
+  bool is_behind = false;  // the first exchange
+  size_t products_behind = 0;
   for (graph::NodeId id = program.first(); id != graph::kNoNode; id = program.next(id)) {
-    const graph::Node& node = program.node(id);
-    if (node.op->name == "global::exchange") sizes.push_back(program[node.results[0]].dims[0].number());
-    if (node.op->name == "matmul" && !sizes.empty()) ++products_behind;
+    const std::string_view op = program.node(id).op->name;
+    is_behind = is_behind || op == "global::exchange";
+    if (op == "matmul" && is_behind) ++products_behind;
   }
-  EXPECT_EQ(sizes, (std::vector<int64_t>{270 * 280, 260 * 270, 6 * 260}));
+  EXPECT_EQ(exchanged_sizes(program), (std::vector<int64_t>{270 * 280, 260 * 270, 6 * 260}));
   EXPECT_GE(products_behind, 3u) << graph::print(program);  // of six in backward
 
   const uint64_t before = Communicator::traffic().beside;
   const CompiledList compiled(step, {});
   for (int i = 0; i < 3; ++i) static_cast<void>(elements_of(compiled(inputs)[0]));
   EXPECT_GE(Communicator::traffic().beside - before, 4u);
+}
+
+TEST(Compiled, SmallSumsTravelTogether) {
+  if (ranks() == 1) return;
+  const Placement all = Placement::all(devices());
+  const auto train = [&](bool compiles) {
+    TensorList weights;
+    int64_t elements = 0;
+    for (uint64_t i = 0; i < 12; ++i) {  // more than one concat takes
+      const auto width = static_cast<int64_t>(6 + i);
+      weights.push_back(spread(some({width, width + 1}, i) * 0.1, all, {B}).detach().requires_grad_());
+      elements += width * (width + 1);
+    }
+    const auto step = [weights](const TensorList& in) {
+      Tensor x = in[0];
+      for (const Tensor& weight : weights) x = tanh(matmul(x, weight));
+      const Tensor loss = sum(square(x));
+      loss.backward();
+      const NoGrad scope;
+      for (Tensor weight : weights) {
+        weight.sub_(weight.grad() * 0.01);
+        weight.set_grad({});
+      }
+      return TensorList{loss};
+    };
+    const TensorList inputs{spread(some({2 * ranks() + 1, 6}, 9), all, {S0})};
+    if (compiles) {
+      const lazy::Taken taken =
+          lazy::record(step, CompileOptions(), inputs, lazy::shape_of("the step", inputs), nullptr);
+      EXPECT_EQ(exchanged_sizes(taken.recording->recorded).size(), weights.size());
+      EXPECT_EQ(exchanged_sizes(taken.recording->forward), std::vector<int64_t>{elements})
+          << graph::print(taken.recording->forward);
+    }
+    const CompiledList compiled(step, {});
+    std::vector<double> values;
+    for (int i = 0; i < 4; ++i) values.push_back((compiles ? compiled(inputs) : step(inputs))[0].item<float>());
+    for (const Tensor& weight : weights) {
+      for (const double each : elements_of(weight.detach())) values.push_back(each);
+    }
+    return values;
+  };
+  const std::vector<double> eager = train(false), compiled = train(true);
+  ASSERT_EQ(eager.size(), compiled.size());
+  for (size_t i = 0; i < eager.size(); ++i) EXPECT_NEAR(compiled[i], eager[i], 1e-5 * (1 + std::abs(eager[i]))) << i;
+}
+
+TEST(Compiled, ASumThatIsMadeOfAnotherGoesBehindIt) {
+  if (ranks() == 1) return;
+  const Placement all = Placement::all(devices());
+  const auto sum_of = [](const Tensor& partial) { return to_global(partial, {B}); };
+  const auto function = [&](const TensorList& in) {
+    // Made before the first sum, and written with it afterwards.
+    Tensor late = in[0] * 2, early = in[0] * 3;
+    const Tensor first = sum_of(early);
+    late.add_(to_global(first, {P}));
+    const Tensor second = sum_of(late);
+    const Tensor third = sum_of(to_global(tanh(second), {P}) * 2);
+    return TensorList{first, second, third, sum_of(in[1])};
+  };
+  const TensorList inputs{spread(some({4, 5}, 1), all, {P}), spread(some({7}, 2), all, {P})};
+  const lazy::Taken taken =
+      lazy::record(function, CompileOptions(), inputs, lazy::shape_of("function", inputs), nullptr);
+  // The last was there from the beginning, so it goes with the first.
+  EXPECT_EQ(exchanged_sizes(taken.recording->forward), (std::vector<int64_t>{27, 20, 20}));
+  const CompiledList compiled(function, {});
+  const TensorList expected = function(inputs);
+  for (int call = 0; call < 3; ++call) {
+    const TensorList actual = compiled(inputs);
+    for (size_t i = 0; i < expected.size(); ++i) expect_close(actual[i], expected[i], "a sum of sums");
+  }
 }
 
 // By hand or by an optimiser, with parameters and states spread as the case says.
