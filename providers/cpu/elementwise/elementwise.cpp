@@ -67,6 +67,7 @@ Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const 
   plan.streams = kernel.streams;
   plan.takes_single = kernel.takes_single;
   plan.takes_scalar = kernel.takes_scalar;
+  plan.takes_first_single = kernel.takes_first_single;
   plan.takes_two_scalars = kernel.takes_two_scalars;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);

@@ -17,6 +17,10 @@ struct MapContext {
   int32_t fault_code = 0;
   bool stream = false;  // the kernel should write past the cache if it can
   uint8_t single = 0;   // bit i: source i is one element, which stands for all n
+  // Where one bit of `single` alone is set: so many rows of n elements, and the bytes from a row of DST and of each
+  // source to the next.
+  int64_t rows = 1;
+  int64_t row_steps[4] = {};
   int64_t fault_value = 0;
 };
 
@@ -29,10 +33,11 @@ struct MapKernel {
   int32_t dst_dtype = 0;           // type of the result: the compute type, or bool
   int32_t picoseconds = 0;         // rough cost per element, from which the number of threads follows
   const char* implementation = nullptr;
-  bool streams = false;            // the function obeys MapContext::stream
-  bool takes_single = false;       // the function obeys MapContext::single
-  bool takes_scalar = false;       // it obeys it where that source is a scalar, as one f32
-  bool takes_two_scalars = false;  // it obeys it where the second and the third source are scalars, and only there
+  bool streams = false;             // the function obeys MapContext::stream
+  bool takes_single = false;        // the function obeys MapContext::single
+  bool takes_scalar = false;        // it obeys it where that source is a scalar, as one f32
+  bool takes_first_single = false;  // it obeys it where the first of three sources is that one
+  bool takes_two_scalars = false;   // it obeys it where the second and the third of three are scalars
 };
 
 // The kernel of scalar function `op` on elements of compute type `dtype`: bool, an integer type, f32 or f64.

@@ -1,6 +1,7 @@
 #include "providers/cpu/elementwise/map.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "providers/cpu/elementwise/scalar.h"
@@ -32,7 +33,8 @@ class Walk {
       base_[i] = operand.scalar ? nullptr : address_of(launch.operands[i]);
       direct_[i] = operand.direct && (inner_strides_[i] == 1 || (inner_ == 1 && !operand.scalar));
       // One source that repeats an element; of two the second goes through a block.
-      const bool taken = operand.scalar ? plan.takes_single || plan.takes_scalar : plan.takes_single && operand.direct;
+      const bool takes_single = plan.takes_single || (plan.takes_first_single && i == 1 && !operand.scalar);
+      const bool taken = operand.scalar ? plan.takes_single || plan.takes_scalar : takes_single && operand.direct;
       if (i > 0 && taken && context_.single == 0 && !direct_[i] && inner_strides_[i] == 0) {
         context_.single = static_cast<uint8_t>(1 << (i - 1));
         direct_[i] = true;
@@ -56,6 +58,7 @@ class Walk {
     length_ = std::min(inner_, whole ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
     by_rows_ = whole && per_row_ == 1 && shape.rank > 1 && plan.function != nullptr;
+    takes_rows_ = by_rows_ && (plan.takes_single || plan.takes_first_single) && std::has_single_bit(context_.single);
     for (int32_t i = 1; i < plan.count; ++i) {
       if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);
     }
@@ -165,8 +168,8 @@ class Walk {
     if (!direct_[0]) dst.convert(to, inner_strides_[0], blocks_[0], 1, n);
   }
 
-  // Whole rows that the kernel reads and writes in place: one call each, and nothing else along the axis before the
-  // last.
+  // Whole rows that the kernel reads and writes in place: one call each, or one for all rows along the axis before the
+  // last, and nothing else along that axis.
   void run_rows(int64_t* index, const char** row, int64_t rows) {
     const int32_t axis = shape_.rank - 2;
     int64_t steps[map_max_operands] = {};
@@ -177,7 +180,13 @@ class Walk {
       char* to = const_cast<char*>(row[0]);
       const char* from[map_max_operands - 1] = {};
       for (int32_t i = 1; i < plan_.count; ++i) from[i - 1] = plan_.operands[i].scalar ? blocks_[i] : row[i];
-      for (int64_t r = 0; r < run; ++r) {
+      if (takes_rows_) {
+        const void* const sources[map_max_operands - 1] = {from[0], from[1], from[2]};
+        context_.rows = run;
+        std::copy_n(steps, map_max_operands, context_.row_steps);
+        plan_.function(to, sources, inner_, context_);
+      }
+      for (int64_t r = takes_rows_ ? run : 0; r < run; ++r) {
         const void* const sources[map_max_operands - 1] = {from[0], from[1], from[2]};
         plan_.function(to, sources, inner_, context_);
         to += steps[0];
@@ -230,6 +239,7 @@ class Walk {
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis
   bool by_rows_ = false;
+  bool takes_rows_ = false;  // the kernel goes from row to row itself
   int64_t inner_strides_[map_max_operands] = {};
   char* base_[map_max_operands] = {};
   bool direct_[map_max_operands] = {};

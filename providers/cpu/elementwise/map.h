@@ -28,13 +28,14 @@ struct MapOperand {
 struct MapPlan {
   MapFunction function = nullptr;  // NULL: a copy, whose source block is the destination's block
   const char* implementation = "simd";
-  bool streams = false;            // the kernel itself can write past the cache
-  bool takes_single = false;       // the kernel repeats a source of one element itself
-  bool takes_scalar = false;       // it repeats a scalar itself
-  bool takes_two_scalars = false;  // it repeats the last two of three sources itself if both are scalars
-  int32_t picoseconds = 0;         // rough cost per element
-  int32_t count = 0;               // operands: [0] dst, then sources
-  bool has_parameters = false;     // launch scalars 0 and 1 are the parameters a and b
+  bool streams = false;             // the kernel itself can write past the cache
+  bool takes_single = false;        // the kernel repeats a source of one element itself
+  bool takes_scalar = false;        // it repeats a scalar itself
+  bool takes_first_single = false;  // it repeats the first of three sources itself
+  bool takes_two_scalars = false;   // it repeats the last two of three sources itself if both are scalars
+  int32_t picoseconds = 0;          // rough cost per element
+  int32_t count = 0;                // operands: [0] dst, then sources
+  bool has_parameters = false;      // launch scalars 0 and 1 are the parameters a and b
   int32_t fault_operand = 0;
   MapOperand operands[map_max_operands];
   void (*stream_cast)(void* dst, const void* src, int64_t n) = nullptr;  // of a copy: VectorCast::stream

@@ -70,6 +70,7 @@ MapKernel vector_ternary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const bool wide = dtype == EP_DTYPE_f64;
   if (!facts.known || !scalar::defined_on(facts.domain, dtype) || facts.domain == scalar::Domain::COND) return {};
   MapKernel kernel = {TENON_CPU_DISPATCH(level, ternary_function)(op, wide), dtype, wide ? 1000 : 500, "simd", true};
+  kernel.takes_first_single = true;
   kernel.takes_two_scalars = true;
   return kernel;
 }

@@ -110,7 +110,8 @@ MapKernel narrow_unary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   return {TENON_CPU_DISPATCH(level, narrow_unary_function)(op, dtype), dtype, 400, "simd"};
 }
 MapKernel narrow_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
-  return {TENON_CPU_DISPATCH(level, narrow_function)(op, dtype), dtype, 400, "simd", false, false, true};
+  const int32_t picoseconds = op == EP_BINARY_div ? 600 : 400;
+  return {TENON_CPU_DISPATCH(level, narrow_function)(op, dtype), dtype, picoseconds, "simd", false, false, true};
 }
 
 }  // namespace tenon::provider::cpu

@@ -199,17 +199,51 @@ inline constexpr bool leaves_unusual(int32_t op) {
   return op == EP_BINARY_pow || op == EP_BINARY_fmod || op == EP_BINARY_mod || op == EP_BINARY_floor_div;
 }
 
+// The rows of a launch that has a single element in each, one after the other.
+template <int sources>
+class RowsByOne {
+ public:
+  RowsByOne(void* dst, const void* const* src, const MapContext& context)
+      : context_(context), left_(context.rows), dst_(static_cast<char*>(dst)) {
+    for (int k = 0; k < sources; ++k) from_[k] = src[k];
+  }
+  bool any() const { return left_ > 0; }
+  void next() {
+    --left_;
+    dst_ += context_.row_steps[0];
+    for (int k = 0; k < sources; ++k) from_[k] = static_cast<const char*>(from_[k]) + context_.row_steps[k + 1];
+  }
+  void* dst() const { return dst_; }
+  const void* const* src() const { return from_; }
+  template <class T>
+  VecOf<T> one(int k) const {
+    return hn::Set(Tag<T>(), *static_cast<const T*>(from_[k]));
+  }
+
+ private:
+  const MapContext& context_;
+  int64_t left_;
+  char* dst_;
+  const void* from_[sources];
+};
+
 // One of the sources is a single element, which stays in a register.
 template <int32_t op, class T>
 HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
-  const bool first = context.single == 1;
-  const VecOf<T> one = hn::Set(Tag<T>(), *static_cast<const T*>(src[first ? 0 : 1]));
-  if (first) {
-    return for_each_vector<T, 1, leaves_unusual(op)>(
-        dst, src + 1, n, context.stream, [one](VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
+  RowsByOne<2> row(dst, src, context);
+  if (context.single == 1) {
+    for (; row.any(); row.next()) {
+      const VecOf<T> one = row.one<T>(0);
+      for_each_vector<T, 1, leaves_unusual(op)>(row.dst(), row.src() + 1, n, context.stream,
+                                                [one](VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
+    }
+    return;
   }
-  for_each_vector<T, 1, leaves_unusual(op)>(dst, src, n, context.stream,
-                                            [one](VecOf<T> x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
+  for (; row.any(); row.next()) {
+    const VecOf<T> one = row.one<T>(1);
+    for_each_vector<T, 1, leaves_unusual(op)>(row.dst(), row.src(), n, context.stream,
+                                              [one](VecOf<T> x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
+  }
 }
 
 template <int32_t op, class T>
@@ -229,8 +263,19 @@ HWY_NOINLINE void ternary_loop_by_two(void* dst, const void* const* src, int64_t
                         [y, z](VecOf<T> x) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
 }
 
+// The first source is a single element.
+template <int32_t op, class T>
+HWY_NOINLINE void ternary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  for (RowsByOne<3> row(dst, src, context); row.any(); row.next()) {
+    const VecOf<T> x = row.one<T>(0);
+    for_each_vector<T, 2>(row.dst(), row.src() + 1, n, context.stream,
+                          [x](VecOf<T> y, VecOf<T> z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
+  }
+}
+
 template <int32_t op, class T>
 void ternary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  if (context.single == 1) return ternary_loop_by_one<op, T>(dst, src, n, context);
   if (context.single != 0) return ternary_loop_by_two<op, T>(dst, src, n, context);
   for_each_vector<T, 3>(dst, src, n, context.stream,
                         [](VecOf<T> x, VecOf<T> y, VecOf<T> z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });

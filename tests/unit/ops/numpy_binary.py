@@ -26,6 +26,21 @@ class Binary(OpTest):
                 with self.subTest(op=op, a=a, b=b, dtype=dtype):
                     self.check(np.asarray(function(x, y)), op, x, y)
 
+    def test_short_rows_of_one_element_each(self):
+        """Enough of them for several threads; of one operand, of the other, and of the first of three."""
+        for dtype, (rows, n) in itertools.product((np.float32, np.float64), ((3, 700), (40, 33), (257, 5))):
+            for x, y in ((some(rows, 6, 9, 1, dtype=dtype), some(6, 1, n, dtype=dtype)),
+                         (some(rows, 6, 1, n, dtype=dtype), some(rows, 1, 9, 1, dtype=dtype))):
+                for op, function in (("mul", np.multiply), ("sub", np.subtract), ("div", np.divide), ("maximum", np.maximum)):
+                    self.check(function(x, y), op, x, y)
+                    self.check(function(y, x), op, y, x)
+                self.check(np.less(x, y), "lt", x, y)
+                self.check(np.less(y, x), "lt", y, x)
+            x, y, z = some(rows * 9, 1, dtype=dtype), some(n, dtype=dtype), some(rows * 9, n, dtype=dtype)
+            self.check(x * y + z, "fma", x, y, z)
+            self.check(y * x + z, "fma", y, x, z)
+            self.check(z * y + x, "fma", z, y, x)
+
     def test_compares(self):
         for op, function in COMPARE.items():
             x, y = some(4, 5, dtype=np.int32), some(5, dtype=np.int32)

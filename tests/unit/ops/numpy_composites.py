@@ -255,6 +255,7 @@ class Composites(OpTest):
         self.same("bilinear", some(6, 3), some(6, 4), some(2, 3, 4), some(2))
         self.same("kron", some(2, 3), some(4, 2))
         self.same("kron", some(3), some(2, 2))
+        self.same("kron", some(40, 37), some(21, 33))  # several threads
         self.same("cross", some(2, 3), some(2, 3), 1)
         self.same("cross", some(3, 4), some(3, 4))
         self.same("cross", some(2, 3, 5), some(2, 3, 5))
