@@ -58,6 +58,7 @@ const Function functions[] = {
     {"atanh", EP_UNARY_atanh, std::atanh, {-1, 1, 4}, {-1, 1, 4}},
     {"erfc", EP_UNARY_erfc, std::erfc, {-5, 9, 23}, {-6, 26, 23}},
     {"lgamma", EP_UNARY_lgamma, std::lgamma, {-0.9, 1e30, 8}, {-6, 1e300, 64, 1}},
+    {"lgamma of negative numbers", EP_UNARY_lgamma, std::lgamma, {-9, 9, 64, 1}, {-9, 9, 64, 1}},
     {"exp2", EP_UNARY_exp2, std::exp2, {-152, 129, 4}, {-1080, 1025, 4}},
     {"erf", EP_UNARY_erf, std::erf, {-5, 5, 4}, {-7, 7, 4}},
     {"sqrt", EP_UNARY_sqrt, std::sqrt, {0, 1e38, 0.5}, {0, 1e300, 0.5}},
