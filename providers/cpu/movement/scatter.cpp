@@ -125,6 +125,11 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
   };
   if (whole) {
     for (int64_t i = first; i < last; ++i) {
+      const int64_t given = indices[i * index_step];
+      if (static_cast<uint64_t>(given) < static_cast<uint64_t>(strip.length)) [[likely]] {
+        update(i, given);
+        continue;
+      }
       const int64_t position = position_of(i);
       if (!is_outside(i, position)) update(i, position);
     }
@@ -188,6 +193,14 @@ void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
   }
 }
 
+// How lines of SRC get into DST just before their updates, which saves threads a second meeting.
+struct LineCopy {
+  bool copies = false;
+  const char* from = nullptr;
+  Axes outer;
+  int64_t length = 0;
+};
+
 // The updates as [outer, axis, inner], each with axes of its own; of elements, `axis` has the updates along it, and
 // outer and inner are the lanes along which an index stays.
 struct Walk {
@@ -228,16 +241,21 @@ class ScatterPrimitive final : public ep_primitive {
       convert(launch, shape(launch.shapes, src_), address_of(launch.operands[src_]), true);
     } else {
       if (scatter_rising(launch, dst)) return EP_STATUS_OK;
+    }
+    const LineCopy lines = staged_ ? LineCopy() : line_copy(launch, dst);
+    if (!staged_ && !lines.copies) {
       copy(dst, shape(launch.shapes, src_), address_of(launch.operands[0]), address_of(launch.operands[src_]));
     }
     char* const to = staged_ ? address_of(launch.workspace) : address_of(launch.operands[0]);
     BadIndex bad;
-    apply_all(launch, places, &bad, to);
+    apply_all(launch, places, lines, &bad, to);
     if (staged_) convert(launch, dst, address_of(launch.operands[0]), false);
     return bad.answer(launch, indices_, out_fault);
   }
 
  private:
+  static constexpr int64_t fewest_lanes = 64;  // that are cut among threads by themselves
+
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
   }
@@ -303,6 +321,22 @@ class ScatterPrimitive final : public ep_primitive {
   // Whether the updates of one index lie side by side, and their places too.
   bool moves_rows(const Walk& walk) const {
     return at_.mode == EP_GATHER_SLICES && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
+  }
+
+  // Where each line of DST lies side by side, as that of SRC does, and has updates of its own.
+  LineCopy line_copy(const ep_launch& launch, const OperandShape& dst) const {
+    LineCopy lines;
+    const OperandShape src = shape(launch.shapes, src_);
+    lines.from = address_of(launch.operands[src_]);
+    if (at_.mode == EP_GATHER_COORDINATES || at_.axis + 1 != dst.rank) return lines;
+    if (lines.from == address_of(launch.operands[0]) || src.strides[at_.axis] != 1 || dst.strides[at_.axis] != 1)
+      return lines;
+    for (int32_t k = 0; k < at_.axis; ++k) lines.outer.add(src.dims[k], src.strides[k]);
+    lines.length = src.dims[at_.axis];
+    const Walk walk = walk_of(launch, dst);
+    const int64_t count = walk.outer_updates.count();
+    lines.copies = count >= fewest_lanes && count == lines.outer.count() && walk.inner_updates.count() == 1;
+    return lines;
   }
 
   // Whether SRC was copied, and one line of updates applied whose indices rise, as far as a sample says: a thread has
@@ -372,8 +406,8 @@ class ScatterPrimitive final : public ep_primitive {
 
   // Applies every update, those of one place in order. Elements of `to` have `place_size` bytes.
   template <class Apply>
-  void scatter(const ep_launch& launch, const OperandShape& places, BadIndex* bad, const Apply& apply, char* to,
-               int64_t place_size) const {
+  void scatter(const ep_launch& launch, const OperandShape& places, const LineCopy& lines, BadIndex* bad,
+               const Apply& apply, char* to, int64_t place_size) const {
     if (at_.mode == EP_GATHER_COORDINATES) return by_coordinates(launch, places, bad, apply, to, place_size);
     const Walk walk = walk_of(launch, places);
     const int64_t outer = walk.outer_updates.count();
@@ -382,7 +416,7 @@ class ScatterPrimitive final : public ep_primitive {
     // Lanes are the pieces where there are many, of rows many lanes a piece; else ranges of places, one for each
     // thread.
     const int64_t lanes = outer * inner;
-    const bool by_lane = lanes >= 64;
+    const bool by_lane = lanes >= fewest_lanes;
     const bool rows = inner > 1 && moves_rows(walk);
     const int64_t width = rows ? std::clamp<int64_t>(lanes / (2 * device->threads), 16, 256) : 1;
     const bool picks = inner == 1 && walk.along_updates.rank == 1 && walk.along_indices.strides[0] == 1;
@@ -402,8 +436,11 @@ class ScatterPrimitive final : public ep_primitive {
         range.begin = std::max(first_lane - o * inner, int64_t{0});
         range.end = std::min(last_lane - o * inner, inner);
         const char* const from = address_of(launch.operands[updates_]) + walk.outer_updates.offset(o) * size_;
-        scatter_lanes(launch, walk, range, walk.outer_indices.offset(o), from, bad, apply,
-                      to + walk.outer_dst.offset(o) * place_size, place_size);
+        char* const line = to + walk.outer_dst.offset(o) * place_size;
+        if (lines.copies) {
+          copy_bytes(line, lines.from + lines.outer.offset(o) * size_, static_cast<size_t>(lines.length * size_));
+        }
+        scatter_lanes(launch, walk, range, walk.outer_indices.offset(o), from, bad, apply, line, place_size);
       }
     });
   }
@@ -557,14 +594,15 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
-  void apply_all(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
+  void apply_all(const ep_launch& launch, const OperandShape& places, const LineCopy& lines, BadIndex* bad,
+                 char* to) const {
     with_apply([&](const auto& apply) {
       using Place = typename std::decay_t<decltype(apply)>::Place;
       if constexpr (std::is_same_v<std::decay_t<decltype(apply)>, Combine<EP_SCATTER_ADD, Place>> &&
                     std::is_integral_v<Place>) {
         if (format_.same && add_in_tables<Place>(launch, places, bad, to)) return;
       }
-      scatter(launch, places, bad, apply, to, sizeof(Place));
+      scatter(launch, places, lines, bad, apply, to, sizeof(Place));
     });
   }
 

@@ -183,6 +183,24 @@ class Scatter(OpTest):
                 moved[at] = np.take(source, i, axis)
             self.check(np.moveaxis(moved, 0, axis), "index_copy", x, axis, index, source)
 
+    def test_many_lines(self):
+        """So many that each is copied just before its updates; and fewer lines of updates than there are lines."""
+        for dtype in (np.float32, np.float64, np.int64, np.int32, np.float16):
+            x, source = some(13, 7, 29, dtype=dtype, low=1, high=5), some(13, 7, 40, dtype=dtype, low=1, high=5)
+            at = random.integers(-29, 29, 40)
+            sums = x.copy()
+            np.add.at(sums, (slice(None), slice(None), at), source)
+            self.check(sums, "index_add", x, 2, at, source, rtol=2e-3 if dtype == np.float16 else 2e-5)
+            index = random.integers(0, 29, (13, 7, 40))
+            for lines in (13, 11):
+                want = self.loop(x, 2, index[:lines], source, np.add)
+                self.check(want, "scatter_add", x, 2, index[:lines], source, rtol=5e-3 if dtype == np.float16 else 2e-5)
+                want = self.loop(x, 2, index[:lines], source, lambda _, y: y)
+                self.check(want, "scatter", x, 2, index[:lines], source)
+        index[12, 6, 39] = 29
+        with self.assertRaisesRegex(Refused, "scatter_add: index 29 is out of range for an axis of length 29"):
+            run("scatter_add", x, 2, index, source)
+
     def test_scalars_and_nothing(self):
         self.close(run("scatter", np.float32(2), 0, np.int64(0), np.float32(5))[0], np.float32(5))
         self.assertEqual(run("index_add", some(3), 0, np.zeros(0, np.int64), np.zeros(0, np.float32))[0].shape, (3,))
