@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t few = 48;                // so many are sorted by insertion
 constexpr int64_t many = 32768;            // from here on digits are wide, and threads share the work
-constexpr int64_t chunk_length = 1 << 17;  // of what one thread counts and moves at a time
+constexpr int64_t chunk_length = 1 << 15;  // of what one thread counts and moves at a time
 constexpr int64_t most_chunks = 8;
 
 int64_t chunks_of(int64_t n) { return std::clamp<int64_t>(n / chunk_length, 1, most_chunks); }
@@ -75,7 +75,7 @@ struct Radix {
 
   // By the bits from `first` on.
   static Entry* sort(Entry* a, Entry* b, int64_t n, int32_t first, int32_t bits, int32_t threads, int64_t* counts) {
-    const int64_t chunks = chunks_of(n);
+    const int64_t chunks = threads == 1 ? 1 : chunks_of(n);
     const auto for_chunks = [&](const auto& body) {
       if (chunks == 1) return body(0);
       parallel(threads, n * 2, [&](int32_t part, int32_t parts) {

@@ -174,12 +174,16 @@ class SortPrimitive final : public ep_primitive {
     const auto key_at = [&](int64_t i) { return type.key(from[i * stride]) ^ flip; };
     auto* const entries = reinterpret_cast<uint64_t*>(room.entries);
     const uint64_t first = key_at(0);
-    uint64_t differing = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      const uint64_t key = key_at(i);
-      differing |= key ^ first;
-      entries[i] = Make::make(static_cast<uint32_t>(key >> 32), i);
-    }
+    std::atomic<uint64_t> differing{0};
+    for_parts(threads, n, threads, [&](int64_t begin, int64_t end) {
+      uint64_t here = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        const uint64_t key = key_at(i);
+        here |= key ^ first;
+        entries[i] = Make::make(static_cast<uint32_t>(key >> 32), i);
+      }
+      differing |= here;
+    });
     if (std::popcount(differing >> 32) < 16) return nullptr;
     uint64_t* sorted = entries;
     if (!in_order<Make>(entries, n)) {
@@ -193,20 +197,44 @@ class SortPrimitive final : public ep_primitive {
       if (Make::key(a) != Make::key(b)) return Make::key(a) < Make::key(b);
       return key_at(Make::position(a)) < key_at(Make::position(b));
     };
-    int64_t moves = 2 * n;
-    uint64_t last = sorted[0];  // the greatest so far; an entry that follows it is not stored again
-    for (int64_t i = 1; i < n && moves >= 0; ++i) {
-      const uint64_t entry = sorted[i];
-      if (!less(entry, last)) {
-        last = entry;
-        continue;
-      }
+    return sort_by_inserting(sorted, n, less, threads) ? sorted : nullptr;
+  }
+
+  // Puts nearly sorted entries in order, each thread a part of them, then what lies beyond the part before. False: it
+  // would have taken too many moves.
+  template <class Less>
+  static bool sort_by_inserting(uint64_t* entries, int64_t n, const Less& less, int32_t threads) {
+    const auto insert = [&](int64_t begin, int64_t i) {
+      const uint64_t entry = entries[i];
       int64_t at = i;
-      for (; at > 0 && less(entry, sorted[at - 1]); --at) sorted[at] = sorted[at - 1];
-      sorted[at] = entry;
-      moves -= i - at;
+      for (; at > begin && less(entry, entries[at - 1]); --at) entries[at] = entries[at - 1];
+      entries[at] = entry;
+      return i - at;
+    };
+    const int64_t cut = threads;
+    std::atomic<bool> fits{true};
+    const auto sort_part = [&](int64_t part) {
+      const int64_t begin = n * part / cut, end = n * (part + 1) / cut;
+      int64_t moves = 2 * (end - begin);
+      for (int64_t i = begin + 1; i < end && moves >= 0; ++i) {
+        if (less(entries[i], entries[i - 1])) [[unlikely]]
+          moves -= insert(begin, i);
+      }
+      if (moves < 0) fits = false;
+    };
+    if (cut == 1) {
+      sort_part(0);
+    } else {
+      parallel(threads, n * 2, [&](int32_t part, int32_t parts) {
+        for (int64_t p = cut * part / parts; p < cut * (part + 1) / parts; ++p) sort_part(p);
+      });
     }
-    return moves < 0 ? nullptr : sorted;
+    int64_t moves = 2 * n;
+    for (int64_t part = 1; part < cut && fits; ++part) {
+      for (int64_t i = n * part / cut; i < n && less(entries[i], entries[i - 1]) && moves >= 0; ++i)
+        moves -= insert(0, i);
+    }
+    return fits && moves >= 0;
   }
 
   template <class Type>

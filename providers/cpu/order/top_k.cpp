@@ -20,6 +20,7 @@ constexpr int64_t block = 64;             // elements that are looked at togethe
 constexpr int64_t part_length = 1 << 16;  // at least, of a line that several threads look at
 constexpr int64_t most_sampled = 512;     // elements of a line
 constexpr int64_t most_found = 4;         // as few are found one after the other, by as many looks at a line
+constexpr int64_t fewest_found = 2;       // as few even of a line whose elements can all be compared with each other
 constexpr int64_t longest_found = 1024;   // of such a line
 constexpr int64_t most_inserted = 16;     // as few candidates are kept in order, each put into its place
 
@@ -199,6 +200,7 @@ class TopKPrimitive final : public ep_primitive {
         for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
           if constexpr (sizeof(U) <= 4) {
             if (src.length <= few_keys) {
+              if (k <= fewest_found && write_found(type, src, values, positions, k, line, flip)) continue;
               write_few(type, src, values, positions, k, line, flip);
               continue;
             }

@@ -130,7 +130,7 @@ class Order(OpTest):
     def test_long_keys(self):
         """Random ones, ones that differ in their last bits alone, and many equal ones: by short digits and by long ones."""
         numbers = np.random.default_rng(3)
-        for n in (200, 40000):
+        for n in (200, 40000, 100003):  # of the last several threads sort parts
             for x in (numbers.integers(-2**62, 2**62, n), numbers.integers(0, n, n), numbers.integers(0, 9, n) << 50,
                       (numbers.integers(0, 3, n) << 60) + numbers.integers(0, 1000, n)):
                 for descending in (False, True):
