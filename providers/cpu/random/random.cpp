@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
@@ -125,13 +128,78 @@ TENON_INLINE void long_words_of(const Blocks& blocks, uint64_t* values) {
   }
 }
 
+// The first `count` blocks from `offset` on, few_blocks or blocks_at_once of them.
+using Philox = void (*)(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks);
+TENON_INLINE void philox_some(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
+  count == few_blocks ? philox<few_blocks>(seed, offset, blocks) : philox<blocks_at_once>(seed, offset, blocks);
+}
+void philox_baseline(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
+  philox_some(count, seed, offset, blocks);
+}
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void philox_avx2(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
+  philox_some(count, seed, offset, blocks);
+}
+
+#define TENON_AVX3 gnu::target("avx512f,avx512bw,avx512vl,avx512dq")
+
+// The lower and the upper halves of the products of 16 words with a factor. A compiler multiplies 64 bits instead.
+struct Halves {
+  __m512i low, high;
+};
+[[TENON_AVX3, gnu::always_inline]] inline Halves product(__m512i words, __m512i factor) {
+  constexpr __mmask8 all = 0xff;  // gcc 12 warns of the functions without a mask
+  const __m512i even = _mm512_maskz_mul_epu32(all, words, factor);
+  const __m512i odd = _mm512_maskz_mul_epu32(all, _mm512_maskz_srli_epi64(all, words, 32), factor);
+  return {_mm512_mask_blend_epi32(0xaaaa, even, _mm512_maskz_slli_epi64(all, odd, 32)),
+          _mm512_mask_blend_epi32(0xaaaa, _mm512_maskz_srli_epi64(all, even, 32), odd)};
+}
+
+// As philox(), but 16 blocks stay in registers for all rounds.
+[[TENON_AVX3]] void philox_avx3(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
+  const __m512i first = _mm512_set1_epi32(static_cast<int32_t>(0xD2511F53));
+  const __m512i second = _mm512_set1_epi32(static_cast<int32_t>(0xCD9E8D57));
+  auto& words = blocks->words;
+  for (int64_t i = 0; i < count; i += 16) {
+    for (int64_t k = i; k < i + 16; ++k) {
+      const uint64_t counter = offset + static_cast<uint64_t>(k);
+      words[0][k] = static_cast<uint32_t>(counter);
+      words[1][k] = static_cast<uint32_t>(counter >> 32);
+    }
+    __m512i x0 = _mm512_load_si512(words[0] + i), x1 = _mm512_load_si512(words[1] + i);
+    __m512i x2 = _mm512_setzero_si512(), x3 = x2;
+    auto low = static_cast<uint32_t>(seed);
+    auto high = static_cast<uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const Halves p = product(x0, first), q = product(x2, second);
+      x0 = _mm512_xor_si512(_mm512_xor_si512(q.high, x1), _mm512_set1_epi32(static_cast<int32_t>(low)));
+      x1 = q.low;
+      x2 = _mm512_xor_si512(_mm512_xor_si512(p.high, x3), _mm512_set1_epi32(static_cast<int32_t>(high)));
+      x3 = p.low;
+      low += 0x9E3779B9;
+      high += 0xBB67AE85;
+    }
+    _mm512_store_si512(words[0] + i, x0);
+    _mm512_store_si512(words[1] + i, x1);
+    _mm512_store_si512(words[2] + i, x2);
+    _mm512_store_si512(words[3] + i, x3);
+  }
+}
+#endif
+Philox philox_of(SimdLevel level) {
+#if defined(__x86_64__)
+  if (level == SimdLevel::avx3) return philox_avx3;
+  if (level == SimdLevel::avx2) return philox_avx2;
+#endif
+  static_cast<void>(level);
+  return philox_baseline;
+}
+
 enum class Kind : uint8_t { WORDS, LONG_WORDS, UNIFORM, UNIFORM_F64, NORMAL };
 
-// The numbers of kCount blocks from `offset` on. `bits`: of a uniform number.
+// The numbers of kCount blocks. `bits`: of a uniform number.
 template <int64_t kCount>
-TENON_INLINE void draw(Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values) {
-  Blocks blocks;
-  philox<kCount>(seed, offset, &blocks);
+TENON_INLINE void draw(Kind kind, int32_t bits, const Blocks& blocks, void* values) {
   switch (kind) {
     case Kind::WORDS: return words_of<kCount>(blocks, static_cast<uint32_t*>(values));
     case Kind::LONG_WORDS: return long_words_of<kCount>(blocks, static_cast<uint64_t*>(values));
@@ -142,21 +210,19 @@ TENON_INLINE void draw(Kind kind, int32_t bits, uint64_t seed, uint64_t offset, 
 }
 
 // few_blocks or blocks_at_once of them.
-using Draw = void (*)(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values);
-TENON_INLINE void draw_some(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values) {
-  few ? draw<few_blocks>(kind, bits, seed, offset, values) : draw<blocks_at_once>(kind, bits, seed, offset, values);
+using Draw = void (*)(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values);
+TENON_INLINE void draw_some(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values) {
+  few ? draw<few_blocks>(kind, bits, blocks, values) : draw<blocks_at_once>(kind, bits, blocks, values);
 }
-void draw_baseline(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset, void* values) {
-  draw_some(few, kind, bits, seed, offset, values);
+void draw_baseline(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values) {
+  draw_some(few, kind, bits, blocks, values);
 }
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void draw_avx2(bool few, Kind kind, int32_t bits, uint64_t seed, uint64_t offset,
-                                       void* values) {
-  draw_some(few, kind, bits, seed, offset, values);
+[[gnu::target("avx2")]] void draw_avx2(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values) {
+  draw_some(few, kind, bits, blocks, values);
 }
-[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] void draw_avx3(bool few, Kind kind, int32_t bits, uint64_t seed,
-                                                                     uint64_t offset, void* values) {
-  draw_some(few, kind, bits, seed, offset, values);
+[[TENON_AVX3]] void draw_avx3(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values) {
+  draw_some(few, kind, bits, blocks, values);
 }
 #endif
 Draw draw_of(SimdLevel level) {
@@ -172,6 +238,7 @@ class RandomPrimitive final : public ep_primitive {
  public:
   RandomPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
+        philox_(philox_of(on.simd)),
         draw_(draw_of(on.simd)),
         dtype_(desc.operands[0].dtype),
         src_(find_operand(desc, EP_ROLE_SRC)),
@@ -216,7 +283,10 @@ class RandomPrimitive final : public ep_primitive {
     alignas(64) char values[words_at_once * sizeof(float)];
     const int64_t words = dtype_size(dtype_) == 8 ? 2 * n : n;
     const int32_t bits = dtype_ == EP_DTYPE_f32 ? 24 : dtype_ == EP_DTYPE_f16 ? 11 : 8;
-    draw_(words <= 4 * few_blocks, kind_, bits, seed, offset, values);
+    const bool few = words <= 4 * few_blocks;
+    Blocks blocks;
+    philox_(few ? few_blocks : blocks_at_once, seed, offset, &blocks);
+    draw_(few, kind_, bits, blocks, values);
     if (kind_ == Kind::WORDS) return put(reinterpret_cast<const uint32_t*>(values), dst, first, n, to);
     if (kind_ == Kind::LONG_WORDS) return put(reinterpret_cast<const uint64_t*>(values), dst, first, n, to);
     const RowFormat format(dtype_);
@@ -237,6 +307,7 @@ class RandomPrimitive final : public ep_primitive {
   }
 
   ep_primitive_desc desc_;
+  Philox philox_;
   Draw draw_;
   int32_t dtype_;
   int32_t src_;
