@@ -100,6 +100,7 @@ bool run_cross(const OpCall& call);
 bool run_kron(const OpCall& call);
 bool run_outer(const OpCall& call);
 bool run_addr(const OpCall& call);
+bool run_fft_ihfft(const OpCall& call);
 bool run_masked_scatter(const OpCall& call);
 bool run_equal(const OpCall& call);
 bool run_bincount(const OpCall& call);

@@ -523,6 +523,7 @@ constexpr Row kRows[] = {
     {OpId::kron, run_kron},
     {OpId::outer, run_outer},
     {OpId::addr, run_addr},
+    {OpId::fft_ihfft, run_fft_ihfft},
     {OpId::masked_scatter, run_masked_scatter},
     {OpId::equal, run_equal},
     {OpId::searchsorted, run_searchsorted},

@@ -10,6 +10,7 @@
 #include "core/interpreter/host_loop_parts.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
+#include "core/ops/ops.h"
 
 namespace tenon::host_loops {
 namespace {
@@ -182,6 +183,16 @@ bool two_lists(const OpCall& call, size_t first) {
   const TensorImpl &x = *call.inputs[first]->impl(), &y = *call.inputs[first + 1]->impl();
   return real(x.dtype) && x.dims.rank() == 1 && y.dims.rank() == 1 && x.elements <= most && y.elements <= most &&
          x.elements * y.elements * dtype_size(x.dtype) <= most;
+}
+
+// The other sign for every second number.
+template <class T>
+void conjugate(T* pairs, int64_t count) {
+  by_blocks(
+      count, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
+        T* const some = pairs + first;
+        for (int32_t i = 0; i + 1 < n; i += 2) some[i + 1] = -some[i + 1];
+      });
 }
 
 template <class T>
@@ -408,6 +419,29 @@ bool run_addr(const OpCall& call) {
             elements_of<double>(*call.inputs[2]), elements_of<double>(*call.inputs[0]), x.elements, y.elements);
   }
   call.outputs[0] = std::move(result);
+  return true;
+}
+
+// The transform of real numbers, whose imaginary parts then change their signs in place.
+bool run_fft_ihfft(const OpCall& call) {
+  constexpr int64_t most = int64_t{512} << 10;  // bytes; several threads write longer ones
+  if (!lies_at_hand(call, 0)) return false;
+  const TensorImpl& input = *call.inputs[0]->impl();
+  if (!real(input.dtype) || input.elements * dtype_size(input.dtype) > most) return false;
+  const auto& a = call.attributes_as<FftIhfftAttributes>();
+  const int32_t rank = input.dims.rank();
+  const std::string_view norm = a.norm.view();
+  if (rank < 1 || rank == EP_MAX_RANK || a.n_given != 0 || a.dim < -rank || a.dim >= rank) return false;
+  if (norm != "backward" && norm != "ortho" && norm != "forward") return false;
+  const std::string_view opposite = norm == "backward" ? "forward" : norm == "forward" ? "backward" : norm;
+  Tensor pairs = tenon::fft_rfft(*call.inputs[0], std::nullopt, a.dim, opposite);
+  if (!pairs.impl()->contiguous) return false;
+  if (input.dtype == DType::f32) {
+    conjugate(static_cast<float*>(pairs.data()), pairs.elements());
+  } else {
+    conjugate(static_cast<double*>(pairs.data()), pairs.elements());
+  }
+  call.outputs[0] = std::move(pairs);
   return true;
 }
 

@@ -197,7 +197,8 @@ size_t count_unbind(const Tensor& input, int64_t dim) { return static_cast<size_
 TensorList broadcast_tensors(const TensorList& tensors) {
   const Dims dims = broadcast_dims("broadcast_tensors", tensors);
   TensorList parts;
-  for (const Tensor& tensor : tensors) parts.push_back(tenon::expand(tensor, dims));
+  parts.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) parts.push_back(tensor.dims() == dims ? tensor : tenon::expand(tensor, dims));
   return parts;
 }
 size_t count_broadcast_tensors(const TensorList& tensors) { return tensors.size(); }

@@ -277,9 +277,21 @@ Tensor flip(const Tensor& input, IntList dims) {
   uint64_t axes = 0;
   for (const int64_t dim : dims) axes |= uint64_t{1} << axis_of("flip", dim, input.rank());
   if (input.rank() > 1 && std::popcount(axes) == input.rank() && dims.size() == static_cast<size_t>(input.rank())) {
-    // All axes in one pass: the elements in the opposite order.
-    const Tensor list = tenon::slice(tenon::reshape(input, -1), 0, std::nullopt, std::nullopt, -1);
-    return tenon::reshape(list, ShapeOf(input).list());
+    // All axes at once: the elements in the opposite order. A list of many has as many indices, which take longer than
+    // rows of them in the opposite order, and then the elements of each row.
+    constexpr int64_t many = int64_t{1} << 17, shortest_row = 64;
+    int64_t row = 1;
+    for (int32_t axis = input.rank() - 1; axis >= 0 && row < shortest_row && !is_open(input); --axis) {
+      row *= input.dims()[axis];
+    }
+    Tensor turned;
+    if (is_open(input) || input.elements() < many || row == input.elements()) {
+      turned = tenon::slice(tenon::reshape(input, -1), 0, std::nullopt, std::nullopt, -1);
+    } else {
+      turned = tenon::slice(tenon::reshape(input, {-1, row}), 0, std::nullopt, std::nullopt, -1);
+      turned = tenon::slice(turned, 1, std::nullopt, std::nullopt, -1);
+    }
+    return tenon::reshape(turned, ShapeOf(input).list());
   }
   Tensor result = input;
   for (const int64_t dim : dims) result = tenon::slice(result, dim, std::nullopt, std::nullopt, -1);
