@@ -2,6 +2,7 @@
 //
 // A kernel knows nothing of strides, narrow floats, broadcasting or threads: Map (map.h) brings every operand into
 // contiguous blocks of the compute type. So each scalar function has one kernel per compute type and dispatch target.
+// Some repeat a source of one element themselves, and go from row to row then (MapContext).
 #pragma once
 
 #include <cstdint>

@@ -73,6 +73,8 @@ class SortPrimitive final : public ep_primitive {
   }
 
  private:
+  static constexpr int64_t worth_parts = 8192;  // elements that several threads read or write faster than one
+
   // Whether each thread sorts lines of its own.
   bool by_lines(int64_t lines) const { return lines >= threads_; }
   int64_t room_bytes(int64_t length) const { return (Room::bytes(length, entry_) + 63) / 64 * 64; }
@@ -211,7 +213,7 @@ class SortPrimitive final : public ep_primitive {
       entries[at] = entry;
       return i - at;
     };
-    const int64_t cut = threads;
+    const int64_t cut = n < worth_parts ? 1 : threads;
     std::atomic<bool> fits{true};
     const auto sort_part = [&](int64_t part) {
       const int64_t begin = n * part / cut, end = n * (part + 1) / cut;
@@ -258,7 +260,7 @@ class SortPrimitive final : public ep_primitive {
   // Calls body(begin, end) for parts of [0, n).
   template <class Body>
   static void for_parts(int32_t threads, int64_t n, int64_t cut, const Body& body) {
-    if (cut == 1) return body(int64_t{0}, n);
+    if (cut == 1 || n < worth_parts) return body(int64_t{0}, n);
     parallel(threads, n * 2, [&](int32_t part, int32_t parts) { body(n * part / parts, n * (part + 1) / parts); });
   }
 
