@@ -9,8 +9,9 @@
 
 #include "core/interpreter/host_loop_parts.h"
 #include "core/ops/attributes.h"
+#include "core/ops/composite.h"
 #include "core/ops/floating_point.h"
-#include "core/ops/ops.h"
+#include "core/ops/op_rows.h"
 
 namespace tenon::host_loops {
 namespace {
@@ -433,8 +434,20 @@ bool run_fft_ihfft(const OpCall& call) {
   const std::string_view norm = a.norm.view();
   if (rank < 1 || rank == EP_MAX_RANK || a.n_given != 0 || a.dim < -rank || a.dim >= rank) return false;
   if (norm != "backward" && norm != "ortho" && norm != "forward") return false;
-  const std::string_view opposite = norm == "backward" ? "forward" : norm == "forward" ? "backward" : norm;
-  Tensor pairs = tenon::fft_rfft(*call.inputs[0], std::nullopt, a.dim, opposite);
+  const auto axis = static_cast<int32_t>(a.dim < 0 ? a.dim + rank : a.dim);
+  const auto length = static_cast<double>(input.dims[axis]);
+  FourierAttributes attributes{};
+  attributes.transform = {EP_FFT_REAL_TO_HALF, axis, 0, 0};
+  attributes.length = input.dims[axis] / 2 + 1;
+  const Scalar scalars[] = {Scalar(norm == "backward" ? 1 / length : norm == "ortho" ? 1 / std::sqrt(length) : 1.0)};
+  Tensor pairs;
+  OpCall transform;
+  transform.op = &op_row(OpId::fft_r2c);
+  transform.inputs = {call.inputs.data(), 1};
+  transform.scalars = scalars;
+  transform.attributes = &attributes;
+  transform.outputs = {&pairs, 1};
+  composite::called(call.op->named, [&] { eager_interpreter().apply(transform); });
   if (!pairs.impl()->contiguous) return false;
   if (input.dtype == DType::f32) {
     conjugate(static_cast<float*>(pairs.data()), pairs.elements());
