@@ -44,9 +44,9 @@ bool TenonOp::want_out() {
 }
 
 void TenonOp::run(int64_t n) const {
-  TensorList last;  // lives until the next call, as in a loop over a variable
-  for (int64_t i = 0; i < n; ++i) last = call();
-  if (!last.empty()) keep(last[0]);
+  Results last;  // lives until the next call, as in a loop over a variable
+  for (int64_t i = 0; i < n; ++i) last = call_for_results(*op_, arguments_, keywords_);
+  keep(last);
 }
 
 Value TenonOp::value_of(const json& j) const {
