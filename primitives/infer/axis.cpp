@@ -14,9 +14,11 @@ Result<int32_t> axis(std::string_view op, int64_t axis, int32_t rank) {
 
 Result<uint32_t> axis_mask(std::string_view op, std::span<const int64_t> axes, int32_t rank) {
   if (axes.empty()) return (uint32_t{1} << rank) - 1;
+  const int64_t limit = rank == 0 ? 1 : rank;
   uint32_t mask = 0;
   for (int64_t given : axes) {
-    TENON_ASSIGN_OR_RETURN(const int32_t normal, axis(op, given, rank));
+    const int64_t normal = given < 0 ? given + limit : given;
+    if (normal < 0 || normal >= limit) return axis(op, given, rank).status();
     const uint32_t bit = uint32_t{1} << normal;
     if (mask & bit) {
       return Status(Code::invalid_argument, fmt::format("{}: axis {} is named twice for rank {}.", op, given, rank));

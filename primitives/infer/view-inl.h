@@ -62,7 +62,8 @@ Result<BasicDims<T>> flatten(std::string_view op, const BasicDims<T>& dims, int6
   return result;
 }
 
-// Checks the `axes` of a permutation of `dims` and makes them positive.
+// Checks the `axes` of a permutation of `dims`, which name each axis once, and makes them positive. Axis i of the
+// result is axis axes[i] of `dims`.
 template <class T>
 Result<Dims> permutation(std::string_view op, const BasicDims<T>& dims, std::span<const int64_t> axes) {
   const int32_t rank = dims.rank();
@@ -110,7 +111,8 @@ Result<T> selected(std::string_view op, T dim, int32_t axis, T index) {
   return index < 0 ? index + dim : index;
 }
 
-// Axes of `dims` repeated to `target`; the bit of each axis that keeps its length is set in `kept`.
+// Axes of 1 of `dims` repeated to `target`, where -1 keeps a dim; the bit of each axis that keeps its length is set in
+// `kept`. The stride of the others is 0: such a view may not be written.
 template <class T>
 Result<BasicDims<T>> expand_dims(std::string_view op, const BasicDims<T>& dims, std::span<const T> target,
                                  uint32_t* kept) {

@@ -34,21 +34,6 @@ Result<Dims> flatten(std::string_view op, const Dims& dims, int64_t start, int64
   return flatten<int64_t>(op, dims, start, end);
 }
 
-Result<View> permute(std::string_view op, const View& view, std::span<const int64_t> axes) {
-  TENON_ASSIGN_OR_RETURN(const Dims order, permutation(op, view.dims, axes));
-  return View{permuted(view.dims, order), permuted(view.strides, order), view.offset};
-}
-
-Result<View> transpose(std::string_view op, const View& view, int64_t axis_a, int64_t axis_b) {
-  TENON_ASSIGN_OR_RETURN(const int32_t a, axis(op, axis_a, view.dims.rank()));
-  TENON_ASSIGN_OR_RETURN(const int32_t b, axis(op, axis_b, view.dims.rank()));
-  View result = view;
-  if (view.dims.empty()) return result;
-  std::swap(result.dims[a], result.dims[b]);
-  std::swap(result.strides[a], result.strides[b]);
-  return result;
-}
-
 Result<SliceRange> slice_range(std::string_view op, int64_t dim, int64_t start, int64_t stop, int64_t step) {
   return slice_range<int64_t>(op, dim, start, stop, step);
 }
@@ -69,17 +54,6 @@ Result<View> select(std::string_view op, const View& view, int64_t given_axis, i
   result.offset += position * view.strides[at];
   result.dims.erase(at);
   result.strides.erase(at);
-  return result;
-}
-
-Result<View> expand(std::string_view op, const View& view, std::span<const int64_t> target) {
-  uint32_t kept = 0;
-  TENON_ASSIGN_OR_RETURN(const Dims dims, expand_dims<int64_t>(op, view.dims, target, &kept));
-  View result = {dims, Dims::filled(dims.rank(), 0), view.offset};
-  const int32_t shift = dims.rank() - view.dims.rank();
-  for (int32_t axis = shift; axis < dims.rank(); ++axis) {
-    if (kept >> axis & 1) result.strides[axis] = view.strides[axis - shift];
-  }
   return result;
 }
 

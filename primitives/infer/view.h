@@ -29,10 +29,6 @@ std::optional<Dims> reshape_strides(const View& view, const Dims& target);
 // `dims` with dims[start] to dims[end] (both included, normalised) merged into one.
 Result<Dims> flatten(std::string_view op, const Dims& dims, int64_t start, int64_t end);
 
-// Axis i of the result is axis axes[i] of `view`. `axes` names each axis once; negative ones count from the end.
-Result<View> permute(std::string_view op, const View& view, std::span<const int64_t> axes);
-Result<View> transpose(std::string_view op, const View& view, int64_t axis_a, int64_t axis_b);
-
 // What start:stop:step means on an axis of `dim` elements, as in Python: negative bounds count from the end, bounds
 // outside are moved to the edge. `step` may be negative, but not 0.
 template <class T>
@@ -50,9 +46,6 @@ View slice(const View& view, int32_t axis, const SliceRange& range);
 
 // Takes element `index` along `axis`, which vanishes. A negative index counts from the end.
 Result<View> select(std::string_view op, const View& view, int64_t axis, int64_t index);
-
-// Repeats axes of 1 to `target`; -1 keeps a dim. Strides are 0 along what repeats: such a view may not be written.
-Result<View> expand(std::string_view op, const View& view, std::span<const int64_t> target);
 
 // Drops those of `axes` that have length 1, and keeps the others, as PyTorch does. No axes means every axis of
 // length 1.

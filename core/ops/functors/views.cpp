@@ -29,19 +29,27 @@ Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
   return apply(id, input, &attributes);
 }
 
-// The common case: `input` is row-major, and `shape` has no -1 and as many elements as `input`. False: another case.
+// The common case: `input` is row-major, and `shape`, perhaps with one -1, has as many elements as `input`. False:
+// another case.
 [[gnu::always_inline]] inline bool row_major_shape(const Tensor& input, IntList list, ShapeAttributes* attributes) {
   if (!input.defined() || list.sizes() != nullptr) return false;
   const TensorImpl& impl = *input.impl();
   const std::span<const int64_t> shape = list;
   if (impl.open || !impl.contiguous || shape.size() > EP_MAX_RANK) return false;
   int64_t count = 1;
+  int64_t* open = nullptr;
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) return false;
     attributes->dims.values[i] = shape[i];
+    if (shape[i] == -1 && open == nullptr) {
+      open = &attributes->dims.values[i];
+    } else if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) {
+      return false;
+    }
   }
   attributes->dims.rank = static_cast<int64_t>(shape.size());
-  return count == impl.elements;
+  if (open == nullptr || impl.elements == 0) return count == impl.elements;
+  *open = impl.elements / count;
+  return count * *open == impl.elements;
 }
 
 // `input` as `target`, whose elements are as many, under the layout that `input` has at the hints.
@@ -146,6 +154,16 @@ Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
 Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
   require_defined("unflatten", "input", input);
   const int32_t axis = axis_of("unflatten", dim, input.rank());
+  if (!among_open(input, sizes)) {
+    const Dims& dims = input.dims();
+    const Dims asked = dims_of("unflatten", sizes);
+    const Dims parts = value_or_throw(infer::reshape("unflatten", Dims{dims[axis]}, {asked.data(), asked.size()}));
+    int64_t target[2 * EP_MAX_RANK];
+    int64_t* end = std::copy(dims.begin(), dims.begin() + axis, target);
+    end = std::copy(parts.begin(), parts.end(), end);
+    end = std::copy(dims.begin() + axis + 1, dims.end(), end);
+    return tenon::reshape(input, std::span<const int64_t>(target, end));
+  }
   const SymDims asked = sym_dims_of("unflatten", sizes);
   const SymDims dims = tenon::sizes(input);
   const SymDims parts = value_or_throw(infer::reshape<SymDim>("unflatten", SymDims{dims[axis]}, asked));

@@ -17,6 +17,15 @@ infer::View layout(const OpCall& call) {
   return {input.dims(), input.strides(), input.impl()->offset};
 }
 
+// Writes what a view has of its input, and gives it room for `rank` axes, which the caller writes where they stay:
+// copying a Dims that was just made waits for its last number to be stored. Then settle_layout.
+void begin(const Tensor& input, int32_t rank, TensorImpl* output) {
+  output->dtype = input.dtype();
+  output->offset = input.impl()->offset;
+  output->dims.resize_for_overwrite(rank);
+  output->strides.resize_for_overwrite(rank);
+}
+
 Status give(const OpCall& call, const infer::View& view, TensorImpl* output) {
   output->dtype = call.inputs[0]->dtype();
   output->dims = view.dims;
@@ -26,15 +35,11 @@ Status give(const OpCall& call, const infer::View& view, TensorImpl* output) {
   return {};
 }
 
-// The elements of `input`, which is contiguous, as `dims`. Written where they stay, number by number: this is the way
-// of most views, and copying a Dims that was just made waits for its last number to be stored.
-void give_row_major(const TensorImpl& input, std::span<const int64_t> dims, TensorImpl* output) {
-  output->dtype = input.dtype;
-  output->offset = input.offset;
-  output->elements = input.elements;
+// The elements of `input`, which is contiguous, as `dims`. This is the way of most views.
+void give_row_major(const Tensor& input, std::span<const int64_t> dims, TensorImpl* output) {
   const auto rank = static_cast<int32_t>(dims.size());
-  output->dims.resize_for_overwrite(rank);
-  output->strides.resize_for_overwrite(rank);
+  begin(input, rank, output);
+  output->elements = input.impl()->elements;
   int64_t stride = 1;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
     const int64_t dim = dims[static_cast<size_t>(axis)];
@@ -61,17 +66,24 @@ Status give_strided(const OpCall& call, const Dims& dims, TensorImpl* output) {
 }  // namespace
 
 Status view_reshape(const OpCall& call, TensorImpl* output) {
-  const TensorImpl& input = *call.inputs[0]->impl();
+  const Tensor& input = *call.inputs[0];
   const auto dims = call.attributes_as<ShapeAttributes>().dims.span();
-  if (!input.contiguous) return give_strided(call, Dims(dims), output);
+  if (!input.impl()->contiguous) return give_strided(call, Dims(dims), output);
   give_row_major(input, dims, output);
   return {};
 }
 
 Status view_permute(const OpCall& call, TensorImpl* output) {
+  const Tensor& input = *call.inputs[0];
   const auto axes = call.attributes_as<PermuteAttributes>().axes.span();
-  TENON_ASSIGN_OR_RETURN(const infer::View view, infer::permute(call.op->name, layout(call), axes));
-  return give(call, view, output);
+  TENON_ASSIGN_OR_RETURN(const Dims order, infer::permutation(call.op->name, input.dims(), axes));
+  begin(input, order.rank(), output);
+  for (int32_t axis = 0; axis < order.rank(); ++axis) {
+    output->dims[axis] = input.dims()[order[axis]];
+    output->strides[axis] = input.strides()[order[axis]];
+  }
+  settle_layout(output);
+  return {};
 }
 
 Status view_squeeze(const OpCall& call, TensorImpl* output) {
@@ -87,9 +99,18 @@ Status view_unsqueeze(const OpCall& call, TensorImpl* output) {
 }
 
 Status view_expand(const OpCall& call, TensorImpl* output) {
+  const Tensor& input = *call.inputs[0];
   const auto target = call.attributes_as<ShapeAttributes>().dims.span();
-  TENON_ASSIGN_OR_RETURN(const infer::View view, infer::expand(call.op->name, layout(call), target));
-  return give(call, view, output);
+  uint32_t kept = 0;
+  TENON_ASSIGN_OR_RETURN(const Dims dims, infer::expand_dims<int64_t>(call.op->name, input.dims(), target, &kept));
+  begin(input, dims.rank(), output);
+  const int32_t shift = dims.rank() - input.rank();
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    output->dims[axis] = dims[axis];
+    output->strides[axis] = (kept >> axis & 1) != 0 ? input.strides()[axis - shift] : 0;
+  }
+  settle_layout(output);
+  return {};
 }
 
 Status view_slice(const OpCall& call, TensorImpl* output) {
