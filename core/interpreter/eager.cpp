@@ -48,8 +48,9 @@ void check_data(const OpCall& call) {
 }
 
 void run_builtin(const OpCall& call) {
-  std::vector<TensorMeta> outputs;
-  throw_if_error(infer_outputs(call, &outputs));
+  TensorMeta one;
+  std::vector<TensorMeta> several;
+  throw_if_error(call.outputs.size() == 1 ? infer_outputs(call, &one) : infer_outputs(call, &several));
   call.op->run(call);
 }
 

@@ -19,6 +19,27 @@ std::string position(const OpCall& call, const Tensor& tensor, size_t index) {
   return index < names.size() ? fmt::format("{} (argument '{}')", device, names[index]) : device;
 }
 
+// The error of a call whose tensors are on several devices. It names the first two that differ.
+Status several_devices(const OpCall& call) {
+  const Tensor* first = nullptr;
+  size_t first_index = 0;
+  const size_t input_count = call.inputs.size();
+  for (size_t i = 0; i < input_count + call.outputs.size(); ++i) {
+    const Tensor* tensor = i < input_count ? call.inputs[i] : &call.outputs[i - input_count];
+    if (tensor == nullptr || !tensor->defined()) continue;
+    if (first == nullptr) {
+      first = tensor;
+      first_index = i;
+    } else if (tensor->impl()->device != first->impl()->device) {
+      return Status(Code::invalid_argument,
+                    fmt::format("{}: expected all tensors to be on the same device, but found {} and {}.",
+                                written(call).op, position(call, *first, first_index), position(call, *tensor, i)),
+                    "Move one of them with to(device).");
+    }
+  }
+  return {};
+}
+
 Status check_given(const OpCall& call, size_t index, const TensorMeta& meta) {
   const Tensor& given = call.outputs[index];
   if (given.dtype() != meta.dtype || !(given.dims() == meta.dims)) {
@@ -41,32 +62,31 @@ Status check_given(const OpCall& call, size_t index, const TensorMeta& meta) {
 }  // namespace
 
 Result<DeviceState*> device_of(const OpCall& call) {
-  const Tensor* first = nullptr;
-  size_t first_index = 0;
-  const size_t input_count = call.inputs.size();
-  for (size_t i = 0; i < input_count + call.outputs.size(); ++i) {
-    const Tensor* tensor = i < input_count ? call.inputs[i] : &call.outputs[i - input_count];
-    if (tensor == nullptr || !tensor->defined()) continue;
-    if (first == nullptr) {
-      first = tensor;
-      first_index = i;
-    } else if (tensor->impl()->device != first->impl()->device) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: expected all tensors to be on the same device, but found {} and {}.",
-                                written(call).op, position(call, *first, first_index), position(call, *tensor, i)),
-                    "Move one of them with to(device).");
-    }
-  }
-  if (first != nullptr) return first->impl()->device;
+  DeviceState* found = nullptr;
+  bool several = false;
+  const auto see = [&](const Tensor* tensor) {
+    if (tensor == nullptr || !tensor->defined()) return;
+    if (found == nullptr) found = tensor->impl()->device;
+    several = several || tensor->impl()->device != found;
+  };
+  for (const Tensor* input : call.inputs) see(input);
+  for (const Tensor& output : call.outputs) see(&output);
+  if (several) [[unlikely]]
+    return several_devices(call);
+  if (found != nullptr) return found;
   if (call.device != nullptr) return call.device;
   return Device::current().state();
 }
 
 Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs) {
   outputs->resize(call.outputs.size());
-  TENON_RETURN_IF_ERROR(call.op->infer(call, outputs->data()));
-  for (size_t i = 0; i < outputs->size(); ++i) {
-    TensorMeta& meta = (*outputs)[i];
+  return infer_outputs(call, outputs->data());
+}
+
+Status infer_outputs(const OpCall& call, TensorMeta* outputs) {
+  TENON_RETURN_IF_ERROR(call.op->infer(call, outputs));
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    TensorMeta& meta = outputs[i];
     if (!call.outputs[i].defined()) {
       if (call.op->form == OpForm::builtin && meta.strides.rank() == meta.dims.rank()) continue;
       meta.strides = result_strides(call, meta.dims);

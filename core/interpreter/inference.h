@@ -12,6 +12,8 @@ namespace tenon {
 // The metadata of the outputs of `call`. Checks outputs that the caller gave. The strides of a new output are those
 // that the op keeps (elementwise ops and casts keep the order of their inputs), else row-major.
 Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs);
+// The same into room for as many as `call` has.
+Status infer_outputs(const OpCall& call, TensorMeta* outputs);
 
 // The device of `call`: of its tensors, which must agree, else the one it names, else the current one.
 // Errors: invalid_argument, "add: expected all tensors to be on the same device, but found ...".

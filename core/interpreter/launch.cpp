@@ -22,7 +22,6 @@ struct LaunchOperands {
   ep_scalar scalars[EP_MAX_SCALARS];
   uint32_t count = 0;
   uint32_t scalar_count = 0;
-  bool busy = false;
 };
 
 bool reads(const OpCall& call, SharedStorage storage) {
@@ -30,6 +29,11 @@ bool reads(const OpCall& call, SharedStorage storage) {
     if (input != nullptr && input->impl()->storage == storage) return true;
   }
   return false;
+}
+
+ep_scalar scalar_of(const OpCall& call, const Prepared& prepared, uint32_t slot) {
+  const DType dtype = prepared.scalar_dtypes[slot];
+  return dtype == DType::none ? ep_scalar{} : call.scalars[slot].to_abi(dtype);
 }
 
 // The tensors are plain, or stand for opaque values: place() has seen to it.
@@ -49,44 +53,17 @@ void collect(const OpCall& call, const Prepared& prepared, LaunchOperands<kRoom>
     const auto offset = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset));
     const bool whole = write && fills_storage(impl) && !reads(call, impl.storage);
     launch->operands[i] = {impl.storage.at_hand(), offset, write, whole};
-    launch->busy = launch->busy || impl.storage.busy_for_read();
   }
   launch->scalar_count = prepared.scalar_count;
   for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) {
-    const DType dtype = prepared.scalar_dtypes[slot];
-    launch->scalars[slot] = dtype == DType::none ? ep_scalar{} : call.scalars[slot].to_abi(dtype);
+    launch->scalars[slot] = scalar_of(call, prepared, slot);
   }
-}
-
-template <size_t kRoom>
-Status launch_inline(const OpCall& call, const Prepared& prepared, const LaunchOperands<kRoom>& operands) {
-  ep_buffer buffers[kRoom];
-  for (uint32_t i = 0; i < operands.count; ++i) {
-    const vm::Operand& operand = operands.operands[i];
-    buffers[i] = operand.storage == nullptr ? ep_buffer{} : operand.storage->block.at(operand.offset);
-  }
-  const ep_launch launch{buffers,
-                         prepared.kernel->dynamic ? operands.shapes : nullptr,
-                         operands.scalars,
-                         operands.count,
-                         operands.scalar_count,
-                         {},
-                         {},
-                         0};
-  vm::Launched launched;
-  vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
-  if (launched.ok()) [[likely]]
-    return Status();
-  return vm::launch_failure(launched, {&call.op->named, note_call, &call, prepared.operand_inputs}, prepared.device);
 }
 
 template <size_t kRoom>
 Status launch_native(const OpCall& call, const Prepared& prepared) {
   LaunchOperands<kRoom> operands;
   collect(call, prepared, &operands);
-  const bool quiet = process::attention.load(std::memory_order_relaxed) == 0 && !operands.busy;
-  const bool bare = prepared.workspace_bytes == 0 && prepared.kernel->scratch_bytes == 0;
-  if (prepared.device->synchronous && quiet && bare) return launch_inline(call, prepared, operands);
   vm::OpLaunch launch;
   launch.kernel = prepared.kernel;
   launch.operands = {operands.operands, operands.count};
@@ -245,6 +222,60 @@ bool makes_nothing(const OpCall& call, const Prepared& prepared) {
   return !call.outputs.empty();
 }
 
+// Drops the outputs that were made for a launch: bit i of `made` for output i.
+void drop_made(const OpCall& call, uint32_t made) {
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if ((made >> i & 1) != 0) call.outputs[i] = Tensor();
+  }
+}
+
+// Throws the failure of a launch of run_at_once; or returns, if the shapes are beyond the primitive.
+[[gnu::cold]] void refuse_at_once(const OpCall& call, const Prepared& prepared, const vm::Launched& launched) {
+  const Status failure =
+      vm::launch_failure(launched, {&call.op->named, note_call, &call, prepared.operand_inputs}, prepared.device);
+  if (!is_beyond(failure, prepared)) throw_if_error(failure);
+}
+
+// Launches a call that is at_once on its caller, if no tensor has pending work and process::attention is 0. False:
+// nothing happened.
+template <size_t kRoom>
+bool run_at_once(const OpCall& call, const Prepared& prepared) {
+  if (process::attention.load(std::memory_order_relaxed) != 0) return false;
+  uint32_t made = 0;
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].defined()) continue;
+    call.outputs[i] = make_tensor_of(prepared.device, prepared.outputs[i]);
+    made |= 1u << i;
+  }
+  ep_buffer buffers[kRoom];
+  bool busy = false;
+  const auto count = static_cast<uint32_t>(prepared.operands.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const PreparedOperand& operand = prepared.operands[i];
+    if (operand.input < 0 && operand.output < 0) {
+      buffers[i] = {};
+      continue;
+    }
+    const TensorImpl& impl = operand.output >= 0 ? *call.outputs[static_cast<size_t>(operand.output)].impl()
+                                                 : *call.inputs[static_cast<size_t>(operand.input)]->impl();
+    buffers[i] = address_at_hand(impl);
+    busy = busy || impl.storage.busy_for_read();
+  }
+  vm::Launched launched;
+  if (!busy) [[likely]] {
+    ep_scalar scalars[EP_MAX_SCALARS];
+    for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) scalars[slot] = scalar_of(call, prepared, slot);
+    const ep_shape* shapes = prepared.kernel->dynamic ? prepared.shapes.data() : nullptr;
+    const ep_launch launch{buffers, shapes, scalars, count, prepared.scalar_count, {}, {}, 0};
+    vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
+    if (launched.ok()) [[likely]]
+      return true;
+  }
+  drop_made(call, made);
+  if (!busy) refuse_at_once(call, prepared, launched);
+  return false;
+}
+
 // Copies results that do not have the strides of the inference. Whatever rung made them, a recorded program relies on
 // these strides.
 void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given) {
@@ -260,6 +291,8 @@ void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given)
 template <size_t kRoom>
 Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   OpCall& call = owned->call;
+  if (prepared.at_once && run_at_once<kRoom>(call, prepared)) [[likely]]
+    return {};
   if (makes_nothing(call, prepared)) {
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       if (call.outputs[i].defined()) continue;

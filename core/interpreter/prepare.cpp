@@ -308,6 +308,17 @@ Status descend(const OpCall& call, Prepared* prepared) {
   return nothing_serves(call, *prepared, lowest);
 }
 
+// Whether a launch of `prepared` is run_at_once's.
+bool needs_nothing(const Prepared& prepared) {
+  const DeviceState& device = *prepared.device;
+  if (prepared.nested() || prepared.kernel == nullptr || prepared.placed || prepared.packed_input >= 0) return false;
+  if (!device.synchronous || device.layouts || device.exclusive) return false;
+  if (prepared.workspace_bytes != 0 || prepared.kernel->scratch_bytes != 0) return false;
+  return std::all_of(prepared.outputs.begin(), prepared.outputs.end(), [](const TensorMeta& meta) {
+    return element_count(meta.dims) != 0 && checked_elements(meta.dims, meta.dtype).ok();
+  });
+}
+
 }  // namespace
 
 Prepared::~Prepared() {
@@ -319,7 +330,7 @@ uint64_t Prepared::bytes() const {
   return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) +
          reason.capacity() + (compiled != nullptr ? compiled->bytes() : 0) +
          (outputs.capacity() + row_major_outputs.capacity()) * sizeof(TensorMeta) +
-         operands.capacity() * sizeof(PreparedOperand);
+         operands.capacity() * (sizeof(PreparedOperand) + sizeof(ep_shape));
 }
 
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach, Sizes sizes,
@@ -340,6 +351,11 @@ Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* devic
     if (is_refusal(status) && reach == Reach::setting) status = descend(call, prepared.get());
   }
   if (!status.ok()) return status;
+  prepared->at_once = needs_nothing(*prepared);
+  for (const PreparedOperand& operand : prepared->operands) {
+    if (!prepared->at_once) break;
+    prepared->shapes.push_back({operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0});
+  }
   return prepared;
 }
 

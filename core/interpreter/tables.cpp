@@ -116,13 +116,17 @@ void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel
   dropped->release();
 }
 
+// Two words at a time, since each product waits for the one before. Both halves of a product count.
 uint64_t hash_of(const uint64_t* key, size_t words) {
-  uint64_t hash = words;
-  for (size_t i = 0; i < words; ++i) {
-    hash = (hash ^ key[i]) * 0x9fb21c651e98df25u;
-    hash ^= hash >> 32;
-  }
-  return hash;
+  const auto mixed = [](uint64_t a, uint64_t b) {
+    const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+  };
+  constexpr uint64_t one = 0x9fb21c651e98df25u, other = 0xd6e8feb86659fd93u;
+  uint64_t hash = words * one;
+  size_t i = 0;
+  for (; i + 1 < words; i += 2) hash = mixed(hash ^ key[i] ^ one, key[i + 1] ^ other);
+  return i < words ? mixed(hash ^ key[i] ^ one, other) : hash;
 }
 
 PreparedEntry* Tables::find(uint64_t hash, const uint64_t* key, size_t words) {

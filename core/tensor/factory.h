@@ -25,6 +25,9 @@ Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, c
 // element, so nothing needs checking again. Throws out_of_device_memory.
 Tensor make_tensor_like(const TensorImpl& shaped, DType dtype);
 
+// A tensor with the metadata `meta`, whose sizes were checked. Throws out_of_device_memory.
+Tensor make_tensor_of(DeviceState* device, const TensorMeta& meta);
+
 // A tensor over `base`'s storage; `offset` in elements of `dtype` from the storage's start.
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset);
 

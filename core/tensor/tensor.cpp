@@ -179,9 +179,15 @@ Tensor make_meta(DeviceState* device, const TensorMeta& meta) {
   impl->dtype = meta.dtype;
   impl->dims = meta.dims;
   impl->strides = meta.strides;
-  impl->elements = element_count(meta.dims);
-  impl->contiguous = is_contiguous(meta.dims, meta.strides);
+  settle_layout(impl);
   return Tensor(impl);
+}
+
+Tensor make_tensor_of(DeviceState* device, const TensorMeta& meta) {
+  Tensor tensor = make_meta(device, meta);
+  const int64_t bytes = dtype_bytes(meta.dtype, tensor.impl()->elements);
+  tensor.impl()->storage = value_or_throw(Storage::make(device, static_cast<uint64_t>(bytes)));
+  return tensor;
 }
 
 void Tensor::refuse_undefined(const char* function) {
