@@ -105,4 +105,11 @@ bool run_masked_scatter(const OpCall& call);
 bool run_equal(const OpCall& call);
 bool run_bincount(const OpCall& call);
 
+// The loops of host_reductions.cpp.
+bool run_var(const OpCall& call);
+bool run_std(const OpCall& call);
+bool run_var_mean(const OpCall& call);
+bool run_std_mean(const OpCall& call);
+bool run_count_nonzero(const OpCall& call);
+
 }  // namespace tenon::host_loops

@@ -1,0 +1,104 @@
+// Host loops over reduced axes: spreads with and without means, and counts.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "core/interpreter/host_loop_parts.h"
+#include "core/ops/attributes.h"
+#include "core/ops/floating_point.h"
+#include "primitives/infer/axis.h"
+#include "primitives/infer/reduce.h"
+
+namespace tenon::host_loops {
+namespace {
+
+// The elements of a row-major tensor as [outer, count, inner], of which the middle axis is reduced, and the dims of the
+// result.
+struct Rows {
+  int64_t outer = 1, count = 1, inner = 1;
+  Dims dims;
+};
+
+// Nothing if `axes` are no axes of the input, or if others lie between them.
+std::optional<Rows> rows_of(const TensorImpl& input, std::span<const int64_t> axes, bool keep_dims) {
+  const int32_t rank = input.dims.rank();
+  const Result<uint32_t> mask = infer::axis_mask("", axes, rank);
+  if (rank == 0 || !mask.ok()) return std::nullopt;
+  const auto first = std::countr_zero(mask.value()), end = static_cast<int32_t>(std::bit_width(mask.value()));
+  if (std::popcount(mask.value()) != end - first) return std::nullopt;
+  Rows rows;
+  for (int32_t axis = 0; axis < rank; ++axis) {
+    (axis < first ? rows.outer : axis < end ? rows.count : rows.inner) *= input.dims[axis];
+  }
+  rows.dims = infer::reduce(input.dims, mask.value(), keep_dims);
+  return rows;
+}
+
+// The variance of each row, or its root, and the mean if there is room for it.
+template <class T>
+void write_spreads(const T* from, const Rows& rows, double degrees, bool root, T* spread, T* mean) {
+  for (int64_t i = 0; i < rows.outer * rows.inner; ++i) {
+    const T* const row = from + i / rows.inner * rows.count * rows.inner + i % rows.inner;
+    double sum = 0, squares = 0;
+    for (int64_t k = 0; k < rows.count; ++k) sum += static_cast<double>(row[k * rows.inner]);
+    const double middle = sum / static_cast<double>(rows.count);
+    for (int64_t k = 0; k < rows.count; ++k) {
+      const double distance = static_cast<double>(row[k * rows.inner]) - middle;
+      squares += distance * distance;
+    }
+    const double variance = squares / degrees;
+    spread[i] = static_cast<T>(root ? std::sqrt(variance) : variance);
+    if (mean != nullptr) mean[i] = static_cast<T>(middle);
+  }
+}
+
+template <class T>
+void spreads(const OpCall& call, const Rows& rows, double degrees, bool root) {
+  Tensor spread = made(rows.dims, call.inputs[0]->dtype(), call.inputs[0]->impl()->device);
+  Tensor mean;
+  if (call.outputs.size() > 1) mean = made(rows.dims, spread.dtype(), spread.impl()->device);
+  const DefaultFloatingPoint floating_point;
+  write_spreads(elements_of<T>(*call.inputs[0]), rows, degrees, root, static_cast<T*>(spread.data()),
+                mean.defined() ? static_cast<T*>(mean.data()) : nullptr);
+  call.outputs[0] = std::move(spread);
+  if (mean.defined()) call.outputs[1] = std::move(mean);
+}
+
+template <class Attributes>
+bool run_spread(const OpCall& call, bool root) {
+  constexpr int64_t most = 256;  // elements; of more the vectors of the ops are faster
+  const auto& a = call.attributes_as<Attributes>();
+  if (!at_hand(call, 0)) return false;
+  const TensorImpl& input = *call.inputs[0]->impl();
+  if (input.elements > most || (input.dtype != DType::f32 && input.dtype != DType::f64)) return false;
+  const std::optional<Rows> rows = rows_of(input, a.dim.span(), a.keepdim != 0);
+  if (!rows) return false;
+  const double degrees = std::max(static_cast<double>(rows->count) - static_cast<double>(a.correction), 0.0);
+  input.dtype == DType::f32 ? spreads<float>(call, *rows, degrees, root) : spreads<double>(call, *rows, degrees, root);
+  return true;
+}
+
+}  // namespace
+
+bool run_var(const OpCall& call) { return run_spread<VarAttributes>(call, false); }
+bool run_std(const OpCall& call) { return run_spread<StdAttributes>(call, true); }
+bool run_var_mean(const OpCall& call) { return run_spread<VarMeanAttributes>(call, false); }
+bool run_std_mean(const OpCall& call) { return run_spread<StdMeanAttributes>(call, true); }
+
+// Of all elements.
+bool run_count_nonzero(const OpCall& call) {
+  constexpr int64_t most = int64_t{16} << 10;  // elements; several threads count more
+  if (call.attributes_as<CountNonzeroAttributes>().dim.rank != 0 || !at_hand(call, 0)) return false;
+  const TensorImpl& input = *call.inputs[0]->impl();
+  if (input.elements > most || input.dtype != DType::f32) return false;
+  const float* const from = elements_of<float>(*call.inputs[0]);
+  Tensor result = made(Dims(), DType::i64, input.device);
+  const DefaultFloatingPoint floating_point;
+  *static_cast<int64_t*>(result.data()) = std::count_if(from, from + input.elements, [](float x) { return x != 0; });
+  call.outputs[0] = std::move(result);
+  return true;
+}
+
+}  // namespace tenon::host_loops
