@@ -247,10 +247,10 @@ class Walk {
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
-// Fills `block` with `count` copies of `scalar`, converted to the type of the direct `operand`, and returns `block`.
+// Fills `block` with `count` copies of `scalar`, in the type of the blocks of `operand`, and returns `block`.
 char* spread(const ep_scalar& scalar, const MapOperand& operand, int64_t count, char* block) {
-  write_scalar(scalar, operand.dtype, block);
-  if (count > 1) operand.convert(block, 1, block, 0, count);
+  write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, block);
+  if (count > 1) move_elements(operand.direct ? operand.size : operand.block_size)(block, 1, block, 0, count);
   return block;
 }
 
@@ -320,8 +320,8 @@ void read_shape(const MapPlan& plan, const ep_shape* shapes, MapShape* shape) {
 
 MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_primitive_desc& desc)
     : plan_(plan), stream_copy_(stream_copy_kernel(on.simd)) {
-  short_run_possible_ = true;
-  for (int32_t i = 0; i < plan.count; ++i) short_run_possible_ = short_run_possible_ && plan.operands[i].direct;
+  all_direct_ = true;
+  for (int32_t i = 0; i < plan.count; ++i) all_direct_ = all_direct_ && plan.operands[i].direct;
   if (is_dynamic(desc)) return;
   ep_shape shapes[map_max_operands];
   for (int32_t i = 0; i < plan.count; ++i) {
@@ -331,10 +331,10 @@ MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_pr
   short_count_ = short_run(shapes);
 }
 
-// How many elements a short run has: a few consecutive elements of the kernel's type, perhaps with scalars among the
-// sources. Most launches on small tensors are short runs. -1 if the operands of `shapes` are no short run.
+// How many elements a short run has: a few consecutive elements, perhaps with scalars among the sources. Most launches
+// on small tensors are short runs. -1 if the operands of `shapes` are no short run.
 int64_t MapPrimitive::short_run(const ep_shape* shapes) const {
-  if (!short_run_possible_ || shapes[0].rank != 1) return -1;
+  if (shapes[0].rank != 1) return -1;
   const int64_t count = shapes[0].dims[0];
   if (count > shortest_block) return -1;
   if (count == 1) return 1;
@@ -346,26 +346,34 @@ int64_t MapPrimitive::short_run(const ep_shape* shapes) const {
 
 void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
   const void* sources[map_max_operands - 1] = {};
-  alignas(64) char scalars[map_max_operands - 1][shortest_block * 8];
+  alignas(64) char blocks[map_max_operands][shortest_block * 8];
+  const MapOperand& dst = plan_.operands[0];
+  char* const to = address_of(launch.operands[0]);
+  if (plan_.function == nullptr && dst.direct && !plan_.operands[1].scalar) {  // one conversion is enough
+    return plan_.operands[1].convert(to, 1, address_of(launch.operands[1]), 1, count);
+  }
   for (int32_t i = 1; i < plan_.count; ++i) {
     const MapOperand& operand = plan_.operands[i];
-    if (!operand.scalar) {
+    if (operand.scalar) {
+      const bool taken = context.single == 0 && (plan_.takes_single || plan_.takes_scalar);
+      if (taken) context.single = static_cast<uint8_t>(1 << (i - 1));
+      sources[i - 1] = spread(launch.scalars[i - 1], operand, taken ? 1 : count, blocks[i]);
+    } else if (operand.direct) {
       sources[i - 1] = address_of(launch.operands[i]);
-      continue;
+    } else {
+      operand.convert(blocks[i], 1, address_of(launch.operands[i]), 1, count);
+      sources[i - 1] = blocks[i];
     }
-    sources[i - 1] = spread(launch.scalars[i - 1], operand, count, scalars[i - 1]);
   }
-  char* to = address_of(launch.operands[0]);
-  if (plan_.function != nullptr)
-    plan_.function(to, sources, count, context);
-  else
-    plan_.operands[0].convert(to, 1, sources[0], 1, count);
+  if (plan_.function == nullptr) return dst.convert(to, 1, sources[0], 1, count);
+  plan_.function(dst.direct ? to : blocks[0], sources, count, context);
+  if (!dst.direct) dst.convert(to, 1, blocks[0], 1, count);
 }
 
 // Runs a small launch over strided or broadcast operands of the kernel's types: gathers each source that is not a row
 // into a block, so that the kernel runs once instead of once per row. False if the launch is no such launch.
 bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) const {
-  if (!short_run_possible_ || plan_.function == nullptr) return false;
+  if (!all_direct_ || plan_.function == nullptr) return false;
   const int32_t rank = launch.shapes != nullptr ? launch.shapes[0].rank : shape_.rank;
   const int64_t* dims = launch.shapes != nullptr ? launch.shapes[0].dims : shape_.dims;
   int64_t count = 1;
@@ -419,7 +427,7 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
 bool MapPrimitive::moves_short_runs(const MapShape& shape) const {
   constexpr int64_t few = 16;
   const int32_t last = shape.rank - 1;
-  return plan_.function == nullptr && short_run_possible_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
+  return plan_.function == nullptr && all_direct_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
          (shape.strides[1][last] > 1 || (shape.rank > 1 && shape.dims[last] <= few));
 }
 

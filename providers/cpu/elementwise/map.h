@@ -68,8 +68,8 @@ class MapPrimitive final : public ep_primitive {
   MapPlan plan_;
   MapShape shape_{};  // set if the descriptor is static
   StreamCopy stream_copy_;
-  bool short_run_possible_ = false;  // every operand has the type of its block
-  int64_t short_count_ = -1;         // short_run() if the descriptor is static
+  bool all_direct_ = false;   // every operand has the type of its block
+  int64_t short_count_ = -1;  // short_run() if the descriptor is static
 };
 
 }  // namespace tenon::provider::cpu
