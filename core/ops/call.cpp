@@ -183,14 +183,10 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
   throw Error(Code::invalid_argument, text);
 }
 
-// Calls the first signature that takes the arguments. `one` as ArgumentList has it.
-TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs,
-                  std::optional<Tensor>* one) {
+// Calls the first signature that takes the arguments after conversions. Apart from invoke, which is then shorter.
+[[gnu::noinline]] TensorList invoke_converted(const DynamicOp& op, std::span<const Value> args,
+                                              std::span<const Keyword> kwargs, std::optional<Tensor>* one) {
   Bound bound;
-  for (const Signature& signature : op.signatures) {
-    if (!bind(signature, args, kwargs, &bound)) continue;
-    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}, one));
-  }
   for (const Signature& signature : op.signatures) {
     Held held;
     if (!bind_converted(signature, args, kwargs, &bound, &held)) continue;
@@ -199,15 +195,22 @@ TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<co
   refuse_call(op, args, kwargs);
 }
 
+// Calls the first signature that takes the arguments. `one` as ArgumentList has it.
+TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs,
+                  std::optional<Tensor>* one) {
+  Bound bound;
+  for (const Signature& signature : op.signatures) {
+    if (!bind(signature, args, kwargs, &bound)) continue;
+    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}, one));
+  }
+  return invoke_converted(op, args, kwargs, one);
+}
+
 }  // namespace
 
-uint16_t Value::kind() const {
-  constexpr uint16_t kinds[] = {
-      kAcceptsNone,  kAcceptsTensor, kAcceptsBool,   kAcceptsInt,    kAcceptsFloat,     kAcceptsInts,   kAcceptsTensors,
-      kAcceptsDtype, kAcceptsDevice, kAcceptsString, kAcceptsFloats, kAcceptsGenerator, kAcceptsTensor, 0};
-  if (const Ints* ints = get<Ints>(); ints != nullptr && ints->empty()) return kAcceptsEmpty;
-  if (const TensorList* list = get<TensorList>(); list != nullptr && list->empty()) return kAcceptsEmpty;
-  return kinds[held_.index()];
+uint16_t Value::kind_of_list() const {
+  if (const Ints* ints = get<Ints>()) return ints->empty() ? kAcceptsEmpty : kAcceptsInts;
+  return get<TensorList>()->empty() ? kAcceptsEmpty : kAcceptsTensors;
 }
 
 std::string_view Value::type_name() const {

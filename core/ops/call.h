@@ -59,7 +59,14 @@ class TENON_API Value {
   Value(Foreign object) : held_(std::move(object)) {}
 
   // The kAccepts... bit of its kind; none of a foreign object.
-  uint16_t kind() const;
+  uint16_t kind() const {
+    constexpr uint16_t of_list = 0xffff;
+    constexpr uint16_t kinds[] = {
+        kAcceptsNone,  kAcceptsTensor, kAcceptsBool,   kAcceptsInt,    kAcceptsFloat,     of_list,        of_list,
+        kAcceptsDtype, kAcceptsDevice, kAcceptsString, kAcceptsFloats, kAcceptsGenerator, kAcceptsTensor, 0};
+    const uint16_t kind = kinds[held_.index()];
+    return kind == of_list ? kind_of_list() : kind;
+  }
   // The name of its type in Python: "Tensor", "int", "list".
   std::string_view type_name() const;
 
@@ -73,6 +80,8 @@ class TENON_API Value {
   }
 
  private:
+  uint16_t kind_of_list() const;
+
   // mutable, since in-place ops write through the handle of a constant argument.
   mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string,
                        Floats, Generator*, Borrowed, Foreign>
