@@ -72,9 +72,8 @@ template <class A, class B>
 Tensor divide_rounded(Tensor* out, const A& input, const B& other, std::string_view mode) {
   if (mode == "floor") return binary_to(OpId::floor_divide, out, input, other);
   if (mode != "trunc") refuse("div: rounding_mode is '{}'; it may be None, 'trunc' or 'floor'.", mode);
-  const Tensor quotient =
-      binary_to(OpId::div, any_floating(input) || any_floating(other) ? nullptr : out, input, other);
-  return is_floating(quotient.dtype()) ? unary_to(OpId::trunc, out, quotient) : quotient;
+  if (!any_floating(input) && !any_floating(other)) return binary_to(OpId::div, out, input, other);
+  return unary_to(OpId::trunc, out, binary_to(OpId::div, nullptr, input, other));
 }
 
 template <class A, class B>

@@ -11,9 +11,21 @@ namespace {
 using functors::refuse;
 using functors::require_defined;
 
-// Refuses an `out` that cannot hold a result of `dtype` and `dims`.
+// True if the result on `inputs` has the shape of `out`, and all their sizes are numbers.
+bool has_room(const Tensor& out, std::span<const Tensor* const> inputs) {
+  if (is_open(out)) return false;
+  Dims dims;
+  for (const Tensor* input : inputs) {
+    if (input == nullptr) continue;
+    if (is_open(*input) || !infer::widen(dims, input->dims())) return false;
+  }
+  return dims == out.dims();
+}
+
+// Refuses an `out` that cannot hold the result on `inputs`, which is of `dtype`.
 void check_out(const OpInfo& op, const Tensor& out, DType dtype, std::span<const Tensor* const> inputs) {
   require_defined(op.name, "out", out);
+  if (out.dtype() == dtype && has_room(out, inputs)) return;
   std::vector<SymDims> shapes;
   for (const Tensor* input : inputs) {
     if (input != nullptr) shapes.push_back(sizes(*input));
@@ -31,7 +43,14 @@ Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, std::span
   } else {
     copy_(*out, apply(op, inputs, scalars));
   }
-  return *out;
+  return {};
+}
+
+// `x` in `dtype`: itself, or a copy, which goes to `copy`.
+const Tensor& in_dtype(const Tensor& x, DType dtype, Tensor* copy) {
+  if (x.dtype() == dtype) return x;
+  *copy = cast(x, dtype);
+  return *copy;
 }
 
 // The row that computes `op` on arguments whose promoted dtype is `dtype`.
@@ -54,8 +73,8 @@ Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scal
   require_defined(op.name, "input", x);
   if (x.dtype() == DType::boolean) refuse_bool(op, false);
   const infer::ScalarTypes types = value_or_throw(infer::unary(op.name, op.scalar_op, x.dtype()));
-  const Tensor source = cast(x, types.compute);
-  const Tensor* inputs[] = {&source};
+  Tensor copy;
+  const Tensor* inputs[] = {&in_dtype(x, types.compute, &copy)};
   return finish(op, out, types, inputs, scalars);
 }
 
@@ -66,9 +85,8 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input,
   if (input.dtype() == DType::boolean || other.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
   const OpInfo& row = row_on(op, dtype);
   const infer::ScalarTypes types = binary_types(row, dtype);
-  const Tensor a = cast(input, types.compute);
-  const Tensor b = cast(other, types.compute);
-  const Tensor* inputs[] = {&a, &b};
+  Tensor copies[2];
+  const Tensor* inputs[] = {&in_dtype(input, types.compute, &copies[0]), &in_dtype(other, types.compute, &copies[1])};
   return finish(row, out, types, inputs, {});
 }
 
@@ -79,8 +97,8 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input,
   if (input.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
   const OpInfo& row = row_on(op, dtype);
   const infer::ScalarTypes types = binary_types(row, dtype);
-  const Tensor a = cast(input, types.compute);
-  const Tensor* inputs[] = {&a, nullptr};
+  Tensor copy;
+  const Tensor* inputs[] = {&in_dtype(input, types.compute, &copy), nullptr};
   const Scalar scalars[] = {Scalar(), other};
   return finish(row, out, types, inputs, scalars);
 }
@@ -91,8 +109,8 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Scalar& input,
   if (other.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
   const OpInfo& row = row_on(op, dtype);
   const infer::ScalarTypes types = binary_types(row, dtype);
-  const Tensor b = cast(other, types.compute);
-  const Tensor* inputs[] = {nullptr, &b};
+  Tensor copy;
+  const Tensor* inputs[] = {nullptr, &in_dtype(other, types.compute, &copy)};
   const Scalar scalars[] = {input};
   return finish(row, out, types, inputs, scalars);
 }

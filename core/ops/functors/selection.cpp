@@ -21,8 +21,11 @@ DType joint_dtype(const Operand& a, const Operand& b) {
   return promote_with(promote_with(none, a.number), b.number);
 }
 
-Tensor as_dtype(const Operand& operand, DType dtype) {
-  return operand.tensor == nullptr ? Tensor() : tenon::cast(*operand.tensor, dtype);
+// The tensor of `operand` in `dtype`, or a copy, which goes to `copy`; null if it is a number.
+const Tensor* as_dtype(const Operand& operand, DType dtype, Tensor* copy) {
+  if (operand.tensor == nullptr || operand.tensor->dtype() == dtype) return operand.tensor;
+  *copy = tenon::cast(*operand.tensor, dtype);
+  return copy;
 }
 
 void check_out(std::string_view op, const Tensor& out, DType dtype, const Dims& dims) {
@@ -35,17 +38,18 @@ void check_out(std::string_view op, const Tensor& out, DType dtype, const Dims& 
 
 Tensor ternary(OpId id, Tensor* out, const Operand& a, const Operand& b, const Operand& c, DType dtype) {
   const OpInfo& op = op_row(id);
-  const Tensor x = op.cond_first ? *a.tensor : as_dtype(a, dtype);
-  const Tensor y = as_dtype(b, dtype);
-  const Tensor z = as_dtype(c, dtype);
+  Tensor copies[3];
+  const Tensor* const inputs[] = {op.cond_first ? a.tensor : as_dtype(a, dtype, &copies[0]),
+                                  as_dtype(b, dtype, &copies[1]), as_dtype(c, dtype, &copies[2])};
   if (out != nullptr) {
-    Dims dims = x.defined() ? x.dims() : Dims();
-    if (y.defined()) dims = value_or_throw(infer::broadcast(op.name, dims, y.dims()));
-    if (z.defined()) dims = value_or_throw(infer::broadcast(op.name, dims, z.dims()));
+    Dims dims;
+    for (const Tensor* input : inputs) {
+      if (input != nullptr) dims = value_or_throw(infer::broadcast(op.name, dims, input->dims()));
+    }
     check_out(op.name, *out, dtype, dims);
   }
   const Scalar scalars[] = {a.number, b.number, c.number};
-  return apply(id, {or_null(x), or_null(y), or_null(z)}, nullptr, scalars, out);
+  return apply(id, {inputs[0], inputs[1], inputs[2]}, nullptr, scalars, out);
 }
 
 Tensor choose(Tensor* out, const Tensor& condition, const Operand& input, const Operand& other) {
