@@ -34,7 +34,6 @@ Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const void* a
   call.attributes = attributes;
   call.outputs = {out == nullptr ? &result : out, 1};
   submit(call);
-  if (out != nullptr) return *out;
   return result;
 }
 

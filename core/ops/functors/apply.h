@@ -53,8 +53,8 @@ int64_t size_from(std::string_view op, const Tensor& count);
 // `tensor` if defined, else null, as OpCall wants optional inputs.
 inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
 
-// Applies the op `id` to `inputs` (null for an absent one). Returns the one output, which is new or, if `out` is given,
-// written into that.
+// Applies the op `id` to `inputs` (null for an absent one). Returns the one output, which is new; or nothing, if it was
+// written into `out`. So do all functors that take an `out`: their callers have it.
 Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars = {},
              Tensor* out = nullptr);
 // The same for the most common form of record, at half the cost.
@@ -72,13 +72,13 @@ template <class A, class B>
 Tensor binary_to(OpId id, Tensor* out, const A& input, const B& other) {
   if (out == nullptr) return elementwise::binary(op_row(id), dtypes_of(id), input, other);
   elementwise::binary_into(op_row(id), dtypes_of(id), *out, input, other);
-  return *out;
+  return {};
 }
 
 inline Tensor unary_to(OpId id, Tensor* out, const Tensor& x) {
   if (out == nullptr) return elementwise::unary(op_row(id), dtypes_of(id), x);
   elementwise::unary_into(op_row(id), dtypes_of(id), *out, x);
-  return *out;
+  return {};
 }
 
 }  // namespace tenon::functors

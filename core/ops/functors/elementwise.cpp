@@ -11,17 +11,6 @@ namespace {
 using functors::refuse;
 using functors::require_defined;
 
-// True if the result on `inputs` has the shape of `out`, and all their sizes are numbers.
-bool has_room(const Tensor& out, std::span<const Tensor* const> inputs) {
-  if (is_open(out)) return false;
-  Dims dims;
-  for (const Tensor* input : inputs) {
-    if (input == nullptr) continue;
-    if (is_open(*input) || !infer::widen(dims, input->dims())) return false;
-  }
-  return dims == out.dims();
-}
-
 // Refuses an `out` that cannot hold the result on `inputs`, which is of `dtype`.
 void check_out(const OpInfo& op, const Tensor& out, DType dtype, std::span<const Tensor* const> inputs) {
   require_defined(op.name, "out", out);
@@ -63,6 +52,21 @@ infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
 }
 
 }  // namespace
+
+bool has_room(const Tensor& out, std::span<const Tensor* const> inputs) {
+  if (is_open(out)) return false;
+  Dims dims;
+  for (const Tensor* input : inputs) {
+    if (input == nullptr) continue;
+    if (is_open(*input)) return false;
+    if (dims.empty()) {
+      dims = input->dims();
+    } else if (!(dims == input->dims()) && !infer::widen(dims, input->dims())) {
+      return false;
+    }
+  }
+  return dims == out.dims();
+}
 
 void refuse_bool(const OpInfo& op, bool both) {
   const std::string_view why = both ? op.refuses_bools : op.refuses_bool;

@@ -19,6 +19,9 @@ Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor&
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& input, const Scalar& other);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Scalar& input, const Tensor& other);
 
+// True if the result on `inputs` (null for a number) has the shape of `out`, and all their sizes are numbers.
+bool has_room(const Tensor& out, std::span<const Tensor* const> inputs);
+
 // Throws the row's error for bool arguments if the row refuses them. `both`: both arguments are bool, not one.
 void refuse_bool(const OpInfo& op, bool both);
 

@@ -18,8 +18,11 @@ bool holds_bits(DType dtype) {
 
 bool holds_normals(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-// In a new tensor, or in `given`, which has that size, dtype and device.
-Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device device, const Tensor& given = {}) {
+// `size` as the shape of a result of `op`.
+Dims shape_of(std::string_view op, IntList size) { return value_or_throw(infer::checked(op, dims_of(op, size))); }
+
+// In a new tensor of `dims`, or in `given`, which has those, the dtype and the device.
+Tensor numbers(OpId id, const Dims& dims, RandomRange range, DType dtype, Device device, const Tensor& given = {}) {
   const std::string_view op = op_row(id).name;
   const bool normal = id == OpId::philox_normal;
   const bool bits = id == OpId::philox_bits;
@@ -30,11 +33,10 @@ Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device dev
     refuse("{}: random numbers are f32, f64, f16 or bf16, not {}.", op, dtype_name(dtype));
   }
   if (normal && dtype == DType::f64) {
-    const Tensor narrow = numbers(id, size, range, DType::f32, device);
+    const Tensor narrow = numbers(id, dims, range, DType::f32, device);
     Tensor wide = given;
     return wide.defined() ? tenon::copy_(wide, narrow) : tenon::cast(narrow, dtype);
   }
-  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   RandomAttributes attributes{};
   attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
   attributes.dtype = dtype;
@@ -53,9 +55,8 @@ Tensor numbers(OpId id, IntList size, RandomRange range, DType dtype, Device dev
 
 RandomRange given(int64_t seed, int64_t offset) { return {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}; }
 
-// The range of the next numbers of `generator`, or of the default one, for a tensor of shape `size`.
-RandomRange next(std::string_view op, IntList size, DType dtype, Generator* generator) {
-  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
+// The range of the next numbers of `generator`, or of the default one, for a tensor of `dims`.
+RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* generator) {
   const auto count = static_cast<uint64_t>(element_count(dims));
   const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
@@ -142,22 +143,23 @@ Tensor& spread(std::string_view op, OpId id, Tensor& input, DType drawn, double 
 }  // namespace
 
 Tensor philox_uniform(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
-  return numbers(OpId::philox_uniform, size, given(seed, offset), dtype, device);
+  return numbers(OpId::philox_uniform, shape_of("philox_uniform", size), given(seed, offset), dtype, device);
 }
 
 Tensor philox_normal(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
-  return numbers(OpId::philox_normal, size, given(seed, offset), dtype, device);
+  return numbers(OpId::philox_normal, shape_of("philox_normal", size), given(seed, offset), dtype, device);
 }
 
 Tensor philox_bits(IntList size, int64_t seed, int64_t offset, DType dtype, Device device) {
-  return numbers(OpId::philox_bits, size, given(seed, offset), dtype, device);
+  return numbers(OpId::philox_bits, shape_of("philox_bits", size), given(seed, offset), dtype, device);
 }
 
 Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device device, Generator* generator) {
   if (high <= low) refuse("randint: high is {}; it must be above low ({}).", high, low);
   const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const Dims dims = shape_of("randint", size);
   const Tensor words =
-      numbers(OpId::philox_bits, size, next("randint", size, DType::i64, generator), DType::i64, device);
+      numbers(OpId::philox_bits, dims, next("randint", dims, DType::i64, generator), DType::i64, device);
   // The upper 63 bits are not negative, so the remainder is not either.
   const Tensor upper = tenon::bitwise_and(words, Scalar(std::numeric_limits<int64_t>::max()));
   const auto width = static_cast<int64_t>(std::min<uint64_t>(count, std::numeric_limits<int64_t>::max()));
@@ -221,18 +223,22 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, G
 }
 
 Tensor rand(IntList size, DType dtype, Device device, Generator* generator) {
-  return numbers(OpId::philox_uniform, size, next("rand", size, dtype, generator), dtype, device);
+  const Dims dims = shape_of("rand", size);
+  return numbers(OpId::philox_uniform, dims, next("rand", dims, dtype, generator), dtype, device);
 }
 
 Tensor randn(IntList size, DType dtype, Device device, Generator* generator) {
-  return numbers(OpId::philox_normal, size, next("randn", size, DType::f32, generator), dtype, device);
+  const Dims dims = shape_of("randn", size);
+  return numbers(OpId::philox_normal, dims, next("randn", dims, DType::f32, generator), dtype, device);
 }
 
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   if (n < 0) refuse("randperm: n is {}; it must be at least 0.", n);
   if (!is_integer(dtype) && !is_floating(dtype)) refuse("randperm: {} does not hold numbers.", dtype_name(dtype));
   // Two of n random numbers of 64 bits are equal once in 2^65 / n^2 calls; their order is then that of their places.
-  const Tensor keys = numbers(OpId::philox_bits, n, next("randperm", n, DType::i64, generator), DType::i64, device);
+  const Dims dims = shape_of("randperm", n);
+  const Tensor keys =
+      numbers(OpId::philox_bits, dims, next("randperm", dims, DType::i64, generator), DType::i64, device);
   return tenon::cast(tenon::argsort(keys, 0, false, true), dtype);
 }
 

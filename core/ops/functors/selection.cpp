@@ -28,8 +28,13 @@ const Tensor* as_dtype(const Operand& operand, DType dtype, Tensor* copy) {
   return copy;
 }
 
-void check_out(std::string_view op, const Tensor& out, DType dtype, const Dims& dims) {
+void check_out(std::string_view op, const Tensor& out, DType dtype, std::span<const Tensor* const> inputs) {
   require_defined(op, "out", out);
+  if (out.dtype() == dtype && elementwise::has_room(out, inputs)) return;
+  Dims dims;
+  for (const Tensor* input : inputs) {
+    if (input != nullptr) dims = value_or_throw(infer::broadcast(op, dims, input->dims()));
+  }
   if (!(out.dims() == dims) || out.dtype() != dtype) {
     refuse("{}: the result is {} {}, but it is to be written into {} {}.", op, dtype_name(dtype), dims,
            dtype_name(out.dtype()), out.dims());
@@ -41,13 +46,7 @@ Tensor ternary(OpId id, Tensor* out, const Operand& a, const Operand& b, const O
   Tensor copies[3];
   const Tensor* const inputs[] = {op.cond_first ? a.tensor : as_dtype(a, dtype, &copies[0]),
                                   as_dtype(b, dtype, &copies[1]), as_dtype(c, dtype, &copies[2])};
-  if (out != nullptr) {
-    Dims dims;
-    for (const Tensor* input : inputs) {
-      if (input != nullptr) dims = value_or_throw(infer::broadcast(op.name, dims, input->dims()));
-    }
-    check_out(op.name, *out, dtype, dims);
-  }
+  if (out != nullptr) check_out(op.name, *out, dtype, inputs);
   const Scalar scalars[] = {a.number, b.number, c.number};
   return apply(id, {inputs[0], inputs[1], inputs[2]}, nullptr, scalars, out);
 }
