@@ -73,15 +73,13 @@ void give(const OpCall& call, std::tuple<Tensors...> results) {
   std::apply([&](auto&... each) { give(call, TensorList{std::move(each)...}); }, results);
 }
 
-// The result of a kept record in the form in which the function of the API returns it.
+// The results of a kept record, one or a tuple, in the form in which the function of the API returns them.
 template <class Result>
-Result take(std::vector<Tensor>* outputs) {
+Result take(Tensor* outputs) {
   if constexpr (std::is_same_v<Result, Tensor>) {
-    return std::move((*outputs)[0]);
-  } else if constexpr (std::is_same_v<Result, TensorList>) {
-    return std::move(*outputs);
+    return std::move(outputs[0]);
   } else {
-    return [&]<size_t... kIndex>(std::index_sequence<kIndex...>) { return Result{std::move((*outputs)[kIndex])...}; }
+    return [&]<size_t... kIndex>(std::index_sequence<kIndex...>) { return Result{std::move(outputs[kIndex])...}; }
     (std::make_index_sequence<std::tuple_size_v<Result>>());
   }
 }

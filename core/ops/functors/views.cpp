@@ -29,8 +29,9 @@ Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
   return apply(id, input, &attributes);
 }
 
-// The common case: `input` is row-major, and `shape`, perhaps with one -1, has as many elements as `input`. False:
+// The common case: `input` is row-major, and `shape`, with one -1 if kOpen, has as many elements as `input`. False:
 // another case.
+template <bool kOpen>
 [[gnu::always_inline]] inline bool row_major_shape(const Tensor& input, IntList list, ShapeAttributes* attributes) {
   if (!input.defined() || list.sizes() != nullptr) return false;
   const TensorImpl& impl = *input.impl();
@@ -40,14 +41,15 @@ Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
   int64_t* open = nullptr;
   for (size_t i = 0; i < shape.size(); ++i) {
     attributes->dims.values[i] = shape[i];
-    if (shape[i] == -1 && open == nullptr) {
+    if (kOpen && shape[i] == -1 && open == nullptr) {
       open = &attributes->dims.values[i];
     } else if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) {
       return false;
     }
   }
   attributes->dims.rank = static_cast<int64_t>(shape.size());
-  if (open == nullptr || impl.elements == 0) return count == impl.elements;
+  if (!kOpen) return count == impl.elements;
+  if (open == nullptr || impl.elements == 0) return false;
   *open = impl.elements / count;
   return count * *open == impl.elements;
 }
@@ -104,6 +106,8 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 }
 
 [[gnu::noinline]] Tensor reshape_slow(const Tensor& input, IntList shape) {
+  ShapeAttributes attributes{};
+  if (row_major_shape<true>(input, shape, &attributes)) return apply(OpId::reshape, input, &attributes);
   if (among_open(input, shape)) return reshape_open(OpId::reshape, input, shape);
   require_defined("reshape", "input", input);
   const Dims asked = dims_of("reshape", shape);
@@ -112,6 +116,8 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 }
 
 [[gnu::noinline]] Tensor view_slow(const Tensor& input, IntList size) {
+  ShapeAttributes attributes{};
+  if (row_major_shape<true>(input, size, &attributes)) return apply(OpId::view, input, &attributes);
   if (among_open(input, size)) return reshape_open(OpId::view, input, size);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", size);
@@ -129,14 +135,14 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 
 Tensor reshape(const Tensor& input, IntList shape) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, shape, &attributes)) [[likely]]
+  if (row_major_shape<false>(input, shape, &attributes)) [[likely]]
     return apply(OpId::reshape, input, &attributes);
   return reshape_slow(input, shape);
 }
 
 Tensor view(const Tensor& input, IntList size) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, size, &attributes)) [[likely]]
+  if (row_major_shape<false>(input, size, &attributes)) [[likely]]
     return apply(OpId::view, input, &attributes);
   return view_slow(input, size);
 }

@@ -19,9 +19,9 @@ infer::View layout(const OpCall& call) {
 
 // Writes what a view has of its input, and gives it room for `rank` axes, which the caller writes where they stay:
 // copying a Dims that was just made waits for its last number to be stored. Then settle_layout.
-void begin(const Tensor& input, int32_t rank, TensorImpl* output) {
-  output->dtype = input.dtype();
-  output->offset = input.impl()->offset;
+[[gnu::always_inline]] inline void begin(const TensorImpl& input, int32_t rank, TensorImpl* output) {
+  output->dtype = input.dtype;
+  output->offset = input.offset;
   output->dims.resize_for_overwrite(rank);
   output->strides.resize_for_overwrite(rank);
 }
@@ -36,10 +36,10 @@ Status give(const OpCall& call, const infer::View& view, TensorImpl* output) {
 }
 
 // The elements of `input`, which is contiguous, as `dims`. This is the way of most views.
-void give_row_major(const Tensor& input, std::span<const int64_t> dims, TensorImpl* output) {
+void give_row_major(const TensorImpl& input, std::span<const int64_t> dims, TensorImpl* output) {
   const auto rank = static_cast<int32_t>(dims.size());
   begin(input, rank, output);
-  output->elements = input.impl()->elements;
+  output->elements = input.elements;
   int64_t stride = 1;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
     const int64_t dim = dims[static_cast<size_t>(axis)];
@@ -66,9 +66,9 @@ Status give_strided(const OpCall& call, const Dims& dims, TensorImpl* output) {
 }  // namespace
 
 Status view_reshape(const OpCall& call, TensorImpl* output) {
-  const Tensor& input = *call.inputs[0];
+  const TensorImpl& input = *call.inputs[0]->impl();
   const auto dims = call.attributes_as<ShapeAttributes>().dims.span();
-  if (!input.impl()->contiguous) return give_strided(call, Dims(dims), output);
+  if (!input.contiguous) return give_strided(call, Dims(dims), output);
   give_row_major(input, dims, output);
   return {};
 }
@@ -77,7 +77,7 @@ Status view_permute(const OpCall& call, TensorImpl* output) {
   const Tensor& input = *call.inputs[0];
   const auto axes = call.attributes_as<PermuteAttributes>().axes.span();
   TENON_ASSIGN_OR_RETURN(const Dims order, infer::permutation(call.op->name, input.dims(), axes));
-  begin(input, order.rank(), output);
+  begin(*input.impl(), order.rank(), output);
   for (int32_t axis = 0; axis < order.rank(); ++axis) {
     output->dims[axis] = input.dims()[order[axis]];
     output->strides[axis] = input.strides()[order[axis]];
@@ -103,7 +103,7 @@ Status view_expand(const OpCall& call, TensorImpl* output) {
   const auto target = call.attributes_as<ShapeAttributes>().dims.span();
   uint32_t kept = 0;
   TENON_ASSIGN_OR_RETURN(const Dims dims, infer::expand_dims<int64_t>(call.op->name, input.dims(), target, &kept));
-  begin(input, dims.rank(), output);
+  begin(*input.impl(), dims.rank(), output);
   const int32_t shift = dims.rank() - input.rank();
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {
     output->dims[axis] = dims[axis];

@@ -345,6 +345,26 @@ int64_t MapPrimitive::short_run(const ep_shape* shapes) const {
 }
 
 void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
+  if (!all_direct_) return run_converted(launch, count, context);
+  const void* sources[map_max_operands - 1] = {};
+  alignas(64) char scalars[map_max_operands - 1][shortest_block * 8];
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    const MapOperand& operand = plan_.operands[i];
+    if (!operand.scalar) {
+      sources[i - 1] = address_of(launch.operands[i]);
+      continue;
+    }
+    sources[i - 1] = spread(launch.scalars[i - 1], operand, count, scalars[i - 1]);
+  }
+  char* to = address_of(launch.operands[0]);
+  if (plan_.function != nullptr)
+    plan_.function(to, sources, count, context);
+  else
+    plan_.operands[0].convert(to, 1, sources[0], 1, count);
+}
+
+// A short run of which some operand is converted.
+void MapPrimitive::run_converted(const ep_launch& launch, int64_t count, MapContext& context) const {
   const void* sources[map_max_operands - 1] = {};
   alignas(64) char blocks[map_max_operands][shortest_block * 8];
   const MapOperand& dst = plan_.operands[0];

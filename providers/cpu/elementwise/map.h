@@ -59,6 +59,7 @@ class MapPrimitive final : public ep_primitive {
 
   int64_t short_run(const ep_shape* shapes) const;
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
+  void run_converted(const ep_launch& launch, int64_t count, MapContext& context) const;
   bool run_gathered(const ep_launch& launch, MapContext& context) const;
   void run_walk(const ep_launch& launch, MapContext* context) const;
   bool moves_short_runs(const MapShape& shape) const;

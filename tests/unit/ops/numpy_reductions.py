@@ -56,10 +56,13 @@ class Reductions(OpTest):
             run("amax", x, 0)
 
     def test_var_and_std(self):
-        x = some(4, 5)
-        self.check(x.var(axis=1, ddof=1), "var", x, 1, rtol=1e-4)
-        self.check(np.asarray(x.std(ddof=0)), "std", x, correction=0, rtol=1e-4)
-        self.check(x.std(axis=0, ddof=1, keepdims=True), "std", x, 0, keepdim=True, rtol=1e-4)
+        for x in (some(4, 5), some(4, 5).astype(np.float64), some(20, 30)):  # the host has a loop for few elements
+            self.check(x.var(axis=1, ddof=1), "var", x, 1, rtol=1e-4)
+            self.check(np.asarray(x.std(ddof=0)), "std", x, correction=0, rtol=1e-4)
+            self.check(x.std(axis=0, ddof=1, keepdims=True), "std", x, 0, keepdim=True, rtol=1e-4)
+        x = some(3, 4, 5)
+        for axes in ([0], [1], [0, 1], [1, 2], [0, 2]):
+            self.check(x.var(axis=tuple(axes), ddof=1), "var", x, axes, rtol=1e-4)
 
     def test_max_and_min(self):
         x, y = some(4, 5), some(5)
