@@ -40,10 +40,11 @@ template <bool kOpen>
   int64_t count = 1;
   int64_t* open = nullptr;
   for (size_t i = 0; i < shape.size(); ++i) {
-    attributes->dims.values[i] = shape[i];
-    if (kOpen && shape[i] == -1 && open == nullptr) {
+    const int64_t dim = shape[i];
+    attributes->dims.values[i] = dim;
+    if (kOpen && dim == -1 && open == nullptr) {
       open = &attributes->dims.values[i];
-    } else if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) {
+    } else if (dim < 1 || __builtin_mul_overflow(count, dim, &count)) {
       return false;
     }
   }
