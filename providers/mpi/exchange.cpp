@@ -118,9 +118,17 @@ int start(const ep_communicator& communicator, const ep_collective_desc& desc, M
   }
 }
 
-int test(ep_exchange& exchange, int* ended) {
-  if (exchange.requests.empty()) return MPI_Test(&exchange.request, ended, MPI_STATUS_IGNORE);
-  return MPI_Testall(static_cast<int>(exchange.requests.size()), exchange.requests.data(), ended, MPI_STATUSES_IGNORE);
+// Asks for what is under way, and begins the next step where it has come. The lock is held.
+void take_on(ep_exchange& exchange) {
+  if (exchange.ended) return;
+  int come = 0;
+  int code = exchange.requests.empty() ? MPI_Test(&exchange.request, &come, MPI_STATUS_IGNORE)
+                                       : MPI_Testall(static_cast<int>(exchange.requests.size()),
+                                                     exchange.requests.data(), &come, MPI_STATUSES_IGNORE);
+  bool goes_on = true;
+  if (code == MPI_SUCCESS && come != 0) code = next_step(exchange, &goes_on);
+  exchange.ended = code != MPI_SUCCESS || !goes_on;
+  if (code != MPI_SUCCESS) exchange.failure = mpi_text(code);
 }
 
 }  // namespace
@@ -180,25 +188,13 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
   using Clock = std::chrono::steady_clock;
   constexpr int in_a_row = 64;
   Clock::time_point begin{};
-  for (int asked = 0; !exchange->ended; ++asked) {
-    int ended = 0;
+  for (int asked = 0;; ++asked) {
     {
       const Lock lock(exchange->plugin->mutex);
-      int code = test(*exchange, &ended);
-      if (code == MPI_SUCCESS && ended != 0) {
-        bool goes_on = false;
-        code = next_step(*exchange, &goes_on);
-        if (goes_on) ended = 0;
-      }
-      if (code != MPI_SUCCESS) {
-        exchange->ended = true;
-        exchange->failure = mpi_text(code);
-        break;
-      }
-    }
-    if (ended != 0) {
-      exchange->ended = true;
-      break;
+      take_on(*exchange);
+      if (exchange->ended) break;
+      // A rank that waits for another exchange first wants our part of that.
+      for (ep_exchange* other : exchange->plugin->in_steps) take_on(*other);
     }
     if (asked == 0) begin = Clock::now();
     const auto waited = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());
@@ -223,8 +219,8 @@ void exchange_destroy(ep_exchange* exchange) noexcept {
     exchange->ended = MPI_Cancel(&exchange->request) == MPI_SUCCESS &&
                       MPI_Test(&exchange->request, &ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && ended != 0;
   }
+  leave_steps(*exchange);
   if (exchange->ended) {
-    keep_room(*exchange);
     destroy(exchange);
   } else {
     exchange->plugin->given_up = true;

@@ -36,6 +36,7 @@ struct ep_collectives {
   bool joined = false;
   bool initialised = false;                               // MPI, by us
   bool given_up = false;                                  // an exchange was, so nobody may wait for MPI's end
+  std::vector<ep_exchange*> in_steps;                     // reductions under way: whoever waits takes all of them on
   tenon::provider::mpi::Room spare;                       // of the largest reduction so far
   std::map<std::pair<int32_t, int32_t>, MPI_Op> own_ops;  // by dtype and reduction, where MPI's own do not serve
 };
@@ -45,6 +46,7 @@ struct ep_communicator {
   ep_collectives* plugin;
   MPI_Comm comm;  // MPI_COMM_NULL: the one rank of a program without a launcher
   int32_t rank, size;
+  uint32_t exchanges_in_steps = 0;  // so far
 };
 
 struct ep_exchange {
@@ -61,6 +63,7 @@ struct ep_exchange {
   // ones are taken from and go.
   std::vector<MPI_Request> requests;
   MPI_Comm comm;
+  int tag;  // of the exchange, so that the steps of several under way do not mix
   int32_t rank;
   MPI_Datatype type;
   size_t element_bytes;
@@ -109,12 +112,12 @@ ep_status communicator_split(ep_communicator* communicator, int32_t color, int32
 void communicator_destroy(ep_communicator* communicator) noexcept;
 // Whether an exchange goes in steps of ours; all ranks decide alike.
 bool goes_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc);
-int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
+int start_in_steps(ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
                    ep_exchange& exchange);
 // After a step: begins the next one, if there is one. `goes_on`: it is under way.
 int next_step(ep_exchange& exchange, bool* goes_on);
-// The exchange has ended, and the next one may have its room.
-void keep_room(ep_exchange& exchange);
+// Nobody asks for the exchange any more. If it has ended, the next one may have its room.
+void leave_steps(ep_exchange& exchange);
 
 // Ends MPI, if we began it and nothing was given up.
 void leave(ep_collectives& plugin) noexcept;

@@ -16,8 +16,8 @@ namespace {
 constexpr int32_t few_ranks = 8;
 // Reductions of fewer bytes are one call of MPI's.
 constexpr int64_t large_bytes = 32 << 10;
-// Messages that a program sends itself have the tag 0.
-constexpr int step_tag = 1;
+// Every MPI has so many tags. That of messages that a program sends itself is 0.
+constexpr uint32_t tags = 32'767;
 
 // Pages that are touched for the first time cost more than the reduction, so the room of the last large one is kept.
 constexpr size_t piece_bytes = size_t{64} << 20, most_kept_bytes = piece_bytes + (size_t{1} << 20);
@@ -40,16 +40,16 @@ int start_messages(ep_exchange& exchange, const char* src, char* dst) {
   exchange.requests.clear();
   for (size_t away = 1; away < size; ++away) {
     const size_t from = (own(exchange) + size - away) % size;
-    const int code =
-        MPI_Irecv(dst + start_of(exchange, exchange.dst_starts, from), exchange.dst_counts[from], exchange.type,
-                  static_cast<int>(from), step_tag, exchange.comm, &exchange.requests.emplace_back(MPI_REQUEST_NULL));
+    const int code = MPI_Irecv(dst + start_of(exchange, exchange.dst_starts, from), exchange.dst_counts[from],
+                               exchange.type, static_cast<int>(from), exchange.tag, exchange.comm,
+                               &exchange.requests.emplace_back(MPI_REQUEST_NULL));
     if (code != MPI_SUCCESS) return code;
   }
   for (size_t away = 1; away < size; ++away) {
     const size_t to = (own(exchange) + away) % size;
     const int code =
         MPI_Isend(src + start_of(exchange, exchange.src_starts, to), exchange.src_counts[to], exchange.type,
-                  static_cast<int>(to), step_tag, exchange.comm, &exchange.requests.emplace_back(MPI_REQUEST_NULL));
+                  static_cast<int>(to), exchange.tag, exchange.comm, &exchange.requests.emplace_back(MPI_REQUEST_NULL));
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
@@ -156,10 +156,11 @@ bool goes_in_steps(const ep_communicator& communicator, const ep_collective_desc
   return moves ? communicator.size <= few_ranks : communicator.size > 1 && is_large_reduction(communicator, desc);
 }
 
-int start_in_steps(const ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
+int start_in_steps(ep_communicator& communicator, const ep_collective_desc& desc, MPI_Datatype type, MPI_Op op,
                    ep_exchange& exchange) {
   const auto size = static_cast<size_t>(communicator.size);
   exchange.comm = communicator.comm;
+  exchange.tag = static_cast<int>(1 + communicator.exchanges_in_steps++ % tags);
   exchange.rank = communicator.rank;
   exchange.type = type;
   exchange.op = op;
@@ -173,13 +174,14 @@ int start_in_steps(const ep_communicator& communicator, const ep_collective_desc
       exchange.src_starts.assign(size, 0);
       return start_moving(exchange);
     case EP_COLLECTIVE_all_to_all: return start_moving(exchange);
-    case EP_COLLECTIVE_reduce_scatter: return start_parts(exchange);
-    default:
-      exchange.gathers = true;
-      exchange.left = desc.count;
-      exchange.src_counts.resize(size);
-      return start_piece(exchange);
+    default: break;
   }
+  exchange.plugin->in_steps.push_back(&exchange);
+  if (desc.kind == EP_COLLECTIVE_reduce_scatter) return start_parts(exchange);
+  exchange.gathers = true;
+  exchange.left = desc.count;
+  exchange.src_counts.resize(size);
+  return start_piece(exchange);
 }
 
 int next_step(ep_exchange& exchange, bool* goes_on) {
@@ -188,7 +190,9 @@ int next_step(ep_exchange& exchange, bool* goes_on) {
   return *goes_on ? start_piece(exchange) : MPI_SUCCESS;
 }
 
-void keep_room(ep_exchange& exchange) {
+void leave_steps(ep_exchange& exchange) {
+  std::erase(exchange.plugin->in_steps, &exchange);
+  if (!exchange.ended) return;
   Room& spare = exchange.plugin->spare;
   if (exchange.room.bytes <= most_kept_bytes && exchange.room.bytes > spare.bytes) spare = std::move(exchange.room);
 }

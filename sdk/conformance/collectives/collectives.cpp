@@ -410,18 +410,25 @@ Status keep_order(Ranks& ranks) {
   for (int i = 0; i < count && ranks.rank() == 1; ++i) {
     if (got[i] != 100 + i) return broken("K09", "receive {} gave what send {} had", i, got[i] - 100);
   }
-  int32_t sums[count] = {};
-  for (int i = 0; i < count; ++i) {
-    values[i] = (i + 1) * 1000 + ranks.rank();
-    ep_collective_desc desc = collective(EP_COLLECTIVE_all_reduce, DType::i32, &values[i], &sums[i], 1);
-    desc.reduction = EP_REDUCE_sum;
-    TENON_RETURN_IF_ERROR(ranks.start(ranks.world, desc, &under_way[i]));
-  }
-  for (int i = count - 1; i >= 0; --i) TENON_RETURN_IF_ERROR(ranks.finish(under_way[i]));
-  for (int i = 0; i < count; ++i) {
-    const int32_t wanted = ranks.size() * (i + 1) * 1000 + ranks.size() * (ranks.size() - 1) / 2;
-    if (sums[i] != wanted)
-      return broken("K09", "all_reduce {} of several gave {} and must give {}", i, sums[i], wanted);
+  // Short ones, and long ones, which a plug-in may carry in several steps.
+  for (const int64_t length : {int64_t{1}, int64_t{20'001}}) {
+    std::vector<int32_t> src[count], sums[count];
+    for (int i = 0; i < count; ++i) {
+      src[i].assign(static_cast<size_t>(length), (i + 1) * 1000 + ranks.rank());
+      sums[i].assign(static_cast<size_t>(length), -1);
+      ep_collective_desc desc = collective(EP_COLLECTIVE_all_reduce, DType::i32, src[i].data(), sums[i].data(), length);
+      desc.reduction = EP_REDUCE_sum;
+      TENON_RETURN_IF_ERROR(ranks.start(ranks.world, desc, &under_way[i]));
+    }
+    for (int i = 0; i < count; ++i) {
+      TENON_RETURN_IF_ERROR(ranks.finish(under_way[ranks.rank() % 2 == 0 ? count - 1 - i : i]));
+    }
+    for (int i = 0; i < count; ++i) {
+      const int32_t wanted = ranks.size() * (i + 1) * 1000 + ranks.size() * (ranks.size() - 1) / 2;
+      const auto wrong = std::find_if(sums[i].begin(), sums[i].end(), [wanted](int32_t sum) { return sum != wanted; });
+      if (wrong != sums[i].end())
+        return broken("K09", "all_reduce {} of several gave {} and must give {}", i, *wrong, wanted);
+    }
   }
   return {};
 }
