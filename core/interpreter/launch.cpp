@@ -258,8 +258,9 @@ bool run_at_once(const OpCall& call, const Prepared& prepared) {
     }
     const TensorImpl& impl = operand.output >= 0 ? *call.outputs[static_cast<size_t>(operand.output)].impl()
                                                  : *call.inputs[static_cast<size_t>(operand.input)]->impl();
-    buffers[i] = address_at_hand(impl);
     busy = busy || impl.storage.busy_for_read();
+    if (busy) break;  // another thread may be changing the address
+    buffers[i] = address_at_hand(impl);
   }
   vm::Launched launched;
   if (!busy) [[likely]] {
