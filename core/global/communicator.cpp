@@ -422,7 +422,10 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   if (to >= 0) {
     ep_collective_desc say = describe(EP_COLLECTIVE_send, DType::u8, heads, nullptr, sizeof(Head));
     say.peer = to;
-    TENON_ASSIGN_OR_RETURN(sending, start(*heads_, say));
+    const Result<ep_exchange*> started = start(*heads_, say);
+    if (!started.ok() && hearing != nullptr) heads_->plugin.ops.exchange_destroy(hearing);
+    TENON_RETURN_IF_ERROR(started.status());
+    sending = started.value();
   }
   Status met;
   if (hearing != nullptr) {

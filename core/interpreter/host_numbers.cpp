@@ -11,7 +11,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/composite.h"
 #include "core/ops/floating_point.h"
-#include "core/ops/op_rows.h"
+#include "core/ops/ops.h"
 
 namespace tenon::host_loops {
 namespace {
@@ -431,23 +431,16 @@ bool run_fft_ihfft(const OpCall& call) {
   if (!real(input.dtype) || input.elements * dtype_size(input.dtype) > most) return false;
   const auto& a = call.attributes_as<FftIhfftAttributes>();
   const int32_t rank = input.dims.rank();
+  // An inverse transform is divided where another one is not.
   const std::string_view norm = a.norm.view();
-  if (rank < 1 || rank == EP_MAX_RANK || a.n_given != 0 || a.dim < -rank || a.dim >= rank) return false;
-  if (norm != "backward" && norm != "ortho" && norm != "forward") return false;
-  const auto axis = static_cast<int32_t>(a.dim < 0 ? a.dim + rank : a.dim);
-  const auto length = static_cast<double>(input.dims[axis]);
-  FourierAttributes attributes{};
-  attributes.transform = {EP_FFT_REAL_TO_HALF, axis, 0, 0};
-  attributes.length = input.dims[axis] / 2 + 1;
-  const Scalar scalars[] = {Scalar(norm == "backward" ? 1 / length : norm == "ortho" ? 1 / std::sqrt(length) : 1.0)};
+  const std::string_view other = norm == "backward" ? "forward" : norm == "forward" ? "backward" : norm;
+  if (rank == EP_MAX_RANK || a.n_given != 0 || a.dim < -rank || a.dim >= rank) return false;
+  if (norm != "ortho" && other == norm) return false;
   Tensor pairs;
-  OpCall transform;
-  transform.op = &op_row(OpId::fft_r2c);
-  transform.inputs = {call.inputs.data(), 1};
-  transform.scalars = scalars;
-  transform.attributes = &attributes;
-  transform.outputs = {&pairs, 1};
-  composite::called(call.op->named, [&] { eager_interpreter().apply(transform); });
+  composite::called(call.op->named, [&] {
+    const InterpreterScope scope(eager_interpreter());
+    pairs = tenon::fft_rfft(*call.inputs[0], std::nullopt, a.dim, other);
+  });
   if (!pairs.impl()->contiguous) return false;
   if (input.dtype == DType::f32) {
     conjugate(static_cast<float*>(pairs.data()), pairs.elements());

@@ -56,9 +56,9 @@ class Early {
   }
 
  private:
-  // Sums of small lists that may travel together, in the order in which they were recorded.
+  // Sums of small lists that may travel together.
   struct Bucket {
-    std::vector<NodeId> members;
+    std::set<NodeId> members;
     int64_t bytes = 0, limit = global::kFirstBucket;
     int64_t asked = 0;  // for the first of them
   };
@@ -100,8 +100,7 @@ class Early {
   }
 
   void join() {
-    place_in_order_.assign(1 + *std::max_element(order_.begin(), order_.end()), 0);
-    for (size_t i = 0; i < order_.size(); ++i) place_in_order_[order_[i]] = i;
+    const std::vector<NodeId> recorded = exchanges_;
     sort();  // lists that are made one after the other travel together
     std::map<Road, Bucket> open;
     std::vector<Bucket> full;
@@ -118,20 +117,21 @@ class Early {
         bucket.limit = global::kBucket;
       }
       bucket.asked = bucket.members.empty() ? each.asked : std::min(bucket.asked, each.asked);
-      bucket.members.push_back(id);
+      bucket.members.insert(id);
       bucket.bytes += bytes;
     }
     for (auto& [road, bucket] : open) full.push_back(std::move(bucket));
     for (const Bucket& bucket : full) {
-      if (bucket.members.size() > 1) make_one(bucket.members);
+      std::vector<NodeId> members;
+      std::copy_if(recorded.begin(), recorded.end(), std::back_inserter(members),
+                   [&](NodeId id) { return bucket.members.contains(id); });
+      if (members.size() > 1) make_one(members);
     }
   }
 
-  // Where the first of `members` was recorded, all lists were made, and nobody has read a sum yet. What only moves
-  // their elements may stand behind it until the exchange is placed.
-  void make_one(std::vector<NodeId> members) {
-    std::sort(members.begin(), members.end(),
-              [&](NodeId a, NodeId b) { return place_in_order_[a] < place_in_order_[b]; });
+  // Where the first of `members`, in the order in which they were recorded, stands, all lists were made, and nobody has
+  // read a sum yet. What only moves their elements may stand behind it until the exchange is placed.
+  void make_one(const std::vector<NodeId>& members) {
     Node all = program_.node(members.front());
     all.results.clear();
     std::vector<ValueId> lists;
@@ -220,11 +220,10 @@ class Early {
   }
 
   Graph& program_;
-  std::vector<NodeId> order_;           // as recorded
-  std::vector<size_t> place_in_order_;  // by node
-  std::vector<NodeId> exchanges_;       // in their new order
-  size_t next_ = 0;                     // among them
-  std::vector<bool> placed_;            // by node
+  std::vector<NodeId> order_;      // as recorded
+  std::vector<NodeId> exchanges_;  // in their new order
+  size_t next_ = 0;                // among them
+  std::vector<bool> placed_;       // by node
 };
 
 }  // namespace

@@ -2,23 +2,37 @@
 #include "primitives/text/format.h"
 
 namespace tenon::infer {
+namespace {
+
+int64_t limit_of(int32_t rank) { return rank == 0 ? 1 : rank; }
+
+// -1: there is no such axis.
+int32_t counted_from_front(int64_t axis, int32_t rank) {
+  const int64_t limit = limit_of(rank);
+  if (axis < -limit || axis >= limit) return -1;
+  return static_cast<int32_t>(axis < 0 ? axis + limit : axis);
+}
+
+Status no_axis(std::string_view op, int64_t axis, int32_t rank) {
+  const int64_t limit = limit_of(rank);
+  return Status(Code::invalid_argument, fmt::format("{}: axis {} is out of range for rank {} (expected {} to {}).", op,
+                                                    axis, rank, -limit, limit - 1));
+}
+
+}  // namespace
 
 Result<int32_t> axis(std::string_view op, int64_t axis, int32_t rank) {
-  const int64_t limit = rank == 0 ? 1 : rank;
-  if (axis < -limit || axis >= limit) {
-    return Status(Code::invalid_argument, fmt::format("{}: axis {} is out of range for rank {} (expected {} to {}).",
-                                                      op, axis, rank, -limit, limit - 1));
-  }
-  return static_cast<int32_t>(axis < 0 ? axis + limit : axis);
+  const int32_t normal = counted_from_front(axis, rank);
+  if (normal < 0) return no_axis(op, axis, rank);
+  return normal;
 }
 
 Result<uint32_t> axis_mask(std::string_view op, std::span<const int64_t> axes, int32_t rank) {
   if (axes.empty()) return (uint32_t{1} << rank) - 1;
-  const int64_t limit = rank == 0 ? 1 : rank;
   uint32_t mask = 0;
   for (int64_t given : axes) {
-    const int64_t normal = given < 0 ? given + limit : given;
-    if (normal < 0 || normal >= limit) return axis(op, given, rank).status();
+    const int32_t normal = counted_from_front(given, rank);
+    if (normal < 0) return no_axis(op, given, rank);
     const uint32_t bit = uint32_t{1} << normal;
     if (mask & bit) {
       return Status(Code::invalid_argument, fmt::format("{}: axis {} is named twice for rank {}.", op, given, rank));

@@ -194,7 +194,9 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
       take_on(*exchange);
       if (exchange->ended) break;
       // A rank that waits for another exchange first wants our part of that.
-      for (ep_exchange* other : exchange->plugin->in_steps) take_on(*other);
+      for (ep_exchange* other : exchange->plugin->in_steps) {
+        if (other != exchange) take_on(*other);
+      }
     }
     if (asked == 0) begin = Clock::now();
     const auto waited = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin).count());

@@ -92,13 +92,17 @@ TYPED_TEST_SUITE(Elements, AllElements);
 TYPED_TEST(Elements, AllReduceCombinesWhatEveryRankHas) {
   using T = typename TypeParam::Type;
   Communicator& ranks = world();
-  const auto values_of = [](int32_t rank, int64_t count) {
-    std::vector<int64_t> numbers = numbers_of(rank, count, 1);
-    const bool is_unsigned = TypeParam::type == DType::u16 || TypeParam::type == DType::u64;
-    for (int64_t& number : numbers) number = is_unsigned ? std::abs(number) : number;
-    return numbers;
-  };
   for (const Reduction reduction : {Reduction::sum, Reduction::prod, Reduction::max, Reduction::min}) {
+    // Products are of powers of two, so that no type rounds them.
+    const auto values_of = [&](int32_t rank, int64_t count) {
+      std::vector<int64_t> numbers = numbers_of(rank, count, 1);
+      const bool is_unsigned = TypeParam::type == DType::u16 || TypeParam::type == DType::u64;
+      for (int64_t& number : numbers) {
+        if (reduction == Reduction::prod) number = (number & 2) != 0 ? 2 : -1;
+        if (is_unsigned) number = std::abs(number);
+      }
+      return numbers;
+    };
     for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{17}, int64_t{70001}}) {
       std::vector<int64_t> wanted;
       for (int32_t rank = 0; rank < ranks.size(); ++rank) {
