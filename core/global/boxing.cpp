@@ -1,6 +1,5 @@
 #include "core/global/boxing.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -9,11 +8,12 @@
 #include "core/device/device_state.h"
 #include "core/global/communicator.h"
 #include "core/global/exchange.h"
+#include "core/global/lists.h"
 #include "core/global/moves.h"
 #include "core/global/recorded.h"
+#include "core/global/redistribution.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
-#include "primitives/text/format.h"
 
 namespace tenon::global {
 namespace {
@@ -21,30 +21,6 @@ namespace {
 // What one message costs, in bytes that could travel in its time: 20 us at 5 GB/s. All ranks have the same number, so
 // that all choose alike.
 constexpr double kMessageBytes = 1e5;
-
-// `data`, where `device` is.
-Tensor where(const Tensor& data, Device device) { return data.device() == device ? data : data.to(device); }
-
-Tensor dense_on(const Tensor& tensor, Device device) { return where(tenon::contiguous(tensor), device); }
-
-// What adds nothing to a sum: -0.0, since 0.0 makes 0.0 of -0.0.
-Tensor nothing(const Dims& dims, DType dtype, Device device) {
-  return is_floating(dtype) ? tenon::full(dims, -0.0, dtype, device) : tenon::zeros(dims, dtype, device);
-}
-
-Tensor flat(const Tensor& tensor) { return tenon::reshape(tensor, {tensor.elements()}); }
-
-Tensor part_along(const Tensor& tensor, int64_t axis, Range range) {
-  return tenon::slice(tensor, axis, range.begin, range.end());
-}
-
-// Elements that lie apart, on `device` one part behind the other.
-Tensor packed(const TensorList& parts, Device device) {
-  if (parts.size() == 1) return flat(dense_on(parts[0], device));
-  TensorList lists;
-  for (const Tensor& part : parts) lists.push_back(flat(dense_on(part, device)));
-  return tenon::concat(lists, 0);
-}
 
 // The ranks along one axis of the grid, among which elements move.
 class Line {
@@ -209,135 +185,13 @@ Tensor within(Tensor local, const Dims& dims, Layout at, const Layout& to, Neede
   return local;
 }
 
-// Which ranks hold which elements, no partial sums among them.
-class Holders {
- public:
-  Holders(const Dims& dims, const Layout& layout) : dims_(dims), layout_(layout) {}
-
-  Box box(int32_t position) const {
-    const Placement& placement = layout_.placement;
-    return box_of(dims_, layout_.sbp, placement.grid(), placement.coordinates(position));
-  }
-  // The positions that hold the same as `position`, this one too.
-  std::vector<int32_t> alike(int32_t position) const {
-    const Placement& placement = layout_.placement;
-    const Dims own = placement.coordinates(position);
-    std::vector<int32_t> all;
-    for (int32_t other = 0; other < placement.size(); ++other) {
-      const Dims at = placement.coordinates(other);
-      bool same = true;
-      for (int32_t axis = 0; axis < own.rank(); ++axis) {
-        same = same && (!layout_.sbp[axis].is_split() || at[axis] == own[axis]);
-      }
-      if (same) all.push_back(other);
-    }
-    return all;
-  }
-
- private:
-  const Dims& dims_;
-  const Layout& layout_;
-};
-
-// Moves between two placements. Where several ranks hold an element, a rank that holds it itself keeps it, and the
-// others are served by turns.
-class Redistribution {
- public:
-  Redistribution(const Dims& dims, const Layout& from, const Layout& to, Needed needed)
-      : from_(from),
-        to_(to),
-        needed_(needed),
-        source_(dims, from),
-        target_(dims, to),
-        world_(*value_or_throw(Communicator::world())) {}
-
-  Tensor run(const Tensor& local, DType dtype) const {
-    const auto ranks = static_cast<size_t>(world_.size());
-    std::vector<int64_t> sent(ranks), got(ranks);
-    TensorList parts;
-    std::vector<std::pair<int32_t, Box>> pieces;  // from which rank, in the order of ranks
-    for (int32_t rank = 0; rank < world_.size(); ++rank) {
-      if (const auto piece = piece_of(world_.rank(), rank)) {
-        parts.push_back(cut(local, source_.box(from_.placement.position()), *piece));
-        sent[static_cast<size_t>(rank)] = element_count(piece->dims);
-      }
-      if (const auto piece = piece_of(rank, world_.rank())) {
-        pieces.emplace_back(rank, *piece);
-        got[static_cast<size_t>(rank)] = element_count(piece->dims);
-      }
-    }
-    const Tensor send = parts.empty() ? Tensor::empty({0}, dtype, Device::host()) : packed(parts, Device::host());
-    const int64_t received = std::accumulate(got.begin(), got.end(), int64_t{0});
-    const Tensor room =
-        exchange(send, {&world_, received, {Collective::all_to_all, Reduction::sum, sent, got}}, needed_);
-    if (!to_.placement.here()) return {};
-    return assembled(room, pieces);
-  }
-
- private:
-  static int32_t position_of(const Layout& layout, int32_t rank) {
-    const auto ranks = layout.placement.ranks();
-    const auto found = std::find(ranks.begin(), ranks.end(), rank);
-    return found == ranks.end() ? -1 : static_cast<int32_t>(found - ranks.begin());
-  }
-
-  // Of partial sums all but the first rank along the axis get zeros.
-  bool takes_part(int32_t position) const {
-    const Dims at = to_.placement.coordinates(position);
-    for (int32_t axis = 0; axis < at.rank(); ++axis) {
-      if (to_.sbp[axis].is_partial() && at[axis] != 0) return false;
-    }
-    return true;
-  }
-
-  // What rank `sender` sends to rank `receiver`.
-  std::optional<Box> piece_of(int32_t sender, int32_t receiver) const {
-    const int32_t source = position_of(from_, sender), target = position_of(to_, receiver);
-    if (source < 0 || target < 0 || !takes_part(target)) return std::nullopt;
-    const std::optional<Box> piece = overlap(source_.box(source), target_.box(target));
-    if (!piece) return std::nullopt;
-    const std::vector<int32_t> holders = source_.alike(source);
-    const int32_t own = position_of(from_, receiver);
-    const bool has_it = own >= 0 && std::find(holders.begin(), holders.end(), own) != holders.end();
-    const int32_t chosen = has_it ? own : holders[static_cast<size_t>(target) % holders.size()];
-    return chosen == source ? piece : std::nullopt;
-  }
-
-  // The elements `piece` of a tensor that holds those of `whole`.
-  static Tensor cut(const Tensor& tensor, const Box& whole, const Box& piece) {
-    Tensor part = tensor;
-    for (int32_t axis = 0; axis < piece.dims.rank(); ++axis) {
-      part = part_along(part, axis, {piece.begin[axis] - whole.begin[axis], piece.dims[axis]});
-    }
-    return part;
-  }
-
-  Tensor assembled(const Tensor& list, const std::vector<std::pair<int32_t, Box>>& pieces) const {
-    const Box own = target_.box(to_.placement.position());
-    Tensor result = nothing(own.dims, list.dtype(), Device::host());
-    int64_t at = 0;
-    for (const auto& [rank, piece] : pieces) {
-      const int64_t count = element_count(piece.dims);
-      Tensor part = cut(result, own, piece);
-      tenon::copy_(part, tenon::reshape(tenon::slice(list, 0, at, at + count), piece.dims));
-      at += count;
-    }
-    return where(result, to_.placement.device());
-  }
-
-  const Layout &from_, &to_;
-  Needed needed_;
-  Holders source_, target_;
-  Communicator& world_;
-};
-
 }  // namespace
 
 Tensor box(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to, Needed needed) {
   const InterpreterScope scope(parts_interpreter());
   if (from.placement == to.placement) return within(local, dims, from, to, needed);
   const Layout whole = without_partial(from);
-  return Redistribution(dims, whole, to, needed).run(within(local, dims, from, whole, needed), dtype);
+  return redistribute(within(local, dims, from, whole, needed), dtype, dims, whole, to, needed);
 }
 
 double move_cost(Sbp from, Sbp to, double bytes, int64_t ranks) {

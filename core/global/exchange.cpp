@@ -29,11 +29,14 @@ std::string_view asked_for() {
   return op.substr(0, TextAttribute::kMost);
 }
 
+// Who gets nothing has no reason to wait for those who do.
+bool only_gives(const ExchangePlan& plan) { return plan.size == 0; }
+
 // `of` stands in the errors.
 Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of, Needed needed) {
   Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
-  throw_if_error(needed == Needed::later ? plan.line->begin(list, got, plan.exchange, of)
-                                         : plan.line->call(list, got, plan.exchange, of));
+  throw_if_error(needed == Needed::later || only_gives(plan) ? plan.line->begin(list, got, plan.exchange, of)
+                                                             : plan.line->call(list, got, plan.exchange, of));
   return got;
 }
 
@@ -99,7 +102,7 @@ void run_exchange(const OpCall& call) {
   const ExchangePlan& plan = plans().plan(attributes.plan);
   const Tensor& list = *call.inputs[0];
   const bool is_synchronous = list.impl()->device->synchronous;
-  const bool beside = !is_synchronous || list.bytes() >= kLarge;
+  const bool beside = !is_synchronous || list.bytes() >= kLarge || only_gives(plan);
   // A program uses the memory of its values again, and would wait for the exchange there.
   const bool copies = beside && is_synchronous && list.impl()->storage.bytes() != static_cast<uint64_t>(list.bytes());
   const Tensor own = copies ? tenon::clone(list) : list.contiguous() ? list : tenon::contiguous(list);

@@ -3,3 +3,4 @@
 
 #include "core/global/checkpoint.h"
 #include "core/global/global.h"
+#include "core/global/pipeline.h"
