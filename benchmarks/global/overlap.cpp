@@ -5,16 +5,13 @@
 // Two rows, of eager and of compiled steps: the median times of a step, of the same step whose gradients nobody needs
 // (so that nothing is reduced), and of its reductions alone; and the share of these that does not show in the first: 1
 // - (with - without) / alone.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "benchmarks/global/rounds.h"
 #include "core/autograd/autograd.h"
 #include "core/global/communicator.h"
 #include "core/global/global.h"
@@ -25,25 +22,14 @@
 namespace {
 
 using namespace tenon;
+using bench::median;
+using bench::numbers;
+using bench::seconds_of;
 using global::Communicator;
 using global::Placement;
 using global::Sbp;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 9;
-
-double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
-
-Tensor numbers(int64_t rows, int64_t columns, uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::uniform_real_distribution<float> draw(-0.1F, 0.1F);
-  std::vector<float> values(static_cast<size_t>(rows * columns));
-  for (float& value : values) value = draw(generator);
-  return Tensor::from(std::span<const float>(values), {rows, columns}, Device::host());
-}
 
 class Net {
  public:
@@ -94,16 +80,6 @@ class Net {
   TensorList weights_, moments_, others_;
   std::optional<CompiledList> compiled_;
 };
-
-// Seconds of a call, the slowest rank's.
-double seconds_of(Communicator& world, const std::function<void()>& call) {
-  throw_if_error(world.barrier());
-  const Clock::time_point begin = Clock::now();
-  call();
-  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  throw_if_error(world.all_reduce(&seconds, &seconds, 1, DType::f64, global::Reduction::max));
-  return seconds;
-}
 
 void run(const std::string& device, int64_t layers, int64_t width, int64_t rows, bool compiles) {
   Communicator& world = *value_or_throw(Communicator::world());

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core/global/checkpoint.h"
+#include "core/global/pipeline.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -88,6 +89,20 @@ void add_global(nb::module_& parent) {
   m.def("to_local", [given](nb::handle x) {
     const Tensor tensor = given(x, "to_local");
     return object_of(unlocked([&] { return global::to_local(tensor); }));
+  });
+  m.def("micro_batches", [](int64_t count, nb::handle batch, nb::handle loss) {
+    const TensorList given = tensors_of(batch, "micro_batches()");
+    const auto call = [function = kept(loss.ptr())](const TensorList& part) -> Tensor {
+      const nb::gil_scoped_acquire locked;
+      const CalledBack called(grad_enabled());
+      nb::list list;
+      for (const Tensor& each : part) list.append(object_of(each));
+      const nb::object result = nb::borrow(function.get())(*list);
+      if (const Tensor* tensor = tensor_in(result.ptr())) return *tensor;
+      refuse(PyExc_TypeError, fmt::format("micro_batches: expected a Tensor as the result of the loss, not {}.",
+                                          Py_TYPE(result.ptr())->tp_name));
+    };
+    return object_of(unlocked([&] { return global::micro_batches(count, given, call); }));
   });
   m.def("save", [](const std::string& folder, const nb::dict& tensors, const Metadata& texts) {
     const NamedTensors named = named_tensors(tensors, "save()");

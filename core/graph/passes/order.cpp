@@ -63,6 +63,7 @@ class Ordering {
     read_.resize(nodes_.size());
     made_.resize(nodes_.size());
     movable_.resize(nodes_.size());
+    waits_.resize(nodes_.size());
     for (ValueId id = 1; id < graph_.value_count(); ++id) {
       if (lives_.root_of(id) != id) continue;
       spaces_[id].bytes = lives_.rooms()[id].bytes;
@@ -83,6 +84,12 @@ class Ordering {
       for (ValueId result : node.results) spaces_[result].maker = at;
       movable_[at] = !control::is_control(*node.op) || is_fused(node);
       if (!movable_[at]) fixed_ = true;
+    }
+    for (uint32_t at = 0; at < nodes_.size(); ++at) {
+      waits_[at] = std::any_of(read_[at].begin(), read_[at].end(), [&](ValueId input) {
+        const Space& space = spaces_[input];
+        return space.bytes > 0 && space.maker != kNobody && !movable_[space.maker];
+      });
     }
   }
 
@@ -226,7 +233,7 @@ class Ordering {
   void begin_late() {
     for (uint32_t place = static_cast<uint32_t>(order_.size()); place-- > 0;) {
       const uint32_t at = order_[place];
-      if (!movable_[at]) continue;
+      if (!begins_late(at)) continue;
       Nodes nodes{at};
       if (sink(nodes, at)) continue;
       for (bool grown = true; grown && nodes.size() < kMostTogether;) grown = grow(&nodes);
@@ -234,12 +241,15 @@ class Ordering {
     }
   }
 
+  // Others would come before it, and who waits is better off with them done.
+  bool begins_late(uint32_t at) const { return movable_[at] && !waits_[at]; }
+
   // Adds a node whose results only `nodes` read.
   bool grow(Nodes* nodes) const {
     for (uint32_t at : *nodes) {
       for (ValueId input : read_[at]) {
         const uint32_t maker = spaces_[input].maker;
-        if (maker == kNobody || !movable_[maker] || nodes->count(maker) != 0) continue;
+        if (maker == kNobody || !begins_late(maker) || nodes->count(maker) != 0) continue;
         const bool alone = std::all_of(made_[maker].begin(), made_[maker].end(), [&](ValueId made) {
           const std::vector<uint32_t>& readers = spaces_[made].readers;
           return (!spaces_[made].given || spaces_[made].bytes == 0) &&
@@ -259,7 +269,11 @@ class Ordering {
       made += spaces_[result].bytes;
       for (uint32_t reader : spaces_[result].readers) before = std::min(before, places_[reader]);
     }
-    if (before == nodes_.size() || before <= places_[top] + 1) return false;
+    if (before == nodes_.size()) return false;
+    for (uint32_t place = places_[top] + 1; place < before; ++place) {
+      if (waits_[order_[place]]) before = place;
+    }
+    if (before <= places_[top] + 1) return false;
     std::set<ValueId> inputs;
     for (uint32_t at : nodes) inputs.insert(read_[at].begin(), read_[at].end());
     for (ValueId input : inputs) {
@@ -316,6 +330,7 @@ class Ordering {
   std::vector<std::vector<ValueId>> read_;  // by number: roots
   std::vector<std::vector<ValueId>> made_;  // by number
   std::vector<bool> movable_;               // by number
+  std::vector<bool> waits_;                 // by number: for what a node makes that stays where it is, as exchanges do
   bool fixed_ = false;                      // some are not
 };
 

@@ -11,12 +11,13 @@
 
 Every rank runs the same program. Names are OneFlow's; PyTorch's DTensor calls a placement DeviceMesh, and the SBPs
 Shard(dim), Replicate() and Partial(); `to_global` is distribute_tensor and redistribute, `to_local` is to_local, and
-reading elements needs no full_tensor(). `save` and `load` are those of torch.distributed.checkpoint.
+reading elements needs no full_tensor(). `save` and `load` are those of torch.distributed.checkpoint, `micro_batches` is
+Schedule1F1B of torch.distributed.pipelining, whose stages are placements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from tenon import _tenon
@@ -40,7 +41,7 @@ else:
 
 SbpLike = Union[Sbp, Sequence[Sbp]]
 
-__all__ = ["Placement", "Sbp", "is_global", "load", "ones", "placement", "rand", "randn", "rank", "save", "sbp", "to_global", "to_local",
+__all__ = ["Placement", "Sbp", "is_global", "load", "micro_batches", "ones", "placement", "rand", "randn", "rank", "save", "sbp", "to_global", "to_local",
            "world_size", "zeros"]
 
 
@@ -119,6 +120,15 @@ def to_local(tensor: Tensor) -> Tensor | None:
     """The part of this rank, which shares the elements; None outside of the placement."""
     part: Tensor | None = _tenon._global.to_local(tensor)
     return part
+
+
+def micro_batches(loss: Callable[..., Tensor], *batch: Tensor, count: int) -> Tensor:
+    """Calls `loss` for `count` parts of the tensors of `batch`, along their rows, and goes backward through each, so that the
+    stages of a pipeline work at the same time (1F1B). Gradients add up to those of the mean loss of the batch, where each loss is
+    the mean over its rows; the result is that mean, without a history. Of a batch that is split along its rows each rank gives
+    rows of its own. Without a launch it adds up gradients."""
+    made: Tensor = _tenon._global.micro_batches(count, list(batch), loss)
+    return made
 
 
 def zeros(*size: int, placement: Placement, sbp: SbpLike, dtype: Any = None) -> Tensor:

@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 import tenon
-from tenon.global_ import load, placement, rank, save, sbp, world_size
+from tenon.global_ import load, micro_batches, placement, rank, save, sbp, world_size
 
 WORDS, WIDTH, HEADS, LENGTH, BATCH, STEPS = 17, 16, 4, 6, 8, 6
 B, P, S0, S1 = sbp.broadcast, sbp.partial_sum, sbp.split(0), sbp.split(1)
@@ -34,14 +34,14 @@ def batches():
 
 
 def heads_of(x):
-    return x.reshape([BATCH, LENGTH, HEADS, WIDTH // HEADS]).permute([0, 2, 1, 3])
+    return x.reshape([-1, LENGTH, HEADS, WIDTH // HEADS]).permute([0, 2, 1, 3])
 
 
 def block(x, p, i):
     h = tenon.rms_norm(x, [WIDTH], p[f"{i}.norm"])
     query, key, value = (heads_of(h @ p[f"{i}.{name}"]) for name in ("query", "key", "value"))
     seen = tenon.scaled_dot_product_attention(query, key, value, is_causal=True)
-    x = x + seen.permute([0, 2, 1, 3]).reshape([BATCH, LENGTH, WIDTH]) @ p[f"{i}.out"]
+    x = x + seen.permute([0, 2, 1, 3]).reshape([-1, LENGTH, WIDTH]) @ p[f"{i}.out"]
     h = tenon.rms_norm(x, [WIDTH], p[f"{i}.norm2"])
     return x + tenon.gelu(h @ p[f"{i}.up"]) @ p[f"{i}.down"]
 
@@ -49,21 +49,28 @@ def block(x, p, i):
 def loss_of(words, wanted, p, between, head):
     x = tenon.embedding(p["words"], words) + p["places"]
     x = block(between(block(x, p, 0)), p, 1) @ head(p["words"]).t()
-    return tenon.cross_entropy(x.reshape([BATCH * LENGTH, WORDS]), wanted.reshape([BATCH * LENGTH]))
+    return tenon.cross_entropy(x.reshape([-1, WORDS]), wanted.reshape([-1]))
 
 
 def same(value):
     return value
 
 
-def train(parameter=lambda name, value: value, data=same, wanted=None, between=same, head=same, state=same, compiles=False):
+def train(parameter=lambda name, value: value, data=same, wanted=None, between=same, head=same, state=same, compiles=False,
+          parts=None):
     """The loss of each step, by momentum, where this rank has it; and the parameters. The functions say where tensors go."""
     p = {name: parameter(name, tenon.tensor(value)).detach().requires_grad_() for name, value in parameters().items()}
     moments = {name: state(tenon.zeros_like(value.detach())) for name, value in p.items()}
 
     def step(words, labels):
-        loss = loss_of(words, labels, p, between, head)
-        loss.backward()
+        def loss_of_rows(words, labels):
+            return loss_of(words, labels, p, between, head)
+
+        if parts:
+            loss = micro_batches(loss_of_rows, words, labels, count=parts)
+        else:
+            loss = loss_of_rows(words, labels)
+            loss.backward()
         with tenon.no_grad():
             for name, value in p.items():
                 moments[name].mul_(0.9).add_(value.grad)
@@ -125,11 +132,31 @@ class Training(unittest.TestCase):
             return lambda value: value.to_global(stage, B)
 
         # The words' vectors stand in the first stage, and the last one needs them too.
-        for compiles in (False, True):
+        for compiles, parts in ((False, None), (True, None), (False, 3), (True, 3)):
             losses, _ = train(parameter=lambda name, value: on(last if name.startswith("1.") else first)(value), data=on(first),
-                              wanted=on(last), between=on(last), head=on(last), compiles=compiles)
+                              wanted=on(last), between=on(last), head=on(last), compiles=compiles, parts=parts)
             if rank() == world_size() - 1:
                 np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
+
+    def test_pipeline_of_groups(self):
+        if world_size() < 4:
+            self.skipTest("two stages of two ranks")
+        first, last = placement("cpu", [0, 1]), placement("cpu", [2, 3])
+
+        def rows_on(stage):
+            return lambda value: value.to_global(stage, B).to_global(sbp=S0)
+
+        def parameter(name, value):
+            return value.to_global(last if name.startswith("1.") else first, B)
+
+        for compiles in (False, True):
+            losses, _ = train(parameter=parameter, data=rows_on(first), wanted=rows_on(last), between=lambda x: x.to_global(last, S0),
+                              head=lambda value: value.to_global(last, B), compiles=compiles, parts=2)
+            if last.here:
+                np.testing.assert_allclose(losses, self.losses, rtol=1e-9)
+
+    def test_micro_batches_of_each_rank(self):
+        self.same(parameter=self.everywhere, data=self.rows, parts=2)
 
 
 class Modules(unittest.TestCase):

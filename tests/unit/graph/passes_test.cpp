@@ -9,6 +9,7 @@
 
 #include "core/graph/execute/executable.h"
 #include "core/graph/recorder.h"
+#include "core/graph/regions/control_flow.h"
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
 #include "core/ops/decompose/decompose.h"
@@ -590,6 +591,18 @@ TEST(Passes, ANodeStandsBeforeItsFirstReader) {
   const uint64_t before = planned(graph);
   order_nodes(&graph, {});
   EXPECT_LT(planned(graph), before);
+}
+
+// Where exchanges of ranks bring what is read: what can be done before should be.
+TEST(Passes, ANodeIsNotPutBehindOneThatMayWait) {
+  const TensorList in{random_tensor({32, 32}, 1), Tensor::from({1.0F}, {}).to(DType::boolean)};
+  const auto code = [](const TensorList& x) -> TensorList {
+    const Tensor late = exp(x[0]);  // read at the end alone
+    const Tensor brought = cond(
+        x[1], [&] { return TensorList{relu(x[0])}; }, [&] { return TensorList{neg(x[0])}; })[0];
+    return {add(add(sum(matmul(matmul(brought, brought), x[0])), late), x[0])};
+  };
+  expect_pass("order", in, code, "exp cond matmul matmul sum add add");
 }
 
 TEST(Passes, NodesStayWhereNoOtherOrderTakesLess) {
