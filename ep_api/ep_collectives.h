@@ -26,8 +26,8 @@
 //     was submitted to the device earlier has ended, unless the descriptor has a stream.
 //   * Silence. A plug-in has no deadlines of its own: exchange_wait answers TIMEOUT as often as it is asked. Whoever
 //     gives up destroys the exchange and never touches or frees its buffers again: a late peer may still write them.
-//   * Loss. A plug-in that knows that a rank is gone answers DEVICE_LOST and names the rank. This is sticky for every
-//     communicator with that rank.
+//   * Loss. A plug-in that knows that a rank is gone answers DEVICE_LOST and names the rank, by its number in the
+//     launch. This is sticky for every communicator with that rank.
 //   * Threads. One communicator with its exchanges, one thread at a time; different communicators, any threads.
 #ifndef TENON_EP_API_EP_COLLECTIVES_H_
 #define TENON_EP_API_EP_COLLECTIVES_H_

@@ -122,15 +122,16 @@ struct Communicators {
 struct Communicator::Head {
   uint64_t sequence = 0, counts_digest = 0;
   int64_t count = 0;
-  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;
+  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;  // rank: in the launch
+  int32_t peer_name = 0, reserved = 0;                                         // of `peer` in the launch
   char label[80] = {};
 
   std::string text() const {
     std::string words = fmt::format("{} of {}", ep_collective_name(kind), dtype_name(static_cast<DType>(dtype)));
     if (ep_collective_is_per_rank(kind) == 0) words += fmt::format("[{}]", count);
-    if (kind == EP_COLLECTIVE_broadcast) words += fmt::format(" from rank {}", peer);
-    if (kind == EP_COLLECTIVE_send) words += fmt::format(" to rank {}", peer);
-    if (kind == EP_COLLECTIVE_receive) words += fmt::format(" from rank {}", peer);
+    if (kind == EP_COLLECTIVE_broadcast) words += fmt::format(" from rank {}", peer_name);
+    if (kind == EP_COLLECTIVE_send) words += fmt::format(" to rank {}", peer_name);
+    if (kind == EP_COLLECTIVE_receive) words += fmt::format(" from rank {}", peer_name);
     if (memory != EP_HANDLE_HOST_POINTER) words += " on devices";
     if (label[0] != 0) words += fmt::format(" for '{}'", std::string_view(label, strnlen(label, sizeof label)));
     return words;
@@ -173,6 +174,10 @@ bool Communicator::close() {
   return true;
 }
 
+int32_t Communicator::name_of(int32_t rank) const {
+  return rank >= 0 && rank < std::ssize(names_) ? names_[static_cast<size_t>(rank)] : rank;
+}
+
 Result<std::shared_ptr<Communicator>> Communicator::world() {
   TENON_RETURN_IF_ERROR(process::usable());
   static std::mutex joining;
@@ -199,6 +204,8 @@ Result<std::shared_ptr<Communicator>> Communicator::join() {
     if (first == nullptr) first = line.get();
     return line;
   }));
+  world->names_.resize(static_cast<size_t>(world->size()));
+  std::iota(world->names_.begin(), world->names_.end(), 0);
   TENON_RETURN_IF_ERROR(world->agree_on_versions());
   return world;
 }
@@ -240,6 +247,25 @@ Status Communicator::agree_on_versions() {
   return {};
 }
 
+// `own`: of this rank.
+Status Communicator::learn_names(int32_t own) {
+  names_.assign(1, own);
+  if (size() == 1) return {};
+  const auto ranks = static_cast<size_t>(size());
+  auto all = std::make_unique<int32_t[]>(ranks + 1);  // behind those of all ranks the own one
+  all[ranks] = own;
+  const std::vector<int64_t> counts(ranks, 1);
+  ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::i32, &all[ranks], all.get(), 0);
+  desc.dst_counts = counts.data();
+  const Status gathered = exchange(*data_, desc, [&] {
+    return Status(Code::timeout, fmt::format("A split of {} ranks has not ended within {} s.", size(),
+                                             patience * loader::settings().rank_seconds));
+  });
+  names_.assign(all.get(), all.get() + ranks);
+  if (!gathered.ok()) keep_for_ever(std::move(all));
+  return gathered;
+}
+
 Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t key) {
   // Nobody waits in the plug-in for a rank that does not come: all ranks are here when it is asked.
   TENON_RETURN_IF_ERROR(barrier("split"));
@@ -255,6 +281,7 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t
     return line;
   });
   if (!opened.ok()) return opened;
+  if (!is_left_out) TENON_RETURN_IF_ERROR(part->learn_names(names_[static_cast<size_t>(rank())]));
   return is_left_out ? std::shared_ptr<Communicator>() : part;
 }
 
@@ -348,8 +375,8 @@ Status Communicator::refuse_on_sight(const Line& line, const ep_collective_desc&
   for (const int64_t* counts : {desc.src_counts, desc.dst_counts}) {
     for (int32_t rank = 0; counts != nullptr && rank < size(); ++rank) {
       if (counts[rank] >= 0) continue;
-      return Status(Code::invalid_argument,
-                    fmt::format("{} of {} elements of rank {}.", ep_collective_name(desc.kind), counts[rank], rank));
+      return Status(Code::invalid_argument, fmt::format("{} of {} elements of rank {}.", ep_collective_name(desc.kind),
+                                                        counts[rank], name_of(rank)));
     }
   }
   const bool is_peer_wrong = desc.peer < 0 || desc.peer >= size() || (is_between_two(desc.kind) && desc.peer == rank());
@@ -376,14 +403,16 @@ Status Communicator::call_over(const Line& line, const ep_collective_desc& desc,
   head.sequence = is_between_two(desc.kind) ? 0 : ++sequence_;
   head.counts_digest = counts_digest;
   head.count = desc.count;
-  head.rank = rank();
+  head.rank = name_of(rank());
   head.kind = desc.kind;
   head.dtype = desc.dtype;
   head.reduction = desc.reduction;
   head.peer = desc.peer;
+  head.peer_name = name_of(desc.peer);
   head.memory = desc.memory_type;
   label.copy(head.label, sizeof head.label - 1);
   broken_ = !alarm_failure_.ok() && alarm_at_ <= sequence_ ? alarm_failure_ : meet_and_move(line, desc, head);
+  is_broken_ = !broken_.ok();
   if (!broken_.ok() && alarm_failure_.ok()) raise_alarm(broken_);
   if (broken_.ok()) note_traffic(desc, rank(), size());
   return broken_;
@@ -430,7 +459,8 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   Status met;
   if (hearing != nullptr) {
     met = wait(*heads_, hearing, seconds, [&] {
-      return Status(Code::timeout, fmt::format("Rank {} has not come to {} within {} s.", from, own.text(), seconds),
+      return Status(Code::timeout,
+                    fmt::format("Rank {} has not come to {} within {} s.", name_of(from), own.text(), seconds),
                     "See what that rank does; TENON_RANK_SECONDS sets the time.");
     });
     if (met.ok() && !own.fits(other)) {
@@ -442,7 +472,8 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   }
   if (sending == nullptr) return met;
   const Status said = wait(*heads_, sending, met.ok() ? seconds : 1e-3, [&] {
-    return Status(Code::timeout, fmt::format("Rank {} has not taken part in {} within {} s.", to, own.text(), seconds));
+    return Status(Code::timeout,
+                  fmt::format("Rank {} has not taken part in {} within {} s.", name_of(to), own.text(), seconds));
   });
   return met.ok() ? said : met;
 }
@@ -452,7 +483,7 @@ Status Communicator::move(const Line& line, ep_collective_desc desc, const Head&
   const double seconds = loader::settings().rank_seconds;
   const auto late = [&] {
     return Status(Code::timeout, fmt::format("{} has not ended within {} s, though rank {} has come.", head.text(),
-                                             patience * seconds, (rank() + size() - 1) % size()));
+                                             patience * seconds, name_of((rank() + size() - 1) % size())));
   };
   const int64_t limit = line.plugin.info.largest_count;
   const bool in_parts = limit > 0 && desc.count > limit;

@@ -7,9 +7,10 @@
 // Every rank runs the same program and makes the same calls in the same order. Each call says to the next rank what it
 // is (number, kind, element type, counts, label) before any data moves; so ranks that do not agree get an error that
 // names both, on every rank, and no data is misread. A rank that does not come within the deadline (the setting
-// rank_seconds) is an error that names it. A call that is refused on sight (an element type, a count) moves nothing and
-// harms nothing. After any other error the communicator is broken: each later call answers with the same error, and the
-// memory of the call that failed stays untouched until the process ends, since a late rank may still write it.
+// rank_seconds) is an error that names it. Errors call ranks by their numbers in the launch. A call that is refused on
+// sight (an element type, a count) moves nothing and harms nothing. After any other error the communicator is broken:
+// each later call answers with the same error, and the memory of the call that failed stays untouched until the process
+// ends, since a late rank may still write it.
 //
 // An exchange may be begun and go on beside its caller, on a thread of the communicator: the caller goes on to compute.
 // Exchanges of a communicator are carried out in the order in which they were called and begun, one after the other, so
@@ -104,7 +105,8 @@ class TENON_API Communicator {
   // work on the tensors that was submitted before, and returns when the elements have come.
   Status call(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label = {});
   // Begins it, and returns. It goes on when work on the tensors that was submitted before has ended. Whoever uses `dst`
-  // later waits for it, and gets its error, as with an op; so does who writes `src`.
+  // later waits for it, and gets its error, as with an op; so does who writes `src`. Errors, here, where `dst` has no
+  // elements: those of exchanges that failed before.
   Status begin(const Tensor& src, const Tensor& dst, const Exchange& exchange, std::string_view label = {});
   // How many exchanges were begun and have not ended.
   uint64_t under_way() const;
@@ -123,6 +125,8 @@ class TENON_API Communicator {
   // Makes the three lines: of data, heads and alarms.
   Status open(const MakeLine& make_line);
   Status agree_on_versions();
+  Status learn_names(int32_t own);
+  int32_t name_of(int32_t rank) const;
 
   Status call(const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
   Status call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest, std::string_view label);
@@ -149,6 +153,7 @@ class TENON_API Communicator {
 
   loader::OpenCollectives& plugin_;
   ep_communicator_info info_{};
+  std::vector<int32_t> names_;  // of the ranks in the launch, by which errors call them
   std::mutex mutex_;
   std::unique_ptr<Line> data_, heads_, alarms_;
   ep_exchange* alarm_ = nullptr;  // the receive that waits for another rank's failure
@@ -157,6 +162,7 @@ class TENON_API Communicator {
   uint64_t alarm_at_ = 0;  // of which exchange
   uint64_t sequence_ = 0;
   Status broken_;
+  std::atomic<bool> is_broken_{false};            // without the lock
   std::atomic<vm::HostWorker*> worker_{nullptr};  // where exchanges go on beside their callers; made when first needed
   std::mutex road_mutex_;
   std::unique_ptr<Road> road_;  // of the device that `carries` was asked about first

@@ -231,6 +231,10 @@ Status Communicator::begin(const Tensor& src, const Tensor& dst, const Exchange&
     std::string label;
     Asked asked;
   };
+  if (is_broken_ && dst.elements() == 0) {  // whoever only gives would hear of it nowhere else
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
   const auto begun = std::make_shared<Begun>(Begun{src, dst, exchange, std::string(label), {}});
   TENON_ASSIGN_OR_RETURN(begun->asked, ask(src, dst, begun->exchange, true));
   TENON_ASSIGN_OR_RETURN(vm::HostWorker * worker, this->worker());

@@ -96,8 +96,9 @@ void advance_receive(ep_exchange& exchange) {
   }
   if (any_alive) return;
   exchange.ended = exchange.lost = true;
-  exchange.failure = exchange.desc.peer == EP_RANK_ANY ? "Every other rank is gone."
-                                                       : fmt::format("Rank {} is gone.", exchange.desc.peer);
+  exchange.failure = exchange.desc.peer == EP_RANK_ANY
+                         ? "Every other rank is gone."
+                         : fmt::format("Rank {} is gone.", exchange.all[static_cast<size_t>(exchange.desc.peer)]);
 }
 
 }  // namespace
@@ -141,7 +142,7 @@ void advance(ep_exchange& exchange) {
       exchange.come[at] = true;
     } else if (exchange.plugin->wires.is_lost(from)) {
       exchange.ended = exchange.lost = true;
-      exchange.failure = fmt::format("Rank {} is gone.", rank);
+      exchange.failure = fmt::format("Rank {} is gone.", from);
       return;
     } else {
       whole = false;

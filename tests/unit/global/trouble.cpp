@@ -4,6 +4,7 @@
 //   trouble compiled FOLDER  the last rank runs another compiled function
 //   trouble gone FOLDER      the last rank ends in the middle
 //   trouble ahead FOLDER     it ends while exchanges of backward are under way
+//   trouble gives FOLDER     it ends while the first rank gives it values, and gets none
 //   trouble leaves FOLDER    every rank ends while a thread of it waits for another
 // A rank ends when all have printed, since a launcher ends the others with the first that ends badly. Each says so by a
 // file in FOLDER.
@@ -85,6 +86,24 @@ Status run_ahead(bool is_last) {
   }
 }
 
+// Gives values to the next stage of a pipeline, the last rank, which ends after the third of them.
+Status run_giving(bool is_last) {
+  const Placement first("cpu", {0}), last("cpu", {world_size() - 1});
+  const Tensor x = to_global(full({1000}, 1.0, DType::f32, Device::host()), first, {Sbp::broadcast()});
+  try {
+    for (int i = 0; rank() == 0 || i < 3; ++i) {
+      const Tensor there = to_local(to_global(x, last, {Sbp::broadcast()}));
+      if (there.defined()) static_cast<void>(there.data());
+      if (rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  } catch (const Error& error) {
+    const std::string_view text = error.status().message();
+    return Status(error.code(), std::string(text.substr(0, text.find('\n'))));
+  }
+  if (is_last) _exit(0);
+  return {};
+}
+
 int run(const std::string& what, const std::string& folder) {
   const Result<std::shared_ptr<Communicator>> world = Communicator::world();
   if (!world.ok()) {
@@ -110,6 +129,11 @@ int run(const std::string& what, const std::string& folder) {
   }
   if (what == "ahead") {
     say(ranks, run_ahead(is_last));
+    wait_for_others(ranks, ranks.size() - 1, folder);
+    return 0;
+  }
+  if (what == "gives") {
+    say(ranks, run_giving(is_last));
     wait_for_others(ranks, ranks.size() - 1, folder);
     return 0;
   }

@@ -69,6 +69,17 @@ class Trouble(unittest.TestCase):
                 self.assertEqual(said[rank][0], "ok", launch)
                 self.assertEqual(said[rank][1:], [f"backward: Rank {count - 1} is gone."], launch)
 
+    def test_a_rank_that_only_gives_is_told_of_one_that_is_gone(self):
+        for count in (2, 3):
+            said, launch = lines_of("gives", count, seconds="5")
+            self.assertEqual(said[count - 1], ["ok"], launch)
+            if CARRIER == "mpi":
+                self.assertNotEqual(launch[0], 0)
+                continue
+            self.assertEqual(said[0], ["ok", f"Rank {count - 1} is gone."], launch)
+            if count == 3:
+                self.assertEqual(said[1], ["ok", "ok"], launch)
+
     def test_a_rank_that_ends_does_not_wait_for_its_threads(self):
         said, launch = lines_of("leaves", 2, seconds="0")  # they would wait for ever
         for rank in range(2):
