@@ -445,6 +445,9 @@ Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc
                       has_planes(desc), out, info);
 }
 
+// Of several rows: a panel of 64 columns no longer stays in the second cache beside them. README.md of onednn/.
+constexpr int64_t kLongSums = 3072;
+
 Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("products on tiles are made for static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
@@ -461,6 +464,8 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if (dst.dims[0] * dst.dims[1] <= kFewProducts / weight->dims[0]) {
     return Refusal::because("at most 64 x 64 x 64 multiplications");
   }
+  if (dst.dims[0] > 1 && weight->dims[0] > kLongSums)
+    return Refusal::because("sums of more than %lld products", static_cast<long long>(kLongSums));
   if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
   const bool along = bias == nullptr ||
                      ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));

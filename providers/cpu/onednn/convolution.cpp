@@ -100,33 +100,6 @@ struct Layouts {
   memory::desc src, weights, dst;
 };
 
-// A convolution whose weights the host may keep packed.
-class Convolution final : public OneDnnPrimitive {
- public:
-  Convolution(Program program, Tail tail, int64_t nanoseconds, Program packing)
-      : OneDnnPrimitive(std::move(program), std::move(tail), nanoseconds), packing_(std::move(packing)) {}
-
-  ep_status pack(char* dst, const char* src, ep_error** error) override {
-    if (packing_.steps().empty()) return ep_primitive::pack(dst, src, error);
-    dnnl::stream stream(packing_.engine());
-    const memory from(packing_.desc_of(0), packing_.engine(), const_cast<char*>(src));
-    const memory to(packing_.desc_of(1), packing_.engine(), dst);
-    dnnl::reorder(from, to).execute(stream, const_cast<memory&>(from), const_cast<memory&>(to));
-    return EP_STATUS_OK;
-  }
-
- private:
-  Program packing_;
-};
-
-// Two layouts of packed bytes have equal ids if they are equal.
-uint64_t layout_id(const memory::desc& desc) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&desc.data);
-  uint64_t hash = UINT64_C(14695981039346656037);
-  for (size_t i = 0; i < sizeof desc.data; ++i) hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-  return hash;
-}
-
 // A pointwise convolution without epilogues runs as it lies.
 bool runs_as_given(const ep_primitive_desc& desc, const Window& window) {
   return is_pointwise(desc, window) && post_op_count(desc) == 0;
@@ -205,7 +178,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   if (!chosen) return Refusal::because("oneDNN has only '%s' for this convolution", refused.c_str());
 
   Program program(engine);
-  Program packing(engine);
+  Packing packing;
   std::vector<ProgramArgument> arguments;
   const memory::desc weights = chosen.weights_desc();
   const bool packed = (desc.operands[weight_index].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && weights != given.weights;
@@ -213,12 +186,8 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   arguments.push_back({DNNL_ARG_SRC, src});
   if (packed) {
     arguments.push_back({DNNL_ARG_WEIGHTS, program.operand(weight_index, weights)});
-    packing.operand(0, given.weights);
-    packing.operand(1, weights);
-    packing.step(make_reorder(engine, given.weights, weights), {});
-    info.pack_operand = 1 + static_cast<uint32_t>(weight_index);
-    info.pack_bytes = weights.get_size();
-    info.pack_layout = layout_id(weights);
+    packing = {given.weights, weights};
+    packing.describe(weight_index, &info);
   } else {
     arguments.push_back({DNNL_ARG_WEIGHTS, program.reordered(program.operand(weight_index, given.weights), weights)});
   }
@@ -235,8 +204,8 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
     program.step(make_reorder(engine, inner_dst, given.dst), {{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, dst}});
   }
   info.host_bytes = program.host_bytes();
-  *out = make_primitive<Convolution>(device, std::move(program), Tail(device, desc, post_op_count(desc)), nanoseconds,
-                                     std::move(packing));
+  *out = make_primitive<OneDnnPrimitive>(device, std::move(program), Tail(device, desc, post_op_count(desc)),
+                                         nanoseconds, std::move(packing));
   return {};
 }
 

@@ -65,6 +65,15 @@ bool depends_on_threads(const ep_device& device, const ep_primitive_desc& desc) 
   return length >= 512 && ((rows + 63) / 64) * ((columns + 63) / 64) < device.threads;
 }
 
+// A constant matrix is kept as oneDNN likes it best; it packs no batch of them.
+bool is_packed(const ep_primitive_desc& desc) {
+  const ep_operand_desc& weights = *operand(desc, EP_ROLE_SRC_B);
+  return weights.rank == 2 && (weights.flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+}
+dnnl::memory::desc in_any_order(const dnnl::memory::desc& desc) {
+  return {desc.dims(), desc.data_type(), dnnl::memory::format_tag::any};
+}
+
 Refusal why_not_dtype(const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[0].dtype;
   if (dtype == EP_DTYPE_f32) return {};
@@ -124,7 +133,9 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
     return layout;
   };
   const dnnl::memory::desc src = add(EP_ROLE_SRC, DNNL_ARG_SRC);
-  const dnnl::memory::desc weights = add(EP_ROLE_SRC_B, DNNL_ARG_WEIGHTS);
+  const int32_t weights_index = find_operand(desc, EP_ROLE_SRC_B);
+  const dnnl::memory::desc given_weights = operand_layout(desc.operands[weights_index], rank);
+  const dnnl::memory::desc weights = is_packed(desc) ? in_any_order(given_weights) : given_weights;
   const dnnl::memory::desc bias = add(EP_ROLE_BIAS, DNNL_ARG_BIAS);
   const dnnl::memory::desc dst = add(EP_ROLE_DST, DNNL_ARG_DST);
   dnnl::primitive_attr attr = user_scratchpad();
@@ -133,10 +144,17 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   const dnnl::primitive_desc_base matmul = make_matmul(engine, src, weights, bias, dst, attr);
   if (!matmul) return Refusal::because("oneDNN has no matmul of these strides");
   if (is_reference(matmul)) return Refusal::because("oneDNN has only %s here", implementation_of(matmul).c_str());
+  const dnnl::memory::desc kept_weights = matmul.weights_desc();
+  arguments.push_back({DNNL_ARG_WEIGHTS, program.operand(weights_index, kept_weights)});
   program.step(matmul, arguments);
+  Packing packing;
+  if (kept_weights != given_weights) {
+    packing = {given_weights, kept_weights};
+    packing.describe(weights_index, &info);
+  }
   info.host_bytes = program.host_bytes();
-  *out =
-      make_primitive<OneDnnPrimitive>(device, std::move(program), Tail(device, desc, post_op_count(desc)), nanoseconds);
+  *out = make_primitive<OneDnnPrimitive>(device, std::move(program), Tail(device, desc, post_op_count(desc)),
+                                         nanoseconds, std::move(packing));
   return {};
 }
 

@@ -67,11 +67,29 @@ struct OneDnnPrimitive::State {
   float scalars[EP_MAX_SCALARS] = {};
 };
 
-OneDnnPrimitive::OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds)
-    : program_(std::move(program)), tail_(std::move(tail)), nanoseconds_(nanoseconds) {}
+OneDnnPrimitive::OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds, Packing packing)
+    : program_(std::move(program)), tail_(std::move(tail)), nanoseconds_(nanoseconds), packing_(std::move(packing)) {}
 
 OneDnnPrimitive::~OneDnnPrimitive() {
   for (std::atomic<State*>& place : pool_) delete place.load();
+}
+
+// Two layouts of packed bytes have equal ids if they are equal.
+void Packing::describe(int32_t operand, ep_primitive_info* info) const {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&to.data);
+  uint64_t hash = UINT64_C(14695981039346656037);
+  for (size_t i = 0; i < sizeof to.data; ++i) hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+  info->pack_operand = 1 + static_cast<uint32_t>(operand);
+  info->pack_bytes = to.get_size();
+  info->pack_layout = hash;
+}
+
+ep_status OneDnnPrimitive::pack(char* dst, const char* src, ep_error** error) {
+  if (packing_.empty()) return ep_primitive::pack(dst, src, error);
+  dnnl::stream stream(program_.engine());
+  dnnl::memory from(packing_.from, program_.engine(), const_cast<char*>(src)), to(packing_.to, program_.engine(), dst);
+  dnnl::reorder(from, to).execute(stream, from, to);
+  return EP_STATUS_OK;
 }
 
 OneDnnPrimitive::State* OneDnnPrimitive::take_state() {

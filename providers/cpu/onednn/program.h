@@ -74,17 +74,26 @@ class Program {
   uint64_t host_bytes_ = 4096;
 };
 
+// How the host may keep a constant operand: `to`, instead of `from`. Empty: no operand.
+struct Packing {
+  dnnl::memory::desc from = {}, to = {};
+
+  bool empty() const { return to.get_size() == 0; }
+  void describe(int32_t operand, ep_primitive_info* info) const;
+};
+
 // Launches a program and then its tail. Making the memory objects takes 150 ns each. So each launch takes a State from
 // a small pool and only changes the addresses.
 // Threads: any number of launches at once.
 class OneDnnPrimitive : public ep_primitive {
  public:
   // `nanoseconds` is the rough duration on one thread. `tail` runs last.
-  OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds);
+  OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds, Packing packing = {});
   ~OneDnnPrimitive() override;
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
   uint64_t workspace(const ep_shape*) const override { return program_.workspace_bytes(); }
   bool has_workspace() const override { return program_.workspace_bytes() != 0; }
+  ep_status pack(char* dst, const char* src, ep_error** error) override;
 
  private:
   struct State;
@@ -97,6 +106,7 @@ class OneDnnPrimitive : public ep_primitive {
   Program program_;
   Tail tail_;
   int64_t nanoseconds_;
+  Packing packing_;
   std::atomic<State*> pool_[pool_size] = {};
 };
 
