@@ -113,8 +113,7 @@ void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride,
   for (int64_t i = 0; i < n; ++i) out[i * dst_stride] = cast_one<To>(in[i * src_stride]);
 }
 
-constexpr int64_t stream_step = 64;     // elements of one step past the cache: whole lines of any type
-constexpr int64_t stream_ahead = 4096;  // bytes of the source that are asked for early
+constexpr int64_t stream_step = 64;  // elements of one step past the cache: whole lines of any type
 
 // Converts stream_step elements to `out`, a multiple of 64, past the cache.
 template <class To, class From>
@@ -155,8 +154,6 @@ void stream(void* dst, const void* src, int64_t n) {
   convert<To, From>(out, 1, in, 1, head);
   int64_t i = head;
   for (; i + stream_step <= n; i += stream_step) {
-    const auto* ahead = reinterpret_cast<const char*>(in + i) + stream_ahead;
-    for (size_t k = 0; k < sizeof(From); ++k) hwy::Prefetch(ahead + k * stream_step);
     stream_some(out + i, in + i);
   }
   convert<To, From>(out + i, 1, in + i, 1, n - i);
