@@ -55,25 +55,18 @@ constexpr int64_t line = 64 / sizeof(T);
 
 // Transposes one tile: a column of the source, contiguous along the unit axis, becomes a row of the destination. A
 // buffer holds the tile, so that each line of source and destination is met once. Without it, large power-of-two
-// strides would map all lines into one set of the cache. `stream`, unless NULL, writes
-// tiles as wide as a line past the cache.
+// strides would map all lines into one set of the cache.
 template <class T>
-void move_tile(TileFunction fill, StreamTileFunction stream, T* dst, int64_t dst_stride, const T* src,
-               int64_t src_stride, int64_t rows, int64_t columns) {
+void move_tile(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows,
+               int64_t columns) {
   constexpr int64_t tile = tile_side<T>;
   alignas(64) T buffer[tile][tile];
-  int64_t done = 0;
-  if (stream != nullptr && columns == line<T>) {
-    done = rows - rows % static_cast<int64_t>(16 / sizeof(T));
-    stream(dst, dst_stride, src, src_stride, done);
-  }
-  if (done == rows) return;
-  fill(buffer, tile, src + done, src_stride, rows - done, columns);
-  for (int64_t i = done; i < rows; ++i) {
+  fill(buffer, tile, src, src_stride, rows, columns);
+  for (int64_t i = 0; i < rows; ++i) {
     if (columns == tile)
-      std::memcpy(dst + i * dst_stride, buffer[i - done], sizeof buffer[0]);
+      std::memcpy(dst + i * dst_stride, buffer[i], sizeof buffer[0]);
     else
-      std::memcpy(dst + i * dst_stride, buffer[i - done], static_cast<size_t>(columns) * sizeof(T));
+      std::memcpy(dst + i * dst_stride, buffer[i], static_cast<size_t>(columns) * sizeof(T));
   }
 }
 
@@ -88,11 +81,51 @@ int32_t transposed_axis(const StridedCopy& copy) {
   return -1;
 }
 
+// The tiles of a transpose, in the order in which they are moved.
+struct Tiles {
+  // In elements: the first element of tile `unit` along both axes, and where it lies.
+  struct Place {
+    int64_t i, j, to, from;
+  };
+
+  Tiles(const StridedCopy& all, int32_t unit_axis, int64_t most_rows, int64_t most_columns, bool along_source)
+      : copy(all), axis(unit_axis), rows(most_rows), columns(most_columns), source_first(along_source) {
+    down = (copy.dims[axis] + rows - 1) / rows;
+    across = (copy.dims[copy.rank - 1] + columns - 1) / columns;
+    count = down * across;
+    for (int32_t k = 0; k < copy.rank - 1; ++k) count *= k == axis ? 1 : copy.dims[k];
+  }
+
+  Place place(int64_t unit) const {
+    const int32_t last = copy.rank - 1;
+    const int64_t within = unit % (down * across);
+    const int64_t i = (source_first ? within % down : within / across) * rows;
+    const int64_t j = (source_first ? within / down : within % across) * columns;
+    Place at{i, j, i * copy.dst_strides[axis] + j, i + j * copy.src_strides[last]};
+    int64_t rest = unit / across / down;
+    for (int32_t k = last - 1; k >= 0; --k) {
+      if (k == axis) continue;
+      at.to += rest % copy.dims[k] * copy.dst_strides[k];
+      at.from += rest % copy.dims[k] * copy.src_strides[k];
+      rest /= copy.dims[k];
+    }
+    return at;
+  }
+
+  const StridedCopy& copy;
+  int32_t axis;           // along which the source has unit stride: down a tile
+  int64_t rows, columns;  // of a whole tile
+  bool source_first;      // tiles follow each other along the source
+  int64_t down, across, count;
+};
+
 // Past the cache a tile is one line of the destination wide, and tiles follow each other along the source: its rows are
 // read from end to end, and each line of the destination is written whole. 16384 x 768 floats took 1.8 times a copy by
-// square tiles, 1.1 to 1.3 so.
+// square tiles, 1.1 to 1.3 so. Columns of the source that meet in few sets of the first cache go in strips instead.
 template <class T>
 void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, SimdLevel level, int32_t threads) {
+  constexpr int64_t meeting =
+      256;  // a multiple of so many elements apart, a line's columns meet in an eighth of the sets
   const TileFunction fill = tile_function(level, copy.size);
   const int32_t last = copy.rank - 1;
   int64_t bytes = copy.size;
@@ -101,31 +134,36 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
     bytes *= copy.dims[k];
     if (k < last) lines &= copy.dst_strides[k] % line<T> == 0;
   }
-  const StreamTileFunction stream = lines && bytes >= stream_bytes ? stream_tile_function(level, copy.size) : nullptr;
-  constexpr int64_t high = tile_side<T>;
-  const int64_t width = stream != nullptr ? line<T> : high;
-  const int64_t tall = (copy.dims[axis] + high - 1) / high;
-  const int64_t wide = (copy.dims[last] + width - 1) / width;
-  const int64_t units = bytes / copy.size / copy.dims[axis] / copy.dims[last] * tall * wide;
+  const StreamTiles stream = lines && bytes >= stream_bytes ? stream_tiles(level, copy.size) : StreamTiles{};
+  const bool streams = stream.tile != nullptr;
+  const bool strips = streams && copy.src_strides[last] % meeting == 0 && copy.dims[axis] >= strip_side;
+  const Tiles tiles(copy, axis, strips ? strip_side : tile_side<T>, streams ? line<T> : tile_side<T>,
+                    streams && !strips);
   parallel(threads, bytes / 8, [&](int32_t part, int32_t parts) {
-    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-      const int64_t place = unit % (tall * wide);
-      const int64_t i = (stream != nullptr ? place % tall : place / wide) * high;
-      const int64_t j = (stream != nullptr ? place / tall : place % wide) * width;
-      int64_t rest = unit / wide / tall;
-      int64_t to = i * copy.dst_strides[axis] + j;
-      int64_t from = i + j * copy.src_strides[last];
-      for (int32_t k = last - 1; k >= 0; --k) {
-        if (k == axis) continue;
-        to += rest % copy.dims[k] * copy.dst_strides[k];
-        from += rest % copy.dims[k] * copy.src_strides[k];
-        rest /= copy.dims[k];
+    const int64_t begin = tiles.count * part / parts, end = tiles.count * (part + 1) / parts;
+    Tiles::Place next = tiles.place(begin);
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const Tiles::Place at = next;
+      if (unit + 1 < end) next = tiles.place(unit + 1);
+      T* to = reinterpret_cast<T*>(dst) + at.to;
+      const T* from = reinterpret_cast<const T*>(src) + at.from;
+      const int64_t rows = std::min(tiles.rows, copy.dims[axis] - at.i);
+      const int64_t columns = std::min(tiles.columns, copy.dims[last] - at.j);
+      const int64_t dst_stride = copy.dst_strides[axis], src_stride = copy.src_strides[last];
+      int64_t done = 0;
+      if (streams && columns == line<T>) {
+        done = rows - rows % static_cast<int64_t>(16 / sizeof(T));
+        if (strips)
+          stream.strip(to, dst_stride, from, src_stride, done, reinterpret_cast<const T*>(src) + next.from);
+        else
+          stream.tile(to, dst_stride, from, src_stride, done);
       }
-      move_tile(fill, stream, reinterpret_cast<T*>(dst) + to, copy.dst_strides[axis],
-                reinterpret_cast<const T*>(src) + from, copy.src_strides[last], std::min(high, copy.dims[axis] - i),
-                std::min(width, copy.dims[last] - j));
+      for (; done < rows; done += tile_side<T>) {
+        move_tile(fill, to + done * dst_stride, dst_stride, from + done, src_stride,
+                  std::min(tile_side<T>, rows - done), columns);
+      }
     }
-    if (stream != nullptr) store_fence();
+    if (streams) store_fence();
   });
 }
 

@@ -86,18 +86,54 @@ void fill_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_stri
 
 #if HWY_TARGET != HWY_SCALAR
 template <class T>
-void stream_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows) {
+constexpr int64_t line = 64 / sizeof(T);
+
+// One line of each of 16 / sizeof(T) rows, past the cache.
+template <class T>
+HWY_INLINE void stream_lines(T* dst, int64_t dst_stride, const T* src, int64_t src_stride) {
   const hn::FixedTag<T, HWY_LANES(T)> d;
-  constexpr auto lanes = static_cast<int64_t>(HWY_LANES(T));
-  constexpr int64_t line = 64 / sizeof(T);
+  for (int64_t j = 0; j < line<T>; j += static_cast<int64_t>(HWY_LANES(T))) {
+    transpose<true>(d, dst + j, dst_stride, src + j * src_stride, src_stride);
+  }
+}
+
+template <class T>
+void stream_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows) {
+  const T* src = static_cast<const T*>(from);
   for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
-    if (i % line == 0) {
-      for (int64_t j = 0; j < line; ++j) hwy::Prefetch(static_cast<const T*>(from) + j * src_stride + i + 2 * line);
+    if (i % line<T> == 0) {
+      for (int64_t j = 0; j < line<T>; ++j) hwy::Prefetch(src + j * src_stride + i + 2 * line<T>);
     }
-    for (int64_t j = 0; j < line; j += lanes) {
-      transpose<true>(d, static_cast<T*>(dst) + i * dst_stride + j, dst_stride,
-                      static_cast<const T*>(from) + j * src_stride + i, src_stride);
+    stream_lines(static_cast<T*>(dst) + i * dst_stride, dst_stride, src + i, src_stride);
+  }
+}
+
+// Copies n elements, whose bytes are a multiple of 16.
+template <class T>
+HWY_INLINE void copy_row(T* HWY_RESTRICT dst, const T* HWY_RESTRICT src, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const hn::FixedTag<T, 16 / sizeof(T)> few;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::LoadU(d, src + i), d, dst + i);
+  for (; i < n; i += 16 / sizeof(T)) hn::StoreU(hn::LoadU(few, src + i), few, dst + i);
+}
+
+template <class T>
+void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows, const void* next) {
+  // These columns lie an odd number of lines apart.
+  alignas(64) T columns[line<T>][strip_side + line<T>];
+  for (int64_t j = 0; j < line<T>; ++j) copy_row(columns[j], static_cast<const T*>(from) + j * src_stride, rows);
+  const T* ahead = static_cast<const T*>(next);
+  int64_t at = 0;
+  for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
+    for (int64_t k = 0; k < line<T> / 4; ++k) {  // as many lines as are written below
+      __builtin_prefetch(ahead + at, 0, 2);      // into the second cache
+      if ((at += line<T>) < rows) continue;
+      at = 0;
+      ahead += src_stride;
     }
+    stream_lines(static_cast<T*>(dst) + i * dst_stride, dst_stride, columns[0] + i, strip_side + line<T>);
   }
 }
 #endif
@@ -135,15 +171,15 @@ TileFunction chosen_tile(int32_t size) {
   }
 }
 
-StreamTileFunction chosen_stream_tile([[maybe_unused]] int32_t size) {
+StreamTiles chosen_stream_tiles([[maybe_unused]] int32_t size) {
 #if HWY_TARGET == HWY_SCALAR
-  return nullptr;
+  return {};
 #else
   switch (size) {
-    case 1: return stream_tile<uint8_t>;
-    case 2: return stream_tile<uint16_t>;
-    case 4: return stream_tile<uint32_t>;
-    default: return stream_tile<uint64_t>;
+    case 1: return {stream_tile<uint8_t>, stream_strip<uint8_t>};
+    case 2: return {stream_tile<uint16_t>, stream_strip<uint16_t>};
+    case 4: return {stream_tile<uint32_t>, stream_strip<uint32_t>};
+    default: return {stream_tile<uint64_t>, stream_strip<uint64_t>};
   }
 #endif
 }
@@ -158,9 +194,7 @@ namespace tenon::provider::cpu {
 
 TileFunction tile_function(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_tile)(size); }
 
-StreamTileFunction stream_tile_function(SimdLevel level, int32_t size) {
-  return TENON_CPU_DISPATCH(level, chosen_stream_tile)(size);
-}
+StreamTiles stream_tiles(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_stream_tiles)(size); }
 
 ReverseFunction reverse_function(SimdLevel level, int32_t size) {
   return TENON_CPU_DISPATCH(level, chosen_reverse)(size);

@@ -18,13 +18,19 @@ using TileFunction = void (*)(void* dst, int64_t dst_stride, const void* src, in
 // Of elements of 1, 2, 4 or 8 bytes.
 TileFunction tile_function(SimdLevel level, int32_t size);
 
-// dst[i * dst_stride + j] = src[j * src_stride + i] of `rows` i, whose bytes are a multiple of 16, and the j that fill
-// 64 bytes, past the cache. The rows of dst are aligned to 64 bytes. The writing thread calls store_fence before
-// another one reads them.
-using StreamTileFunction = void (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t rows);
+// Tiles past the cache: dst[i * dst_stride + j] = src[j * src_stride + i] of `rows` i, whose bytes are a multiple of
+// 16, and the j that fill 64 bytes. The rows of dst are aligned to 64 bytes. The writing thread calls store_fence
+// before another one reads them. Both are NULL where the level has no vectors.
+struct StreamTiles {
+  void (*tile)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t rows) = nullptr;
+  // At most strip_side rows. Copies the columns of src first, so that it also suits those that meet in few sets of the
+  // first cache, and asks for the tile of src that begins at `next`.
+  void (*strip)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t rows,
+                const void* next) = nullptr;
+};
+inline constexpr int64_t strip_side = 128;
 
-// NULL where the level has no vectors.
-StreamTileFunction stream_tile_function(SimdLevel level, int32_t size);
+StreamTiles stream_tiles(SimdLevel level, int32_t size);
 
 // row[i] = last[-i] for i < n.
 using ReverseFunction = void (*)(void* row, const void* last, int64_t n);

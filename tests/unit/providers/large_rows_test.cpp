@@ -162,6 +162,52 @@ TEST_P(LargeRows, TransposedCopies) {
   }
 }
 
+// How many elements differ from those of `src`, transposed in each of two planes, or from the poison between rows.
+template <class T>
+int64_t misplaced_in_planes(const Line* lines, const std::vector<uint64_t>& from, int64_t rows, int64_t columns,
+                            int64_t dst_stride, int64_t src_stride) {
+  const T* got = reinterpret_cast<const T*>(lines);
+  const T* src = reinterpret_cast<const T*>(from.data());
+  T poison;
+  std::memset(&poison, 0xEE, sizeof poison);
+  int64_t wrong = 0;
+  for (int64_t plane = 0; plane < 2; ++plane, src += columns * src_stride) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < dst_stride; ++j) wrong += *got++ != (j < columns ? src[j * src_stride + i] : poison);
+    }
+  }
+  return wrong;
+}
+
+// The columns of the source lie a multiple of 256 elements apart, so lines go past the cache in strips. The last strip
+// and the last line are not whole.
+TEST_P(LargeRows, TransposedCopiesInStrips) {
+  const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
+    const auto size = static_cast<int64_t>(dtype_size(dtype));
+    for (const int64_t odd : {0, 3}) {  // columns beside whole lines
+      const int64_t rows = 128 * 5 + 16 / size + 1, src_stride = 256 * 3;
+      const int64_t columns = (int64_t{17} << 20) / size / rows / 2 / 64 * 64 + odd, dst_stride = columns - odd + 64;
+      std::vector<Line> lines(static_cast<size_t>(2 * rows * dst_stride * size / 64));
+      std::vector<uint64_t> src(static_cast<size_t>(2 * columns * src_stride * size / 8));
+      std::mt19937_64 generator(10);
+      for (uint64_t& word : src) word = generator();
+      std::memset(lines.data(), 0xEE, lines.size() * 64);
+      const ep_primitive_desc desc = descriptor(
+          EP_PRIMITIVE_copy, {strided(EP_ROLE_DST, dtype, {2, rows, columns}, {rows * dst_stride, dst_stride, 1}),
+                              strided(EP_ROLE_SRC, dtype, {2, rows, columns}, {columns * src_stride, 1, src_stride})});
+      ASSERT_EQ(run_once(*cpu, desc, {lines.data(), src.data()}, {}).status, EP_STATUS_OK) << cpu->host.sentence();
+      const auto count = size == 1   ? misplaced_in_planes<uint8_t>
+                         : size == 2 ? misplaced_in_planes<uint16_t>
+                         : size == 4 ? misplaced_in_planes<uint32_t>
+                                     : misplaced_in_planes<uint64_t>;
+      EXPECT_EQ(count(lines.data(), src, rows, columns, dst_stride, src_stride), 0)
+          << "elements of " << size << " bytes, " << columns << " columns";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Target, LargeRows, testing::Values("baseline", "avx2", "avx3"),
                          [](const auto& info) { return std::string(info.param); });
 
