@@ -119,13 +119,20 @@ struct Tiles {
   int64_t down, across, count;
 };
 
+// Whether a transpose past the cache goes in strips: a column of the source is long, and columns that fill a line of
+// the destination meet in few sets of the first cache. Where rows of the destination lie in one page, columns of wide
+// elements are faster without.
+template <class T>
+bool goes_in_strips(const StridedCopy& copy, int32_t axis) {
+  return copy.dims[axis] >= strip_side && copy.src_strides[copy.rank - 1] % 256 == 0 &&
+         (sizeof(T) <= 2 || copy.dst_strides[axis] * static_cast<int64_t>(sizeof(T)) >= 4096);
+}
+
 // Past the cache a tile is one line of the destination wide, and tiles follow each other along the source: its rows are
 // read from end to end, and each line of the destination is written whole. 16384 x 768 floats took 1.8 times a copy by
-// square tiles, 1.1 to 1.3 so. Columns of the source that meet in few sets of the first cache go in strips instead.
+// square tiles, 1.1 to 1.3 so. Strips follow each other along the destination.
 template <class T>
 void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, SimdLevel level, int32_t threads) {
-  constexpr int64_t meeting =
-      256;  // a multiple of so many elements apart, a line's columns meet in an eighth of the sets
   const TileFunction fill = tile_function(level, copy.size);
   const int32_t last = copy.rank - 1;
   int64_t bytes = copy.size;
@@ -135,10 +142,10 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
     if (k < last) lines &= copy.dst_strides[k] % line<T> == 0;
   }
   const StreamTiles stream = lines && bytes >= stream_bytes ? stream_tiles(level, copy.size) : StreamTiles{};
-  const bool streams = stream.tile != nullptr;
-  const bool strips = streams && copy.src_strides[last] % meeting == 0 && copy.dims[axis] >= strip_side;
+  const bool streams = stream.tile != nullptr, strips = streams && goes_in_strips<T>(copy, axis);
   const Tiles tiles(copy, axis, strips ? strip_side : tile_side<T>, streams ? line<T> : tile_side<T>,
                     streams && !strips);
+  const int64_t dst_stride = copy.dst_strides[axis], src_stride = copy.src_strides[last];
   parallel(threads, bytes / 8, [&](int32_t part, int32_t parts) {
     const int64_t begin = tiles.count * part / parts, end = tiles.count * (part + 1) / parts;
     Tiles::Place next = tiles.place(begin);
@@ -149,7 +156,6 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
       const T* from = reinterpret_cast<const T*>(src) + at.from;
       const int64_t rows = std::min(tiles.rows, copy.dims[axis] - at.i);
       const int64_t columns = std::min(tiles.columns, copy.dims[last] - at.j);
-      const int64_t dst_stride = copy.dst_strides[axis], src_stride = copy.src_strides[last];
       int64_t done = 0;
       if (streams && columns == line<T>) {
         done = rows - rows % static_cast<int64_t>(16 / sizeof(T));
