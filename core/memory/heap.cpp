@@ -101,7 +101,7 @@ Result<Segment*> Heap::make_segment(uint64_t bytes) {
       return loader::take_error(mapping, error, fmt::format("mapping memory of {}", device_->spelling));
     }
   }
-  auto* segment = new Segment{memory, static_cast<char*>(host), bytes, tick_, nullptr};
+  auto* segment = new Segment{memory, static_cast<char*>(host), bytes, tick_, uses_, nullptr};
   auto* range = new Range;
   range->segment = segment;
   range->size = bytes;
@@ -113,9 +113,14 @@ Result<Segment*> Heap::make_segment(uint64_t bytes) {
   return segment;
 }
 
+void Heap::touch(Segment* segment) {
+  segment->touched = tick_;
+  segment->last_use = ++uses_;
+}
+
 Range* Heap::cut(Range* range, uint64_t bytes) {
   delist(range);
-  range->segment->touched = tick_;
+  touch(range->segment);
   if (range->size - bytes >= std::max(alignment_, bytes / 64)) {
     auto* rest = new Range;
     rest->segment = range->segment;
@@ -138,7 +143,7 @@ Range* Heap::cut(Range* range, uint64_t bytes) {
 void Heap::give(Range* range, std::span<const Ticket> pending) {
   live_ -= range->size;
   range->free = true;
-  range->segment->touched = tick_;
+  touch(range->segment);
   range->pending.clear();
   for (Ticket ticket : pending) {
     if (!vm::is_done(ticket)) range->pending.add(ticket);
@@ -200,7 +205,7 @@ void Heap::drop_segment(size_t index) {
 uint64_t Heap::shrink(uint64_t untouched_since, uint64_t keep) {
   refresh_pending();
   std::sort(segments_.begin(), segments_.end(),
-            [](const Segment* a, const Segment* b) { return a->touched > b->touched; });
+            [](const Segment* a, const Segment* b) { return a->last_use > b->last_use; });
   uint64_t given = 0;
   for (size_t i = segments_.size(); i-- > 0;) {
     const Range* range = segments_[i]->first;

@@ -45,7 +45,8 @@ struct Segment {
   ep_memory* memory = nullptr;
   char* host = nullptr;
   uint64_t size = 0;
-  uint64_t touched = 0;  // the tick at which a range of it was last taken or given back
+  uint64_t touched = 0;   // the tick at which a range of it was last taken or given back
+  uint64_t last_use = 0;  // the number of that use, which orders uses within a tick
   Range* first = nullptr;
 };
 
@@ -69,7 +70,8 @@ class Heap {
   void give(Range* range, std::span<const Ticket> pending);
 
   // Gives segments that are free and without tickets back to the provider: all that nobody touched since tick
-  // `untouched_since`, and others until at most `keep` bytes are free. Returns the bytes given back.
+  // `untouched_since`, and others, the longest unused first, until at most `keep` bytes are free. Returns the bytes
+  // given back.
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);
   // Adds the tickets that free ranges still carry.
   void pending_tickets(TicketList* out) const;
@@ -100,6 +102,7 @@ class Heap {
   uint64_t segment_bytes(uint64_t bytes) const;
   uint64_t range_bytes(uint64_t bytes) const;
   Range* cut(Range* range, uint64_t bytes);
+  void touch(Segment* segment);
   void enlist(Range* range);
   void delist(Range* range);
   void absorb_next(Range* range);
@@ -112,6 +115,7 @@ class Heap {
   bool mapped_ = false;
   bool exclusive_ = false;  // a segment is one range
   uint64_t tick_ = 1;
+  uint64_t uses_ = 0;
   uint64_t live_ = 0;
   uint64_t reserved_ = 0;
   uint64_t elsewhere_ = 0;

@@ -187,6 +187,20 @@ TEST_F(AllocatorTest, FreeBytesStayUnderTheRecentPeak) {
   }
 }
 
+// Within one tick: what was freed last serves the next request of its size.
+TEST_F(AllocatorTest, TheBoundTakesWhatWasUsedLongestAgo) {
+  const Block first = take(48 * kMiB), second = take(48 * kMiB);
+  give(first);
+  give(second);
+  const Block kept = take(66 * kMiB);
+  give(take(66 * kMiB));
+  const uint64_t allocations = provider.allocations;
+  for (int round = 0; round < 10; ++round) give(take(66 * kMiB));
+  EXPECT_EQ(provider.allocations, allocations);
+  EXPECT_LT(provider.held, 200 * kMiB) << "the bound did not apply";
+  give(kept);
+}
+
 TEST_F(AllocatorTest, OutOfMemoryGivesBackTheCacheFirst) {
   provider.capacity = 64 * kMiB;
   for (int i = 0; i < 12; ++i) give(take((4 + static_cast<uint64_t>(i)) * kMiB));
