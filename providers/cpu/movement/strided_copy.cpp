@@ -70,6 +70,19 @@ void move_tile(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int6
   }
 }
 
+// The same for any number of rows and columns.
+template <class T>
+void move_tiles(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows,
+                int64_t columns) {
+  constexpr int64_t tile = tile_side<T>;
+  for (int64_t i = 0; i < rows; i += tile) {
+    for (int64_t j = 0; j < columns; j += tile) {
+      move_tile(fill, dst + i * dst_stride + j, dst_stride, src + j * src_stride + i, src_stride,
+                std::min(tile, rows - i), std::min(tile, columns - j));
+    }
+  }
+}
+
 // The axis along which the source has unit stride, if the destination has unit stride along another one, the last; else
 // -1. A short tile of a few columns takes longer than its elements one by one.
 int32_t transposed_axis(const StridedCopy& copy) {
@@ -143,8 +156,8 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
   }
   const StreamTiles stream = lines && bytes >= stream_bytes ? stream_tiles(level, copy.size) : StreamTiles{};
   const bool streams = stream.tile != nullptr, strips = streams && goes_in_strips<T>(copy, axis);
-  const Tiles tiles(copy, axis, strips ? strip_side : tile_side<T>, streams ? line<T> : tile_side<T>,
-                    streams && !strips);
+  const Tiles tiles(copy, axis, strips ? strip_side : tile_side<T>,
+                    strips ? strip_columns<T> : (streams ? line<T> : tile_side<T>), streams && !strips);
   const int64_t dst_stride = copy.dst_strides[axis], src_stride = copy.src_strides[last];
   parallel(threads, bytes / 8, [&](int32_t part, int32_t parts) {
     const int64_t begin = tiles.count * part / parts, end = tiles.count * (part + 1) / parts;
@@ -156,18 +169,14 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
       const T* from = reinterpret_cast<const T*>(src) + at.from;
       const int64_t rows = std::min(tiles.rows, copy.dims[axis] - at.i);
       const int64_t columns = std::min(tiles.columns, copy.dims[last] - at.j);
-      int64_t done = 0;
-      if (streams && columns == line<T>) {
-        done = rows - rows % static_cast<int64_t>(16 / sizeof(T));
-        if (strips)
-          stream.strip(to, dst_stride, from, src_stride, done, reinterpret_cast<const T*>(src) + next.from);
-        else
-          stream.tile(to, dst_stride, from, src_stride, done);
-      }
-      for (; done < rows; done += tile_side<T>) {
-        move_tile(fill, to + done * dst_stride, dst_stride, from + done, src_stride,
-                  std::min(tile_side<T>, rows - done), columns);
-      }
+      const int64_t whole = streams ? columns - columns % line<T> : 0;  // whole lines
+      const int64_t done = whole > 0 ? rows - rows % static_cast<int64_t>(16 / sizeof(T)) : 0;
+      if (whole > 0 && strips)
+        stream.strip(to, dst_stride, from, src_stride, done, whole, reinterpret_cast<const T*>(src) + next.from);
+      else if (whole > 0)
+        stream.tile(to, dst_stride, from, src_stride, done);
+      move_tiles(fill, to + done * dst_stride, dst_stride, from + done, src_stride, rows - done, whole);
+      move_tiles(fill, to + whole, dst_stride, from + whole * src_stride, src_stride, rows, columns - whole);
     }
     if (streams) store_fence();
   });

@@ -120,20 +120,25 @@ HWY_INLINE void copy_row(T* HWY_RESTRICT dst, const T* HWY_RESTRICT src, int64_t
 }
 
 template <class T>
-void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows, const void* next) {
-  // These columns lie an odd number of lines apart.
-  alignas(64) T columns[line<T>][strip_side + line<T>];
-  for (int64_t j = 0; j < line<T>; ++j) copy_row(columns[j], static_cast<const T*>(from) + j * src_stride, rows);
+void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows, int64_t columns,
+                  const void* next) {
+  constexpr int64_t apart = strip_side + line<T>;  // an odd number of lines
+  alignas(64) T copied[strip_columns<T> * apart];
+  for (int64_t j = 0; j < columns; ++j) {
+    copy_row(copied + j * apart, static_cast<const T*>(from) + j * src_stride, rows);
+  }
   const T* ahead = static_cast<const T*>(next);
   int64_t at = 0;
   for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
-    for (int64_t k = 0; k < line<T> / 4; ++k) {  // as many lines as are written below
-      __builtin_prefetch(ahead + at, 0, 2);      // into the second cache
-      if ((at += line<T>) < rows) continue;
-      at = 0;
-      ahead += src_stride;
+    for (int64_t j = 0; j < columns; j += line<T>) {
+      for (int64_t k = 0; k < line<T> / 4; ++k) {  // as many lines as are written below
+        __builtin_prefetch(ahead + at, 0, 2);      // into the second cache
+        if ((at += line<T>) < rows) continue;
+        at = 0;
+        ahead += src_stride;
+      }
+      stream_lines(static_cast<T*>(dst) + i * dst_stride + j, dst_stride, copied + j * apart + i, apart);
     }
-    stream_lines(static_cast<T*>(dst) + i * dst_stride, dst_stride, columns[0] + i, strip_side + line<T>);
   }
 }
 #endif
