@@ -91,13 +91,6 @@ void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
   if (pause < longest_pause) times.store(2 * times.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-struct Region {
-  void (*body)(const void*, int32_t, int32_t);
-  const void* context;
-  int32_t width;
-  int32_t levels;
-};
-
 // The shortest part: short, so that the last one ends soon after the others; but not so short that taking it counts.
 constexpr int64_t part_length = 4'000;
 constexpr int32_t most_levels = 5;
@@ -119,16 +112,32 @@ int32_t levels_of(int64_t nanoseconds, int32_t width) {
   return levels;
 }
 
-// Runs part `number`. There are `width` parts in each level: those of level 0 are half of the work, those of the next
-// level half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few parts, which
-// keeps caches and prefetchers happy, and still the last parts are short.
+constexpr int32_t most_width = 256;
+
+// A region of `width` threads, each of which has a range of the work, as long as every other one. The parts of a range
+// are half of it, half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few parts,
+// and still the last parts are short. A thread takes the parts of its own range, so that it meets the memory that it met
+// in the region before, and when that has none left, those of the next range that has.
 // Source: S. Flynn Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
-void run_part(const Region& region, int32_t number) {
-  const int32_t level = number / region.width;
-  const bool is_last = level == region.levels;
-  const int32_t parts = region.width << (is_last ? level : level + 1);  // of this length, in the whole work
-  const int32_t begin = parts - region.width * (is_last ? 1 : 2);       // the first one of this level
-  region.body(region.context, begin + number % region.width, parts);
+struct Region {
+  void (*body)(const void*, int32_t, int32_t);
+  const void* context;
+  int32_t width;
+  int32_t levels;
+  std::atomic<int32_t> taken[most_width];  // parts of each range
+};
+
+// Runs one part that nobody has taken. There is one, as this is called once for each part.
+void run_part(Region* region, int32_t runner) {
+  int32_t range = runner % region->width;
+  int32_t level = region->taken[range].fetch_add(1, std::memory_order_relaxed);
+  while (level > region->levels) {
+    range = (range + 1) % region->width;
+    level = region->taken[range].fetch_add(1, std::memory_order_relaxed);
+  }
+  const bool is_last = level == region->levels;
+  const int32_t parts = 1 << (is_last ? level : level + 1);  // of this length, in a range
+  region->body(region->context, range * parts + parts - (is_last ? 1 : 2), region->width * parts);
 }
 
 // The other threads of a forked process are gone, and with them their calls and the lease.
@@ -161,24 +170,33 @@ WideLease::~WideLease() {
 }
 
 void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int32_t, int32_t), const void* context) {
-  Region region{body, context, width, levels_of(nanoseconds, width)};
+  width = std::min(width, most_width);
+  Region region;
+  region.body = body;
+  region.context = context;
+  region.width = width;
+  region.levels = levels_of(nanoseconds, width);
+  for (int32_t i = 0; i < width; ++i) region.taken[i].store(0, std::memory_order_relaxed);
   Team::run(
       [](void* data) {
-        const Region& r = *static_cast<Region*>(data);
+        Region& r = *static_cast<Region*>(data);
         if (Team::parts() == 1) return r.body(r.context, 0, 1);
-        run_part(r, Team::part());
+        run_part(&r, Team::runner());
       },
       &region, width, width * (region.levels + 1), is_worth_waking(nanoseconds));
 }
 
 void run_together(int32_t width, void (*body)(const void*, int32_t, int32_t), const void* context) {
-  Region region{body, context, width, 0};
+  struct Whole {
+    void (*body)(const void*, int32_t, int32_t);
+    const void* context;
+  } whole{body, context};
   Team::run(
       [](void* data) {
-        const Region& r = *static_cast<Region*>(data);
-        r.body(r.context, Team::part(), Team::parts());
+        const Whole& w = *static_cast<Whole*>(data);
+        w.body(w.context, Team::part(), Team::parts());
       },
-      &region, width);
+      &whole, width);
 }
 
 void wait_for_others() { Team::barrier(); }
