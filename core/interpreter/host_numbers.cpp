@@ -177,22 +177,26 @@ TENON_FUSED void sums_of(T* to, const T* x, const T* y, const T* added, int64_t 
 }
 #undef TENON_FUSED
 
-// Whether inputs `first` and `first` + 1 are lists whose products one thread writes as fast as several.
+// Whether inputs `first` and `first` + 1 are lists of few products: more of them a device's wide vectors write faster.
 bool two_lists(const OpCall& call, size_t first) {
-  constexpr int64_t most = int64_t{512} << 10;  // bytes
+  constexpr int64_t most = int64_t{64} << 10;  // bytes
   if (!alike(call, first) || !alike(call, first + 1)) return false;
   const TensorImpl &x = *call.inputs[first]->impl(), &y = *call.inputs[first + 1]->impl();
   return real(x.dtype) && x.dims.rank() == 1 && y.dims.rank() == 1 && x.elements <= most && y.elements <= most &&
          x.elements * y.elements * dtype_size(x.dtype) <= most;
 }
 
-// The other sign for every second number.
+// The other sign for every second number. As integers, since a compiler makes no vectors of every second float.
 template <class T>
 void conjugate(T* pairs, int64_t count) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   by_blocks(
       count, [&](int64_t first, int32_t n) __attribute__((always_inline)) {
         T* const some = pairs + first;
-        for (int32_t i = 0; i + 1 < n; i += 2) some[i + 1] = -some[i + 1];
+        for (int32_t i = 0; i < n; ++i) {
+          const Bits sign = static_cast<Bits>(i & 1) << (8 * sizeof(T) - 1);
+          some[i] = std::bit_cast<T>(std::bit_cast<Bits>(some[i]) ^ sign);
+        }
       });
 }
 

@@ -131,10 +131,6 @@ WideEntry* radix_sort(WideEntry* a, WideEntry* b, int64_t n, int32_t bits, int32
   return sort(a, b, n, bits, threads, counts);
 }
 
-uint64_t* radix_sort_nearly(uint64_t* a, uint64_t* b, int64_t n, int32_t threads, int64_t* counts) {
-  return sort_from(std::max(32 - telling_bits(n), 0), a, b, n, 32, threads, counts);
-}
-
 int64_t radix_counts(int64_t n) { return chunks_of(n) * (n < many ? 256 : 2048); }
 
 }  // namespace tenon::provider::cpu

@@ -37,9 +37,6 @@ uint32_t* radix_sort(uint32_t* a, uint32_t* b, int64_t n, int32_t bits, int32_t 
 uint64_t* radix_sort(uint64_t* a, uint64_t* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts);
 WideEntry* radix_sort(WideEntry* a, WideEntry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts);
 
-// Sorts by the first bits of the keys alone, which leave little to do where they differ well. n is above 48.
-uint64_t* radix_sort_nearly(uint64_t* a, uint64_t* b, int64_t n, int32_t threads, int64_t* counts);
-
 // How many numbers `counts` has for n entries.
 int64_t radix_counts(int64_t n);
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "providers/cpu/order/few.h"
+#include "providers/cpu/order/halves.h"
 #include "providers/cpu/order/keys.h"
 #include "providers/cpu/order/lines.h"
 #include "providers/cpu/order/order.h"
@@ -109,7 +110,14 @@ class SortPrimitive final : public ep_primitive {
       }
     }
     if constexpr (sizeof(U) == 8) {
-      if (const uint64_t* halves = sort_by_halves(type, from, src.stride, n, flip, room, threads)) {
+      // Positions that follow each other: their entries are sorted in their place.
+      Room halves_room = room;
+      if (positions && positions.stride == 1) halves_room.entries = positions.line(number);
+      const uint64_t* const halves =
+          src.stride == 1
+              ? sort_by_halves(type, from, std::integral_constant<int64_t, 1>(), n, flip, halves_room, threads)
+              : sort_by_halves(type, from, src.stride, n, flip, halves_room, threads);
+      if (halves != nullptr) {
         const auto position = [&](int64_t i) { return EntryOf<uint32_t>::position(halves[i]); };
         return write(from, src, values, positions, number, position, threads);
       }
@@ -127,8 +135,9 @@ class SortPrimitive final : public ep_primitive {
       if (here) any_shares = true;
     });
     Entry* sorted = entries;
-    if (!in_order<Make>(entries, n)) {
-      if (opposite<Make>(entries, n)) {
+    const auto key_at = [entries](int64_t i) { return Make::key(entries[i]); };
+    if (!rises(key_at, n)) {
+      if (falls(key_at, n)) {
         std::reverse(entries, entries + n);
       } else {
         sorted = radix_sort(entries, reinterpret_cast<Entry*>(room.others), n, 8 * sizeof(U), threads, room.counts);
@@ -168,33 +177,32 @@ class SortPrimitive final : public ep_primitive {
 
   // Long keys whose first halves differ well: these are sorted with positions, which halves what is moved; where two
   // are equal the whole keys count. NULL: they do not differ well.
-  template <class Type>
-  static const uint64_t* sort_by_halves(const Type& type, const uint64_t* from, int64_t stride, int64_t n,
-                                        uint64_t flip, const Room& room, int32_t threads) {
+  template <class Type, class Stride>
+  static const uint64_t* sort_by_halves(const Type& type, const uint64_t* from, Stride stride, int64_t n, uint64_t flip,
+                                        const Room& room, int32_t threads) {
     if (n <= few_keys || n > INT64_C(0xffffffff)) return nullptr;
     using Make = EntryOf<uint32_t>;
-    const auto key_at = [&](int64_t i) { return type.key(from[i * stride]) ^ flip; };
-    auto* const entries = reinterpret_cast<uint64_t*>(room.entries);
+    const auto key_at = [=](int64_t i) { return type.key(from[i * stride]) ^ flip; };
+    const auto entry_at = [=](int64_t i) { return Make::make(static_cast<uint32_t>(key_at(i) >> 32), i); };
     const uint64_t first = key_at(0);
     std::atomic<uint64_t> differing{0};
     for_parts(threads, n, threads, [&](int64_t begin, int64_t end) {
       uint64_t here = 0;
-      for (int64_t i = begin; i < end; ++i) {
-        const uint64_t key = key_at(i);
-        here |= key ^ first;
-        entries[i] = Make::make(static_cast<uint32_t>(key >> 32), i);
-      }
+      for (int64_t i = begin; i < end; ++i) here |= key_at(i) ^ first;
       differing |= here;
     });
     if (std::popcount(differing >> 32) < 16) return nullptr;
-    uint64_t* sorted = entries;
-    if (!in_order<Make>(entries, n)) {
-      if (opposite<Make>(entries, n)) {
-        std::reverse(entries, entries + n);
-      } else {
-        sorted = radix_sort_nearly(entries, reinterpret_cast<uint64_t*>(room.others), n, threads, room.counts);
-      }
+    auto* const sorted = reinterpret_cast<uint64_t*>(room.entries);
+    if (rises(key_at, n)) {
+      for (int64_t i = 0; i < n; ++i) sorted[i] = entry_at(i);
+      return sorted;
     }
+    if (falls(key_at, n)) {
+      for (int64_t i = 0; i < n; ++i) sorted[i] = entry_at(n - 1 - i);
+      return sorted;
+    }
+    sort_halves(entry_at, n, std::countl_zero(differing.load()), reinterpret_cast<uint64_t*>(room.others), sorted,
+                threads);
     const auto less = [&](uint64_t a, uint64_t b) {
       if (Make::key(a) != Make::key(b)) return Make::key(a) < Make::key(b);
       return key_at(Make::position(a)) < key_at(Make::position(b));
@@ -264,18 +272,19 @@ class SortPrimitive final : public ep_primitive {
     parallel(threads, n * 2, [&](int32_t part, int32_t parts) { body(n * part / parts, n * (part + 1) / parts); });
   }
 
-  template <class Make, class Entry>
-  static bool in_order(const Entry* entries, int64_t n) {
+  // True if no key is less than the one before it.
+  template <class KeyAt>
+  static bool rises(const KeyAt& key_at, int64_t n) {
     for (int64_t i = 1; i < n; ++i) {
-      if (Make::key(entries[i]) < Make::key(entries[i - 1])) return false;
+      if (key_at(i) < key_at(i - 1)) return false;
     }
     return true;
   }
   // True if each key is less than the one before it.
-  template <class Make, class Entry>
-  static bool opposite(const Entry* entries, int64_t n) {
+  template <class KeyAt>
+  static bool falls(const KeyAt& key_at, int64_t n) {
     for (int64_t i = 1; i < n; ++i) {
-      if (Make::key(entries[i]) >= Make::key(entries[i - 1])) return false;
+      if (key_at(i) >= key_at(i - 1)) return false;
     }
     return true;
   }

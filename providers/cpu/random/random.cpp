@@ -143,46 +143,47 @@ void philox_baseline(int64_t count, uint64_t seed, uint64_t offset, Blocks* bloc
 
 #define TENON_AVX3 gnu::target("avx512f,avx512bw,avx512vl,avx512dq")
 
-// The lower and the upper halves of the products of 16 words with a factor. A compiler multiplies 64 bits instead.
-struct Halves {
-  __m512i low, high;
+// Eight blocks, of which each word is the lower half of 64 bits; what the upper halves hold does not matter.
+struct EightBlocks {
+  __m512i x0, x1, x2, x3;
 };
-[[TENON_AVX3, gnu::always_inline]] inline Halves product(__m512i words, __m512i factor) {
+[[TENON_AVX3, gnu::always_inline]] inline EightBlocks eight_blocks(uint64_t counter) {
+  const __m512i counters =
+      _mm512_add_epi64(_mm512_set1_epi64(static_cast<int64_t>(counter)), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+  return {counters, _mm512_maskz_srli_epi64(0xff, counters, 32), _mm512_setzero_si512(), _mm512_setzero_si512()};
+}
+[[TENON_AVX3, gnu::always_inline]] inline void philox_round(EightBlocks* x, __m512i low, __m512i high) {
   constexpr __mmask8 all = 0xff;  // gcc 12 warns of the functions without a mask
-  const __m512i even = _mm512_maskz_mul_epu32(all, words, factor);
-  const __m512i odd = _mm512_maskz_mul_epu32(all, _mm512_maskz_srli_epi64(all, words, 32), factor);
-  return {_mm512_mask_blend_epi32(0xaaaa, even, _mm512_maskz_slli_epi64(all, odd, 32)),
-          _mm512_mask_blend_epi32(0xaaaa, _mm512_maskz_srli_epi64(all, even, 32), odd)};
+  constexpr int xor_of_three = 0x96;
+  const __m512i a = _mm512_maskz_mul_epu32(all, x->x0, _mm512_set1_epi64(0xD2511F53));
+  const __m512i b = _mm512_maskz_mul_epu32(all, x->x2, _mm512_set1_epi64(0xCD9E8D57));
+  x->x0 = _mm512_ternarylogic_epi64(_mm512_maskz_srli_epi64(all, b, 32), x->x1, low, xor_of_three);
+  x->x1 = b;
+  x->x2 = _mm512_ternarylogic_epi64(_mm512_maskz_srli_epi64(all, a, 32), x->x3, high, xor_of_three);
+  x->x3 = a;
+}
+[[TENON_AVX3, gnu::always_inline]] inline void put_words(const EightBlocks& x, Blocks* blocks, int64_t at) {
+  const __m512i words[4] = {x.x0, x.x1, x.x2, x.x3};
+  for (int w = 0; w < 4; ++w) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(blocks->words[w] + at), _mm512_maskz_cvtepi64_epi32(0xff, words[w]));
+  }
 }
 
 // As philox(), but 16 blocks stay in registers for all rounds.
 [[TENON_AVX3]] void philox_avx3(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
-  const __m512i first = _mm512_set1_epi32(static_cast<int32_t>(0xD2511F53));
-  const __m512i second = _mm512_set1_epi32(static_cast<int32_t>(0xCD9E8D57));
-  auto& words = blocks->words;
   for (int64_t i = 0; i < count; i += 16) {
-    for (int64_t k = i; k < i + 16; ++k) {
-      const uint64_t counter = offset + static_cast<uint64_t>(k);
-      words[0][k] = static_cast<uint32_t>(counter);
-      words[1][k] = static_cast<uint32_t>(counter >> 32);
-    }
-    __m512i x0 = _mm512_load_si512(words[0] + i), x1 = _mm512_load_si512(words[1] + i);
-    __m512i x2 = _mm512_setzero_si512(), x3 = x2;
+    EightBlocks x = eight_blocks(offset + static_cast<uint64_t>(i));
+    EightBlocks y = eight_blocks(offset + static_cast<uint64_t>(i + 8));
     auto low = static_cast<uint32_t>(seed);
     auto high = static_cast<uint32_t>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
-      const Halves p = product(x0, first), q = product(x2, second);
-      x0 = _mm512_xor_si512(_mm512_xor_si512(q.high, x1), _mm512_set1_epi32(static_cast<int32_t>(low)));
-      x1 = q.low;
-      x2 = _mm512_xor_si512(_mm512_xor_si512(p.high, x3), _mm512_set1_epi32(static_cast<int32_t>(high)));
-      x3 = p.low;
+      philox_round(&x, _mm512_set1_epi64(low), _mm512_set1_epi64(high));
+      philox_round(&y, _mm512_set1_epi64(low), _mm512_set1_epi64(high));
       low += 0x9E3779B9;
       high += 0xBB67AE85;
     }
-    _mm512_store_si512(words[0] + i, x0);
-    _mm512_store_si512(words[1] + i, x1);
-    _mm512_store_si512(words[2] + i, x2);
-    _mm512_store_si512(words[3] + i, x3);
+    put_words(x, blocks, i);
+    put_words(y, blocks, i + 8);
   }
 }
 #endif
