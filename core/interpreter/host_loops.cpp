@@ -249,14 +249,14 @@ void reverse(char* to, const char* from, int64_t count, int64_t size) {
   }
 }
 
-// Elements along one axis, or along the two axes of a matrix.
+// Elements along one axis, or along two that follow each other, which a device would take one after the other.
 bool run_flip(const OpCall& call) {
-  constexpr int64_t most = int64_t{512} << 10;  // bytes
   const auto& a = call.attributes_as<FlipAttributes>();
   if (!at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
   const int64_t size = dtype_size(input.dtype);
   const Dims flipped = a.dims.dims();
+  const int64_t most = flipped.rank() == 2 ? kMostInOneLoop : int64_t{512} << 10;  // bytes
   if (size == 0 || input.elements * size > most || flipped.rank() < 1 || flipped.rank() > 2) return false;
   const int32_t rank = input.dims.rank();
   const auto axis_at = [&](int32_t k) { return flipped[k] < 0 ? flipped[k] + rank : flipped[k]; };

@@ -241,6 +241,10 @@ class ScatterPrimitive final : public ep_primitive {
       convert(launch, shape(launch.shapes, src_), address_of(launch.operands[src_]), true);
     } else {
       if (scatter_rising(launch, dst)) return EP_STATUS_OK;
+      BadIndex bad;
+      bool done = false;
+      with_apply([&](const auto& apply) { done = scatter_rows(launch, dst, &bad, apply); });
+      if (done) return bad.answer(launch, indices_, out_fault);
     }
     const LineCopy lines = staged_ ? LineCopy() : line_copy(launch, dst);
     if (!staged_ && !lines.copies) {
@@ -443,6 +447,51 @@ class ScatterPrimitive final : public ep_primitive {
         scatter_lanes(launch, walk, range, walk.outer_indices.offset(o), from, bad, apply, line, place_size);
       }
     });
+  }
+
+  // Rows of updates that go to rows of DST, each thread's to rows side by side, which it copies from SRC just before.
+  // The ranges follow a sample of the indices, so that each has about as many updates. False: there are few rows, they
+  // are short, or a few of them have most updates; then several threads share each row.
+  template <class Apply>
+  bool scatter_rows(const ep_launch& launch, const OperandShape& dst, BadIndex* bad, const Apply& apply) const {
+    constexpr int64_t shortest = 256, samples = 64, ranges_of_thread = 4;  // shortest: bytes of a row
+    const OperandShape src = shape(launch.shapes, src_);
+    const Walk walk = walk_of(launch, dst);
+    const int64_t n = walk.along_updates.count(), length = walk.inner_updates.count();
+    const int64_t ranges = ranges_of_thread * device->threads;
+    if (at_.mode != EP_GATHER_SLICES || device->threads == 1 || walk.along_updates.rank != 1) return false;
+    if (walk.outer_updates.count() != 1 || !moves_rows(walk) || walk.stride != length) return false;
+    if (!axes_of(src, ~0U, true).contiguous() || !axes_of(dst, ~0U, true).contiguous()) return false;
+    if (length * size_ < shortest || n < samples || ranges > samples / 2 || walk.length < ranges) return false;
+    const char* const indices = address_of(launch.operands[indices_]);
+    const auto index = [&](int64_t i) { return index_at(indices, i * walk.along_indices.strides[0], wide_indices_); };
+    int64_t sample[samples];
+    for (int64_t i = 0; i < samples; ++i) {
+      const int64_t given = index(n * i / samples);
+      sample[i] = std::clamp<int64_t>(given < 0 ? given + walk.length : given, 0, walk.length - 1);
+    }
+    std::sort(sample, sample + samples);
+    const auto low_of = [&](int64_t range) {
+      return range == 0 ? 0 : range == ranges ? walk.length : sample[samples * range / ranges];
+    };
+    for (int64_t range = 1; range < ranges; ++range) {
+      if (low_of(range) == low_of(range - 1) && range > 1) return false;
+    }
+    const char* const updates = address_of(launch.operands[updates_]);
+    const char* const from = address_of(launch.operands[src_]);
+    char* const to = address_of(launch.operands[0]);
+    const int64_t row = length * size_;
+    parallel(device->threads, (n + walk.length) * row / 16, [&](int32_t part, int32_t parts) {
+      const int64_t low = low_of(ranges * part / parts), high = low_of(ranges * (part + 1) / parts);
+      if (low >= high) return;
+      if (to != from) copy_bytes(to + low * row, from + low * row, static_cast<size_t>((high - low) * row));
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t position = resolve_index(index(i), walk.length, bad);
+        if (position >= low && position < high)
+          apply.row(to + position * row, updates + walk.along_updates.offset(i) * size_, length);
+      }
+    });
+    return true;
   }
 
   // Adds integers in one line of few places; false where the updates are others. Neighbours go to tables of their own,
