@@ -128,6 +128,19 @@ void add_scatter_cases(std::vector<Case>* cases) {
       cases->push_back(fault);
     }
   }
+  // So many rows may go by several threads, each of which has rows of DST side by side.
+  for (int32_t op : {EP_SCATTER_ASSIGN, EP_SCATTER_ADD, EP_SCATTER_MAX}) {
+    const Shape shape = {"many_rows", {301, 70}, 0, {517}};
+    cases->push_back(scatter_case(shape, EP_GATHER_SLICES, op, DType::f32, DType::i64));
+    cases->push_back(scatter_case(shape, EP_GATHER_SLICES, op, DType::i64, DType::i32));
+    Case few = scatter_case(shape, EP_GATHER_SLICES, op, DType::f32, DType::i64, "_few");
+    few.values[3] = {Fill::INDEX, 7, 9};
+    cases->push_back(few);
+    Case fault = scatter_case(shape, EP_GATHER_SLICES, op, DType::f32, DType::i32, "_out_of_range");
+    fault.values[3] = {Fill::INDEX, -302, 300};
+    fault.fault = EP_FAULT_INDEX_OUT_OF_RANGE;
+    cases->push_back(fault);
+  }
   // So many integers into few places may be added in tables.
   for (DType dtype : {DType::i64, DType::u64}) {
     const Shape shape = {"many_in_few", {37}, 0, {40003}};

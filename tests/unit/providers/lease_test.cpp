@@ -194,6 +194,26 @@ TEST(Parallel, CutsShortWorkInOnePartForEachThread) {
   EXPECT_EQ(calls, 4);
 }
 
+// So a thread meets the memory that it met in the region before.
+TEST(Parallel, GivesEachThreadTheSameRangeFirst) {
+  wait_until_idle();
+  constexpr int32_t width = 3;
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::atomic<int> begun{0};
+    std::atomic<double> first[width];
+    for (std::atomic<double>& place : first) place = -1;
+    run_parts(width, long_work, [&](int32_t part, int32_t parts) {
+      std::atomic<double>& mine = first[runner()];
+      if (mine >= 0) return;
+      mine = static_cast<double>(part) / parts;
+      ++begun;
+      const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+      while (begun < width && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    });
+    for (int32_t i = 0; i < width; ++i) EXPECT_DOUBLE_EQ(first[i], static_cast<double>(i) / width);
+  }
+}
+
 TEST(Parallel, GivesEachRunningThreadANumberOfItsOwn) {
   wait_until_idle();
   std::atomic<int> inside[3] = {};
