@@ -58,6 +58,7 @@ class Walk {
     length_ = std::min(inner_, whole ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
     by_rows_ = whole && per_row_ == 1 && shape.rank > 1 && plan.function != nullptr;
+    if (by_rows_ && plan.takes_single && context_.single == 0) context_.single = MapContext::no_single;
     takes_rows_ = by_rows_ && (plan.takes_single || plan.takes_first_single) && std::has_single_bit(context_.single);
     for (int32_t i = 1; i < plan.count; ++i) {
       if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);

@@ -199,7 +199,7 @@ inline constexpr bool leaves_unusual(int32_t op) {
   return op == EP_BINARY_pow || op == EP_BINARY_fmod || op == EP_BINARY_mod || op == EP_BINARY_floor_div;
 }
 
-// The rows of a launch that has a single element in each, one after the other.
+// The rows of a launch, one after the other.
 template <int sources>
 class RowsByOne {
  public:
@@ -227,10 +227,18 @@ class RowsByOne {
   const void* from_[sources];
 };
 
-// One of the sources is a single element, which stays in a register.
+// One of the sources is a single element, which stays in a register; or there are several rows.
 template <int32_t op, class T>
 HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
   RowsByOne<2> row(dst, src, context);
+  if (context.single == MapContext::no_single) {
+    for (; row.any(); row.next()) {
+      for_each_vector<T, 2, leaves_unusual(op)>(
+          row.dst(), row.src(), n, context.stream,
+          [](VecOf<T> x, VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
+    }
+    return;
+  }
   if (context.single == 1) {
     for (; row.any(); row.next()) {
       const VecOf<T> one = row.one<T>(0);
