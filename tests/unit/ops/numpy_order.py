@@ -202,6 +202,14 @@ class Order(OpTest):
                     x = random.integers(0, min(most, np.iinfo(dtype).max), n).astype(dtype)
                     self.close(run("bincount", x)[0], np.bincount(x))
                     self.close(run("bincount", x, None, 77)[0], np.bincount(x, minlength=77))
+        for dtype in (np.int64, np.int32, np.uint8):  # so many are counted in one pass, if all are small
+            for high in (250, 4096, 5000):
+                x = random.integers(0, min(high, 256 if dtype == np.uint8 else high), 140009).astype(dtype)
+                self.close(run("bincount", x)[0], np.bincount(x))
+                self.close(run("bincount", x, None, 7000)[0], np.bincount(x, minlength=7000))
+        many = random.integers(0, 100, 140009)
+        many[-3] = -1
+        self.refused("bincount: input has the element -1; none may be negative.", "bincount", many)
         self.refused("bincount: input has the element -1; none may be negative.", "bincount", np.array([3, -1, 2]))
 
     def test_unique_of_a_rising_list(self):
