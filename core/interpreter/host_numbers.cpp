@@ -243,8 +243,8 @@ void count_elements(const T* from, int64_t count, int64_t* counts, int64_t lengt
   for (; i < count; ++i) ++counts[from[i]];
 }
 
-// The same for many elements in one pass, which looks for the greatest element too: into four lists of kMostCounted, one
-// after the other. Returns the greatest element; -1: some element is negative or not below kMostCounted.
+// The same for many elements in one pass, which looks for the greatest element too: into four lists of kMostCounted,
+// one after the other. Returns the greatest element; -1: some element is negative or not below kMostCounted.
 constexpr int64_t kMostCounted = 4096;
 template <class T>
 int64_t count_in_one_pass(const T* from, int64_t count, std::vector<uint32_t>* lists) {

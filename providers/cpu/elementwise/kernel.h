@@ -17,7 +17,7 @@ struct MapContext {
   alignas(8) unsigned char b[8] = {};
   int32_t fault_code = 0;
   bool stream = false;  // the kernel should write past the cache if it can
-  uint8_t single = 0;   // bit i: source i is one element, which stands for all n; no_single: none is, but there are rows
+  uint8_t single = 0;  // bit i: source i is one element, which stands for all n; no_single: none is, but there are rows
   static constexpr uint8_t no_single = 0x80;
   // Where one bit of `single` alone is set: so many rows of n elements, and the bytes from a row of DST and of each
   // source to the next.

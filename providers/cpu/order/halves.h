@@ -1,8 +1,8 @@
 // sort_halves: long keys nearly in order, by the first bits in which they differ.
 //
 // An entry has the upper half of a key above its position, as EntryOf<uint32_t> has. Two digits are sorted, the lesser
-// one first; both are counted at once, and the first move reads the keys themselves. Lists that do not fit the L2 cache,
-// or that several threads share, are cut into buckets by another digit first, each of which one thread sorts.
+// one first; both are counted at once, and the first move reads the keys themselves. Lists that do not fit the L2
+// cache, or that several threads share, are cut into buckets by another digit first, each of which one thread sorts.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,9 @@ void sort_halves(const EntryAt& entry_at, int64_t n, int32_t skipped, uint64_t* 
   if (n < (threads > 1 ? shared : cached)) return sort_first_bits(entry_at, n, skipped, between, to);
   const int64_t chunks = threads > 1 ? std::min(n * 2 / shared, most_chunks) : 1;
   uint32_t places[most_chunks][buckets] = {};
-  const auto bucket_of = [shift = 64 - skipped - bucket_bits](uint64_t entry) { return entry >> shift & (buckets - 1); };
+  const auto bucket_of = [shift = 64 - skipped - bucket_bits](uint64_t entry) {
+    return entry >> shift & (buckets - 1);
+  };
   const auto for_entries = [&](const auto& body) {
     parallel(threads, n * 2, [&](int32_t part, int32_t parts) {
       for (int64_t chunk = chunks * part / parts; chunk < chunks * (part + 1) / parts; ++chunk) {

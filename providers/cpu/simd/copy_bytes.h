@@ -16,8 +16,8 @@
 namespace tenon::provider::cpu {
 
 #if defined(__x86_64__)
-// As many bytes as make whole groups of four vectors, which are returned. 4 MB by rows of 4 KB, one thread: by memcpy in
-// pieces 93 us, so 88.
+// As many bytes as make whole groups of four vectors, which are returned. 4 MB by rows of 4 KB, one thread: by memcpy
+// in pieces 93 us, so 88.
 [[gnu::target("avx2")]] inline size_t copy_vectors(char* to, const char* from, size_t count) {
   constexpr size_t group = 4 * sizeof(__m256i);
   size_t done = 0;

@@ -233,9 +233,9 @@ HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t 
   RowsByOne<2> row(dst, src, context);
   if (context.single == MapContext::no_single) {
     for (; row.any(); row.next()) {
-      for_each_vector<T, 2, leaves_unusual(op)>(
-          row.dst(), row.src(), n, context.stream,
-          [](VecOf<T> x, VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
+      for_each_vector<T, 2, leaves_unusual(op)>(row.dst(), row.src(), n, context.stream,
+                                                [](VecOf<T> x, VecOf<T> y)
+                                                    HWY_ATTR { return binary_row(Op<op>(), x, y); });
     }
     return;
   }

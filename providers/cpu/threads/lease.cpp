@@ -115,10 +115,10 @@ int32_t levels_of(int64_t nanoseconds, int32_t width) {
 constexpr int32_t most_width = 256;
 
 // A region of `width` threads, each of which has a range of the work, as long as every other one. The parts of a range
-// are half of it, half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few parts,
-// and still the last parts are short. A thread takes the parts of its own range, so that it meets the memory that it met
-// in the region before, and when that has none left, those of the next range that has.
-// Source: S. Flynn Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
+// are half of it, half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few
+// parts, and still the last parts are short. A thread takes the parts of its own range, so that it meets the memory
+// that it met in the region before, and when that has none left, those of the next range that has. Source: S. Flynn
+// Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
 struct Region {
   void (*body)(const void*, int32_t, int32_t);
   const void* context;
