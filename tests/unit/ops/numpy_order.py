@@ -128,11 +128,12 @@ class Order(OpTest):
                         self.check([values[:, :k], positions[:, :k]], "topk", line, k, 1, largest)
 
     def test_long_keys(self):
-        """Random ones, ones that differ in their last bits alone, many equal ones, and some in each of many groups that
-        share the first bits: by short digits and by long ones."""
+        """Random ones, each once or several times, ones that differ in their last bits alone, many equal ones, and some in
+        each of many groups that share the first bits: by short digits and by long ones."""
         numbers = np.random.default_rng(3)
         for n in (200, 3001, 17011, 40000, 100003):  # of the last several threads sort parts
-            for x in (numbers.integers(-2**62, 2**62, n), numbers.integers(0, n, n), numbers.integers(0, 9, n) << 50,
+            for x in (numbers.integers(-2**62, 2**62, n), numbers.choice(numbers.integers(-2**62, 2**62, n // 4), n),
+                      numbers.integers(0, n, n), numbers.integers(0, 9, n) << 50,
                       (numbers.integers(0, 3, n) << 60) + numbers.integers(0, 1000, n),
                       (numbers.choice(numbers.integers(-2**21, 2**21, n // 4), n) << 42) + numbers.integers(0, 2**42, n)):
                 for descending in (False, True):
