@@ -29,8 +29,7 @@ std::string_view asked_for() {
   return op.substr(0, TextAttribute::kMost);
 }
 
-// Who gets nothing has no reason to wait for those who do.
-bool only_gives(const ExchangePlan& plan) { return plan.size == 0; }
+bool only_gives(const ExchangePlan& plan) { return plan.between_placements && plan.size == 0; }
 
 // `of` stands in the errors.
 Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of, Needed needed) {

@@ -26,6 +26,7 @@ struct ExchangePlan {
   Communicator* line = nullptr;  // that of a placement, or the world: both stay until the process ends
   int64_t size = 0;              // how many elements this rank gets
   Exchange exchange = {};
+  bool between_placements = false;  // a rank that gets nothing then goes on at once, whatever it needs
 
   auto operator<=>(const ExchangePlan&) const = default;
 };

@@ -103,7 +103,7 @@ class Redistribution {
     Tensor list = send;
     if (link_ != nullptr) {
       const int64_t received = std::accumulate(got.begin(), got.end(), int64_t{0});
-      list = exchange(send, {link_, received, {Collective::all_to_all, Reduction::sum, sent, got}},
+      list = exchange(send, {link_, received, {Collective::all_to_all, Reduction::sum, sent, got}, true},
                       road.state()->synchronous ? needed : Needed::later);
     }
     return to_.placement.here() ? assembled(list, pieces) : Tensor();
