@@ -41,9 +41,7 @@ struct AlignedBuffer {
   explicit AlignedBuffer(size_t bytes)
       : data(static_cast<char*>(std::aligned_alloc(1 << 21, rounded(bytes))), std::free) {
     madvise(data.get(), rounded(bytes), MADV_HUGEPAGE);  // as the cpu provider does
-    // No word is zero: some processors write lines of zeros faster than others.
-    auto* words = reinterpret_cast<uint64_t*>(data.get());
-    for (size_t i = 0; i < rounded(bytes) / 8; ++i) words[i] = (i + 1) * 0x9e3779b97f4a7c15U;
+    tenon::bench::fill_for_copy(data.get(), rounded(bytes));
   }
   static size_t rounded(size_t bytes) { return (bytes + (size_t{1} << 21) - 1) >> 21 << 21; }
   float* floats() const { return reinterpret_cast<float*>(data.get()); }

@@ -7,6 +7,9 @@
 
 namespace tenon::bench {
 
+// Fills `bytes` (a multiple of 8) with words of which none is zero. Some processors write lines of zeros to memory
+// three times as fast as other lines, so a copy of zeros would be no peer.
+void fill_for_copy(void* at, size_t bytes);
 // Copies `bytes` (a multiple of 64; both addresses are multiples of 64) on `threads` threads.
 void stream_copy(void* dst, const void* src, size_t bytes, int threads);
 // Reads `bytes` at `src`, as stream_copy does; returns the exclusive or of all 64-bit words, so that nothing is left

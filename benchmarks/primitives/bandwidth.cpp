@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <random>
@@ -23,11 +22,9 @@ using tenon::bench::keep;
 using tenon::bench::Row;
 using tenon::bench::Side;
 
-// No word is zero: some processors write lines of zeros to memory three times as fast as others.
 struct AlignedBuffer {
   explicit AlignedBuffer(size_t bytes) : data(static_cast<char*>(std::aligned_alloc(1 << 21, bytes)), std::free) {
-    auto* words = reinterpret_cast<uint64_t*>(data.get());
-    for (size_t i = 0; i < bytes / 8; ++i) words[i] = (i + 1) * 0x9e3779b97f4a7c15U;
+    tenon::bench::fill_for_copy(data.get(), bytes);
   }
   std::unique_ptr<char, decltype(&std::free)> data;
 };

@@ -238,7 +238,7 @@ Tensor micro_batches(int64_t count, const TensorList& batch, const std::function
   size_t most = 0;
   Tensor mean;
   for (int64_t index = 0; index < count; ++index) {
-    const SeenMoves seen;
+    const SeenMoves seen;  // the later parts move as the first one does
     begun.push_back(forward(index));
     if (index == 0 && !seen.pairs().empty()) most = static_cast<size_t>(Stages(seen.pairs()).behind(rank()));
     const Tensor own = begun.back().detach();

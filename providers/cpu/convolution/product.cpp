@@ -21,9 +21,12 @@ namespace {
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
-constexpr int64_t kWorthPacking = 512;          // pixels for which a weight is packed at each launch
-constexpr int64_t kWorthPlanes = 32;            // channels from which on images with channels first are laid out anew
-constexpr int32_t kMostRows = 16;               // of any kernel
+// A matmul of several rows with longer sums is oneDNN's: a panel of 64 columns no longer stays in the second cache
+// beside them (README.md of onednn/).
+constexpr int64_t kLongSums = 3072;
+constexpr int64_t kWorthPacking = 512;  // pixels for which a weight is packed at each launch
+constexpr int64_t kWorthPlanes = 32;    // channels from which on images with channels first are laid out anew
+constexpr int32_t kMostRows = 16;       // of any kernel
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -444,9 +447,6 @@ Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc
   return make_product(device, desc, images_of(desc), transposed ? "channels last, transposed" : "channels last",
                       has_planes(desc), out, info);
 }
-
-// Of several rows: a panel of 64 columns no longer stays in the second cache beside them. README.md of onednn/.
-constexpr int64_t kLongSums = 3072;
 
 Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("products on tiles are made for static dims");

@@ -62,10 +62,7 @@ class ConstantMatmul : public testing::TestWithParam<const char*> {
     ep_primitive_desc desc = descriptor(EP_PRIMITIVE_matmul, operands);
     std::vector<ep_scalar> scalars(6);
     for (ep_scalar& scalar : scalars) scalar.dtype = EP_DTYPE_f32;
-    if (relu) {
-      desc.epilogue_count = 1;
-      desc.epilogues[0] = {1, EP_UNARY_relu, 0, 4};
-    }
+    if (relu) then_relu(&desc);
     std::mt19937 generator(17);
     Operand dst(one.m * one.n, dtype, generator), src(one.m * one.k, dtype, generator);
     Operand matrix(one.k * one.n, dtype, generator), bias(one.n, dtype, generator);

@@ -196,6 +196,11 @@ ep_operand_desc scalar_operand(int32_t role, int32_t dtype) {
   return operand;
 }
 
+void then_relu(ep_primitive_desc* desc) {
+  desc->epilogue_count = 1;
+  desc->epilogues[0] = {1, EP_UNARY_relu, 0, 4};
+}
+
 ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands) {
   ep_primitive_desc desc{};
   desc.kind = kind;

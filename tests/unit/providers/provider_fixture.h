@@ -84,6 +84,8 @@ ep_operand_desc strided(int32_t role, int32_t dtype, const std::vector<int64_t>&
                         const std::vector<int64_t>& strides);
 ep_operand_desc scalar_operand(int32_t role, int32_t dtype);
 ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands);
+// Lets relu follow a product; its scalars begin at slot 4.
+void then_relu(ep_primitive_desc* desc);
 
 // The number of elements from the first to the last that `operand` reaches.
 int64_t extent(const ep_operand_desc& operand);

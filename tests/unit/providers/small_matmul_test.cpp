@@ -57,10 +57,7 @@ class SmallMatmul : public testing::TestWithParam<const char*> {
     ep_primitive_desc desc = descriptor(EP_PRIMITIVE_matmul, operands);
     std::vector<ep_scalar> scalars(6);
     for (ep_scalar& scalar : scalars) scalar.dtype = EP_DTYPE_f32;
-    if (relu) {
-      desc.epilogue_count = 1;
-      desc.epilogues[0] = {1, EP_UNARY_relu, 0, 4};
-    }
+    if (relu) then_relu(&desc);
     std::mt19937 generator(11);
     std::vector<std::vector<float>> values;
     std::vector<void*> addresses;
