@@ -1,11 +1,13 @@
 // Host loops over reduced axes: spreads with and without means, and counts.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 
 #include "core/interpreter/host_loop_parts.h"
+#include "core/interpreter/side_threads.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
 #include "primitives/infer/axis.h"
@@ -80,6 +82,19 @@ bool run_spread(const OpCall& call, bool root) {
   return true;
 }
 
+// How many of `n` elements are not 0.
+template <class T>
+int64_t count_of(const T* from, int64_t n) {
+  int64_t count = 0;
+  by_blocks(
+      n, [&](int64_t first, int32_t block) __attribute__((always_inline)) {
+        int32_t some = 0;
+        for (int32_t i = 0; i < block; ++i) some += from[first + i] != 0 ? 1 : 0;
+        count += some;
+      });
+  return count;
+}
+
 }  // namespace
 
 bool run_var(const OpCall& call) { return run_spread<VarAttributes>(call, false); }
@@ -89,14 +104,22 @@ bool run_std_mean(const OpCall& call) { return run_spread<StdMeanAttributes>(cal
 
 // Of all elements.
 bool run_count_nonzero(const OpCall& call) {
-  constexpr int64_t most = int64_t{16} << 10;  // elements; several threads count more
+  constexpr int64_t piece = int64_t{64} << 10;
+  constexpr uint64_t worth_a_thread = 1 << 20;  // elements
   if (call.attributes_as<CountNonzeroAttributes>().dim.rank != 0 || !at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
-  if (input.elements > most || input.dtype != DType::f32) return false;
-  const float* const from = elements_of<float>(*call.inputs[0]);
+  if (input.dtype != DType::f32 && input.dtype != DType::boolean) return false;
+  const int64_t elements = input.elements;
+  const auto pieces = static_cast<size_t>((elements + piece - 1) / piece);
+  std::atomic<int64_t> count = 0;
+  share_with(side_threads(static_cast<uint64_t>(elements), worth_a_thread), pieces, [&](size_t i) {
+    const int64_t first = static_cast<int64_t>(i) * piece, n = std::min(piece, elements - first);
+    const DefaultFloatingPoint floating_point;
+    count += input.dtype == DType::f32 ? count_of(elements_of<float>(*call.inputs[0]) + first, n)
+                                       : count_of(elements_of<uint8_t>(*call.inputs[0]) + first, n);
+  });
   Tensor result = made(Dims(), DType::i64, input.device);
-  const DefaultFloatingPoint floating_point;
-  *static_cast<int64_t*>(result.data()) = std::count_if(from, from + input.elements, [](float x) { return x != 0; });
+  *static_cast<int64_t*>(result.data()) = count;
   call.outputs[0] = std::move(result);
   return true;
 }

@@ -14,10 +14,10 @@
 namespace tenon {
 
 // How many threads help with `work` where each wants `worth` of it: at most as many as the program may use, less the
-// caller.
+// caller. The limit is read from files, which takes longer than a piece of short work.
 inline size_t side_threads(uint64_t work, uint64_t worth) {
-  const uint64_t threads = std::min(static_cast<uint64_t>(loader::thread_limit()), work / worth);
-  return threads == 0 ? 0 : threads - 1;
+  const uint64_t wanted = work / worth;
+  return wanted < 2 ? 0 : std::min(static_cast<uint64_t>(loader::thread_limit()), wanted) - 1;
 }
 
 // Calls take(i) once for each i below `count`, on the caller and on `helpers` threads, which get them in order. `take`

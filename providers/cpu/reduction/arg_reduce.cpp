@@ -28,14 +28,9 @@ int64_t position(const void* row, int64_t n, bool last) {
   return found;
 }
 
-using PositionFunction = int64_t (*)(const void*, int64_t, bool);
-
 template <bool greatest>
-PositionFunction position_function(int32_t compute) {
-  switch (compute) {
-    case EP_DTYPE_u64: return position<greatest, uint64_t>;
-    default: return position<greatest, int64_t>;
-  }
+auto position_function(int32_t compute) {
+  return compute == EP_DTYPE_u64 ? position<greatest, uint64_t> : position<greatest, int64_t>;
 }
 
 class ArgReducePrimitive final : public RowPrimitive {
@@ -45,10 +40,13 @@ class ArgReducePrimitive final : public RowPrimitive {
         format_(desc.operands[1].dtype, on.simd),
         mask_(1U << desc.attributes.arg_reduce.axis),
         last_(desc.attributes.arg_reduce.last != 0),
-        position_(desc.attributes.arg_reduce.op == EP_REDUCE_max ? position_function<true>(format_.compute)
-                                                                 : position_function<false>(format_.compute)),
-        f32_(arg_reduce_kernels<float>(on.simd, desc.attributes.arg_reduce.op == EP_REDUCE_max)),
-        f64_(arg_reduce_kernels<double>(on.simd, desc.attributes.arg_reduce.op == EP_REDUCE_max)) {}
+        stored_(arg_reduce_kernels(on.simd, is_greatest(desc), desc.operands[1].dtype)),
+        computed_(arg_reduce_kernels(on.simd, is_greatest(desc), format_.compute)) {
+    if (computed_.row == nullptr) {
+      computed_.row =
+          is_greatest(desc) ? position_function<true>(format_.compute) : position_function<false>(format_.compute);
+    }
+  }
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape src = shape(launch.shapes, 1);
@@ -58,24 +56,19 @@ class ArgReducePrimitive final : public RowPrimitive {
     const int64_t rows = src_outer.count();
     const int64_t n = row.count();
     auto* dst = reinterpret_cast<int64_t*>(address_of(launch.operands[0]));
-    const bool floats = format_.compute == EP_DTYPE_f32 || format_.compute == EP_DTYPE_f64;
-    if (floats && format_.same && has_columns(row, src_outer, dst_outer)) {
-      if (format_.compute == EP_DTYPE_f32)
-        columns(launch, f32_, row, src_outer, dst_outer, dst);
-      else
-        columns(launch, f64_, row, src_outer, dst_outer, dst);
+    if (stored_.columns != nullptr && has_columns(row, src_outer, dst_outer)) {
+      columns(launch, row, src_outer, dst_outer, dst);
       return EP_STATUS_OK;
     }
-    for_rows(launch, rows, floats ? rows * n / 8 : rows * n, [&](int64_t begin, int64_t end, char* buffer) {
-      for (int64_t i = begin; i < end; ++i) {
-        const void* values =
-            format_.fetch(address_of(launch.operands[1]) + src_outer.offset(i) * format_.size, row, buffer);
-        dst[dst_outer.offset(i)] =
-            format_.compute == EP_DTYPE_f32   ? f32_.row(static_cast<const float*>(values), n, last_)
-            : format_.compute == EP_DTYPE_f64 ? f64_.row(static_cast<const double*>(values), n, last_)
-                                              : position_(values, n, last_);
-      }
-    });
+    const bool in_place = stored_.row != nullptr && row.contiguous();
+    for_rows(launch, rows, computed_.columns != nullptr ? rows * n / 8 : rows * n,
+             [&](int64_t begin, int64_t end, char* buffer) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const char* const from = address_of(launch.operands[1]) + src_outer.offset(i) * format_.size;
+                 dst[dst_outer.offset(i)] =
+                     in_place ? stored_.row(from, n, last_) : computed_.row(format_.fetch(from, row, buffer), n, last_);
+               }
+             });
     return EP_STATUS_OK;
   }
 
@@ -94,10 +87,10 @@ class ArgReducePrimitive final : public RowPrimitive {
            row.dims[0] <= std::numeric_limits<int32_t>::max();
   }
 
-  template <class T>
-  void columns(const ep_launch& launch, const ArgReduceKernels<T>& kernels, const Axes& row, const Axes& src,
-               const Axes& dst, int64_t* to) const {
-    const auto* from = reinterpret_cast<const T*>(address_of(launch.operands[1]));
+  static bool is_greatest(const ep_primitive_desc& desc) { return desc.attributes.arg_reduce.op == EP_REDUCE_max; }
+
+  void columns(const ep_launch& launch, const Axes& row, const Axes& src, const Axes& dst, int64_t* to) const {
+    const char* const from = address_of(launch.operands[1]);
     const int64_t length = src.dims[src.rank - 1];
     const int64_t blocks = (length + width - 1) / width;
     const int64_t units = src.count() / length * blocks;
@@ -105,7 +98,7 @@ class ArgReducePrimitive final : public RowPrimitive {
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t start = unit % blocks * width;
         const int64_t first = unit / blocks * length + start;
-        kernels.columns(to + dst.offset(first), from + src.offset(first), row.strides[0], row.dims[0],
+        stored_.columns(to + dst.offset(first), from + src.offset(first) * format_.size, row.strides[0], row.dims[0],
                         std::min(width, length - start), last_);
       }
     });
@@ -114,9 +107,8 @@ class ArgReducePrimitive final : public RowPrimitive {
   RowFormat format_;
   uint32_t mask_;
   bool last_;
-  PositionFunction position_;
-  ArgReduceKernels<float> f32_;
-  ArgReduceKernels<double> f64_;
+  ArgReduceKernels stored_;    // of elements as they lie
+  ArgReduceKernels computed_;  // of the compute type
 };
 
 }  // namespace

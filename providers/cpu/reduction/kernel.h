@@ -36,18 +36,14 @@ ReduceKernels<double> reduce_kernels(SimdLevel level, int32_t op, int32_t dtype)
 void (*reduce_finish(SimdLevel level, int32_t op))(float* values, int64_t n, int64_t count);
 
 // Positions of the greatest (or least) element: of several the first, or the last if `last`; NaN is beyond all numbers.
-template <class T>
 struct ArgReduceKernels {
-  int64_t (*row)(const T* src, int64_t n, bool last) = nullptr;
+  int64_t (*row)(const void* src, int64_t n, bool last) = nullptr;
   // positions[j] of the `rows` elements src[j], src[row_stride + j], ...; rows is at most 2^31 - 1.
-  void (*columns)(int64_t* positions, const T* src, int64_t row_stride, int64_t rows, int64_t n, bool last) = nullptr;
+  void (*columns)(int64_t* positions, const void* src, int64_t row_stride, int64_t rows, int64_t n,
+                  bool last) = nullptr;
 };
 
-template <class T>
-ArgReduceKernels<T> arg_reduce_kernels(SimdLevel level, bool greatest);
-template <>
-ArgReduceKernels<float> arg_reduce_kernels(SimdLevel level, bool greatest);
-template <>
-ArgReduceKernels<double> arg_reduce_kernels(SimdLevel level, bool greatest);
+// The kernels that read elements of `dtype`: of the types that reduce_kernels has. All members are NULL for others.
+ArgReduceKernels arg_reduce_kernels(SimdLevel level, bool greatest, int32_t dtype);
 
 }  // namespace tenon::provider::cpu

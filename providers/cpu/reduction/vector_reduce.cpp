@@ -303,53 +303,55 @@ HWY_INLINE hn::Mask<hn::DFromV<W>> beyond(W x, W best) {
 }
 
 // The first (or last) element that passes the test; 0 if none does.
-template <class T, class Test>
-HWY_INLINE int64_t find(const T* src, int64_t n, bool last, const Test& test) {
-  const D<T> d;
-  const int64_t lanes = lane_count<T>();
+template <class S, class Test>
+HWY_INLINE int64_t find(const S* src, int64_t n, bool last, const Test& test) {
+  const D<Computed<S>> d;
+  const int64_t lanes = lane_count<Computed<S>>();
   const int64_t whole = n / lanes * lanes;
   if (!last) {
     for (int64_t i = 0; i < whole; i += lanes) {
-      const auto lane = hn::FindFirstTrue(d, test(hn::LoadU(d, src + i)));
+      const auto lane = hn::FindFirstTrue(d, test(load(src + i)));
       if (lane >= 0) return i + lane;
     }
     for (int64_t i = whole; i < n; ++i) {
-      if (hn::FindFirstTrue(d, test(hn::Set(d, src[i]))) >= 0) return i;
+      if (hn::FindFirstTrue(d, test(load_one(src + i))) >= 0) return i;
     }
     return 0;
   }
   for (int64_t i = n - 1; i > 0; --i) {
-    if (hn::FindFirstTrue(d, test(hn::Set(d, src[i]))) >= 0) return i;
+    if (hn::FindFirstTrue(d, test(load_one(src + i))) >= 0) return i;
   }
   return 0;
 }
 
-template <bool greatest, class T>
-int64_t arg_row(const T* src, int64_t n, bool last) {
+template <bool greatest, class S>
+int64_t arg_row(const void* from, int64_t n, bool last) {
+  using T = Computed<S>;
   constexpr int32_t op = greatest ? EP_REDUCE_max : EP_REDUCE_min;
+  const S* src = static_cast<const S*>(from);
   const D<T> d;
   const V<T> best = hn::Set(d, reduce_row<op>(src, n));
   if (hn::FindFirstTrue(d, hn::IsNaN(best)) >= 0)
-    return find<T>(src, n, last, [](V<T> x) HWY_ATTR { return hn::IsNaN(x); });
-  return find<T>(src, n, last, [best](V<T> x) HWY_ATTR { return hn::Eq(x, best); });
+    return find(src, n, last, [](V<T> x) HWY_ATTR { return hn::IsNaN(x); });
+  return find(src, n, last, [best](V<T> x) HWY_ATTR { return hn::Eq(x, best); });
 }
 
-template <bool greatest, bool last, int width, class T>
-HWY_INLINE void arg_column_vectors(int64_t* positions, const T* src, int64_t row_stride, int64_t rows) {
-  const D<T> d;
+template <bool greatest, bool last, int width, class S>
+HWY_INLINE void arg_column_vectors(int64_t* positions, const S* src, int64_t row_stride, int64_t rows) {
+  using T = Computed<S>;
   const DI<T> di;
   const int64_t lanes = lane_count<T>();
   V<T> best[width];
   hn::Vec<DI<T>> at[width];
   for (int k = 0; k < width; ++k) {
-    best[k] = hn::LoadU(d, src + k * lanes);
+    best[k] = load(src + k * lanes);
     at[k] = hn::Zero(di);
   }
   for (int64_t r = 1; r < rows; ++r) {
     src += row_stride;
     const auto here = hn::Set(di, static_cast<hn::TFromD<DI<T>>>(r));
     for (int k = 0; k < width; ++k) {
-      const V<T> x = hn::LoadU(d, src + k * lanes);
+      const V<T> x = load(src + k * lanes);
       const auto better = beyond<greatest, last>(x, best[k]);
       // A number is no better than NaN.
       const auto taken = last ? hn::AndNot(hn::AndNot(hn::IsNaN(x), hn::IsNaN(best[k])), better) : better;
@@ -364,31 +366,32 @@ HWY_INLINE void arg_column_vectors(int64_t* positions, const T* src, int64_t row
   }
 }
 
-template <bool greatest, bool last, class T>
-HWY_INLINE void arg_columns_of(int64_t* positions, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
-  const int64_t lanes = lane_count<T>();
+template <bool greatest, bool last, class S>
+HWY_INLINE void arg_columns_of(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
+  constexpr int wide = is_narrow_float<S> ? 4 : 2;  // vectors whose elements fill as many bytes
+  const int64_t lanes = lane_count<Computed<S>>();
   int64_t j = 0;
-  for (; j + 2 * lanes <= n; j += 2 * lanes)
-    arg_column_vectors<greatest, last, 2, T>(positions + j, src + j, row_stride, rows);
-  for (; j + lanes <= n; j += lanes) arg_column_vectors<greatest, last, 1, T>(positions + j, src + j, row_stride, rows);
+  for (; j + wide * lanes <= n; j += wide * lanes)
+    arg_column_vectors<greatest, last, wide>(positions + j, src + j, row_stride, rows);
+  for (; j + lanes <= n; j += lanes) arg_column_vectors<greatest, last, 1>(positions + j, src + j, row_stride, rows);
   for (; j < n; ++j) {
-    const D<T> d;
-    V<T> best = hn::Set(d, src[j]);
+    auto best = load_one(src + j);
     positions[j] = 0;
     for (int64_t r = 1; r < rows; ++r) {
-      const V<T> x = hn::Set(d, src[r * row_stride + j]);
+      const auto x = load_one(src + r * row_stride + j);
       const bool stays = std::isnan(hn::GetLane(best)) && !std::isnan(hn::GetLane(x));
-      if (stays || hn::FindFirstTrue(d, beyond<greatest, last>(x, best)) < 0) continue;
+      if (stays || hn::FindFirstTrue(D<Computed<S>>(), beyond<greatest, last>(x, best)) < 0) continue;
       best = x;
       positions[j] = r;
     }
   }
 }
 
-template <bool greatest, class T>
-void arg_columns(int64_t* positions, const T* src, int64_t row_stride, int64_t rows, int64_t n, bool last) {
-  return last ? arg_columns_of<greatest, true, T>(positions, src, row_stride, rows, n)
-              : arg_columns_of<greatest, false, T>(positions, src, row_stride, rows, n);
+template <bool greatest, class S>
+void arg_columns(int64_t* positions, const void* from, int64_t row_stride, int64_t rows, int64_t n, bool last) {
+  const S* src = static_cast<const S*>(from);
+  return last ? arg_columns_of<greatest, true>(positions, src, row_stride, rows, n)
+              : arg_columns_of<greatest, false>(positions, src, row_stride, rows, n);
 }
 
 }  // namespace
@@ -431,14 +434,23 @@ Finish finish_f32(int32_t op) {
   }
 }
 
-template <class T>
-ArgReduceKernels<T> arg_table_of(bool greatest) {
-  if (greatest) return {arg_row<true, T>, arg_columns<true, T>};
-  return {arg_row<false, T>, arg_columns<false, T>};
+template <class S>
+ArgReduceKernels arg_table_of(bool greatest) {
+  if (greatest) return {arg_row<true, S>, arg_columns<true, S>};
+  return {arg_row<false, S>, arg_columns<false, S>};
 }
 
-ArgReduceKernels<float> arg_f32(bool greatest) { return arg_table_of<float>(greatest); }
-ArgReduceKernels<double> arg_f64(bool greatest) { return arg_table_of<double>(greatest); }
+ArgReduceKernels arg_table(bool greatest, int32_t dtype) {
+  switch (dtype) {
+    case EP_DTYPE_f32: return arg_table_of<float>(greatest);
+    case EP_DTYPE_f64: return arg_table_of<double>(greatest);
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    case EP_DTYPE_f16: return arg_table_of<F16Bits>(greatest);
+    case EP_DTYPE_bf16: return arg_table_of<Bf16Bits>(greatest);
+#endif
+    default: return {};
+  }
+}
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -461,13 +473,8 @@ void (*reduce_finish(SimdLevel level, int32_t op))(float*, int64_t, int64_t) {
   return TENON_CPU_DISPATCH(level, finish_f32)(op);
 }
 
-template <>
-ArgReduceKernels<float> arg_reduce_kernels(SimdLevel level, bool greatest) {
-  return TENON_CPU_DISPATCH(level, arg_f32)(greatest);
-}
-template <>
-ArgReduceKernels<double> arg_reduce_kernels(SimdLevel level, bool greatest) {
-  return TENON_CPU_DISPATCH(level, arg_f64)(greatest);
+ArgReduceKernels arg_reduce_kernels(SimdLevel level, bool greatest, int32_t dtype) {
+  return TENON_CPU_DISPATCH(level, arg_table)(greatest, dtype);
 }
 
 }  // namespace tenon::provider::cpu
