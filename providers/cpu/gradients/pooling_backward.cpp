@@ -23,7 +23,8 @@ class PoolingBackwardPrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
     const OperandShape dst = shape(launch, 0);
-    const Plane plane = plane_of(launch);
+    const Plane plane(desc_.attributes.pooling_backward, dst, shape(launch, gradient_),
+                      indices_ >= 0 ? shape(launch, indices_).strides : nullptr);
     const int64_t planes = dst.dims[0] * dst.dims[1];
     const int64_t elements = plane.src[0] * plane.src[1] * plane.src[2];
     const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
@@ -44,27 +45,6 @@ class PoolingBackwardPrimitive final : public ep_primitive {
  private:
   OperandShape shape(const ep_launch& launch, int32_t i) const {
     return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
-  }
-
-  Plane plane_of(const ep_launch& launch) const {
-    const ep_pooling_attributes& attributes = desc_.attributes.pooling_backward;
-    const OperandShape dst = shape(launch, 0);
-    const OperandShape gradient = shape(launch, gradient_);
-    Plane p;
-    for (int32_t i = 0; i < attributes.spatial_rank; ++i) {
-      const int32_t at = 3 - attributes.spatial_rank + i;
-      p.src[at] = dst.dims[2 + i];
-      p.dst[at] = gradient.dims[2 + i];
-      p.src_strides[at] = dst.strides[2 + i];
-      p.dst_strides[at] = gradient.strides[2 + i];
-      if (indices_ >= 0) p.index_strides[at] = shape(launch, indices_).strides[2 + i];
-      p.kernel[at] = attributes.kernel[i];
-      p.stride[at] = attributes.stride[i];
-      p.dilation[at] = attributes.dilation[i];
-      p.pad[at] = attributes.pad_low[i];
-      p.pad_high[at] = attributes.pad_high[i];
-    }
-    return p;
   }
 
   void add_plane(const ep_launch& launch, const Plane& p, int64_t n, int64_t c, T* sums, T* row, BadIndex* bad) const {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sdk/provider/descriptor.h"
+
 namespace tenon::provider::cpu {
 
 // One plane with three spatial dims; absent dims have length 1.
@@ -12,6 +14,24 @@ struct Plane {
   int64_t src_strides[3] = {0, 0, 0}, dst_strides[3] = {0, 0, 0}, index_strides[3] = {0, 0, 0};
   int64_t kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1}, pad[3] = {0, 0, 0},
           pad_high[3] = {0, 0, 0};
+
+  // Of a pooling that reads `read` and writes `written`, each as [n, c, ...]. strides_of_indices: NULL without indices.
+  Plane(const ep_pooling_attributes& attributes, const OperandShape& read, const OperandShape& written,
+        const int64_t* strides_of_indices) {
+    for (int32_t i = 0; i < attributes.spatial_rank; ++i) {
+      const int32_t at = 3 - attributes.spatial_rank + i;
+      src[at] = read.dims[2 + i];
+      dst[at] = written.dims[2 + i];
+      src_strides[at] = read.strides[2 + i];
+      dst_strides[at] = written.strides[2 + i];
+      if (strides_of_indices != nullptr) index_strides[at] = strides_of_indices[2 + i];
+      kernel[at] = attributes.kernel[i];
+      stride[at] = attributes.stride[i];
+      dilation[at] = attributes.dilation[i];
+      pad[at] = attributes.pad_low[i];
+      pad_high[at] = attributes.pad_high[i];
+    }
+  }
 };
 
 // The taps [first, last) of a window at `position` that lie within the source.

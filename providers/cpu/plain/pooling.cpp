@@ -211,7 +211,7 @@ class PoolingPrimitive final : public ep_primitive {
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const OperandShape dst = shape(launch, 0);
     const OperandShape src = shape(launch, src_);
-    const Plane plane = plane_of(launch);
+    const Plane plane(desc_.attributes.pooling, src, dst, indices_ >= 0 ? shape(launch, indices_).strides : nullptr);
     const int64_t planes = dst.dims[0] * dst.dims[1];
     const int64_t taps = plane.kernel[0] * plane.kernel[1] * plane.kernel[2];
     const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
@@ -247,27 +247,6 @@ class PoolingPrimitive final : public ep_primitive {
  private:
   OperandShape shape(const ep_launch& launch, int32_t i) const {
     return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
-  }
-
-  Plane plane_of(const ep_launch& launch) const {
-    const ep_pooling_attributes& attributes = desc_.attributes.pooling;
-    const OperandShape dst = shape(launch, 0);
-    const OperandShape src = shape(launch, src_);
-    Plane p;
-    for (int32_t i = 0; i < attributes.spatial_rank; ++i) {
-      const int32_t at = 3 - attributes.spatial_rank + i;
-      p.src[at] = src.dims[2 + i];
-      p.dst[at] = dst.dims[2 + i];
-      p.src_strides[at] = src.strides[2 + i];
-      p.dst_strides[at] = dst.strides[2 + i];
-      if (indices_ >= 0) p.index_strides[at] = shape(launch, indices_).strides[2 + i];
-      p.kernel[at] = attributes.kernel[i];
-      p.stride[at] = attributes.stride[i];
-      p.dilation[at] = attributes.dilation[i];
-      p.pad[at] = attributes.pad_low[i];
-      p.pad_high[at] = attributes.pad_high[i];
-    }
-    return p;
   }
 
   // Pools result `i` of every channel of image `n`.
