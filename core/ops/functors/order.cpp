@@ -320,7 +320,7 @@ Tensor argwhere(const Tensor& input) { return tenon::nonzero(input); }
 Tensor count_nonzero(const Tensor& input, IntList dim) {
   require_defined("count_nonzero", "input", input);
   const Tensor found = input.dtype() == DType::boolean ? input : tenon::ne(input, Scalar(0));
-  return dim.size() == 0 ? tenon::sum(found) : tenon::sum(found, dim);
+  return dim.size() == 0 ? tenon::sum(tenon::cast(found, DType::i64)) : tenon::sum(found, dim);
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {

@@ -54,6 +54,11 @@ Tensor position(OpId id, const Tensor& input, std::optional<int64_t> dim, bool k
   return keepdim && !dim ? tenon::reshape(result, Dims::filled(input.rank(), 1)) : result;
 }
 
+// Whether a sum is the number of elements that are true, which are counted as they lie.
+bool is_count(const Tensor& input, DType dtype) {
+  return input.defined() && input.dtype() == DType::boolean && (dtype == DType::none || dtype == DType::i64);
+}
+
 Tensor floating(std::string_view op, const Tensor& input) {
   require_defined(op, "input", input);
   return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
@@ -61,8 +66,11 @@ Tensor floating(std::string_view op, const Tensor& input) {
 
 }  // namespace
 
-Tensor sum(const Tensor& input, DType dtype) { return reduced(OpId::sum, input, {}, false, dtype); }
+Tensor sum(const Tensor& input, DType dtype) {
+  return is_count(input, dtype) ? tenon::count_nonzero(input) : reduced(OpId::sum, input, {}, false, dtype);
+}
 Tensor sum(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
+  if (dim.size() == 0 && !keepdim && is_count(input, dtype)) return tenon::count_nonzero(input);
   return reduced(OpId::sum, input, dim, keepdim, dtype);
 }
 Tensor prod(const Tensor& input, DType dtype) { return reduced(OpId::prod, input, {}, false, dtype); }

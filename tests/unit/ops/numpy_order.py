@@ -281,6 +281,7 @@ class Which(OpTest):
             self.check(np.int64(len(want)), "count_nonzero", x)
         for x in (odd(3000, 701), few(1500, 1501) > 0):  # several threads count these
             self.check(np.int64(np.count_nonzero(x)), "count_nonzero", x)
+            self.check(np.int64(np.count_nonzero(x)), "sum", x != 0)
         self.check(np.count_nonzero(few(6, 7) * 0 + 1, 1), "count_nonzero", np.ones((6, 7), np.float32), 1)
         self.assertEqual(run("nonzero", np.float32(2))[0].shape, (1, 0))
         self.assertEqual(run("nonzero", np.zeros((0, 3), np.float32))[0].shape, (0, 2))
