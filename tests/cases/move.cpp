@@ -102,6 +102,7 @@ struct PartShape {
   Dims dims;  // of the whole operand
   int32_t axis;
   std::vector<int64_t> lengths;
+  bool every_type = false;  // and not f32 alone
 };
 
 Case part_case(const PartShape& shape, bool splits, DType dtype, std::string_view suffix = "") {
@@ -133,17 +134,21 @@ Case part_case(const PartShape& shape, bool splits, DType dtype, std::string_vie
 void add_parts(std::vector<Case>* cases) {
   const PartShape shapes[] = {
       {"first", {11, 13}, 0, {4, 7}},
-      {"last", {9, 20}, 1, {5, 1, 14}},
-      {"middle", {3, 12, 5}, 1, {3, 3, 3, 3}},
+      {"last", {9, 20}, 1, {5, 1, 14}, true},
+      {"middle", {3, 12, 5}, 1, {3, 3, 3, 3}, true},
       {"vector", {1037}, 0, {1000, 37}},
       {"channels", {2, 9, 4, 4}, 1, {4, 5}},
       {"one_part", {5, 7}, 1, {7}},
+      {"pairs", {7, 37, 2}, 2, {1, 1}, true},
+      {"triples", {61, 3}, 1, {1, 1, 1}, true},
+      {"quadruples", {517, 4}, 1, {1, 1, 1, 1}, true},
+      {"quintuples", {31, 5}, 1, {1, 1, 1, 1, 1}},
       {"fifteen", {4, 30}, 1, {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3}},
   };
   for (bool splits : {false, true}) {
     for (DType dtype : moved_types) {
       for (const PartShape& shape : shapes) {
-        if (dtype != DType::f32 && shape.name != "last" && shape.name != "middle") continue;
+        if (dtype != DType::f32 && !shape.every_type) continue;
         cases->push_back(part_case(shape, splits, dtype));
       }
     }

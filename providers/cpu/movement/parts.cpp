@@ -1,18 +1,59 @@
 // concat and split: several operands are consecutive parts of one other operand along an axis.
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
+
+constexpr int32_t most_woven = 4;  // parts
+
+// to[count * i + k] = from[k][i] for i from begin to end
+template <class T, int count>
+void weave(char* to, const char* const* from, int64_t begin, int64_t end) {
+  T* __restrict out = reinterpret_cast<T*>(to);
+  const T* in[count];
+  for (int k = 0; k < count; ++k) in[k] = reinterpret_cast<const T*>(from[k]);
+  for (int64_t i = begin; i < end; ++i) {
+    for (int k = 0; k < count; ++k) out[count * i + k] = in[k][i];
+  }
+}
+
+using Weave = void (*)(char*, const char* const*, int64_t, int64_t);
+
+template <class T>
+Weave weave_of(int32_t parts) {
+  switch (parts) {
+    case 2: return weave<T, 2>;
+    case 3: return weave<T, 3>;
+    case most_woven: return weave<T, most_woven>;
+    default: return nullptr;
+  }
+}
+Weave weave_of(int32_t size, int32_t parts) {
+  switch (size) {
+    case 1: return weave_of<uint8_t>(parts);
+    case 2: return weave_of<uint16_t>(parts);
+    case 4: return weave_of<uint32_t>(parts);
+    case 8: return weave_of<uint64_t>(parts);
+    default: return nullptr;
+  }
+}
 
 class PartsPrimitive final : public ep_primitive {
  public:
   explicit PartsPrimitive(const ep_primitive_desc& desc)
       : desc_(desc),
         joins_(desc.kind == EP_PRIMITIVE_concat),
-        whole_(joins_ ? 0 : static_cast<int32_t>(desc.operand_count) - 1) {}
+        whole_(joins_ ? 0 : static_cast<int32_t>(desc.operand_count) - 1),
+        weave_(weave_of(dtype_size(desc.operands[0].dtype), static_cast<int32_t>(desc.operand_count) - 1)) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
+    if (weaves(launch.shapes)) {
+      weave_parts(launch);
+      return EP_STATUS_OK;
+    }
     const int32_t axis = joins_ ? desc_.attributes.concat.axis : desc_.attributes.split.axis;
     const OperandShape whole = shape(launch.shapes, whole_);
     const int32_t size = dtype_size(desc_.operands[0].dtype);
@@ -41,9 +82,31 @@ class PartsPrimitive final : public ep_primitive {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
   }
 
+  // Whether the parts, of one element each along the last axis, can be written together.
+  bool weaves(const ep_shape* shapes) const {
+    if (weave_ == nullptr || !joins_ || desc_.attributes.concat.axis != desc_.operands[0].rank - 1) return false;
+    for (int32_t i = 0; i < static_cast<int32_t>(desc_.operand_count); ++i) {
+      const OperandShape operand = shape(shapes, i);
+      if (i != whole_ && operand.dims[operand.rank - 1] != 1) return false;
+      if (!axes_of(operand, ~0U, true).contiguous()) return false;
+    }
+    return true;
+  }
+
+  void weave_parts(const ep_launch& launch) const {
+    const int32_t parts = static_cast<int32_t>(desc_.operand_count) - 1;
+    const char* from[most_woven];
+    for (int32_t i = 0; i < parts; ++i) from[i] = address_of(launch.operands[1 + i]);
+    const int64_t rows = axes_of(shape(launch.shapes, 1), ~0U, true).count();
+    parallel(device->threads, rows * parts * dtype_size(desc_.operands[0].dtype) / 8, [&](int32_t part, int32_t of) {
+      weave_(address_of(launch.operands[0]), from, rows * part / of, rows * (part + 1) / of);
+    });
+  }
+
   ep_primitive_desc desc_;
   bool joins_;
   int32_t whole_;
+  Weave weave_;
 };
 
 }  // namespace

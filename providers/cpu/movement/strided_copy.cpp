@@ -314,7 +314,7 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
   int64_t rows = 1;
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
   // A single long row is cut as well.
-  const int64_t pieces = rows >= threads ? 1 : (length + 65535) / 65536;
+  const int64_t pieces = rows >= threads ? 1 : (length + 16383) / 16384;
   const auto move_part = [&](const Rows& at, int64_t begin, int64_t end) {
     move(dst + (at.to() + begin * copy.dst_strides[last]) * copy.size, copy.dst_strides[last],
          src + (at.from() + begin * copy.src_strides[last]) * copy.size, copy.src_strides[last], end - begin);
