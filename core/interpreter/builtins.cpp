@@ -2,7 +2,7 @@
 #include <array>
 #include <vector>
 
-#include "core/interpreter/host_loop_parts.h"
+#include "core/interpreter/host_loops/parts.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
 #include "core/interpreter/transfer.h"

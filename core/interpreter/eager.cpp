@@ -8,7 +8,7 @@
 
 #include "core/device/process.h"
 #include "core/interpreter/call_key.h"
-#include "core/interpreter/host_loops.h"
+#include "core/interpreter/host_loops/host_loops.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/launch.h"
 #include "core/interpreter/layout_class.h"

@@ -1,5 +1,6 @@
 // Steps of optimisers, in place, on lists of tensors. These are the ops of devices without a loop of their own and of
-// recorded programs, whose kernels are fused; memory of the host is updated by core/interpreter/host_optimisers.cpp.
+// recorded programs, whose kernels are fused; memory of the host is updated by
+// core/interpreter/host_loops/optimisers.cpp.
 #include <cmath>
 
 #include "core/ops/functors/apply.h"

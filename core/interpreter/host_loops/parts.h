@@ -1,4 +1,4 @@
-// What host loops share: where their tensors lie, and numbers at even distances. Internal.
+// What host loops share: where their tensors lie, and numbers at even distances. Declares each loop. Internal.
 #pragma once
 
 #include "core/device/device_state.h"
@@ -24,6 +24,19 @@ inline bool lies_at_hand(const OpCall& call, size_t index) {
 inline bool at_hand(const OpCall& call, size_t index) {
   return lies_at_hand(call, index) && call.inputs[index]->impl()->contiguous;
 }
+
+// Whether it is of the dtype and on the device of input 0 besides.
+inline bool alike(const OpCall& call, size_t index) {
+  if (!at_hand(call, index)) return false;
+  const TensorImpl &first = *call.inputs[0]->impl(), &other = *call.inputs[index]->impl();
+  return first.dtype == other.dtype && first.device == other.device;
+}
+// Whether it has its dims too.
+inline bool same_shape(const OpCall& call, size_t index) {
+  return alike(call, index) && call.inputs[0]->impl()->dims == call.inputs[index]->impl()->dims;
+}
+
+inline bool real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 
 template <class T>
 const T* elements_of(const Tensor& tensor) {
@@ -86,30 +99,8 @@ void by_blocks(int64_t count, const Some& some) {
   in_blocks(count, some);
 }
 
-// The loops of host_optimisers.cpp.
-bool run_fused_sgd(const OpCall& call);
-bool run_fused_adam(const OpCall& call);
-bool run_fused_adamw(const OpCall& call);
-
-// The loops of host_numbers.cpp.
-bool run_nextafter(const OpCall& call);
-bool run_erfinv(const OpCall& call);
-bool run_logspace(const OpCall& call);
-bool run_addcdiv(const OpCall& call);
-bool run_cross(const OpCall& call);
-bool run_kron(const OpCall& call);
-bool run_outer(const OpCall& call);
-bool run_addr(const OpCall& call);
-bool run_fft_ihfft(const OpCall& call);
-bool run_masked_scatter(const OpCall& call);
-bool run_equal(const OpCall& call);
-bool run_bincount(const OpCall& call);
-
-// The loops of host_reductions.cpp.
-bool run_var(const OpCall& call);
-bool run_std(const OpCall& call);
-bool run_var_mean(const OpCall& call);
-bool run_std_mean(const OpCall& call);
-bool run_count_nonzero(const OpCall& call);
+#define HOST_LOOP(op) bool run_##op(const OpCall& call);
+#include "core/interpreter/host_loops/loops.def"
+#undef HOST_LOOP
 
 }  // namespace tenon::host_loops

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/interpreter/host_loop_parts.h"
+#include "core/interpreter/host_loops/parts.h"
 #include "core/interpreter/side_threads.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
@@ -257,10 +257,10 @@ void sgd_at(const OpCall& call, size_t lists, size_t i, const SgdCall& how, int6
 
 }  // namespace
 
-bool run_fused_adam(const OpCall& call) { return run_adam<FusedAdamAttributes>(call, false); }
-bool run_fused_adamw(const OpCall& call) { return run_adam<FusedAdamwAttributes>(call, true); }
+bool run_fused_adam_(const OpCall& call) { return run_adam<FusedAdamAttributes>(call, false); }
+bool run_fused_adamw_(const OpCall& call) { return run_adam<FusedAdamwAttributes>(call, true); }
 
-bool run_fused_sgd(const OpCall& call) {
+bool run_fused_sgd_(const OpCall& call) {
   const auto& a = call.attributes_as<FusedSgdAttributes>();
   const auto count = static_cast<size_t>(a.params_count);
   SgdCall how{call.scalars[0].to_double(),

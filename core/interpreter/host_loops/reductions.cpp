@@ -1,12 +1,13 @@
-// Host loops over reduced axes: spreads with and without means, and counts.
+// Host loops to few numbers: spreads with and without means, counts, comparisons, losses.
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
-#include "core/interpreter/host_loop_parts.h"
+#include "core/interpreter/host_loops/parts.h"
 #include "core/interpreter/side_threads.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
@@ -95,6 +96,57 @@ int64_t count_of(const T* from, int64_t n) {
   return count;
 }
 
+template <class T>
+bool equal_in(const void* a, const void* b, int64_t count) {
+  const auto *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const auto n = static_cast<int32_t>(std::min<int64_t>(kBlock, count - first));
+    int32_t different = 0;
+    for (int32_t i = 0; i < n; ++i) different += x[first + i] != y[first + i];
+    if (different != 0) return false;
+  }
+  return true;
+}
+
+// The losses of `n` targets go to `each` if that is given. False: a target is no class.
+template <class T>
+bool add_losses(const T* logs, int64_t classes, const int64_t* targets, int64_t n, int64_t ignored, const T* weights,
+                T* each, double* sum, double* weight) {
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t target = targets[i];
+    if (target == ignored) {
+      if (each != nullptr) each[i] = 0;
+      continue;
+    }
+    if (target < 0 || target >= classes) return false;
+    const T part = weights == nullptr ? T{1} : weights[target];
+    const T loss = -logs[i * classes + target] * part;
+    if (each != nullptr) each[i] = loss;
+    *sum += static_cast<double>(loss);
+    *weight += static_cast<double>(part);
+  }
+  return true;
+}
+
+template <class T>
+bool likelihood(const OpCall& call, std::string_view reduction, int64_t ignored) {
+  const Tensor &logs = *call.inputs[0], &target = *call.inputs[1];
+  const bool weighted = call.inputs[2] != nullptr && call.inputs[2]->defined();
+  const T* weights = weighted ? elements_of<T>(*call.inputs[2]) : nullptr;
+  const bool listed = reduction == "none";
+  Tensor result = made(listed ? target.dims() : Dims(), logs.dtype(), logs.impl()->device);
+  T* to = static_cast<T*>(result.data());
+  const DefaultFloatingPoint floating_point;
+  double sum = 0, weight = 0;
+  if (!add_losses(elements_of<T>(logs), logs.dim(-1), elements_of<int64_t>(target), target.elements(), ignored, weights,
+                  listed ? to : nullptr, &sum, &weight)) {
+    return false;
+  }
+  if (!listed) *to = static_cast<T>(reduction == "mean" ? sum / weight : sum);
+  call.outputs[0] = std::move(result);
+  return true;
+}
+
 }  // namespace
 
 bool run_var(const OpCall& call) { return run_spread<VarAttributes>(call, false); }
@@ -122,6 +174,46 @@ bool run_count_nonzero(const OpCall& call) {
   *static_cast<int64_t*>(result.data()) = count;
   call.outputs[0] = std::move(result);
   return true;
+}
+
+bool run_equal(const OpCall& call) {
+  constexpr int64_t most = int64_t{64} << 10;  // elements; several threads compare more
+  if (!same_shape(call, 0) || !same_shape(call, 1)) return false;
+  const TensorImpl& input = *call.inputs[0]->impl();
+  if (input.elements > most) return false;
+  bool (*compare)(const void*, const void*, int64_t) = nullptr;
+  switch (input.dtype) {
+    case DType::f32: compare = equal_in<float>; break;
+    case DType::f64: compare = equal_in<double>; break;
+    case DType::i32: compare = equal_in<int32_t>; break;
+    case DType::i64: compare = equal_in<int64_t>; break;
+    default: return false;
+  }
+  Tensor result = made(Dims(), DType::boolean, input.device);
+  const DefaultFloatingPoint floating_point;
+  *static_cast<uint8_t*>(result.data()) =
+      compare(call.inputs[0]->data(), call.inputs[1]->data(), input.elements) ? 1 : 0;
+  call.outputs[0] = std::move(result);
+  return true;
+}
+
+bool run_nll_loss(const OpCall& call) {
+  const auto& a = call.attributes_as<NllLossAttributes>();
+  if (!at_hand(call, 0) || !at_hand(call, 1)) return false;
+  const TensorImpl &logs = *call.inputs[0]->impl(), &target = *call.inputs[1]->impl();
+  const int32_t rank = logs.dims.rank();
+  if (rank < 1 || rank > 2 || target.dims.rank() != rank - 1 || target.dtype != DType::i64) return false;
+  if (rank == 2 && target.dims[0] != logs.dims[0]) return false;
+  if (logs.device != target.device || (logs.dtype != DType::f32 && logs.dtype != DType::f64)) return false;
+  if (call.inputs[2] != nullptr) {
+    if (!at_hand(call, 2)) return false;
+    const TensorImpl& weight = *call.inputs[2]->impl();
+    if (weight.dtype != logs.dtype || weight.dims.rank() != 1 || weight.dims[0] != logs.dims[rank - 1]) return false;
+  }
+  const std::string_view reduction = a.reduction.view();
+  if (reduction != "mean" && reduction != "sum" && reduction != "none") return false;
+  return logs.dtype == DType::f32 ? likelihood<float>(call, reduction, a.ignore_index)
+                                  : likelihood<double>(call, reduction, a.ignore_index);
 }
 
 }  // namespace tenon::host_loops
