@@ -72,6 +72,15 @@ void add_gathers(std::vector<Case>* cases) {
     cases->push_back(gather_case(shape, EP_GATHER_ELEMENTS, DType::f32, DType::i32));
 
   for (int32_t mode : {EP_GATHER_SLICES, EP_GATHER_ELEMENTS}) {
+    // Many indices in a row, none of which counts from the end.
+    const GatherShape long_row = {"long_row", {2, 91}, 1, mode == EP_GATHER_SLICES ? Dims{131} : Dims{2, 131}};
+    for (DType dtype : moved_types) {
+      for (DType index_type : {DType::i64, DType::i32}) {
+        Case forward = gather_case(long_row, mode, dtype, index_type, "_forward");
+        forward.values[2] = {Fill::INDEX, 0, 90};
+        cases->push_back(forward);
+      }
+    }
     Case transposed = gather_case({"transposed", {9, 17}, 0, mode == EP_GATHER_SLICES ? Dims{6} : Dims{6, 17}}, mode,
                                   DType::f32, DType::i64);
     transposed.desc.operands[1].strides[0] = 1;
@@ -82,6 +91,7 @@ void add_gathers(std::vector<Case>* cases) {
     const GatherShape beyond_shapes[] = {
         {"out_of_range", {9, 17}, 0, mode == EP_GATHER_SLICES ? Dims{6} : Dims{6, 17}},
         {"out_of_range_inside", {4, 9, 5}, 1, mode == EP_GATHER_SLICES ? Dims{6} : Dims{4, 6, 5}},
+        {"out_of_range_of_many", {9}, 0, Dims{77}},
     };
     for (const GatherShape& shape : beyond_shapes) {
       for (int64_t beyond : {9, -10}) {

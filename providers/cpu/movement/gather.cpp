@@ -2,6 +2,8 @@
 // the result stays unwritten.
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "providers/cpu/elementwise/convert.h"
@@ -16,17 +18,36 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// dst[i] = src[index[i]], the most common case of these: without a product for each element.
+// dst[i] = src[index[i]], the most common case of these. Indices of whole blocks are looked at together, by vectors.
 template <class T, class Index>
 void pick_from_row(T* out, const T* from, const Index* indices, int64_t n, int64_t length, BadIndex* bad) {
-  for (int64_t i = 0; i < n; ++i) {
-    const auto given = static_cast<int64_t>(indices[i]);
-    const int64_t position = given + (given >> 63 & length);
-    if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
-      out[i] = from[position];
-    else
-      bad->note(given, length);
+  using Bits = std::make_unsigned_t<Index>;
+  constexpr int64_t block = 32;
+  const auto last = static_cast<Bits>(std::min<int64_t>(length - 1, std::numeric_limits<Index>::max()));
+  const auto checked = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto given = static_cast<int64_t>(indices[i]);
+      const int64_t position = given + (given >> 63 & length);
+      if (static_cast<uint64_t>(position) < static_cast<uint64_t>(length)) [[likely]]
+        out[i] = from[position];
+      else
+        bad->note(given, length);
+    }
+  };
+  int64_t i = 0;
+  for (; i + block <= n; i += block) {
+    Bits beyond = 0;  // its upper bit: an index is negative, or above the last
+    for (int64_t k = i; k < i + block; ++k) {
+      const auto given = static_cast<Bits>(indices[k]);
+      beyond |= given | (last - given);
+    }
+    if (static_cast<Index>(beyond) < 0) {
+      checked(i, i + block);
+    } else {
+      for (int64_t k = i; k < i + block; ++k) out[k] = from[indices[k]];
+    }
   }
+  checked(i, n);
 }
 
 // dst[i] = src[i * step + index[i] * stride] for i < n. An index out of range leaves its element as it is.
