@@ -18,9 +18,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<double>;
 using V = hn::Vec<D>;
 
-constexpr int64_t tall = 6;  // rows of a tile
-constexpr int vectors = 2;   // its width in vectors
+constexpr int64_t tall = f64_tile_rows;
+constexpr int vectors = 2;  // the width of a tile
 constexpr int64_t most_lanes = hn::MaxLanes(D());
+static_assert(vectors * most_lanes <= f64_widest_tile);
 
 HWY_INLINE int64_t wide() { return vectors * static_cast<int64_t>(hn::Lanes(D())); }
 

@@ -12,9 +12,11 @@ namespace tenon::provider::cpu {
 inline constexpr int64_t f64_block_rows = 192;
 inline constexpr int64_t f64_block_columns = 256;
 inline constexpr int64_t f64_block_depth = 192;
+inline constexpr int64_t f64_tile_rows = 6;
+inline constexpr int64_t f64_widest_tile = 16;  // columns
 // Doubles of room that a block of m x n needs for its packed factors, with the edges filled up, on one thread. The
 // strips of b come first.
-inline int64_t f64_room_of_b(int64_t n, int64_t k) { return ((n + 16) * std::min(k, f64_block_depth) + 7) / 8 * 8; }
+inline int64_t f64_room_of_b(int64_t n, int64_t k) { return ((n + f64_widest_tile) * std::min(k, f64_block_depth) + 7) / 8 * 8; }
 inline int64_t f64_room(int64_t m, int64_t n, int64_t k) {
   return f64_room_of_b(n, k) + ((m + 8) * std::min(k, f64_block_depth) + 7) / 8 * 8;
 }

@@ -29,6 +29,13 @@ struct Matrix {
   }
 };
 
+// The length of blocks, all but the last alike, that cut `length` into `pieces` or more; a multiple of `step`, so that
+// few tiles are not full. How rows and columns are cut has no say in the bits.
+int64_t block_length(int64_t length, int64_t pieces, int64_t step) {
+  const int64_t each = std::max<int64_t>(1, (length + pieces - 1) / pieces);
+  return (each + step - 1) / step * step;
+}
+
 class F64MatmulPrimitive final : public ep_primitive {
  public:
   F64MatmulPrimitive(const ep_device& on, const ep_primitive_desc& desc)
@@ -42,7 +49,11 @@ class F64MatmulPrimitive final : public ep_primitive {
     m_ = dst.dims[dst.rank - 2];
     n_ = dst.dims[dst.rank - 1];
     k_ = desc.operands[a_.index].dims[dst.rank - 1];
-    room_ = f64_room(std::min(m_, f64_block_rows), std::min(n_, f64_block_columns), k_);
+    const int64_t wide = (n_ + f64_block_columns - 1) / f64_block_columns;
+    const int64_t tall = std::max((m_ + f64_block_rows - 1) / f64_block_rows, pieces_for(on.threads, wide));
+    block_rows_ = block_length(m_, tall, f64_tile_rows);
+    block_columns_ = block_length(n_, wide, f64_widest_tile);
+    room_ = f64_room(block_rows_, block_columns_, k_);
     room_bytes_ = static_cast<uint64_t>(on.threads * room_) * sizeof(double);
   }
 
@@ -50,15 +61,15 @@ class F64MatmulPrimitive final : public ep_primitive {
   bool has_workspace() const override { return true; }
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
-    const int64_t tall = (m_ + f64_block_rows - 1) / f64_block_rows;
-    const int64_t wide = (n_ + f64_block_columns - 1) / f64_block_columns;
+    const int64_t tall = (m_ + block_rows_ - 1) / block_rows_;
+    const int64_t wide = (n_ + block_columns_ - 1) / block_columns_;
     const int64_t units = c_.batch.count() * tall * wide;
     // A thread does about 16 multiplications and additions per nanosecond.
     parallel(device->threads, c_.batch.count() * m_ * n_ * k_ / 16, [&](int32_t part, int32_t parts) {
       auto* room = reinterpret_cast<double*>(address_of(launch.workspace)) + runner() * room_;
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-        const int64_t i = unit / wide % tall * f64_block_rows;
-        const int64_t j = unit % wide * f64_block_columns;
+        const int64_t i = unit / wide % tall * block_rows_;
+        const int64_t j = unit % wide * block_columns_;
         run_block(launch, unit / wide / tall, i, j, room);
       }
     });
@@ -67,12 +78,19 @@ class F64MatmulPrimitive final : public ep_primitive {
   }
 
  private:
+  // How many blocks of rows give each thread one. Each packs its columns again, so a block has `fewest` rows or more.
+  int64_t pieces_for(int32_t threads, int64_t wide) const {
+    constexpr int64_t fewest = 48;
+    const int64_t others = std::max<int64_t>(1, c_.batch.count() * wide);
+    return std::clamp<int64_t>((threads + others - 1) / others, 1, std::max<int64_t>(1, m_ / fewest));
+  }
+
   void run_block(const ep_launch& launch, int64_t matrix, int64_t i, int64_t j, double* room) const {
     const F64Block block = {a_.at(launch, matrix) + i * a_.row,
                             b_.at(launch, matrix) + j * b_.column,
                             c_.at(launch, matrix) + i * c_.row + j * c_.column,
-                            std::min(f64_block_rows, m_ - i),
-                            std::min(f64_block_columns, n_ - j),
+                            std::min(block_rows_, m_ - i),
+                            std::min(block_columns_, n_ - j),
                             k_,
                             a_.row,
                             a_.column,
@@ -92,6 +110,7 @@ class F64MatmulPrimitive final : public ep_primitive {
   F64BlockKernel kernel_;
   Matrix c_, a_, b_, bias_;
   int64_t m_ = 0, n_ = 0, k_ = 0;
+  int64_t block_rows_ = 0, block_columns_ = 0;
   int64_t room_ = 0;  // doubles of each thread
   uint64_t room_bytes_ = 0;
   Tail tail_;
