@@ -16,7 +16,9 @@ inline constexpr int64_t f64_tile_rows = 6;
 inline constexpr int64_t f64_widest_tile = 16;  // columns
 // Doubles of room that a block of m x n needs for its packed factors, with the edges filled up, on one thread. The
 // strips of b come first.
-inline int64_t f64_room_of_b(int64_t n, int64_t k) { return ((n + f64_widest_tile) * std::min(k, f64_block_depth) + 7) / 8 * 8; }
+inline int64_t f64_room_of_b(int64_t n, int64_t k) {
+  return ((n + f64_widest_tile) * std::min(k, f64_block_depth) + 7) / 8 * 8;
+}
 inline int64_t f64_room(int64_t m, int64_t n, int64_t k) {
   return f64_room_of_b(n, k) + ((m + 8) * std::min(k, f64_block_depth) + 7) / 8 * 8;
 }
