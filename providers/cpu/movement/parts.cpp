@@ -1,7 +1,10 @@
 // concat and split: several operands are consecutive parts of one other operand along an axis.
+#include <algorithm>
+
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
+#include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -41,6 +44,27 @@ Weave weave_of(int32_t size, int32_t parts) {
   }
 }
 
+// One operand, cut by the axes before the joined one: `count` runs of `bytes`, `step` bytes apart. A part lies at
+// `position` bytes of each run of the whole.
+struct Runs {
+  char* address = nullptr;
+  int64_t count = 1, bytes = 0, step = 0, position = 0;
+
+  // False if a run does not lie in one piece, or runs lie at uneven distances.
+  bool read(const OperandShape& operand, int32_t axis, int32_t size) {
+    Axes before, within;
+    for (int32_t k = 0; k < operand.rank; ++k) (k < axis ? before : within).add(operand.dims[k], operand.strides[k]);
+    count = before.count();
+    bytes = within.count() * size;
+    int64_t unit = 0;
+    for (int32_t k = 0; k < axis; ++k) {
+      if (before.dims[k] != 1) unit = before.strides[k];
+    }
+    step = unit * size;
+    return within.contiguous() && before.contiguous(unit);
+  }
+};
+
 class PartsPrimitive final : public ep_primitive {
  public:
   explicit PartsPrimitive(const ep_primitive_desc& desc)
@@ -55,6 +79,7 @@ class PartsPrimitive final : public ep_primitive {
       return EP_STATUS_OK;
     }
     const int32_t axis = joins_ ? desc_.attributes.concat.axis : desc_.attributes.split.axis;
+    if (copy_runs(launch, axis)) return EP_STATUS_OK;
     const OperandShape whole = shape(launch.shapes, whole_);
     const int32_t size = dtype_size(desc_.operands[0].dtype);
     int64_t position = 0;
@@ -101,6 +126,46 @@ class PartsPrimitive final : public ep_primitive {
     parallel(device->threads, rows * parts * dtype_size(desc_.operands[0].dtype) / 8, [&](int32_t part, int32_t of) {
       weave_(address_of(launch.operands[0]), from, rows * part / of, rows * (part + 1) / of);
     });
+  }
+
+  // All parts in one region, if every operand consists of runs that are not short.
+  bool copy_runs(const ep_launch& launch, int32_t axis) const {
+    constexpr int64_t shortest = 64;  // bytes
+    const int32_t size = dtype_size(desc_.operands[0].dtype);
+    Runs runs[EP_MAX_OPERANDS], whole;
+    int32_t parts = 0;
+    for (int32_t i = 0; i < static_cast<int32_t>(desc_.operand_count); ++i) {
+      Runs& one = i == whole_ ? whole : runs[parts];
+      if (!one.read(shape(launch.shapes, i), axis, size)) return false;
+      one.address = address_of(launch.operands[i]);
+      if (i == whole_ || one.bytes == 0) continue;
+      if (one.count > 1 && one.bytes < shortest) return false;
+      one.position = parts == 0 ? 0 : runs[parts - 1].position + runs[parts - 1].bytes;
+      ++parts;
+    }
+    const int64_t total = whole.count * whole.bytes;
+    if (total == 0) return true;
+    parallel(device->threads, total / 8, [&](int32_t part, int32_t of) {
+      const auto cut = [&](int32_t k) { return k == of ? total : total * k / of / shortest * shortest; };
+      const int64_t begin = cut(part), end = cut(part + 1);
+      int64_t row = begin / whole.bytes, within = begin % whole.bytes;
+      int32_t k = 0;
+      while (within >= runs[k].position + runs[k].bytes) ++k;
+      for (int64_t at = begin; at < end;) {
+        const Runs& one = runs[k];
+        const int64_t n = std::min(end - at, one.position + one.bytes - within);
+        char* const inside = whole.address + row * whole.step + within;
+        char* const alone = one.address + row * one.step + within - one.position;
+        copy_bytes(joins_ ? inside : alone, joins_ ? alone : inside, static_cast<size_t>(n));
+        at += n;
+        within += n;
+        if (within < one.position + one.bytes || ++k < parts) continue;
+        k = 0;
+        within = 0;
+        ++row;
+      }
+    });
+    return true;
   }
 
   ep_primitive_desc desc_;
