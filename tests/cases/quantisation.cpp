@@ -386,8 +386,8 @@ Case byte_convolution(const Bytes& bytes, const Windows& window) {
 // --- f32 by constant matrices of 4 and 8 bits ---
 
 Case weight_case(DType dtype, int64_t block, int64_t rows, bool zero_point, std::string_view kind = "",
-                 const Values& x = {Fill::RANDOM, -1, 1}) {
-  constexpr int64_t depth = 83, columns = 45;
+                 const Values& x = {Fill::RANDOM, -1, 1}, int64_t columns = 45) {
+  constexpr int64_t depth = 83;
   Case made = {
       fmt::format("matmul/weights/{}_{}_rows{}{}{}", dtype_name(dtype), rows,
                   block == 0 ? "" : fmt::format("_blocks_of_{}", block), zero_point ? "_zero_point" : "", kind),
@@ -473,6 +473,10 @@ void add_quantisation_cases(std::vector<Case>* cases) {
       cases->push_back(weight_case(dtype, 0, rows, false));
       cases->push_back(weight_case(dtype, 16, rows, true));
       cases->push_back(weight_case(dtype, 32, rows, true));
+    }
+    for (int64_t columns : {32, 96, 141}) {
+      cases->push_back(
+          weight_case(dtype, 32, 1, columns == 96, fmt::format("_columns{}", columns), {Fill::RANDOM, -1, 1}, columns));
     }
     cases->push_back(weight_case(dtype, 0, 2, false, "_special", {Fill::SPECIAL, -1, 1}));
     cases->push_back(weight_case(dtype, 0, 2, false, "_tiny", {Fill::RANDOM, 1e-37, 1e-35}));

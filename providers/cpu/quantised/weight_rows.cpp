@@ -17,12 +17,9 @@ namespace {
 // --- any processor ---
 
 float number_at(const WeightPanel& panel, int64_t k, int32_t column) {
-  const char* half = panel.numbers + column / 16 * panel.half_bytes;
-  const int64_t rows = 32 / panel.bits;  // of a word
-  uint32_t word;
-  std::memcpy(&word, half + (k / rows * 16 + column % 16) * 4, 4);
-  return static_cast<float>(static_cast<int32_t>(word >> (k % rows * panel.bits) & ((1u << panel.bits) - 1)) +
-                            panel.offset);
+  const int64_t words = panel.bits == 4 ? column % 16 : column;
+  const auto byte = static_cast<uint8_t>(panel.numbers[k / 4 * 16 * panel.bits + words * 4 + k % 4]);
+  return static_cast<float>((panel.bits == 4 ? byte >> column / 16 * 4 & 15 : byte) + panel.offset);
 }
 
 void plain_reals(const WeightPanel& panel, int64_t begin, int64_t end, float* out) {
@@ -69,10 +66,16 @@ TENON_AVX3_INLINE __m512 table_of(int32_t offset) {
   return _mm512_cvtepi32_ps(_mm512_add_epi32(counted, _mm512_set1_epi32(offset)));
 }
 
+// The words of half a panel, of the four rows from k on.
+template <int kBits>
+TENON_AVX3_INLINE __m512i words_of(const char* numbers, int64_t k, int half) {
+  return _mm512_loadu_si512(numbers + k / 4 * 16 * kBits + (kBits == 8 ? half * 64 : 0));
+}
+
 // The numbers of row `j` of the words.
 template <int kBits>
-TENON_AVX3_INLINE __m512 numbers_of(__m512i words, int j, __m512 table, __m512i offset) {
-  const __m512i moved = _mm512_srli_epi32(words, static_cast<unsigned>(kBits * j));
+TENON_AVX3_INLINE __m512 numbers_of(__m512i words, int half, int j, __m512 table, __m512i offset) {
+  const __m512i moved = _mm512_srli_epi32(words, static_cast<unsigned>(8 * j + (kBits == 4 ? 4 * half : 0)));
   if (kBits == 4) return _mm512_permutexvar_ps(moved, table);
   return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_and_si512(moved, _mm512_set1_epi32(255)), offset));
 }
@@ -86,7 +89,6 @@ TENON_AVX3 void few_rows(const WeightPanel& panel, const float* x, int64_t x_row
                          int64_t dst_row, const float* bias, int32_t columns) {
   const __m512 table = table_of(panel.offset);
   const __m512i offset = _mm512_set1_epi32(panel.offset);
-  const char* halves[2] = {panel.numbers, panel.numbers + panel.half_bytes};
   const int64_t blocks = (panel.depth + panel.block - 1) / panel.block;
   __m512 left[kRows], right[kRows];
   TENON_UNROLL for (int r = 0; r < kRows; ++r) left[r] = right[r] = _mm512_setzero_ps();
@@ -94,13 +96,11 @@ TENON_AVX3 void few_rows(const WeightPanel& panel, const float* x, int64_t x_row
     const int64_t begin = b * panel.block, end = std::min(begin + panel.block, panel.depth);
     __m512 part[2 * kRows], more[2 * kRows];  // of even and of odd rows
     TENON_UNROLL for (int r = 0; r < 2 * kRows; ++r) part[r] = more[r] = _mm512_setzero_ps();
-    constexpr int rows = 32 / kBits;               // of a word
-    for (int64_t k = begin; k < end; k += rows) {  // x goes on with zeros
-      const __m512i words[2] = {_mm512_loadu_si512(halves[0] + k / rows * 64),
-                                _mm512_loadu_si512(halves[1] + k / rows * 64)};
-      TENON_UNROLL for (int j = 0; j < rows; ++j) {
-        const __m512 a = numbers_of<kBits>(words[0], j, table, offset);
-        const __m512 c = numbers_of<kBits>(words[1], j, table, offset);
+    for (int64_t k = begin; k < end; k += 4) {  // x goes on with zeros
+      const __m512i words[2] = {words_of<kBits>(panel.numbers, k, 0), words_of<kBits>(panel.numbers, k, 1)};
+      TENON_UNROLL for (int j = 0; j < 4; ++j) {
+        const __m512 a = numbers_of<kBits>(words[0], 0, j, table, offset);
+        const __m512 c = numbers_of<kBits>(words[1], 1, j, table, offset);
         TENON_UNROLL for (int r = 0; r < kRows; ++r) {
           const __m512 value = _mm512_set1_ps(x[r * x_row + k + j]);
           part[r + j % 2 * kRows] = _mm512_fmadd_ps(a, value, part[r + j % 2 * kRows]);
@@ -154,17 +154,15 @@ TENON_AVX3 void reals_of(const WeightPanel& panel, int64_t begin, int64_t end, f
   const __m512 table = table_of(panel.offset);
   const __m512i offset = _mm512_set1_epi32(panel.offset);
   for (int32_t half = 0; half < 2; ++half) {
-    const char* numbers = panel.numbers + half * panel.half_bytes;
     float* to = out + half * 16;
     for (int64_t k = begin; k < end; ++k, to += kPanelColumns) {
       const int64_t b = k / panel.block;
       const __m512 scale = _mm512_loadu_ps(panel.scale + b * panel.scale_row + half * 16);
       const __m512 zero =
           panel.zero == nullptr ? _mm512_setzero_ps() : _mm512_loadu_ps(panel.zero + b * panel.zero_row + half * 16);
-      constexpr int rows = 32 / kBits;  // of a word
-      const __m512i words = _mm512_loadu_si512(numbers + k / rows * 64);
-      const __m512i moved = _mm512_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(k % rows * kBits)));
-      const __m512 value = numbers_of<kBits>(moved, 0, table, offset);
+      const __m512i words = words_of<kBits>(panel.numbers, k, half);
+      const __m512i moved = _mm512_srl_epi32(words, _mm_cvtsi32_si128(static_cast<int>(k % 4 * 8)));
+      const __m512 value = numbers_of<kBits>(moved, half, 0, table, offset);
       _mm512_storeu_ps(to, _mm512_mul_ps(_mm512_sub_ps(value, zero), scale));
     }
   }

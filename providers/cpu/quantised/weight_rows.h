@@ -11,11 +11,12 @@ constexpr int32_t kPanelColumns = 32;
 constexpr int32_t kFewRows = 4;    // that are multiplied by numbers as they are read
 constexpr int32_t kManyRows = 12;  // of a tile by numbers that were made reals
 
-// A panel of numbers, [halves of 16 columns, words of the columns]: a word holds 8 rows of 4 bits, or 4 of 8 bits. What
-// is stored is the number less `offset`, which is not negative.
+// A panel of numbers, four rows after the other. Four rows of 8 bits are the first 16 columns, then the others, each a
+// word with a byte per row. Of 4 bits they are 16 such words; a byte holds the numbers of a column and of the 16th one
+// after it, in its high bits. What is stored is the number less `offset`, which is not negative.
 struct WeightPanel {
   const char* numbers;
-  int64_t half_bytes;
+  int64_t bytes;       // of the numbers
   int32_t bits;        // 4 or 8
   int32_t offset;      // 0, of i4 -8, of i8 -128
   int64_t depth;       // rows

@@ -14,7 +14,8 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kChunk = 512;  // rows of a panel that are reals at once
+constexpr int64_t kChunk = 512;                 // rows of a panel that are reals at once
+constexpr int32_t kWidest = 2 * kPanelColumns;  // columns of one row at once
 
 int32_t bits_of(int32_t dtype) { return dtype == EP_DTYPE_i4 || dtype == EP_DTYPE_u4 ? 4 : 8; }
 
@@ -47,8 +48,8 @@ class Weights final : public ep_primitive {
   }
 
   int32_t weight_at() const { return find_operand(desc_, EP_ROLE_SRC_B); }
-  int64_t half_bytes() const { return padded_ * 16 * bits_of(dtype_) / 8; }
-  int64_t packed_bytes() const { return panels_ * 2 * half_bytes(); }
+  int64_t panel_bytes() const { return padded_ * kPanelColumns * bits_of(dtype_) / 8; }
+  int64_t packed_bytes() const { return panels_ * panel_bytes(); }
   int64_t groups() const { return padded_ / kDigitGroup; }  // of a row
   uint64_t workspace(const ep_shape*) const override {
     const uint64_t split = splits_ ? static_cast<uint64_t>(rows_ * groups()) * sizeof(DigitGroup) : 0;
@@ -61,12 +62,13 @@ class Weights final : public ep_primitive {
     const int64_t bits = bits_of(dtype_);
     std::memset(dst, 0, static_cast<size_t>(packed_bytes()));
     for (int64_t c = 0; c < columns_; ++c) {
-      char* half = dst + c / 16 * half_bytes();
+      const int64_t column = c % kPanelColumns;
+      char* const panel = dst + c / kPanelColumns * panel_bytes() + (bits == 4 ? column % 16 : column) * 4;
+      const int64_t shift = bits == 4 ? column / 16 * 4 : 0;
       for (int64_t k = 0; k < depth_; ++k) {
         const int32_t value = integer_at(src, k * weight.strides[0] + c * weight.strides[1], dtype_) - offset_;
-        const int64_t bit = k * bits % 32;
-        char& byte = half[(k * bits / 32 * 16 + c % 16) * 4 + bit / 8];
-        byte = static_cast<char>(byte | value << bit % 8);
+        char& byte = panel[k / 4 * 16 * bits + k % 4];
+        byte = static_cast<char>(byte | value << shift);
       }
     }
     return EP_STATUS_OK;
@@ -81,13 +83,15 @@ class Weights final : public ep_primitive {
     float* sums = x + rows_ * padded_;
     gather(launch, x, sums);
     auto* digits = reinterpret_cast<DigitGroup*>(sums + rows_ * blocks_);
-    if (!splits_ || !digits_.split(x, rows_ * groups(), bits_of(dtype_), digits)) digits = nullptr;
+    if (!splits_ || !digits_.split(x, rows_ * groups(), offset_, digits)) digits = nullptr;
+    const int64_t wide = digits != nullptr && rows_ == 1 ? kWidest : kPanelColumns;
+    const int64_t runs = (columns_ + wide - 1) / wide;
     const int64_t nanoseconds = packed_bytes() / 16 + rows_ * depth_ * columns_ / 64;
     parallel(device->threads, nanoseconds, [&](int32_t part, int32_t parts) {
       Room room;
       room.reals.resize(few_ ? 0 : static_cast<size_t>(kChunk * kPanelColumns));
-      for (int64_t i = panels_ * part / parts; i < panels_ * (part + 1) / parts; ++i) {
-        run(launch, x, sums, digits, i, &room);
+      for (int64_t i = runs * part / parts; i < runs * (part + 1) / parts; ++i) {
+        run(launch, x, sums, digits, i * wide, static_cast<int32_t>(std::min(wide, columns_ - i * wide)), &room);
       }
     });
     return EP_STATUS_OK;
@@ -124,53 +128,54 @@ class Weights final : public ep_primitive {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
   }
 
-  // Fills `list` [blocks, columns of the panel] from the scale or zero point that is operand `at`.
+  // Fills `list` [blocks, columns of whole panels] from the scale or zero point that is operand `at`.
   template <class Read>
-  void spread(int32_t at, int64_t column, std::vector<float>* list, const Read& read) const {
+  void spread(int32_t at, int64_t column, int32_t columns, std::vector<float>* list, const Read& read) const {
     const ep_operand_desc& operand = desc_.operands[at];
     const int64_t down = operand.dims[0] == 1 ? 0 : operand.strides[0];
     const int64_t across = operand.dims[1] == 1 ? 0 : operand.strides[1];
-    const int64_t count = std::min<int64_t>(kPanelColumns, columns_ - column);
-    list->resize(static_cast<size_t>(blocks_ * kPanelColumns));
+    const int64_t row = whole(columns);
+    list->resize(static_cast<size_t>(blocks_ * row));
     for (int64_t b = 0; b < blocks_; ++b) {
-      for (int64_t c = 0; c < count; ++c) {
-        (*list)[static_cast<size_t>(b * kPanelColumns + c)] = read(b * down + (column + c) * across);
+      for (int64_t c = 0; c < columns; ++c) {
+        (*list)[static_cast<size_t>(b * row + c)] = read(b * down + (column + c) * across);
       }
     }
   }
 
-  // `digits`: of x, or NULL.
-  void run(const ep_launch& launch, const float* x, const float* sums, const DigitGroup* digits, int64_t number,
-           Room* room) const {
-    const int64_t column = number * kPanelColumns;
-    const auto columns = static_cast<int32_t>(std::min<int64_t>(kPanelColumns, columns_ - column));
-    WeightPanel panel{address_of(launch.operands[weight_at()]) + number * 2 * half_bytes(),
-                      half_bytes(),
+  // The columns of the panels that hold so many.
+  static int64_t whole(int32_t columns) { return (columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns; }
+
+  // `digits`: of x, or NULL. `columns` from `column` on: those of a panel, or, of one row with digits, kWidest.
+  void run(const ep_launch& launch, const float* x, const float* sums, const DigitGroup* digits, int64_t column,
+           int32_t columns, Room* room) const {
+    WeightPanel panel{address_of(launch.operands[weight_at()]) + column / kPanelColumns * panel_bytes(),
+                      panel_bytes(),
                       bits_of(dtype_),
                       offset_,
                       depth_,
                       block_,
                       nullptr,
-                      kPanelColumns,
+                      whole(columns),
                       nullptr,
-                      kPanelColumns};
+                      whole(columns)};
     const auto floats = [&](int32_t at) { return reinterpret_cast<const float*>(address_of(launch.operands[at])); };
     const ep_operand_desc& scale = desc_.operands[numbers_.weight_scale];
-    if (columns == kPanelColumns && scale.dims[1] != 1 && scale.strides[1] == 1) {
+    if (columns == whole(columns) && scale.dims[1] != 1 && scale.strides[1] == 1) {
       panel.scale = floats(numbers_.weight_scale) + column;
       panel.scale_row = scale.dims[0] == 1 ? 0 : scale.strides[0];
     } else {
       const float* from = floats(numbers_.weight_scale);
-      spread(numbers_.weight_scale, column, &room->scales, [&](int64_t at) { return from[at]; });
+      spread(numbers_.weight_scale, column, columns, &room->scales, [&](int64_t at) { return from[at]; });
       panel.scale = room->scales.data();
     }
     if (numbers_.weight_zero >= 0) {
       const char* from = address_of(launch.operands[numbers_.weight_zero]);
-      spread(numbers_.weight_zero, column, &room->zeros,
+      spread(numbers_.weight_zero, column, columns, &room->zeros,
              [&](int64_t at) { return static_cast<float>(integer_at(from, at, dtype_)); });
       panel.zero = room->zeros.data();
     }
-    float bias[kPanelColumns] = {};
+    float bias[kWidest] = {};
     if (numbers_.bias >= 0) {
       const int64_t step = desc_.operands[numbers_.bias].dims[1] == 1 ? 0 : desc_.operands[numbers_.bias].strides[1];
       for (int32_t c = 0; c < columns; ++c) bias[c] = floats(numbers_.bias)[(column + c) * step];
@@ -243,7 +248,7 @@ Refusal QuantisedWeights::make(ep_device& device, const ep_primitive_desc& desc,
   auto* made = make_primitive<Weights>(device, device, desc);
   info.pack_operand = 1 + static_cast<uint32_t>(made->weight_at());
   info.pack_bytes = static_cast<uint64_t>(made->packed_bytes());
-  info.pack_layout = 0x776f7264;  // "word"
+  info.pack_layout = 0x666f7572;  // "four"
   *out = made;
   return {};
 }

@@ -8,12 +8,18 @@
 
 namespace tenon::provider::cpu {
 
+// Columns of a packed matrix of bf16. Each row of such a panel is words: of the first 32 columns, the i-th word holds
+// column i in its low half, and column 16 + i in its high one; then those of the others.
+constexpr int64_t kWordColumns = 64;
+
 template <class T, class E = T>
 struct VectorKernels {
   // y[i * step] = sum over p < k of a[i * row + p] * x[p], for every i < m.
   void (*rows)(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, int64_t k) = nullptr;
   // y[j] = sum over p < k of x[p] * b[p * row + j], for every j < n.
   void (*columns)(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) = nullptr;
+  // The same of all columns of a panel of k rows. NULL: E is T.
+  void (*panel)(T* y, const E* panel, const T* x, int64_t k) = nullptr;
 };
 
 template <class T, class E = T>

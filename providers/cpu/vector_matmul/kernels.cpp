@@ -115,11 +115,55 @@ void columns(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) {
   }
 }
 
+// kGroups times 32 columns of a panel: their sums stay in registers, those of even and of odd rows.
+template <int kGroups>
+HWY_INLINE void add_panel(float* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT panel, const float* x, int64_t k) {
+  const D<float> d;
+  const hn::RebindToUnsigned<D<float>> words;
+  constexpr int kLanes = static_cast<int>(hn::MaxLanes(d)), kHalves = 16 / kLanes, kVectors = kGroups * kHalves;
+  const auto high = hn::Set(words, 0xffff0000u);
+  for (int64_t begin = 0; begin < k; begin += longest_sum / 8) {
+    const int64_t end = std::min(k, begin + longest_sum / 8);
+    V<float> low_sums[2][kVectors], high_sums[2][kVectors];
+    for (int r = 0; r < 2; ++r) {
+      for (int v = 0; v < kVectors; ++v) low_sums[r][v] = high_sums[r][v] = hn::Zero(d);
+    }
+    const auto add_row = [&](int64_t p, int r) HWY_ATTR {
+      const V<float> factor = hn::Set(d, x[p]);
+      for (int v = 0; v < kVectors; ++v) {
+        const uint16_t* const at = panel + p * kWordColumns + v * 2 * kLanes;
+        const auto both = hn::LoadU(words, reinterpret_cast<const uint32_t*>(at));
+        low_sums[r][v] = hn::MulAdd(factor, hn::BitCast(d, hn::ShiftLeft<16>(both)), low_sums[r][v]);
+        high_sums[r][v] = hn::MulAdd(factor, hn::BitCast(d, hn::And(both, high)), high_sums[r][v]);
+      }
+    };
+    int64_t p = begin;
+    for (; p + 2 <= end; p += 2) {
+      add_row(p, 0);
+      add_row(p + 1, 1);
+    }
+    if (p < end) add_row(p, 0);
+    for (int v = 0; v < kVectors; ++v) {
+      float* const to = y + v / kHalves * 32 + v % kHalves * kLanes;
+      const V<float> low_sum = hn::Add(low_sums[0][v], low_sums[1][v]);
+      const V<float> high_sum = hn::Add(high_sums[0][v], high_sums[1][v]);
+      hn::StoreU(begin == 0 ? low_sum : hn::Add(hn::LoadU(d, to), low_sum), d, to);
+      hn::StoreU(begin == 0 ? high_sum : hn::Add(hn::LoadU(d, to + 16), high_sum), d, to + 16);
+    }
+  }
+}
+
+void panel(float* y, const uint16_t* panel, const float* x, int64_t k) {
+  constexpr int kGroups = hn::MaxLanes(D<float>()) == 16 ? 2 : 1;  // of fewer lanes, registers hold fewer sums
+  for (int64_t first = 0; first < kWordColumns; first += kGroups * 32)
+    add_panel<kGroups>(y + first, panel + first, x, k);
+}
+
 }  // namespace
 
 VectorKernels<float> kernels_f32() { return {rows<float, float>, columns<float, float>}; }
 VectorKernels<double> kernels_f64() { return {rows<double, double>, columns<double, double>}; }
-VectorKernels<float, uint16_t> kernels_bf16() { return {rows<float, uint16_t>, columns<float, uint16_t>}; }
+VectorKernels<float, uint16_t> kernels_bf16() { return {rows<float, uint16_t>, columns<float, uint16_t>, panel}; }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

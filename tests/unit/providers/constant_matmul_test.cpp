@@ -101,6 +101,9 @@ TEST_P(ConstantMatmul, EqualsDoubleLoops) {
     for (const int64_t k : {1, 64, 3072, 3073, 4100}) {
       for (const int64_t m : {1, 3, 17}) compare(*cpu, {m, 48, k, (m + k) % 2 == 0, m == 3}, dtype, false);
     }
+    for (const int64_t k : {71, 513, 1027}) {
+      for (const int64_t n : {45, 85, 128}) compare(*cpu, {1, n, k, false, n == 85}, dtype, false);
+    }
   }
 }
 
