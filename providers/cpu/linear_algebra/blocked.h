@@ -46,4 +46,12 @@ void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const Ma
 // of Q.
 void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& workers);
 
+// b becomes Q b, or b Q' (`from_right`). Q is the product of reflections in the form of LAPACK's geqrf: reflection i is
+// 1 at row i of column i, and its other elements lie below it.
+void reflect_by_blocks(const MatrixPart& reflections, const float* scales, bool from_right, const MatrixPart& b,
+                       const Workers& workers);
+
+// c = a b, of the columns that c has.
+void multiply_matrices(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c, const Workers& workers);
+
 }  // namespace tenon::provider::cpu
