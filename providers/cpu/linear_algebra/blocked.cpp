@@ -224,6 +224,12 @@ void multiply_matrices(const MatrixPart& a, const MatrixPart& b, const MatrixPar
   multiply(a, false, b, false, 1.0F, 0.0F, c, {workers.simd, lease.width()});
 }
 
+void subtract_product_with_turned(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c,
+                                  const Workers& workers) {
+  const WideLease lease(workers.count, time_of(a.rows, b.rows, a.columns));
+  multiply(a, false, b, true, -1.0F, 1.0F, c, {workers.simd, lease.width()});
+}
+
 void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const MatrixPart& b, const Workers& workers) {
   const WideLease lease(workers.count, time_of(triangle.rows, b.columns, triangle.rows) / 2);
   solve_on(upper, unit, triangle, b, {workers.simd, lease.width()});

@@ -51,7 +51,10 @@ void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& w
 void reflect_by_blocks(const MatrixPart& reflections, const float* scales, bool from_right, const MatrixPart& b,
                        const Workers& workers);
 
-// c = a b, of the columns that c has.
+// c = a b.
 void multiply_matrices(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c, const Workers& workers);
+// c -= a b'.
+void subtract_product_with_turned(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c,
+                                  const Workers& workers);
 
 }  // namespace tenon::provider::cpu

@@ -10,17 +10,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "hwy/highway.h"
+#include "providers/cpu/linear_algebra/columns.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int widest = 16;  // lanes; columns have whole vectors of that many elements, the last ones 0
-using D = hn::CappedTag<float, widest>;
+using D = hn::CappedTag<float, Columns::widest>;
 using V = hn::Vec<D>;
 
 // Columns lose tau (v . column) v. The elements of v outside [begin, end) are 0.
@@ -45,7 +44,8 @@ HWY_INLINE void reflect_columns(const float* HWY_RESTRICT v, float tau, float* H
   }
 }
 
-void reflect_all(const float* v, float tau, float* columns, int64_t stride, int first, int rows, int count) {
+HWY_MAYBE_UNUSED void reflect_all(const float* v, float tau, float* columns, int64_t stride, int first, int rows,
+                                  int count) {
   if (tau == 0) return;
   const auto lanes = static_cast<int>(hn::Lanes(D()));
   const int begin = first / lanes * lanes;
@@ -54,7 +54,7 @@ void reflect_all(const float* v, float tau, float* columns, int64_t stride, int 
   for (; c < count; ++c) reflect_columns<1>(v, tau, columns + c * stride, stride, begin, rows);
 }
 
-double sum_of_squares(const float* x, int n) {
+HWY_MAYBE_UNUSED double sum_of_squares(const float* x, int n) {
   double sums[4] = {};
   int i = 0;
   for (; i + 4 <= n; i += 4) {
@@ -66,7 +66,7 @@ double sum_of_squares(const float* x, int n) {
 
 // Finds v, which is 1 at `first` and 0 before it, and tau: the reflection makes the elements of `column` after `first`
 // 0. Writes the element that is left. In double, so nothing overflows or vanishes on the way.
-float find_reflection(float* column, int first, int rows, float* v) {
+HWY_MAYBE_UNUSED float find_reflection(float* column, int first, int rows, float* v) {
   const double squares = sum_of_squares(column + first + 1, rows - first - 1);
   if (squares == 0) return 0;
   const double alpha = static_cast<double>(column[first]);
@@ -77,24 +77,6 @@ float find_reflection(float* column, int first, int rows, float* v) {
   column[first] = static_cast<float>(beta);
   return static_cast<float>((beta - alpha) / beta);
 }
-
-// Room for columns of `stride` elements, aligned and 0.
-class Columns {
- public:
-  Columns(int64_t rows, int64_t count) : stride_((rows + widest - 1) / widest * widest) {
-    room_.resize(static_cast<size_t>(count * stride_ + widest));
-    const auto beyond = reinterpret_cast<uintptr_t>(room_.data()) / sizeof(float) % widest;
-    first_ = room_.data() + (beyond == 0 ? 0 : widest - beyond);
-  }
-  Columns(Columns&&) = default;
-  float* at(int64_t column) { return first_ + column * stride_; }
-  int64_t stride() const { return stride_; }
-
- private:
-  int64_t stride_;
-  std::vector<float> room_;
-  float* first_;
-};
 
 }  // namespace
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "providers/cpu/linear_algebra/bidiagonal.h"
+#include "providers/cpu/linear_algebra/columns.h"
 #include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/linear_algebra/symmetric.h"
 #include "providers/cpu/linear_algebra/tridiagonal.h"
 
 namespace tenon::provider::cpu {
@@ -78,16 +80,16 @@ bool factored_eigenvalues(Matrix<float>* a, bool vectors, std::vector<float>* va
   const int n = a->rows;
   if (vectors && n <= most_rotated) return eigen_kernel(workers.simd)({a->data(), n}, values->data());
   std::vector<float> beside(static_cast<size_t>(n)), scales(static_cast<size_t>(n));
-  int info = 0;
+  Columns columns(n, n > most_tridiagonal ? n : 0);
+  MatrixPart reduced = all_of(a);
   if (n <= most_tridiagonal) {
     reduce_kernel(workers.simd)({a->data(), n}, values->data(), beside.data(), scales.data());
   } else {
-    with_work<float>([&](float* work, int length) {
-      Lapack<float>::sytrd("L", &n, a->data(), &n, values->data(), beside.data(), scales.data(), work, &length, &info,
-                           1);
-      return info;
-    });
+    for (int j = 0; j < n; ++j) std::copy_n(a->column(j), n, columns.at(j));
+    reduced = {columns.at(0), n, n, static_cast<int>(columns.stride())};
+    make_tridiagonal(reduced, values->data(), beside.data(), scales.data(), workers);
   }
+  int info = 0;
   if (!vectors) {
     Lapack<float>::sterf(&n, values->data(), beside.data(), &info);
     return info == 0;
@@ -102,7 +104,7 @@ bool factored_eigenvalues(Matrix<float>* a, bool vectors, std::vector<float>* va
     return info;
   });
   if (info != 0) return false;
-  reflect_by_blocks(all_of(a).part(1, 0, n - 1, n - 1), scales.data(), false, all_of(&found).part(1, 0, n - 1, n),
+  reflect_by_blocks(reduced.part(1, 0, n - 1, n - 1), scales.data(), false, all_of(&found).part(1, 0, n - 1, n),
                     workers);
   *a = std::move(found);
   return true;
