@@ -81,4 +81,28 @@ DepthwisePlaneKernel depthwise_plane_kernel(SimdLevel level);
 
 DepthwiseKernel depthwise_kernel(SimdLevel level);
 
+// Neighbouring results of one spatial dim with channels first, of a few result channels: dst[o * dst_row + x] = sum
+// over c, t of src[c * src_row + t * step + x] * weights[c, t, o]. All taps lie within SRC, also those of the results
+// that make the last vector whole.
+struct Lines {
+  const float* src;
+  int64_t src_row;
+  const float* weights;  // [channels, taps, LineKernel::results], 0 beyond `results`
+  const float* bias;     // of LineKernel::results
+  float* dst;
+  int64_t dst_row;
+  int64_t channels;
+  int64_t taps;
+  int64_t step;
+  int64_t results;  // at most LineKernel::results
+  int64_t count;    // of neighbours
+  Finish finish;    // `other` as DST, from the same place on
+};
+struct LineKernel {
+  void (*run)(const Lines& lines);
+  int64_t results;
+  int64_t columns;  // neighbours of the largest tile
+};
+LineKernel line_kernel(SimdLevel level);
+
 }  // namespace tenon::provider::cpu
