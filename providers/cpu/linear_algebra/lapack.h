@@ -24,13 +24,9 @@ extern "C" {
   void p##syevd_(const char* job, const char* uplo, const int* n, T* a, const int* lda, T* values, T* work,            \
                  const int* work_length, int* integers, const int* integers_length, int* info, size_t job_length,      \
                  size_t uplo_length);                                                                                  \
-  void p##sytrd_(const char* uplo, const int* n, T* a, const int* lda, T* diagonal, T* beside, T* scales, T* work,     \
-                 const int* work_length, int* info, size_t uplo_length);                                               \
   void p##stedc_(const char* job, const int* n, T* diagonal, T* beside, T* z, const int* ldz, T* work,                 \
                  const int* work_length, int* integers, const int* integers_length, int* info, size_t job_length);     \
   void p##sterf_(const int* n, T* diagonal, T* beside, int* info);                                                     \
-  void p##gebrd_(const int* m, const int* n, T* a, const int* lda, T* diagonal, T* beside, T* left_scales,             \
-                 T* right_scales, T* work, const int* work_length, int* info);                                         \
   void p##bdsdc_(const char* uplo, const char* job, const int* n, T* diagonal, T* beside, T* u, const int* ldu, T* vh, \
                  const int* ldvh, T* q, int* iq, T* work, int* integers, int* info, size_t uplo_length,                \
                  size_t job_length);                                                                                   \
@@ -58,10 +54,8 @@ struct Lapack<float> {
   static constexpr auto orgqr = sorgqr_;
   static constexpr auto gesdd = sgesdd_;
   static constexpr auto syevd = ssyevd_;
-  static constexpr auto sytrd = ssytrd_;
   static constexpr auto stedc = sstedc_;
   static constexpr auto sterf = ssterf_;
-  static constexpr auto gebrd = sgebrd_;
   static constexpr auto bdsdc = sbdsdc_;
   static constexpr auto bdsqr = sbdsqr_;
 };
@@ -77,10 +71,8 @@ struct Lapack<double> {
   static constexpr auto orgqr = dorgqr_;
   static constexpr auto gesdd = dgesdd_;
   static constexpr auto syevd = dsyevd_;
-  static constexpr auto sytrd = dsytrd_;
   static constexpr auto stedc = dstedc_;
   static constexpr auto sterf = dsterf_;
-  static constexpr auto gebrd = dgebrd_;
   static constexpr auto bdsdc = dbdsdc_;
   static constexpr auto bdsqr = dbdsqr_;
 };

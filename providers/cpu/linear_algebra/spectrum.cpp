@@ -9,6 +9,7 @@
 #include "providers/cpu/linear_algebra/bidiagonal.h"
 #include "providers/cpu/linear_algebra/columns.h"
 #include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/linear_algebra/rectangular.h"
 #include "providers/cpu/linear_algebra/symmetric.h"
 #include "providers/cpu/linear_algebra/tridiagonal.h"
 
@@ -75,7 +76,7 @@ bool eigenvalues_by_lapack(Matrix<double>* a, bool vectors, std::vector<double>*
   return info == 0;
 }
 
-// As syevd does, but small matrices become tridiagonal per dispatch target, and vectors are reflected by products.
+// As syevd does, but the matrix becomes tridiagonal per dispatch target, and vectors are reflected by products.
 bool factored_eigenvalues(Matrix<float>* a, bool vectors, std::vector<float>* values, const Workers& workers) {
   const int n = a->rows;
   if (vectors && n <= most_rotated) return eigen_kernel(workers.simd)({a->data(), n}, values->data());
@@ -125,8 +126,8 @@ bool singular_values_by_lapack(Matrix<T>* a, std::vector<T>* values, Matrix<T>* 
   return info == 0;
 }
 
-// As gesdd does, of a matrix with at least as many rows as columns, but vectors are reflected by products, or per
-// dispatch target.
+// As gesdd does, of a matrix with at least as many rows as columns, but the matrix becomes bidiagonal per dispatch
+// target, and vectors are reflected there or by products.
 bool factored_singular_values(Matrix<float>* a, std::vector<float>* values, Matrix<float>* u, Matrix<float>* vh,
                               const Workers& workers) {
   const int m = a->rows;
@@ -136,16 +137,18 @@ bool factored_singular_values(Matrix<float>* a, std::vector<float>* values, Matr
   const bool small = m <= most_bidiagonal;
   const SmallBidiagonal form = {a->data(),          m, n, values->data(), beside.data(), left_scales.data(),
                                 right_scales.data()};
-  int info = 0;
+  Columns columns(m, small ? 0 : n);
+  Columns row_reflections(n, small || u->columns == 0 ? 0 : n);
+  const MatrixPart reduced = {columns.at(0), m, n, static_cast<int>(columns.stride())};
+  const MatrixPart right = {u->columns == 0 ? nullptr : row_reflections.at(0), n, n,
+                            static_cast<int>(row_reflections.stride())};
   if (small) {
     bidiagonal_kernel(workers.simd)(form);
   } else {
-    with_work<float>([&](float* room, int length) {
-      Lapack<float>::gebrd(&m, &n, a->data(), &m, values->data(), beside.data(), left_scales.data(),
-                           right_scales.data(), room, &length, &info);
-      return info;
-    });
+    for (int j = 0; j < n; ++j) std::copy_n(a->column(j), m, columns.at(j));
+    make_bidiagonal(reduced, values->data(), beside.data(), left_scales.data(), right_scales.data(), right, workers);
   }
+  int info = 0;
   if (u->columns == 0) {
     const int none = 0, one = 1;
     Lapack<float>::bdsqr("U", &n, &none, &none, &none, values->data(), beside.data(), nullptr, &one, nullptr, &one,
@@ -160,9 +163,8 @@ bool factored_singular_values(Matrix<float>* a, std::vector<float>* values, Matr
     reflect_kernel(workers.simd)(form, u->data(), vh->data());
     return true;
   }
-  reflect_by_blocks(all_of(a), left_scales.data(), false, all_of(u), workers);
-  Matrix<float> right = turned(a);  // reflection i of the rows begins behind the diagonal
-  reflect_by_blocks(all_of(&right).part(1, 0, n - 1, n - 1), right_scales.data(), true, all_of(vh).part(0, 1, n, n - 1),
+  reflect_by_blocks(reduced, left_scales.data(), false, all_of(u), workers);
+  reflect_by_blocks(right.part(1, 0, n - 1, n - 1), right_scales.data(), true, all_of(vh).part(0, 1, n, n - 1),
                     workers);
   return true;
 }

@@ -1,6 +1,6 @@
-// Eigenvalues of a symmetric matrix and singular values of any matrix, with their vectors. f32 of at most 64 rows is
-// reduced per dispatch target (tridiagonal.h, bidiagonal.h), large f32 by LAPACK, with the reflections of vectors as
-// products; LAPACK does the rest.
+// Eigenvalues of a symmetric matrix and singular values of any matrix, with their vectors. Over f32 our own kernels
+// make the matrix tridiagonal or bidiagonal and reflect vectors back; LAPACK finds what belongs to such a matrix, and
+// does the rest.
 #pragma once
 
 #include <vector>
