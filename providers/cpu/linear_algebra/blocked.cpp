@@ -200,21 +200,23 @@ void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& g
   }
 }
 
-void reflect_by_blocks(const MatrixPart& reflections, const float* scales, bool from_right, const MatrixPart& b,
+void reflect_by_blocks(const MatrixPart& reflections, const float* scales, Reflect how, const MatrixPart& b,
                        const Workers& given) {
   const int count = std::min(reflections.rows, reflections.columns);
-  const int lines = from_right ? b.rows : b.columns;
+  const int blocks = (count + leaf - 1) / leaf;
+  const int lines = how == Reflect::turned_from_right ? b.rows : b.columns;
   const WideLease lease(given.count, 2 * time_of(reflections.rows, lines, count));
   const Workers workers = {given.simd, lease.width()};
   std::vector<float> room;
-  for (int at = (count - 1) / leaf * leaf; at >= 0; at -= leaf) {
+  for (int i = 0; i < blocks; ++i) {
+    const int at = (how == Reflect::turned ? i : blocks - 1 - i) * leaf;
     const int rows = reflections.rows - at;
     const Reflections block(reflections.part(at, at, rows, std::min(leaf, count - at)), scales + at, lines, &room,
                             workers);
-    if (from_right) {
+    if (how == Reflect::turned_from_right) {
       block.apply_from_right(b.part(0, at, lines, rows));
     } else {
-      block.apply(false, b.part(at, 0, rows, lines));
+      block.apply(how == Reflect::turned, b.part(at, 0, rows, lines));
     }
   }
 }

@@ -15,6 +15,10 @@ extern "C" {
                  size_t diagonal_length);                                                                              \
   void p##gelsy_(const int* m, const int* n, const int* columns, T* a, const int* lda, T* b, const int* ldb,           \
                  int* pivots, const T* least, int* rank, T* work, const int* work_length, int* info);                  \
+  void p##geqp3_(const int* m, const int* n, T* a, const int* lda, int* order, T* scales, T* work,                     \
+                 const int* work_length, int* info);                                                                   \
+  void p##laic1_(const int* job, const int* count, const T* x, const T* estimate, const T* w, const T* gamma, T* next, \
+                 T* sine, T* cosine);                                                                                  \
   void p##geqrf_(const int* m, const int* n, T* a, const int* lda, T* tau, T* work, const int* work_length,            \
                  int* info);                                                                                           \
   void p##orgqr_(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work,                \
@@ -50,6 +54,8 @@ struct Lapack<float> {
   static constexpr auto potrf = spotrf_;
   static constexpr auto trtrs = strtrs_;
   static constexpr auto gelsy = sgelsy_;
+  static constexpr auto geqp3 = sgeqp3_;
+  static constexpr auto laic1 = slaic1_;
   static constexpr auto geqrf = sgeqrf_;
   static constexpr auto orgqr = sorgqr_;
   static constexpr auto gesdd = sgesdd_;
@@ -67,6 +73,8 @@ struct Lapack<double> {
   static constexpr auto potrf = dpotrf_;
   static constexpr auto trtrs = dtrtrs_;
   static constexpr auto gelsy = dgelsy_;
+  static constexpr auto geqp3 = dgeqp3_;
+  static constexpr auto laic1 = dlaic1_;
   static constexpr auto geqrf = dgeqrf_;
   static constexpr auto orgqr = dorgqr_;
   static constexpr auto gesdd = dgesdd_;

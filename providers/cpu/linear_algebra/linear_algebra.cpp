@@ -13,6 +13,7 @@
 
 #include "providers/cpu/linear_algebra/blocked.h"
 #include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/linear_algebra/least_squares.h"
 #include "providers/cpu/linear_algebra/matrix.h"
 #include "providers/cpu/linear_algebra/reflect.h"
 #include "providers/cpu/linear_algebra/spectrum.h"
@@ -189,25 +190,6 @@ bool solve(Matrix<T>* a, Matrix<T>* b, const Workers& workers) {
 }
 
 template <class T>
-bool least_squares(Matrix<T>* a, Matrix<T>* b, Matrix<T>* x) {
-  if (!a->is_finite() || !b->is_finite()) return false;
-  const int longer = std::max(a->rows, a->columns);
-  *x = Matrix<T>(longer, b->columns);
-  for (int j = 0; j < b->columns; ++j) std::copy_n(b->column(j), b->rows, x->column(j));
-  const T least = std::numeric_limits<T>::epsilon() * static_cast<T>(longer);
-  int rank = 0;
-  int info = 0;
-  std::vector<int> pivots(static_cast<size_t>(a->columns));  // 0: the column may be moved
-  const auto run = [&](T* work, int length) {
-    const int lda = a->stride();
-    Lapack<T>::gelsy(&a->rows, &a->columns, &b->columns, a->data(), &lda, x->data(), &longer, pivots.data(), &least,
-                     &rank, work, &length, &info);
-    return info;
-  };
-  return with_work<T>(run) == 0;
-}
-
-template <class T>
 bool cholesky(Matrix<T>* a, bool upper) {
   int info = 0;
   const int lda = a->stride();
@@ -370,7 +352,7 @@ class LinearAlgebraPrimitive final : public ep_primitive {
         to.dst.write(item, &b, to.workers);
         return good;
       case EP_LINEAR_LEAST_SQUARES:
-        good = least_squares(&a, &b, &result);
+        good = find_least_squares(&a, &b, &result, to.workers);
         if (good) to.dst.write(item, &result, to.workers);
         return good;
       case EP_LINEAR_CHOLESKY:

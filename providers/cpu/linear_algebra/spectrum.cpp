@@ -105,8 +105,8 @@ bool factored_eigenvalues(Matrix<float>* a, bool vectors, std::vector<float>* va
     return info;
   });
   if (info != 0) return false;
-  reflect_by_blocks(reduced.part(1, 0, n - 1, n - 1), scales.data(), false, all_of(&found).part(1, 0, n - 1, n),
-                    workers);
+  reflect_by_blocks(reduced.part(1, 0, n - 1, n - 1), scales.data(), Reflect::plain,
+                    all_of(&found).part(1, 0, n - 1, n), workers);
   *a = std::move(found);
   return true;
 }
@@ -163,9 +163,9 @@ bool factored_singular_values(Matrix<float>* a, std::vector<float>* values, Matr
     reflect_kernel(workers.simd)(form, u->data(), vh->data());
     return true;
   }
-  reflect_by_blocks(reduced, left_scales.data(), false, all_of(u), workers);
-  reflect_by_blocks(right.part(1, 0, n - 1, n - 1), right_scales.data(), true, all_of(vh).part(0, 1, n, n - 1),
-                    workers);
+  reflect_by_blocks(reduced, left_scales.data(), Reflect::plain, all_of(u), workers);
+  reflect_by_blocks(right.part(1, 0, n - 1, n - 1), right_scales.data(), Reflect::turned_from_right,
+                    all_of(vh).part(0, 1, n, n - 1), workers);
   return true;
 }
 
