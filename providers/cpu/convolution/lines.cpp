@@ -31,7 +31,7 @@ class LinesPrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     float* const packed = floats(launch.workspace);
-    pack(launch, packed);
+    lay_out_weights(launch, packed);
     const int64_t nanoseconds = images_.pixels() * images_.out * images_.in * images_.taps() / 50;
     const WideLease lease(threads_, nanoseconds);
     const auto body = [&](int32_t part, int32_t parts) {
@@ -55,7 +55,7 @@ class LinesPrimitive final : public ep_primitive {
   // Weights of all groups, then their biases.
   int64_t packed_floats() const { return groups_ * (group_floats() + kernel_.results); }
 
-  void pack(const ep_launch& launch, float* packed) const {
+  void lay_out_weights(const ep_launch& launch, float* packed) const {
     const float* const weights = floats(launch.operands[images_.weight]);
     const float* const bias = images_.bias < 0 ? nullptr : floats(launch.operands[images_.bias]);
     float* const biases = packed + groups_ * group_floats();
