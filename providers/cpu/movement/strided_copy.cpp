@@ -249,9 +249,6 @@ void copy_short_rows(const StridedCopy& copy, char* dst, const char* src, int32_
   });
 }
 
-// Rows that the second cache holds on both sides are moved by 64 bytes per nanosecond.
-constexpr int64_t cached_bytes = 1 << 18;
-
 // Walks the rows of a copy, from one of them on: the rank is one or more, and its last axis is that of a row.
 class Rows {
  public:
@@ -322,9 +319,7 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
     move(dst + (at.to() + begin * copy.dst_strides[last]) * copy.size, copy.dst_strides[last],
          src + (at.from() + begin * copy.src_strides[last]) * copy.size, copy.src_strides[last], end - begin);
   };
-  const int64_t bytes = rows * length * copy.size;
-  const bool dense = copy.dst_strides[last] == 1 && copy.src_strides[last] == 1 && bytes <= cached_bytes;
-  parallel(threads, bytes / (dense ? 64 : 8), [&](int32_t part, int32_t parts) {
+  parallel(threads, rows * length * copy.size / 8, [&](int32_t part, int32_t parts) {
     const int64_t units = rows * pieces;
     const int64_t end = units * (part + 1) / parts;
     int64_t unit = units * part / parts;
