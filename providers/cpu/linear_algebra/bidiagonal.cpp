@@ -60,6 +60,29 @@ HWY_INLINE void subtract_and_multiply(const float* what, const float* factors, c
   }
 }
 
+// Of the columns from `first` on; factors and lengths are those of all columns.
+void measure_all(const float* what, const float* factors, const float* along, Columns* a, int first, int n, int begin,
+                 int end, float* lengths) {
+  int j = first;
+  for (; j + 4 <= n; j += 4)
+    subtract_and_measure<4>(what, factors + j, along, a->at(j), a->stride(), begin, end, lengths + j);
+  for (; j < n; ++j) subtract_and_measure<1>(what, factors + j, along, a->at(j), a->stride(), begin, end, lengths + j);
+}
+
+// products = scale times the columns from `first` on times `next`.
+void multiply_all(const float* what, const float* factors, const float* next, float scale, Columns* a, int first, int n,
+                  int begin, int end, float* products) {
+  const D d;
+  std::fill_n(products, a->stride(), 0.0F);
+  int j = first;
+  for (; j + 4 <= n; j += 4)
+    subtract_and_multiply<4>(what, factors + j, next + j, products, a->at(j), a->stride(), begin, end);
+  for (; j < n; ++j) subtract_and_multiply<1>(what, factors + j, next + j, products, a->at(j), a->stride(), begin, end);
+  for (int i = begin; i < end; i += static_cast<int>(hn::Lanes(d))) {
+    hn::Store(hn::Mul(hn::Load(d, products + i), hn::Set(d, scale)), d, products + i);
+  }
+}
+
 }  // namespace
 
 void make_bidiagonal(const SmallBidiagonal& x) {
@@ -68,7 +91,6 @@ void make_bidiagonal(const SmallBidiagonal& x) {
   const int m = x.rows;
   const int n = x.columns;
   Columns a(m, n), left(m, n), rows(n, n + 1), products(m, 1);
-  const int64_t stride = a.stride();
   for (int j = 0; j < n; ++j) std::copy_n(x.a + int64_t{j} * m, m, a.at(j));
   float* const product = products.at(0);
   float* const row = rows.at(n);
@@ -88,10 +110,8 @@ void make_bidiagonal(const SmallBidiagonal& x) {
       x.right_scales[k] = 0;
       break;
     }
-    int j = k + 1;
-    for (; j + 4 <= n; j += 4) subtract_and_measure<4>(product, last + j, u, a.at(j), stride, begin, m, factors + j);
-    for (; j < n; ++j) subtract_and_measure<1>(product, last + j, u, a.at(j), stride, begin, m, factors + j);
-    for (j = k + 1; j < n; ++j) {
+    measure_all(product, last, u, &a, k + 1, n, begin, m, factors);
+    for (int j = k + 1; j < n; ++j) {
       factors[j] *= scale;
       row[j] = a.at(j)[k] - factors[j];
     }
@@ -99,13 +119,7 @@ void make_bidiagonal(const SmallBidiagonal& x) {
     const float row_scale = find_reflection(row, k + 1, n, v);
     x.right_scales[k] = row_scale;
     x.beside[k] = row[k + 1];
-    std::fill_n(product, stride, 0.0F);
-    j = k + 1;
-    for (; j + 4 <= n; j += 4) subtract_and_multiply<4>(u, factors + j, v + j, product, a.at(j), stride, begin, m);
-    for (; j < n; ++j) subtract_and_multiply<1>(u, factors + j, v + j, product, a.at(j), stride, begin, m);
-    for (int i = begin; i < m; i += lanes) {
-      hn::Store(hn::Mul(hn::Load(d, product + i), hn::Set(d, row_scale)), d, product + i);
-    }
+    multiply_all(u, factors, v, row_scale, &a, k + 1, n, begin, m, product);
     last = v;
   }
   for (int j = 0; j < n; ++j) {
