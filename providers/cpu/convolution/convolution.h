@@ -42,4 +42,11 @@ struct LineConvolution {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
+// One image, one group, 1 or 2 spatial dims with channels first, few pixels of results, and a large weight that may
+// change.
+struct PixelConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
 }  // namespace tenon::provider::cpu

@@ -105,4 +105,29 @@ struct LineKernel {
 };
 LineKernel line_kernel(SimdLevel level);
 
+// All pixels of a few result channels, of a small plane: dst[o * dst_row + x] = sum over k < depth of columns[k * row +
+// x]
+// * weights[o * depth + k]. The first pixels make `vectors` vectors, whose last may have elements beyond them in
+// `columns`; the others, `singles` pixels, lie in `single` [singles, depth].
+struct PixelProducts {
+  const float* columns;
+  int64_t row;
+  const float* single;
+  const float* weights;
+  const float* bias;  // NULL: none
+  float* dst;
+  int64_t dst_row;
+  int64_t depth;
+  int64_t results;  // at most PixelKernel::results
+  int64_t vectors;
+  int64_t singles;
+  Finish finish;  // `other` as DST, from the same place on
+};
+struct PixelKernel {
+  void (*run)(const PixelProducts& products);
+  int64_t results;
+  int64_t lanes;
+};
+PixelKernel pixel_kernel(SimdLevel level);
+
 }  // namespace tenon::provider::cpu
