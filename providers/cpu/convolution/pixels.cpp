@@ -10,10 +10,12 @@
 namespace tenon::provider::cpu {
 namespace {
 
+constexpr int64_t kFewestPixels = 4;
 constexpr int64_t kMostPixels = 64;
 constexpr int64_t kMostSingles = 4;           // pixels that are not worth a vector
 constexpr int64_t kColumnBytes = 640 * 1024;  // that stay in the L2 cache
-constexpr int64_t kWeightBytes = 1 << 20;     // the least: fewer are laid out in the cache
+constexpr int64_t kWeightBytes = 3 << 20;     // the least: fewer are laid out in the cache
+constexpr int64_t kPointBytes = 1 << 20;      // of one tap
 
 class PixelsPrimitive final : public ep_primitive {
  public:
@@ -133,7 +135,7 @@ Refusal PixelConvolution::why_not(const ep_device& device, const ep_primitive_de
   if ((weight.flags & EP_OPERAND_FLAG_CONSTANT) != 0) return Refusal::because("a weight that is packed once");
   const Images images(desc);
   if (images.pad[0] < 0 || images.pad[1] < 0) return Refusal::because("negative padding");
-  if (images.count != 1 || images.pixels() < 1 || images.pixels() > kMostPixels)
+  if (images.count != 1 || images.pixels() < kFewestPixels || images.pixels() > kMostPixels)
     return Refusal::because("%lld pixels of %lld images", static_cast<long long>(images.pixels()),
                             static_cast<long long>(images.count));
   int64_t bytes = sizeof(float);
@@ -143,7 +145,7 @@ Refusal PixelConvolution::why_not(const ep_device& device, const ep_primitive_de
     bytes *= weight.dims[axis];
   }
   const int64_t columns = images.in * images.taps() * images.pixels() * static_cast<int64_t>(sizeof(float));
-  if (bytes < kWeightBytes || columns > kColumnBytes)
+  if (bytes < (images.taps() == 1 ? kPointBytes : kWeightBytes) || columns > kColumnBytes)
     return Refusal::because("%lld bytes of weights, %lld of what they meet", static_cast<long long>(bytes),
                             static_cast<long long>(columns));
   return {};

@@ -103,16 +103,16 @@ class Pixels : public testing::TestWithParam<const char*> {
 
 TEST_P(Pixels, OfManySizes) {
   for (const bool finishes : {false, true}) {
-    check({130, 229, {14, 14}, {3, 3}, 2, 1, {1, 1}, {1, 1}}, false, finishes);
-    check({130, 225, {9, 9}, {3, 3}, 1, 1, {0, 0}, {0, 0}}, false, finishes);
-    check({90, 330, {5, 9}, {3, 3}, 1, 1, {1, 1}, {1, 1}}, false, finishes);
-    check({80, 370, {7, 10}, {3, 3}, 1, 2, {2, 0}, {0, 0}}, false, finishes);  // 5 x 6
+    check({130, 679, {14, 14}, {3, 3}, 2, 1, {1, 1}, {1, 1}}, false, finishes);
+    check({130, 677, {9, 9}, {3, 3}, 1, 1, {0, 0}, {0, 0}}, false, finishes);
+    check({90, 978, {5, 9}, {3, 3}, 1, 1, {1, 1}, {1, 1}}, false, finishes);
+    check({80, 1094, {7, 10}, {3, 3}, 1, 2, {2, 0}, {0, 0}}, false, finishes);  // 5 x 6
     check({256, 1030, {4, 5}, {1, 1}, 1, 1, {0, 0}, {0, 0}}, false, finishes);
-    check({50, 350, {11, 15}, {5, 3}, 3, 1, {2, 3}, {1, 0}}, false, finishes);
-    check({515, 517, {1, 1}, {1, 1}, 1, 1, {0, 0}, {0, 0}}, false, finishes);
-    check({64, 461, {8, 8}, {3, 3}, 1, 1, {1, 1}, {1, 1}}, false, finishes);
-    check({256, 209, {1, 25}, {1, 5}, 1, 1, {0, 2}, {0, 2}}, true, finishes);
-    check({300, 300, {1, 100}, {1, 3}, 2, 1, {0, 1}, {0, 0}}, true, finishes);
+    check({50, 1059, {11, 15}, {5, 3}, 3, 1, {2, 3}, {1, 0}}, false, finishes);
+    check({515, 517, {2, 2}, {1, 1}, 1, 1, {0, 0}, {0, 0}}, false, finishes);
+    check({64, 1371, {8, 8}, {3, 3}, 1, 1, {1, 1}, {1, 1}}, false, finishes);
+    check({256, 621, {1, 25}, {1, 5}, 1, 1, {0, 2}, {0, 2}}, true, finishes);
+    check({300, 877, {1, 100}, {1, 3}, 2, 1, {0, 1}, {0, 0}}, true, finishes);
   }
 }
 
