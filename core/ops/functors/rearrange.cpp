@@ -227,8 +227,6 @@ size_t count_meshgrid(const TensorList& tensors, std::string_view) { return tens
 Tensor cartesian_prod(const TensorList& tensors) {
   const TensorList grid = tenon::meshgrid(tensors);
   if (grid.size() == 1) return grid[0];
-  const auto count = static_cast<int64_t>(grid.size());
-  if (count < EP_MAX_RANK) return tenon::reshape(tenon::stack(grid, count), {-1, count});
   TensorList columns;
   for (const Tensor& each_part : grid) columns.push_back(tenon::reshape(each_part, -1));
   return tenon::stack(columns, 1);
