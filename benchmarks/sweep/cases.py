@@ -19,6 +19,9 @@ from generator.model.op_list import load  # noqa: E402
 SIZES = (4, 1 << 10, 1 << 16, 1 << 20, 1 << 24)
 NARROW = ("bf16", "f16", "f64")
 TOLERANCE = {"f32": 2e-4, "f64": 1e-6, "f16": 4e-3, "bf16": 3e-2}
+# Where rounding of the arguments may change the results by more: the condition of a random matrix of n rows is above
+# 100 n once in 50, and of so many roundings it is off.
+TOLERANCES = {"linalg_cond": 2e-2}
 # Ops that are measured in the other floating types too.
 MANY_TYPES = ("add", "mul", "div", "exp", "tanh", "gelu", "relu", "pow", "sum", "mean", "amax", "argmax", "softmax", "layer_norm",
               "matmul", "cast", "concat", "where", "index_select")
@@ -69,7 +72,8 @@ class Case:
     def line(self):
         line = {"case": f"{self.op}{' ' + self.note if self.note else ''}, {spelled(self.size)} {self.dtype}", "op": self.op,
                 "size": self.size, "dtype": self.dtype, "tensors": self.tensors, "args": self.args, "kwargs": self.kwargs,
-                "tolerance": TOLERANCE.get(self.dtype, 0), "compare": self.op not in RANDOM and self.op not in OTHER_FORM}
+                "tolerance": TOLERANCES.get(self.op, TOLERANCE.get(self.dtype, 0)),
+                "compare": self.op not in RANDOM and self.op not in OTHER_FORM}
         if self.why_not:
             return line | {"why_not": self.why_not}
         return line | {"torch": {"op": self.peer, "args": self.args if self.peer_args is None else self.peer_args,

@@ -43,6 +43,8 @@ constexpr Implementation convolution[] = {
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
     {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
     {"depthwise_planes", DepthwisePlanes::why_not, DepthwisePlanes::make},
+    {"lines", LineConvolution::why_not, LineConvolution::make},
+    {"pixels", PixelConvolution::why_not, PixelConvolution::make},
     {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
     {"bytes", QuantisedConvolution::why_not, QuantisedConvolution::make, true},
     {"plain", PlainConvolution::why_not, PlainConvolution::make}};

@@ -57,6 +57,8 @@ std::vector<Shape> shapes() {
       {"wide_channels", {1, 64, 5, 5}, {32, 64, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
       uneven,
       {"1d", {2, 4, 37}, {6, 4, 5}, window(1, 1, 2, 1, 2, 2), true, {}},
+      {"1d_lines", {2, 5, 131}, {11, 5, 3}, window(1, 1, 1, 1, 1, 1), true, {}},
+      {"1d_lines_dilated", {1, 3, 70}, {9, 3, 4}, window(1, 1, 1, 3, 12, 5), true, {}},
       {"3d", {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3}, window(3, 1, 1, 1, 1, 0), true, {}},
       {"transposed", {1, 4, 7, 7}, {4, 6, 3, 3}, window(2, 1, 2, 1, 1, 1, true), true, {1, 1}},
       {"transposed_apart", {2, 20, 5, 17}, {20, 41, 2, 2}, window(2, 1, 2, 1, 0, 0, true), true, {}, true},

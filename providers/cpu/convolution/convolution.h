@@ -36,4 +36,17 @@ struct DepthwisePlanes {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
+// One group, one spatial dim with channels first, stride 1, and weights that the L2 cache holds.
+struct LineConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// One image, one group, 1 or 2 spatial dims with channels first, few pixels of results, and a large weight that may
+// change.
+struct PixelConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
 }  // namespace tenon::provider::cpu

@@ -81,4 +81,53 @@ DepthwisePlaneKernel depthwise_plane_kernel(SimdLevel level);
 
 DepthwiseKernel depthwise_kernel(SimdLevel level);
 
+// Neighbouring results of one spatial dim with channels first, of a few result channels: dst[o * dst_row + x] = sum
+// over c, t of src[c * src_row + t * step + x] * weights[c, t, o]. All taps lie within SRC, also those of the results
+// that make the last vector whole.
+struct Lines {
+  const float* src;
+  int64_t src_row;
+  const float* weights;  // [channels, taps, LineKernel::results], 0 beyond `results`
+  const float* bias;     // of LineKernel::results
+  float* dst;
+  int64_t dst_row;
+  int64_t channels;
+  int64_t taps;
+  int64_t step;
+  int64_t results;  // at most LineKernel::results
+  int64_t count;    // of neighbours
+  Finish finish;    // `other` as DST, from the same place on
+};
+struct LineKernel {
+  void (*run)(const Lines& lines);
+  int64_t results;
+  int64_t columns;  // neighbours of the largest tile
+};
+LineKernel line_kernel(SimdLevel level);
+
+// All pixels of a few result channels, of a small plane: dst[o * dst_row + x] = sum over k < depth of columns[k * row +
+// x]
+// * weights[o * depth + k]. The first pixels make `vectors` vectors, whose last may have elements beyond them in
+// `columns`; the others, `singles` pixels, lie in `single` [singles, depth].
+struct PixelProducts {
+  const float* columns;
+  int64_t row;
+  const float* single;
+  const float* weights;
+  const float* bias;  // NULL: none
+  float* dst;
+  int64_t dst_row;
+  int64_t depth;
+  int64_t results;  // at most PixelKernel::results
+  int64_t vectors;
+  int64_t singles;
+  Finish finish;  // `other` as DST, from the same place on
+};
+struct PixelKernel {
+  void (*run)(const PixelProducts& products);
+  int64_t results;
+  int64_t lanes;
+};
+PixelKernel pixel_kernel(SimdLevel level);
+
 }  // namespace tenon::provider::cpu

@@ -96,6 +96,22 @@ HWY_INLINE void butterfly(Value<T> (&x)[4], const T*, int64_t) {
   x[3] = difference(b, e);
 }
 template <class T>
+HWY_INLINE void butterfly(Value<T> (&x)[8], const T* roots, int64_t step) {
+  constexpr T side = static_cast<T>(0.70710678118654752440);
+  Value<T> even[4] = {x[0], x[2], x[4], x[6]};
+  Value<T> odd[4] = {x[1], x[3], x[5], x[7]};
+  butterfly(even, roots, step);
+  butterfly(odd, roots, step);
+  const auto eighth = [](Value<T> y) {  // times the root of number 1 of 8
+    return scaled(Value<T>{hn::Add(y.re, y.im), hn::Sub(y.im, y.re)}, side);
+  };
+  const Value<T> moved[4] = {odd[0], eighth(odd[1]), turned(odd[2]), turned(eighth(odd[3]))};
+  for (int k = 0; k < 4; ++k) {
+    x[k] = sum(even[k], moved[k]);
+    x[k + 4] = difference(even[k], moved[k]);
+  }
+}
+template <class T>
 HWY_INLINE void butterfly(Value<T> (&x)[5], const T*, int64_t) {
   constexpr T c1 = static_cast<T>(0.30901699437494742410), c2 = static_cast<T>(-0.80901699437494742410);
   constexpr T s1 = static_cast<T>(0.95105651629515357212), s2 = static_cast<T>(0.58778525229247312917);
@@ -154,25 +170,39 @@ Pass<T> pass_of(int64_t radix) {
     case 4: return pass<4, T>;
     case 5: return pass<5, T>;
     case 7: return pass<7, T>;
+    case 8: return pass<8, T>;
     case 11: return pass<11, T>;
     default: return pass<13, T>;
   }
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// What 16 bytes hold: so many numbers of a line are loaded at once.
+// What 16 bytes hold, a piece, and the pieces of a vector. Whole vectors of a line are moved at once: lines are often a
+// multiple of 4 KiB apart, so the first cache holds few of them.
 template <class T>
 inline constexpr int64_t piece = 16 / sizeof(T);
+template <class T>
+inline constexpr int64_t pieces = static_cast<int64_t>(hn::MaxLanes(D<T>())) / piece<T>;
 
-// The numbers from `at` on of lines 0, piece, 2 piece, ... side by side.
-template <class T, class Tag>
-HWY_INLINE hn::Vec<Tag> load_pieces(Tag d, const T* const* src, int64_t at) {
-  if constexpr (hn::MaxLanes(Tag()) * sizeof(T) <= 16) {
-    return hn::LoadU(d, src[0] + at);
-  } else {
-    const hn::Half<Tag> half;
-    constexpr auto lines = static_cast<int64_t>(hn::MaxLanes(hn::Half<Tag>()));
-    return hn::Combine(d, load_pieces(half, src + lines, at), load_pieces(half, src, at));
+// Piece k of vector j becomes piece j of vector k.
+template <class T>
+HWY_INLINE void turn_pieces(V<T> (&x)[pieces<T>]) {
+  if constexpr (pieces<T> == 2) {
+    const D<T> d;
+    const V<T> first = hn::ConcatLowerLower(d, x[1], x[0]);
+    x[1] = hn::ConcatUpperUpper(d, x[1], x[0]);
+    x[0] = first;
+  }
+  if constexpr (pieces<T> == 4) {
+    const D<T> d;
+    const V<T> even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(x[1]), x[0]);
+    const V<T> odd = hn::OddEvenBlocks(x[1], hn::SwapAdjacentBlocks(x[0]));
+    const V<T> later_even = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(x[3]), x[2]);
+    const V<T> later_odd = hn::OddEvenBlocks(x[3], hn::SwapAdjacentBlocks(x[2]));
+    x[0] = hn::ConcatLowerLower(d, later_even, even);
+    x[1] = hn::ConcatLowerLower(d, later_odd, odd);
+    x[2] = hn::ConcatUpperUpper(d, later_even, even);
+    x[3] = hn::ConcatUpperUpper(d, later_odd, odd);
   }
 }
 
@@ -220,11 +250,18 @@ HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Compl
   const int64_t count = pairs ? 2 * n : n;
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  for (; i + piece<T> <= count; i += piece<T>) {
-    V<T> x[piece<T>];
-    for (int64_t k = 0; k < piece<T>; ++k) x[k] = load_pieces(d, src + k, i);
-    turn<T>(x);
-    for (int64_t k = 0; k < piece<T>; ++k) hn::StoreU(x[k], d, place_of(to, i + k, pairs));
+  for (; i + lanes <= count; i += lanes) {
+    V<T> y[piece<T>][pieces<T>];  // number, then line
+    for (int64_t k = 0; k < piece<T>; ++k) {
+      for (int64_t j = 0; j < pieces<T>; ++j) y[k][j] = hn::LoadU(d, src[j * piece<T> + k] + i);
+      turn_pieces<T>(y[k]);
+    }
+    for (int64_t j = 0; j < pieces<T>; ++j) {
+      V<T> x[piece<T>];
+      for (int64_t k = 0; k < piece<T>; ++k) x[k] = y[k][j];
+      turn<T>(x);
+      for (int64_t k = 0; k < piece<T>; ++k) hn::StoreU(x[k], d, place_of(to, i + j * piece<T> + k, pairs));
+    }
   }
 #endif
   for (; i < count; ++i) {
@@ -252,14 +289,18 @@ HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t
   const int64_t count = pairs ? 2 * n : n;
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  HWY_ALIGN T buffer[hn::MaxLanes(D<T>())];
-  for (; i + piece<T> <= count; i += piece<T>) {
-    V<T> x[piece<T>];
-    for (int64_t k = 0; k < piece<T>; ++k) x[k] = hn::Mul(hn::LoadU(d, place_of(from, i + k, pairs)), factor);
-    turn<T>(x);
+  for (; i + lanes <= count; i += lanes) {
+    V<T> y[piece<T>][pieces<T>];
+    for (int64_t j = 0; j < pieces<T>; ++j) {
+      V<T> x[piece<T>];
+      for (int64_t k = 0; k < piece<T>; ++k)
+        x[k] = hn::Mul(hn::LoadU(d, place_of(from, i + j * piece<T> + k, pairs)), factor);
+      turn<T>(x);
+      for (int64_t k = 0; k < piece<T>; ++k) y[k][j] = x[k];
+    }
     for (int64_t k = 0; k < piece<T>; ++k) {
-      hn::StoreU(x[k], d, buffer);
-      for (int64_t l = 0; l < lanes; l += piece<T>) hwy::CopyBytes<16>(buffer + l, dst[l + k] + i);
+      turn_pieces<T>(y[k]);
+      for (int64_t j = 0; j < pieces<T>; ++j) hn::StoreU(y[k][j], d, dst[j * piece<T> + k] + i);
     }
   }
 #endif
@@ -365,6 +406,7 @@ namespace tenon::provider::cpu {
 template <class T>
 FftPlan<T>::FftPlan(int64_t n) : length(n) {
   int64_t rest = n;
+  for (; rest % 8 == 0 && rest / 8 % 4 != 2; rest /= 8) radices.push_back(8);  // 16 is 4 times 4
   for (const int64_t radix : fft_radices) {
     for (; rest % radix == 0; rest /= radix) radices.push_back(radix);
   }

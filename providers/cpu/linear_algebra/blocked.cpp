@@ -101,13 +101,13 @@ int factor_on(const MatrixPart& a, int* pivots, const Workers& workers) {
 // The reflections of a block of columns: I - V T V', where V has a unit diagonal and zeros above it.
 class Reflections {
  public:
-  // What geqrf left of the block `panel`. `room`: of V, T and two products, kept for the next block.
-  Reflections(const MatrixPart& panel, const float* scales, int columns, std::vector<float>* room,
-              const Workers& workers)
+  // What geqrf left of the block `panel`. `lines`: the most columns, or rows, of what the reflections are applied to.
+  // `room`: of V, T and two products, kept for the next block.
+  Reflections(const MatrixPart& panel, const float* scales, int lines, std::vector<float>* room, const Workers& workers)
       : workers_(workers) {
     const int n = panel.columns;
     const size_t square = static_cast<size_t>(n) * n;
-    room->resize(static_cast<size_t>(panel.rows) * n + 2 * square + 2 * static_cast<size_t>(n) * columns);
+    room->resize(static_cast<size_t>(panel.rows) * n + 2 * square + 2 * static_cast<size_t>(n) * lines);
     v_ = {room->data(), panel.rows, n, panel.rows};
     t_ = {v_.data + static_cast<ptrdiff_t>(panel.rows) * n, n, n, n};
     products_ = t_.data + 2 * square;
@@ -141,6 +141,16 @@ class Reflections {
     multiply(v_, true, b, false, 1.0F, 0.0F, lengths, workers_);
     multiply(t_, turned, lengths, false, 1.0F, 0.0F, scaled, workers_);
     subtract_product(v_, scaled, b, workers_);
+  }
+
+  // b -= b V T' V': the transpose of b loses its reflections.
+  void apply_from_right(const MatrixPart& b) const {
+    const int n = v_.columns;
+    const MatrixPart lengths = {products_, b.rows, n, b.rows};
+    const MatrixPart scaled = {products_ + static_cast<ptrdiff_t>(n) * b.rows, b.rows, n, b.rows};
+    multiply(b, false, v_, false, 1.0F, 0.0F, lengths, workers_);
+    multiply(lengths, false, t_, true, 1.0F, 0.0F, scaled, workers_);
+    multiply(scaled, false, v_, true, -1.0F, 1.0F, b, workers_);
   }
 
  private:
@@ -188,6 +198,38 @@ void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& g
     const Reflections reflections(block(at), scales.data() + at, most, &room, workers);
     reflections.apply(false, q.part(at, at, a.rows - at, q.columns - at));
   }
+}
+
+void reflect_by_blocks(const MatrixPart& reflections, const float* scales, Reflect how, const MatrixPart& b,
+                       const Workers& given) {
+  const int count = std::min(reflections.rows, reflections.columns);
+  const int blocks = (count + leaf - 1) / leaf;
+  const int lines = how == Reflect::turned_from_right ? b.rows : b.columns;
+  const WideLease lease(given.count, 2 * time_of(reflections.rows, lines, count));
+  const Workers workers = {given.simd, lease.width()};
+  std::vector<float> room;
+  for (int i = 0; i < blocks; ++i) {
+    const int at = (how == Reflect::turned ? i : blocks - 1 - i) * leaf;
+    const int rows = reflections.rows - at;
+    const Reflections block(reflections.part(at, at, rows, std::min(leaf, count - at)), scales + at, lines, &room,
+                            workers);
+    if (how == Reflect::turned_from_right) {
+      block.apply_from_right(b.part(0, at, lines, rows));
+    } else {
+      block.apply(how == Reflect::turned, b.part(at, 0, rows, lines));
+    }
+  }
+}
+
+void multiply_matrices(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c, const Workers& workers) {
+  const WideLease lease(workers.count, time_of(a.rows, b.columns, a.columns));
+  multiply(a, false, b, false, 1.0F, 0.0F, c, {workers.simd, lease.width()});
+}
+
+void subtract_product_with_turned(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c,
+                                  const Workers& workers) {
+  const WideLease lease(workers.count, time_of(a.rows, b.rows, a.columns));
+  multiply(a, false, b, true, -1.0F, 1.0F, c, {workers.simd, lease.width()});
 }
 
 void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const MatrixPart& b, const Workers& workers) {

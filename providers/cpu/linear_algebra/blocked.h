@@ -46,4 +46,18 @@ void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const Ma
 // of Q.
 void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& workers);
 
+// What `b` becomes: Q b, Q' b or b Q'.
+enum class Reflect : uint8_t { plain, turned, turned_from_right };
+
+// Q is the product of reflections in the form of LAPACK's geqrf: reflection i is 1 at row i of column i, and its other
+// elements lie below it.
+void reflect_by_blocks(const MatrixPart& reflections, const float* scales, Reflect how, const MatrixPart& b,
+                       const Workers& workers);
+
+// c = a b.
+void multiply_matrices(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c, const Workers& workers);
+// c -= a b'.
+void subtract_product_with_turned(const MatrixPart& a, const MatrixPart& b, const MatrixPart& c,
+                                  const Workers& workers);
+
 }  // namespace tenon::provider::cpu

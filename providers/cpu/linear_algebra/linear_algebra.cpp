@@ -13,7 +13,10 @@
 
 #include "providers/cpu/linear_algebra/blocked.h"
 #include "providers/cpu/linear_algebra/lapack.h"
+#include "providers/cpu/linear_algebra/least_squares.h"
+#include "providers/cpu/linear_algebra/matrix.h"
 #include "providers/cpu/linear_algebra/reflect.h"
+#include "providers/cpu/linear_algebra/spectrum.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
@@ -32,45 +35,23 @@ std::unique_lock<std::mutex> turn_in_lapack() {
   return one_at_a_time ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }
 
-// A matrix in columns.
-template <class T>
-struct Matrix {
-  int rows = 0;
-  int columns = 0;
-  std::vector<T> elements;
-
-  Matrix() = default;
-  Matrix(int m, int n) : rows(m), columns(n), elements(static_cast<size_t>(m) * static_cast<size_t>(n)) {}
-  T* data() { return elements.data(); }
-  T* column(int j) { return elements.data() + static_cast<ptrdiff_t>(j) * rows; }
-  T& at(int i, int j) { return column(j)[i]; }
-  int stride() const { return std::max(rows, 1); }
-  bool is_finite() const {
-    return std::all_of(elements.begin(), elements.end(), [](T x) { return std::isfinite(x); });
-  }
-};
-
-// Calls `function` twice: with a length of -1, which asks for the length of the work, and with that much.
-template <class T, class Function>
-int with_work(const Function& function) {
-  T length = 0;
-  int info = function(&length, -1);
-  if (info != 0) return info;
-  std::vector<T> work(static_cast<size_t>(length) + 1);
-  return function(work.data(), static_cast<int>(work.size()));
-}
-
 // The signs that ep_api.h states: in each column of `u` the first element above half of the greatest is positive.
 template <class T>
 void set_signs(Matrix<T>* u, Matrix<T>* vh) {
+  std::vector<T> signs(static_cast<size_t>(u->columns), T{1});
   for (int j = 0; j < u->columns; ++j) {
+    T* const column = u->column(j);
     T greatest = 0;
-    for (int i = 0; i < u->rows; ++i) greatest = std::max(greatest, std::abs(u->at(i, j)));
+    for (int i = 0; i < u->rows; ++i) greatest = std::max(greatest, std::abs(column[i]));
     int first = 0;
-    while (first + 1 < u->rows && std::abs(u->at(first, j)) <= greatest / 2) ++first;
-    if (u->at(first, j) >= 0) continue;
-    for (int i = 0; i < u->rows; ++i) u->at(i, j) = -u->at(i, j);
-    for (int i = 0; vh != nullptr && i < vh->columns; ++i) vh->at(j, i) = -vh->at(j, i);
+    while (first + 1 < u->rows && std::abs(column[first]) <= greatest / 2) ++first;
+    if (column[first] >= 0) continue;
+    signs[static_cast<size_t>(j)] = -1;
+    for (int i = 0; i < u->rows; ++i) column[i] = -column[i];
+  }
+  for (int i = 0; vh != nullptr && i < vh->columns; ++i) {
+    T* const column = vh->column(i);
+    for (int j = 0; j < vh->rows; ++j) column[j] *= signs[static_cast<size_t>(j)];
   }
 }
 
@@ -159,8 +140,6 @@ struct Operands {
   Workers workers;
 };
 
-inline MatrixPart all_of(Matrix<float>* a) { return {a->data(), a->rows, a->columns, a->stride()}; }
-
 // Solves the triangle times x = b; 0 in the diagonal of the triangle returns false.
 template <class T>
 bool solve_triangle(bool upper, bool unit, Matrix<T>* a, Matrix<T>* b, const Workers& workers) {
@@ -208,25 +187,6 @@ bool solve(Matrix<T>* a, Matrix<T>* b, const Workers& workers) {
   const int lda = a->stride();
   Lapack<T>::getrs("N", &a->rows, &b->columns, a->data(), &lda, pivots.data(), b->data(), &lda, &info, 1);
   return info == 0;
-}
-
-template <class T>
-bool least_squares(Matrix<T>* a, Matrix<T>* b, Matrix<T>* x) {
-  if (!a->is_finite() || !b->is_finite()) return false;
-  const int longer = std::max(a->rows, a->columns);
-  *x = Matrix<T>(longer, b->columns);
-  for (int j = 0; j < b->columns; ++j) std::copy_n(b->column(j), b->rows, x->column(j));
-  const T least = std::numeric_limits<T>::epsilon() * static_cast<T>(longer);
-  int rank = 0;
-  int info = 0;
-  std::vector<int> pivots(static_cast<size_t>(a->columns));  // 0: the column may be moved
-  const auto run = [&](T* work, int length) {
-    const int lda = a->stride();
-    Lapack<T>::gelsy(&a->rows, &a->columns, &b->columns, a->data(), &lda, x->data(), &longer, pivots.data(), &least,
-                     &rank, work, &length, &info);
-    return info;
-  };
-  return with_work<T>(run) == 0;
 }
 
 template <class T>
@@ -306,25 +266,14 @@ bool write_qr(const Operands& to, int64_t item, Matrix<T> a) {
 
 template <class T>
 bool write_svd(const Operands& to, int64_t item, Matrix<T>* a) {
-  if (!a->is_finite()) return false;
   const int k = std::min(a->rows, a->columns);
-  std::vector<T> s(static_cast<size_t>(k));
+  std::vector<T> values(static_cast<size_t>(k));
   const bool vectors = static_cast<bool>(to.vectors);
   Matrix<T> u(vectors ? a->rows : 0, vectors ? k : 0);
   Matrix<T> vh(vectors ? k : 0, vectors ? a->columns : 0);
-  std::vector<int> integers(static_cast<size_t>(8 * k));
-  int info = 0;
-  with_work<T>([&](T* work, int length) {
-    const int lda = a->stride();
-    const int ldu = u.stride();
-    const int ldvh = vh.stride();
-    Lapack<T>::gesdd(vectors ? "S" : "N", &a->rows, &a->columns, a->data(), &lda, s.data(), u.data(), &ldu, vh.data(),
-                     &ldvh, work, &length, integers.data(), &info, 1);
-    return info;
-  });
-  if (info != 0) return false;
+  if (!find_singular_values(a, &values, &u, &vh, to.workers)) return false;
   set_signs(&u, &vh);
-  to.dst.write_list(item, s.data());
+  to.dst.write_list(item, values.data());
   to.vectors.write(item, &u, to.workers);
   to.vectors_h.write(item, &vh, to.workers);
   return true;
@@ -332,24 +281,11 @@ bool write_svd(const Operands& to, int64_t item, Matrix<T>* a) {
 
 template <class T>
 bool write_eigen(const Operands& to, int64_t item, Matrix<T>* a, bool upper) {
-  for (int j = 0; j < a->columns; ++j) {  // the other triangle is not read
-    for (int i = upper ? j + 1 : 0; i < (upper ? a->rows : j); ++i) a->at(i, j) = 0;
-  }
-  if (!a->is_finite()) return false;
   std::vector<T> values(static_cast<size_t>(a->rows));
-  std::vector<int> integers(static_cast<size_t>(5 * a->rows + 3));
-  const auto integers_length = static_cast<int>(integers.size());
-  int info = 0;
-  with_work<T>([&](T* work, int length) {
-    const int lda = a->stride();
-    const int asked = length < 0 ? -1 : integers_length;
-    Lapack<T>::syevd(to.vectors ? "V" : "N", upper ? "U" : "L", &a->rows, a->data(), &lda, values.data(), work, &length,
-                     integers.data(), &asked, &info, 1, 1);
-    return info;
-  });
-  if (info != 0) return false;
+  const bool vectors = static_cast<bool>(to.vectors);
+  if (!find_eigenvalues(a, upper, vectors, &values, to.workers)) return false;
   to.dst.write_list(item, values.data());
-  if (to.vectors) set_signs<T>(a, nullptr);
+  if (vectors) set_signs<T>(a, nullptr);
   to.vectors.write(item, a, to.workers);
   return true;
 }
@@ -416,7 +352,7 @@ class LinearAlgebraPrimitive final : public ep_primitive {
         to.dst.write(item, &b, to.workers);
         return good;
       case EP_LINEAR_LEAST_SQUARES:
-        good = least_squares(&a, &b, &result);
+        good = find_least_squares(&a, &b, &result, to.workers);
         if (good) to.dst.write(item, &result, to.workers);
         return good;
       case EP_LINEAR_CHOLESKY:

@@ -297,6 +297,7 @@ class Composites(OpTest):
         for indexing in ("ij", "xy"):
             self.same("meshgrid", (some(3), some(4), some(2)), indexing=indexing, oracle=lambda x, indexing: torch.meshgrid(*x, indexing=indexing))
         self.same("cartesian_prod", (some(3), some(4)), oracle=lambda x: torch.cartesian_prod(*x))
+        self.same("cartesian_prod", (some(2),) * 8, oracle=lambda x: torch.cartesian_prod(*x))
         self.refused("hstack: the list of tensors is empty.", "hstack", ())
         self.refused("meshgrid: indexing is 'ji'; it may be 'ij' or 'xy'.", "meshgrid", (some(2),), indexing="ji")
 
