@@ -184,6 +184,31 @@ void run_composite(const OpCall& call) {
   run(on_device);
 }
 
+// The one device of the tensors of `call`, all with data; null if they have none in common, or if there are none.
+DeviceState* common_device(const OpCall& call) {
+  DeviceState* device = nullptr;
+  const auto agrees = [&device](const TensorImpl& impl) {
+    if (device == nullptr) device = impl.device;
+    return impl.device == device && impl.storage != nullptr;
+  };
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr && !agrees(*input->impl())) return nullptr;
+  }
+  for (const Tensor& output : call.outputs) {
+    if (output.defined() && !agrees(*output.impl())) return nullptr;
+  }
+  return device;
+}
+
+void run_on(const OpCall& call, DeviceState* device) {
+  const size_t tensors = call.inputs.size() + call.outputs.size();
+  if (tensors > EP_MAX_OPERANDS) {
+    throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
+                                                    call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
+  }
+  tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
+}
+
 void run(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) & process::kForked) {
     throw Error(Code::internal,
@@ -195,18 +220,13 @@ void run(const OpCall& call) {
   if (values_elsewhere.load(std::memory_order_relaxed)) [[unlikely]] {
     if (const RecordedValue* value = value_elsewhere(call)) return value->interpreter()->apply(call);
   }
+  const bool launches = call.op->form == OpForm::elementwise || call.op->form == OpForm::kernel;
+  if (DeviceState* device = launches ? common_device(call) : nullptr) return run_on(call, device);
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
   if (call.op->form == OpForm::builtin) return run_builtin(call);
-  const size_t tensors = call.inputs.size() + call.outputs.size();
-  if (tensors > EP_MAX_OPERANDS) {
-    throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
-                                                    call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
-  }
   const Result<DeviceState*> found = device_of(call);
-  if (!found.ok()) return run_with_moved_numbers(call, found.status());
-  DeviceState* device = found.value();
-  tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
+  found.ok() ? run_on(call, found.value()) : run_with_moved_numbers(call, found.status());
 }
 
 // It has no state of its own: its tables belong to threads.

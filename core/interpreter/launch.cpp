@@ -241,6 +241,8 @@ void drop_made(const OpCall& call, uint32_t made) {
 template <size_t kRoom>
 bool run_at_once(const OpCall& call, const Prepared& prepared) {
   if (process::attention.load(std::memory_order_relaxed) != 0) return false;
+  vm::InlineWorkspace workspace;
+  throw_if_error(workspace.take(prepared.device, prepared.workspace_bytes));
   uint32_t made = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     if (call.outputs[i].defined()) continue;
@@ -267,7 +269,7 @@ bool run_at_once(const OpCall& call, const Prepared& prepared) {
     ep_scalar scalars[EP_MAX_SCALARS];
     for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) scalars[slot] = scalar_of(call, prepared, slot);
     const ep_shape* shapes = prepared.kernel->dynamic ? prepared.shapes.data() : nullptr;
-    const ep_launch launch{buffers, shapes, scalars, count, prepared.scalar_count, {}, {}, 0};
+    const ep_launch launch{buffers, shapes, scalars, count, prepared.scalar_count, workspace.buffer(), {}, 0};
     vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
     if (launched.ok()) [[likely]]
       return true;

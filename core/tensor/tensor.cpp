@@ -288,17 +288,33 @@ Scalar Tensor::item() const {
   return element_as_scalar(bytes, dtype());
 }
 
-void* Tensor::data() const {
-  if (host_watch != nullptr) [[unlikely]] {
-    const Tensor seen = host_watch->look("data", *this);
-    if (seen.impl() != impl_) return seen.data();
+namespace {
+
+void* element_at(const TensorImpl& impl, const Storage& storage) {
+  return storage.block.host == nullptr ? nullptr : storage.block.host + dtype_bytes(impl.dtype, impl.offset);
+}
+
+// Tensor::data where somebody watches, or where the elements may not be there yet.
+[[gnu::noinline]] void* awaited_data(const Tensor& tensor) {
+  if (host_watch != nullptr) {
+    const Tensor seen = host_watch->look("data", tensor);
+    if (seen.impl() != tensor.impl()) return seen.data();
   }
-  if (at("data").storage == nullptr || !impl_->device->mapped) return nullptr;
-  if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
-  Storage* plain = value_or_throw(vm::expose(impl_->storage));
-  if (plain->block.host == nullptr) return nullptr;
+  TensorImpl& impl = *tensor.impl();
+  if (impl.storage == nullptr || !impl.device->mapped) return nullptr;
+  if (impl.recorded != nullptr) impl.recorded->read_elements(impl);
+  Storage* plain = value_or_throw(vm::expose(impl.storage));
   throw_if_error(vm::settle(plain, true, false));
-  return plain->block.host + dtype_bytes(dtype(), impl_->offset);
+  return element_at(impl, *plain);
+}
+
+}  // namespace
+
+void* Tensor::data() const {
+  const TensorImpl& impl = at("data");
+  const bool at_hand = host_watch == nullptr && impl.storage != nullptr && impl.recorded == nullptr &&
+                       impl.device->mapped && !impl.device->layouts && !impl.storage.busy_for_read();
+  return at_hand ? element_at(impl, *impl.storage.at_hand()) : awaited_data(*this);
 }
 
 }  // namespace tenon
