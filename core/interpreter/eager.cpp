@@ -124,25 +124,49 @@ template <size_t kRoom>
   }
 }
 
+// Runs a call of this signature: `entry` is that of the thread's table, if there is one.
+template <size_t kRoom>
+void run_found(OwnedInputs<kRoom>* owned, DeviceState* device, const CallKey& key, uint64_t hash,
+               PreparedEntry* entry) {
+  bool done = true;
+  if (entry == nullptr) [[unlikely]] {
+    done = run_nested(owned, meet(owned->call, device, hash, key), hash);
+  } else if (entry->prepared->nested()) {
+    done = run_nested(owned, entry->prepared, hash);
+  } else {
+    done = run_and_count(owned, *entry->prepared, &entry->counters);
+  }
+  if (!done) [[unlikely]]
+    run_anew(owned, device, hash, key);
+}
+
+template <size_t kRoom>
+void run_separated(const OpCall& call, DeviceState* device) {
+  OwnedInputs<kRoom> owned(call);
+  separate_overlaps(&owned);
+  const CallKey key(owned.call, device);
+  const uint64_t hash = hash_of(key.data(), key.size());
+  run_found(&owned, device, key, hash, tables().find(hash, key.data(), key.size()));
+}
+
+// Runs a call whose inputs may stay where they are.
+template <size_t kRoom>
+void run_in_place(const OpCall& call, DeviceState* device) {
+  const CallKey key(call, device);
+  const uint64_t hash = hash_of(key.data(), key.size());
+  PreparedEntry* entry = tables().find(hash, key.data(), key.size());
+  if (entry != nullptr && entry->prepared->at_once && run_at_once<kRoom>(call, *entry->prepared)) [[likely]] {
+    return Counters::add(entry->counters.launches, 1);
+  }
+  OwnedInputs<kRoom> owned(call);
+  run_found(&owned, device, key, hash, entry);
+}
+
 template <size_t kRoom>
 void run_in(const OpCall& call, DeviceState* device) {
   uint32_t given = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
-  OwnedInputs<kRoom> owned(call);
-  if (given != 0) separate_overlaps(&owned);
-  const CallKey key(owned.call, device);
-  const uint64_t hash = hash_of(key.data(), key.size());
-  PreparedEntry* entry = tables().find(hash, key.data(), key.size());
-  bool done = true;
-  if (entry == nullptr) [[unlikely]] {
-    done = run_nested(&owned, meet(owned.call, device, hash, key), hash);
-  } else if (entry->prepared->nested()) {
-    done = run_nested(&owned, entry->prepared, hash);
-  } else {
-    done = run_and_count(&owned, *entry->prepared, &entry->counters);
-  }
-  if (!done) [[unlikely]]
-    run_anew(&owned, device, hash, key);
+  given != 0 && has_overlaps(call) ? run_separated<kRoom>(call, device) : run_in_place<kRoom>(call, device);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
     if (given >> i & 1) call.outputs[i].impl()->storage.note_write(call.op->name);
   }

@@ -277,8 +277,7 @@ TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<cons
 }
 
 Results call_for_results(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
-  Results results;
-  results.several = invoke(op, args, kwargs, &results.one);
+  Results results{std::nullopt, invoke(op, args, kwargs, &results.one)};
   return results;
 }
 

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_cast.cpp"
 #include "hwy/foreach_target.h"
 //
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -56,7 +57,12 @@ HWY_INLINE void row(float* HWY_RESTRICT out, const F16Bits* HWY_RESTRICT in, int
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(load_narrow(in + i), d, out + i);
-  for (; i < n; ++i) out[i] = to_f32(in[i]);
+  if (i == n) return;
+  F16Bits rest[hn::MaxLanes(d)] = {};
+  float wide[hn::MaxLanes(d)];
+  std::copy(in + i, in + n, rest);
+  hn::StoreU(load_narrow(rest), d, wide);
+  std::copy(wide, wide + (n - i), out + i);
 }
 
 HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
@@ -79,7 +85,12 @@ HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int
     hn::StoreU(hn::DemoteTo(half, e), half, halves + i + 3 * lanes);
   }
   for (; i + lanes <= n; i += lanes) store_narrow(hn::LoadU(d, in + i), out + i);
-  for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
+  if (i == n) return;
+  float rest[hn::MaxLanes(d)] = {};
+  F16Bits narrow[hn::MaxLanes(d)];
+  std::copy(in + i, in + n, rest);
+  store_narrow(hn::LoadU(d, rest), narrow);
+  std::copy(narrow, narrow + (n - i), out + i);
 }
 
 // ConvertTo saturates.
