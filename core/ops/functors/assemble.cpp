@@ -31,6 +31,10 @@ TensorList joined_parts(const TensorList& tensors) {
   return parts;
 }
 
+bool same_shape(const Tensor& a, const Tensor& b) {
+  return is_open(a) || is_open(b) ? same_sizes(sizes(a), sizes(b)) : a.dims() == b.dims();
+}
+
 // Whether one record joins the tensors as they are: several, of one dtype, none empty. Its rule checks their shapes.
 bool joined_at_once(const TensorList& tensors) {
   if (tensors.size() < 2 || tensors.size() > kMostParts) return false;
@@ -160,9 +164,10 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
 Tensor stack(const TensorList& tensors, int64_t dim) {
   if (tensors.empty()) refuse("stack: the list of tensors is empty.");
   TensorList rows;
+  rows.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     require_defined("stack", "tensors", tensor);
-    if (!same_sizes(sizes(tensor), sizes(tensors[0]))) {
+    if (!same_shape(tensor, tensors[0])) {
       refuse("stack: shapes {} and {} differ.", sizes(tensors[0]), sizes(tensor));
     }
     rows.push_back(tenon::unsqueeze(tensor, dim));

@@ -4,7 +4,6 @@
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_cast.cpp"
 #include "hwy/foreach_target.h"
 //
-#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -57,12 +56,7 @@ HWY_INLINE void row(float* HWY_RESTRICT out, const F16Bits* HWY_RESTRICT in, int
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(load_narrow(in + i), d, out + i);
-  if (i == n) return;
-  F16Bits rest[hn::MaxLanes(d)] = {};
-  float wide[hn::MaxLanes(d)];
-  std::copy(in + i, in + n, rest);
-  hn::StoreU(load_narrow(rest), d, wide);
-  std::copy(wide, wide + (n - i), out + i);
+  for (; i < n; ++i) out[i] = to_f32(in[i]);
 }
 
 HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int64_t n) {
@@ -85,12 +79,7 @@ HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int
     hn::StoreU(hn::DemoteTo(half, e), half, halves + i + 3 * lanes);
   }
   for (; i + lanes <= n; i += lanes) store_narrow(hn::LoadU(d, in + i), out + i);
-  if (i == n) return;
-  float rest[hn::MaxLanes(d)] = {};
-  F16Bits narrow[hn::MaxLanes(d)];
-  std::copy(in + i, in + n, rest);
-  store_narrow(hn::LoadU(d, rest), narrow);
-  std::copy(narrow, narrow + (n - i), out + i);
+  for (; i < n; ++i) out[i] = cast<F16Bits>(in[i]);
 }
 
 // ConvertTo saturates.
