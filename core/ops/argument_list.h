@@ -21,7 +21,7 @@ class TENON_API ArgumentList {
       : values_(values), one_(one) {}
 
   // `result` as Signature::invoke returns it: a list of one, or none once the caller's place has it.
-  TensorList one(Tensor result) const {
+  [[gnu::always_inline]] TensorList one(Tensor result) const {
     if (one_ == nullptr) return {std::move(result)};
     one_->emplace(std::move(result));
     return {};
