@@ -224,7 +224,7 @@ DeviceState* common_device(const OpCall& call) {
   return device;
 }
 
-void run_on(const OpCall& call, DeviceState* device) {
+[[gnu::always_inline]] inline void run_on(const OpCall& call, DeviceState* device) {
   const size_t tensors = call.inputs.size() + call.outputs.size();
   if (tensors > EP_MAX_OPERANDS) {
     throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,

@@ -244,9 +244,10 @@ Tensor ArgumentList::tensor_or_double(size_t i) const {
   return full(IntList(), scalar(i).to_double(), DType::f64, Device::host());
 }
 
-TensorList ArgumentList::tensors(size_t i) const {
+const TensorList& ArgumentList::tensors(size_t i) const {
+  static const TensorList none;
   const TensorList* list = values_[i]->get<TensorList>();
-  return list == nullptr ? TensorList() : *list;
+  return list == nullptr ? none : *list;
 }
 
 IntList ArgumentList::ints(size_t i) const {
