@@ -124,25 +124,49 @@ template <size_t kRoom>
   }
 }
 
+// Runs a call of this signature: `entry` is that of the thread's table, if there is one.
+template <size_t kRoom>
+void run_found(OwnedInputs<kRoom>* owned, DeviceState* device, const CallKey& key, uint64_t hash,
+               PreparedEntry* entry) {
+  bool done = true;
+  if (entry == nullptr) [[unlikely]] {
+    done = run_nested(owned, meet(owned->call, device, hash, key), hash);
+  } else if (entry->prepared->nested()) {
+    done = run_nested(owned, entry->prepared, hash);
+  } else {
+    done = run_and_count(owned, *entry->prepared, &entry->counters);
+  }
+  if (!done) [[unlikely]]
+    run_anew(owned, device, hash, key);
+}
+
+template <size_t kRoom>
+void run_separated(const OpCall& call, DeviceState* device) {
+  OwnedInputs<kRoom> owned(call);
+  separate_overlaps(&owned);
+  const CallKey key(owned.call, device);
+  const uint64_t hash = hash_of(key.data(), key.size());
+  run_found(&owned, device, key, hash, tables().find(hash, key.data(), key.size()));
+}
+
+// Runs a call whose inputs may stay where they are.
+template <size_t kRoom>
+void run_in_place(const OpCall& call, DeviceState* device) {
+  const CallKey key(call, device);
+  const uint64_t hash = hash_of(key.data(), key.size());
+  PreparedEntry* entry = tables().find(hash, key.data(), key.size());
+  if (entry != nullptr && entry->prepared->at_once && run_at_once<kRoom>(call, *entry->prepared)) [[likely]] {
+    return Counters::add(entry->counters.launches, 1);
+  }
+  OwnedInputs<kRoom> owned(call);
+  run_found(&owned, device, key, hash, entry);
+}
+
 template <size_t kRoom>
 void run_in(const OpCall& call, DeviceState* device) {
   uint32_t given = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
-  OwnedInputs<kRoom> owned(call);
-  if (given != 0) separate_overlaps(&owned);
-  const CallKey key(owned.call, device);
-  const uint64_t hash = hash_of(key.data(), key.size());
-  PreparedEntry* entry = tables().find(hash, key.data(), key.size());
-  bool done = true;
-  if (entry == nullptr) [[unlikely]] {
-    done = run_nested(&owned, meet(owned.call, device, hash, key), hash);
-  } else if (entry->prepared->nested()) {
-    done = run_nested(&owned, entry->prepared, hash);
-  } else {
-    done = run_and_count(&owned, *entry->prepared, &entry->counters);
-  }
-  if (!done) [[unlikely]]
-    run_anew(&owned, device, hash, key);
+  given != 0 && has_overlaps(call) ? run_separated<kRoom>(call, device) : run_in_place<kRoom>(call, device);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
     if (given >> i & 1) call.outputs[i].impl()->storage.note_write(call.op->name);
   }
@@ -184,6 +208,31 @@ void run_composite(const OpCall& call) {
   run(on_device);
 }
 
+// The one device of the tensors of `call`, all with data; null if they have none in common, or if there are none.
+DeviceState* common_device(const OpCall& call) {
+  DeviceState* device = nullptr;
+  const auto agrees = [&device](const TensorImpl& impl) {
+    if (device == nullptr) device = impl.device;
+    return impl.device == device && impl.storage != nullptr;
+  };
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr && !agrees(*input->impl())) return nullptr;
+  }
+  for (const Tensor& output : call.outputs) {
+    if (output.defined() && !agrees(*output.impl())) return nullptr;
+  }
+  return device;
+}
+
+[[gnu::always_inline]] inline void run_on(const OpCall& call, DeviceState* device) {
+  const size_t tensors = call.inputs.size() + call.outputs.size();
+  if (tensors > EP_MAX_OPERANDS) {
+    throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
+                                                    call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
+  }
+  tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
+}
+
 void run(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) & process::kForked) {
     throw Error(Code::internal,
@@ -195,18 +244,13 @@ void run(const OpCall& call) {
   if (values_elsewhere.load(std::memory_order_relaxed)) [[unlikely]] {
     if (const RecordedValue* value = value_elsewhere(call)) return value->interpreter()->apply(call);
   }
+  const bool launches = call.op->form == OpForm::elementwise || call.op->form == OpForm::kernel;
+  if (DeviceState* device = launches ? common_device(call) : nullptr) return run_on(call, device);
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
   if (call.op->form == OpForm::builtin) return run_builtin(call);
-  const size_t tensors = call.inputs.size() + call.outputs.size();
-  if (tensors > EP_MAX_OPERANDS) {
-    throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
-                                                    call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
-  }
   const Result<DeviceState*> found = device_of(call);
-  if (!found.ok()) return run_with_moved_numbers(call, found.status());
-  DeviceState* device = found.value();
-  tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
+  found.ok() ? run_on(call, found.value()) : run_with_moved_numbers(call, found.status());
 }
 
 // It has no state of its own: its tables belong to threads.

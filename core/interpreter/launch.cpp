@@ -236,11 +236,13 @@ void drop_made(const OpCall& call, uint32_t made) {
   if (!is_beyond(failure, prepared)) throw_if_error(failure);
 }
 
-// Launches a call that is at_once on its caller, if no tensor has pending work and process::attention is 0. False:
-// nothing happened.
+}  // namespace
+
 template <size_t kRoom>
 bool run_at_once(const OpCall& call, const Prepared& prepared) {
   if (process::attention.load(std::memory_order_relaxed) != 0) return false;
+  vm::InlineWorkspace workspace;
+  throw_if_error(workspace.take(prepared.device, prepared.workspace_bytes));
   uint32_t made = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     if (call.outputs[i].defined()) continue;
@@ -267,7 +269,7 @@ bool run_at_once(const OpCall& call, const Prepared& prepared) {
     ep_scalar scalars[EP_MAX_SCALARS];
     for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) scalars[slot] = scalar_of(call, prepared, slot);
     const ep_shape* shapes = prepared.kernel->dynamic ? prepared.shapes.data() : nullptr;
-    const ep_launch launch{buffers, shapes, scalars, count, prepared.scalar_count, {}, {}, 0};
+    const ep_launch launch{buffers, shapes, scalars, count, prepared.scalar_count, workspace.buffer(), {}, 0};
     vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
     if (launched.ok()) [[likely]]
       return true;
@@ -276,6 +278,8 @@ bool run_at_once(const OpCall& call, const Prepared& prepared) {
   if (!busy) refuse_at_once(call, prepared, launched);
   return false;
 }
+
+namespace {
 
 // Copies results that do not have the strides of the inference. Whatever rung made them, a recorded program relies on
 // these strides.
@@ -292,8 +296,7 @@ void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given)
 template <size_t kRoom>
 Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   OpCall& call = owned->call;
-  if (prepared.at_once && run_at_once<kRoom>(call, prepared)) [[likely]]
-    return {};
+  if (prepared.at_once && run_at_once<kRoom>(call, prepared)) return {};
   if (makes_nothing(call, prepared)) {
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       if (call.outputs[i].defined()) continue;
@@ -323,6 +326,8 @@ Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   return {moved, false};
 }
 
+template bool run_at_once<kFewOperands>(const OpCall&, const Prepared&);
+template bool run_at_once<EP_MAX_OPERANDS>(const OpCall&, const Prepared&);
 template Ran run_prepared<kFewOperands>(OwnedInputs<kFewOperands>*, const Prepared&);
 template Ran run_prepared<EP_MAX_OPERANDS>(OwnedInputs<EP_MAX_OPERANDS>*, const Prepared&);
 

@@ -13,6 +13,11 @@ struct Ran {
   bool beyond = false;
 };
 
+// Launches a call that is at_once on its caller, if no tensor has pending work and process::attention is 0. False:
+// nothing happened. kRoom as below.
+template <size_t kRoom>
+bool run_at_once(const OpCall& call, const Prepared& prepared);
+
 // Runs `prepared` on the tensors of the call, on its rung, and fills the outputs. kRoom is how many tensors there is
 // room for: kFewOperands or EP_MAX_OPERANDS.
 template <size_t kRoom>

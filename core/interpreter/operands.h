@@ -82,16 +82,30 @@ struct OwnedInputs {
   uint64_t copied_bytes = 0;
 };
 
-// Copies the inputs that overlap an output given by the caller, unless the kind allows this overlap.
+// True if input `index` overlaps `output`, which the caller gave, in a way that the kind does not allow.
+inline bool must_part(const OpCall& call, size_t index, const Tensor& output) {
+  const Tensor* input = call.inputs[index];
+  if (input == nullptr || input->impl()->storage != output.impl()->storage || !overlap(*input, output)) return false;
+  return index != call.op->alias_input || !same_elements(*input->impl(), *output.impl());
+}
+
+// True if must_part() is of some input and output.
+inline bool has_overlaps(const OpCall& call) {
+  for (const Tensor& output : call.outputs) {
+    for (size_t i = 0; output.defined() && i < call.inputs.size(); ++i) {
+      if (must_part(call, i, output)) return true;
+    }
+  }
+  return false;
+}
+
+// Copies the inputs for which must_part() is true.
 template <size_t kRoom>
 void separate_overlaps(OwnedInputs<kRoom>* owned) {
   const OpCall& call = owned->call;
   for (const Tensor& output : call.outputs) {
-    if (!output.defined()) continue;
-    for (size_t i = 0; i < call.inputs.size(); ++i) {
-      if (owned->pointers[i] == nullptr || !overlap(*owned->pointers[i], output)) continue;
-      if (i == call.op->alias_input && same_elements(*owned->pointers[i]->impl(), *output.impl())) continue;
-      owned->replace(i, dense_on_device(*owned->pointers[i]));
+    for (size_t i = 0; output.defined() && i < call.inputs.size(); ++i) {
+      if (must_part(call, i, output)) owned->replace(i, dense_on_device(*owned->pointers[i]));
     }
   }
 }

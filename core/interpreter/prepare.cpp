@@ -309,11 +309,11 @@ Status descend(const OpCall& call, Prepared* prepared) {
 }
 
 // Whether a launch of `prepared` is run_at_once's.
-bool needs_nothing(const Prepared& prepared) {
+bool is_at_once(const Prepared& prepared) {
   const DeviceState& device = *prepared.device;
   if (prepared.nested() || prepared.kernel == nullptr || prepared.placed || prepared.packed_input >= 0) return false;
   if (!device.synchronous || device.layouts || device.exclusive) return false;
-  if (prepared.workspace_bytes != 0 || prepared.kernel->scratch_bytes != 0) return false;
+  if (prepared.kernel->scratch_bytes != 0) return false;
   return std::all_of(prepared.outputs.begin(), prepared.outputs.end(), [](const TensorMeta& meta) {
     return element_count(meta.dims) != 0 && checked_elements(meta.dims, meta.dtype).ok();
   });
@@ -351,7 +351,7 @@ Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* devic
     if (is_refusal(status) && reach == Reach::setting) status = descend(call, prepared.get());
   }
   if (!status.ok()) return status;
-  prepared->at_once = needs_nothing(*prepared);
+  prepared->at_once = is_at_once(*prepared);
   for (const PreparedOperand& operand : prepared->operands) {
     if (!prepared->at_once) break;
     prepared->shapes.push_back({operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0});

@@ -53,7 +53,7 @@ struct Prepared {
   bool placed = false;        // the device wants some operand better aligned than its element, or has layouts
   bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
   bool limited = false;       // the kernel takes operands up to a size alone
-  bool at_once = false;       // a launch needs nothing but outputs and addresses, and is done when it returns
+  bool at_once = false;       // a launch needs outputs, workspace and addresses alone, and is done when it returns
   std::vector<TensorMeta> outputs;
   // Not empty where the device refused the order of `outputs`: what the kernel writes instead. New results are copied
   // into their order afterwards.

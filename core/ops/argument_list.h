@@ -21,7 +21,7 @@ class TENON_API ArgumentList {
       : values_(values), one_(one) {}
 
   // `result` as Signature::invoke returns it: a list of one, or none once the caller's place has it.
-  TensorList one(Tensor result) const {
+  [[gnu::always_inline]] TensorList one(Tensor result) const {
     if (one_ == nullptr) return {std::move(result)};
     one_->emplace(std::move(result));
     return {};
@@ -36,7 +36,7 @@ class TENON_API ArgumentList {
   Tensor tensor_or_number(size_t i, size_t like) const;
   // The same of rank 0 and f64 on the host, so that no digit of it is lost.
   Tensor tensor_or_double(size_t i) const;
-  TensorList tensors(size_t i) const;
+  const TensorList& tensors(size_t i) const;
   Scalar scalar(size_t i) const;
   int64_t integer(size_t i) const { return *values_[i]->get<int64_t>(); }
   double number(size_t i) const { return scalar(i).to_double(); }

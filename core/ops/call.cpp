@@ -29,6 +29,14 @@ size_t positional_count(const Signature& signature) {
   return static_cast<size_t>(first - signature.parameters.begin());
 }
 
+// The argument called `name`; null: there is none.
+const Value* named(std::span<const Keyword> kwargs, std::string_view name) {
+  for (const Keyword& keyword : kwargs) {
+    if (keyword.name == name) return &keyword.value;
+  }
+  return nullptr;
+}
+
 // Binds the arguments to `signature`. False if the signature does not take them; first_failure says why.
 bool bind(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs, Bound* bound) {
   const std::span<const Parameter> parameters = signature.parameters;
@@ -37,17 +45,14 @@ bool bind(const Signature& signature, std::span<const Value> args, std::span<con
     if (parameters[i].keyword_only || !accepts(parameters[i], args[i])) return false;
     (*bound)[i] = &args[i];
   }
-  for (size_t i = args.size(); i < parameters.size(); ++i) (*bound)[i] = nullptr;
-  for (const Keyword& keyword : kwargs) {
-    size_t i = args.size();
-    while (i < parameters.size() && parameters[i].name != keyword.name) ++i;
-    if (i == parameters.size() || (*bound)[i] != nullptr || !accepts(parameters[i], keyword.value)) return false;
-    (*bound)[i] = &keyword.value;
-  }
+  size_t used = 0;
   for (size_t i = args.size(); i < parameters.size(); ++i) {
-    if (parameters[i].required && (*bound)[i] == nullptr) return false;
+    const Value* given = named(kwargs, parameters[i].name);
+    if (given == nullptr ? parameters[i].required : !accepts(parameters[i], *given)) return false;
+    if (given != nullptr) ++used;
+    (*bound)[i] = given;
   }
-  return true;
+  return used == kwargs.size();
 }
 
 // Arguments that were converted, and others that took the place of several. Their addresses stay; none is no memory.
@@ -118,9 +123,7 @@ bool bind_converted(const Signature& signature, std::span<const Value> args, std
       }
       given = &args[i];
     } else {
-      for (const Keyword& keyword : kwargs) {
-        if (keyword.name == parameter.name) given = &keyword.value;
-      }
+      given = named(kwargs, parameter.name);
       if (given != nullptr) ++used;
     }
     bool left_out = given == nullptr && !parameter.required;
@@ -241,9 +244,10 @@ Tensor ArgumentList::tensor_or_double(size_t i) const {
   return full(IntList(), scalar(i).to_double(), DType::f64, Device::host());
 }
 
-TensorList ArgumentList::tensors(size_t i) const {
+const TensorList& ArgumentList::tensors(size_t i) const {
+  static const TensorList none;
   const TensorList* list = values_[i]->get<TensorList>();
-  return list == nullptr ? TensorList() : *list;
+  return list == nullptr ? none : *list;
 }
 
 IntList ArgumentList::ints(size_t i) const {
@@ -274,8 +278,7 @@ TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<cons
 }
 
 Results call_for_results(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
-  Results results;
-  results.several = invoke(op, args, kwargs, &results.one);
+  Results results{std::nullopt, invoke(op, args, kwargs, &results.one)};
   return results;
 }
 

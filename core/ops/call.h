@@ -61,7 +61,7 @@ class TENON_API Value {
   // The kAccepts... bit of its kind; none of a foreign object.
   uint16_t kind() const {
     constexpr uint16_t of_list = 0xffff;
-    constexpr uint16_t kinds[] = {
+    static constexpr uint16_t kinds[] = {
         kAcceptsNone,  kAcceptsTensor, kAcceptsBool,   kAcceptsInt,    kAcceptsFloat,     of_list,        of_list,
         kAcceptsDtype, kAcceptsDevice, kAcceptsString, kAcceptsFloats, kAcceptsGenerator, kAcceptsTensor, 0};
     const uint16_t kind = kinds[held_.index()];

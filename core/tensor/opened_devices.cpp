@@ -213,6 +213,11 @@ Result<DeviceState*> host_device_state() {
       "Install the CPU provider in the plug-in folder, or see `tenon doctor` for why it was refused.");
 }
 
+bool is_host_device(const DeviceState* device) {
+  const DeviceState* host = opened_devices().host.load(std::memory_order_acquire);
+  return device == (host != nullptr ? host : value_or_throw(host_device_state()));
+}
+
 void use_deterministic_algorithms(bool wanted) {
   OpenedDevices& devices = opened_devices();
   std::lock_guard lock(devices.mutex);

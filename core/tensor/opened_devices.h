@@ -17,6 +17,8 @@ Result<DeviceState*> device_state(std::string_view spelling);
 Result<DeviceState*> adopt_device_state(std::string_view spelling, const ep_adopt_desc& desc);
 // The device of class CPU that is synchronous and mapped, found by these properties.
 Result<DeviceState*> host_device_state();
+// Whether `device`, which is open, is that one. Throws if there is none.
+bool is_host_device(const DeviceState* device);
 // Every device opened so far and not retired.
 std::vector<DeviceState*> all_devices();
 // Does what tenon::retire says, but leaves the calling thread's current device to the caller.

@@ -17,10 +17,23 @@ namespace {
 
 using Impls = memory::FreeList<TensorImpl>;
 
+// The number of elements of `dims`, if no dim is below 1, an element has whole bytes, `size` of them, and int64 can
+// count them all; else 0.
+inline int64_t plain_count(const Dims& dims, int64_t size) {
+  int64_t count = 1, bytes = size;
+  for (const int64_t dim : dims) {
+    if (dim < 1 || __builtin_mul_overflow(bytes, dim, &bytes)) return 0;
+    count *= dim;
+  }
+  return size == 0 ? 0 : count;
+}
+
 }  // namespace
 
 Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
   const int64_t size = dtype_size(dtype);
+  if (const int64_t count = plain_count(dims, size); count != 0) [[likely]]
+    return count;
   if (size == 0 && dtype_info(dtype).bits == 0) [[unlikely]] {
     return Status(Code::invalid_argument, fmt::format("A tensor of shape {} cannot be made: no dtype has number {}.",
                                                       dims, static_cast<int32_t>(dtype)));
@@ -143,7 +156,9 @@ Tensor begin_view(const TensorImpl& base) {
   return Tensor(impl);
 }
 
-void settle_layout(TensorImpl* impl) {
+namespace {
+
+[[gnu::always_inline]] inline void settle(TensorImpl* impl) {
   int64_t elements = 1;
   bool dense = true;
   for (int32_t axis = impl->dims.rank() - 1; axis >= 0; --axis) {
@@ -155,6 +170,10 @@ void settle_layout(TensorImpl* impl) {
   impl->elements = elements;
   impl->contiguous = dense || elements == 0;
 }
+
+}  // namespace
+
+void settle_layout(TensorImpl* impl) { settle(impl); }
 
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {
   Tensor view = begin_view(*base.impl());
@@ -173,20 +192,29 @@ int64_t span_elements(const Tensor& tensor) {
   return reach;
 }
 
-Tensor make_meta(DeviceState* device, const TensorMeta& meta) {
+namespace {
+
+[[gnu::always_inline]] inline TensorImpl* impl_of(DeviceState* device, const TensorMeta& meta) {
   TensorImpl* impl = Impls::make();
   impl->device = device;
   impl->dtype = meta.dtype;
   impl->dims = meta.dims;
   impl->strides = meta.strides;
-  settle_layout(impl);
-  return Tensor(impl);
+  settle(impl);
+  return impl;
 }
 
+}  // namespace
+
+Tensor make_meta(DeviceState* device, const TensorMeta& meta) { return Tensor(impl_of(device, meta)); }
+
 Tensor make_tensor_of(DeviceState* device, const TensorMeta& meta) {
-  Tensor tensor = make_meta(device, meta);
+  Tensor tensor(impl_of(device, meta));
   const int64_t bytes = dtype_bytes(meta.dtype, tensor.impl()->elements);
-  tensor.impl()->storage = value_or_throw(Storage::make(device, static_cast<uint64_t>(bytes)));
+  const Result<Storage*> storage = Storage::make(device, static_cast<uint64_t>(bytes));
+  if (!storage.ok()) [[unlikely]]
+    throw Error(storage.status());
+  tensor.impl()->storage = storage.value();
   return tensor;
 }
 
@@ -278,10 +306,41 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   if (writes) impl_->storage.note_write(kName);
 }
 
+namespace {
+
+void* element_at(const TensorImpl& impl, const Storage& storage) {
+  return storage.block.host == nullptr ? nullptr : storage.block.host + dtype_bytes(impl.dtype, impl.offset);
+}
+
+// True if the elements lie in memory of the host that nobody is about to write, and nobody watches who reads them.
+bool is_at_hand(const TensorImpl& impl) {
+  return host_watch == nullptr && impl.storage != nullptr && impl.recorded == nullptr && impl.device->mapped &&
+         !impl.device->layouts && !impl.storage.busy_for_read();
+}
+
+// Tensor::data where the elements are not at hand.
+[[gnu::noinline]] void* awaited_data(const Tensor& tensor) {
+  if (host_watch != nullptr) {
+    const Tensor seen = host_watch->look("data", tensor);
+    if (seen.impl() != tensor.impl()) return seen.data();
+  }
+  TensorImpl& impl = *tensor.impl();
+  if (impl.storage == nullptr || !impl.device->mapped) return nullptr;
+  if (impl.recorded != nullptr) impl.recorded->read_elements(impl);
+  Storage* plain = value_or_throw(vm::expose(impl.storage));
+  throw_if_error(vm::settle(plain, true, false));
+  return element_at(impl, *plain);
+}
+
+}  // namespace
+
 Scalar Tensor::item() const {
   if (read("item", SizeRead::elements).elements != 1) {
     throw Error(Code::invalid_argument,
                 fmt::format("item: a tensor of shape {} has {} elements, not one.", dims(), elements()));
+  }
+  if (impl_->device->synchronous && is_at_hand(*impl_) && dtype_size(impl_->dtype) != 0) {
+    return element_as_scalar(element_at(*impl_, *impl_->storage.at_hand()), impl_->dtype);
   }
   unsigned char bytes[16] = {};
   copy_to_host(bytes);
@@ -289,16 +348,8 @@ Scalar Tensor::item() const {
 }
 
 void* Tensor::data() const {
-  if (host_watch != nullptr) [[unlikely]] {
-    const Tensor seen = host_watch->look("data", *this);
-    if (seen.impl() != impl_) return seen.data();
-  }
-  if (at("data").storage == nullptr || !impl_->device->mapped) return nullptr;
-  if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
-  Storage* plain = value_or_throw(vm::expose(impl_->storage));
-  if (plain->block.host == nullptr) return nullptr;
-  throw_if_error(vm::settle(plain, true, false));
-  return plain->block.host + dtype_bytes(dtype(), impl_->offset);
+  const TensorImpl& impl = at("data");
+  return is_at_hand(impl) ? element_at(impl, *impl.storage.at_hand()) : awaited_data(*this);
 }
 
 }  // namespace tenon

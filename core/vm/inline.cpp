@@ -12,7 +12,7 @@
 namespace tenon::vm {
 namespace {
 
-Status run(const OpLaunch& launch, memory::Block workspace, ThreadScratch* scratch) {
+Status run(const OpLaunch& launch, ep_buffer workspace, ThreadScratch* scratch) {
   DeviceState* device = launch.kernel->device;
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers;
   for (size_t i = 0; i < launch.operands.size(); ++i) {
@@ -25,7 +25,7 @@ Status run(const OpLaunch& launch, memory::Block workspace, ThreadScratch* scrat
   request.scalars = launch.scalars;
   request.operand_count = static_cast<uint32_t>(launch.operands.size());
   request.scalar_count = launch.scalar_count;
-  if (workspace.memory != nullptr) request.workspace = workspace.at(0);
+  request.workspace = workspace;
   if (scratch != nullptr) request.scratch = scratch->block.at(0);
   Launched launched;
   launch_now(*launch.kernel, device, request, &launched);
@@ -40,6 +40,13 @@ Status run(const OpLaunch& launch, memory::Block workspace, ThreadScratch* scrat
 Status wait_all(std::span<const Ticket> waits) {
   for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
   return Status();
+}
+
+Status InlineWorkspace::take_some(DeviceState* device, uint64_t bytes) {
+  TicketList pending;
+  TENON_ASSIGN_OR_RETURN(block_, device->allocator->allocate_aligned(bytes, &pending));
+  device_ = device;
+  return wait_all(pending);
 }
 
 Status settle_operand(const Operand& operand) {
@@ -79,14 +86,9 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
     TENON_ASSIGN_OR_RETURN(scratch, thread_scratch_of(device, launch.kernel->scratch_bytes));
   }
   TraceScope trace(launch.op->op, "launch", device);
-  if (launch.workspace_bytes == 0) return run(launch, {}, scratch);
-  TicketList pending;
-  TENON_ASSIGN_OR_RETURN(const memory::Block workspace,
-                         device->allocator->allocate_aligned(launch.workspace_bytes, &pending));
-  Status status = wait_all(pending);
-  if (status.ok()) status = run(launch, workspace, scratch);
-  device->allocator->release(workspace, {});
-  return status;
+  InlineWorkspace workspace;
+  TENON_RETURN_IF_ERROR(workspace.take(device, launch.workspace_bytes));
+  return run(launch, workspace.buffer(), scratch);
 }
 
 Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {

@@ -32,6 +32,27 @@ struct Launched {
   bool ok() const { return code == EP_STATUS_OK; }
 };
 
+// The workspace of a launch on its caller, which goes back to the allocator at the end.
+class InlineWorkspace {
+ public:
+  InlineWorkspace() = default;
+  InlineWorkspace(const InlineWorkspace&) = delete;
+  InlineWorkspace& operator=(const InlineWorkspace&) = delete;
+  ~InlineWorkspace() {
+    if (block_.memory != nullptr) device_->allocator->release(block_, {});
+  }
+
+  // Takes memory for `bytes`, if that is not 0, and waits for what still uses it. Called once.
+  Status take(DeviceState* device, uint64_t bytes) { return bytes == 0 ? Status() : take_some(device, bytes); }
+  ep_buffer buffer() const { return block_.memory == nullptr ? ep_buffer{} : block_.at(0); }
+
+ private:
+  Status take_some(DeviceState* device, uint64_t bytes);
+
+  DeviceState* device_ = nullptr;
+  memory::Block block_;
+};
+
 // Launches a primitive of a synchronous device. Every launch that runs on its caller comes through here.
 inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep_launch& launch, Launched* out) {
   out->fault.code = 0;

@@ -43,16 +43,14 @@ Result<uint32_t> axis_mask(std::string_view op, std::span<const int64_t> axes, i
 }
 
 Result<Dims> checked(std::string_view op, const Dims& dims) {
+  if (checked_count(dims)) return dims;
   for (int64_t dim : dims) {
     if (dim < 0) {
       return Status(Code::invalid_argument, fmt::format("{}: the shape {} has a negative dim ({}).", op, dims, dim));
     }
   }
-  if (!checked_count(dims)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: a tensor of shape {} would have more than 9223372036854775807 bytes.", op, dims));
-  }
-  return dims;
+  return Status(Code::invalid_argument,
+                fmt::format("{}: a tensor of shape {} would have more than 9223372036854775807 bytes.", op, dims));
 }
 
 }  // namespace tenon::infer

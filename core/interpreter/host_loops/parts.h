@@ -11,7 +11,7 @@
 namespace tenon::host_loops {
 
 inline bool on_host(const DeviceState* device) {
-  return device->synchronous && device->mapped && device == value_or_throw(host_device_state());
+  return device->synchronous && device->mapped && is_host_device(device);
 }
 
 // Whether input `index` lies in memory of the host device.
@@ -49,7 +49,7 @@ inline Tensor made(const Dims& dims, DType dtype, DeviceState* device) {
 
 // The device of a factory if that is the host's, else null.
 inline DeviceState* host_of(const OpCall& call) {
-  DeviceState* device = value_or_throw(device_of(call));
+  DeviceState* device = call.device != nullptr ? call.device : Device::current().state();
   return on_host(device) ? device : nullptr;
 }
 

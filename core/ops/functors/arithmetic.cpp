@@ -58,12 +58,14 @@ Scalar product(OpId id, const Tensor& input, const Scalar& other, Scalar alpha) 
   return Scalar(static_cast<int64_t>(static_cast<uint64_t>(other.to_int()) * static_cast<uint64_t>(alpha.to_int())));
 }
 
-// Integers divide as f32.
-Tensor as_float(std::string_view name, const Tensor& x) {
+// `x` as floats, since integers divide as f32: itself, or a copy, which goes to `copy`.
+const Tensor& as_float(std::string_view name, const Tensor& x, Tensor* copy) {
   require_defined("div", name, x);
-  return is_floating(x.dtype()) ? x : tenon::cast(x, DType::f32);
+  if (is_floating(x.dtype())) return x;
+  *copy = tenon::cast(x, DType::f32);
+  return *copy;
 }
-Scalar as_float(std::string_view, const Scalar& x) { return x; }
+const Scalar& as_float(std::string_view, const Scalar& x, Tensor*) { return x; }
 
 bool any_floating(const Tensor& x) { return is_floating(x.dtype()); }
 bool any_floating(const Scalar& x) { return x.dtype() == DType::f64; }
@@ -78,7 +80,10 @@ Tensor divide_rounded(Tensor* out, const A& input, const B& other, std::string_v
 
 template <class A, class B>
 Tensor divide(Tensor* out, const A& input, const B& other, std::optional<std::string_view> mode) {
-  if (!mode) return binary_to(OpId::div, out, as_float("input", input), as_float("other", other));
+  if (!mode) {
+    Tensor copies[2];
+    return binary_to(OpId::div, out, as_float("input", input, &copies[0]), as_float("other", other, &copies[1]));
+  }
   return composite::called(op_row(OpId::div).named, [&] { return divide_rounded(out, input, other, *mode); });
 }
 

@@ -31,6 +31,18 @@ TensorList joined_parts(const TensorList& tensors) {
   return parts;
 }
 
+bool same_shape(const Tensor& a, const Tensor& b) {
+  return is_open(a) || is_open(b) ? same_sizes(sizes(a), sizes(b)) : a.dims() == b.dims();
+}
+
+// Whether one record joins the tensors as they are: several, of one dtype, none empty. Its rule checks their shapes.
+bool joined_at_once(const TensorList& tensors) {
+  if (tensors.size() < 2 || tensors.size() > kMostParts) return false;
+  return std::all_of(tensors.begin(), tensors.end(), [dtype = tensors[0].dtype()](const Tensor& tensor) {
+    return tensor.dtype() == dtype && !is_empty(tensor);
+  });
+}
+
 Tensor concat_some(std::span<const Tensor> parts, int32_t axis) {
   if (parts.size() == 1) return parts[0];
   const Tensor* inputs[kMostParts];
@@ -39,7 +51,7 @@ Tensor concat_some(std::span<const Tensor> parts, int32_t axis) {
   attributes.axis = axis;
   Tensor result[1];
   apply(OpId::concat, {inputs, parts.size()}, &attributes, result);
-  return result[0];
+  return std::move(result[0]);
 }
 
 // The empty result of a concat. Its length along the axis is still the sum of the parts' lengths.
@@ -124,15 +136,14 @@ bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
 Tensor concat(const TensorList& tensors, int64_t dim) {
   if (tensors.empty()) refuse("concat: the list of tensors is empty.");
   const CalledScope scope(op_row(OpId::concat).named);
-  std::vector<Dims> shapes;
-  for (const Tensor& tensor : tensors) {
-    require_defined("concat", "tensors", tensor);
-    shapes.push_back(tensor.impl()->dims);  // errors at the hints; the record's rule asks for all sizes
-  }
+  for (const Tensor& tensor : tensors) require_defined("concat", "tensors", tensor);
   const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
   const Tensor& first = shaped == tensors.end() ? tensors[0] : *shaped;
   if (first.rank() == 0) refuse("concat: tensors of rank 0 have no axis to join along; use stack.");
   const int32_t axis = axis_of("concat", dim, first.rank());
+  if (joined_at_once(tensors)) return concat_some(tensors, axis);
+  std::vector<Dims> shapes;
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.impl()->dims);  // the record's rule asks for all sizes
   const Dims dims = value_or_throw(infer::concat("concat", shapes, axis));
   TensorList parts = joined_parts(tensors);
   if (is_empty(parts[0])) {
@@ -153,9 +164,10 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
 Tensor stack(const TensorList& tensors, int64_t dim) {
   if (tensors.empty()) refuse("stack: the list of tensors is empty.");
   TensorList rows;
+  rows.reserve(tensors.size());
   for (const Tensor& tensor : tensors) {
     require_defined("stack", "tensors", tensor);
-    if (!same_sizes(sizes(tensor), sizes(tensors[0]))) {
+    if (!same_shape(tensor, tensors[0])) {
       refuse("stack: shapes {} and {} differ.", sizes(tensors[0]), sizes(tensor));
     }
     rows.push_back(tenon::unsqueeze(tensor, dim));

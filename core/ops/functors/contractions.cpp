@@ -28,16 +28,17 @@ Tensor added(const Tensor& input, const Tensor& product, const Scalar& beta, con
 // Labels of an ellipsis: its last axis is kDots, the one before kDots + 1.
 constexpr int kDots = 256;
 
+// A string holds a few labels without the heap.
+using Labels = std::u16string;
+
 struct Term {
   Tensor tensor;
-  std::vector<int> labels;  // one per axis, each once
+  Labels labels;  // one per axis, each once
 };
 
-bool holds(const std::vector<int>& labels, int label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
+bool holds(const Labels& labels, char16_t label) { return labels.find(label) != Labels::npos; }
 
-int64_t size_of(const Term& term, int label) {
+int64_t size_of(const Term& term, char16_t label) {
   for (size_t i = 0; i < term.labels.size(); ++i) {
     if (term.labels[i] == label) return term.tensor.dims()[static_cast<int64_t>(i)];
   }
@@ -47,9 +48,9 @@ int64_t size_of(const Term& term, int label) {
 bool is_label(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The labels of "ij..." for a tensor of `rank` axes; a rank below 0: as many axes for the dots as `dots`.
-std::vector<int> labels_of(std::string_view text, int32_t rank, int32_t dots) {
+Labels labels_of(std::string_view text, int32_t rank, int32_t dots) {
   const size_t at = text.find("...");
-  std::vector<int> labels;
+  Labels labels;
   const auto named = static_cast<int32_t>(std::count_if(text.begin(), text.end(), is_label));
   if (rank >= 0) dots = rank - named;
   if (dots < 0 || (at == std::string_view::npos && rank >= 0 && dots != 0)) {
@@ -57,7 +58,7 @@ std::vector<int> labels_of(std::string_view text, int32_t rank, int32_t dots) {
   }
   for (size_t i = 0; i < text.size(); ++i) {
     if (i == at) {
-      for (int32_t k = dots; k > 0; --k) labels.push_back(kDots + k - 1);
+      for (int32_t k = dots; k > 0; --k) labels.push_back(static_cast<char16_t>(kDots + k - 1));
       i += 2;
     } else if (is_label(text[i])) {
       labels.push_back(static_cast<unsigned char>(text[i]));
@@ -69,7 +70,7 @@ std::vector<int> labels_of(std::string_view text, int32_t rank, int32_t dots) {
 }
 
 // `tensor` with each label once: axes of one label become their diagonal.
-Term term_of(Tensor tensor, std::vector<int> labels) {
+Term term_of(Tensor tensor, Labels labels) {
   for (size_t i = 0; i < labels.size(); ++i) {
     for (size_t j = i + 1; j < labels.size();) {
       if (labels[i] != labels[j]) {
@@ -89,9 +90,9 @@ Term term_of(Tensor tensor, std::vector<int> labels) {
 }
 
 // Sums the axes whose labels nothing else needs.
-Term summed(const Term& term, const std::vector<int>& needed) {
+Term summed(const Term& term, const Labels& needed) {
   std::vector<int64_t> axes;
-  std::vector<int> kept;
+  Labels kept;
   for (size_t i = 0; i < term.labels.size(); ++i) {
     if (holds(needed, term.labels[i]))
       kept.push_back(term.labels[i]);
@@ -102,34 +103,29 @@ Term summed(const Term& term, const std::vector<int>& needed) {
 }
 
 // `term` with the axes of `labels` in this order; a label that it lacks is an axis of length 1.
-Tensor arranged(const Term& term, const std::vector<int>& labels) {
+Tensor arranged(const Term& term, const Labels& labels) {
   std::vector<int64_t> order;
-  for (const int label : labels) {
-    const auto found = std::find(term.labels.begin(), term.labels.end(), label);
-    if (found != term.labels.end()) order.push_back(found - term.labels.begin());
+  for (const char16_t label : labels) {
+    const size_t found = term.labels.find(label);
+    if (found != Labels::npos) order.push_back(static_cast<int64_t>(found));
   }
-  Tensor result = order.empty() ? term.tensor : tenon::permute(term.tensor, order);
+  Tensor result = std::is_sorted(order.begin(), order.end()) ? term.tensor : tenon::permute(term.tensor, order);
   for (size_t i = 0; i < labels.size(); ++i) {
     if (!holds(term.labels, labels[i])) result = tenon::unsqueeze(result, static_cast<int64_t>(i));
   }
   return result;
 }
 
-int64_t product_of(const Term& a, const Term& b, const std::vector<int>& labels) {
+int64_t product_of(const Term& a, const Term& b, const Labels& labels) {
   int64_t count = 1;
-  for (const int label : labels) count *= std::max(size_of(a, label), size_of(b, label));
+  for (const char16_t label : labels) count *= std::max(size_of(a, label), size_of(b, label));
   return count;
 }
 
-std::vector<int> joined(std::vector<int> a, const std::vector<int>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 // The product of two terms as one matmul: batch axes, rows of `a`, columns of `b`, and what is summed.
-Term contracted(const Term& a, const Term& b, const std::vector<int>& needed) {
-  std::vector<int> batch, rows, columns, inner;
-  for (const int label : a.labels) {
+Term contracted(const Term& a, const Term& b, const Labels& needed) {
+  Labels batch, rows, columns, inner;
+  for (const char16_t label : a.labels) {
     const bool in_both = holds(b.labels, label);
     // An axis of length 1 that meets a longer one broadcasts: it is no axis to be summed in a product.
     if (in_both && !holds(needed, label) && size_of(a, label) == size_of(b, label))
@@ -137,25 +133,25 @@ Term contracted(const Term& a, const Term& b, const std::vector<int>& needed) {
     else
       (in_both ? batch : rows).push_back(label);
   }
-  for (const int label : b.labels) {
+  for (const char16_t label : b.labels) {
     if (!holds(a.labels, label)) columns.push_back(label);
   }
   Dims dims;
-  for (const int label : joined(batch, joined(rows, columns))) {
+  for (const char16_t label : batch + rows + columns) {
     dims.push_back(std::max(size_of(a, label), size_of(b, label)));
   }
   const int64_t groups = product_of(a, b, batch);
-  const auto folded = [&](const Term& term, const std::vector<int>& first, const std::vector<int>& second) {
-    Tensor x = arranged(term, joined(batch, joined(first, second)));
+  const auto folded = [&](const Term& term, const Labels& first, const Labels& second) {
+    Tensor x = arranged(term, batch + first + second);
     Dims full = x.dims();
     for (size_t i = 0; i < batch.size(); ++i) {
       full[static_cast<int64_t>(i)] = std::max(size_of(a, batch[i]), size_of(b, batch[i]));
     }
-    return tenon::reshape(tenon::expand(x, full),
+    return tenon::reshape(x.dims() == full ? x : tenon::expand(x, full),
                           {groups, product_of(term, term, first), product_of(term, term, second)});
   };
   const Tensor product = tenon::matmul(folded(a, rows, inner), folded(b, inner, columns));
-  Term result{tenon::reshape(product, dims), joined(batch, joined(rows, columns))};
+  Term result{tenon::reshape(product, dims), batch + rows + columns};
   return summed(result, needed);
 }
 
@@ -176,12 +172,12 @@ std::vector<std::string_view> parts_of(std::string_view text) {
 }
 
 // The labels of a result that is not given: the dots, then each label that stands once, in the order of the alphabet.
-std::vector<int> implied(const std::vector<std::vector<int>>& lists, int32_t dots) {
-  std::vector<int> labels;
-  for (int32_t k = dots; k > 0; --k) labels.push_back(kDots + k - 1);
-  for (int label = 0; label < kDots; ++label) {
+Labels implied(const std::vector<Labels>& lists, int32_t dots) {
+  Labels labels;
+  for (int32_t k = dots; k > 0; --k) labels.push_back(static_cast<char16_t>(kDots + k - 1));
+  for (char16_t label = 0; label < kDots; ++label) {
     int64_t count = 0;
-    for (const std::vector<int>& list : lists) count += std::count(list.begin(), list.end(), label);
+    for (const Labels& list : lists) count += std::count(list.begin(), list.end(), label);
     if (count == 1) labels.push_back(label);
   }
   return labels;
@@ -190,7 +186,7 @@ std::vector<int> implied(const std::vector<std::vector<int>>& lists, int32_t dot
 void check_sizes(const std::vector<Term>& terms) {
   for (const Term& a : terms) {
     for (const Term& b : terms) {
-      for (const int label : a.labels) {
+      for (const char16_t label : a.labels) {
         const int64_t m = size_of(a, label), n = size_of(b, label);
         if (m == n || m == 1 || n == 1) continue;
         refuse("einsum: one label stands for axes of lengths {} and {}.", m, n);
@@ -206,8 +202,8 @@ std::pair<size_t, size_t> cheapest(const std::vector<Term>& terms) {
   for (size_t i = 0; i < terms.size(); ++i) {
     for (size_t j = i + 1; j < terms.size(); ++j) {
       double cost = 1;
-      std::vector<int> met;
-      for (const int label : joined(terms[i].labels, terms[j].labels)) {
+      Labels met;
+      for (const char16_t label : terms[i].labels + terms[j].labels) {
         if (holds(met, label)) continue;
         met.push_back(label);
         cost *= static_cast<double>(std::max(size_of(terms[i], label), size_of(terms[j], label)));
@@ -221,10 +217,10 @@ std::pair<size_t, size_t> cheapest(const std::vector<Term>& terms) {
   return best;
 }
 
-std::vector<int> needed_beside(const std::vector<Term>& terms, size_t i, size_t j, const std::vector<int>& output) {
-  std::vector<int> needed = output;
+Labels needed_beside(const std::vector<Term>& terms, size_t i, size_t j, const Labels& output) {
+  Labels needed = output;
   for (size_t k = 0; k < terms.size(); ++k) {
-    if (k != i && k != j) needed = joined(needed, terms[k].labels);
+    if (k != i && k != j) needed += terms[k].labels;
   }
   return needed;
 }
@@ -401,16 +397,16 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   if (inputs.size() != operands.size()) {
     refuse("einsum: '{}' speaks of {} tensors, but {} are given.", equation, inputs.size(), operands.size());
   }
-  std::vector<std::vector<int>> lists;
+  std::vector<Labels> lists;
   int32_t dots = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     require_defined("einsum", "operands", operands[i]);
     lists.push_back(labels_of(inputs[i], operands[i].rank(), 0));
-    for (const int label : lists.back()) dots = std::max(dots, label - kDots + 1);
+    for (const char16_t label : lists.back()) dots = std::max(dots, label - kDots + 1);
   }
-  std::vector<int> output = implied(lists, dots);
-  if (arrow != std::string::npos) output = labels_of(std::string_view(text).substr(arrow + 2), -1, dots);
-  for (const int label : output) {
+  const Labels output =
+      arrow == std::string::npos ? implied(lists, dots) : labels_of(std::string_view(text).substr(arrow + 2), -1, dots);
+  for (const char16_t label : output) {
     const bool known = std::any_of(lists.begin(), lists.end(), [&](const auto& list) { return holds(list, label); });
     if (!known || std::count(output.begin(), output.end(), label) > 1) {
       refuse("einsum: a label of the result of '{}' stands in no tensor, or twice in the result.", equation);

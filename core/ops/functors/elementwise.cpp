@@ -55,17 +55,22 @@ infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
 
 bool has_room(const Tensor& out, std::span<const Tensor* const> inputs) {
   if (is_open(out)) return false;
-  Dims dims;
+  const Dims& dims = out.dims();
+  uint32_t reached = 0;  // the axes of `out` whose length some input has
   for (const Tensor* input : inputs) {
     if (input == nullptr) continue;
-    if (is_open(*input)) return false;
-    if (dims.empty()) {
-      dims = input->dims();
-    } else if (!(dims == input->dims()) && !infer::widen(dims, input->dims())) {
-      return false;
+    const int32_t shift = dims.rank() - input->rank();
+    if (is_open(*input) || shift < 0) return false;
+    for (int32_t axis = 0; axis < input->rank(); ++axis) {
+      const int64_t length = input->dims()[axis];
+      if (length == dims[axis + shift]) {
+        reached |= 1u << (axis + shift);
+      } else if (length != 1) {
+        return false;
+      }
     }
   }
-  return dims == out.dims();
+  return reached == (1u << dims.rank()) - 1;
 }
 
 void refuse_bool(const OpInfo& op, bool both) {

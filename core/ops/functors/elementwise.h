@@ -30,9 +30,13 @@ inline bool among(uint32_t dtypes, const Tensor& x) { return (dtypes >> static_c
 // True if two tensors have one shape. Of open ones at the hints: a recorder notes what the op then needs.
 inline bool same_shape(const Tensor& a, const Tensor& b) { return a.impl()->dims == b.impl()->dims; }
 
-// True if `out` has the dtype and dims of the result of `op` on tensors of the dtype and dims of `x`.
+// True if `out` has the dtype of the result of `op` on tensors of the dtype of `x`.
+inline bool holds(const OpInfo& op, const Tensor& out, const Tensor& x) {
+  return out.defined() && out.dtype() == (op.bool_result ? DType::boolean : x.dtype());
+}
+// The same of its dims too.
 inline bool fits(const OpInfo& op, const Tensor& out, const Tensor& x) {
-  return out.defined() && out.dtype() == (op.bool_result ? DType::boolean : x.dtype()) && same_shape(out, x);
+  return holds(op, out, x) && same_shape(out, x);
 }
 
 // True if an op on `x` and the number `s` is computed in the dtype of `x`.
@@ -111,11 +115,12 @@ inline Tensor binary(const OpInfo& op, uint32_t dtypes, const Scalar& input, con
 }
 
 inline void binary_into(const OpInfo& op, uint32_t dtypes, Tensor& out, const Tensor& input, const Tensor& other) {
-  if (!ready(dtypes, input, other) || !fits(op, out, input) || !same_shape(other, input)) [[unlikely]] {
+  const Tensor* inputs[] = {&input, &other};
+  if (!ready(dtypes, input, other) || !holds(op, out, input) ||
+      !((same_shape(out, input) && same_shape(other, input)) || has_room(out, inputs))) [[unlikely]] {
     binary_slow(op, dtypes, &out, input, other);
     return;
   }
-  const Tensor* inputs[] = {&input, &other};
   apply_into(op, out, inputs, {});
 }
 

@@ -79,7 +79,8 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   const int64_t rows = input.dims()[first], columns = input.dims()[second];
   const int64_t length = diagonal_length(rows, columns, offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
-  const Tensor seen = tenon::movedim(input, IntList(axes), IntList(last));
+  const bool lie_last = first == input.rank() - 2 && second == input.rank() - 1;
+  const Tensor seen = lie_last ? input : tenon::movedim(input, IntList(axes), IntList(last));
   const Tensor line = tenon::flatten(seen, -2, -1);
   if (length == 0) return tenon::narrow(line, -1, 0, 0);
   const int64_t start = offset >= 0 ? offset : -offset * columns;

@@ -363,9 +363,11 @@ Tensor histc(const Tensor& input, int64_t bins, double min, double max) {
   const Tensor x = tenon::reshape(input, -1);
   const Tensor counts = tenon::zeros(bins + 1, input.dtype(), input.device());
   if (is_empty(x)) return tenon::narrow(counts, 0, 0, bins);
-  Tensor low = tenon::full(IntList(), Scalar(min), x.dtype(), x.device());
-  Tensor high = tenon::full(IntList(), Scalar(max), x.dtype(), x.device());
-  if (min == max) {
+  Tensor low, high;
+  if (min != max) {
+    low = tenon::full(IntList(), Scalar(min), x.dtype(), x.device());
+    high = tenon::full(IntList(), Scalar(max), x.dtype(), x.device());
+  } else {
     low = tenon::amin(x);
     high = tenon::amax(x);
     const Tensor flat = tenon::eq(low, high);

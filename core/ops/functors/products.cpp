@@ -12,9 +12,9 @@ Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
-// The product of two tensors of one dtype. `bias`, if it is defined, broadcasts to the result.
-Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  (void)value_or_throw(infer::matmul(op, a.impl()->dims, b.impl()->dims));
+// The product of two tensors of one dtype, whose shapes the record's rule checks. `bias`, if it is defined, broadcasts
+// to the result.
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   if (bias.defined() && a.rank() > 1 && b.rank() > 1) {
     const Tensor* inputs[] = {&a, &b, &bias};
     const Epilogue add{&op_row(OpId::add), 2, 0};
@@ -41,9 +41,9 @@ Tensor apply_convolution(OpId id, const Tensor& input, const Tensor& weight, con
 Tensor matmul(const Tensor& input, const Tensor& other) {
   require_defined("matmul", "input", input);
   require_defined("matmul", "other", other);
-  if (input.dtype() == other.dtype()) return product("matmul", input, other);
+  if (input.dtype() == other.dtype()) return product(input, other);
   const DType dtype = promote(input.dtype(), other.dtype());
-  return product("matmul", tenon::cast(input, dtype), tenon::cast(other, dtype));
+  return product(tenon::cast(input, dtype), tenon::cast(other, dtype));
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -57,7 +57,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   }
   const DType dtype = promote(input.dtype(), weight.dtype());
   const Tensor columns = tenon::transpose(tenon::cast(weight, dtype), 0, 1);
-  return product("linear", tenon::cast(input, dtype), columns, cast_if_defined(bias, dtype));
+  return product(tenon::cast(input, dtype), columns, cast_if_defined(bias, dtype));
 }
 
 Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,

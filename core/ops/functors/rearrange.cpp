@@ -20,6 +20,17 @@ TensorList each(TensorList tensors, Tensor (*change)(const Tensor&)) {
   return tensors;
 }
 
+// The tensors along `axis`, after `change`, which gives each of them `rank` axes at least.
+Tensor joined(const TensorList& tensors, int32_t rank, Tensor (*change)(const Tensor&), int64_t axis) {
+  const auto has_axes = [rank](const Tensor& tensor) { return tensor.rank() >= rank; };
+  if (std::all_of(tensors.begin(), tensors.end(), has_axes)) return tenon::concat(tensors, axis);
+  return tenon::concat(each(tensors, change), axis);
+}
+
+Tensor as_column(const Tensor& tensor) {
+  return tensor.rank() < 2 ? tenon::reshape(tensor, {tensor.elements(), 1}) : tensor;
+}
+
 Dims broadcast_dims(std::string_view op, const TensorList& tensors) {
   require_all(op, tensors);
   Dims dims = tensors[0].dims();
@@ -117,24 +128,19 @@ Tensor window_positions(const Windows& w, const int64_t (&counts)[2], int64_t wi
 
 Tensor hstack(const TensorList& tensors) {
   require_all("hstack", tensors);
-  const TensorList parts = each(tensors, tenon::atleast_1d);
-  return tenon::concat(parts, parts[0].rank() == 1 ? 0 : 1);
+  return joined(tensors, 1, tenon::atleast_1d, tensors[0].rank() < 2 ? 0 : 1);
 }
 Tensor vstack(const TensorList& tensors) {
   require_all("vstack", tensors);
-  return tenon::concat(each(tensors, tenon::atleast_2d), 0);
+  return joined(tensors, 2, tenon::atleast_2d, 0);
 }
 Tensor dstack(const TensorList& tensors) {
   require_all("dstack", tensors);
-  return tenon::concat(each(tensors, tenon::atleast_3d), 2);
+  return joined(tensors, 3, tenon::atleast_3d, 2);
 }
 Tensor column_stack(const TensorList& tensors) {
   require_all("column_stack", tensors);
-  TensorList columns = tensors;
-  for (Tensor& column : columns) {
-    if (column.rank() < 2) column = tenon::reshape(column, {column.elements(), 1});
-  }
-  return tenon::concat(columns, 1);
+  return joined(tensors, 2, as_column, 1);
 }
 
 Tensor atleast_1d(const Tensor& input) {

@@ -96,7 +96,9 @@ Tensor clamp(Tensor* out, const Tensor& input, std::optional<Scalar> min, std::o
   if (!min && !max) refuse("clamp: both min and max are absent.");
   if (!max) return binary_to(OpId::maximum, out, input, *min);
   if (!min) return binary_to(OpId::minimum, out, input, *max);
-  const DType dtype = numeric("clamp", promote_with(promote_with(input.dtype(), *min), *max));
+  const bool absorbed = elementwise::absorbs(input, *min) && elementwise::absorbs(input, *max);
+  const DType dtype =
+      numeric("clamp", absorbed ? input.dtype() : promote_with(promote_with(input.dtype(), *min), *max));
   return ternary(OpId::clamp, out, input, *min, *max, dtype);
 }
 

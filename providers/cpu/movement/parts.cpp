@@ -47,8 +47,8 @@ Weave weave_of(int32_t size, int32_t parts) {
 // One operand, cut by the axes before the joined one: `count` runs of `bytes`, `step` bytes apart. A part lies at
 // `position` bytes of each run of the whole.
 struct Runs {
-  char* address = nullptr;
-  int64_t count = 1, bytes = 0, step = 0, position = 0;
+  char* address;
+  int64_t count, bytes, step, position;
 
   // False if a run does not lie in one piece, or runs lie at uneven distances.
   bool read(const OperandShape& operand, int32_t axis, int32_t size) {
@@ -110,10 +110,13 @@ class PartsPrimitive final : public ep_primitive {
   // Whether the parts, of one element each along the last axis, can be written together.
   bool weaves(const ep_shape* shapes) const {
     if (weave_ == nullptr || !joins_ || desc_.attributes.concat.axis != desc_.operands[0].rank - 1) return false;
-    for (int32_t i = 0; i < static_cast<int32_t>(desc_.operand_count); ++i) {
+    const auto count = static_cast<int32_t>(desc_.operand_count);
+    for (int32_t i = 0; i < count; ++i) {
       const OperandShape operand = shape(shapes, i);
       if (i != whole_ && operand.dims[operand.rank - 1] != 1) return false;
-      if (!axes_of(operand, ~0U, true).contiguous()) return false;
+    }
+    for (int32_t i = 0; i < count; ++i) {
+      if (!axes_of(shape(shapes, i), ~0U, true).contiguous()) return false;
     }
     return true;
   }
@@ -146,9 +149,9 @@ class PartsPrimitive final : public ep_primitive {
     const int64_t total = whole.count * whole.bytes;
     if (total == 0) return true;
     parallel(device->threads, total / 8, [&](int32_t part, int32_t of) {
-      const auto cut = [&](int32_t k) { return k == of ? total : total * k / of / shortest * shortest; };
+      const auto cut = [&](int32_t k) { return k == 0 ? 0 : k == of ? total : total * k / of / shortest * shortest; };
       const int64_t begin = cut(part), end = cut(part + 1);
-      int64_t row = begin / whole.bytes, within = begin % whole.bytes;
+      int64_t row = begin == 0 ? 0 : begin / whole.bytes, within = begin - row * whole.bytes;
       int32_t k = 0;
       while (within >= runs[k].position + runs[k].bytes) ++k;
       for (int64_t at = begin; at < end;) {

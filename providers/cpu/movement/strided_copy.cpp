@@ -227,44 +227,22 @@ void move_short_rows(const StridedCopy& copy, char* dst, const char* src, int64_
   }
 }
 
-// Planes of the last two axes, cut along the last but one.
-void copy_short_rows(const StridedCopy& copy, char* dst, const char* src, int32_t threads) {
-  const int32_t plane = copy.rank - 2;
-  const int64_t rows = copy.dims[plane];
-  int64_t planes = 1;
-  for (int32_t axis = 0; axis < plane; ++axis) planes *= copy.dims[axis];
-  const int64_t pieces = (rows + 4095) / 4096;
-  parallel(threads, planes * rows * copy.dims[plane + 1] / 2, [&](int32_t part, int32_t parts) {
-    const int64_t units = planes * pieces;
-    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
-      int64_t rest = unit / pieces, to = 0, from = 0;
-      for (int32_t axis = plane; axis-- > 0;) {
-        to += rest % copy.dims[axis] * copy.dst_strides[axis];
-        from += rest % copy.dims[axis] * copy.src_strides[axis];
-        rest /= copy.dims[axis];
-      }
-      move_short_rows(copy, dst + to * copy.size, src + from * copy.size, rows * (unit % pieces) / pieces,
-                      rows * (unit % pieces + 1) / pieces);
-    }
-  });
-}
-
-// Walks the rows of a copy, from one of them on: the rank is one or more, and its last axis is that of a row.
-class Rows {
+// Walks over the first `axes` axes of a copy, from one of their places on: over its rows, if one axis is left.
+class Walk {
  public:
-  Rows(const StridedCopy& copy, int64_t row) : copy_(copy) {
-    for (int32_t axis = copy.rank - 2; axis >= 0; --axis) {
-      index_[axis] = row % copy.dims[axis];
-      row /= copy.dims[axis];
+  Walk(const StridedCopy& copy, int32_t axes, int64_t place) : copy_(copy), axes_(axes) {
+    for (int32_t axis = axes - 1; axis >= 0; --axis) {
+      index_[axis] = place % copy.dims[axis];
+      place /= copy.dims[axis];
       to_ += index_[axis] * copy.dst_strides[axis];
       from_ += index_[axis] * copy.src_strides[axis];
     }
   }
-  // Where the row begins, in elements.
+  // Where the place begins, in elements.
   int64_t to() const { return to_; }
   int64_t from() const { return from_; }
   void next() {
-    for (int32_t axis = copy_.rank - 2; axis >= 0; --axis) {
+    for (int32_t axis = axes_ - 1; axis >= 0; --axis) {
       to_ += copy_.dst_strides[axis];
       from_ += copy_.src_strides[axis];
       if (++index_[axis] < copy_.dims[axis]) return;
@@ -276,10 +254,31 @@ class Rows {
 
  private:
   const StridedCopy& copy_;
+  int32_t axes_;
   int64_t index_[8];
   int64_t to_ = 0;
   int64_t from_ = 0;
 };
+
+// Planes of the last two axes, cut along the last but one.
+void copy_short_rows(const StridedCopy& copy, char* dst, const char* src, int32_t threads) {
+  const int32_t plane = copy.rank - 2;
+  const int64_t rows = copy.dims[plane];
+  int64_t planes = 1;
+  for (int32_t axis = 0; axis < plane; ++axis) planes *= copy.dims[axis];
+  const int64_t pieces = (rows + 4095) / 4096;
+  parallel(threads, planes * rows * copy.dims[plane + 1] / 2, [&](int32_t part, int32_t parts) {
+    const int64_t units = planes * pieces, end = units * (part + 1) / parts;
+    int64_t unit = units * part / parts;
+    Walk at(copy, plane, unit / pieces);
+    for (; unit < end; ++unit) {
+      const int64_t piece = pieces == 1 ? 0 : unit % pieces;
+      move_short_rows(copy, dst + at.to() * copy.size, src + at.from() * copy.size, rows * piece / pieces,
+                      rows * (piece + 1) / pieces);
+      if (piece + 1 == pieces) at.next();
+    }
+  });
+}
 
 }  // namespace
 
@@ -315,7 +314,8 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
   // A single long row is cut as well.
   const int64_t pieces = rows >= threads ? 1 : (length + 16383) / 16384;
-  const auto move_part = [&](const Rows& at, int64_t begin, int64_t end) {
+  if (rows * pieces == 1) return move(dst, copy.dst_strides[last], src, copy.src_strides[last], length);
+  const auto move_part = [&](const Walk& at, int64_t begin, int64_t end) {
     move(dst + (at.to() + begin * copy.dst_strides[last]) * copy.size, copy.dst_strides[last],
          src + (at.from() + begin * copy.src_strides[last]) * copy.size, copy.src_strides[last], end - begin);
   };
@@ -323,7 +323,7 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
     const int64_t units = rows * pieces;
     const int64_t end = units * (part + 1) / parts;
     int64_t unit = units * part / parts;
-    Rows at(copy, unit / pieces);
+    Walk at(copy, last, unit / pieces);
     if (pieces == 1) {
       for (; unit < end; ++unit, at.next()) move_part(at, 0, length);
       return;

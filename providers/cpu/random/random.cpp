@@ -243,7 +243,8 @@ class RandomPrimitive final : public ep_primitive {
         draw_(draw_of(on.simd)),
         dtype_(desc.operands[0].dtype),
         src_(find_operand(desc, EP_ROLE_SRC)),
-        kind_(kind_of(desc.attributes.random.distribution, dtype_)) {}
+        kind_(kind_of(desc.attributes.random.distribution, dtype_)),
+        format_(dtype_) {}
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     uint64_t start[2] = {};
@@ -290,10 +291,9 @@ class RandomPrimitive final : public ep_primitive {
     draw_(few, kind_, bits, blocks, values);
     if (kind_ == Kind::WORDS) return put(reinterpret_cast<const uint32_t*>(values), dst, first, n, to);
     if (kind_ == Kind::LONG_WORDS) return put(reinterpret_cast<const uint64_t*>(values), dst, first, n, to);
-    const RowFormat format(dtype_);
-    if (dst.contiguous()) return format.write(to + first * format.size, 1, values, 1, n);
+    if (dst.contiguous()) return format_.write(to + first * format_.size, 1, values, 1, n);
     for (int64_t i = 0; i < n; ++i) {
-      format.write(to + dst.offset(first + i) * format.size, 1, values + i * format.compute_size, 1, 1);
+      format_.write(to + dst.offset(first + i) * format_.size, 1, values + i * format_.compute_size, 1, 1);
     }
   }
 
@@ -313,6 +313,7 @@ class RandomPrimitive final : public ep_primitive {
   int32_t dtype_;
   int32_t src_;
   Kind kind_;
+  RowFormat format_;  // of numbers
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -136,6 +138,99 @@ TEST(Eager, WritesStridedOutputs) {
   }
 }
 
+// The first call learns the class, the others find it.
+TEST(Eager, BroadcastsIntoGivenResultsOfTheirShapeAlone) {
+  struct Case {
+    Dims a, b, out;
+    bool fits;
+  };
+  const Case cases[] = {{{2, 3}, {3}, {2, 3}, true},          {{2, 1}, {1, 3}, {2, 3}, true},
+                        {{3}, {2, 3}, {2, 3}, true},          {{1, 3}, {1, 3}, {1, 3}, true},
+                        {{}, {2, 3}, {2, 3}, true},           {{}, {}, {}, true},
+                        {{4, 1, 3}, {2, 1}, {4, 2, 3}, true}, {{2, 3}, {3}, {3}, false},
+                        {{1, 3}, {1, 3}, {2, 3}, false},      {{3}, {3}, {1, 3}, false},
+                        {{2, 3}, {2, 3}, {2, 1}, false},      {{2, 1}, {2, 1}, {2, 3}, false}};
+  for (int call = 0; call < 3; ++call) {
+    for (const Case& each : cases) {
+      const Tensor a = random_tensor(each.a, 60), b = random_tensor(each.b, 61);
+      Tensor out = full(each.out, Scalar(std::nan("")), DType::f32, Device("cpu"));
+      if (!each.fits) {
+        const std::string text = message_of([&] { sub_out(out, a, b); });
+        EXPECT_NE(text.find("sub: the result of shape"), std::string::npos) << text;
+        continue;
+      }
+      sub_out(out, a, b);
+      const std::vector<float> x = a.to_host<float>(), y = b.to_host<float>(), got = out.to_host<float>();
+      const auto at = [&](const std::vector<float>& values, const Dims& dims, int64_t place) {
+        int64_t offset = 0, stride = 1;
+        for (int32_t axis = each.out.rank() - 1, own = dims.rank() - 1; axis >= 0; --axis, --own) {
+          const int64_t index = place % each.out[axis];
+          place /= each.out[axis];
+          if (own < 0) continue;
+          if (dims[own] != 1) offset += index * stride;
+          stride *= dims[own];
+        }
+        return values[static_cast<size_t>(offset)];
+      };
+      for (int64_t i = 0; i < out.elements(); ++i) {
+        ASSERT_EQ(got[static_cast<size_t>(i)], at(x, each.a, i) - at(y, each.b, i))
+            << to_string(each.a) << " " << to_string(each.b) << " " << i;
+      }
+    }
+  }
+}
+
+// Sorting kernels have a workspace.
+TEST(Eager, LaunchesWithAWorkspaceAgainAndAgain) {
+  for (uint32_t call = 0; call < 4; ++call) {
+    const Tensor x = random_tensor({3, 40}, 80 + call);
+    const auto [values, positions] = topk(x, 4);
+    const Tensor places = nonzero(gt(x, Scalar(0)));
+    const std::vector<float> in = x.to_host<float>(), most = values.to_host<float>();
+    const std::vector<int64_t> where = positions.to_host<int64_t>(), rows = places.to_host<int64_t>();
+    std::vector<int64_t> wanted;
+    for (size_t row = 0; row < 3; ++row) {
+      std::vector<float> line(in.begin() + static_cast<ptrdiff_t>(row * 40),
+                              in.begin() + static_cast<ptrdiff_t>(row * 40 + 40));
+      for (size_t k = 0; k < 4; ++k) EXPECT_EQ(line[static_cast<size_t>(where[row * 4 + k])], most[row * 4 + k]);
+      for (size_t i = 0; i < 40; ++i) {
+        if (line[i] > 0) wanted.insert(wanted.end(), {static_cast<int64_t>(row), static_cast<int64_t>(i)});
+      }
+      std::sort(line.begin(), line.end(), std::greater<>());
+      for (size_t k = 0; k < 4; ++k) EXPECT_EQ(line[k], most[row * 4 + k]) << "call " << call;
+    }
+    EXPECT_EQ(rows, wanted) << "call " << call;
+  }
+}
+
+// Planes of many short rows, which are cut into pieces.
+TEST(Eager, CopiesShortRowsInAnotherOrder) {
+  constexpr int64_t n = 9000;
+  const Tensor x = random_tensor({2, n, 3, 2}, 90);
+  const std::vector<float> in = x.to_host<float>();
+  const std::vector<float> out = contiguous(permute(x, {0, 2, 1, 3})).to_host<float>();
+  for (int64_t a = 0; a < 2; ++a) {
+    for (int64_t b = 0; b < 3; ++b) {
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t k = 0; k < 2; ++k) {
+          ASSERT_EQ(out[static_cast<size_t>(((a * 3 + b) * n + i) * 2 + k)],
+                    in[static_cast<size_t>(((a * n + i) * 3 + b) * 2 + k)])
+              << a << " " << b << " " << i << " " << k;
+        }
+      }
+    }
+  }
+}
+
+TEST(Eager, ReadsTheOneElementOfAView) {
+  const Tensor x = Tensor::from({{1.5, -2.25}, {3.75, 4}}, DType::none, Device("cpu"));
+  EXPECT_EQ(x[1][0].item<float>(), 3.75F);
+  EXPECT_EQ(cast(x, DType::f16)[0][1].item<float>(), -2.25F);
+  EXPECT_EQ(cast(x, DType::i64)[1][1].item<int64_t>(), 4);
+  EXPECT_TRUE(gt(x, Scalar(0))[0][0].item<bool>());
+  EXPECT_FALSE(gt(x, Scalar(0))[0][1].item<bool>());
+}
+
 TEST(Eager, MultipliesMatricesLikeALoop) {
   const Tensor a = random_tensor({7, 5}, 12);
   const Tensor b = random_tensor({5, 9}, 13);
@@ -171,6 +266,22 @@ TEST(Eager, SaysWhichShapesDoNotMatch) {
   const std::string text = message_of([] { add(random_tensor({2, 3}, 1), random_tensor({4}, 2)); });
   EXPECT_NE(text.find("[2, 3]"), std::string::npos) << text;
   EXPECT_NE(text.find("[4]"), std::string::npos) << text;
+}
+
+TEST(Eager, SaysWhichShapesCannotBeJoined) {
+  for (const bool wants_gradient : {false, true}) {
+    const Tensor a = random_tensor({2, 3}, 1).requires_grad_(wants_gradient), b = random_tensor({3, 2}, 2);
+    EXPECT_EQ(message_of([&] {
+                concat({a, b}, 0);
+              }),
+              "concat: shapes must be equal except along axis 0, but number 0 has shape [2, 3] and number 1 [3, 2].");
+    EXPECT_EQ(message_of([&] {
+                concat({a, reshape(b, 6)}, 0);
+              }),
+              "concat: all tensors must have one rank, but number 0 has shape [2, 3] and number 1 [6].");
+    EXPECT_EQ(message_of([&] { stack({a, b}); }), "stack: shapes [2, 3] and [3, 2] differ.");
+    EXPECT_EQ(concat({a, reshape(b, {2, 3})}, 1).dims(), (Dims{2, 6}));
+  }
 }
 
 TEST(Eager, AFaultNamesTheBadValueAndTheNextCallWorks) {
