@@ -28,20 +28,14 @@ class Lines : public testing::TestWithParam<const char*> {
     if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
   }
 
-  Numbers random(int64_t count) {
-    std::uniform_real_distribution<float> distribution(-1, 1);
-    Numbers values(static_cast<size_t>(count));
-    for (float& value : values) value = distribution(engine_);
-    return values;
-  }
-
   void check(const Sizes& s) {
     SCOPED_TRACE(testing::Message() << s.count << " x " << s.in << " to " << s.out << " channels of " << s.length
                                     << ", " << s.taps << " taps " << s.dilation << " apart, pads " << s.low << " and "
                                     << s.high);
     const int64_t results = s.results();
-    Numbers src = random(s.count * s.in * s.length), weight = random(s.out * s.in * s.taps), bias = random(s.out);
-    Numbers other = random(s.count * s.out * results);
+    Numbers src = random_floats(s.count * s.in * s.length, &generator_),
+            weight = random_floats(s.out * s.in * s.taps, &generator_), bias = random_floats(s.out, &generator_);
+    Numbers other = random_floats(s.count * s.out * results, &generator_);
     Numbers dst(other.size(), NAN);
     ep_primitive_desc desc =
         descriptor(EP_PRIMITIVE_convolution, {dense(EP_ROLE_DST, EP_DTYPE_f32, {s.count, s.out, results}),
@@ -57,9 +51,7 @@ class Lines : public testing::TestWithParam<const char*> {
     attributes.pad_high[0] = s.high;
     std::vector<void*> operands{dst.data(), src.data(), weight.data(), bias.data()};
     if (s.finishes) {
-      desc.operands[desc.operand_count] = desc.operands[0];
-      desc.operands[desc.operand_count++].role = EP_ROLE_EPILOGUE_0;
-      desc.epilogues[desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+      then_add_residual(&desc);
       desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
       operands.push_back(other.data());
     }
@@ -83,7 +75,7 @@ class Lines : public testing::TestWithParam<const char*> {
     }
   }
 
-  std::mt19937 engine_{41};
+  std::mt19937 generator_{41};
   std::unique_ptr<OpenProvider> cpu_;
 };
 

@@ -31,13 +31,6 @@ class Pixels : public testing::TestWithParam<const char*> {
     if (cpu_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
   }
 
-  Numbers random(int64_t count) {
-    std::uniform_real_distribution<float> distribution(-1, 1);
-    Numbers values(static_cast<size_t>(count));
-    for (float& value : values) value = distribution(engine_);
-    return values;
-  }
-
   static double sum_at(const Sizes& s, const Numbers& src, const Numbers& weight, int64_t o, int64_t y, int64_t x) {
     double sum = 0;
     for (int64_t c = 0; c < s.in; ++c) {
@@ -58,8 +51,10 @@ class Pixels : public testing::TestWithParam<const char*> {
     SCOPED_TRACE(testing::Message() << s.in << " to " << s.out << " channels, " << s.src[0] << " x " << s.src[1] << ", "
                                     << s.kernel[0] << " x " << s.kernel[1] << " taps, stride " << s.stride);
     const int64_t height = s.result(0), width = s.result(1);
-    Numbers src = random(s.in * s.src[0] * s.src[1]), weight = random(s.out * s.in * s.kernel[0] * s.kernel[1]);
-    Numbers bias = random(s.out), other = random(s.out * height * width), dst(other.size(), NAN);
+    Numbers src = random_floats(s.in * s.src[0] * s.src[1], &generator_),
+            weight = random_floats(s.out * s.in * s.kernel[0] * s.kernel[1], &generator_);
+    Numbers bias = random_floats(s.out, &generator_), other = random_floats(s.out * height * width, &generator_),
+            dst(other.size(), NAN);
     const auto operand = [&](int32_t role, int64_t first, int64_t second, int64_t rows, int64_t columns) {
       return flat ? dense(role, EP_DTYPE_f32, {first, second, columns})
                   : dense(role, EP_DTYPE_f32, {first, second, rows, columns});
@@ -81,9 +76,7 @@ class Pixels : public testing::TestWithParam<const char*> {
       attributes.pad_high[i] = s.high[flat ? 1 : i];
     }
     if (finishes) {
-      desc.operands[desc.operand_count] = desc.operands[0];
-      desc.operands[desc.operand_count++].role = EP_ROLE_EPILOGUE_0;
-      desc.epilogues[desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+      then_add_residual(&desc);
       desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
       addresses.push_back(other.data());
     }
@@ -97,7 +90,7 @@ class Pixels : public testing::TestWithParam<const char*> {
     }
   }
 
-  std::mt19937 engine_{43};
+  std::mt19937 generator_{43};
   std::unique_ptr<OpenProvider> cpu_;
 };
 

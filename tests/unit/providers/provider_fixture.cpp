@@ -201,6 +201,19 @@ void then_relu(ep_primitive_desc* desc) {
   desc->epilogues[0] = {1, EP_UNARY_relu, 0, 4};
 }
 
+void then_add_residual(ep_primitive_desc* desc) {
+  desc->operands[desc->operand_count] = desc->operands[0];
+  desc->operands[desc->operand_count++].role = EP_ROLE_EPILOGUE_0;
+  desc->epilogues[desc->epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+}
+
+std::vector<float> random_floats(int64_t count, std::mt19937* generator) {
+  std::uniform_real_distribution<float> range(-1, 1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = range(*generator);
+  return values;
+}
+
 ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands) {
   ep_primitive_desc desc{};
   desc.kind = kind;

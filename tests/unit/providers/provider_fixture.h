@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,11 @@ ep_operand_desc scalar_operand(int32_t role, int32_t dtype);
 ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands);
 // Lets relu follow a product; its scalars begin at slot 4.
 void then_relu(ep_primitive_desc* desc);
+// Lets a residual, an operand like operand 0, be added to what the primitive computes.
+void then_add_residual(ep_primitive_desc* desc);
+
+// Numbers in [-1, 1).
+std::vector<float> random_floats(int64_t count, std::mt19937* generator);
 
 // The number of elements from the first to the last that `operand` reaches.
 int64_t extent(const ep_operand_desc& operand);

@@ -31,16 +31,11 @@ std::string text_of(const Sizes& s) {
 // relu follows.
 struct Convolution {
   explicit Convolution(const Sizes& sizes) : sizes(sizes) {
-    const auto filled = [&](int64_t n) {
-      std::vector<float> values(static_cast<size_t>(n));
-      for (float& value : values) value = range(generator);
-      return values;
-    };
-    src = filled(sizes.count * sizes.height * sizes.width * sizes.in);
-    weight = filled(sizes.out * sizes.in * 9);
-    bias = filled(sizes.out);
+    src = random_floats(sizes.count * sizes.height * sizes.width * sizes.in, &generator);
+    weight = random_floats(sizes.out * sizes.in * 9, &generator);
+    bias = random_floats(sizes.out, &generator);
     dst.resize(static_cast<size_t>(sizes.count * sizes.dst_height() * sizes.dst_width() * sizes.out), poison);
-    other = filled(static_cast<int64_t>(dst.size()));
+    other = random_floats(static_cast<int64_t>(dst.size()), &generator);
     dst.resize(dst.size() + guard, poison);
   }
 
@@ -67,9 +62,7 @@ struct Convolution {
     }
     std::vector<void*> operands{dst.data(), src.data(), weight.data(), bias.data()};
     if (sizes.residual) {
-      desc.operands[desc.operand_count] = desc.operands[0];
-      desc.operands[desc.operand_count++].role = EP_ROLE_EPILOGUE_0;
-      desc.epilogues[desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+      then_add_residual(&desc);
       operands.push_back(other.data());
     }
     desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
@@ -120,7 +113,6 @@ struct Convolution {
 
   Sizes sizes;
   std::mt19937 generator{11};
-  std::uniform_real_distribution<float> range{-1.0F, 1.0F};
   std::vector<float> src, weight, bias, other, dst;
 };
 
