@@ -58,6 +58,60 @@ nb::list memory_of(const CompiledList& list) {
   return rows;
 }
 
+// How _guards.py has a guard read its owner.
+enum GuardKind : long { kItems, kAttributes, kList, kDict, kDigest };
+
+// True if `owner` has each of `values`, the same objects, under its name; `absent` stands for none.
+bool has_named(long kind, PyObject* owner, PyObject* names, PyObject* values, PyObject* absent) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    PyObject* held = kind == kItems ? Py_XNewRef(PyDict_GetItemWithError(owner, name)) : PyObject_GetAttr(owner, name);
+    if (held == nullptr) PyErr_Clear();
+    const bool same = (held == nullptr ? absent : held) == PyTuple_GET_ITEM(values, i);
+    Py_XDECREF(held);
+    if (!same) return false;
+  }
+  return true;
+}
+
+bool has_elements(PyObject* list, PyObject* values) {
+  if (PyList_GET_SIZE(list) != PyTuple_GET_SIZE(values)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(values); ++i) {
+    if (PyList_GET_ITEM(list, i) != PyTuple_GET_ITEM(values, i)) return false;
+  }
+  return true;
+}
+
+bool has_entries(PyObject* dict, PyObject* keys, PyObject* values) {
+  if (PyDict_Size(dict) != PyTuple_GET_SIZE(keys)) return false;
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t i = 0, at = 0; PyDict_Next(dict, &at, &key, &value); ++i) {
+    if (key != PyTuple_GET_ITEM(keys, i) || value != PyTuple_GET_ITEM(values, i)) return false;
+  }
+  return true;
+}
+
+// The number of the first of `guards`, from `start` on, whose owner does not hold the very objects that it names; -1:
+// there is none. Each is a tuple of kind, owner, names and values; `digest` gives what an owner without names holds.
+Py_ssize_t first_changed(const nb::tuple& guards, Py_ssize_t start, nb::handle absent, nb::handle digest) {
+  for (Py_ssize_t i = start; i < PyTuple_GET_SIZE(guards.ptr()); ++i) {
+    PyObject* guard = PyTuple_GET_ITEM(guards.ptr(), i);
+    const long kind = PyLong_AsLong(PyTuple_GET_ITEM(guard, 0));
+    PyObject* owner = PyTuple_GET_ITEM(guard, 1);
+    PyObject* names = PyTuple_GET_ITEM(guard, 2);
+    PyObject* values = PyTuple_GET_ITEM(guard, 3);
+    bool same = false;
+    switch (kind) {
+      case kList: same = has_elements(owner, values); break;
+      case kDict: same = has_entries(owner, names, values); break;
+      case kDigest: same = digest(nb::handle(owner)).equal(nb::handle(PyTuple_GET_ITEM(values, 0))); break;
+      default: same = has_named(kind, owner, names, values, absent.ptr());
+    }
+    if (!same) return i;
+  }
+  return -1;
+}
+
 }  // namespace
 
 void add_compile(nb::module_& m) {
@@ -74,6 +128,7 @@ void add_compile(nb::module_& m) {
              return made;
            })
       .def("memory", &memory_of);
+  m.def("_first_changed", &first_changed);
   m.def("_compile", &compiled, nb::arg("function"), nb::arg("name"), nb::arg("exact"), nb::arg("whole"),
         nb::arg("check"), nb::arg("fuse").none(), nb::arg("recompute"), nb::arg("memory_limit"), nb::arg("frozen"));
 }

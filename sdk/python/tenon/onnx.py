@@ -6,6 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from tenon import _tenon, autograd, compiling
+from tenon._structures import flatten, rebuild
 
 try:
     from tenon import _onnx  # type: ignore[attr-defined]
@@ -85,7 +86,7 @@ def _names_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> l
     names = []
     for name, value in given.items():
         held: list[_tenon.Tensor] = []
-        compiling._flatten(value, held)
+        flatten(value, held)
         names += [name] if isinstance(value, _tenon.Tensor) else [f"{name}_{i}" for i in range(len(held))]
     return names
 
@@ -99,7 +100,7 @@ def _recorded_call(compiled: compiling.Compiled) -> tuple[tuple[Any, ...], dict[
                 "; say with args which one is meant." if kinds else "; call it first, or give args."))
     [(structure, examples)] = compiled._examples.items()
     tensors = [_tenon.empty(list(shape), dtype=dtype, device=device) for shape, dtype, device in examples]
-    args, kwargs = compiling._rebuild(structure, iter(tensors))
+    args, kwargs = rebuild(structure, iter(tensors))
     return args, kwargs
 
 
@@ -126,15 +127,15 @@ def export(function: Any, path: str | os.PathLike[str], args: Any = None, kwargs
         raise TypeError("export: args is missing; the function is recorded on them.")
     args, kwargs = args if isinstance(args, tuple) else () if args is None else (args,), kwargs or {}
     tensors: list[_tenon.Tensor] = []
-    structure = compiling._flatten((args, kwargs), tensors)
+    structure = flatten((args, kwargs), tensors)
     if not tensors:
         raise _tenon.InvalidArgument("export: no argument is a tensor; arrays and numbers would be constants of the model.")
 
     def run(values: list[_tenon.Tensor]) -> list[_tenon.Tensor]:
-        given, named = compiling._rebuild(structure, iter(values))
+        given, named = rebuild(structure, iter(values))
         made: list[_tenon.Tensor] = []
         with autograd.no_grad():
-            compiling._flatten(called(*given, **named), made)
+            flatten(called(*given, **named), made)
         if not made:
             raise _tenon.InvalidArgument("export: the function gives no tensor.")
         return made

@@ -118,12 +118,11 @@ class Compile(unittest.TestCase):
         self.assertLess(losses[1][-1], losses[1][0])
 
     def test_what_a_recording_cannot_see_is_an_error(self):
-        state = {"scale": 1.0}
+        numbers = iter((1.0, 2.0))
 
         @tenon.compile
         def f(x):
-            state["scale"] += 1
-            return x * state["scale"]
+            return x * next(numbers)
 
         f(tenon.ones(2))
         with self.assertRaises(tenon.Error):
@@ -136,8 +135,6 @@ class Compile(unittest.TestCase):
 
         with self.assertRaisesRegex(KeyError, "mine"):
             f(tenon.ones(2))
-        with self.assertRaisesRegex(TypeError, "must be hashable"):
-            tenon.compile(lambda x, y: x)(tenon.ones(1), {1, 2})
 
     def test_results_that_are_no_tensors_stay_as_they_are(self):
         f = tenon.compile(lambda x: (x * 2, x.shape[0]))

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Mapping
 
 import tenon
 from tenon import Tensor
+from tenon._changes import Table, changes
 from tenon.nn.parameter import Buffer, Parameter
 
 LoadResult = collections.namedtuple("LoadResult", "missing_keys unexpected_keys")
@@ -48,8 +49,9 @@ class Module:
         own = self.__dict__
         own["training"] = True
         for name in ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks", "_backward_hooks"):
-            own[name] = {}
+            own[name] = Table()
         own["_not_persistent"] = set()
+        changes.number += 1
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The results of the module."""
@@ -102,12 +104,13 @@ class Module:
                 raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)")
             if target is None:
                 object.__setattr__(self, name, value)
+                changes.number += 1
                 return
         for held in kinds:
             if held is not target:
                 held.pop(name, None)
         own.pop(name, None)
-        target[name] = value
+        target[name] = value  # which is counted too
 
     def __getattr__(self, name: str) -> Any:
         for kind in ("_parameters", "_buffers", "_modules"):
@@ -122,6 +125,7 @@ class Module:
                 del held[name]
                 return
         object.__delattr__(self, name)
+        changes.number += 1
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})

@@ -1,0 +1,33 @@
+"""How often modules have changed: a compiled function looks at its modules again only where this number is another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Changes:
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
+
+
+changes = _Changes()
+
+
+class Table(dict[Any, Any]):
+    """A dict whose changes are counted."""
+
+    __slots__ = ()
+
+
+def _counted(plain: Any) -> Any:
+    def method(self: Table, *args: Any, **kwargs: Any) -> Any:
+        result = plain(self, *args, **kwargs)
+        changes.number += 1
+        return result
+    return method
+
+
+for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
+    setattr(Table, _name, _counted(getattr(dict, _name)))
