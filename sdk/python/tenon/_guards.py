@@ -270,7 +270,7 @@ class Watch:
         """`value` if it was there before; else such values in it, if it is a container."""
         if type(value) in _PLAIN or isinstance(value, Tensor):
             return
-        if id(value) in self._known:
+        if id(value) in self._known or isinstance(value, type):
             yield value
         elif depth > 0:
             if isinstance(value, _ITERATORS):

@@ -30,6 +30,7 @@ _known: weakref.WeakKeyDictionary[types.CodeType, Reads] = weakref.WeakKeyDictio
 
 _TRANSPARENT = frozenset(("COPY", "DUP_TOP", "EXTENDED_ARG", "CACHE", "PUSH_NULL", "NOP", "PRECALL", "RESUME", "NOT_TAKEN"))
 _NAMED, _WHOLE = frozenset(("getattr", "hasattr")), frozenset(("vars", "dir"))
+_BY_NAME = _NAMED | {"attrgetter", "globals"}  # what is read may be a constant of the code
 _VARIABLE_ARGUMENTS = 0x04, 0x08  # in the flags of a code: it has *args, **kwargs
 
 
@@ -56,8 +57,10 @@ class _Scan:
         for each in self.code.co_consts:
             if isinstance(each, types.CodeType):
                 self.loose |= reads_of(each).loose
-            elif isinstance(each, str) and each.isidentifier() and not _NAMED.isdisjoint(self.code.co_names):
+            elif isinstance(each, str) and each.isidentifier() and not _BY_NAME.isdisjoint(self.code.co_names):
                 self.loose.add(each)
+                if "globals" in self.code.co_names:
+                    self.globals.setdefault(each, set()).add(())
         return Reads(self.globals, self.locals, self.imports, frozenset(self.loose), "AttributeError" in self.code.co_names)
 
     def sort_locals(self) -> None:

@@ -328,6 +328,8 @@ CASES = {
     "variables of the environment": over(lambda: os.environ, lambda s, x: x * float(s.get("TENON_TEST_SCALE", "2")),
                                          lambda s: s.__setitem__("TENON_TEST_SCALE", "3")),
     "a module of settings": module_of_settings,
+    "a class's number": over(lambda: type("Own", (Plain,), {"get": classmethod(lambda cls: cls.factor)})(), lambda s, x: x * s.get(),
+                             lambda s: setattr(type(s), "factor", 4.0)),
     "what a decorator calls": decorated,
     "defaults": defaults,
     "another code": another_code,
