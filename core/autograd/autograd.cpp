@@ -126,6 +126,8 @@ NoGrad::~NoGrad() = default;
 InferenceMode::InferenceMode() : before_(std::exchange(inference, true)) {}
 InferenceMode::~InferenceMode() { inference = before_; }
 
+bool autograd::is_inferring() { return inference; }
+
 bool Tensor::requires_grad() const {
   (void)at("requires_grad");
   return static_cast<bool>(edge_of(*this).node);

@@ -157,8 +157,9 @@ class Engine {
   void run_node(Turn& turn) {
     Node& node = *turn.node.get();
     const std::span<Tensor> gradients = turn.gradients();
-    if (NodeExtras* extras = node.extras(); extras != nullptr) [[unlikely]]
-      run_hooks(*extras, node, gradients);
+    if (NodeExtras* extras = node.extras(); extras != nullptr) [[unlikely]] {
+      if (!options_.hooks_later || captured_.count(&node) == 0) run_hooks(*extras, node, gradients);
+    }
     if (!captures_.empty()) capture(&node, gradients);
     if (boundary_ != nullptr && boundary_->outside(node)) [[unlikely]]
       return end_at(node);

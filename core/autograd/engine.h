@@ -26,6 +26,8 @@ struct EngineOptions {
   bool create_graph = false;
   // Only the gradients of the captures are computed; leaves accumulate nothing.
   bool only_captures = false;
+  // Hooks of the captures are left to whoever passes their gradients on.
+  bool hooks_later = false;
 };
 
 // Knows the nodes that were there before a recording began. Backward inside it may give gradients to them, if they are
@@ -60,5 +62,7 @@ std::vector<bool> reached(const Edge& from, std::span<const Capture> captures);
 
 // True while the calling thread runs a backward that creates a graph.
 bool creates_graph();
+// True inside an InferenceMode scope of the calling thread.
+bool is_inferring();
 
 }  // namespace tenon::autograd

@@ -11,9 +11,10 @@
 //   for (...) tenon::Tensor loss = step(x, y);
 //
 // A recording serves the calls that look alike: dtypes, ranks and devices of the arguments, which of them share memory
-// and want gradients, grad mode, precision, current device and streams. It serves every size that decided nothing:
-// reading dims() as numbers decides (core/ops/sizes.h says how to read them without). Another kind of call is recorded
-// too, up to eight; after that it runs eagerly, and one line of the log says so (topic compile).
+// and want gradients, grad and inference mode, whether leaves have hooks, precision, current device and streams. It
+// serves every size that decided nothing: reading dims() as numbers decides (core/ops/sizes.h says how to read them
+// without). Another kind of call is recorded too, up to eight; after that it runs eagerly, and one line of the log says
+// so (topic compile).
 //
 // Tensors from outside are state: each run reads what they hold then, and ops inside may write them in place. A run
 // writes them at its end, and counts as one write of each. Results own their elements; a result that is an argument

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/autograd/engine.h"
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
 #include "core/device/deterministic.h"
@@ -55,12 +56,21 @@ bool gradients_on() {
   return autograd::remembers() || &current_interpreter() == process_interpreter.load(std::memory_order_acquire);
 }
 
+bool has_hooks(const Tensor& tensor) {
+  const autograd::History* history = autograd::history_of(tensor);
+  if (history == nullptr || !history->leaf || !history->edge.node) return false;
+  if (history->slot != nullptr && !history->slot->after_accumulation.empty()) return true;
+  const autograd::NodeExtras* extras = history->edge.node.get()->extras();
+  return extras != nullptr && !extras->hooks->empty();
+}
+
 CallShape shape_of(const std::string& name, const TensorList& inputs) {
   CallShape shape;
   shape.fixed.reserve(5 + 6 * inputs.size());
   shape.sizes.reserve(4 * inputs.size());
   shape.fixed.assign({inputs.size(), static_cast<uint64_t>(demanded_precision),
-                      uint64_t{gradients_on()} | uint64_t{are_deterministic_algorithms_enabled()} << 1});
+                      uint64_t{gradients_on()} | uint64_t{are_deterministic_algorithms_enabled()} << 1 |
+                          uint64_t{autograd::is_inferring()} << 2});
   add_place(Device::current().state(), &shape.fixed);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
@@ -74,7 +84,8 @@ CallShape shape_of(const std::string& name, const TensorList& inputs) {
     const Dims& dims = inputs[i].dims();
     shape.fixed.push_back(static_cast<uint64_t>(inputs[i].dtype()) | uint64_t{value != nullptr} << 32);
     shape.fixed.push_back(static_cast<uint64_t>(dims.rank()));
-    shape.fixed.push_back(inputs[i].requires_grad() ? 1 + uint64_t{inputs[i].is_leaf()} : 0);
+    const bool wanted = inputs[i].requires_grad();
+    shape.fixed.push_back(wanted ? 1 + uint64_t{inputs[i].is_leaf()} + 2 * uint64_t{has_hooks(inputs[i])} : 0);
     add_place(inputs[i].impl()->device, &shape.fixed);
     add_sharing(inputs, i, &shape.fixed);
     if (value != nullptr) {
@@ -108,7 +119,7 @@ bool Guard::holds(const TensorList& inputs) const {
   switch (kind) {
     case GuardKind::apart: return !with_it();
     case GuardKind::together: return with_it() && geometry_of(global::held(inputs[input])) == geometry;
-    case GuardKind::wants_gradient: return tensor.requires_grad() == wanted;
+    case GuardKind::wants_gradient: return tensor.requires_grad() == wanted && has_hooks(tensor) == hooked;
     case GuardKind::gradient: break;
   }
   const auto here = slot.of(inputs);

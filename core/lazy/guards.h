@@ -21,6 +21,9 @@ struct CallShape {
 // True if ops of the calling thread are remembered for gradients, or would be once a tensor wants one.
 bool gradients_on();
 
+// True if functions of the user see the gradient of `tensor`, a leaf. A backward inside the recording cannot hold them.
+bool has_hooks(const Tensor& tensor);
+
 // Errors: invalid_argument (an undefined argument, one without data).
 CallShape shape_of(const std::string& name, const TensorList& inputs);
 // "f32[2, 3], i64[2]".
@@ -38,7 +41,7 @@ struct SlotRef {
 enum class GuardKind : uint8_t {
   apart,           // argument `input` and `tensor` share no storage
   together,        // argument `input` has the storage of `tensor`, and the geometry that it had
-  wants_gradient,  // `tensor`, a capture, wants a gradient, or does not
+  wants_gradient,  // `tensor`, a capture, wants a gradient, or does not, and has hooks, or has none
   gradient,        // `slot` holds a gradient like `tensor`, or none
 };
 
@@ -50,6 +53,7 @@ struct Guard {
   Tensor whole = {};  // of `gradient`: the gradient, of which `tensor` is what this rank holds
   std::vector<int64_t> geometry = {};
   bool wanted = false;
+  bool hooked = false;
   SlotRef slot = {};
 
   bool holds(const TensorList& inputs) const;

@@ -320,6 +320,7 @@ class Take {
       Guard guard{GuardKind::wants_gradient};
       guard.tensor = tensor;
       guard.wanted = tensor.requires_grad();
+      guard.hooked = has_hooks(tensor);
       made_.guards.push_back(std::move(guard));
     }
   }
@@ -354,7 +355,7 @@ class Take {
       const InterpreterScope scope(over_);
       const HostWatchScope watch(&tracer_);
       const autograd::BoundaryScope boundary(&tracer_.captures());
-      autograd::run_backward(roots, *leaves, {true, false, true});
+      autograd::run_backward(roots, *leaves, {true, false, true, true});
     } catch (const Error& error) {
       return error.status();
     }

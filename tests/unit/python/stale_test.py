@@ -527,6 +527,71 @@ class States(unittest.TestCase):
             sys.setprofile(None)
         self.assertIn("<lambda>", events)
 
+    def test_modes_are_seen(self):
+        def function(x):
+            return x * (2 if tenon.is_grad_enabled() else 3) + (10 if tenon.autograd.is_inference_mode_enabled() else 0)
+        run, x = tenon.compile(function), tenon.ones(2, requires_grad=True)
+        for _ in range(3):
+            for mode in (tenon.enable_grad, tenon.no_grad, tenon.inference_mode):
+                with self.subTest(mode=mode), mode():
+                    got, wanted = run(x), function(x)
+                    self.assertEqual((got.tolist(), got.requires_grad), (wanted.tolist(), wanted.requires_grad))
+        self.assertEqual(run.stats()["recordings"], 3)
+
+    def test_seeds_are_seen(self):
+        def function(x):
+            return nn.functional.dropout(x * tenon.rand(8), 0.5, True)
+        run, x = tenon.compile(function), tenon.ones(8)
+        for seed in (1, 2, 2, 1):
+            drawn = []
+            for each in (run, function):
+                tenon.manual_seed(seed)
+                drawn.append([each(x).tolist() for _ in range(2)])
+            self.assertEqual(*drawn)
+
+    def test_hooks_on_leaves_are_seen(self):
+        def step(x, w):
+            (x * w).sum().backward()
+            gradient, w.grad = w.grad * 1, None
+            return gradient
+
+        def gradient(x, w):
+            return tenon.autograd.grad((x * w).sum(), w)[0]
+
+        def forward(x, w):
+            return (x * w).sum()
+        x = tenon.ones(2)
+        for register in (lambda w: w.register_hook(lambda g: g * 5), lambda w: w.register_post_accumulate_grad_hook(lambda t: t.grad.mul_(5))):
+            for function in (step, gradient, forward):
+                for captured in (True, False):
+                    if function is gradient and register.__code__.co_names[0] != "register_hook":
+                        continue
+                    with self.subTest(function=function, captured=captured):
+                        w = tenon.ones(2, requires_grad=True)
+                        run = tenon.compile(lambda x: function(x, w)) if captured else functools.partial(tenon.compile(function), w=w)
+                        for _ in range(3):
+                            result = run(x)
+                        handle = register(w)
+                        for _ in range(3):
+                            if function is forward:  # its backward is outside, where hooks run
+                                w.grad = None
+                                run(x).backward()
+                                self.assertEqual(w.grad.tolist(), [5, 5])
+                            else:
+                                with self.assertRaisesRegex(tenon.InvalidArgument, "has a hook.*which a recording cannot hold"):
+                                    run(x)
+                        handle.remove()
+                        self.assertEqual(run(x).tolist(), result.tolist())
+
+    def test_a_hook_on_a_leaf_runs_after_a_compiled_forward(self):
+        w, seen = tenon.ones(2, requires_grad=True), []
+        w.register_hook(lambda g: (seen.append(g.tolist()), g * 5)[1])
+        run = tenon.compile(lambda x: (x * w).sum())
+        for i in range(3):
+            w.grad = None
+            run(tenon.ones(2)).backward()
+            self.assertEqual((w.grad.tolist(), seen), ([5, 5], [[1, 1]] * (i + 1)))
+
     def test_what_is_compiled_is_dropped(self):
         net = block()
         run = tenon.compile(lambda x: net(x))
