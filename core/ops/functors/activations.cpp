@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/operators.h"
 
@@ -91,7 +92,13 @@ Tensor float_power(Scalar input, const Tensor& exponent) {
 }
 
 Tensor ldexp(const Tensor& input, const Tensor& other) {
-  return floating("ldexp", input) * tenon::exp2(floating("ldexp", other));
+  // A float stays what it is where the exponents are integers. The power comes in two factors, so that neither is
+  // infinite where the result is not.
+  const Tensor x = floating("ldexp", input);
+  require_defined("ldexp", "other", other);
+  const Tensor power = tenon::cast(other, is_floating(other.dtype()) ? promote(x.dtype(), other.dtype()) : x.dtype());
+  const Tensor half = tenon::floor(power * 0.5);
+  return x * tenon::exp2(half) * tenon::exp2(power - half);
 }
 
 // Up is the sum with a little more than half a step, rounded (Rump, Zimmermann, Boldo and Melquiond, Computing
@@ -130,7 +137,7 @@ Tensor isreal(const Tensor& input) {
 
 Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf, std::optional<double> neginf) {
   require_defined("nan_to_num", "input", input);
-  if (!is_floating(input.dtype())) return input;
+  if (!is_floating(input.dtype())) return tenon::clone(input);
   const double most = greatest(input.dtype());
   if (!posinf && !neginf) return tenon::nan_to_num_within(input, nan, most);
   Tensor result = tenon::where(tenon::isnan(input), Scalar(nan), input);
@@ -146,7 +153,7 @@ Tensor clamp_max(const Tensor& input, const Tensor& max) { return tenon::minimum
 Tensor hardtanh(const Tensor& input, double min_val, double max_val) {
   require_defined("hardtanh", "input", input);
   if (!(min_val <= max_val)) refuse("hardtanh: min_val is {}, which is above max_val, {}.", min_val, max_val);
-  return tenon::clamp(input, Scalar(min_val), Scalar(max_val));
+  return tenon::clamp(input, in_dtype(Scalar(min_val), input.dtype()), in_dtype(Scalar(max_val), input.dtype()));
 }
 Tensor relu6(const Tensor& input) { return tenon::clamp(input, Scalar(0), Scalar(6)); }
 Tensor hardsigmoid(const Tensor& input) { return tenon::hard_sigmoid(input); }
@@ -173,8 +180,10 @@ Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2
   require_defined("addcmul", "input", input);
   require_defined("addcmul", "tensor1", tensor1);
   require_defined("addcmul", "tensor2", tensor2);
-  const bool plain = is_floating(input.dtype()) && value.to_double() == 1;
-  return plain ? tenon::fma(tensor1, tensor2, input) : tenon::add(input, tenon::mul(tensor1, tensor2), value);
+  if (is_floating(input.dtype()) && value.to_double() == 1) return tenon::fma(tensor1, tensor2, input);
+  const Halves halves{&input, &tensor1, &tensor2};
+  return halves.rounded(
+      tenon::add(Halves::widened(input), tenon::mul(Halves::widened(tensor1), Halves::widened(tensor2)), value));
 }
 Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, Scalar value) {
   return tenon::add(input, tenon::div(tensor1, tensor2), value);
@@ -182,7 +191,11 @@ Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2
 
 Tensor logit(const Tensor& input, std::optional<double> eps) {
   Tensor x = floating("logit", input);
-  if (eps) x = tenon::clamp(x, Scalar(*eps), Scalar(1 - *eps));
+  if (eps) {
+    // The lower bound goes first, even where eps is above 1/2.
+    const Tensor below = tenon::minimum(x, Scalar(1 - *eps));
+    x = tenon::where(tenon::lt(x, Scalar(*eps)), Scalar(*eps), below);
+  }
   return tenon::log(x / (1 - x));
 }
 
@@ -203,25 +216,39 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   return equal_nan ? tenon::logical_or(same, tenon::logical_and(tenon::isnan(a), tenon::isnan(b))) : same;
 }
 
-// M. Giles' approximation in float (GPU Computing Gems, 2012), made exact for f64 by two steps of Newton's method.
-Tensor erfinv(const Tensor& input) {
-  const Tensor x = floating("erfinv", input);
-  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
-  const Tensor y = tenon::cast(x, dtype);
+namespace {
+
+// M. Giles' approximation in float of the inverse of erf at y >= 0 (GPU Computing Gems, 2012).
+Tensor rough_erfinv(const Tensor& y) {
   const Tensor w = -tenon::log((1 - y) * (1 + y));
   const Tensor near = polynomial(w - 2.5, {1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087,
                                            -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08});
   const Tensor far = polynomial(tenon::sqrt(tenon::maximum(w, 5.0)) - 3.0,
                                 {2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844,
                                  0.00134934322, 0.000100950558, -0.000200214257});
-  Tensor result = tenon::where(tenon::lt(w, 5.0), near, far) * y;
-  for (int step = 0; step < (dtype == DType::f64 ? 2 : 1); ++step) {
-    const Tensor error = tenon::where(tenon::ge(y, 0), (1 - y) - tenon::erfc(result), tenon::erfc(-result) - (1 + y));
-    const Tensor better = result + error * tenon::exp(tenon::square(result)) * 0.88622692545275801365;
-    result = tenon::where(tenon::lt(tenon::abs(y), 1), better, result);
+  const Tensor result = tenon::where(tenon::lt(w, 5.0), near, far) * y;
+  if (y.dtype() != DType::f64) return result;
+  // Closer to 1 than a float gets: erfc(x) is about exp(-x^2) / (x sqrt(pi)).
+  const Tensor size = w + std::log(2.0);
+  return tenon::where(tenon::lt(w, 16.0), result, tenon::sqrt(size - tenon::log(size * 3.14159265358979323846) * 0.5));
+}
+
+}  // namespace
+
+// Newton's method makes the approximation exact, on erf near 0 and on the logarithm of erfc elsewhere.
+Tensor erfinv(const Tensor& input) {
+  const Tensor x = floating("erfinv", input);
+  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor signed_y = tenon::cast(x, dtype);
+  const Tensor y = tenon::abs(signed_y);
+  Tensor result = rough_erfinv(y);
+  for (int step = 0; step < (dtype == DType::f64 ? 3 : 1); ++step) {
+    const Tensor tail = tenon::erfc(result);
+    const Tensor excess = tenon::where(tenon::lt(y, 0.5), tenon::erf(result) - y, tenon::log((1 - y) / tail) * tail);
+    result = result - excess * tenon::exp(tenon::square(result)) * 0.88622692545275801365;
   }
-  const Tensor ends = tenon::where(tenon::eq(tenon::abs(y), 1), y * kInfinity, std::nan(""));
-  return tenon::cast(tenon::where(tenon::lt(tenon::abs(y), 1), result, ends), x.dtype());
+  const Tensor end = tenon::where(tenon::eq(y, 1), Scalar(kInfinity), tenon::full_like(y, Scalar(std::nan(""))));
+  return tenon::cast(tenon::copysign(tenon::where(tenon::lt(y, 1), result, end), signed_y), x.dtype());
 }
 
 }  // namespace tenon::functors

@@ -84,6 +84,21 @@ void overwrite(std::string_view op, Tensor& input, const Tensor& result) {
   tenon::copy_(input, result);
 }
 
+Scalar in_dtype(const Scalar& number, DType dtype) {
+  if (is_floating(dtype)) return Scalar(number.to_double());
+  if (dtype == DType::boolean) return Scalar(number.to_double() != 0);
+  const DTypeInfo& info = dtype_info(dtype);
+  const bool has_sign = info.type_class == DTypeClass::INT;
+  const uint64_t most = ~uint64_t{0} >> (64 - info.bits + (has_sign ? 1 : 0));
+  const double value = number.to_double();
+  if (value >= static_cast<double>(most)) return has_sign ? Scalar(static_cast<int64_t>(most)) : Scalar(most);
+  if (!has_sign && !(value > 0)) return Scalar(0);
+  const double least = -static_cast<double>(most) - 1;
+  if (has_sign && value <= least) return Scalar(-static_cast<int64_t>(most) - 1);
+  if (number.dtype() != DType::f64) return number;
+  return has_sign ? Scalar(static_cast<int64_t>(value)) : Scalar(static_cast<uint64_t>(value));
+}
+
 DType promote_tensors(const Tensor& a, const Tensor& b) {
   const int order_a = class_order(dtype_info(a.dtype()).type_class);
   const int order_b = class_order(dtype_info(b.dtype()).type_class);

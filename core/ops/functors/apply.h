@@ -50,6 +50,9 @@ void overwrite(std::string_view op, Tensor& input, const Tensor& result);
 // The number that a small tensor holds, on which the size of a result of `op` depends.
 int64_t size_from(std::string_view op, const Tensor& count);
 
+// `number` as an element of `dtype` has it: an integer within its range, toward zero, or whether it is not 0.
+Scalar in_dtype(const Scalar& number, DType dtype);
+
 // `tensor` if defined, else null, as OpCall wants optional inputs.
 inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
 
@@ -62,6 +65,10 @@ Tensor apply(OpId id, const Tensor& input, const void* attributes);
 // The same with several outputs, which are all new.
 void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs,
            Scalars scalars = {});
+
+// The product of two tensors of one dtype, whose shapes the record's rule checks. `addend`, if it is defined,
+// broadcasts to the result; it is added before the result is rounded if both factors are matrices.
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {});
 
 // The dtype two tensors are computed in: promoted, except that a tensor of rank 0 does not widen one of higher rank
 // and at least its class (PyTorch's rule).

@@ -1,9 +1,11 @@
 // add, sub, div, pow, gelu: elementwise ops with an extra argument that chooses the formula.
+#include <cmath>
 #include <limits>
 
 #include "core/ops/composite.h"
 #include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -31,9 +33,20 @@ void refuse_bools(OpId id, const Scalar& a, const Tensor& b) {
 
 DType joint_dtype(const Tensor& a, const Tensor& b) { return promote_tensors(a, b); }
 DType joint_dtype(const Scalar& a, const Tensor& b) { return promote_with(b.dtype(), a); }
+DType joint_dtype(const Tensor& a, const Scalar& b) { return promote_with(a.dtype(), b); }
 
 void require_given(OpId id, const Tensor& input) { require_defined(op_row(id).name, "input", input); }
 void require_given(OpId, const Scalar&) {}
+
+Tensor widened(const Tensor& x) { return Halves::widened(x); }
+const Scalar& widened(const Scalar& x) { return x; }
+
+// Writes `result` into `out`, or returns it if `out` is null.
+Tensor delivered(OpId id, Tensor* out, const Tensor& result) {
+  if (out == nullptr) return result;
+  overwrite(op_row(id).name, *out, result);
+  return {};
+}
 
 template <class A>
 Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, const Scalar& alpha) {
@@ -42,7 +55,11 @@ Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, con
   require_given(id, input);
   require_defined(op_row(id).name, "other", other);
   refuse_bools(id, input, other);
-  return binary_to(id, out, input, tenon::mul(other, fitting_alpha(id, joint_dtype(input, other), alpha)));
+  const DType dtype = joint_dtype(input, other);
+  const Scalar factor = fitting_alpha(id, dtype, alpha);
+  if (!is_half(dtype)) return binary_to(id, out, input, tenon::mul(other, factor));
+  const Tensor sum = binary_to(id, nullptr, widened(input), tenon::mul(widened(other), factor));
+  return delivered(id, out, tenon::cast(sum, dtype));
 }
 
 // alpha * other as a number. It is an integer if both are.
@@ -78,13 +95,23 @@ Tensor divide_rounded(Tensor* out, const A& input, const B& other, std::string_v
   return unary_to(OpId::trunc, out, binary_to(OpId::div, nullptr, input, other));
 }
 
+// The quotient of halves is not rounded to a half before it is rounded to a whole number, which it might reach so.
+template <class A, class B>
+Tensor divide_wide(Tensor* out, const A& input, const B& other, std::string_view mode) {
+  require_given(OpId::div, input);
+  require_given(OpId::div, other);
+  const DType dtype = joint_dtype(input, other);
+  if (!is_half(dtype)) return divide_rounded(out, input, other, mode);
+  return delivered(OpId::div, out, tenon::cast(divide_rounded(nullptr, widened(input), widened(other), mode), dtype));
+}
+
 template <class A, class B>
 Tensor divide(Tensor* out, const A& input, const B& other, std::optional<std::string_view> mode) {
   if (!mode) {
     Tensor copies[2];
     return binary_to(OpId::div, out, as_float("input", input, &copies[0]), as_float("other", other, &copies[1]));
   }
-  return composite::called(op_row(OpId::div).named, [&] { return divide_rounded(out, input, other, *mode); });
+  return composite::called(op_row(OpId::div).named, [&] { return divide_wide(out, input, other, *mode); });
 }
 
 }  // namespace
@@ -152,7 +179,39 @@ Tensor neg(Tensor* out, const Tensor& input) {
 
 Tensor sign(Tensor* out, const Tensor& input) {
   if (input.defined() && input.dtype() == DType::boolean) return binary_to(OpId::logical_or, out, input, input);
-  return unary_to(OpId::sign, out, input);
+  if (!input.defined() || !is_floating(input.dtype())) return unary_to(OpId::sign, out, input);
+  // The row keeps NaN, whose sign is 0 in PyTorch.
+  return unary_to(OpId::sign, out, tenon::nan_to_num_within(input, 0, std::numeric_limits<double>::infinity()));
+}
+
+Tensor prelu(Tensor* out, const Tensor& input, const Tensor& weight) {
+  require_defined("prelu", "input", input);
+  require_defined("prelu", "weight", weight);
+  if (input.rank() == 0 && weight.rank() == 1 && weight.dim(0) == 1)
+    return binary_to(OpId::prelu, out, input, tenon::reshape(weight, IntList()));
+  if (input.rank() < 2 || weight.rank() != 1 || identical(size_at(weight, 0), SymDim(1)))
+    return binary_to(OpId::prelu, out, input, weight);
+  if (!expect(size_at(weight, 0) == size_at(input, 1))) {
+    refuse("prelu: weight has {} elements, but input of shape {} has {} channels.", size_at(weight, 0), sizes(input),
+           size_at(input, 1));
+  }
+  Tensor slopes = weight;  // [channels, 1, ..]
+  while (slopes.rank() < input.rank() - 1) slopes = tenon::unsqueeze(slopes, slopes.rank());
+  return binary_to(OpId::prelu, out, input, slopes);
+}
+
+Tensor threshold(Tensor* out, const Tensor& input, double threshold, double value) {
+  require_defined("threshold", "input", input);
+  if (!is_floating(input.dtype())) {
+    const Scalar least = in_dtype(Scalar(threshold), input.dtype());
+    const bool all_over = std::trunc(threshold) < least.to_double();
+    const Tensor kept = tenon::where(tenon::gt(input, least), input, in_dtype(Scalar(value), input.dtype()));
+    return delivered(OpId::threshold, out, all_over ? tenon::clone(input) : kept);
+  }
+  const Scalar scalars[] = {Scalar(threshold), Scalar(value)};
+  if (out == nullptr) return elementwise::unary(op_row(OpId::threshold), dtypes_of(OpId::threshold), input, scalars);
+  elementwise::unary_into(op_row(OpId::threshold), dtypes_of(OpId::threshold), *out, input, scalars);
+  return {};
 }
 
 Tensor gelu(Tensor* out, const Tensor& input, std::string_view approximate) {

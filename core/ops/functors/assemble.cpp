@@ -107,6 +107,18 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
   return input;
 }
 
+// The negative padding of `window`, which has none afterwards.
+ep_pad_attributes taken_negative(ep_pad_attributes* window, int32_t rank) {
+  ep_pad_attributes negative{};
+  for (int32_t axis = 0; axis < rank; ++axis) {
+    negative.low[axis] = std::min<int64_t>(window->low[axis], 0);
+    negative.high[axis] = std::min<int64_t>(window->high[axis], 0);
+    window->low[axis] -= negative.low[axis];
+    window->high[axis] -= negative.high[axis];
+  }
+  return negative;
+}
+
 // `input`, of the rank of `counts`, counts[i] times along axis i. Always a copy, though strides could repeat an axis of
 // length 1.
 Tensor repeated(const Tensor& input, const Dims& counts) {
@@ -122,6 +134,15 @@ Tensor repeated(const Tensor& input, const Dims& counts) {
     expanded.insert(axis, counts[axis]);
   }
   return tenon::reshape(tenon::clone(tenon::expand(seen, SizeList(expanded))), SizeList(dims));
+}
+
+// Refuses to crop more than `dims` has.
+void require_left(const Dims& dims, const ep_pad_attributes& crop) {
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    if (dims[axis] + crop.low[axis] + crop.high[axis] >= 0) continue;
+    refuse("pad: padding ({}, {}) of axis {} crops more than its {} elements.", crop.low[axis], crop.high[axis], axis,
+           dims[axis]);
+  }
 }
 
 bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
@@ -233,20 +254,24 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
     attributes.window.low[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i];
     attributes.window.high[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i + 1];
   }
+  // A border is made of what is cropped too, so that cropping comes last; constants are put around what is left.
+  PadAttributes crop{};
+  if (attributes.window.mode != EP_PAD_CONSTANT) crop.window = taken_negative(&attributes.window, input.rank());
   const auto rank = static_cast<size_t>(input.rank());
   const Dims dims = value_or_throw(infer::pad("pad", input.impl()->dims, attributes.window.mode,
                                               {attributes.window.low, rank}, {attributes.window.high, rank}));
+  require_left(dims, crop.window);
   if (is_empty(input)) {
     (void)input.dims();  // binds an open shape, of which `dims` has the hints
-    return tenon::full(dims, fill, input.dtype(), input.device());
+    return cropped(tenon::full(dims, fill, input.dtype(), input.device()), &crop.window);
   }
   const Tensor source = cropped(input, &attributes.window);
   if (is_empty(source)) {
     (void)input.dims();
     return tenon::full(dims, fill, input.dtype(), input.device());
   }
-  if (pads_nothing(attributes.window, source.rank())) return tenon::clone(source);
-  return apply(OpId::pad, {&source}, &attributes, {&fill, 1});
+  if (pads_nothing(attributes.window, source.rank())) return tenon::clone(cropped(source, &crop.window));
+  return cropped(apply(OpId::pad, {&source}, &attributes, {&fill, 1}), &crop.window);
 }
 
 Tensor tile(const Tensor& input, IntList dims) {
@@ -258,7 +283,10 @@ Tensor tile(const Tensor& input, IntList dims) {
   int32_t repeating = 0;
   for (int32_t axis = 0; axis < counts.rank(); ++axis) {
     if (counts[axis] < 0) refuse("tile: {} repeats are not possible.", counts[axis]);
-    if (counts[axis] == 0) return tenon::clone(tenon::narrow(result, axis, 0, 0));
+    if (counts[axis] == 0) {
+      result = tenon::narrow(result, axis, 0, 0);
+      counts[axis] = 1;
+    }
     if (counts[axis] > 1) ++repeating;
   }
   if (result.rank() + repeating <= EP_MAX_RANK) return repeated(result, counts);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/operators.h"
 
 namespace tenon::functors {
@@ -16,11 +17,35 @@ void require_rank(std::string_view op, std::string_view name, const Tensor& tens
   }
 }
 
+// Refuses lists of matrices that have no products.
+void require_batches(std::string_view op, const Tensor& batch1, const Tensor& batch2) {
+  require_rank(op, "batch1", batch1, 3);
+  require_rank(op, "batch2", batch2, 3);
+  if (batch1.dim(0) == batch2.dim(0) && batch1.dim(2) == batch2.dim(1)) return;
+  refuse(
+      "{}: batch1 has shape {} and batch2 {}; they must be as many matrices, columns of the first as rows of the "
+      "second.",
+      op, batch1.dims(), batch2.dims());
+}
+
 // beta * input + alpha * product. A beta of 0 takes no NaN from input.
 Tensor added(const Tensor& input, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
-  const Tensor scaled = alpha.to_double() == 1 ? product : product * alpha;
-  if (beta.to_double() == 0) return scaled;
-  return tenon::add(beta.to_double() == 1 ? input : input * beta, scaled);
+  const DType dtype = promote_tensors(input, product);
+  const Scalar of_input = in_dtype(beta, dtype), of_product = in_dtype(alpha, dtype);
+  const Tensor scaled = of_product.to_double() == 1 ? product : product * of_product;
+  if (of_input.to_double() == 0) return scaled;
+  return tenon::add(of_input.to_double() == 1 ? input : input * of_input, scaled);
+}
+
+// beta * input + alpha * mat1 @ mat2.
+Tensor added_product(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                     const Scalar& alpha) {
+  const Halves halves{&input, &mat1, &mat2};
+  if (!halves.any()) return added(input, tenon::matmul(mat1, mat2), beta, alpha);
+  const bool plain = beta.to_double() == 1 && alpha.to_double() == 1;
+  if (plain && mat1.dtype() == mat2.dtype() && input.dtype() == mat1.dtype()) return product(mat1, mat2, input);
+  const Tensor product = tenon::matmul(Halves::widened(mat1), Halves::widened(mat2));
+  return halves.rounded(added(Halves::widened(input), product, beta, alpha));
 }
 
 // --- einsum: labels stand for axes ---
@@ -290,7 +315,7 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar
   require_defined("addmm", "input", input);
   require_rank("addmm", "mat1", mat1, 2);
   require_rank("addmm", "mat2", mat2, 2);
-  return added(input, tenon::matmul(mat1, mat2), beta, alpha);
+  return added_product(input, mat1, mat2, beta, alpha);
 }
 Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) {
   require_defined("addmv", "input", input);
@@ -307,11 +332,16 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar 
 }
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
   require_defined("baddbmm", "input", input);
-  return added(input, tenon::bmm(batch1, batch2), beta, alpha);
+  require_batches("baddbmm", batch1, batch2);
+  return added_product(input, batch1, batch2, beta, alpha);
 }
 Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
   require_defined("addbmm", "input", input);
-  return added(input, tenon::sum(tenon::bmm(batch1, batch2), 0), beta, alpha);
+  require_batches("addbmm", batch1, batch2);
+  // The sum of the products is the product of the matrices side by side.
+  const int64_t inner = batch1.dim(0) * batch1.dim(2);
+  const Tensor rows = tenon::reshape(tenon::transpose(batch1, 0, 1), {batch1.dim(1), inner});
+  return added_product(input, rows, tenon::reshape(batch2, {inner, batch2.dim(2)}), beta, alpha);
 }
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
@@ -391,6 +421,11 @@ Tensor tensordot(const Tensor& a, const Tensor& b, IntList dims_self, IntList di
 
 Tensor einsum(std::string_view equation, const TensorList& operands) {
   if (operands.empty()) refuse("einsum: there are no tensors.");
+  std::vector<const Tensor*> all;
+  for (const Tensor& operand : operands) all.push_back(&operand);
+  // One product rounds once by itself.
+  const Halves halves(operands.size() > 2 ? std::span<const Tensor* const>(all) : std::span<const Tensor* const>());
+  if (halves.any()) return halves.rounded(functors::einsum(equation, Halves::widened(operands)));
   const std::string text = without_spaces(equation);
   const size_t arrow = text.find("->");
   const std::vector<std::string_view> inputs = parts_of(std::string_view(text).substr(0, arrow));

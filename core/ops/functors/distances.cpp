@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/operators.h"
 
@@ -20,6 +21,8 @@ Tensor floating(std::string_view op, std::string_view name, const Tensor& input)
 Tensor norm_of(const Tensor& x, double p, IntList dim, bool keepdim) {
   if (p == 2) return tenon::l2_norm(x, dim, keepdim);
   if (p == 1) return tenon::l1_norm(x, dim, keepdim);
+  const Halves halves{&x};
+  if (halves.any() && std::isfinite(p) && p != 0) return halves.rounded(norm_of(Halves::widened(x), p, dim, keepdim));
   const Tensor magnitudes = tenon::abs(x);
   if (p == kInfinity) return tenon::amax(magnitudes, dim, keepdim);
   if (p == -kInfinity) return tenon::amin(magnitudes, dim, keepdim);
@@ -103,7 +106,11 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& input, IntList dim, int64_t co
 }
 
 Tensor nanmean(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
-  const Tensor x = floating("nanmean", "input", input);
+  require_defined("nanmean", "input", input);
+  const Halves halves{&input};
+  if (dtype == DType::none && halves.any())
+    return halves.rounded(functors::nanmean(Halves::widened(input), dim, keepdim, dtype));
+  const Tensor x = floating("nanmean", "input", dtype == DType::none ? input : tenon::cast(input, dtype));
   const Tensor counted = tenon::cast(tenon::logical_not(tenon::isnan(x)), x.dtype());
   const Tensor result = tenon::nansum(x, dim, keepdim) / tenon::sum(counted, dim, keepdim);
   return dtype == DType::none ? result : tenon::cast(result, dtype);

@@ -73,6 +73,13 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   if (!(count >= 0)) refuse("arange: a step of {} does not lead from {} to {}.", step, start, end);
   if (count > static_cast<double>(kMaxArange))
     refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
+  if (is_integer(dtype)) {
+    // As PyTorch: as many as there are floats, in steps of a whole number.
+    const Scalar first(std::trunc(start)), by(std::trunc(step));
+    if (by == Scalar(0.0)) refuse("arange: a step of {} is none among integers.", step);
+    const Tensor numbers = tenon::arange(Scalar(static_cast<int64_t>(count)), DType::i64, device);
+    return tenon::cast(tenon::add(tenon::mul(numbers, Scalar(by.to_int())), Scalar(first.to_int())), dtype);
+  }
   const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
   const DType made = dtype == DType::f64 ? DType::f64 : DType::f32;
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
@@ -182,7 +189,8 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, DType dtype, Device dev
 
 Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, DType dtype, Device device) {
   const DType wanted = dtype == DType::none ? DType::f32 : dtype;
-  const Tensor powers = spaced("logspace", start.to_double(), end.to_double(), steps, made_in(wanted), device);
+  const Tensor powers =
+      spaced("logspace", bound_in(start, wanted), bound_in(end, wanted), steps, made_in(wanted), device);
   return tenon::cast(tenon::pow(Scalar(base), powers), wanted);
 }
 

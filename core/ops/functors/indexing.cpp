@@ -97,7 +97,8 @@ Tensor gather_nd(const Tensor& input, const Tensor& indices, int64_t batch_dims)
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined(kIndexSelect.op, "index", index);
   if (index.rank() > 1) refuse("index_select: index has rank {}; it must be a list.", index.rank());
-  return slices(kIndexSelect, input, dim, index.rank() == 0 ? tenon::reshape(index, 1) : index);
+  const Tensor result = slices(kIndexSelect, input, dim, index.rank() == 0 ? tenon::reshape(index, 1) : index);
+  return input.rank() == 0 && result.elements() == 1 ? tenon::reshape(result, IntList()) : result;
 }
 
 Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<int64_t> dim) {

@@ -23,10 +23,9 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
   return reduction == Reduction::mean ? tenon::mean(losses) : tenon::sum(losses);
 }
 
-// Whether the reduction of terms may be that of a sum and a division by their number: not in a narrow type, whose
-// greatest number a sum may exceed.
+// True if the reduction of terms may be a sum and a division by their number.
 bool sums_first(const Tensor& terms, Reduction how) {
-  return how != Reduction::none && !is_open(terms) && (terms.dtype() == DType::f32 || terms.dtype() == DType::f64);
+  return how != Reduction::none && !is_open(terms) && is_floating(terms.dtype());
 }
 // The reduction of terms, one per element of `terms`, whose sum is `sum`.
 Tensor from_sum(const Tensor& sum, const Tensor& terms, Reduction how) {
@@ -238,11 +237,29 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
   return reduced(losses, reduction_of("poisson_nll_loss", reduction));
 }
 
+namespace {
+
+// The variances of gaussian_nll_loss: one for each element of `input`, one for each row, with or without a last axis of
+// length 1, or one for all.
+Tensor per_element(const Tensor& input, const Tensor& var) {
+  const SymDims all = sizes(input), given = sizes(var);
+  if (var.rank() == 0 || same_sizes(all, given)) return var;
+  SymDims rows = all;
+  if (input.rank() > 0) rows.erase(input.rank() - 1);
+  if (input.rank() > 0 && same_sizes(rows, given)) return tenon::unsqueeze(var, -1);
+  rows.push_back(SymDim(1));
+  if (input.rank() > 0 && same_sizes(rows, given)) return var;
+  refuse("gaussian_nll_loss: var has shape {}; for input of shape {} it must have this shape, or that of its rows.",
+         given, all);
+}
+
+}  // namespace
+
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var, bool full, double eps,
                          std::string_view reduction) {
   require_pair("gaussian_nll_loss", input, target);
   require_defined("gaussian_nll_loss", "var", var);
-  const Tensor spread = tenon::maximum(var, eps);
+  const Tensor spread = tenon::maximum(per_element(input, var), eps);
   Tensor losses = (tenon::log(spread) + tenon::square(input - target) / spread) * 0.5;
   if (full) losses = losses + 0.9189385332046727;
   return reduced(losses, reduction_of("gaussian_nll_loss", reduction));

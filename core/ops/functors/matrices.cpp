@@ -56,11 +56,11 @@ int64_t diagonal_length(int64_t rows, int64_t columns, int64_t offset) {
 
 Tensor tril(const Tensor& input, int64_t diagonal) {
   require_matrix("tril", input);
-  return tenon::where(tenon::le(offsets(input), Scalar(diagonal)), input, Scalar(0));
+  return tenon::where(tenon::le(offsets(input), Scalar(diagonal)), input, in_dtype(Scalar(0), input.dtype()));
 }
 Tensor triu(const Tensor& input, int64_t diagonal) {
   require_matrix("triu", input);
-  return tenon::where(tenon::ge(offsets(input), Scalar(diagonal)), input, Scalar(0));
+  return tenon::where(tenon::ge(offsets(input), Scalar(diagonal)), input, in_dtype(Scalar(0), input.dtype()));
 }
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, DType dtype, Device device) {
@@ -76,6 +76,9 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   const int32_t first = axis_of("diagonal", dim1, input.rank());
   const int32_t second = axis_of("diagonal", dim2, input.rank());
   if (first == second) refuse("diagonal: dim1 and dim2 are both axis {}.", first);
+  // Turned round where only so a view shows it.
+  if (input.strides()[first] < input.strides()[second] && offset != INT64_MIN)
+    return tenon::diagonal(input, -offset, second, first);
   const int64_t rows = input.dims()[first], columns = input.dims()[second];
   const int64_t length = diagonal_length(rows, columns, offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
@@ -121,7 +124,7 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   // Column j of the matrix holds element j - offset; elements that are not on the diagonal are masked.
   const int64_t padding[] = {std::max<int64_t>(offset, 0), std::max<int64_t>(-offset, 0)};
   const Tensor line = offset == 0 ? input : tenon::pad(input, IntList(padding));
-  const Tensor matrix = tenon::where(mask, tenon::unsqueeze(line, -2), Scalar(0));
+  const Tensor matrix = tenon::where(mask, tenon::unsqueeze(line, -2), in_dtype(Scalar(0), input.dtype()));
   return tenon::movedim(matrix, IntList(last), IntList(axes));
 }
 
@@ -129,7 +132,7 @@ Tensor diag(const Tensor& input, int64_t diagonal) {
   require_defined("diag", "input", input);
   if (input.rank() == 1) return tenon::diag_embed(input, diagonal);
   if (input.rank() != 2) refuse("diag: input has shape {}; it must have rank 1 or 2.", input.dims());
-  return tenon::diagonal(input, diagonal);
+  return tenon::clone(tenon::diagonal(input, diagonal));
 }
 
 Tensor diagflat(const Tensor& input, int64_t offset) { return tenon::diag_embed(tenon::reshape(input, -1), offset); }

@@ -64,8 +64,9 @@ Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
   const int32_t kind = count_include_pad ? EP_POOLING_AVERAGE_INCLUDE_PAD : EP_POOLING_AVERAGE;
   const PoolingAttributes attributes =
       attributes_of("avg_pool", kind, input, {kernel_size, stride, padding, dilation, ceil_mode});
-  const Tensor source = floating(input);
-  return apply(OpId::avg_pool, {&source}, &attributes);
+  if (is_floating(input.dtype())) return apply(OpId::avg_pool, {&input}, &attributes);
+  const Tensor source = tenon::cast(input, DType::f64);
+  return tenon::cast(apply(OpId::avg_pool, {&source}, &attributes), input.dtype());
 }
 
 Tensor lp_pool(const Tensor& input, double norm_type, IntList kernel_size, IntList stride, bool ceil_mode,
@@ -156,7 +157,7 @@ Tensor adaptive_avg_pool(const Tensor& input, IntList output_size) {
   }
   if (!whole) {
     for (int32_t i = 0; i < spatial; ++i) kernel[i] = input.dim(i + 2) / sizes[i];
-    return tenon::avg_pool(input, kernel, kernel);
+    return tenon::avg_pool(floating(input), kernel, kernel);
   }
   Dims axes;
   for (int32_t i = 0; i < spatial; ++i) axes.push_back(i + 2);

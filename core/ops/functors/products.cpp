@@ -12,11 +12,16 @@ Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
-// The product of two tensors of one dtype, whose shapes the record's rule checks. `bias`, if it is defined, broadcasts
-// to the result.
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  if (bias.defined() && a.rank() > 1 && b.rank() > 1) {
-    const Tensor* inputs[] = {&a, &b, &bias};
+Tensor apply_convolution(OpId id, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                         const ConvolutionAttributes& attributes) {
+  return apply(id, {&input, &weight, or_null(bias)}, &attributes);
+}
+
+}  // namespace
+
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend) {
+  if (addend.defined() && a.rank() > 1 && b.rank() > 1) {
+    const Tensor* inputs[] = {&a, &b, &addend};
     const Epilogue add{&op_row(OpId::add), 2, 0};
     Tensor result;
     OpCall call;
@@ -28,15 +33,8 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
     return result;
   }
   const Tensor bare = apply(OpId::matmul, {&a, &b}, nullptr);
-  return bias.defined() ? tenon::add(bare, bias) : bare;
+  return addend.defined() ? tenon::add(bare, addend) : bare;
 }
-
-Tensor apply_convolution(OpId id, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                         const ConvolutionAttributes& attributes) {
-  return apply(id, {&input, &weight, or_null(bias)}, &attributes);
-}
-
-}  // namespace
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
   require_defined("matmul", "input", input);

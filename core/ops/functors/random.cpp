@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/tensor/generator.h"
 #include "core/tensor/host_watch.h"
 #include "primitives/text/format.h"
@@ -130,14 +131,66 @@ void require_weights(std::string_view op, const Tensor& x) {
   if (rows.least == 0) refuse("{}: the weights of a row of input are all 0; one must be above 0.", op);
 }
 
-// Overwrites `input` with numbers * width + start.
+// Overwrites `input` with numbers * width + start. Halves are drawn and computed in f32.
 Tensor& spread(std::string_view op, OpId id, Tensor& input, DType drawn, double width, double start,
                Generator* generator) {
   const Dims& dims = input.dims();
-  numbers(id, dims, next(op, dims, drawn, generator), input.dtype(), input.device(), input);
-  if (width != 1) tenon::mul_(input, Scalar(width));
-  if (start != 0) tenon::add_(input, Scalar(start));
-  return input;
+  const RandomRange range = next(op, dims, drawn, generator);
+  const bool wide = is_half(input.dtype()) && (width != 1 || start != 0);
+  Tensor result = wide ? numbers(id, dims, range, DType::f32, input.device())
+                       : numbers(id, dims, range, input.dtype(), input.device(), input);
+  if (width != 1) tenon::mul_(result, Scalar(width));
+  if (start != 0) tenon::add_(result, Scalar(start));
+  return wide ? tenon::copy_(input, result) : input;
+}
+
+struct Precision {
+  int digits;    // of the significand, in bits
+  double least;  // positive number
+};
+Precision precision_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return {53, 0x1p-1074};
+    case DType::f32: return {24, 0x1p-149};
+    case DType::f16: return {11, 0x1p-24};
+    default: return {8, 0x1p-133};
+  }
+}
+
+// The greatest number of `dtype` below `end`.
+double greatest_below(double end, DType dtype) {
+  const Precision precision = precision_of(dtype);
+  int exponent = 0;
+  const double fraction = std::frexp(end, &exponent);
+  // Below a power of two numbers are twice as dense.
+  const int bits = fraction == 0.5 ? precision.digits + 1 : precision.digits;
+  const double step = std::max(std::ldexp(1.0, exponent - bits), precision.least);
+  const double whole = std::floor(end / step) * step;
+  return whole < end ? whole : whole - step;
+}
+
+// The upper 64 bits of words * factor, of u64.
+Tensor upper_product(const Tensor& words, uint64_t factor) {
+  constexpr uint64_t low = 0xffffffff;
+  const Scalar half(uint64_t{32}), mask(low);
+  const Tensor upper = tenon::bitwise_right_shift(words, half), lower = tenon::bitwise_and(words, mask);
+  const Scalar factor_upper(factor >> 32), factor_lower(factor & low);
+  const Tensor first =
+      tenon::add(tenon::mul(upper, factor_lower), tenon::bitwise_right_shift(tenon::mul(lower, factor_lower), half));
+  const Tensor second = tenon::add(tenon::mul(lower, factor_upper), tenon::bitwise_and(first, mask));
+  const Tensor carried = tenon::add(tenon::bitwise_right_shift(first, half), tenon::bitwise_right_shift(second, half));
+  return tenon::add(tenon::mul(upper, factor_upper), carried);
+}
+
+// Integers of [0, count), as u64: the whole part of a number of 128 random bits below 1, times count.
+Tensor integers_below(uint64_t count, const Dims& dims, Device device, Generator* generator) {
+  const auto words = [&] {
+    return numbers(OpId::philox_bits, dims, next("randint", dims, DType::u64, generator), DType::u64, device);
+  };
+  const Tensor first = words();
+  const Tensor part = tenon::mul(first, Scalar(count));  // behind the point, in units of 2^-64
+  const Tensor carry = tenon::lt(tenon::add(part, upper_product(words(), count)), part);
+  return tenon::add(upper_product(first, count), tenon::cast(carry, DType::u64));
 }
 
 }  // namespace
@@ -158,12 +211,17 @@ Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device devi
   if (high <= low) refuse("randint: high is {}; it must be above low ({}).", high, low);
   const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const Dims dims = shape_of("randint", size);
+  constexpr uint64_t few = uint64_t{1} << 40;  // a remainder of 63 bits makes these as likely as one another
+  if (count > few) {
+    const Tensor drawn = integers_below(count, dims, device, generator);
+    return tenon::cast(tenon::cast(tenon::add(drawn, Scalar(static_cast<uint64_t>(low))), DType::i64), dtype);
+  }
   const Tensor words =
       numbers(OpId::philox_bits, dims, next("randint", dims, DType::i64, generator), DType::i64, device);
   // The upper 63 bits are not negative, so the remainder is not either.
   const Tensor upper = tenon::bitwise_and(words, Scalar(std::numeric_limits<int64_t>::max()));
-  const auto width = static_cast<int64_t>(std::min<uint64_t>(count, std::numeric_limits<int64_t>::max()));
-  return tenon::cast(tenon::add(tenon::remainder(upper, Scalar(width)), Scalar(low)), dtype);
+  const Scalar width(static_cast<int64_t>(count));
+  return tenon::cast(tenon::add(tenon::remainder(upper, width), Scalar(low)), dtype);
 }
 
 Tensor randint(int64_t high, IntList size, DType dtype, Device device, Generator* generator) {
@@ -191,8 +249,9 @@ Tensor exponential(const Tensor& input, double lambd, Generator* generator) {
   require_defined("exponential", "input", input);
   if (!(lambd > 0)) refuse("exponential: lambd is {}; it must be above 0.", lambd);
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
-  // 1 - u is in (0, 1], so that its logarithm is finite.
-  const Tensor u = tenon::rand(input.dims(), dtype, input.device(), generator);
+  // u is in (0, 1), so that the result is neither infinite nor 0.
+  const Tensor drawn = tenon::rand(input.dims(), dtype, input.device(), generator);
+  const Tensor u = tenon::maximum(drawn, Scalar(dtype == DType::f64 ? 0x1p-54 : 0x1p-25));
   return tenon::mul(tenon::log1p(tenon::neg(u)), Scalar(-1 / lambd));
 }
 
@@ -210,7 +269,8 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, G
   require_weights("multinomial", weights);
   if (!replacement) {
     // The order in which exponential times of rates `weights` end is that of draws without replacement.
-    const Tensor race = tenon::div(weights, tenon::exponential(weights, 1.0, generator));
+    const Tensor rates = tenon::cast(weights, DType::f64);
+    const Tensor race = tenon::div(rates, tenon::exponential(rates, 1.0, generator));
     return std::get<1>(tenon::topk(tenon::where(tenon::gt(weights, Scalar(0)), race, Scalar(-1)), num_samples));
   }
   const Tensor ends = tenon::cumsum(tenon::cast(input, DType::f64), -1);
@@ -245,7 +305,11 @@ Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
 Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
   require_floating("uniform_", "input", input);
   if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
-  return spread("uniform_", OpId::philox_uniform, input, input.dtype(), to - from, from, generator);
+  spread("uniform_", OpId::philox_uniform, input, input.dtype(), to - from, from, generator);
+  // The sum may have been rounded up to the end. A product of f32 or f64 alone never is.
+  const bool rounds_up = from != 0 || (is_half(input.dtype()) && to != 1);
+  if (from == to || !rounds_up) return input;
+  return tenon::minimum_(input, Scalar(std::max(greatest_below(to, input.dtype()), from)));
 }
 
 Tensor& normal_(Tensor& input, double mean, double std, Generator* generator) {

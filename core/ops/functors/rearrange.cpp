@@ -238,7 +238,8 @@ Tensor cartesian_prod(const TensorList& tensors) {
   return tenon::stack(columns, 1);
 }
 
-Tensor ravel(const Tensor& input) { return tenon::reshape(input, -1); }
+// A list that does not lie row-major is copied too, though a view could show it.
+Tensor ravel(const Tensor& input) { return tenon::reshape(tenon::contiguous(input), -1); }
 Tensor swapaxes(const Tensor& input, int64_t axis0, int64_t axis1) { return tenon::transpose(input, axis0, axis1); }
 Tensor adjoint(const Tensor& input) { return tenon::transpose(input, -2, -1); }
 Tensor view_as(const Tensor& input, const Tensor& other) {
@@ -345,7 +346,7 @@ Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor) {
   for (const int64_t dim : {channels, r, r, height, width}) dims.push_back(dim);
   for (const int32_t axis : {0, 3, 1, 4, 2}) order.push_back(first + axis);
   for (const int64_t dim : {channels, height * r, width * r}) result.push_back(dim);
-  return tenon::reshape(tenon::permute(tenon::reshape(input, dims), order), result);
+  return tenon::reshape(tenon::clone(tenon::permute(tenon::reshape(input, dims), order)), result);
 }
 
 Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor) {
@@ -366,7 +367,7 @@ Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor) {
   for (const int64_t dim : {channels, height, r, width, r}) dims.push_back(dim);
   for (const int32_t axis : {0, 2, 4, 1, 3}) order.push_back(first + axis);
   for (const int64_t dim : {channels * r * r, height, width}) result.push_back(dim);
-  return tenon::reshape(tenon::permute(tenon::reshape(input, dims), order), result);
+  return tenon::reshape(tenon::clone(tenon::permute(tenon::reshape(input, dims), order)), result);
 }
 
 Tensor channel_shuffle(const Tensor& input, int64_t groups) {
@@ -377,7 +378,7 @@ Tensor channel_shuffle(const Tensor& input, int64_t groups) {
   Dims dims = input.dims();
   dims[1] /= groups;
   dims.insert(1, groups);
-  return tenon::reshape(tenon::transpose(tenon::reshape(input, dims), 1, 2), input.dims());
+  return tenon::reshape(tenon::clone(tenon::transpose(tenon::reshape(input, dims), 1, 2)), input.dims());
 }
 
 Tensor unfold(const Tensor& input, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {

@@ -1,5 +1,6 @@
 // Tensors on another grid of points.
 #include <cmath>
+#include <limits>
 
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/window.h"
@@ -73,6 +74,33 @@ Tensor resize(const Tensor& input, int64_t dim, int64_t size, double scale, doub
   return apply(OpId::resize, {&input}, &attributes, scalars);
 }
 
+namespace {
+
+// `input` of integers resized along one axis after the other, from the last one on, and rounded to integers each time,
+// as PyTorch has u8.
+Tensor resized_integers(const Tensor& input, const ResizeAttributes& attributes) {
+  const double end = std::numeric_limits<double>::infinity();
+  const Scalar least = in_dtype(Scalar(-end), input.dtype()), most = in_dtype(Scalar(end), input.dtype());
+  Tensor result = tenon::cast(input, dtype_size(input.dtype()) > 2 ? DType::f64 : DType::f32);
+  const Scalar scalars[] = {Scalar(0.0)};
+  for (int32_t axis = input.rank(); axis-- > 2;) {
+    ResizeAttributes along = unchanged(result, false);
+    along.grid.mode = attributes.grid.mode;
+    along.grid.flags = attributes.grid.flags & ~EP_RESIZE_FLAG_HALF;
+    along.grid.cubic = attributes.grid.cubic;
+    along.grid.scale[axis] = attributes.grid.scale[axis];
+    along.grid.offset[axis] = attributes.grid.offset[axis];
+    if ((attributes.grid.flags & EP_RESIZE_FLAG_HALF) != 0 && along.grid.scale[axis] != 0)
+      along.grid.offset[axis] += 0.5 / along.grid.scale[axis];
+    along.dims.values[axis] = attributes.dims.values[axis];
+    result = tenon::floor(tenon::add(apply(OpId::resize, {&result}, &along, scalars), Scalar(0.5)));
+    result = tenon::clamp(result, Scalar(least.to_double()), Scalar(most.to_double()));
+  }
+  return tenon::cast(result, input.dtype());
+}
+
+}  // namespace
+
 Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scale_factor, std::string_view mode,
                    bool align_corners, bool recompute_scale_factor, bool antialias) {
   constexpr std::string_view op = "interpolate";
@@ -101,9 +129,9 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
     refuse("interpolate: mode is '{}', which is none for input {} with {} spatial axes.", mode, input.dims(), spatial);
   }
   if (align_corners && nearest) refuse("interpolate: mode {} takes no align_corners.", mode);
-  const bool half = exact || (!nearest && !align_corners);
-  const Tensor source = nearest || is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
-  ResizeAttributes attributes = unchanged(source, half);
+  // With antialias the middles of elements count, whether or not corners are aligned.
+  const bool half = exact || (!nearest && (antialias || !align_corners));
+  ResizeAttributes attributes = unchanged(input, half);
   ep_resize_attributes& grid = attributes.grid;
   grid.mode = nearest ? EP_RESIZE_NEAREST : cubic ? EP_RESIZE_CUBIC : EP_RESIZE_LINEAR;
   grid.round = nearest ? EP_RESIZE_FLOOR : 0;
@@ -117,7 +145,7 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
     double& offset = grid.offset[i + 2];
     if (align_corners) {
       scale = sizes[i] > 1 && from > 1 ? (to - 1) / (from - 1) : 0;
-      offset = 0;
+      offset = half ? -0.5 : 0;
       continue;
     }
     scale = scale_factor && !recompute_scale_factor ? *scale_factor : from > 0 ? to / from : 1;
@@ -130,7 +158,8 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
   }
   require_elements(op, input, attributes);
   const Scalar scalars[] = {Scalar(0.0)};
-  return apply(OpId::resize, {&source}, &attributes, scalars);
+  if (!nearest && !is_floating(input.dtype())) return resized_integers(input, attributes);
+  return apply(OpId::resize, {&input}, &attributes, scalars);
 }
 
 }  // namespace tenon::functors

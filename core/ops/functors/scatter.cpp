@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
@@ -77,15 +78,8 @@ Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int
 Scalar neutral(int32_t how, DType dtype) {
   if (how == EP_SCATTER_ADD) return Scalar(0);
   if (how == EP_SCATTER_MUL) return Scalar(1);
-  if (is_floating(dtype)) {
-    const double end = std::numeric_limits<double>::infinity();
-    return Scalar(how == EP_SCATTER_MIN ? end : -end);
-  }
-  const DTypeInfo& info = dtype_info(dtype);
-  const bool is_signed = info.type_class == DTypeClass::INT;
-  const uint64_t most = ~uint64_t{0} >> (64 - info.bits + (is_signed ? 1 : 0));
-  if (how == EP_SCATTER_MIN) return is_signed ? Scalar(static_cast<int64_t>(most)) : Scalar(most);
-  return is_signed ? Scalar(-static_cast<int64_t>(most) - 1) : Scalar(0);
+  const double end = std::numeric_limits<double>::infinity();
+  return in_dtype(Scalar(how == EP_SCATTER_MIN ? end : -end), dtype);
 }
 
 struct Reduction {
@@ -202,8 +196,10 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
   require_defined("index_add", "source", source);
-  const bool plain = alpha == Scalar(1);
-  return scatter_slices("index_add", EP_SCATTER_ADD, input, dim, index, plain ? source : tenon::mul(source, alpha));
+  if (alpha == Scalar(1)) return scatter_slices("index_add", EP_SCATTER_ADD, input, dim, index, source);
+  const Halves halves{&input, &source};
+  const Tensor scaled = tenon::mul(Halves::widened(source), alpha);
+  return halves.rounded(scatter_slices("index_add", EP_SCATTER_ADD, Halves::widened(input), dim, index, scaled));
 }
 
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {

@@ -1,5 +1,6 @@
 // Parts of a list whose lengths are numbers of a tensor: repeated elements, bags of embeddings.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/functors/positions.h"
 #include "primitives/text/format.h"
 
@@ -104,6 +105,8 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   if (mode != "sum" && mode != "mean" && mode != "max")
     refuse("{}: mode is '{}'; it may be sum, mean or max.", op, mode);
   Bags bags = bags_of(op, input, weight, offsets, include_last_offset, padding_idx);
+  const Halves halves{&weight};
+  bags.rows = Halves::widened(bags.rows);
   if (per_sample_weights.defined()) {
     if (mode != "sum") refuse("{}: per_sample_weights are for mode sum, not {}.", op, mode);
     if (per_sample_weights.dims() != input.dims()) {
@@ -113,16 +116,16 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   }
   const bool padded = bags.present.defined();
   const int64_t count = bags.count + (mode == "max" && padded ? 1 : 0);
-  const Tensor zeros = tenon::zeros({count, weight.dim(1)}, weight.dtype(), weight.device());
-  if (mode == "max") return greatest(bags, zeros);
+  const Tensor zeros = tenon::zeros({count, weight.dim(1)}, bags.rows.dtype(), weight.device());
+  if (mode == "max") return halves.rounded(greatest(bags, zeros));
   if (padded) bags.rows = tenon::where(tenon::unsqueeze(bags.present, 1), bags.rows, Scalar(0));
   const Tensor sums = tenon::index_add(zeros, 0, bags.number, bags.rows);
-  if (mode == "sum") return sums;
-  const Tensor ones = padded ? tenon::cast(bags.present, weight.dtype())
-                             : tenon::ones(input.elements(), weight.dtype(), weight.device());
-  const Tensor none = tenon::zeros(bags.count, weight.dtype(), weight.device());
+  if (mode == "sum") return halves.rounded(sums);
+  const Tensor ones =
+      padded ? tenon::cast(bags.present, sums.dtype()) : tenon::ones(input.elements(), sums.dtype(), weight.device());
+  const Tensor none = tenon::zeros(bags.count, sums.dtype(), weight.device());
   const Tensor sizes = tenon::clamp(tenon::index_add(none, 0, bags.number, ones), Scalar(1), std::nullopt);
-  return tenon::div(sums, tenon::unsqueeze(sizes, 1));
+  return halves.rounded(tenon::div(sums, tenon::unsqueeze(sizes, 1)));
 }
 
 }  // namespace tenon::functors

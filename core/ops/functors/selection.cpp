@@ -88,7 +88,7 @@ Tensor where(Tensor* out, const Tensor& condition, Scalar input, Scalar other) {
 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
   require_defined("masked_fill", "input", input);
-  return tenon::where(mask, value, input);
+  return tenon::where(mask, in_dtype(value, input.dtype()), input);
 }
 
 Tensor clamp(Tensor* out, const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {

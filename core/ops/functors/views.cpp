@@ -228,10 +228,15 @@ Tensor movedim(const Tensor& input, IntList source, IntList destination) {
   return tenon::permute(input, axes);
 }
 
-Tensor squeeze(const Tensor& input) { return tenon::squeeze(input, IntList()); }
+Tensor squeeze(const Tensor& input) {
+  require_defined("squeeze", "input", input);
+  const AxesAttributes all{};
+  return apply(OpId::squeeze, input, &all);
+}
 
 Tensor squeeze(const Tensor& input, IntList dim) {
   require_defined("squeeze", "input", input);
+  if (dim.size() == 0) return tenon::reshape(input, ShapeOf(input).list());  // a record without axes names all
   const AxesAttributes attributes = axes_attributes("squeeze", dim);
   return apply(OpId::squeeze, input, &attributes);
 }

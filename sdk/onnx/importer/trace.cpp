@@ -5,6 +5,7 @@
 
 #include "core/graph/recorder.h"
 #include "core/graph/signature.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/text_nodes.h"
@@ -133,6 +134,36 @@ ValueList translated(const ParsedModel& parsed, NodeContext& context, const std:
   return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
 }
 
+using functors::is_half;
+
+// `translated`, with inputs of f16 and bf16 as f32, of a node whose first input has one of these.
+ValueList translated_wide(const ParsedModel& parsed, NodeContext& context, std::vector<Value>* values) {
+  const DType dtype = context.dtype(0);
+  std::vector<std::pair<size_t, Value>> narrow;
+  for (const int32_t input : context.node().inputs) {
+    if (input < 0) continue;
+    Value& value = (*values)[static_cast<size_t>(input)];
+    if (!value.is_tensor() || !is_half(value.tensor().dtype())) continue;
+    narrow.emplace_back(static_cast<size_t>(input), value);
+    value = Value(cast(value.tensor(), DType::f32));
+  }
+  const auto restore = [&] {
+    for (auto& [input, value] : narrow) (*values)[input] = std::move(value);
+  };
+  ValueList results;
+  try {
+    results = translated(parsed, context, *values);
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
+  for (Value& result : results) {
+    if (result.defined() && result.tensor().dtype() == DType::f32) result = Value(cast(result.tensor(), dtype));
+  }
+  return results;
+}
+
 }  // namespace
 
 void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>* values) {
@@ -144,7 +175,8 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>*
   try {
     NodeContext context(parsed, node, values);
     context.check_types();
-    ValueList results = translated(parsed, context, *values);
+    const bool is_wide = node.translator->wide && context.has(0) && is_half(context.dtype(0));
+    ValueList results = is_wide ? translated_wide(parsed, context, values) : translated(parsed, context, *values);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;
       if (i >= results.size() || !results[i].defined())

@@ -25,6 +25,9 @@ TensorList binary(NodeContext& n) {
   return {op(n.input(0), n.input(1))};
 }
 
+// The op gives 0 for NaN.
+Tensor sign_or_nan(const Tensor& x) { return is_floating(x.dtype()) ? where(isnan(x), x, sign(x)) : sign(x); }
+
 Tensor add2(const Tensor& a, const Tensor& b) { return add(a, b); }
 Tensor sub2(const Tensor& a, const Tensor& b) { return sub(a, b); }
 Tensor mul2(const Tensor& a, const Tensor& b) { return mul(a, b); }
@@ -106,7 +109,9 @@ TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("app
 // The slope broadcasts to x only. An unsigned element is never below 0, so the slope does not matter.
 TensorList translate_prelu(NodeContext& n) {
   const Tensor &x = n.input(0), &slope = n.input(1);
-  if (dtype_info(x.dtype()).type_class != DTypeClass::UINT) return {prelu(x, slope)};
+  // Aligned at the last axis, whatever the op makes of a list.
+  if (dtype_info(x.dtype()).type_class != DTypeClass::UINT)
+    return {prelu(x, x.rank() > 1 && slope.rank() == 1 ? unsqueeze(slope, 0) : slope)};
   return {where(ge(x, Scalar(0)), x, slope)};
 }
 
@@ -237,7 +242,7 @@ constexpr Translator kRows[] = {
     {"LessOrEqual", 12, binary<le>},
     {"Log", 1, unary<log>},
     {"Max", 8, variadic<maximum>},
-    {"Mean", 8, mean_of_inputs},
+    wide(Translator{"Mean", 8, mean_of_inputs}),
     {"Min", 8, variadic<minimum>},
     {"Mish", 18, unary<mish>},
     {"Mod", 10, translate_mod},
@@ -253,14 +258,14 @@ constexpr Translator kRows[] = {
     {"Selu", 1, translate_selu},
     {"Shrink", 9, translate_shrink},
     {"Sigmoid", 1, unary<sigmoid>},
-    {"Sign", 9, unary<sign>},
+    {"Sign", 9, unary<sign_or_nan>},
     {"Sin", 7, unary<sin>},
     {"Sinh", 9, unary<sinh>},
     {"Softplus", 1, unary<softplus>},
     {"Softsign", 1, unary<softsign>},
     {"Sqrt", 1, unary<sqrt>},
     {"Sub", 7, binary<sub2>},
-    {"Sum", 8, variadic<add2>},
+    wide(Translator{"Sum", 8, variadic<add2>}),
     {"Tan", 7, unary<tan>},
     {"Tanh", 1, unary<tanh>},
     {"ThresholdedRelu", 10, thresholded},

@@ -36,6 +36,9 @@ TensorList gemm(NodeContext& n) {
   const Tensor b = n.flag("transB", false) ? t(second) : second;
   const double alpha = n.number("alpha", 1.0), beta = n.number("beta", 1.0);
   Tensor c = beta == 0.0 ? Tensor() : n.optional(2);
+  // One rounding, of the whole.
+  if (c.defined() && (a.dtype() == DType::f16 || a.dtype() == DType::bf16))
+    return {addmm(c, a, b, Scalar(beta), Scalar(alpha))};
   // Integers that alpha or beta multiplies compute in floats.
   const auto scaled = [](const Tensor& x, double by) {
     if (by == 1.0) return x;
@@ -309,9 +312,9 @@ constexpr Translator kRows[] = {
     {"GlobalLpPool", 2, global_lp_pool, lp_why_not},
     {"GlobalMaxPool", 1, global_max_pool},
     {"InstanceNormalization", 6, instance_normalization},
-    {"LRN", 1, local_response_normalization},
+    wide(Translator{"LRN", 1, local_response_normalization}),
     {"LayerNormalization", 17, layer_normalization},
-    {"LpNormalization", 1, lp_normalization},
+    wide(Translator{"LpNormalization", 1, lp_normalization}),
     {"LpPool", 2, translate_lp_pool},
     {"MatMul", 1, translate_matmul},
     {"MaxPool", 1, translate_max_pool},

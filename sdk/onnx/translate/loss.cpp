@@ -51,8 +51,8 @@ TensorList cross_entropy(NodeContext& n) {
 }
 
 constexpr Translator kRows[] = {
-    {"NegativeLogLikelihoodLoss", 12, nll_loss, reduction_why_not},
-    {"SoftmaxCrossEntropyLoss", 12, cross_entropy, reduction_why_not},
+    wide(Translator{"NegativeLogLikelihoodLoss", 12, nll_loss, reduction_why_not}),
+    wide(Translator{"SoftmaxCrossEntropyLoss", 12, cross_entropy, reduction_why_not}),
 };
 
 }  // namespace

@@ -113,14 +113,14 @@ TensorList fused_conv(NodeContext& n) {
 }
 
 constexpr Translator kRows[] = {
-    of_domain(kDomain, "BiasGelu", 1, bias_gelu),
-    of_domain(kDomain, "FastGelu", 1, fast_gelu),
+    wide(of_domain(kDomain, "BiasGelu", 1, bias_gelu)),
+    wide(of_domain(kDomain, "FastGelu", 1, fast_gelu)),
     of_domain(kDomain, "FusedConv", 1, fused_conv, fused_conv_why_not),
     of_domain(kDomain, "FusedMatMul", 1, fused_matmul, fused_matmul_why_not),
     of_domain(kDomain, "Gelu", 1, exact_gelu),
-    of_domain(kDomain, "QuickGelu", 1, quick_gelu),
-    of_domain(kDomain, "SkipLayerNormalization", 1, skip_layer_normalization, skip_why_not),
-    of_domain(kDomain, "SkipSimplifiedLayerNormalization", 1, skip_rms_normalization, skip_why_not),
+    wide(of_domain(kDomain, "QuickGelu", 1, quick_gelu)),
+    wide(of_domain(kDomain, "SkipLayerNormalization", 1, skip_layer_normalization, skip_why_not)),
+    wide(of_domain(kDomain, "SkipSimplifiedLayerNormalization", 1, skip_rms_normalization, skip_why_not)),
     of_domain(kDomain, "SimplifiedLayerNormalization", 1, simplified_layer_normalization, simplified_why_not),
     {"SimplifiedLayerNormalization", 1, simplified_layer_normalization, simplified_why_not},
 };

@@ -164,7 +164,7 @@ constexpr Translator kRows[] = {
     {"ArgMin", 1, arg_extreme<false>},
     {"Hardmax", 1, hardmax},
     {"LogSoftmax", 1, translate_log_softmax},
-    {"MeanVarianceNormalization", 9, mean_variance_normalization},
+    wide(Translator{"MeanVarianceNormalization", 9, mean_variance_normalization}),
     {"ReduceL1", 1, reduce<reduce_l1>},
     {"ReduceL2", 1, reduce<reduce_l2>},
     {"ReduceLogSum", 1, reduce<reduce_log_sum>},

@@ -60,6 +60,42 @@ void check_axis(NodeContext& n, const Axis& axis) {
     n.invalid("the axes are too long to be resized");
 }
 
+double weight_at(const Method& method, double t) {
+  t = std::abs(t);
+  if (method.mode == "linear") return std::max(0.0, 1 - t);
+  const double a = method.cubic_a;
+  if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
+  return t < 2 ? a * (((t - 5) * t + 8) * t - 4) : 0;
+}
+
+// With antialias the weights are as wide as the scale says. The op knows the distance of the elements of the result,
+// which is another where corners are aligned, so here the axis is multiplied by the matrix of its weights.
+Tensor antialiased(NodeContext& n, const Tensor& x, int64_t dim, const Axis& axis, const Method& method,
+                   const Grid& grid) {
+  const double factor = std::min(axis.scale, 1.0);
+  const auto reach = static_cast<int64_t>(std::ceil((method.mode == "linear" ? 1 : 2) / factor));
+  std::vector<double> weights(static_cast<size_t>(axis.length * axis.result), 0.0);
+  for (int64_t i = 0; i < axis.result; ++i) {
+    const double at = static_cast<double>(i) + (grid.half ? 0.5 : 0);
+    const double position = grid.scale == 0 ? grid.offset : at / grid.scale + grid.offset;
+    double* row = weights.data() + i * axis.length;
+    double sum = 0;
+    const auto middle = static_cast<int64_t>(std::floor(position));
+    for (int64_t place = middle - reach; place <= middle + reach; ++place) {
+      const int64_t inside = std::clamp<int64_t>(place, 0, axis.length - 1);
+      if (method.exclude_outside && inside != place) continue;
+      const double weight = weight_at(method, (static_cast<double>(place) - position) * factor);
+      row[inside] += weight;
+      sum += weight;
+    }
+    std::for_each(row, row + axis.length, [sum](double& weight) { weight /= sum; });
+  }
+  const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor matrix = Tensor::copy_from_host(weights.data(), Dims{axis.result, axis.length}, DType::f64, n.device());
+  const Tensor product = matmul(movedim(cast(x, dtype), dim, -1), t(cast(matrix, dtype)));
+  return cast(movedim(product, -1, dim), x.dtype());
+}
+
 TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& method) {
   Tensor x = n.input(0);
   if (method.mode != "nearest" && !is_floating(x.dtype()))
@@ -74,6 +110,11 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
     if (axes[i].length == axes[i].result && axes[i].scale == 1 && !cut) continue;
     const Grid grid = grid_of(axes[i], method);
     if (!(grid.scale >= 0)) n.unsupported("its roi goes from the end of an axis to the beginning");
+    const bool stretched = method.antialias && method.mode != "nearest" && axes[i].scale < 1;
+    if (stretched && !crops && grid.scale != axes[i].scale) {
+      x = antialiased(n, x, static_cast<int64_t>(i), axes[i], method, grid);
+      continue;
+    }
     x = tenon::resize(x, static_cast<int64_t>(i), axes[i].result, grid.scale, grid.offset, method.mode, rounding,
                       grid.half, method.cubic_a, method.antialias, method.exclude_outside, fill);
   }

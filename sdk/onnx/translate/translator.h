@@ -32,7 +32,15 @@ struct Translator {
   std::string_view domain = {};  // empty: ai.onnx
   // Instead of `translate`, of an operator whose inputs or outputs are no tensors of numbers.
   ValueList (*translate_values)(NodeContext& node) = nullptr;
+  // `translate` sees f16 and bf16 inputs as f32, and its results are rounded to the type of the first input: for
+  // operators of several steps, whose numbers on the way need not be f16.
+  bool wide = false;
 };
+
+constexpr Translator wide(Translator row) {
+  row.wide = true;
+  return row;
+}
 
 // A row of an operator on values of any kind.
 constexpr Translator on_values(std::string_view name, int32_t since, ValueList (*translate)(NodeContext& node),

@@ -158,6 +158,52 @@ def symmetric_resizes(random):
                        coordinate_transformation_mode="half_pixel_symmetric")
 
 
+def aligned_resizes_with_antialias(random):
+    """The weights are as wide as the scale says, not as the distance of the positions."""
+    def weight(mode, t):
+        t, a = np.abs(t), -0.75
+        if mode == "linear":
+            return np.maximum(0, 1 - t)
+        return np.where(t <= 1, ((a + 2) * t - (a + 3)) * t * t + 1, np.where(t < 2, a * (((t - 5) * t + 8) * t - 4), 0))
+
+    def matrix(mode, length, result, exclude):
+        places = np.arange(-40, length + 40)
+        inside = np.clip(places, 0, length - 1)
+        positions = np.arange(result) * (length - 1) / max(result - 1, 1)
+        weights = weight(mode, (places[None] - positions[:, None]) * min(1, result / length)) * (1 - exclude * (places != inside))
+        rows = np.zeros((result, length))
+        np.add.at(rows, (slice(None), inside), weights / weights.sum(1, keepdims=True))
+        return rows
+
+    for mode, exclude, sizes in itertools.product(("linear", "cubic"), (0, 1), ((2, 3), (1, 4), (9, 2))):
+        x = draw(random, (1, 2, 7, 6), "float32")
+        y = np.einsum("hi,ncij,wj->nchw", matrix(mode, 7, sizes[0], exclude), x.astype("float64"), matrix(mode, 6, sizes[1], exclude))
+        yield Case("Resize", 19, [x, None, None, np.array([1, 2, *sizes])], [y.astype("float32")], mode=mode, antialias=1, exclude_outside=exclude,
+                   coordinate_transformation_mode="align_corners")
+
+
+def halves_that_are_rounded_once(random):
+    """Numbers on the way are beyond f16; the results are not."""
+    half = lambda *values: np.array(values, "float16")
+    x = np.full((1, 4, 2, 2), 300, "float16")
+    squares = np.array([2, 3, 3, 2]).reshape(1, 4, 1, 1) * 300.0 ** 2
+    yield Case("LRN", 13, [x], [(x / (1 + squares / 3) ** 0.75).astype("float16")], size=3, alpha=1.0, bias=1.0)
+    wave = np.resize(half(300, -300), (2, 3, 4, 5))
+    wide = wave.astype("float64")
+    deviation = np.sqrt(wide.var((0, 2, 3), keepdims=True))
+    yield Case("MeanVarianceNormalization", 13, [wave], [((wide - wide.mean((0, 2, 3), keepdims=True)) / deviation).astype("float16")])
+    yield Case("Mean", 13, [half(40000, 1), half(40000, 2), half(40000, 3)], [half(40000, 2)])
+    yield Case("Sum", 13, [half(40000), half(40000), half(-40000)], [half(40000)])
+    yield Case("LpNormalization", 1, [half(40000, 40000)], [half(0.5, 0.5)], p=1, axis=0)
+    a, b = np.full((2, 3), 300, "float16"), np.full((3, 2), 300, "float16")
+    yield Case("Gemm", 13, [a, b, half(1, 2)], [np.array([[2705, 2710]] * 2, "float16")], alpha=0.01, beta=5.0)
+
+
+def signs(random):
+    for dtype in ("float32", "float64"):
+        yield Case("Sign", 13, [np.array([np.nan, -2, 0, 3], dtype)], [np.array([np.nan, -1, 0, 1], dtype)])
+
+
 def scaled_products(random):
     """Integers times alpha and beta stay floats until the end, and are truncated there."""
     for dtype in FLOATS + ["int32", "int64", "uint32", "uint64"]:
@@ -287,7 +333,7 @@ def support_vector_machines(random):
                classlabels_ints=[0, 1, 2], kernel_type="LINEAR", coefficients=weights.ravel().tolist(), rho=[0.25, 0.5, 0.5])
 
 
-CHECKS = [support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+CHECKS = [aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main(checks=CHECKS):

@@ -112,6 +112,14 @@ class Generator(unittest.TestCase):
         self.refused(ROW.format('method: true, signature: "(int y, Tensor x)"'),
                      "f: it cannot be a method, since its first parameter is no Tensor.")
 
+    def test_only_a_composite_that_gives_tensors_one_by_one_is_wide(self):
+        row = '  - {{op: f, {}, wide: true, doc: "d."}}\n'
+        self.accepted(row.format('composite: true, signature: "(Tensor x)"'))
+        self.accepted(row.format('composite: true, signature: "(Tensor x, Tensor? y = None) -> (Tensor, Tensor)"'))
+        message = "f: only a composite of Tenon's own that gives tensors one by one may be `wide`."
+        self.refused(row.format('composite: true, signature: "(Tensor x) -> Tensor[]"'), message)
+        self.refused(row.format("unary: exp"), message)
+
     def test_another_name_has_the_signatures_of_its_row(self):
         one = ROW.format('signature: "(Tensor x, int y = 1)"')
         rows = loaded(one + '  - {op: g, same_as: f, doc: "d."}\n')

@@ -177,6 +177,14 @@ class Binary(OpTest):
     def test_prelu(self):
         x, w = some(2, 3, 4), some(3, 1)
         self.check(np.where(x >= 0, x, w * x), "prelu", x, w)
+        # A list has a number for each channel, though the last axis is as long.
+        for shape in ((2, 3), (2, 3, 3), (2, 3, 4, 3), (2, 3, 2, 2, 3)):
+            x, slopes = some(*shape), some(3)
+            each = slopes.reshape((3,) + (1,) * (len(shape) - 2))
+            self.check(np.where(x >= 0, x, each * x), "prelu", x, slopes)
+            self.check(np.where(x >= 0, x, slopes[0] * x), "prelu", x, slopes[:1].copy())
+        self.check(np.float32(-0.5), "prelu", np.array(-2, np.float32), np.array([0.25], np.float32))
+        self.refused("prelu: weight has 4 elements, but input of shape [2, 3, 4] has 3 channels.", "prelu", some(2, 3, 4), some(4))
 
     def test_shapes_that_do_not_broadcast(self):
         with self.assertRaisesRegex(Refused, r"add: .*\[2, 3\].*\[4\]"):
@@ -196,6 +204,11 @@ class Ternary(OpTest):
     def test_masked_fill(self):
         x, mask = some(3, 4), some(4, dtype=np.bool_)
         self.check(np.where(mask, np.float32(-7), x), "masked_fill", x, mask, -7)
+        flags = some(3, 4, dtype=np.bool_)
+        self.check(np.where(mask, False, flags), "masked_fill", flags, mask, 0)
+        self.check(np.where(mask, True, flags), "masked_fill", flags, mask, 2)
+        whole = some(3, 4, dtype=np.int32)
+        self.check(np.where(mask, np.int32(1), whole), "masked_fill", whole, mask, 1.5)
 
     def test_clamp(self):
         x = some(5, 4)

@@ -136,6 +136,9 @@ class Composites(OpTest):
         self.same("xlogy", np.array([0, 0, 2, 1], np.float32), np.array([0, NAN, 3, 0.5], np.float32))
         self.same("xlogy", 2.0, np.array([1, 2], np.float32))
         a, b = (grid.ravel() for grid in np.meshgrid(EDGES, EDGES))
+        flags, others = some(9, dtype=np.bool_), some(9, dtype=np.bool_)
+        for op, expected in (("fmax", flags | others), ("fmin", flags & others), ("heaviside", flags | others)):
+            self.check(expected, op, flags, others)
         for op in ("atan2", "hypot", "fmax", "fmin", "logaddexp"):
             self.same(op, a, b)
         self.same("heaviside", np.array([-1.5, 0, 2, NAN], np.float32), np.array([0.5, 0.25, 3, 1], np.float32))
@@ -191,6 +194,10 @@ class Composites(OpTest):
                 self.close(run("linspace", start, end, steps, dtype=dtype)[0], torch.linspace(start, end, steps, dtype=as_torch(dtype)))
             self.same("logspace", start / 4, end / 4, steps)
         self.same("logspace", 0, 3, 4, base=2.0)
+        # Bounds and steps of integers are whole.
+        self.close(run("logspace", 0, 1.2, 2, dtype=Dtype("i64"))[0], np.array([1, 10]))
+        self.close(run("arange", -0.9, 2.1, 2.0, dtype=Dtype("i64"))[0], np.array([0, 2]))
+        self.refused("arange: a step of 0.5 is none among integers.", "arange", 0.0, 2.0, 0.5, dtype=Dtype("i64"))
         self.refused("linspace: steps is -1; it must be at least 0.", "linspace", 0, 1, -1)
 
     def test_matrices(self):
@@ -222,6 +229,11 @@ class Composites(OpTest):
         self.same("vander", some(4), 3)
         self.same("vander", some(3), increasing=True)
         self.refused("tril: input has shape [3]; it must have rank 2 at least.", "tril", some(3))
+        flags = np.ones((4, 4), bool)
+        self.check(np.tril(flags), "tril", flags)
+        self.check(np.triu(flags, 1), "triu", flags, 1)
+        self.check(np.stack([np.diag(row) for row in flags]), "diag_embed", flags)
+        self.check(np.outer(flags[0], flags[1]) | flags[:, :1], "addr", flags[:, :1].copy(), flags[0], flags[1], beta=2, alpha=3)
         self.refused("diagonal: dim1 and dim2 are both axis 1.", "diagonal", some(2, 3), 0, 1, -1)
 
     def test_products(self):
@@ -330,6 +342,9 @@ class Composites(OpTest):
         self.same("reshape_as", some(2, 6), some(3, 4))
         self.same("type_as", some(3), np.array([1, 2]))
         self.same("repeat", some(2, 3), [2, 1, 3])
+        self.check(np.zeros((0, 6, 0), np.float32), "repeat", np.zeros((3, 0), np.float32), [0, 2, 3])
+        self.check(np.zeros((0, 6), np.float32), "repeat", some(2, 3), [0, 2])
+        self.check(np.zeros((4, 0), np.float32), "tile", some(2, 3), [2, 0])
         self.same("repeat_interleave", some(2, 3), 3, 1)
         self.same("repeat_interleave", some(2, 3), 2)
         self.same("pixel_shuffle", some(2, 8, 3, 4), 2)
@@ -396,6 +411,8 @@ class Composites(OpTest):
             self.same("binary_cross_entropy_with_logits", x, q, **kw)
             self.same("binary_cross_entropy_with_logits", x, q, np.abs(x), pos_weight=some(5, low=0.5, high=2), **kw)
             self.same("gaussian_nll_loss", x, y, p, full=True, **kw)
+            self.same("gaussian_nll_loss", x, y, p[:, 0].copy(), **kw)  # a variance for each row
+            self.same("gaussian_nll_loss", x, y, p[:, :1].copy(), **kw)
             self.same("poisson_nll_loss", p, np.abs(y) * 3, False, True, **kw)
             self.same("soft_margin_loss", x, signs, **kw)
             self.same("hinge_embedding_loss", x, signs, 0.7, **kw)

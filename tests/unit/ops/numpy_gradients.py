@@ -233,6 +233,34 @@ class Random(OpTest):
         for op in ("rand_like", "randn_like"):
             self.assertEqual((run(op, x)[0].shape, run(op, x)[0].dtype), ((3, 4), np.float64))
 
+    def test_integers_over_a_wide_range(self):
+        least, most = -2 ** 63, 2 ** 63 - 1
+        for low, high in ((least, most), (-2 ** 62, 2 ** 63 - 1), (0, 3 * 2 ** 61), (-5, 2 ** 41)):
+            drawn = run("randint", low, high, [40000])[0]
+            self.assertTrue(np.all((drawn >= low) & (drawn < high)))
+            thirds = np.histogram((drawn.astype(np.float64) - low) / (high - low), 3, (0, 1))[0]
+            np.testing.assert_allclose(thirds, 40000 / 3, atol=600, err_msg=f"{low} {high}")
+
+    def test_the_upper_bound_of_uniform_numbers_is_never_reached(self):
+        for dtype in (np.float16, np.float32, np.float64):
+            for low, high in ((100, 101), (1, 2), (-3, -2), (0, 1000), (2047, 2049)):
+                run("uniform_", Keep(8, np.zeros(200000, dtype)), low, high)
+                drawn = run("clone", Ref(8))[0]
+                with self.subTest(dtype=dtype, low=low, high=high):
+                    self.assertTrue(np.all((drawn >= low) & (drawn < high)))
+                    self.assertLess(abs(drawn.astype(np.float64).mean() - (low + high) / 2), 0.5 if dtype == np.float16 and high > 2000 else 0.01 * (high - low))
+
+    def test_halves_are_drawn_as_finely_as_floats(self):
+        # 11 random bits would give no number above -log(2^-11).
+        drawn = run("exponential", np.zeros(200000, np.float16))[0].astype(np.float64)
+        self.assertGreater(drawn.max(), 9)
+        self.assertTrue(np.all(np.isfinite(drawn)))
+        weights = np.ones(60000, np.float16)
+        chosen = run("multinomial", weights, 20000)[0]
+        self.assertEqual(len(np.unique(chosen)), 20000)
+        self.assertLess(abs(chosen.mean() - 30000) / 30000, 0.03)
+        self.assertGreater(run("rrelu", np.full(100000, -1, np.float16), 0.5, 0.5001, True)[0].min(), -0.5005)
+
     def test_masks(self):
         p = np.broadcast_to(np.array([0, 0.25, 1], np.float32), (4000, 3)).copy()
         mean = run("bernoulli", p)[0].mean(0)

@@ -344,7 +344,7 @@ def weights(n, out, mode, align, antialias, factor=None):
         return np.eye(n)[np.clip(places, 0, n - 1).astype(int)]
     if align:
         scale = (n - 1) / (out - 1) if out > 1 else 0
-        x = np.arange(out) * scale
+        x = (np.arange(out) + 0.5) * scale - 0.5 if antialias else np.arange(out) * scale
     else:
         x = (np.arange(out) + 0.5) * scale - 0.5
     stretch = max(scale, 1) if antialias else 1
@@ -374,7 +374,7 @@ class Resizing(OpTest):
             for mode in modes:
                 for size in sizes:
                     for align in (False, True) if "linear" in mode or "cubic" in mode else (False,):
-                        for antialias in (False, True) if mode in ("bilinear", "bicubic") and not align else (False,):
+                        for antialias in (False, True) if mode in ("bilinear", "bicubic") else (False,):
                             matrices = {i + 2: weights(shape[i + 2], s, mode, align, antialias) for i, s in enumerate(size)}
                             got = run("interpolate", x, list(size), None, mode, align, False, antialias)[0]
                             np.testing.assert_allclose(got, self.want(x, matrices), rtol=1e-5, atol=1e-5, err_msg=f"{mode} {size} {align}")
@@ -384,6 +384,15 @@ class Resizing(OpTest):
         self.close(run("interpolate", some(1, 1, 4, 4) * 0 + 2, [2, 2], None, "area")[0], np.full((1, 1, 2, 2), 2, np.float32))
         self.refused("interpolate: give either size or scale_factor.", "interpolate", x)
         self.refused("interpolate: mode is 'linear', which is none for input [1, 2, 5, 4] with 2 spatial axes.", "interpolate", x, 3, None, "linear")
+
+    def test_integers_are_interpolated_and_rounded(self):
+        # From PyTorch 2.15.
+        x = np.array([[[[10, 31], [77, 200]]]], np.uint8)
+        self.check(np.array([[[[10, 12, 21, 29, 31], [44, 51, 80, 109, 116], [77, 89, 139, 188, 200]]]], np.uint8), "interpolate", x, [3, 5], None, "bilinear")
+        ends = np.array([[[[0, 255], [255, 0]]]], np.uint8)
+        result = run("interpolate", ends, [7, 7], None, "bicubic")[0]
+        self.assertEqual((result.dtype, result.min(), result.max()), (np.uint8, 0, 255))
+        self.check(np.array([[[-4, -2, 1, 3]]], np.int64), "interpolate", np.array([[[-4, 3]]]), 4, None, "linear")
 
     def test_resize(self):
         x = some(4, 6)

@@ -168,6 +168,12 @@ class Assembling(OpTest):
         self.check(np.pad(x, [(0, 0), (2, 1), (1, 2)], "reflect"), "pad", x, [1, 2, 2, 1], "reflect")
         self.check(np.pad(x, [(1, 1), (0, 0), (0, 3)], "edge"), "pad", x, [0, 3, 0, 0, 1, 1], "replicate")
         self.check(np.pad(x[:, :, 1:], [(0, 0), (0, 0), (0, 2)]), "pad", x, [-1, 2])
+        # What is cropped is reflected all the same.
+        self.check(np.pad(x, [(0, 0), (0, 0), (0, 3)], "reflect")[:, :, 2:], "pad", x, [-2, 3], "reflect")
+        self.check(np.pad(x, [(0, 0), (2, 0), (3, 0)], "reflect")[:, :-1, :-2], "pad", x, [3, -2, 2, -1], "reflect")
+        self.check(np.pad(x[:, :, 2:], [(0, 0), (0, 0), (0, 3)], "edge"), "pad", x, [-2, 3], "replicate")
+        self.check(x[:, :, 1:-1], "pad", x, [-1, -1], "reflect")
+        self.refused("pad: padding (-6, 0) of axis 2 crops more than its 5 elements.", "pad", x, [-6, 0], "reflect")
         self.refused("pad: mode is 'wrap'; it may be 'constant', 'reflect' or 'replicate'.", "pad", x, [1, 1], "wrap")
 
     def test_tile_and_flip(self):

@@ -58,6 +58,9 @@ class Pooling(OpTest):
         self.check(padded, "avg_pool", x, [3, 2], 2, [1, 1, 1, 0], dtype="f32")
         self.check(pool_plain(x, [2, 2], [2, 2], [0, 0], [0, 0], [1, 1], False, lambda v, n: (sum(v) / n, 0))[0],
                    "avg_pool2d", x, 2, dtype="f32")
+        whole = some(2, 3, 6, 6, dtype=np.int64, low=-9, high=9)
+        means = whole.reshape(2, 3, 3, 2, 3, 2).sum((3, 5)) / 4
+        self.check(np.trunc(means).astype(np.int64), "avg_pool", whole, 2)
 
     def test_adaptive(self):
         x = some(2, 3, 6, 4)

@@ -15,6 +15,7 @@ import unittest
 from numpy_binary import Binary, Ternary
 from numpy_composites import Composites
 from numpy_gradients import Backward, Random, Scatter
+from numpy_halves import Halves
 from numpy_matrices import Fourier, LinearAlgebra, Recurrent, Resizing, Samples
 from numpy_movement import Assembling, Copies, Factories, Indexing, Views
 from numpy_optimisers import Optimisers

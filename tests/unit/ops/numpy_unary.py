@@ -88,6 +88,26 @@ class Unary(OpTest):
         self.check(np.ones((2, 3), bool), "isfinite", some(2, 3, dtype=np.int64))
         self.check(np.where(np.isnan(x), x, np.maximum(x, 0)), "relu", x)
         self.check(x == 0, "logical_not", x)
+        self.check(np.where(np.isnan(x), 0, np.sign(x)).astype(np.float32), "sign", x)  # as PyTorch
+
+    def test_the_inverse_of_erf(self):
+        inside = np.concatenate([np.linspace(-0.999, 0.999, 401), 10.0 ** -np.arange(1, 31), 1 - 10.0 ** -np.arange(1, 16)])
+        for dtype, rtol in ((np.float64, 1e-15), (np.float32, 2e-7), (np.float16, 2 ** -11)):
+            y = inside.astype(dtype)
+            y = y[np.abs(y) < 1]
+            with self.subTest(dtype=dtype):
+                self.check(scipy.special.erfinv(y.astype(np.float64)), "erfinv", y, dtype=NAMES[y.dtype], rtol=rtol, atol=1e-7 if dtype == np.float16 else 0)
+        ends = np.array([1, -1, 0, -0.0, 1.5, np.nan], np.float32)
+        self.check(np.array([np.inf, -np.inf, 0, 0, np.nan, np.nan], np.float32), "erfinv", ends)
+
+    def test_integers_stay_integers(self):
+        for dtype in (np.int64, np.int32, np.int8, np.uint8):
+            x = np.array([0, 1, 3, 9], dtype) if dtype == np.uint8 else np.array([-7, -1, 0, 3], dtype)
+            with self.subTest(dtype=dtype):
+                self.check(np.clip(x.astype(np.int64), -1, 2).astype(dtype), "hardtanh", x, -1.5, 2.5)
+                self.check(np.clip(x.astype(np.int64), 0, 6).astype(dtype), "relu6", x)
+                self.check(np.where(x > 1, x, dtype(5)), "threshold", x, 1.5, 5.5)
+                self.check(x, "threshold", x, -1e30, 5)
 
     def test_in_place_and_out(self):
         x = some(4, 3)

@@ -121,6 +121,33 @@ class Arrays(unittest.TestCase):
             memoryview(tenon.cast(tenon.tensor([1.0]), tenon.bf16))
 
 
+class Sharing(unittest.TestCase):
+    """Which results are views of their input, and which copies: as in PyTorch, however the input lies."""
+
+    SHAPES = {"diag": (3, 4), "ravel": (3, 4), "nan_to_num": (3, 4), "pixel_shuffle": (1, 4, 2, 3), "pixel_unshuffle": (1, 4, 2, 3), "channel_shuffle": (1, 4, 2, 3)}
+    COPIES = [("diag", ()), ("nan_to_num", ()), ("pixel_shuffle", (1,)), ("pixel_unshuffle", (1,)), ("channel_shuffle", (1,)), ("channel_shuffle", (4,))]
+    VIEWS = [("flatten", ()), ("squeeze", ()), ("squeeze", ([],)), ("diagonal", (0, 1, 0)), ("diagonal", (1,)), ("diagonal", (-1, 1, 0)), ("reshape", ([-1],))]
+
+    def shares(self, op, args, x, module=tenon):
+        before = x.clone()
+        getattr(module, op)(x, *args).add_(1)
+        return not tenon.equal(before, x)
+
+    def test_copies_leave_their_input_alone(self):
+        for op, args in self.COPIES:
+            for dtype in (tenon.f32, tenon.i64):
+                with self.subTest(op=op, args=args, dtype=dtype):
+                    self.assertFalse(self.shares(op, args, tenon.ones(self.SHAPES[op], dtype=dtype)))
+        self.assertFalse(self.shares("ravel", (), tenon.ones((10,))[::2]))
+        self.assertFalse(self.shares("pad", ((0, 0), "circular"), tenon.ones((1, 1, 3)), tenon.nn.functional))
+
+    def test_views_write_through(self):
+        for op, args in self.VIEWS:
+            with self.subTest(op=op, args=args):
+                self.assertTrue(self.shares(op, args, tenon.ones((3, 4))))
+        self.assertTrue(self.shares("ravel", (), tenon.ones((3, 4))))
+
+
 class Lists(unittest.TestCase):
     def check(self, data, shape, dtype):
         made = tenon.tensor(data)

@@ -208,7 +208,10 @@ class AgainstPyTorch(unittest.TestCase):
     def test_functions(self):
         x, y = np.random.default_rng(7).standard_normal((2, 3, 6, 4)), np.random.default_rng(8).standard_normal((2, 3, 6, 4))
         classes = np.random.default_rng(9).integers(0, 3, (2, 5))
-        for text in ("F.softmax(x, 1)", "F.log_softmax(x, -1)", "F.pad(x, (1, 2, 0, 1))", "F.pad(x, (1, 1, 2, 2), 'reflect')", "F.pad(x, (1, 1), value=3.0)", "F.normalize(x)", "F.normalize(x, 1.0, -1)",
+        for text in ("F.softmax(x, 1)", "F.log_softmax(x, -1)", "F.pad(x, (1, 2, 0, 1))", "F.pad(x, (1, 1, 2, 2), 'reflect')", "F.pad(x[0], (-1, 1), 'circular')", "F.pad(x, (1, -1, -1, 2), 'circular')", "F.pad(x[0], (-2, 3), 'reflect')",
+                     "F.interpolate(x, (2, 3), mode='bilinear', align_corners=True, antialias=True)", "F.interpolate(x, (9, 3), mode='bicubic', align_corners=True, antialias=True)",
+                     "F.prelu(x, y[0, 0, :3, 0])", "F.prelu(x[..., :3], y[0, 0, :3, 0])", "F.multi_margin_loss(x[0, 0, 0], c[0, :1], reduction='none')", "F.multi_margin_loss(x[0, 0, 0], c[0, 0], reduction='none')",
+                     "F.gaussian_nll_loss(x, y, y[..., 0].abs())", "F.pad(x, (1, 1), value=3.0)", "F.normalize(x)", "F.normalize(x, 1.0, -1)",
                      "F.cosine_similarity(x, y)", "F.interpolate(x, scale_factor=0.5)", "F.interpolate(x, (3, 9), mode='bicubic', align_corners=False)", "F.interpolate(x, (3, 2), mode='area')",
                      "F.max_pool2d(x, 2)", "F.max_pool2d(x, 2, return_indices=True)[1]", "F.avg_pool2d(x, (2, 1))", "F.adaptive_avg_pool2d(x, (2, 3))", "F.one_hot(c, 4)", "F.one_hot(c)", "F.glu(x)",
                      "F.dropout(x, 0.5, False)", "F.layer_norm(x, (4,))", "F.group_norm(x, 3)", "F.linear(x, y[0, 0])", "F.unfold(x, (2, 2))", "F.leaky_relu(x, 0.3)", "F.elu(x)", "F.softplus(x, 3, 2)",
@@ -217,6 +220,21 @@ class AgainstPyTorch(unittest.TestCase):
                 a = eval(text, {"F": nn.functional, "x": tenon.tensor(x), "y": tenon.tensor(y), "c": tenon.tensor(classes)})
                 b = eval(text, {"F": torch.nn.functional, "x": torch.tensor(x), "y": torch.tensor(y), "c": torch.tensor(classes)})
                 self.close(a, b, "f8", text)
+
+    def test_halves_are_rounded_once(self):
+        """Numbers on the way are beyond f16; the results are not."""
+        big, wave = np.full((1, 4, 3, 3), 300, "f2"), np.resize(np.array([50000, 60000], "f2"), (1, 2, 6, 6))
+        f = nn.functional
+        for function, given in ((lambda x: f.local_response_norm(x, 3, alpha=1.0), big), (lambda x: f.adaptive_avg_pool2d(x, (2, 3)), wave), (lambda x: f.adaptive_avg_pool2d(x, 1), wave),
+                                (lambda x: f.softplus(x, 1000.0, 1e9), big), (lambda x: f.multi_margin_loss(x[0, :, 0], tenon.tensor([0, 1, 2, 0]), p=2, margin=200.0), big),
+                                (lambda x: f.multilabel_soft_margin_loss(x[0, 0], tenon.zeros((3, 3), dtype=tenon.f64 if x.dtype == tenon.f64 else tenon.f16)), np.resize(big, (1, 1, 3, 3)))):
+            expected = array(function(tenon.tensor(given.astype("f8"))))
+            for dtype in (tenon.f16, tenon.bf16):
+                result = function(tenon.tensor(given).cast(dtype))
+                self.assertEqual(result.dtype, dtype)
+                np.testing.assert_allclose(array(result.cast(tenon.f64)), expected, rtol=2 ** -10 if dtype == tenon.f16 else 2 ** -6)
+        drawn = f.gumbel_softmax(tenon.zeros((2000, 50), dtype=tenon.f16))
+        self.assertTrue(np.isfinite(array(drawn)).all())
 
     def test_clipping(self):
         for kind in (2.0, 1.0, math.inf):

@@ -33,6 +33,21 @@ def inputs_of(signature):
     return ", ".join(f"composite::or_null({p.name})" for p in signature.parameters if p.type in INPUTS and p.type != "Tensor[]")
 
 
+def tensors_of(signature):
+    """C++ for the addresses of the tensors."""
+    return ", ".join(f"&{p.name}" for p in signature.parameters if p.type in INPUTS and p.type != "Tensor[]")
+
+
+def wide_arguments(signature):
+    """The arguments of a call in which f16 and bf16 tensors are f32."""
+    return ", ".join(f"halves.widened({p.name})" if p.type in INPUTS else p.name for p in signature.parameters)
+
+
+def function_of(op, signature):
+    """The C++ function that computes a call."""
+    return f"wide_{op.name}_{op.signatures.index(signature)}" if op.wide else f"functors::{op.name}"
+
+
 def argument_names(op):
     """The names of the tensor parameters, in the order in which they are inputs of the record."""
     parameters = op.signatures[0].parameters

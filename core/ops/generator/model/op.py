@@ -15,7 +15,7 @@ from generator.model.signature import check_overloads, parse_signature
 ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite", "host")
 ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
-            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", "sbp", *FORMS}
+            "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", "sbp", "wide", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
              ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
 DEFAULT_SIGNATURES = {
@@ -58,6 +58,7 @@ class Op:
     scalars: list = field(default_factory=list)
     gradient: Gradient | None = None
     sbp: Sbp = field(default_factory=Sbp)
+    wide: bool = False  # of a composite: f16 and bf16 compute in f32
     library: str = ""  # the library of ops that it is in; empty: it is one of Tenon's own
     state: bool = False
 
@@ -209,6 +210,9 @@ def make_op(row, structs, abi, library=""):
     op.method = bool(row.get("method", False))
     if op.method and not all(s.parameters and s.parameters[0].type in ("Tensor", "Tensor!") for s in signatures[:1]):
         raise OpListError(f"{name}: it cannot be a method, since its first parameter is no Tensor.")
+    op.wide = bool(row.get("wide", False))
+    if op.wide and (form != "composite" or library or not all(s.result.startswith(("Tensor", "(")) and s.result != "Tensor[]" for s in signatures)):
+        raise OpListError(f"{name}: only a composite of Tenon's own that gives tensors one by one may be `wide`.")
     op.inputs = row.get("inputs", 0)
     op.attributes = row.get("attributes", "")
     if op.attributes and form != "composite" and op.attributes not in structs:

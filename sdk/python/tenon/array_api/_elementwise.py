@@ -73,10 +73,18 @@ atan, atanh, cos, cosh = _unary("atan"), _unary("atanh"), _unary("cos"), _unary(
 sin, sinh, tan, tanh = _unary("sin"), _unary("sinh"), _unary("tan"), _unary("tanh")
 exp, expm1, log, log1p = _unary("exp"), _unary("expm1"), _unary("log"), _unary("log1p")
 log2, log10, sqrt, square = _unary("log2"), _unary("log10"), _unary("sqrt"), _unary("square")
-abs, negative, positive, sign = _unary("abs"), _unary("negative"), _unary("positive"), _unary("sign")
+abs, negative, positive = _unary("abs"), _unary("negative"), _unary("positive")
 ceil, floor, round, trunc = _unary("ceil"), _unary("floor"), _unary("round"), _unary("trunc")
 isfinite, isinf, isnan, signbit = _unary("isfinite"), _unary("isinf"), _unary("isnan"), _unary("signbit")
 reciprocal, logical_not, bitwise_invert = _unary("reciprocal"), _unary("logical_not"), _unary("bitwise_invert", "bitwise_not")
+
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1, and NaN of NaN."""
+    result = tenon.sign(x)
+    return tenon.where(tenon.isnan(x), x, result) if x.dtype.is_floating_point else result
+
 
 add, subtract, multiply, divide = _binary("add"), _binary("subtract"), _binary("multiply"), _binary("divide")
 floor_divide, remainder, pow = _binary("floor_divide"), _binary("remainder"), _binary("pow")

@@ -25,6 +25,15 @@ layer_norm, group_norm, rms_norm, scaled_dot_product_attention = (
     tenon.layer_norm, tenon.group_norm, tenon.rms_norm, tenon.scaled_dot_product_attention)
 
 
+def _rounded_once(compute: Callable[..., Tensor], *tensors: Tensor | None) -> Tensor:
+    """compute(*tensors), in f32 where the first tensor is f16 or bf16, so that only the result is rounded."""
+    dtype = tensors[0].dtype  # type: ignore[union-attr]
+    if dtype not in (tenon.f16, tenon.bf16):
+        return compute(*tensors)
+    wide = [each.cast(tenon.f32) if each is not None and each.dtype in (tenon.f16, tenon.bf16) else each for each in tensors]
+    return compute(*wide).cast(dtype)
+
+
 def _into(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     written: Tensor = input.copy_(result) if inplace else result
     return written
@@ -64,7 +73,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta input)) / beta; input itself where beta input is over the threshold."""
     if beta == 1:
         return tenon.where(input > threshold, input, tenon.softplus(input))
-    return tenon.where(input * beta > threshold, input, tenon.softplus(input * beta) / beta)
+    return _rounded_once(lambda x: tenon.where(x * beta > threshold, x, tenon.softplus(x * beta) / beta), input)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -103,8 +112,9 @@ def softmin(input: Tensor, dim: int | None = None, *, dtype: Any = None) -> Tens
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int = -1) -> Tensor:
     """A draw from the categories; `hard` gives 0 and 1, with the gradient of the soft draw."""
-    drawn = -tenon.log(tenon.exponential(tenon.ones_like(logits.detach())))
-    soft = tenon.softmax((logits + drawn) / tau, dim)
+    def drawn(x: Tensor) -> Tensor:
+        return tenon.softmax((x - tenon.log(tenon.exponential(tenon.ones_like(x.detach())))) / tau, dim)
+    soft = _rounded_once(drawn, logits)
     if not hard:
         return soft
     chosen = tenon.movedim(tenon.one_hot(tenon.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype), -1, dim)
@@ -118,16 +128,15 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     constant, reflect, replicate, circular."""
     if mode != "circular":
         return tenon.pad(input, list(pad), mode, value)
+    kept = tenon.pad(input, [min(each, 0) for each in pad])  # what negative numbers leave goes round
     for i in range(0, len(pad), 2):
-        axis, before, after = input.ndim - 1 - i // 2, pad[i], pad[i + 1]
-        size = input.shape[axis]
+        axis, before, after = input.ndim - 1 - i // 2, max(pad[i], 0), max(pad[i + 1], 0)
+        size = kept.shape[axis]
         if max(before, after) > size:
             raise tenon.InvalidArgument(f"pad: {max(before, after)} elements are more than the {size} that go round axis {axis}.")
-        parts = [tenon.narrow(input, axis, size - before, before)] if before > 0 else []
-        parts.append(tenon.narrow(input, axis, max(-before, 0), size + min(before, 0) + min(after, 0)))
-        parts += [tenon.narrow(input, axis, 0, after)] if after > 0 else []
-        input = tenon.concat(parts, axis) if len(parts) > 1 else parts[0]
-    return input
+        if before or after:
+            kept = tenon.concat([tenon.narrow(kept, axis, size - before, before), kept, tenon.narrow(kept, axis, 0, after)], axis)
+    return kept
 
 
 # ---- dropout ----
@@ -168,7 +177,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     low = -1.7580993408473766
     kept = tenon.bernoulli(tenon.full(input.shape, 1 - p, dtype=input.dtype, device=input.device))
     scale = ((1 - p) * (1 + p * low**2)) ** -0.5
-    return _into(input, (tenon.where(kept > 0, input, low)) * scale - scale * low * p, inplace)
+    return _into(input, _rounded_once(lambda x: tenon.where(kept > 0, x, low) * scale - scale * low * p, input), inplace)
 
 
 # ---- convolutions ----
@@ -302,6 +311,12 @@ def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
 
 
 def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Tensor:
+    if not greatest:
+        return _rounded_once(lambda x: _windows(x, output_size, rank, tenon.mean), input)
+    return _windows(input, output_size, rank, tenon.amax)
+
+
+def _windows(input: Tensor, output_size: Any, rank: int, reduce: Callable[..., Tensor]) -> Tensor:
     sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
     for axis, size in zip(range(input.ndim - rank, input.ndim), sizes):
         length = input.size(axis)
@@ -309,7 +324,7 @@ def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Ten
         # Window i begins at floor(i length / count) and ends at ceil((i + 1) length / count).
         bounds = [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
         parts = [tenon.narrow(input, axis, begin, end - begin) for begin, end in bounds]
-        pooled = [tenon.amax(part, axis, True) if greatest else tenon.mean(part, axis, True) for part in parts]
+        pooled = [reduce(part, axis, True) for part in parts]
         input = pooled[0] if count == 1 else tenon.concat(pooled, axis)
     return input
 
@@ -403,12 +418,14 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input divided by a power of the mean of squares over `size` neighbouring channels."""
-    squares = tenon.pad(tenon.square(input), [0, 0] * (input.ndim - 2) + [size // 2, (size - 1) // 2])
-    windows = [tenon.narrow(squares, 1, i, input.shape[1]) for i in range(size)]
-    total = windows[0]
-    for each in windows[1:]:
-        total = total + each
-    return input / tenon.pow(total * (alpha / size) + k, beta)
+    def normalised(x: Tensor) -> Tensor:
+        squares = tenon.pad(tenon.square(x), [0, 0] * (x.ndim - 2) + [size // 2, (size - 1) // 2])
+        windows = [tenon.narrow(squares, 1, i, x.shape[1]) for i in range(size)]
+        total = windows[0]
+        for each in windows[1:]:
+            total = total + each
+        return x / tenon.pow(total * (alpha / size) + k, beta)
+    return _rounded_once(normalised, input)
 
 
 # ---- embeddings ----
@@ -537,21 +554,27 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """binary_cross_entropy_with_logits over classes, of each row."""
-    losses = -(target * tenon.logsigmoid(input) + (1 - target) * tenon.logsigmoid(-input))
-    if weight is not None:
-        losses = losses * weight
-    return _reduced(tenon.mean(losses, -1), reduction)
+    def loss(x: Tensor, y: Tensor, scale: Tensor | None) -> Tensor:
+        losses = -(y * tenon.logsigmoid(x) + (1 - y) * tenon.logsigmoid(-x))
+        return _reduced(tenon.mean(losses if scale is None else losses * scale, -1), reduction)
+    return _rounded_once(loss, input, target, weight)
 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """By how much other classes come nearer to the class of each row than margin."""
-    classes = input.shape[-1]
-    right = tenon.gather(input, -1, tenon.unsqueeze(target, -1))
-    losses = tenon.pow(tenon.clamp(margin - right + input, 0), p)
-    if weight is not None:
-        losses = losses * tenon.unsqueeze(tenon.index_select(weight, 0, tenon.reshape(target, (-1,))), -1)
-    others = 1 - tenon.one_hot(target, classes, dtype=input.dtype)
-    return _reduced(tenon.sum(losses * others, -1) / classes, reduction)
+    if input.ndim == 1:
+        result = multi_margin_loss(input[None], tenon.reshape(target, (1,)), p, margin, weight, reduction)
+        return tenon.reshape(result, tuple(target.shape)) if reduction == "none" else result
+
+    def loss(x: Tensor, scale: Tensor | None) -> Tensor:
+        classes = x.shape[-1]
+        right = tenon.gather(x, -1, tenon.unsqueeze(target, -1))
+        losses = tenon.pow(tenon.clamp(margin - right + x, 0), p)
+        if scale is not None:
+            losses = losses * tenon.unsqueeze(tenon.index_select(scale, 0, tenon.reshape(target, (-1,))), -1)
+        others = 1 - tenon.one_hot(target, classes, dtype=x.dtype)
+        return _reduced(tenon.sum(losses * others, -1) / classes, reduction)
+    return _rounded_once(loss, input, weight)
 
 
 # ---- attention ----
