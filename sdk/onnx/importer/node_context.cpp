@@ -6,13 +6,23 @@
 #include "core/ops/ops.h"
 #include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 #include "sdk/onnx/importer/trace.h"
+#include "sdk/onnx/schema/constraints.h"
 #include "sdk/onnx/schema/schema.h"
 
 namespace tenon::onnx {
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 24;
+
+std::optional<SymDims> shape_of(const Value& value) {
+  if (value.is_tensor()) return sizes(value.tensor());
+  if (value.kind() != Value::Kind::strings) return std::nullopt;
+  SymDims dims;
+  for (const int64_t dim : value.dims()) dims.push_back(dim);
+  return dims;
+}
 
 }  // namespace
 
@@ -82,11 +92,16 @@ const Tensor& NodeContext::input(size_t i) {
   return moved_[i];
 }
 
-void NodeContext::check_types() const {
+void NodeContext::check_rules() const {
   if (node_.schema == nullptr) return;
   std::vector<int32_t> types;
-  for (size_t i = 0; i < input_count(); ++i) types.push_back(has(i) ? type_of(value(i)) : 0);
-  const std::string broken = broken_types(*node_.schema, node_, types);
+  std::vector<std::optional<SymDims>> shapes;
+  for (size_t i = 0; i < input_count(); ++i) {
+    types.push_back(has(i) ? type_of(value(i)) : 0);
+    shapes.push_back(has(i) ? shape_of(value(i)) : std::nullopt);
+  }
+  std::string broken = broken_types(*node_.schema, node_, types);
+  if (broken.empty()) broken = broken_constraints(node_, shapes);
   if (!broken.empty()) invalid(broken);
 }
 
@@ -219,6 +234,22 @@ Tensor NodeContext::positions(SymDim count) const {
     unsupported(fmt::format("it numbers {} places; at most {} are possible", count, kMostPositions));
   }
   return sized::positions(count, device_);
+}
+
+Tensor NodeContext::within(size_t i, int64_t least, SymDim most) {
+  const Tensor numbers = cast(input(i), DType::i64);
+  if (is_known(numbers) && most.is_number()) {
+    for (const int64_t number : contiguous(numbers.to(Device::host())).to_host<int64_t>()) {
+      if (number >= least && number <= most.number()) continue;
+      invalid(fmt::format("its input {}, {}, has the element {}; {} to {} is expected", i,
+                          quoted(node_.schema->inputs[i].name), number, least, most));
+    }
+    return numbers;
+  }
+  // A lookup of each number finds those that are too large; those that are too small become such.
+  const Tensor places = sub(numbers, Scalar(least));
+  const Tensor checked = where(lt(places, Scalar(0)), Scalar(INT32_MAX), places);
+  return add(gather_slices(positions(most - least + 1), 0, checked), Scalar(least));
 }
 
 Tensor NodeContext::host_ints(std::span<const int64_t> values) {

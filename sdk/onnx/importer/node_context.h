@@ -68,8 +68,9 @@ class NodeContext {
   // A value by its number, such as one that a graph of the node reads.
   const Value& captured(int32_t number) const { return values_[static_cast<size_t>(number)]; }
 
-  // Errors: an input has an element type that ONNX forbids for the operator.
-  void check_types() const;
+  // Errors: an input has an element type that ONNX forbids for the operator, or inputs and attributes contradict each
+  // other (schema/).
+  void check_rules() const;
 
   // The product of the dims of input i from axis `first` up to `last`. Errors: the product exceeds 63 bits. (Beside a
   // dim of 0, other dims may have any size.)
@@ -103,6 +104,9 @@ class NodeContext {
 
   // The tensor 0, 1, .. count - 1 in i64 on the node's device. Errors: unsupported if count exceeds 2^24.
   Tensor positions(SymDim count) const;
+  // Input i, integers, as i64. Errors: one of them is not from `least` to `most`. If they are not known yet, this is an
+  // error of the run: an index out of range.
+  Tensor within(size_t i, int64_t least, SymDim most);
   // A one-dimensional i64 tensor on the host.
   static Tensor host_ints(std::span<const int64_t> values);
 

@@ -1,15 +1,19 @@
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "loader/log/log.h"
 #include "primitives/text/format.h"
 #include "primitives/text/visible.h"
 #include "sdk/onnx/importer/attributes.h"
 #include "sdk/onnx/importer/budget.h"
+#include "sdk/onnx/importer/node_order.h"
 #include "sdk/onnx/importer/parsed_model.h"
 #include "sdk/onnx/importer/scope.h"
 #include "sdk/onnx/importer/value_info.h"
 #include "sdk/onnx/importer/versions.h"
 #include "sdk/onnx/proto/wire.h"
+#include "sdk/onnx/schema/constraints.h"
 #include "sdk/onnx/schema/schema.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -40,6 +44,12 @@ class Reader {
     parsed_.info.nodes = graph_.node.size();
     read_outputs();
     for (Node& node : parsed_.nodes) find_captures(&node);
+    if (sorted_) {
+      loader::log(loader::LogTopic::load, loader::LogLevel::warning,
+                  fmt::format("The nodes of the model{} are not in an order in which they can run, as ONNX wants; they "
+                              "were sorted.",
+                              graph_.name.empty() ? "" : " " + quoted(graph_.name)));
+    }
     return std::move(parsed_);
   }
 
@@ -194,8 +204,7 @@ class Reader {
     for (std::string_view name : from.input) {
       const int32_t* found = name.empty() ? nullptr : scope.find(name);
       if (!name.empty() && found == nullptr) {
-        malformed(
-            fmt::format("{} ({}) reads {}, which nothing before it makes", label(*node), node->op_type, quoted(name)));
+        malformed(fmt::format("{} ({}) reads {}, which nothing makes", label(*node), node->op_type, quoted(name)));
       }
       node->inputs.push_back(found == nullptr ? -1 : *found);
     }
@@ -251,12 +260,16 @@ class Reader {
   static void check_form(Node* node) {
     node->schema = find_schema(node->domain, node->op_type, node->version);
     if (node->schema == nullptr) return;
-    const std::string broken = broken_form(*node->schema, *node);
+    std::string broken = broken_form(*node->schema, *node);
+    if (broken.empty()) broken = broken_limits(*node);
     if (!broken.empty()) malformed(fmt::format("{}: {}: {}", label(*node), node->op_type, broken));
   }
 
   void read_nodes(const std::vector<proto::NodeProto>& from, Scope* scope, std::vector<Node>* nodes) {
-    for (size_t i = 0; i < from.size(); ++i) {
+    const auto is_there = [scope](std::string_view name) { return scope->values.find(name) != scope->values.end(); };
+    const std::vector<size_t> order = node_order(from, is_there, scope->inside);
+    sorted_ = sorted_ || !std::is_sorted(order.begin(), order.end());
+    for (const size_t i : order) {
       Node node = read_node(from[i], i, scope);
       if (++node_count_ > kMostNodes)
         malformed(fmt::format("it has more than {} nodes, with those of its functions", kMostNodes));
@@ -308,6 +321,7 @@ class Reader {
   std::map<std::string, const proto::FunctionProto*> functions_;
   Scope scope_;
   size_t node_count_ = 0;
+  bool sorted_ = false;  // some nodes run in another order than the file has them
   Budget budget_;
   std::vector<TypeId> types_;  // by value; 0: not known
   ParsedModel parsed_;

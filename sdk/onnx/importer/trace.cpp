@@ -14,8 +14,9 @@
 namespace tenon::onnx {
 namespace {
 
-// Values for dynamic dims during the check of a model. They are multiples of common strides and windows. An error
-// message without either number holds for any number.
+// Values for dynamic dims during the check of a model. They are multiples of common strides and windows. What fails for
+// both with one message, which names the sizes that it rests on, fails for any number. Everything else is for the run
+// to find, which has the sizes.
 constexpr int64_t kProbeDims[] = {64, 32};
 
 std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Value> values) {
@@ -174,7 +175,7 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>*
   const PrecisionScope precision(parsed.precision);
   try {
     NodeContext context(parsed, node, values);
-    context.check_types();
+    context.check_rules();
     const bool is_wide = node.translator->wide && context.has(0) && is_half(context.dtype(0));
     ValueList results = is_wide ? translated_wide(parsed, context, values) : translated(parsed, context, *values);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -280,15 +281,13 @@ std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::s
 
 void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals) {
   const Probe first = probe(parsed, kProbeDims[0]);
-  const bool unsure =
-      !first.exact && std::any_of(first.failures.begin(), first.failures.end(),
-                                  [](const auto& failure) { return failure.second.code() == Code::invalid_argument; });
+  const bool unsure = !first.exact && !first.failures.empty();
   const Probe second = unsure ? probe(parsed, kProbeDims[1]) : first;
   for (const auto& [i, status] : first.failures) {
     const Node& node = parsed.nodes[i];
     const auto again = second.failures.find(i);
     const bool sure = first.exact || (again != second.failures.end() && again->second.message() == status.message());
-    if (status.code() != Code::unsupported && !sure) continue;
+    if (!sure) continue;
     if (status.code() != Code::unsupported && first.exact) throw Error(status);
     refusals->push_back(fmt::format("{}: {} (version {}) of {}: {}", label(node), node.op_type, node.version,
                                     first.types.at(i), first_line(status.message())));

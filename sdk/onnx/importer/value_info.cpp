@@ -1,5 +1,8 @@
 #include "sdk/onnx/importer/value_info.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/parsed_model.h"
 #include "sdk/onnx/tensors/tensor_data.h"
@@ -8,6 +11,15 @@ namespace tenon::onnx {
 namespace {
 
 namespace proto = onnx_proto;
+
+// The value that PaddlePaddle writes for a dim of unknown size.
+constexpr int64_t kUnknownDim = -1;
+
+// Exporters write "?", "*" or "-1" for any size. Two dims with one of these need not be equal.
+bool is_name(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalpha(c) != 0 || c == '_' || c >= 0x80; });
+}
 
 std::string read_tensor_type(const proto::TypeProto_Tensor& tensor, const std::string& of, ValueInfo* info) {
   info->kind = tensor.elem_type == proto::TensorProto::DataType_STRING ? Value::Kind::strings : Value::Kind::tensor;
@@ -19,9 +31,10 @@ std::string read_tensor_type(const proto::TypeProto_Tensor& tensor, const std::s
   if (tensor.shape->dim.size() > EP_MAX_RANK)
     return fmt::format("{} has rank {}; at most {} is possible.", of, tensor.shape->dim.size(), EP_MAX_RANK);
   for (const proto::TensorShapeProto_Dimension& dim : tensor.shape->dim) {
-    const bool fixed = dim.has(proto::TensorShapeProto_Dimension::k_dim_value);
+    const bool fixed = dim.has(proto::TensorShapeProto_Dimension::k_dim_value) && dim.dim_value != kUnknownDim;
     if (fixed && dim.dim_value < 0) malformed(fmt::format("'{}' has the negative dim {}", info->name, dim.dim_value));
-    info->dims.push_back({fixed ? dim.dim_value : -1, std::string(dim.dim_param)});
+    info->dims.push_back(
+        {fixed ? dim.dim_value : -1, fixed || !is_name(dim.dim_param) ? "" : std::string(dim.dim_param)});
   }
   return {};
 }

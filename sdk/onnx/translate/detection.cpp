@@ -63,12 +63,6 @@ std::vector<int64_t> kept(const std::vector<Box>& boxes, const float* scores, co
 
 TensorList non_max_suppression(NodeContext& n) {
   const Dims &boxes = n.dims(0), &scores = n.dims(1);
-  if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || boxes[0] != scores[0] || boxes[1] != scores[2]) {
-    n.invalid(
-        fmt::format("boxes of shape {} and scores of shape {} are not [batches, boxes, 4] and [batches, classes, "
-                    "boxes]",
-                    boxes, scores));
-  }
   Limits limits;
   if (n.has(2)) limits.most = n.scalar(2).to_int();
   if (n.has(3)) limits.overlap = static_cast<float>(n.scalar(3).to_double());

@@ -23,7 +23,7 @@ TensorList reverse_sequence(NodeContext& n) {
   along[time] = length;
   across[batch] = x.dim(batch);
   const Tensor positions = reshape(n.positions(length), along);
-  const Tensor lengths = reshape(cast(n.input(1), DType::i64), across);
+  const Tensor lengths = reshape(n.within(1, 0, length), across);
   const Tensor mirrored = sub(sub(lengths, Scalar(1)), positions);
   return {gather(x, time, expand(where(lt(positions, lengths), mirrored, positions), SizeList(sizes(x))))};
 }

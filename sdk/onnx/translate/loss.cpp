@@ -19,14 +19,6 @@ std::string reduction_why_not(const Node& node) {
 // -weight[target] * x[.., target, ..] for each target. The mean divides by the sum of the weights. x is [n, c, d..],
 // target is [n, d..].
 Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& target, const Tensor& weight) {
-  if (x.rank() < 2 || target.rank() != x.rank() - 1) {
-    n.invalid(fmt::format("targets of shape {} do not fit scores of shape {}", target.dims(), x.dims()));
-  }
-  Dims positions = x.dims();
-  positions[1] = 1;
-  if (unsqueeze(target, 1).dims() != positions) {
-    n.invalid(fmt::format("targets of shape {} do not fit scores of shape {}", target.dims(), x.dims()));
-  }
   Tensor ignored, index = target;
   if (n.find("ignore_index") != nullptr) {
     ignored = eq(target, Scalar(n.integer("ignore_index", 0)));
@@ -45,7 +37,6 @@ Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& ta
 TensorList nll_loss(NodeContext& n) { return {negative_log_likelihood(n, n.input(0), n.input(1), n.optional(2))}; }
 
 TensorList cross_entropy(NodeContext& n) {
-  if (n.rank(0) < 2) n.invalid(fmt::format("its scores have shape {}; rank 2 or more is needed", n.dims(0)));
   const Tensor scores = log_softmax(n.input(0), 1);
   return {negative_log_likelihood(n, scores, n.input(1), n.optional(2)), scores};
 }

@@ -4,6 +4,7 @@
 
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/layers.h"
@@ -93,7 +94,12 @@ std::string fused_conv_why_not(const Node& node) {
 
 TensorList fused_conv(NodeContext& n) {
   Tensor y = conv_of_node(n, n.input(0), n.input(1), n.optional(2));
-  if (n.has(3)) y = add(y, n.input(3));
+  if (n.has(3)) {
+    if (!same_sizes(sizes(y), n.sizes(3)))
+      n.invalid(
+          fmt::format("its input 3, 'Z', of shape {} is added to a convolution of shape {}", n.sizes(3), sizes(y)));
+    y = add(y, n.input(3));
+  }
   const std::string activation = n.text("activation", "");
   std::vector<double> numbers;
   if (n.find("activation_params") != nullptr) {

@@ -75,7 +75,6 @@ Tensor turned(const Tensor& x, bool turns) { return turns ? t(x) : x; }
 
 // The bias is in steps of the product. Without a scale of the result that is real.
 TensorList gemm(NodeContext& n) {
-  if (n.rank(0) != 2 || n.rank(3) != 2) n.invalid(fmt::format("a and b have shapes {} and {}", n.dims(0), n.dims(3)));
   if (n.number("alpha", 1.0) != 1.0) n.unsupported(fmt::format("alpha is {}; 1 is translated", n.number("alpha", 1.0)));
   const bool turns = n.flag("transB", false);
   const Tensor b = dequantize_linear(n.input(3), n.input(4), n.optional(5), turns ? 0 : 1);

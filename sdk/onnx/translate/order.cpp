@@ -28,6 +28,15 @@ std::string_view reduction(NodeContext& n) {
   n.unsupported(fmt::format("its reduction is '{}'; none, add, mul, max and min are known", given));
 }
 
+// Calls `scatter` with the tensor, the updates and the reduction. Bools are the numbers 0 and 1, of which the sum is
+// the greatest and the product is the least.
+template <class Scatter>
+Tensor on_numbers(NodeContext& n, std::string_view reduce, const Scatter& scatter) {
+  if (n.dtype(0) != DType::boolean) return scatter(n.input(0), n.input(2), reduce);
+  const std::string_view how = reduce == "sum" ? "amax" : reduce == "prod" ? "amin" : reduce;
+  return cast(scatter(cast(n.input(0), DType::u8), cast(n.input(2), DType::u8), how), DType::boolean);
+}
+
 // Refuses coordinates that do not fit input 0.
 void require_coordinates(NodeContext& n, int64_t batch) {
   const Tensor& x = n.input(0);
@@ -77,7 +86,6 @@ TensorList translate_non_zero(NodeContext& n) { return {contiguous(transpose(non
 
 TensorList translate_compress(NodeContext& n) {
   const Tensor& condition = deciding(n, 1);
-  if (condition.rank() != 1) n.invalid(fmt::format("its condition has rank {}; it must be a list", condition.rank()));
   const Tensor positions = reshape(nonzero(condition), -1).to(n.device());
   if (n.find("axis") == nullptr) return {take(n.input(0), positions)};
   return {index_select(n.input(0), n.axis(0, n.rank(0)), positions)};
@@ -92,7 +100,10 @@ TensorList translate_gather_nd(NodeContext& n) {
 TensorList translate_scatter_nd(NodeContext& n) {
   require_coordinates(n, 0);
   const std::string_view reduce = reduction(n);
-  return {scatter_nd(n.input(0), n.input(1), n.input(2), reduce.empty() ? "none" : reduce)};
+  if (reduce.empty()) return {scatter_nd(n.input(0), n.input(1), n.input(2), "none")};
+  return {on_numbers(n, reduce, [&](const Tensor& x, const Tensor& updates, std::string_view how) {
+    return scatter_nd(x, n.input(1), updates, how);
+  })};
 }
 
 TensorList translate_scatter_elements(NodeContext& n) {
@@ -100,7 +111,9 @@ TensorList translate_scatter_elements(NodeContext& n) {
   const int64_t axis = n.axis(0, x.rank());
   const std::string_view reduce = reduction(n);
   if (reduce.empty()) return {scatter(x, axis, n.input(1), n.input(2))};
-  return {scatter_reduce(x, axis, n.input(1), n.input(2), reduce)};
+  return {on_numbers(n, reduce, [&](const Tensor& base, const Tensor& updates, std::string_view how) {
+    return scatter_reduce(base, axis, n.input(1), updates, how);
+  })};
 }
 
 TensorList translate_one_hot(NodeContext& n) {
@@ -108,8 +121,6 @@ TensorList translate_one_hot(NodeContext& n) {
   const int64_t depth = n.scalar(1).to_int();
   if (depth < 1) n.invalid(fmt::format("its depth is {}; it must be at least 1", depth));
   const Tensor& values = n.input(2);
-  if (values.rank() != 1 || values.elements() != 2)
-    n.invalid(fmt::format("its values must be two numbers, not shape {}", values.dims()));
   const int32_t rank = indices.rank() + 1;
   if (rank > EP_MAX_RANK)
     n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));

@@ -49,7 +49,6 @@ Layer read_layer(NodeContext& n) {
   layer.batch_first = n.flag("layout", false);
   layer.direction = n.text("direction", "forward");
   layer.directions = layer.direction == "bidirectional" ? 2 : 1;
-  if (n.rank(0) != 3) n.invalid(fmt::format("its input has shape {}; rank 3 is needed", n.dims(0)));
   const auto states = [&](size_t i) {
     const Tensor state = n.optional(i);
     return state.defined() && layer.batch_first ? transpose(state, 0, 1) : state;
@@ -58,15 +57,10 @@ Layer read_layer(NodeContext& n) {
   layer.w = n.input(1);
   layer.r = n.input(2);
   layer.b = n.optional(3);
-  layer.lengths = n.optional(4);
+  if (n.has(4)) layer.lengths = n.within(4, 0, size_at(layer.x, 0));
   layer.h = states(5);
   layer.c = states(6);
   layer.p = n.optional(7);
-  for (const Tensor* tensor : {&layer.w, &layer.r}) {
-    if (tensor->rank() != 3 || tensor->dims()[0] != layer.directions) {
-      n.invalid(fmt::format("its weight of shape {} is not for {} directions", tensor->dims(), layer.directions));
-    }
-  }
   return layer;
 }
 
@@ -76,13 +70,10 @@ Tensor part(const Tensor& tensor, int64_t direction) {
 }
 
 // Input bias and recurrent bias of one direction.
-std::pair<Tensor, Tensor> biases(NodeContext& n, const Layer& layer, int64_t direction) {
+std::pair<Tensor, Tensor> biases(const Layer& layer, int64_t direction) {
   if (!layer.b.defined()) return {};
   const Tensor both = part(layer.b, direction);
   const int64_t rows = layer.w.dims()[1];
-  if (both.rank() != 1 || both.dims()[0] != 2 * rows) {
-    n.invalid(fmt::format("its bias of shape {} does not fit weights of {} rows", layer.b.dims(), rows));
-  }
   return {narrow(both, 0, 0, rows), narrow(both, 0, rows, rows)};
 }
 
@@ -101,7 +92,7 @@ TensorList lstm(NodeContext& n) {
   const Layer layer = read_layer(n);
   TensorList outputs, hidden, cells;
   for (int64_t d = 0; d < layer.directions; ++d) {
-    const auto [bias, recurrent_bias] = biases(n, layer, d);
+    const auto [bias, recurrent_bias] = biases(layer, d);
     const auto [y, h, c] = lstm_layer(layer.x, part(layer.w, d), part(layer.r, d), bias, recurrent_bias,
                                       part(layer.h, d), part(layer.c, d), part(layer.p, d), layer.lengths,
                                       is_reverse(layer, d), n.flag("input_forget", false), false, n.number("clip", 0));
@@ -117,7 +108,7 @@ TensorList simple(NodeContext& n, bool gru) {
   TensorList outputs, hidden;
   const std::vector<std::string>* activations = given_activations(n.node());
   for (int64_t d = 0; d < layer.directions; ++d) {
-    const auto [bias, recurrent_bias] = biases(n, layer, d);
+    const auto [bias, recurrent_bias] = biases(layer, d);
     const size_t at = static_cast<size_t>(d);
     const bool named = !gru && activations != nullptr && at < activations->size();
     const std::string cell = gru ? "gru" : named ? in_lower_case((*activations)[at]) : "tanh";

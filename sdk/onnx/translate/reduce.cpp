@@ -143,6 +143,7 @@ TensorList translate_log_softmax(NodeContext& n) {
 // 1 at the first greatest element along the axis, 0 elsewhere.
 TensorList hardmax(NodeContext& n) {
   return {along(n, -1, [&n](const Tensor& x, int64_t axis) {
+    if (is_empty(x)) return x;
     const Tensor first = argmax(x, axis, true);
     SymDims shape = SymDims::filled(x.rank(), 1);
     shape[axis] = size_at(x, axis);

@@ -57,7 +57,8 @@ void check_axis(NodeContext& n, const Axis& axis) {
   }
   const int64_t limit = int64_t{1} << 26;
   if (axis.result > limit || (axis.result != 0 && axis.length > limit / axis.result))
-    n.invalid("the axes are too long to be resized");
+    n.invalid(
+        fmt::format("an axis of length {} that becomes {} long is too long to be resized", axis.length, axis.result));
 }
 
 double weight_at(const Method& method, double t) {
@@ -103,6 +104,9 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
   const bool crops = method.transform == "tf_crop_and_resize";
   std::optional<double> fill;
   if (crops) fill = n.number("extrapolation_value", 0.0);
+  // Interpolation axis by axis rounds after the last axis only.
+  const DType dtype = x.dtype();
+  if (method.mode != "nearest" && dtype_info(dtype).bits < 32) x = cast(x, DType::f32);
   const std::string rounding = method.nearest.substr(method.nearest.rfind("round_", 0) == 0 ? 6 : 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     check_axis(n, axes[i]);
@@ -118,7 +122,7 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
     x = tenon::resize(x, static_cast<int64_t>(i), axes[i].result, grid.scale, grid.offset, method.mode, rounding,
                       grid.half, method.cubic_a, method.antialias, method.exclude_outside, fill);
   }
-  return {x};
+  return {cast(x, dtype)};
 }
 
 // The axes that the node names, or all.

@@ -356,6 +356,12 @@ struct Grid {
   Tensor rows, columns;
 };
 
+// The offset of a diagonal. Beyond every axis all offsets are one, and sums with positions do not wrap around.
+Scalar diagonal_offset(int64_t k) {
+  constexpr int64_t kBeyond = int64_t{1} << 48;
+  return Scalar(std::clamp(k, -kBeyond, kBeyond));
+}
+
 Grid grid(NodeContext& n, const Tensor& x) {
   const SymDim rows = size_at(x, x.rank() - 2), columns = size_at(x, x.rank() - 1);
   return {reshape(n.positions(rows), SizeList{rows, 1}), reshape(n.positions(columns), SizeList{1, columns})};
@@ -363,34 +369,28 @@ Grid grid(NodeContext& n, const Tensor& x) {
 
 TensorList eye_like(NodeContext& n) {
   const Tensor& x = n.input(0);
-  if (x.rank() != 2) n.invalid(fmt::format("its input has rank {}, not 2", x.rank()));
   DType dtype = x.dtype();
   if (n.find("dtype") != nullptr)
     dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
   if (dtype == DType::none) n.unsupported("its dtype is one that Tenon does not have");
   const Grid positions = grid(n, x);
-  return {cast(eq(positions.columns, add(positions.rows, Scalar(n.integer("k", 0)))), dtype)};
+  return {cast(eq(positions.columns, add(positions.rows, diagonal_offset(n.integer("k", 0)))), dtype)};
 }
 
 TensorList trilu(NodeContext& n) {
   const Tensor& x = n.input(0);
   if (x.rank() < 2) n.invalid(fmt::format("its input has rank {}, not 2 or more", x.rank()));
-  const Scalar k = n.has(1) ? Scalar(n.scalar(1).to_int()) : Scalar(0);
+  const Scalar k = diagonal_offset(n.has(1) ? n.scalar(1).to_int() : 0);
   const Grid positions = grid(n, x);
   const Tensor diagonal = add(positions.rows, k);
   const Tensor kept = n.flag("upper", true) ? ge(positions.columns, diagonal) : le(positions.columns, diagonal);
   return {where(kept, x, x.dtype() == DType::boolean ? Scalar(false) : Scalar(0))};
 }
 
-constexpr int64_t kLargestBlock = 4096;
-
 // Moves blocks of channels of x [n, c, h, w] into its spatial axes.
 TensorList depth_to_space(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
-  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || !(modulo(size_at(x, 1), b * b) == 0)) {
-    n.invalid(fmt::format("shape {} cannot be cut into blocks of {}", x.dims(), b));
-  }
   const SymDim batch = size_at(x, 0), c = floor_div(size_at(x, 1), b * b), h = size_at(x, 2), w = size_at(x, 3);
   const bool column_row_depth = n.text("mode", "DCR") == "CRD";
   const Tensor blocks = column_row_depth ? permute(reshape(x, SizeList{batch, c, b, b, h, w}), {0, 1, 4, 2, 5, 3})
@@ -401,10 +401,6 @@ TensorList depth_to_space(NodeContext& n) {
 TensorList space_to_depth(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
-  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || !(modulo(size_at(x, 2), b) == 0) ||
-      !(modulo(size_at(x, 3), b) == 0)) {
-    n.invalid(fmt::format("shape {} cannot be cut into blocks of {}", x.dims(), b));
-  }
   const SymDim batch = size_at(x, 0), c = size_at(x, 1);
   const SymDim h = floor_div(size_at(x, 2), b), w = floor_div(size_at(x, 3), b);
   const Tensor blocks = reshape(x, SizeList{batch, c, h, b, w, b});

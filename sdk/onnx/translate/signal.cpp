@@ -88,7 +88,7 @@ TensorList mel_weights(NodeContext& n) {
   for (int64_t i = 0; i < bins + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
     const double place = std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
-    places.push_back(static_cast<int64_t>(std::min(std::max(place, 0.0), static_cast<double>(rows))));
+    places.push_back(place > 0 ? static_cast<int64_t>(std::min(place, static_cast<double>(rows))) : 0);  // NaN too
   }
   std::vector<float> weights(static_cast<size_t>(rows * bins));
   for (int64_t bin = 0; bin < bins; ++bin) {

@@ -92,7 +92,7 @@ TensorList translate_attention(NodeContext& n) {
   s.query = headed(0, query_heads);
   s.key = key;
   s.value = value;
-  s.lengths = n.optional(6);
+  if (n.has(6)) s.lengths = n.within(6, 0, size_at(key, 2));
   s.scale = n.number("scale", 0.0);
   if (n.find("scale") == nullptr) s.scale = usual_scale(s.query);
   s.softcap = n.number("softcap", 0.0);
@@ -152,7 +152,6 @@ TensorList translate_rotary_embedding(NodeContext& n) {
 // Before version 21 scale and bias have a number per group.
 TensorList group_normalization(NodeContext& n) {
   const int64_t groups = n.require("num_groups", Attribute::Kind::integer).i;
-  if (n.rank(0) < 2 || groups < 1) n.invalid(fmt::format("{} groups of shape {} are wanted", groups, n.dims(0)));
   const auto per_channel = [&](size_t i) {
     if (n.version() >= 21) return n.input(i);
     const int64_t channels = bound(n.sizes(0)[1], "GroupNormalization");
@@ -180,6 +179,7 @@ double usual_scale(const Tensor& query) { return 1 / std::sqrt(static_cast<doubl
 
 Tensor with_heads(NodeContext& n, const Tensor& x, int64_t heads) {
   const SymDims dims = sizes(x);
+  if (dims.rank() != 3) n.invalid(fmt::format("heads are to be cut out of the shape {}; its rank must be 3", dims));
   if (heads < 1) n.invalid("it does not say how many heads there are");
   const int64_t width = bound(dims[2], "heads");
   if (width % heads != 0) n.invalid(fmt::format("{} heads do not fit rows of {}", heads, width));

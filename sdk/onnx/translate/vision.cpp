@@ -155,15 +155,10 @@ TensorList col2im(NodeContext& n) {
 TensorList max_unpool(NodeContext& n) {
   const Tensor &x = n.input(0), &positions = n.input(1);
   const int32_t axes = x.rank() - 2;
-  if (axes < 1 || positions.dims() != x.dims())
-    n.invalid(fmt::format("positions of shape {} do not fit values of shape {}", positions.dims(), x.dims()));
+  if (axes < 1) n.invalid(fmt::format("its input has the shape {}, without spatial axes", x.dims()));
   const Ints kernel = n.require("kernel_shape", Attribute::Kind::integers).ints;
   const Ints strides = n.integers("strides").value_or(Ints(static_cast<size_t>(axes), 1));
   const Ints pads = n.integers("pads").value_or(Ints(2 * static_cast<size_t>(axes), 0));
-  if (kernel.size() != static_cast<size_t>(axes) || strides.size() != kernel.size() || pads.size() != 2 * kernel.size())
-    n.invalid(fmt::format("its kernel, strides and pads do not fit {} axes", axes));
-  if (!all_within(kernel, 1) || !all_within(strides, 1) || !all_within(pads, 0))
-    n.invalid("its kernel and strides must be positive, its pads not negative, and all below 2^31");
   if (!all_within({x.dims().begin(), x.dims().end()}, 0))
     n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", x.dims(), kTooLong));
   // The positions count in the image that the numbers of the node give; output_shape puts it into a larger one, at the
@@ -192,16 +187,11 @@ TensorList max_unpool(NodeContext& n) {
 
 TensorList deform_conv(NodeContext& n) {
   const Tensor &x = n.input(0), &weight = n.input(1), &offset = n.input(2);
-  if (x.rank() != 4 || weight.rank() != 4 || offset.rank() != 4)
-    n.unsupported(fmt::format("its input has shape {}; two spatial axes are possible", x.dims()));
   const int64_t batch = x.dim(0), channels = x.dim(1), kh = weight.dim(2), kw = weight.dim(3);
   const int64_t groups = n.integer("group", 1), regions = n.integer("offset_group", 1);
   const int64_t oh = offset.dim(2), ow = offset.dim(3);
   const Ints strides = n.integers("strides").value_or(Ints{1, 1}), pads = n.integers("pads").value_or(Ints{0, 0, 0, 0});
   const Ints dilations = n.integers("dilations").value_or(Ints{1, 1});
-  if (groups < 1 || regions < 1 || strides.size() != 2 || pads.size() != 4 || dilations.size() != 2 ||
-      !all_within(strides, 1) || !all_within(dilations, 1) || !all_within(pads, 0))
-    n.invalid("its groups, strides, dilations or pads are not those of two spatial axes, or not below 2^31");
   // Empty tensors may have dims of any size.
   Dims sampled_points{regions, kh, kw, oh, ow};
   for (int64_t& dim : sampled_points) dim = std::max<int64_t>(1, dim);
@@ -210,9 +200,7 @@ TensorList deform_conv(NodeContext& n) {
     n.unsupported(fmt::format("weights of shape {} and offsets of shape {} sample more than {} points", weight.dims(),
                               offset.dims(), kMostPoints));
   const int64_t taps = kh * kw, points = taps * oh * ow;
-  if (channels % regions != 0 || !all_within({batch, channels, weight.dim(1), weight.dim(0)}, 0) || groups > channels ||
-      weight.dim(1) * groups != channels || weight.dim(0) % groups != 0 ||
-      offset.dims() != Dims{batch, regions * taps * 2, oh, ow})
+  if (channels % regions != 0 || !all_within({batch, channels, weight.dim(1), weight.dim(0)}, 0))
     n.invalid(fmt::format("offsets of shape {} and weights of shape {} do not fit an input of shape {}", offset.dims(),
                           weight.dims(), x.dims()));
   const Tensor shifts = reshape(offset, {batch * regions, taps, 2, oh * ow});
@@ -270,12 +258,10 @@ constexpr int64_t kMostSamples = 1 << 12;  // along one side of one element of t
 
 TensorList roi_align(NodeContext& n) {
   const Dims& dims = n.dims(0);
-  const int64_t count = n.rank(1) == 2 ? n.dims(1)[0] : -1;
+  const int64_t count = n.dims(1)[0];
   const int64_t height = n.integer("output_height", 1), width = n.integer("output_width", 1);
   const int64_t ratio = n.integer("sampling_ratio", 0);
-  if (dims.rank() != 4 || count < 0 || n.dims(1)[1] != 4 || n.dims(2) != Dims{count} || height < 1 || width < 1 ||
-      height > 4096 || width > 4096 || ratio < 0 || ratio > kMostSamples || element_count(dims) == 0)
-    n.invalid(fmt::format("regions of shape {} do not fit images of shape {}", n.dims(1), dims));
+  if (element_count(dims) == 0) n.invalid(fmt::format("its images have the shape {}, without elements", dims));
   const double scale = n.number("spatial_scale", 1.0);
   const bool greatest = n.text("mode", "avg") == "max";
   const bool half = n.version() >= 16 && n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
@@ -328,9 +314,6 @@ TensorList roi_align(NodeContext& n) {
 TensorList max_roi_pool(NodeContext& n) {
   const Dims& dims = n.dims(0);
   const Ints shape = n.require("pooled_shape", Attribute::Kind::integers).ints;
-  if (dims.rank() != 4 || n.rank(1) != 2 || n.dims(1)[1] != 5 || shape.size() != 2 || shape[0] < 1 || shape[1] < 1 ||
-      shape[0] > 4096 || shape[1] > 4096)
-    n.invalid(fmt::format("regions of shape {} do not fit images of shape {}", n.dims(1), dims));
   const double scale = n.number("spatial_scale", 1.0);
   const std::vector<float> x = n.elements<float>(0), rois = n.elements<float>(1);
   const int64_t count = n.dims(1)[0];

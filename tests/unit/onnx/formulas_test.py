@@ -29,6 +29,12 @@ class Case:
         self.op, self.opset, self.domain, self.attributes = op, opset, domain, attributes
         self.inputs = [None if x is None else np.asarray(x) for x in inputs]
         self.outputs = [np.asarray(y) for y in outputs]
+        self.rtol = max((RTOL.get(a.dtype.name, 0) for a in self.outputs), default=0)
+
+    def exact(self):
+        """The same case without a tolerance."""
+        self.rtol = 0
+        return self
 
     def model(self):
         names = ["" if x is None else f"x{i}" for i, x in enumerate(self.inputs)]
@@ -42,8 +48,7 @@ class Case:
         data = folder / "test_data_set_0"
         data.mkdir(parents=True)
         onnx.save(self.model(), str(folder / "model.onnx"))
-        rtol = max((RTOL.get(a.dtype.name, 0) for a in self.outputs), default=0)
-        (folder / "data.json").write_text(json.dumps({"rtol": rtol, "atol": rtol / 10}))
+        (folder / "data.json").write_text(json.dumps({"rtol": self.rtol, "atol": self.rtol / 10}))
         given = [x for x in self.inputs if x is not None]
         for kind, tensors in (("input", given), ("output", self.outputs)):
             for i, tensor in enumerate(tensors):
@@ -333,7 +338,42 @@ def support_vector_machines(random):
                classlabels_ints=[0, 1, 2], kernel_type="LINEAR", coefficients=weights.ravel().tolist(), rho=[0.25, 0.5, 0.5])
 
 
-CHECKS = [aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+def scattered_bools(random):
+    """Of bools, a sum is "or" and a product is "and"."""
+    steps = {"add": np.logical_or, "mul": np.logical_and, "max": np.logical_or, "min": np.logical_and}
+    for reduction, step in steps.items():
+        x, updates = draw(random, (4, 3), "bool"), draw(random, (5, 3), "bool")
+        rows = np.array([1, 3, 1, 0, 3])
+        y = x.copy()
+        for row, update in zip(rows, updates):
+            y[row] = step(y[row], update)
+        yield Case("ScatterND", 18, [x, rows[:, None], updates], [y], reduction=reduction)
+        places = np.broadcast_to(rows[:, None], (5, 3)).copy()
+        yield Case("ScatterElements", 18, [x, places, updates], [y], reduction=reduction)
+
+
+def empty_tensors(random):
+    """Tensors without elements."""
+    for shape in ((2, 0), (0, 3), (2, 0, 4)):
+        for dtype in FLOATS:
+            x = np.zeros(shape, dtype)
+            yield Case("Hardmax", 13, [x], [x], axis=-1)
+            yield Case("Hardmax", 11, [x], [x], axis=1)
+    x = draw(random, (3, 4), "float32")
+    yield Case("GatherND", 13, [x, np.zeros((0, 1), np.int64)], [np.zeros((0, 4), "float32")])
+    yield Case("GatherND", 13, [x, np.zeros((2, 0, 2), np.int64)], [np.zeros((2, 0), "float32")])
+
+
+def resizes_of_halves(random):
+    """Interpolation along two axes rounds once, so it has every bit of the rounded exact result."""
+    x = random.uniform(-2, 2, (1, 2, 7, 8)).astype("float16")
+    y = x
+    for axis, scale in ((2, 2), (3, 0.5)):
+        y = resized_axis(y, axis, scale, lambda t: {0: 1 - t, 1: t})
+    yield Case("Resize", 13, [x, None, np.array([1, 1, 2, 0.5], "float32")], [y.astype("float16")], mode="linear").exact()
+
+
+CHECKS = [aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main(checks=CHECKS):

@@ -150,8 +150,7 @@ TEST(Rules, AKernelShapeRepeatsThatOfTheWeights) {
     builder.output("y", kFloat, {"1", "1", "h", "w"});
     builder.weight<float>("w", kFloat, {1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
     builder.integers(builder.node(op, {"x", "w"}, {"y"}, "window"), "kernel_shape", {3, 2});
-    expect_refusal(builder,
-                   std::string(op) + ": its kernel_shape is [3, 2], but its weights have the spatial dims [3, 3].");
+    expect_refusal(builder, std::string(op) + ": its attribute 'kernel_shape' is [3, 2]; [3, 3] is expected");
   }
 }
 
@@ -243,7 +242,7 @@ TEST(Rules, TargetsAreAsManyAsTheScores) {
   builder.input("t", kInt64, {"3"});
   builder.output("y", kFloat, {});
   builder.node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"}, "loss");
-  expect_refusal(builder, "targets of shape [3] do not fit scores of shape [4, 5]");
+  expect_refusal(builder, "its input 1, 'target', has the shape [3]; [4] is expected");
 }
 
 TEST(Rules, InputsHaveNamesOfTheirOwn) {

@@ -209,6 +209,34 @@ TEST(Sizes, DimsOfOneNameAreOneSize) {
   }
 }
 
+// Exporters write -1 and "?" for sizes that they do not know. Each is a size of its own.
+TEST(Sizes, DimsWithoutANameAreAnySizes) {
+  for (const std::vector<std::string>& dims :
+       {std::vector<std::string>{"?", "?"}, {"-1", "-1"}, {"", ""}, {"*", "-1"}}) {
+    ModelBuilder builder;
+    builder.input("x", kFloat, dims);
+    builder.output("y", kFloat, dims);
+    builder.node("Relu", {"x"}, {"y"});
+    const Model model = load_bytes(builder.bytes());
+    EXPECT_EQ(to_string(model.inputs()[0]), "f32[?, ?]");
+    for (const Dims& shape : {Dims{2, 3}, Dims{5, 5}, Dims{7, 2}})
+      EXPECT_EQ(model.run({{"x", full(shape, Scalar(1.0), DType::f32)}})[0].dims(), shape);
+  }
+}
+
+// The check of a model knows no sizes: what it takes for them decides nothing.
+TEST(Sizes, AWindowMayBeLongerThanWhatTheCheckTakesForAnOpenSize) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"batch", "1", "samples"});
+  builder.output("y", kFloat, {"batch", "1", "windows"});
+  builder.weight<float>("w", kFloat, {1, 1, 512}, std::vector<float>(512, 0.5f));
+  builder.integers(builder.node("Conv", {"x", "w"}, {"y"}, "long"), "strides", {160});
+  const Model model = load_bytes(builder.bytes());
+  const Tensor y = model.run({{"x", full({2, 1, 832}, Scalar(2.0), DType::f32)}})[0];
+  EXPECT_EQ(y.to_host<float>(), std::vector<float>(6, 512.0f));
+  EXPECT_THROW((void)model.run({{"x", full({2, 1, 100}, Scalar(2.0), DType::f32)}}), Error);
+}
+
 TEST(Sizes, ARangeOfAnEmptyStepIsAnError) {
   ModelBuilder builder;
   builder.input("start", 6, {});
@@ -223,7 +251,8 @@ TEST(Sizes, ARangeOfAnEmptyStepIsAnError) {
                {"delta", Tensor::empty({0}, DType::i32)}});
     FAIL() << "it ran";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("input 2 must have one element, not shape [0]"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("its input 2, 'delta', has the shape [0]; one element is expected"),
+              std::string::npos)
         << error.what();
   }
 }
