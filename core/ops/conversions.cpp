@@ -15,10 +15,11 @@ struct DTypeName {
 constexpr DTypeName kNames[] = {{"half", DType::f16},  {"float", DType::f32}, {"double", DType::f64},
                                 {"short", DType::i16}, {"int", DType::i32},   {"long", DType::i64}};
 
-// The number that a tensor of rank 0 holds; null for other values.
+// The number that a tensor of rank 0 holds; null for other values. A tensor that wants a gradient is no number, since
+// it would not get one.
 const Tensor* number_in(const Value& value) {
   const Tensor* tensor = value.tensor();
-  return tensor != nullptr && tensor->defined() && tensor->rank() == 0 ? tensor : nullptr;
+  return tensor != nullptr && tensor->defined() && tensor->rank() == 0 && !tensor->requires_grad() ? tensor : nullptr;
 }
 
 bool takes(const Parameter& parameter, uint16_t kinds) { return (parameter.accepts & kinds) != 0; }
