@@ -91,11 +91,14 @@ void set_index_error() noexcept {
 
 // The dynamic call's own errors begin with the name and a pair of brackets (core/ops/call.cpp); those of the op itself
 // have a colon there.
-void set_call_error(std::string_view name) noexcept {
-  set_error_of([name](const Error& error) -> PyObject* {
+bool set_call_error(std::string_view name) noexcept {
+  bool refused = false;
+  set_error_of([name, &refused](const Error& error) -> PyObject* {
     const std::string_view text = error.status().message();
-    return text.starts_with(name) && text.substr(name.size()).starts_with("(): ") ? invalid_call : nullptr;
+    refused = text.starts_with(name) && text.substr(name.size()).starts_with("(): ");
+    return refused ? invalid_call : nullptr;
   });
+  return refused;
 }
 
 void refuse_index(const std::string& sentence) { refuse(invalid_index, sentence); }

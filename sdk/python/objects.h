@@ -123,8 +123,8 @@ void set_error() noexcept;
 // The same where an argument that Tenon refuses is an index: tenon.InvalidIndex, an IndexError of Python too.
 void set_index_error() noexcept;
 // The same for a call of op `name`: where no signature takes the arguments, tenon.InvalidCall, a TypeError of Python
-// too.
-void set_call_error(std::string_view name) noexcept;
+// too, and the result is true.
+bool set_call_error(std::string_view name) noexcept;
 [[noreturn]] void refuse(PyObject* type, const std::string& sentence);
 [[noreturn]] void refuse_index(const std::string& sentence);
 

@@ -34,6 +34,7 @@ struct OpObject {
 
 PyTypeObject* op_type = nullptr;
 PyObject *inplace = nullptr, *requires_grad = nullptr;  // the keywords, interned
+PyObject* other_spelling = nullptr;  // what is called where no signature takes the arguments; or null
 
 // The ops that are methods of Tensor, generated from ops.yaml.
 constexpr std::string_view kMethods[] = {
@@ -241,6 +242,26 @@ PyObject* call_with_keywords(const OpObject& op, PyObject* const* args, size_t c
   return result.release().ptr();
 }
 
+// The call once more, in the spelling that tenon/_spellings.py knows for it; the error that is set stays if it knows
+// none.
+PyObject* called_otherwise(PyObject* self, PyObject* const* args, size_t count, PyObject* names) noexcept {
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  const size_t given = count - (names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names)));
+  std::vector<PyObject*> all = {self};
+  all.insert(all.end(), args, args + count);
+  PyObject* result = PyObject_Vectorcall(other_spelling, all.data(), given + 1, names);
+  if (result == Py_NotImplemented) {
+    Py_DECREF(result);
+    PyErr_Restore(type, error, trace);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(error);
+  Py_XDECREF(trace);
+  return result;
+}
+
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) noexcept {
   const size_t named = names == nullptr ? 0 : static_cast<size_t>(PyTuple_GET_SIZE(names));
   const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flagged)) + named;
@@ -249,9 +270,9 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flagged, PyOb
     if (named > 0) return call_with_keywords(op, args, count, names);
     return called(*op.op, op.results, args, count, nullptr);
   } catch (...) {
-    set_call_error(op.op->name);
-    return nullptr;
+    if (!set_call_error(op.op->name) || other_spelling == nullptr) return nullptr;
   }
+  return called_otherwise(self, args, count, names);
 }
 
 // As a function, an Op in a class becomes a method.
@@ -360,6 +381,11 @@ void add_ops(nb::module_& m, nb::handle tensor_type) {
     const std::string name(method);
     tensor_type.attr(name.c_str()) = m.attr(name.c_str());
   }
+  m.def(
+      "_spell_otherwise", [](nb::handle function) { other_spelling = Py_NewRef(function.ptr()); },
+      "function(op, *args, **kwargs) is called where no signature of the op takes the arguments; NotImplemented: it "
+      "does "
+      "not either.");
   m.def(
       "_name_results",
       [](nb::handle op, nb::handle type) {

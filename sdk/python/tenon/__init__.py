@@ -8,7 +8,8 @@
 
 from tenon._tenon import *
 from tenon._tenon import __version__
-from tenon._tensor import allclose, as_tensor, equal, is_floating_point, is_tensor, numel, unique, unique_consecutive
+from tenon._tensor import allclose, as_tensor, equal, is_floating_point, is_tensor, numel, promote_types, unique, unique_consecutive
+from tenon._functions import *
 from tenon import _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
 from tenon.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -24,4 +25,5 @@ newaxis = None
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 
 # What most programs do not need is loaded where it is first asked for.
-nn, optim, onnx, array_api, global_ = (_later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_"))
+nn, optim, onnx, array_api, global_, linalg, fft, special, signal = (
+    _later.Later("tenon." + name) for name in ("nn", "optim", "onnx", "array_api", "global_", "linalg", "fft", "special", "signal"))

@@ -96,6 +96,12 @@ def H(self):
 
 
 @getter
+def mH(self):
+    """As mT, since no dtype is complex."""
+    return self.mT
+
+
+@getter
 def grad_fn(self):
     """The op that made the tensor, if gradients remember it."""
     maker = _tenon._maker_of(self)
@@ -259,8 +265,10 @@ def __deepcopy__(self, memo):
 # ---- conversions ----
 
 @method
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor with another dtype, on another device, or as `other` is: to(dtype), to(device, dtype), to(other)."""
+    flags = [value for value in args if isinstance(value, bool)]
+    copy = copy or flags[1:2] == [True]
     for value in args:
         if isinstance(value, Tensor):
             dtype, device = value.dtype, value.device
@@ -280,7 +288,12 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
         result = result._to_device(device)
     if dtype is not None and _dtype(dtype) != self.dtype:
         result = _tenon.cast(result, dtype)
-    return _tenon.clone(result) if copy and result is self else result
+    result = _tenon.clone(result) if copy and result is self else result
+    return _in_format(result, memory_format)
+
+
+def _in_format(tensor, memory_format):
+    return tensor if memory_format in (None, "preserve_format") else _tenon.contiguous(tensor, memory_format=memory_format)
 
 
 def _dtype(value):
@@ -288,8 +301,8 @@ def _dtype(value):
 
 
 def _converter(name, dtype):
-    def convert(self):
-        return _tenon.cast(self, dtype)
+    def convert(self, *, memory_format=None):
+        return _in_format(_tenon.cast(self, dtype), memory_format)
     convert.__name__ = name
     convert.__doc__ = f"The tensor with elements of {dtype.name}."
     return convert
@@ -300,9 +313,9 @@ for _name, _each in _DTYPES.items():
 
 
 @method
-def cpu(self):
+def cpu(self, *, memory_format=None):
     """The tensor on the host's device."""
-    return self._to_device("cpu")
+    return _in_format(self._to_device("cpu"), memory_format)
 
 
 @method
@@ -349,7 +362,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 
 def _new(name, op):
-    def make(self, *size, dtype=None, device=None, requires_grad=False):
+    def make(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         return _like(self, op(_sizes(size), dtype=dtype or self.dtype, device=device or self.device), requires_grad)
     make.__name__ = name
     make.__doc__ = f"As {op.__name__}, with this tensor's dtype and device where none is given."
@@ -407,7 +420,24 @@ def random_(self, low=0, high=None, *, generator=None):
     return _tenon.copy_(self, _tenon.randint(low, high, self.shape, device=self.device, generator=generator))
 
 
+@method
+def where(self, condition, other):
+    """This tensor where condition holds, else other."""
+    return _tenon.where(condition, self, other)
+
+
+@method
+def __rdiv__(self, other):
+    """other / self."""
+    return other / self
+
+
 # ---- functions ----
+
+def promote_types(type1, type2):
+    """The dtype in which numbers of two dtypes are computed."""
+    return _tenon.add(_tenon.zeros((0,), dtype=type1), _tenon.zeros((0,), dtype=type2)).dtype
+
 
 def as_tensor(data, *, dtype=None, device=None):
     """A tensor with the elements of `data`: over the same memory where that is possible, else a copy."""
@@ -477,3 +507,13 @@ for _fields, _ops in _RESULTS.items():
         _class = collections.namedtuple(_name, _fields.split())
         _class.__module__ = "tenon"
         _tenon._name_results(getattr(_tenon, _name), _class)
+
+
+# ---- calls that no signature of an op takes ----
+
+def _otherwise(op, /, *args, **kwargs):
+    from tenon._spellings import otherwise
+    return otherwise(op, *args, **kwargs)
+
+
+_tenon._spell_otherwise(_otherwise)

@@ -13,6 +13,7 @@ from tenon.nn.attention import *
 from tenon.nn.containers import *
 from tenon.nn.convolution import *
 from tenon.nn.embedding import *
+from tenon.nn.lazy import *
 from tenon.nn.linear import *
 from tenon.nn.loss import *
 from tenon.nn.module import Module as Module

@@ -16,13 +16,6 @@ from tenon.nn.normalization import LayerNorm
 from tenon.nn.parameter import Parameter
 
 
-def _additive(mask: Tensor, dtype: Any) -> Tensor:
-    """A mask of bools, true where nothing is seen, as numbers that are added to scores."""
-    if mask.dtype != tenon.bool:
-        return tenon.cast(mask, dtype)
-    return tenon.where(mask, float("-inf"), tenon.zeros(mask.shape, dtype=dtype, device=mask.device))
-
-
 class MultiheadAttention(Module):
     """Attention of several heads. Queries, keys and values are (length, batch, channels), or (batch, length, channels) if
     batch_first, or without the batch. Gives the result, and the weights if they are needed."""
@@ -54,18 +47,6 @@ class MultiheadAttention(Module):
             if each is not None:
                 init.xavier_normal_(each)
 
-    def _mask(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> Tensor | None:
-        """Both masks as one that is added to scores (batch, heads, length, keys)."""
-        total, dtype = None, query.dtype
-        if attn_mask is not None:
-            total = _additive(attn_mask, dtype)
-            if total.ndim == 3:  # (batch heads, length, keys)
-                total = tenon.reshape(total, (query.shape[0], self.num_heads) + tuple(total.shape[1:]))
-        if key_padding_mask is not None:
-            padding = _additive(key_padding_mask, dtype)[:, None, None, :]
-            total = padding if total is None else total + padding
-        return total
-
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True,
                 attn_mask: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
         alone = query.ndim == 2
@@ -76,7 +57,7 @@ class MultiheadAttention(Module):
             query, key, value = (tenon.transpose(each, 0, 1) for each in (query, key, value))
         weights = tenon.chunk(self.in_proj_weight, 3, 0) if self._one_weight else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         biases = (None, None, None) if self.in_proj_bias is None else tenon.chunk(self.in_proj_bias, 3, 0)
-        mask = self._mask(attn_mask, key_padding_mask, query)
+        mask = functional.joint_mask(attn_mask, key_padding_mask, query, self.num_heads)
         result, attention = functional.multi_head_attention(
             query, key, value, self.num_heads, weights, biases, self.out_proj.weight, self.out_proj.bias, self.bias_k, self.bias_v, self.add_zero_attn,
             self.dropout, self.training, mask, need_weights, average_attn_weights)
@@ -99,15 +80,15 @@ class _Layer(Module):
         return result
 
     def _make(self, d_model: int, nhead: int, dim_feedforward: int, dropout: float, activation: Any, layer_norm_eps: float, batch_first: bool,
-              norm_first: bool, device: Any, dtype: Any, attentions: tuple[str, ...], norms: int) -> None:
+              norm_first: bool, bias: bool, device: Any, dtype: Any, attentions: tuple[str, ...], norms: int) -> None:
         for name in attentions:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, device=device, dtype=dtype))
-        self.linear1 = Linear(d_model, dim_feedforward, device=device, dtype=dtype)
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype))
+        self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, device=device, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, device=device, dtype=dtype)
         self.norm_first = norm_first
         for i in range(1, norms + 1):
-            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, device=device, dtype=dtype))
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype))
         for i in range(1, norms + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
@@ -117,15 +98,16 @@ class TransformerEncoderLayer(_Layer):
     """Self-attention and a feed-forward net, each with a norm and what came in added."""
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False, device: Any = None, dtype: Any = None) -> None:
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        self._make(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, device, dtype, ("self_attn",), 2)
+        self._make(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype,
+                   ("self_attn",), 2)
 
     def _attend(self, x: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor:
         result: Tensor = self.dropout1(self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0])
         return result
 
-    def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
+    def forward(self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
         if self.norm_first:
             src = src + self._attend(self.norm1(src), src_mask, src_key_padding_mask)
             last: Tensor = src + self.dropout2(self._feed_forward(self.norm2(src)))
@@ -139,13 +121,14 @@ class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to what an encoder gave, and a feed-forward net."""
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu", layer_norm_eps: float = 1e-5,
-                 batch_first: bool = False, norm_first: bool = False, device: Any = None, dtype: Any = None) -> None:
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        self._make(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, device, dtype,
+        self._make(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype,
                    ("self_attn", "multihead_attn"), 3)
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-                tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None) -> Tensor:
+                tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+                memory_is_causal: bool = False) -> Tensor:
         def own(x: Tensor) -> Tensor:
             made: Tensor = self.dropout1(self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0])
             return made
@@ -168,7 +151,7 @@ class TransformerEncoder(Module):
         self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Tensor:
+    def forward(self, src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None, is_causal: bool | None = None) -> Tensor:
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask)
         return src if self.norm is None else self.norm(src)
@@ -183,7 +166,8 @@ class TransformerDecoder(Module):
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
-                tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None) -> Tensor:
+                tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+                memory_is_causal: bool = False) -> Tensor:
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         return tgt if self.norm is None else self.norm(tgt)
@@ -193,12 +177,15 @@ class Transformer(Module):
     """An encoder and a decoder that attends to what the encoder gave."""
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
-                 dropout: float = 0.1, activation: Any = "relu", layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:
+                 dropout: float = 0.1, activation: Any = "relu", custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-5,
+                 batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, device, dtype)
-        self.encoder = TransformerEncoder(TransformerEncoderLayer(*settings), num_encoder_layers, LayerNorm(d_model, layer_norm_eps, device=device, dtype=dtype))
-        self.decoder = TransformerDecoder(TransformerDecoderLayer(*settings), num_decoder_layers, LayerNorm(d_model, layer_norm_eps, device=device, dtype=dtype))
+        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+        self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*settings), num_encoder_layers, norm())
+        self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*settings), num_decoder_layers, norm())
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
         for each in self.parameters():
             if each.ndim > 1:
@@ -206,7 +193,8 @@ class Transformer(Module):
 
     def forward(self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
                 src_key_padding_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
-                memory_key_padding_mask: Tensor | None = None) -> Tensor:
+                memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
+                memory_is_causal: bool = False) -> Tensor:
         memory = self.encoder(src, src_mask, src_key_padding_mask)
         result: Tensor = self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         return result
@@ -214,7 +202,7 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int) -> Tensor:
         """The mask by which each place sees those before it: 0 on and below the diagonal, -inf above."""
-        return _additive(tenon.triu(tenon.ones((sz, sz)), 1) > 0, tenon.float32)
+        return functional.additive_mask(tenon.triu(tenon.ones((sz, sz)), 1) > 0, tenon.float32)
 
 
 __all__ = ["MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]

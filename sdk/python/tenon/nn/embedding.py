@@ -32,9 +32,9 @@ class Embedding(_Table):
     """The rows of a table at the given numbers: (...) to (..., embedding_dim)."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-                 _weight: Tensor | None = None, device: Any = None, dtype: Any = None) -> None:
+                 scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Tensor | None = None, device: Any = None, dtype: Any = None) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
-        self.max_norm, self.norm_type = max_norm, norm_type
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
@@ -44,7 +44,7 @@ class Embedding(_Table):
         return made
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type)
+        return functional.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
@@ -58,13 +58,16 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Sums or means of rows of a table, bag by bag."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean", include_last_offset: bool = False, padding_idx: int | None = None,
-                 _weight: Tensor | None = None, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+                 mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None, include_last_offset: bool = False,
+                 padding_idx: int | None = None, device: Any = None, dtype: Any = None) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
         self.mode, self.include_last_offset = mode, include_last_offset
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        return functional.embedding_bag(input, self.weight, offsets, self.mode, per_sample_weights, self.include_last_offset, self.padding_idx)
+        return functional.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+                                        per_sample_weights, self.include_last_offset, self.padding_idx)
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"

@@ -10,6 +10,10 @@ from typing import Any, Callable, Sequence, Union
 
 import tenon
 from tenon import Tensor
+from tenon._spellings import with_out
+from tenon.nn.sampling import affine_grid as affine_grid
+from tenon.nn.sampling import grid_sample as grid_sample
+from tenon.nn.sequences import ctc_loss as ctc_loss
 
 Sizes = Union[int, Sequence[int]]
 
@@ -69,6 +73,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return _into(input, tenon.threshold(input, threshold, value), inplace)
 
 
+@with_out
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta input)) / beta; input itself where beta input is over the threshold."""
     if beta == 1:
@@ -76,11 +81,13 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return _rounded_once(lambda x: tenon.where(x * beta > threshold, x, tenon.softplus(x * beta) / beta), input)
 
 
+@with_out
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input moved towards 0 by lambd."""
     return tenon.softshrink(input, lambd)
 
 
+@with_out
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input where it is further from 0 than lambd, else 0."""
     return tenon.hardshrink(input, lambd)
@@ -126,6 +133,9 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, dim: int 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Adds elements at the ends of the last axes, from the last one on: (before, after, before, after, ...). mode:
     constant, reflect, replicate, circular."""
+    if mode in ("reflect", "replicate") and any(each < 0 for each in pad):
+        grown = tenon.pad(input, [max(each, 0) for each in pad], mode)
+        return tenon.pad(grown, [min(each, 0) for each in pad])
     if mode != "circular":
         return tenon.pad(input, list(pad), mode, value)
     kept = tenon.pad(input, [min(each, 0) for each in pad])  # what negative numbers leave goes round
@@ -170,6 +180,21 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _dropout_channels(input, p, training, inplace, input.ndim - 3)
 
 
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """alpha_dropout of whole channels of (N, C, ...)."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return _into(input, input * 0, inplace)
+    low = -1.7580993408473766
+    shape = tuple(input.shape[:2]) + (1,) * (input.ndim - 2)
+    kept = tenon.bernoulli(tenon.full(shape, 1 - p, dtype=input.dtype, device=input.device))
+    scale = ((1 - p) * (1 + p * low**2)) ** -0.5
+    return _into(input, tenon.where(kept > 0, input, low) * scale - scale * low * p, inplace)
+
+
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """dropout that keeps mean and variance of what selu gives (Klambauer et al. 2017)."""
     if not training or p == 0:
@@ -183,7 +208,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 # ---- convolutions ----
 
 def _tuple(value: Any, rank: int) -> tuple[int, ...]:
-    return (int(value),) * rank if hasattr(value, "__index__") else tuple(int(each) for each in value)
+    listed = (int(value),) if hasattr(value, "__index__") else tuple(int(each) for each in value)
+    return listed * rank if len(listed) == 1 else listed
 
 
 def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Sizes, padding: Any, dilation: Sizes, groups: int, rank: int) -> Tensor:
@@ -266,7 +292,7 @@ def _pooled(op: Callable[..., Any], input: Tensor, rank: int, *args: Any) -> Any
 
 def _max_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool, return_indices: bool, rank: int) -> Any:
     kernel = list(_tuple(kernel_size, rank))
-    args = (kernel, list(kernel if stride is None else _tuple(stride, rank)), list(_tuple(padding, rank)), list(_tuple(dilation, rank)), ceil_mode)
+    args = (kernel, list(kernel if stride is None else _tuple(stride, rank)) or kernel, list(_tuple(padding, rank)), list(_tuple(dilation, rank)), ceil_mode)
     return _pooled(tenon.max_pool_with_indices if return_indices else tenon.max_pool, input, rank, *args)
 
 
@@ -288,11 +314,21 @@ def max_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return _max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices, 3)
 
 
-def _avg_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, ceil_mode: bool, count_include_pad: bool, rank: int) -> Tensor:
-    kernel = list(_tuple(kernel_size, rank))
-    result: Tensor = _pooled(tenon.avg_pool, input, rank, kernel, list(kernel if stride is None else _tuple(stride, rank)), list(_tuple(padding, rank)),
-                             ceil_mode, count_include_pad)
-    return result
+def _avg_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, ceil_mode: bool, count_include_pad: bool, rank: int,
+              divisor_override: int | None = None) -> Tensor:
+    kernel, sides = list(_tuple(kernel_size, rank)), list(_tuple(padding, rank))
+    steps = list(kernel if stride is None else _tuple(stride, rank)) or kernel
+    if divisor_override is None:
+        result: Tensor = _pooled(tenon.avg_pool, input, rank, kernel, steps, sides, ceil_mode, count_include_pad)
+        return result
+    if divisor_override == 0:
+        raise tenon.InvalidArgument("avg_pool: divisor_override must not be 0.")
+    result = _pooled(tenon.avg_pool, input, rank, kernel, steps, sides, ceil_mode, True)
+    for axis, (length, k, step, side) in enumerate(zip(input.shape[-rank:], kernel, steps, sides)):
+        ends = [(min(i * step - side + k, length + side), i * step - side) for i in range(result.shape[axis - rank])]
+        counts = tenon.tensor([end - begin for end, begin in ends], dtype=input.dtype, device=input.device)
+        result = result * tenon.reshape(counts, (-1,) + (1,) * (rank - 1 - axis))
+    return result / divisor_override
 
 
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -300,14 +336,32 @@ def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, p
     return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 1)
 
 
-def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window of (N, C, H, W)."""
-    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2)
+@with_out
+def avg_pool2d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override: int | None = None) -> Tensor:
+    """The mean of each window of (N, C, H, W); or its sum divided by divisor_override."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 2, divisor_override)
 
 
-def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window of (N, C, D, H, W)."""
-    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 3)
+@with_out
+def avg_pool3d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+               divisor_override: int | None = None) -> Tensor:
+    """The mean of each window of (N, C, D, H, W); or its sum divided by divisor_override."""
+    return _avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, 3, divisor_override)
+
+
+def _sizes_of_windows(op: str, input: Tensor, output_size: Any, rank: int) -> list[Any]:
+    """output_size with a number or None for each axis; refuses what adaptive pools cannot take."""
+    if input.ndim not in (rank + 1, rank + 2):
+        raise tenon.InvalidArgument(f"{op}: input must have rank {rank + 1} or {rank + 2}, but its shape is {tuple(input.shape)}.")
+    if any(length == 0 for length in input.shape[1 - input.ndim:]):
+        raise tenon.InvalidArgument(f"{op}: only the batch of input may be empty, but its shape is {tuple(input.shape)}.")
+    sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
+    if len(sizes) != rank:
+        raise tenon.InvalidArgument(f"{op}: output_size must have {rank} numbers, not {len(sizes)}.")
+    if any(size is not None and size < 0 for size in sizes):
+        raise tenon.InvalidArgument(f"{op}: output_size must not be negative, but it is {tuple(sizes)}.")
+    return sizes
 
 
 def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Tensor:
@@ -331,38 +385,110 @@ def _windows(input: Tensor, output_size: Any, rank: int, reduce: Callable[..., T
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows as are asked for."""
-    return _adaptive(input, output_size, 1, False)
+    return _adaptive(input, _sizes_of_windows("adaptive_avg_pool1d", input, output_size, 1), 1, False)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows as are asked for; None keeps an axis."""
-    return _adaptive(input, output_size, 2, False)
+    return _adaptive(input, _sizes_of_windows("adaptive_avg_pool2d", input, output_size, 2), 2, False)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """The means of as many windows as are asked for; None keeps an axis."""
-    return _adaptive(input, output_size, 3, False)
+    return _adaptive(input, _sizes_of_windows("adaptive_avg_pool3d", input, output_size, 3), 3, False)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def _adaptive_max(op: str, input: Tensor, output_size: Any, return_indices: bool, rank: int) -> Any:
+    sizes = _sizes_of_windows(op, input, output_size, rank)
+    if not return_indices:
+        return _adaptive(input, sizes, rank, True)
+    plane = tuple(input.shape[-rank:])
+    places = tenon.expand(tenon.reshape(tenon.arange(math.prod(plane), device=input.device), plane), tuple(input.shape))
+    for axis in range(input.ndim - 1, input.ndim - rank - 1, -1):  # from the last on, so that of equals the first is found
+        length = input.shape[axis]
+        count = length if sizes[axis - input.ndim] is None else int(sizes[axis - input.ndim])
+        parts = []
+        for i in range(count):
+            begin, end = i * length // count, -((i + 1) * length // -count)
+            greatest, index = tenon.max(tenon.narrow(input, axis, begin, end - begin), axis, True)
+            parts.append((greatest, tenon.gather(tenon.narrow(places, axis, begin, end - begin), axis, index)))
+        if not parts:
+            parts = [(tenon.narrow(input, axis, 0, 0), tenon.narrow(places, axis, 0, 0))]
+        input, places = (tenon.concat(list(each), axis) for each in zip(*parts))
+    return input, places
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The greatest elements of as many windows as are asked for."""
-    return _adaptive(input, output_size, 1, True)
+    return _adaptive_max("adaptive_max_pool1d", input, output_size, return_indices, 1)
 
 
-def adaptive_max_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The greatest elements of as many windows as are asked for; None keeps an axis."""
-    return _adaptive(input, output_size, 2, True)
+    return _adaptive_max("adaptive_max_pool2d", input, output_size, return_indices, 2)
 
 
-def adaptive_max_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The greatest elements of as many windows as are asked for; None keeps an axis."""
-    return _adaptive(input, output_size, 3, True)
+    return _adaptive_max("adaptive_max_pool3d", input, output_size, return_indices, 3)
+
+
+def _lp_pool(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None, ceil_mode: bool, rank: int) -> Tensor:
+    kernel = list(_tuple(kernel_size, rank))
+    steps = list(kernel if stride is None else _tuple(stride, rank))
+    result: Tensor = _pooled(lambda x: tenon.lp_pool(x, float(norm_type), kernel, steps, ceil_mode), input, rank)
+    return result
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window of (N, C, L)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 1)
 
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window of (N, C, H, W)."""
-    kernel = list(_tuple(kernel_size, 2))
-    return tenon.lp_pool(input, float(norm_type), kernel, list(kernel if stride is None else _tuple(stride, 2)), ceil_mode)
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 2)
+
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window of (N, C, D, H, W)."""
+    return _lp_pool(input, norm_type, kernel_size, stride, ceil_mode, 3)
+
+
+def _max_unpool(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, output_size: Any, rank: int) -> Tensor:
+    if input.ndim not in (rank + 1, rank + 2) or tuple(input.shape) != tuple(indices.shape):
+        raise tenon.InvalidArgument(f"max_unpool{rank}d: input must have rank {rank + 1} or {rank + 2} and the shape of indices; "
+                                    f"the shapes are {tuple(input.shape)} and {tuple(indices.shape)}.")
+    if indices.dtype != tenon.int64:
+        raise tenon.InvalidArgument(f"max_unpool{rank}d: indices must hold i64, not {indices.dtype.name}.")
+    kernel, sides = _tuple(kernel_size, rank), _tuple(padding, rank)
+    steps = kernel if stride is None else _tuple(stride, rank)
+    usual = [(length - 1) * s - 2 * p + k for length, s, p, k in zip(input.shape[-rank:], steps, sides, kernel)]
+    wanted = usual if output_size is None else [int(each) for each in output_size][-rank:]
+    if any(not low - s < size < low + s for size, low, s in zip(wanted, usual, steps)):
+        raise ValueError(f"invalid output_size {wanted}: each length must be within a stride of {usual}")
+    outer = tuple(input.shape[:-rank])
+    places = math.prod(wanted)
+    if indices.numel() and (int(tenon.min(indices).item()) < 0 or int(tenon.max(indices).item()) >= places):
+        raise tenon.InvalidArgument(f"max_unpool{rank}d: an index is outside of the {places} places of {tuple(wanted)}.")
+    result = tenon.zeros(outer + (places,), dtype=input.dtype, device=input.device)
+    result = tenon.scatter(result, -1, tenon.reshape(indices, outer + (-1,)), tenon.reshape(input, outer + (-1,)))
+    return tenon.reshape(result, outer + tuple(wanted))
+
+
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, output_size: Any = None) -> Tensor:
+    """Elements at the places from which max_pool1d took them, 0 elsewhere."""
+    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 1)
+
+
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, output_size: Any = None) -> Tensor:
+    """Elements at the places from which max_pool2d took them, 0 elsewhere."""
+    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 2)
+
+
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, output_size: Any = None) -> Tensor:
+    """Elements at the places from which max_pool3d took them, 0 elsewhere."""
+    return _max_unpool(input, indices, kernel_size, stride, padding, output_size, 3)
 
 
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
@@ -380,6 +506,16 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
 
 
 upsample = interpolate
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate with mode nearest."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate with mode bilinear and aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 # ---- norms ----
@@ -435,24 +571,47 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return tenon.one_hot(tensor, int(tenon.max(tensor).item()) + 1 if num_classes == -1 else num_classes)
 
 
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0) -> Tensor:
-    """The rows of weight at the indices. The row padding_idx gets no gradient; max_norm shortens rows in place first."""
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """The rows of weight at the indices. The row padding_idx gets no gradient; max_norm shortens rows in place first.
+    scale_grad_by_freq divides the gradient of a row by how often it is taken. Gradients are dense, `sparse` or not."""
+    if weight.ndim != 2:
+        raise tenon.InvalidArgument(f"embedding: 'weight' must be 2-D, but its shape is {tuple(weight.shape)}.")
     if max_norm is not None:
-        with tenon.no_grad():
-            used = tenon.unique(tenon.flatten(input))
-            rows = tenon.index_select(weight.detach(), 0, used)
-            lengths = tenon.norm(rows, float(norm_type), 1, True)
-            weight.index_copy_(0, used, rows * tenon.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0))
+        _shorten_rows(weight, input, max_norm, norm_type)
     if padding_idx is not None and weight.requires_grad:
         row = padding_idx % weight.shape[0]
         is_padding = tenon.unsqueeze(tenon.arange(weight.shape[0], device=weight.device) == row, 1)
         weight = tenon.where(is_padding, weight.detach(), weight)
+    if scale_grad_by_freq:
+        weight = _scaled_by_frequency(weight, input)
     return tenon.embedding(weight, input)
 
 
-def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, mode: str = "mean", per_sample_weights: Tensor | None = None,
+def _shorten_rows(weight: Tensor, used: Tensor, max_norm: float, norm_type: float) -> None:
+    """Shortens the rows that are used to a norm of max_norm, in place."""
+    with tenon.no_grad():
+        numbers = tenon.unique(tenon.flatten(used))
+        rows = tenon.index_select(weight.detach(), 0, numbers)
+        lengths = tenon.norm(rows, float(norm_type), 1, True)
+        weight.index_copy_(0, numbers, rows * tenon.where(lengths > max_norm, max_norm / (lengths + 1e-7), 1.0))
+
+
+def _scaled_by_frequency(weight: Tensor, used: Tensor) -> Tensor:
+    """weight, whose gradient is divided by how often each row is used."""
+    counts = tenon.bincount(tenon.flatten(used), minlength=weight.shape[0])
+    scale = tenon.unsqueeze(1.0 / tenon.clamp(tenon.cast(counts, weight.dtype), 1), 1)
+    return weight.detach() * (1 - scale) + weight * scale
+
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
                   include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
-    """Sums or means of rows, bag by bag."""
+    """Sums, means or greatest elements of rows, bag by bag; the other arguments are those of embedding."""
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq:
+        weight = _scaled_by_frequency(weight, input)
     if offsets is None and input.ndim == 2:
         offsets = tenon.arange(0, input.numel(), input.shape[1])
         input = tenon.flatten(input)
@@ -577,7 +736,90 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return _rounded_once(loss, input, weight)
 
 
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """By how much other classes come nearer than 1 to those that each row of target names before its first -1."""
+    if input.ndim not in (0, 1, 2) or tuple(input.shape) != tuple(target.shape) or (input.ndim == 2 and input.shape[1] == 0):
+        raise tenon.InvalidArgument(f"multilabel_margin_loss: input and target must be (N, C) or (C); the shapes are {tuple(input.shape)} and {tuple(target.shape)}.")
+    rows, named = tenon.reshape(input, (-1, input.shape[-1] if input.ndim else 1)), tenon.reshape(target, (-1, target.shape[-1] if target.ndim else 1))
+    classes = rows.shape[1]
+    valid = tenon.cumprod(tenon.cast(named >= 0, tenon.int64), 1) > 0
+    places = tenon.where(valid, named, 0)
+    right = tenon.scatter_reduce(tenon.zeros_like(places), 1, places, tenon.cast(valid, tenon.int64), "amax") > 0
+    gaps = tenon.relu(1 - tenon.unsqueeze(tenon.gather(rows, 1, places), 2) + tenon.unsqueeze(rows, 1))
+    counted = tenon.logical_and(tenon.unsqueeze(valid, 2), tenon.logical_not(tenon.unsqueeze(right, 1)))
+    losses = tenon.sum(tenon.where(counted, gaps, 0.0), [1, 2]) / classes
+    return _reduced(losses if input.ndim == 2 else tenon.squeeze(losses, 0), reduction)
+
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[..., Tensor] | None = None,
+                                      margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Tensor:
+    """As triplet_margin_loss, with a distance of one's own."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise tenon.InvalidArgument(f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
+                                    f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs")
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = tenon.minimum(far, distance(positive, negative))
+    return _reduced(tenon.clamp(near - far + margin, 0), reduction)
+
+
 # ---- attention ----
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+                                 in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+                                 out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+                                 need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+                                 q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+                                 static_k: Tensor | None = None, static_v: Tensor | None = None, average_attn_weights: bool = True,
+                                 is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    """Attention of num_heads heads over (length, batch, channels), as nn.MultiheadAttention computes it."""
+    if query.shape[-1] != embed_dim_to_check:
+        raise tenon.InvalidArgument(f"was expecting embedding dimension of {embed_dim_to_check}, but got {query.shape[-1]}")
+    if static_k is not None or static_v is not None:
+        raise tenon.Unsupported("multi_head_attention_forward: static_k and static_v are not there.")
+    if is_causal and attn_mask is None:
+        raise tenon.InvalidArgument("Need attn_mask if specifying the is_causal hint.")
+    alone = query.ndim == 2
+    if alone:
+        query, key, value = (tenon.unsqueeze(each, 1) for each in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else tenon.unsqueeze(key_padding_mask, 0)
+    query, key, value = (tenon.transpose(each, 0, 1) for each in (query, key, value))
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+    weights: Any = separate if use_separate_proj_weight else tenon.chunk(in_proj_weight, 3, 0)
+    biases: Any = (None, None, None) if in_proj_bias is None else tenon.chunk(in_proj_bias, 3, 0)
+    mask = joint_mask(attn_mask, key_padding_mask, query, num_heads)
+    result, attention = multi_head_attention(query, key, value, num_heads, weights, biases, out_proj_weight, out_proj_bias, bias_k, bias_v, add_zero_attn,
+                                             dropout_p, training, mask, need_weights, average_attn_weights)
+    result = tenon.transpose(result, 0, 1)
+    if alone:
+        return tenon.squeeze(result, 1), None if attention is None else tenon.squeeze(attention, 0)
+    return result, attention
+
+
+def additive_mask(mask: Tensor, dtype: Any) -> Tensor:
+    """A mask of bools, true where nothing is seen, as numbers that are added to scores."""
+    if mask.dtype != tenon.bool:
+        return tenon.cast(mask, dtype)
+    return tenon.where(mask, float("-inf"), tenon.zeros(mask.shape, dtype=dtype, device=mask.device))
+
+
+def joint_mask(attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor, num_heads: int) -> Tensor | None:
+    """Both masks as one that is added to scores (batch, heads, length, keys)."""
+    total = None
+    if attn_mask is not None:
+        total = additive_mask(attn_mask, query.dtype)
+        if total.ndim == 3:  # (batch heads, length, keys)
+            total = tenon.reshape(total, (query.shape[0], num_heads) + tuple(total.shape[1:]))
+    if key_padding_mask is not None:
+        padding = additive_mask(key_padding_mask, query.dtype)[:, None, None, :]
+        total = padding if total is None else total + padding
+    return total
+
 
 def multi_head_attention(query: Tensor, key: Tensor, value: Tensor, num_heads: int, in_weights: Sequence[Tensor], in_biases: Sequence[Tensor | None],
                          out_weight: Tensor, out_bias: Tensor | None, bias_k: Tensor | None = None, bias_v: Tensor | None = None, add_zero_attn: bool = False,

@@ -57,6 +57,10 @@ MarginRankingLoss = _loss("MarginRankingLoss", functional.margin_ranking_loss, m
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", functional.cosine_embedding_loss, margin=0.0)
 TripletMarginLoss = _loss("TripletMarginLoss", functional.triplet_margin_loss, margin=1.0, p=2.0, eps=1e-6, swap=False)
 MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", functional.multilabel_soft_margin_loss, weight=None)
+MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", functional.multilabel_margin_loss)
+CTCLoss = _loss("CTCLoss", functional.ctc_loss, blank=0, reduction="mean", zero_infinity=False)
+TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", functional.triplet_margin_with_distance_loss, distance_function=None, margin=1.0,
+                                      swap=False)
 MultiMarginLoss = _loss("MultiMarginLoss", functional.multi_margin_loss, p=1, margin=1.0, weight=None)
 
 
@@ -82,6 +86,7 @@ class PairwiseDistance(Module):
         return functional.pairwise_distance(x1, x2, float(self.norm), self.eps, self.keepdim)
 
 
-__all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
-           "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
-           "PairwiseDistance", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss"]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
+           "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+           "PairwiseDistance", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+           "TripletMarginWithDistanceLoss"]

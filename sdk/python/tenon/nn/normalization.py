@@ -14,12 +14,13 @@ from tenon.nn.parameter import Parameter
 class _ChannelNorm(Module):
     _ranks: tuple[int, ...] = ()
 
-    def __init__(self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device: Any, dtype: Any) -> None:
+    def __init__(self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device: Any, dtype: Any,
+                 bias: bool) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum, self.affine, self.track_running_stats = num_features, eps, momentum, affine, track_running_stats
         made = dtype or tenon.float32
         self.register_parameter("weight", Parameter(tenon.ones((num_features,), dtype=made, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(tenon.zeros((num_features,), dtype=made, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(tenon.zeros((num_features,), dtype=made, device=device)) if affine and bias else None)
         self.register_buffer("running_mean", tenon.zeros((num_features,), dtype=made, device=device) if track_running_stats else None)
         self.register_buffer("running_var", tenon.ones((num_features,), dtype=made, device=device) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", tenon.zeros((), dtype=tenon.int64, device=device) if track_running_stats else None)
@@ -43,8 +44,8 @@ class _ChannelNorm(Module):
 
 class _BatchNorm(_ChannelNorm):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
-                 device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check(input)
@@ -80,8 +81,8 @@ class BatchNorm3d(_BatchNorm):
 
 class _InstanceNorm(_ChannelNorm):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check(input)
@@ -151,14 +152,15 @@ class RMSNorm(_LastAxes):
 class GroupNorm(Module):
     """Groups of channels of each element with mean 0 and variance 1."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError("num_channels must be divisible by num_groups")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         made = dtype or tenon.float32
         self.register_parameter("weight", Parameter(tenon.ones((num_channels,), dtype=made, device=device)) if affine else None)
-        self.register_parameter("bias", Parameter(tenon.zeros((num_channels,), dtype=made, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(tenon.zeros((num_channels,), dtype=made, device=device)) if affine and bias else None)
 
     def forward(self, input: Tensor) -> Tensor:
         return tenon.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

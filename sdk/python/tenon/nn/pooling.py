@@ -47,8 +47,12 @@ class MaxPool3d(_MaxPool):
 class _AvgPool(Module):
     _rank = 0
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> None:
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+                 divisor_override: int | None = None) -> None:
         super().__init__()
+        if divisor_override is not None and self._rank == 1:
+            raise TypeError("AvgPool1d takes no divisor_override")
+        self.divisor_override = divisor_override
         self.kernel_size: Any
         self.stride: Any
         self.padding: Any
@@ -58,7 +62,8 @@ class _AvgPool(Module):
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional._avg_pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self._rank)
+        return functional._avg_pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self._rank,
+                                    self.divisor_override)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -83,17 +88,26 @@ class AvgPool3d(_AvgPool):
 
 
 class _Adaptive(Module):
-    _rank, _greatest = 0, False
+    _rank = 0
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
-    def forward(self, input: Tensor) -> Tensor:
-        return functional._adaptive(input, self.output_size, self._rank, self._greatest)
+    def forward(self, input: Tensor) -> Any:
+        return getattr(functional, f"adaptive_avg_pool{self._rank}d")(input, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
+
+
+class _AdaptiveMax(_Adaptive):
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(functional, f"adaptive_max_pool{self._rank}d")(input, self.output_size, self.return_indices)
 
 
 class AdaptiveAvgPool1d(_Adaptive):
@@ -114,36 +128,88 @@ class AdaptiveAvgPool3d(_Adaptive):
     _rank = 3
 
 
-class AdaptiveMaxPool1d(_Adaptive):
+class AdaptiveMaxPool1d(_AdaptiveMax):
     """The greatest elements of as many windows as are asked for."""
 
-    _rank, _greatest = 1, True
+    _rank = 1
 
 
-class AdaptiveMaxPool2d(_Adaptive):
+class AdaptiveMaxPool2d(_AdaptiveMax):
     """The greatest elements of as many windows as are asked for; None keeps an axis."""
 
-    _rank, _greatest = 2, True
+    _rank = 2
 
 
-class AdaptiveMaxPool3d(_Adaptive):
+class AdaptiveMaxPool3d(_AdaptiveMax):
     """The greatest elements of as many windows as are asked for; None keeps an axis."""
 
-    _rank, _greatest = 3, True
+    _rank = 3
 
 
-class LPPool2d(Module):
-    """The p-norm of each window of (N, C, H, W)."""
+class _LPPool(Module):
+    _rank = 0
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+        return functional._lp_pool(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode, self._rank)
 
     def extra_repr(self) -> str:
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class LPPool1d(_LPPool):
+    """The p-norm of each window of (N, C, L)."""
+
+    _rank = 1
+
+
+class LPPool2d(_LPPool):
+    """The p-norm of each window of (N, C, H, W)."""
+
+    _rank = 2
+
+
+class LPPool3d(_LPPool):
+    """The p-norm of each window of (N, C, D, H, W)."""
+
+    _rank = 3
+
+
+class _MaxUnpool(Module):
+    _rank = 0
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = _tuple(kernel_size, self._rank)
+        self.stride = self.kernel_size if stride is None else _tuple(stride, self._rank)
+        self.padding = _tuple(padding, self._rank)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return functional._max_unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size, self._rank)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Elements at the places from which MaxPool1d took them, 0 elsewhere."""
+
+    _rank = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Elements at the places from which MaxPool2d took them, 0 elsewhere."""
+
+    _rank = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Elements at the places from which MaxPool3d took them, 0 elsewhere."""
+
+    _rank = 3
 
 
 class _Pad(Module):
@@ -228,6 +294,7 @@ class PixelUnshuffle(Module):
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d",
            "AvgPool1d", "AvgPool2d", "AvgPool3d", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
-           "ConstantPad3d", "LPPool2d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
+           "ConstantPad3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+           "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d",
            "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Upsample", "ZeroPad1d", "ZeroPad2d",
            "ZeroPad3d"]

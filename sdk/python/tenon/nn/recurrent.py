@@ -18,18 +18,21 @@ class _Recurrent(Module):
     _kind = ""
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-                 bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+                 bidirectional: bool = False, device: Any = None, dtype: Any = None, proj_size: int = 0) -> None:
         super().__init__()
+        self.proj_size, width = proj_size, proj_size or hidden_size
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
         rows, made = _GATES[self._kind] * hidden_size, dtype or tenon.float32
         self._names: list[list[str]] = []
         for layer in range(num_layers):
             for suffix in ("", "_reverse")[:1 + bidirectional]:
-                columns = input_size if layer == 0 else hidden_size * (1 + bidirectional)
-                shapes: list[tuple[str, tuple[int, ...]]] = [("weight_ih", (rows, columns)), ("weight_hh", (rows, hidden_size))]
+                columns = input_size if layer == 0 else width * (1 + bidirectional)
+                shapes: list[tuple[str, tuple[int, ...]]] = [("weight_ih", (rows, columns)), ("weight_hh", (rows, width))]
                 if bias:
                     shapes += [("bias_ih", (rows,)), ("bias_hh", (rows,))]
+                if proj_size:
+                    shapes.append(("weight_hr", (proj_size, hidden_size)))
                 names = []
                 for name, shape in shapes:
                     names.append(f"{name}_l{layer}{suffix}")
@@ -75,6 +78,8 @@ class _Recurrent(Module):
         text = f"{self.input_size}, {self.hidden_size}"
         if self.num_layers != 1:
             text += f", num_layers={self.num_layers}"
+        if self.proj_size:
+            text += f", proj_size={self.proj_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
         if self.batch_first:
@@ -121,9 +126,50 @@ class LSTM(_Recurrent):
 
     _kind = "LSTM"
 
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(f"proj_size must be at least 0 and smaller than hidden_size, {hidden_size}, but it is {proj_size}")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype, proj_size)
+
+    def _projected(self, input: Tensor, hidden: Tensor | None, cell: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """What lstm gives, where the hidden state is a product of what the gates let out (Sak et al. 2014)."""
+        x = tenon.transpose(input, 0, 1) if self.batch_first else input
+        count, batch = len(self._names), x.size(1)
+        made = {"dtype": x.dtype, "device": x.device}
+        hidden = tenon.zeros((count, batch, self.proj_size), **made) if hidden is None else hidden
+        cell = tenon.zeros((count, batch, self.hidden_size), **made) if cell is None else cell
+        states, cells, directions = [], [], 1 + self.bidirectional
+        for i, weights in enumerate(self.all_weights):
+            if i % directions == 0:
+                source = tenon.dropout(x, self.dropout, self.training) if i and self.dropout else x
+                parts = []
+            outputs, h, c = self._steps(source, hidden[i], cell[i], weights, i % directions == 1)
+            parts.append(outputs)
+            states.append(h)
+            cells.append(c)
+            if i % directions == directions - 1:
+                x = tenon.concat(parts, -1) if directions > 1 else parts[0]
+        return tenon.transpose(x, 0, 1) if self.batch_first else x, tenon.stack(states), tenon.stack(cells)
+
+    def _steps(self, x: Tensor, h: Tensor, c: Tensor, weights: list[Any], backward: bool) -> tuple[Tensor, Tensor, Tensor]:
+        of_input, of_hidden, *biases, projection = weights
+        sums = tenon.linear(x, of_input, biases[0] if biases else None)
+        outputs = []
+        for step in range(x.size(0))[::-1 if backward else 1]:
+            i, f, g, o = tenon.chunk(sums[step] + tenon.linear(h, of_hidden, biases[1] if biases else None), 4, -1)
+            c = tenon.sigmoid(f) * c + tenon.sigmoid(i) * tenon.tanh(g)
+            h = tenon.linear(tenon.sigmoid(o) * tenon.tanh(c), projection)
+            outputs.append(h)
+        return tenon.stack(outputs[::-1] if backward else outputs), h, c
+
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         given, alone = self._given(input)
         hidden, cell = (None, None) if hx is None else hx
+        if self.proj_size:
+            states = [None if each is None else tenon.unsqueeze(each, 1) if alone else each for each in (hidden, cell)]
+            result, h, c = self._projected(given, states[0], states[1])
+            return self._back(result, alone), (tenon.squeeze(h, 1), tenon.squeeze(c, 1)) if alone else (h, c)
         result, h, c = tenon.lstm(given, self._state(hidden, given, alone), self._state(cell, given, alone), self._weights(), *self._settings())
         return self._back(result, alone), (tenon.squeeze(h, 1), tenon.squeeze(c, 1)) if alone else (h, c)
 

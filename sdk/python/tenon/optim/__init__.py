@@ -8,8 +8,12 @@
 from tenon.optim import lr_scheduler
 from tenon.optim.adagrad import Adagrad
 from tenon.optim.adam import Adam, AdamW
+from tenon.optim.adaptive import ASGD, Adadelta, Adamax, NAdam, RAdam, Rprop
+from tenon.optim.lbfgs import LBFGS
+from tenon.optim.matrices import Adafactor, Muon
 from tenon.optim.optimizer import Optimizer
 from tenon.optim.rmsprop import RMSprop
 from tenon.optim.sgd import SGD
 
-__all__ = ["Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "SGD", "lr_scheduler"]
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
+           "lr_scheduler"]

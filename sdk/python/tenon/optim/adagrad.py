@@ -6,16 +6,17 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, subtract, zeros_as
+from tenon.optim.optimizer import Optimizer, step_settings, subtract, zeros_as
 
 
 class Adagrad(Optimizer):
     """parameter -= lr gradient / (sqrt(sum of squares) + eps), where lr falls as 1 / (1 + steps lr_decay)."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10, *,
-                 maximize: bool = False) -> None:
+    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
+                 foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "maximize": maximize})
+                                  "initial_accumulator_value": initial_accumulator_value, "maximize": maximize, "fused": fused,
+                                  **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "sum": zeros_as(parameter.detach()).fill_(group["initial_accumulator_value"])}

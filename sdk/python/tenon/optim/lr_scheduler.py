@@ -249,6 +249,97 @@ class OneCycleLR(LRScheduler):
                 group["momentum"] = momentum
 
 
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr in step_size_up steps and down in step_size_down, again and again (Smith 2015). mode says how
+    the height of a cycle falls: triangular, triangular2 (half of the one before), exp_range (gamma^steps), or scale_fn, a
+    function of the cycle or of the steps. Momentum, or the first beta, goes the other way."""
+
+    def __init__(self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular",
+                 gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
+                 base_momentum: float = 0.8, max_momentum: float = 0.9, last_epoch: int = -1) -> None:
+        if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
+            raise ValueError("mode is invalid and scale_fn is None")
+        groups = optimizer.param_groups
+        lows, highs = ([float(x) for x in each] if isinstance(each, (list, tuple)) else [float(each)] * len(groups) for each in (base_lr, max_lr))
+        self.max_lrs, self.total_size = highs, float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
+        self.step_ratio, self.mode, self.gamma, self.scale_fn, self.scale_mode = step_size_up / self.total_size, mode, gamma, scale_fn, scale_mode
+        self.cycle_momentum, self.momenta = cycle_momentum, (max_momentum, base_momentum)
+        if cycle_momentum and not all("momentum" in group or "betas" in group for group in groups):
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        if last_epoch == -1:
+            for group, low in zip(groups, lows):
+                group["initial_lr"] = low
+        super().__init__(optimizer, last_epoch)
+
+    def _scale(self, epoch: int, cycle: float) -> float:
+        if self.scale_fn is not None:
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else epoch)
+        return float({"triangular": 1.0, "triangular2": 1 / 2.0 ** (cycle - 1), "exp_range": self.gamma**epoch}[self.mode])
+
+    def _height(self, epoch: int) -> float:
+        """Where in the cycle a step lies, from 0 at its ends to 1, times the scale."""
+        cycle = math.floor(1 + epoch / self.total_size)
+        part = 1.0 + epoch / self.total_size - cycle
+        rise = part / self.step_ratio if part <= self.step_ratio else (part - 1) / (self.step_ratio - 1)
+        return rise * self._scale(epoch, cycle)
+
+    def _rate(self, epoch: int, base: float, group: int) -> float:
+        return base + (self.max_lrs[group] - base) * self._height(epoch)
+
+    def step(self) -> None:
+        super().step()
+        if not self.cycle_momentum:
+            return
+        most, least = self.momenta
+        momentum = most - (most - least) * self._height(self.last_epoch)
+        for group in self.optimizer.param_groups:
+            if "betas" in group:
+                group["betas"] = (momentum, *group["betas"][1:])
+            else:
+                group["momentum"] = momentum
+
+
+class ChainedScheduler:
+    """Schedules of one optimiser that work together: the rate is the first one times what each later one makes of its base."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        if not schedulers:
+            raise ValueError("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
+        self._schedulers, self.optimizer = list(schedulers), optimizer or schedulers[0].optimizer
+        if any(each.optimizer is not self.optimizer for each in self._schedulers):
+            raise ValueError("ChainedScheduler expects all schedulers to belong to the same optimizer")
+        self._apply()
+
+    def _apply(self) -> None:
+        self._last_lr = []
+        for i, group in enumerate(self.optimizer.param_groups):
+            rate = group["initial_lr"]
+            for each in self._schedulers:
+                rate = each._rate(each.last_epoch, rate, i)
+            self._last_lr.append(rate)
+            _set(group, rate)
+
+    def step(self) -> None:
+        """Sets the rates of the next step."""
+        for each in self._schedulers:
+            each.step()
+        self._apply()
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """How far each schedule is."""
+        return {"_schedulers": [each.state_dict() for each in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what state_dict gave."""
+        for each, state in zip(self._schedulers, state_dict["_schedulers"]):
+            each.load_state_dict(state)
+        self._apply()
+
+
 class SequentialLR:
     """One schedule after the other; each begins at its milestone as if it had just been made."""
 
@@ -316,5 +407,5 @@ class ReduceLROnPlateau:
         self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
 
 
-__all__ = ["ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
            "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]

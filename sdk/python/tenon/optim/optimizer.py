@@ -18,6 +18,31 @@ def subtract(parameter: Tensor, update: Tensor, lr: Any) -> None:
         parameter.add_(update, alpha=-lr)
 
 
+def plain_settings(capturable: bool, foreach: bool | None, differentiable: bool) -> dict[str, Any]:
+    """PyTorch's settings of how a step is computed, for optimisers that have one way."""
+    if capturable:
+        raise tenon.Unsupported("capturable=True is there for Adam and AdamW alone; the numbers of steps of other optimisers are no tensors.")
+    return {"capturable": capturable, **step_settings(foreach, differentiable)}
+
+
+def step_settings(foreach: bool | None, differentiable: bool) -> dict[str, Any]:
+    """The same without capturable. Any `foreach` will do, since it only says in which way the same step is computed."""
+    if differentiable:
+        raise tenon.Unsupported("differentiable=True is not there: steps are not remembered for gradients.")
+    return {"foreach": foreach, "differentiable": differentiable}
+
+
+def decay(gradient: Tensor, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+    """The gradient with the weight decay of the group; decoupled, it shrinks the parameter instead."""
+    amount = group["weight_decay"]
+    if amount == 0:
+        return gradient
+    if group.get("decoupled_weight_decay"):
+        parameter.mul_(1 - group["lr"] * amount)
+        return gradient
+    return tenon.add(gradient, parameter, alpha=amount)
+
+
 def zeros_as(parameter: Tensor) -> Tensor:
     """Zeros that are spread as the parameter is."""
     return parameter.clone().fill_(0) if parameter.is_global else tenon.zeros_like(parameter)

@@ -6,16 +6,16 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, subtract, zeros_as
+from tenon.optim.optimizer import Optimizer, plain_settings, subtract, zeros_as
 
 
 class RMSprop(Optimizer):
     """parameter -= lr gradient / (sqrt(v) + eps), where v is the running mean of the square; with momentum as in SGD."""
 
     def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
-                 centered: bool = False, *, maximize: bool = False) -> None:
+                 centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
         super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered,
-                                  "maximize": maximize})
+                                  "maximize": maximize, **plain_settings(capturable, foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         plain = parameter.detach()

@@ -6,7 +6,7 @@ from typing import Any
 
 import tenon
 from tenon import Tensor
-from tenon.optim.optimizer import Optimizer, Ready, batches, zeros_as
+from tenon.optim.optimizer import Optimizer, Ready, batches, step_settings, zeros_as
 
 
 class SGD(Optimizer):
@@ -14,10 +14,11 @@ class SGD(Optimizer):
     buffer). The first buffer is the first gradient."""
 
     def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
-                 maximize: bool = False) -> None:
+                 maximize: bool = False, foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize})
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
+                                  "fused": fused, **step_settings(foreach, differentiable)})
 
     def _start(self, parameter: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         # Without dampening a buffer of zeros becomes the first gradient by itself.

@@ -1,0 +1,448 @@
+"""Linear algebra, with the names and arguments of torch.linalg. Matrices are the last two axes."""
+
+from __future__ import annotations
+
+import collections
+import math
+from typing import Any, Sequence
+
+import tenon
+from tenon import Tensor
+from tenon._spellings import with_out
+
+cholesky, inv, det, slogdet, lu_factor = (tenon.linalg_cholesky, tenon.linalg_inv, tenon.linalg_det, tenon.linalg_slogdet,
+                                          tenon.linalg_lu_factor)
+svdvals, matrix_power, cross = tenon.linalg_svdvals, tenon.linalg_matrix_power, tenon.cross
+
+_CholeskyEx = collections.namedtuple("linalg_cholesky_ex", ["L", "info"])
+_InvEx = collections.namedtuple("linalg_inv_ex", ["inverse", "info"])
+_SolveEx = collections.namedtuple("linalg_solve_ex", ["result", "info"])
+_LuFactorEx = collections.namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"])
+_Lu = collections.namedtuple("linalg_lu", ["P", "L", "U"])
+_Qr = collections.namedtuple("linalg_qr", ["Q", "R"])
+_Svd = collections.namedtuple("linalg_svd", ["U", "S", "Vh"])
+_Eigh = collections.namedtuple("linalg_eigh", ["eigenvalues", "eigenvectors"])
+
+
+def _require_matrices(op: str, *tensors: Tensor) -> None:
+    for each in tensors:
+        if each.ndim < 2:
+            raise tenon.InvalidArgument(f"linalg.{op}: a tensor must have rank 2 at least, but its shape is {tuple(each.shape)}.")
+
+
+def _require_square(op: str, *tensors: Tensor) -> None:
+    _require_matrices(op, *tensors)
+    for each in tensors:
+        if each.shape[-1] != each.shape[-2]:
+            raise tenon.InvalidArgument(f"linalg.{op}: matrices must be square, but their shape is {tuple(each.shape)}.")
+
+
+def _upper(UPLO: str) -> bool:
+    if UPLO not in ("L", "U", "l", "u"):
+        raise tenon.InvalidArgument(f"linalg.eigh: UPLO is '{UPLO}'; it may be 'L' or 'U'.")
+    return UPLO in ("U", "u")
+
+
+@with_out
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """Eigenvalues of symmetric matrices, from the least on, and their vectors as columns; one triangle is read."""
+    return _Eigh(*tenon.linalg_eigh(A, _upper(UPLO)))
+
+
+@with_out
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of eigh."""
+    return tenon.linalg_eigvalsh(A, _upper(UPLO))
+
+
+@with_out
+def svd(A: Tensor, full_matrices: bool = True) -> Any:
+    """U, the singular values from the greatest on, and V transposed."""
+    return _Svd(*tenon.linalg_svd(A, full_matrices))
+
+
+@with_out
+def qr(A: Tensor, mode: str = "reduced") -> Any:
+    """Q orthogonal and R upper triangular with A = Q R; in mode "r" Q is empty."""
+    if mode != "r":
+        return _Qr(*tenon.linalg_qr(A, mode))
+    return _Qr(tenon.empty((0,), dtype=A.dtype, device=A.device), tenon.linalg_qr(A, "reduced")[1])
+
+
+# ---- results with a flag in place of an error ----
+
+def _flagged(op: str, A: Tensor, check_errors: bool, compute: Any) -> tuple[Any, Tensor]:
+    """compute(), and zeros that say that no matrix was refused; the flag cannot be anything else, since others are errors."""
+    return compute(), tenon.zeros(tuple(A.shape[:-2]), dtype=tenon.i32, device=A.device)
+
+
+@with_out
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """cholesky, and info, which is 0: a matrix that is not positive definite is an error even without check_errors."""
+    _require_square("cholesky_ex", A)
+    return _CholeskyEx(*_flagged("cholesky_ex", A, check_errors, lambda: tenon.linalg_cholesky(A, upper=upper)))
+
+
+@with_out
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
+    """inv, and info, which is 0: a singular matrix is an error even without check_errors."""
+    _require_square("inv_ex", A)
+    return _InvEx(*_flagged("inv_ex", A, check_errors, lambda: tenon.linalg_inv(A)))
+
+
+@with_out
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """X with A X = B; or X A = B."""
+    if left:
+        return tenon.linalg_solve(A, B)
+    return tenon.transpose(tenon.linalg_solve(tenon.transpose(A, -2, -1), tenon.transpose(B, -2, -1)), -2, -1)
+
+
+@with_out
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
+    """solve, and info, which is 0: a singular matrix is an error even without check_errors."""
+    _require_square("solve_ex", A)
+    return _SolveEx(*_flagged("solve_ex", A, check_errors, lambda: solve(A, B, left=left)))
+
+
+@with_out
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """X with A X = B, or X A = B, where one triangle of A is read."""
+    _require_square("solve_triangular", A)
+    _require_matrices("solve_triangular", B)
+    if left:
+        return tenon.linalg_solve_triangular(A, B, upper=upper, unitriangular=unitriangular)
+    turned = tenon.linalg_solve_triangular(tenon.transpose(A, -2, -1), tenon.transpose(B, -2, -1), upper=not upper, unitriangular=unitriangular)
+    return tenon.transpose(turned, -2, -1)
+
+
+# ---- L and U ----
+
+@with_out
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """L below the diagonal and U from it on, the pivots from 1 on, and info, which is 0."""
+    if not pivot:
+        raise tenon.Unsupported("linalg.lu_factor_ex: rows are always exchanged; pivot=False is not there.")
+    _require_matrices("lu_factor_ex", A)
+    factors, pivots = tenon.linalg_lu_factor(A)
+    return _LuFactorEx(factors, pivots, tenon.zeros(tuple(A.shape[:-2]), dtype=tenon.i32, device=A.device))
+
+
+def _permutation(pivots: Tensor, rows: int) -> Tensor:
+    """The order of rows that exchanges with `pivots` lead to."""
+    order = tenon.expand(tenon.arange(rows, device=pivots.device), (*pivots.shape[:-1], rows)).clone()
+    for i in range(pivots.shape[-1]):
+        other = tenon.cast(tenon.narrow(pivots, -1, i, 1), tenon.i64) - 1
+        here = tenon.narrow(order, -1, i, 1).clone()
+        order.copy_(tenon.scatter(tenon.scatter(order, -1, tenon.full_like(other, i), tenon.gather(order, -1, other)), -1, other, here))
+    return order
+
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """P, L and U of what lu_factor gave, so that P L U is the matrix. What is not wanted is empty."""
+    _require_matrices("lu_unpack", LU_data)
+    m, n = LU_data.shape[-2], LU_data.shape[-1]
+    k = min(m, n)
+    none = tenon.empty((0,), dtype=LU_data.dtype, device=LU_data.device)
+    p, low, high = none, none, none
+    if unpack_data:
+        eye = tenon.eye(m, k, dtype=LU_data.dtype, device=LU_data.device)
+        low = tenon.tril(tenon.narrow(LU_data, -1, 0, k), -1) + eye
+        high = tenon.triu(tenon.narrow(LU_data, -2, 0, k))
+    if unpack_pivots:
+        order = _permutation(LU_pivots, m)
+        p = tenon.transpose(tenon.gather_slices(tenon.eye(m, dtype=LU_data.dtype, device=LU_data.device), 0, order), -2, -1)
+    return _Lu(p, low, high)
+
+
+@with_out
+def lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """P, L and U with A = P L U."""
+    factors, pivots, _ = lu_factor_ex(A, pivot=pivot)
+    return lu_unpack(factors, pivots)
+
+
+@with_out
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """X with A X = B, or X A = B, where LU and pivots are what lu_factor gave of A, or with adjoint of A transposed."""
+    _require_square("lu_solve", LU)
+    _require_matrices("lu_solve", B)
+    if not left:
+        turned = lu_solve(LU, pivots, tenon.transpose(B, -2, -1), adjoint=not adjoint)
+        return tenon.transpose(turned, -2, -1)
+    p = lu_unpack(LU, pivots, unpack_data=False)[0]
+    if not adjoint:
+        half = tenon.linalg_solve_triangular(LU, tenon.matmul(tenon.transpose(p, -2, -1), B), upper=False, unitriangular=True)
+        return tenon.linalg_solve_triangular(LU, half, upper=True)
+    turned = tenon.transpose(LU, -2, -1)
+    half = tenon.linalg_solve_triangular(turned, B, upper=False)
+    return tenon.matmul(p, tenon.linalg_solve_triangular(turned, half, upper=True, unitriangular=True))
+
+
+# ---- norms ----
+
+@with_out
+def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of order ord over dim: the root of the sum of |x|^ord; the greatest or least |x| for infinite ord."""
+    if isinstance(ord, str):
+        raise tenon.InvalidArgument(f"linalg.vector_norm: ord must be a number, not '{ord}'.")
+    x = _typed("vector_norm", x, dtype)
+    axes = list(range(x.ndim)) if dim is None or dim == () or dim == [] else dim
+    return tenon.vector_norm(x, float(ord), axes, keepdim)
+
+
+def _typed(op: str, x: Tensor, dtype: Any) -> Tensor:
+    if not x.dtype.is_floating_point:
+        raise tenon.InvalidArgument(f"linalg.{op}: the elements must be floats, not {x.dtype.name}.")
+    return x if dtype is None else tenon.cast(x, dtype)
+
+
+@with_out
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of each matrix: "fro", "nuc", or of order 1, 2, infinity or their negatives."""
+    A = _typed("matrix_norm", A, dtype)
+    _require_matrices("matrix_norm", A)
+    if len(dim) != 2 or dim[0] % A.ndim == dim[1] % A.ndim:
+        raise tenon.InvalidArgument(f"linalg.matrix_norm: dim must be two different axes, not {tuple(dim)}.")
+    if ord == "fro":
+        return tenon.vector_norm(A, 2.0, list(dim), keepdim)
+    rows, columns = dim[0] % A.ndim, dim[1] % A.ndim
+    if A.numel() == 0:  # nothing to compare
+        return tenon.sum(A, [rows, columns], keepdim)
+    if ord == "nuc" or ord in (2, -2):
+        result = tenon.linalg_svdvals(tenon.movedim(A, [rows, columns], [-2, -1]))
+        result = tenon.sum(result, -1) if ord == "nuc" else tenon.amax(result, -1) if ord > 0 else tenon.amin(result, -1)
+    elif ord in (1, -1, math.inf, -math.inf):
+        summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = tenon.sum(tenon.abs(A), summed, True)
+        result = (tenon.amax if ord > 0 else tenon.amin)(sums, other, True)
+        return result if keepdim else tenon.squeeze(result, [rows, columns])
+    else:
+        raise tenon.InvalidArgument(f"linalg.matrix_norm: ord is {ord!r}; it may be 'fro', 'nuc', 1, 2, infinity, or a negative one of these.")
+    return tenon.unsqueeze(result, sorted([rows, columns])) if keepdim else result
+
+
+@with_out
+def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """vector_norm of one axis, or of all without ord; matrix_norm of two, or of a matrix with ord."""
+    axes = None if dim is None else [dim] if hasattr(dim, "__index__") else list(dim)
+    if ord is None:
+        return vector_norm(A, 2, axes, keepdim, dtype=dtype)
+    if axes is None and A.ndim not in (1, 2):
+        raise tenon.InvalidArgument(f"linalg.norm: with ord and without dim the tensor must have rank 1 or 2, but its shape is {tuple(A.shape)}.")
+    if len(axes if axes is not None else A.shape) == 1:
+        return vector_norm(A, ord, axes, keepdim, dtype=dtype)
+    return matrix_norm(A, ord, (0, 1) if axes is None else axes, keepdim, dtype=dtype)
+
+
+# ---- ranks and inverses ----
+
+def _largest(values: Tensor) -> Tensor:
+    return tenon.amax(values, -1, True) if values.shape[-1] else tenon.zeros((*values.shape[:-1], 1), dtype=values.dtype, device=values.device)
+
+
+def _epsilon(dtype: Any) -> float:
+    return float(2**-52 if dtype == tenon.f64 else 2**-23)
+
+
+def _tolerance(A: Tensor, values: Tensor, atol: Any, rtol: Any) -> Tensor:
+    """Singular values up to this count as 0."""
+    def column(value: Any) -> Any:
+        return tenon.unsqueeze(value, -1) if isinstance(value, Tensor) and value.ndim else value
+    if rtol is None:
+        default = max(A.shape[-2:]) * _epsilon(A.dtype)
+        rtol = default if atol is None else tenon.where(column(atol) > 0, 0.0, default) if isinstance(atol, Tensor) else 0.0 if atol > 0 else default
+        return tenon.maximum(_largest(values) * rtol, (column(atol) if isinstance(atol, Tensor) else tenon.full_like(_largest(values), atol or 0.0)))
+    bound = _largest(values) * column(rtol)
+    return tenon.maximum(bound, column(atol) if isinstance(atol, Tensor) else tenon.full_like(bound, atol or 0.0))
+
+
+@with_out
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """How many singular values (of symmetric matrices magnitudes of eigenvalues) are above max(atol, rtol times the greatest)."""
+    _require_matrices("matrix_rank", A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    values = tenon.abs(tenon.linalg_eigvalsh(A)) if hermitian else tenon.linalg_svdvals(A)
+    return tenon.sum(tenon.cast(values > _tolerance(A, values, atol, rtol), tenon.i64), -1)
+
+
+@with_out
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The pseudo-inverse, by singular values, or by eigenvalues of symmetric matrices."""
+    _require_matrices("pinv", A)
+    if 0 in A.shape:
+        return tenon.transpose(A, -2, -1).clone()
+    rtol = rcond if rtol is None else rtol
+    if hermitian:
+        values, vectors = tenon.linalg_eigh(A)
+        magnitudes, left, right = tenon.abs(values), vectors, tenon.transpose(vectors, -2, -1)
+    else:
+        values, u, vh = tenon.linalg_svd_reduced(A)
+        magnitudes, left, right = values, tenon.transpose(vh, -2, -1), tenon.transpose(u, -2, -1)
+    kept = magnitudes > _tolerance(A, magnitudes, atol, rtol)
+    inverses = tenon.where(kept, 1 / tenon.where(kept, values, 1.0), 0.0)
+    return tenon.matmul(left * tenon.unsqueeze(inverses, -2), right)
+
+
+@with_out
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The norm of each matrix times that of its inverse; for p 2 or None by singular values."""
+    _require_matrices("cond", A)
+    if p is None or p in (2, -2):
+        values = tenon.linalg_svdvals(A)
+        ratio = tenon.select(values, -1, 0) / tenon.select(values, -1, -1)
+        return 1 / ratio if p == -2 else ratio
+    _require_square("cond", A)
+    return matrix_norm(A, p) * matrix_norm(tenon.linalg_inv(A), p)
+
+
+_Lstsq = collections.namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """The least X for which A X is nearest to B. Besides, as PyTorch's drivers give them (else empty): the squares that are
+    left, the rank, and the singular values."""
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise tenon.InvalidArgument(f"linalg.lstsq: driver is '{driver}'; it may be gels, gelsy, gelsd or gelss.")
+    _require_matrices("lstsq", A)
+    solution = tenon.linalg_lstsq(A, B)
+    values = tenon.linalg_svdvals(A) if driver in ("gelsd", "gelss") else tenon.empty((0,), dtype=A.dtype, device=A.device)
+    rank = tenon.empty((0,), dtype=tenon.i64, device=A.device) if driver == "gels" else matrix_rank(A, rtol=rcond)
+    residuals = tenon.empty((0,), dtype=A.dtype, device=A.device)
+    if driver != "gelsy" and A.shape[-2] > A.shape[-1] and B.ndim == A.ndim:
+        left = tenon.matmul(A, solution) - B
+        residuals = tenon.sum(left * left, -2)
+    return _Lstsq(solution, residuals, rank, values)
+
+
+@with_out
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of A as a map from its axes from ind on to those before."""
+    if ind <= 0:
+        raise tenon.InvalidArgument(f"linalg.tensorinv: ind must be above 0, not {ind}.")
+    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if math.prod(first) != math.prod(last):
+        raise tenon.InvalidArgument(f"linalg.tensorinv: the axes before {ind} and those from it on must have as many elements; the shape is {tuple(A.shape)}.")
+    return tenon.reshape(tenon.linalg_inv(tenon.reshape(A, (math.prod(first), math.prod(last)))), last + first)
+
+
+@with_out
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """X with tensordot(A, X, X.ndim) = B; the axes dims of A are moved to its end first."""
+    if dims is not None:
+        A = tenon.movedim(A, list(dims), list(range(A.ndim - len(dims), A.ndim)))
+    last = tuple(A.shape[B.ndim:])
+    if math.prod(last) != B.numel():
+        raise tenon.InvalidArgument(f"linalg.tensorsolve: A of shape {tuple(A.shape)} has not as many elements in its last axes as B of shape {tuple(B.shape)}.")
+    return tenon.reshape(tenon.linalg_solve(tenon.reshape(A, (-1, math.prod(last))), tenon.flatten(B)), last)
+
+
+# ---- products ----
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """tenon.matmul."""
+    return tenon.matmul(input, other)
+
+
+@with_out
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of matrices in the order that takes the fewest multiplications; the first and the last may be lists."""
+    if len(tensors) < 2:
+        raise tenon.InvalidArgument(f"linalg.multi_dot: there must be two tensors at least, not {len(tensors)}.")
+    if any(each.ndim != 2 for each in tensors[1:-1]) or any(each.ndim not in (1, 2) for each in (tensors[0], tensors[-1])):
+        raise tenon.InvalidArgument("linalg.multi_dot: the tensors must have rank 2, but the first and the last may have rank 1.")
+    listed = list(tensors)
+    row, column = listed[0].ndim == 1, listed[-1].ndim == 1
+    if row:
+        listed[0] = tenon.unsqueeze(listed[0], 0)
+    if column:
+        listed[-1] = tenon.unsqueeze(listed[-1], 1)
+    sizes = [each.shape[0] for each in listed] + [listed[-1].shape[1]]
+    result = _multiply(listed, _splits(sizes), 0, len(listed) - 1)
+    result = tenon.squeeze(result, 1) if column else result
+    return tenon.squeeze(result, 0) if row else result
+
+
+def _splits(sizes: list[int]) -> dict[tuple[int, int], int]:
+    """After which matrix the product of each range of matrices is best cut (Cormen et al., chapter 15.2)."""
+    count = len(sizes) - 1
+    costs, splits = {(i, i): 0 for i in range(count)}, {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            choices = [(costs[i, k] + costs[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            costs[i, j], splits[i, j] = min(choices)
+    return splits
+
+
+def _multiply(matrices: list[Tensor], splits: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return matrices[i]
+    k = splits[i, j]
+    return tenon.matmul(_multiply(matrices, splits, i, k), _multiply(matrices, splits, k + 1, j))
+
+
+@with_out
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sums of products along an axis."""
+    if x.dtype != y.dtype:
+        raise tenon.InvalidArgument(f"linalg.vecdot: x and y must have one dtype, not {x.dtype.name} and {y.dtype.name}.")
+    return tenon.cast(tenon.sum(x * y, dim), x.dtype)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """tenon.diagonal of the last two axes."""
+    return tenon.diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """The powers of each list from 0 on, as columns; as many as it has elements, or N."""
+    x = tenon.reshape(x, (1,)) if x.ndim == 0 else x
+    x = x if x.dtype.is_floating_point else tenon.cast(x, tenon.i64)
+    count = x.shape[-1] if N is None else N
+    if count <= 1 and N is not None:
+        raise tenon.InvalidArgument(f"linalg.vander: N must be greater than 1, not {N}.")
+    x = tenon.unsqueeze(x, -1)
+    powers = [tenon.ones_like(x)]
+    for _ in range(count - 1):
+        powers.append(powers[-1] * x)
+    return tenon.concat(powers, -1) if count else tenon.narrow(powers[0], -1, 0, 0)
+
+
+@with_out
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of the product of reflections 1 - tau v v^T, where the columns of A hold each v below its 1."""
+    _require_matrices("householder_product", A)
+    m, n, k = A.shape[-2], A.shape[-1], tau.shape[-1]
+    if n > m or k > n:
+        raise tenon.InvalidArgument(f"linalg.householder_product: there are {k} reflections and matrices of {m} by {n}; reflections must be at most columns, and columns at most rows.")
+    result = tenon.expand(tenon.eye(m, n, dtype=A.dtype, device=A.device), tuple(A.shape))
+    rows = tenon.unsqueeze(tenon.arange(m, device=A.device), -1)
+    for i in range(k - 1, -1, -1):
+        v = tenon.where(rows > i, tenon.narrow(A, -1, i, 1), tenon.cast(rows == i, A.dtype))
+        factor = tenon.unsqueeze(tenon.narrow(tau, -1, i, 1), -1)
+        result = result - factor * tenon.matmul(v, tenon.matmul(tenon.transpose(v, -2, -1), result))
+    return result
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponential of each matrix, by halving until it is small and a Taylor series of degree 18."""
+    _require_square("matrix_exp", A)
+    if not A.dtype.is_floating_point:
+        raise tenon.InvalidArgument(f"linalg.matrix_exp: the elements must be floats, not {A.dtype.name}.")
+    if A.numel() == 0:
+        return A.clone()
+    dtype, A = A.dtype, tenon.cast(A, tenon.f64)
+    largest = tenon.amax(tenon.sum(tenon.abs(A.detach()), -2, True), -1, True)
+    halvings = tenon.clamp(tenon.ceil(tenon.log2(tenon.clamp(largest, 1e-30))) + 1, 0)
+    small = A / tenon.exp2(halvings)
+    eye = tenon.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    result = eye + small / 18
+    for k in range(17, 0, -1):
+        result = eye + tenon.matmul(small, result) / k
+    most = int(tenon.amax(halvings).item())
+    for i in range(most):
+        result = tenon.where(halvings > i, tenon.matmul(result, result), result)
+    return tenon.cast(result, dtype)

@@ -1,0 +1,5 @@
+"""Signals, as torch.signal: windows."""
+
+from tenon.signal import windows
+
+__all__ = ["windows"]
