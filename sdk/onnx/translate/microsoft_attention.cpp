@@ -94,6 +94,9 @@ TensorList multi_head_attention(NodeContext& n) {
     s.query = with_heads(n, biased(query), heads);
     s.key = packed_keys ? packed_part(n.input(1), 0) : ready ? n.input(1) : with_heads(n, biased(n.input(1)), heads);
     s.value = packed_keys ? packed_part(n.input(1), 1) : ready ? n.input(2) : with_heads(n, biased(n.input(2)), heads);
+    if (n.has(3) && n.dims(3)[0] != begin)
+      n.invalid(
+          fmt::format("its bias has {} numbers, but queries, keys and values have {} columns", n.dims(3)[0], begin));
   }
   if (n.has(6) != n.has(7)) n.invalid("past_key and past_value come together");
   if (n.has(6)) {

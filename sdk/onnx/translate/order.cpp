@@ -37,18 +37,36 @@ Tensor on_numbers(NodeContext& n, std::string_view reduce, const Scatter& scatte
   return cast(scatter(cast(n.input(0), DType::u8), cast(n.input(2), DType::u8), how), DType::boolean);
 }
 
-// Refuses coordinates that do not fit input 0.
-void require_coordinates(NodeContext& n, int64_t batch) {
+// Refuses coordinates that do not fit input 0, or fewer than `least` for each place.
+void require_coordinates(NodeContext& n, int64_t batch, int64_t least) {
   const Tensor& x = n.input(0);
   const Tensor& indices = n.input(1);
   const int64_t count = indices.rank() == 0 ? 0 : indices.dim(-1);
-  if (batch < 0 || count < 1 || batch >= indices.rank() || batch + count > x.rank()) {
+  if (batch < 0 || count < least || batch >= indices.rank() || batch + count > x.rank()) {
     n.invalid(
         fmt::format("indices of shape {} with {} batch axes do not fit shape {}", indices.dims(), batch, x.dims()));
   }
   const int64_t rank = indices.rank() - 1 + x.rank() - batch - count;
   if (rank > EP_MAX_RANK)
     n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
+}
+
+// Places without coordinates take all of input 0 behind its batch axes.
+Tensor without_coordinates(NodeContext& n, int64_t batch) {
+  const Tensor& x = n.input(0);
+  const Dims& indices = n.dims(1);
+  Dims once, dims;
+  for (int32_t i = 0; i + 1 < indices.rank(); ++i) {
+    if (i < batch && indices[i] != x.dims()[i])
+      n.invalid(fmt::format("indices of shape {} do not have the {} batch axes of shape {}", indices, batch, x.dims()));
+    once.push_back(i < batch ? x.dims()[i] : 1);
+    dims.push_back(indices[i]);
+  }
+  for (int32_t i = static_cast<int32_t>(batch); i < x.rank(); ++i) {
+    once.push_back(x.dims()[i]);
+    dims.push_back(x.dims()[i]);
+  }
+  return expand(reshape(x, once), dims);
 }
 
 }  // namespace
@@ -93,12 +111,13 @@ TensorList translate_compress(NodeContext& n) {
 
 TensorList translate_gather_nd(NodeContext& n) {
   const int64_t batch = n.integer("batch_dims", 0);
-  require_coordinates(n, batch);
+  require_coordinates(n, batch, 0);
+  if (n.dims(1).back() == 0) return {without_coordinates(n, batch)};
   return {gather_nd(n.input(0), n.input(1), batch)};
 }
 
 TensorList translate_scatter_nd(NodeContext& n) {
-  require_coordinates(n, 0);
+  require_coordinates(n, 0, 1);
   const std::string_view reduce = reduction(n);
   if (reduce.empty()) return {scatter_nd(n.input(0), n.input(1), n.input(2), "none")};
   return {on_numbers(n, reduce, [&](const Tensor& x, const Tensor& updates, std::string_view how) {

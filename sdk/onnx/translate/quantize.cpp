@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ops/ops.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
@@ -91,6 +92,10 @@ TensorList dequantize_linear(NodeContext& n) {
 // u8 over the range of x, extended to include 0.
 TensorList dynamic_quantize_linear(NodeContext& n) {
   const Tensor& x = n.input(0);
+  if (is_empty(x)) {
+    const Tensor one = full({}, Scalar(1.0), DType::f32, n.device()), zero = full({}, Scalar(0), DType::u8, n.device());
+    return {tenon::quantize_linear(x, one, zero), one, zero};
+  }
   const Tensor low = minimum(amin(x), Scalar(0.0)), high = maximum(amax(x), Scalar(0.0));
   const Tensor scale = div(sub(high, low), Scalar(255.0));
   const Tensor zero = cast(round(clamp(div(neg(low), scale), Scalar(0.0), Scalar(255.0))), DType::u8);

@@ -1,7 +1,10 @@
 // RNN, LSTM and GRU: one layer in one direction or in both, each on its op.
+#include <optional>
 #include <vector>
 
 #include "core/ops/ops.h"
+#include "core/ops/size_list.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
@@ -29,6 +32,10 @@ const std::vector<std::string>* given_activations(const Node& node) {
 std::string why_not(const Node& node) {
   const std::vector<std::string> usual = usual_activations(node.op_type);
   const std::vector<std::string>* given = given_activations(node);
+  const auto direction = node.attributes.find("direction");
+  const size_t directions = direction != node.attributes.end() && direction->second.s == "bidirectional" ? 2 : 1;
+  if (given != nullptr && given->size() != directions * usual.size())
+    return fmt::format("it has {} activations; {} are expected.", given->size(), directions * usual.size());
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
     const std::string name = in_lower_case((*given)[i]);
     if (name == usual[i % usual.size()] || (node.op_type == "RNN" && name == "relu")) continue;
@@ -86,10 +93,26 @@ TensorList results(const Layer& layer, const TensorList& outputs, const std::vec
   return results;
 }
 
+// The results of no steps, or of an empty batch: the states stay as they were.
+std::optional<TensorList> results_of_nothing(const Layer& layer, size_t states) {
+  const SymDim steps = size_at(layer.x, 0), batch = size_at(layer.x, 1);
+  if (!(steps == 0) && !(batch == 0)) return std::nullopt;
+  const SymDim width = size_at(layer.r, 2);
+  const auto zeros = [&](const SizeList& dims) { return full(dims, Scalar(0.0), layer.x.dtype(), layer.x.device()); };
+  const auto turned = [&](const Tensor& x, int64_t from) { return layer.batch_first ? movedim(x, from, 0) : x; };
+  TensorList list{turned(zeros(SizeList{steps, layer.directions, batch, width}), 2)};
+  for (size_t i = 0; i < states; ++i) {
+    const Tensor& begin = i == 0 ? layer.h : layer.c;
+    list.push_back(turned(begin.defined() ? begin : zeros(SizeList{layer.directions, batch, width}), 1));
+  }
+  return list;
+}
+
 bool is_reverse(const Layer& layer, int64_t direction) { return direction == 1 || layer.direction == "reverse"; }
 
 TensorList lstm(NodeContext& n) {
   const Layer layer = read_layer(n);
+  if (std::optional<TensorList> nothing = results_of_nothing(layer, 2)) return *nothing;
   TensorList outputs, hidden, cells;
   for (int64_t d = 0; d < layer.directions; ++d) {
     const auto [bias, recurrent_bias] = biases(layer, d);
@@ -105,6 +128,7 @@ TensorList lstm(NodeContext& n) {
 
 TensorList simple(NodeContext& n, bool gru) {
   const Layer layer = read_layer(n);
+  if (std::optional<TensorList> nothing = results_of_nothing(layer, 1)) return *nothing;
   TensorList outputs, hidden;
   const std::vector<std::string>* activations = given_activations(n.node());
   for (int64_t d = 0; d < layer.directions; ++d) {

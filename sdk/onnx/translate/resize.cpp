@@ -97,19 +97,30 @@ Tensor antialiased(NodeContext& n, const Tensor& x, int64_t dim, const Axis& axi
   return cast(movedim(product, -1, dim), x.dtype());
 }
 
+// Whether interpolated integers are truncated, as in ONNX Runtime. Else they are rounded, halves away from 0.
+bool truncates(const Method& method) { return method.mode == "linear" && !method.antialias; }
+
+// The type of interpolation, so that it rounds after the last axis only.
+DType interpolated_as(DType dtype) {
+  if (!is_floating(dtype)) return dtype_info(dtype).bits <= 16 ? DType::f32 : DType::f64;
+  return dtype_info(dtype).bits < 32 ? DType::f32 : dtype;
+}
+
 TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& method) {
   Tensor x = n.input(0);
-  if (method.mode != "nearest" && !is_floating(x.dtype()))
-    n.unsupported(fmt::format("it interpolates {}", dtype_name(x.dtype())));
   const bool crops = method.transform == "tf_crop_and_resize";
   std::optional<double> fill;
   if (crops) fill = n.number("extrapolation_value", 0.0);
-  // Interpolation axis by axis rounds after the last axis only.
   const DType dtype = x.dtype();
-  if (method.mode != "nearest" && dtype_info(dtype).bits < 32) x = cast(x, DType::f32);
+  if (method.mode != "nearest") x = cast(x, interpolated_as(dtype));
   const std::string rounding = method.nearest.substr(method.nearest.rfind("round_", 0) == 0 ? 6 : 0);
+  Dims result;
+  for (const Axis& axis : axes) {
+    check_axis(n, axis);
+    result.push_back(axis.result);
+  }
+  if (checked_count(result) == 0) return {full(result, Scalar(0), dtype, x.device())};
   for (size_t i = 0; i < axes.size(); ++i) {
-    check_axis(n, axes[i]);
     const bool cut = crops && (axes[i].roi_begin != 0 || axes[i].roi_end != 1);
     if (axes[i].length == axes[i].result && axes[i].scale == 1 && !cut) continue;
     const Grid grid = grid_of(axes[i], method);
@@ -122,7 +133,8 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
     x = tenon::resize(x, static_cast<int64_t>(i), axes[i].result, grid.scale, grid.offset, method.mode, rounding,
                       grid.half, method.cubic_a, method.antialias, method.exclude_outside, fill);
   }
-  return {cast(x, dtype)};
+  if (is_floating(dtype) || x.dtype() == dtype || truncates(method)) return {cast(x, dtype)};
+  return {cast(where(lt(x, Scalar(0.0)), ceil(sub(x, Scalar(0.5))), floor(add(x, Scalar(0.5)))), dtype)};
 }
 
 // The axes that the node names, or all.
@@ -194,6 +206,7 @@ TensorList translate_resize(NodeContext& n) {
                       n.flag("exclude_outside", false),
                       n.flag("antialias", false)};
   const bool scaled = n.has(2) && n.rank(2) == 1 && n.dims(2)[0] != 0;
+  if (scaled && n.has(3) && n.dims(3)[0] != 0) n.invalid("it has both scales and sizes; it may have one of them");
   const std::vector<int64_t> named = named_axes(n);
   std::vector<Axis> axes = scaled ? scaled_axes(n, n.numbers(2), named) : sized_axes(n, n.ints(3), named);
   if (method.transform == "tf_crop_and_resize") {

@@ -271,8 +271,10 @@ TensorList translate_split(NodeContext& n) {
 Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, SymDim from, SymDim to, int64_t step) {
   if (step == 0) n.invalid("a step is 0");
   if (step > 0) return sized::slice(x, axis, from, to, step);
-  const int64_t start = bound(from, "Slice"), end = bound(to, "Slice");
+  const int64_t given = bound(from, "Slice"), end = bound(to, "Slice");
   const int64_t length = x.dim(axis);
+  // Unlike Python's, a start before element 0 is element 0.
+  const int64_t start = length != 0 && given < -length ? 0 : given;
   // A negative step reaches element 0 only with an end "before" element 0, which Python writes as None.
   const bool to_first = step < 0 && end < 0 && end + length < 0;
   return slice(x, axis, start, to_first ? std::nullopt : std::optional(end), step);
@@ -301,8 +303,12 @@ TensorList translate_slice(NodeContext& n) {
   if (ends.size() != starts.size() || axes->size() != starts.size() || steps.size() != starts.size()) {
     n.invalid("starts, ends, axes and steps have different lengths");
   }
+  std::vector<bool> cut(static_cast<size_t>(x.rank()), false);
   for (size_t i = 0; i < starts.size(); ++i) {
-    x = slice_axis(n, x, n.normalise_axis((*axes)[i], x.rank()), starts[i], ends[i], steps[i]);
+    const int64_t axis = n.normalise_axis((*axes)[i], x.rank());
+    if (cut[static_cast<size_t>(axis)]) n.invalid(fmt::format("it names axis {} twice", axis));
+    cut[static_cast<size_t>(axis)] = true;
+    x = slice_axis(n, x, axis, starts[i], ends[i], steps[i]);
   }
   return {x};
 }
@@ -314,6 +320,23 @@ std::string pad_why_not(const Node& node) {
   return text == "constant" || text == "reflect" || text == "edge" || text == "wrap"
              ? std::string()
              : fmt::format("its mode is '{}'; constant, reflect, edge and wrap are known.", text);
+}
+
+// `x` without what negative pads take away, which are then 0. Every mode but `constant` fills with what is left.
+Tensor cropped(NodeContext& n, Tensor x, Ints* by_axis) {
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const auto at = 2 * static_cast<size_t>(x.rank() - 1 - axis);
+    int64_t &low = (*by_axis)[at], &high = (*by_axis)[at + 1];
+    const int64_t length = x.dim(axis);
+    if (low >= 0 && high >= 0) continue;
+    if (low < -length || high < -length || std::min<int64_t>(low, 0) + std::min<int64_t>(high, 0) < -length)
+      n.invalid(fmt::format("pads of {} and {} take more than an axis of length {} has", low, high, length));
+    const int64_t begin = std::max<int64_t>(0, -low), end = length - std::max<int64_t>(0, -high);
+    x = narrow(x, axis, begin, end - begin);
+    low = std::max<int64_t>(0, low);
+    high = std::max<int64_t>(0, high);
+  }
+  return x;
 }
 
 // The elements go round along each axis.
@@ -332,7 +355,7 @@ Tensor padded_around(NodeContext& n, Tensor x, const Ints& by_axis) {
 }
 
 TensorList translate_pad(NodeContext& n) {
-  const Tensor& x = n.input(0);
+  Tensor x = n.input(0);
   const Ints pads =
       n.version() < 11 ? n.require(n.version() < 2 ? "paddings" : "pads", Attribute::Kind::integers).ints : n.ints(1);
   Ints axes(static_cast<size_t>(x.rank()));
@@ -346,6 +369,8 @@ TensorList translate_pad(NodeContext& n) {
     by_axis[2 * at + 1] = pads[axes.size() + i];
   }
   const std::string mode = n.text("mode", "constant");
+  const bool takes = std::any_of(by_axis.begin(), by_axis.end(), [](int64_t pad) { return pad < 0; });
+  if (takes && mode != "constant") x = cropped(n, x, &by_axis);
   if (mode == "wrap") return {padded_around(n, x, by_axis)};
   const Scalar value = n.version() < 11 ? Scalar(n.number("value", 0.0)) : n.has(2) ? n.scalar(2) : Scalar(0);
   return {pad(x, by_axis, mode == "edge" ? "replicate" : mode, value)};

@@ -1,5 +1,6 @@
 // Steps of optimisers: ai.onnx.preview.training.
 #include "core/ops/ops.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
@@ -25,6 +26,12 @@ std::vector<Parameter> parameters(NodeContext& n, size_t states) {
   std::vector<Parameter> list;
   for (size_t i = 0; i < count; ++i) {
     Parameter parameter{n.input(2 + i), n.input(2 + count + i), {}};
+    for (size_t part = 1; part < each; ++part) {
+      const size_t at = 2 + part * count + i;
+      if (!same_sizes(n.sizes(at), n.sizes(2 + i)))
+        n.invalid(fmt::format("its input {} has the shape {}, but the tensor that it belongs to, input {}, has {}", at,
+                              n.sizes(at), 2 + i, n.sizes(2 + i)));
+    }
     if (penalty != 0) parameter.gradient = add(mul(parameter.x, Scalar(penalty)), parameter.gradient);
     for (size_t state = 0; state < states; ++state) parameter.states.push_back(n.input(2 + (2 + state) * count + i));
     list.push_back(parameter);

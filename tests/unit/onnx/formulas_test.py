@@ -353,7 +353,7 @@ def scattered_bools(random):
 
 
 def empty_tensors(random):
-    """Tensors without elements."""
+    """Tensors without elements, and recurrent layers without steps."""
     for shape in ((2, 0), (0, 3), (2, 0, 4)):
         for dtype in FLOATS:
             x = np.zeros(shape, dtype)
@@ -362,6 +362,40 @@ def empty_tensors(random):
     x = draw(random, (3, 4), "float32")
     yield Case("GatherND", 13, [x, np.zeros((0, 1), np.int64)], [np.zeros((0, 4), "float32")])
     yield Case("GatherND", 13, [x, np.zeros((2, 0, 2), np.int64)], [np.zeros((2, 0), "float32")])
+    yield Case("GatherND", 13, [x, np.zeros((2, 0), np.int64)], [np.stack([x, x])])
+    yield Case("GatherND", 13, [x, np.zeros((3, 2, 0), np.int64)], [np.stack([x, x], 1)], batch_dims=1)
+    for mode in ("nearest", "linear"):
+        scales = np.array([1, 0.4, 2], "float32")
+        yield Case("Resize", 13, [draw(random, (1, 2, 3), "float32"), None, scales], [np.zeros((1, 0, 6), "float32")], mode=mode)
+    yield Case("DynamicQuantizeLinear", 11, [np.zeros((0, 3), "float32")],
+               [np.zeros((0, 3), "uint8"), np.float32(1), np.uint8(0)])
+    for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        weights = [draw(random, (1, gates * 2, width), "float32") for width in (5, 2)]
+        begin = draw(random, (1, 3, 2), "float32")
+        y = np.zeros((0, 1, 3, 2), "float32")
+        states = [begin] + ([np.zeros_like(begin)] if op == "LSTM" else [])
+        yield Case(op, 14, [np.zeros((0, 3, 5), "float32"), *weights, None, None, begin], [y, *states], hidden_size=2)
+
+
+def edges_of_slices_and_pads(random):
+    """A start before element 0 is element 0 for a negative step too, and negative pads take away before others fill."""
+    x = draw(random, (2, 5), "float32")
+    for start, wanted in ((-9, x[:, 0::-1]), (-5, x[:, 0::-1]), (2, x[:, 2::-1]), (9, x[:, ::-1])):
+        yield Case("Slice", 13, [x, np.array([start]), np.array([-(2**62)]), np.array([1]), np.array([-1])], [wanted])
+    for mode in ("edge", "wrap", "reflect"):
+        for low, high in ((-1, 2), (3, -2), (-2, -1)):
+            inner = x[:, max(0, -low):5 - max(0, -high)]
+            wanted = np.pad(inner, ((0, 0), (max(0, low), max(0, high))), mode)
+            if mode != "reflect" or max(low, high) < inner.shape[1]:
+                yield Case("Pad", 19, [x, np.array([0, low, 0, high])], [wanted], mode=mode)
+
+
+def resized_integers(random):
+    """Linear interpolation truncates; with cubic it rounds, halves away from 0."""
+    x = random.integers(-50, 50, (1, 6)).astype("int32")
+    linear = resized_axis(x, 1, 2, lambda t: {0: 1 - t, 1: t})
+    for dtype in ("int32", "int16", "int64"):
+        yield Case("Resize", 13, [x.astype(dtype), None, np.array([1, 2], "float32")], [np.trunc(linear).astype(dtype)], mode="linear")
 
 
 def resizes_of_halves(random):
@@ -373,7 +407,7 @@ def resizes_of_halves(random):
     yield Case("Resize", 13, [x, None, np.array([1, 1, 2, 0.5], "float32")], [y.astype("float16")], mode="linear").exact()
 
 
-CHECKS = [aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+CHECKS = [edges_of_slices_and_pads, resized_integers, aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main(checks=CHECKS):
