@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "loader/settings/settings.h"
+#include "primitives/status/start_thread.h"
 
 namespace tenon {
 
@@ -28,13 +28,14 @@ void share_with(size_t helpers, size_t count, const Take& take) {
   const auto take_all = [&] {
     for (size_t i = next++; i < count; i = next++) take(i);
   };
-  std::vector<std::thread> threads;
-  try {
-    for (; helpers > 0; --helpers) threads.emplace_back(take_all);
-  } catch (const std::system_error&) {  // the system has no more threads
+  std::vector<std::thread> threads(helpers);
+  for (std::thread& thread : threads) {
+    if (!start_thread(&thread, take_all)) break;
   }
   take_all();
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 }  // namespace tenon

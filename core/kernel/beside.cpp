@@ -10,6 +10,7 @@
 #include "core/device/process.h"
 #include "core/kernel/cancellation.h"
 #include "loader/settings/settings.h"
+#include "primitives/status/start_thread.h"
 
 namespace tenon {
 namespace {
@@ -21,16 +22,18 @@ struct Work {
 
 class Beside {
  public:
-  void add(Work work) {
-    if (!process::usable().ok()) return;
+  // False if there is no thread, and none can be had: the work is not taken then.
+  bool add(const Work& work) {
+    if (!process::usable().ok()) return true;
     const std::lock_guard lock(mutex_);
-    if (ending_) return;
+    if (ending_) return true;
     if (!thread_.joinable()) {
+      if (!start_thread(&thread_, [this] { loop(); })) return false;
       process::at_end(process::Ending::drain, at_end_);
-      thread_ = std::thread([this] { loop(); });
     }
-    waiting_.push_back(std::move(work));
+    waiting_.push_back(work);
     changed_.notify_all();
+    return true;
   }
 
   void end(const DeviceState* device) {
@@ -114,11 +117,11 @@ Compiling compiling(std::optional<Compiling> wanted) {
 }
 
 void compile_beside(const DeviceState* device, std::function<void()> work) {
-  Beside::compiling().add({device, std::move(work)});
+  if (!Beside::compiling().add({device, work})) work();
 }
 
 void tune_beside(const DeviceState* device, std::function<void()> work) {
-  Beside::tuning().add({device, std::move(work)});
+  static_cast<void>(Beside::tuning().add({device, std::move(work)}));
 }
 
 void end_compiling(const DeviceState* device) {

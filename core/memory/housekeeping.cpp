@@ -7,9 +7,12 @@
 #include <thread>
 
 #include "core/device/process.h"
+#include "primitives/status/start_thread.h"
 
 namespace tenon::memory {
 namespace {
+
+constexpr std::chrono::seconds kTick{1};
 
 struct Housekeeper {
   std::mutex mutex;
@@ -17,6 +20,18 @@ struct Housekeeper {
   std::thread thread;
   std::atomic<bool> awake{false};
   bool stopping = false;
+  std::chrono::steady_clock::time_point next_try = {};
+
+  // False if there is no thread yet and none can be had; this is tried once a second.
+  bool start() {
+    if (thread.joinable()) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_try) return false;
+    next_try = now + kTick;
+    if (!start_thread(&thread, [this] { run(); })) return false;
+    process::at_end(process::Ending::join, stop_housekeeping);
+    return true;
+  }
 
   void run() {
     std::unique_lock lock(mutex);
@@ -25,7 +40,7 @@ struct Housekeeper {
         changed.wait(lock);
         continue;
       }
-      changed.wait_for(lock, std::chrono::seconds(1), [this] { return stopping; });
+      changed.wait_for(lock, kTick, [this] { return stopping; });
       if (stopping) return;
       lock.unlock();
       const bool more = tick_all();
@@ -48,12 +63,8 @@ void wake_housekeeping() {
   if (keeper.awake.load(std::memory_order_relaxed) || process::forked()) return;
   if (!process::usable().ok()) return;
   std::lock_guard lock(keeper.mutex);
-  if (keeper.stopping) return;
+  if (keeper.stopping || !keeper.start()) return;
   keeper.awake.store(true, std::memory_order_relaxed);
-  if (!keeper.thread.joinable()) {
-    process::at_end(process::Ending::join, stop_housekeeping);
-    keeper.thread = std::thread([&keeper] { keeper.run(); });
-  }
   keeper.changed.notify_all();
 }
 

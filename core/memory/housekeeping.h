@@ -4,7 +4,8 @@
 
 namespace tenon::memory {
 
-// Starts or wakes the thread, since an allocator holds free memory now. Cheap while the thread is awake.
+// Starts or wakes the thread, since an allocator holds free memory now. Cheap while the thread is awake. If the system
+// has no thread left, allocators tick on their slow paths alone.
 void wake_housekeeping();
 // Ends the thread and waits for it. Called at exit.
 void stop_housekeeping();

@@ -7,6 +7,7 @@
 #include "core/device/process.h"
 #include "core/vm/engine.h"
 #include "primitives/status/error.h"
+#include "primitives/status/start_thread.h"
 #include "primitives/text/format.h"
 
 namespace tenon::vm {
@@ -35,7 +36,13 @@ void HostThread::run(HostWork* work, bool skipped, Stream* stream, uint64_t numb
   skipped_ = skipped;
   stream_ = stream;
   number_ = number;
-  if (!thread_.joinable()) thread_ = std::thread([this] { run_thread(); });
+  if (!thread_.joinable() && !start_thread(&thread_, [this] { run_thread(); })) {
+    // The caller runs the function once it has left the locks of the VM.
+    run_deleter([this] {
+      std::unique_lock own(mutex_);
+      run_work(&own);
+    });
+  }
   changed_.notify_all();
 }
 
@@ -51,22 +58,26 @@ void HostThread::run_thread() {
   for (;;) {
     changed_.wait(lock, [this] { return work_ != nullptr || stopping_; });
     if (work_ == nullptr) return;
-    HostWork* work = work_;
-    const bool skipped = skipped_;
-    lock.unlock();
-    Status status;
-    if (!skipped) status = (work->is_ours ? run_own_function : run_host_function)(work->function, work->data);
-    delete work;
-    lock.lock();
-    work_ = nullptr;
-    Stream& stream = *stream_;
-    stream.host_status = std::move(status);
-    stream.host_done.store(number_, std::memory_order_release);
-    changed_.notify_all();
-    lock.unlock();
-    stream.queue->host_function_ended();
-    lock.lock();
+    run_work(&lock);
   }
+}
+
+void HostThread::run_work(std::unique_lock<std::mutex>* lock) {
+  HostWork* work = work_;
+  const bool skipped = skipped_;
+  lock->unlock();
+  Status status;
+  if (!skipped) status = (work->is_ours ? run_own_function : run_host_function)(work->function, work->data);
+  delete work;
+  lock->lock();
+  work_ = nullptr;
+  Stream& stream = *stream_;
+  stream.host_status = std::move(status);
+  stream.host_done.store(number_, std::memory_order_release);
+  changed_.notify_all();
+  lock->unlock();
+  stream.queue->host_function_ended();
+  lock->lock();
 }
 
 void HostThread::stop() {

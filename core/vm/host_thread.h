@@ -1,5 +1,6 @@
 // HostThread: the thread that runs the functions of one device's access instructions, one after the other. It starts
-// with the first function.
+// with the first function. If the system has no thread left, the thread that launches the instruction runs its
+// function.
 #pragma once
 
 #include <condition_variable>
@@ -39,6 +40,8 @@ class HostThread {
 
  private:
   void run_thread();
+  // Runs `work_` without the lock, which is held before and after.
+  void run_work(std::unique_lock<std::mutex>* lock);
 
   std::mutex mutex_;
   std::condition_variable changed_;

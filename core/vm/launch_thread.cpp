@@ -3,6 +3,7 @@
 
 #include "core/device/process.h"
 #include "core/vm/engine.h"
+#include "primitives/status/start_thread.h"
 
 namespace tenon::vm {
 namespace {
@@ -31,8 +32,8 @@ void DeviceQueue::notify() {
   if (!started_.load(std::memory_order_acquire)) [[unlikely]] {
     std::lock_guard lock(park_mutex_);
     if (started_.load(std::memory_order_relaxed) || stopping_) return;
-    thread_ = std::thread([this] { run_thread(); });
-    started_.store(true, std::memory_order_release);
+    // Without a thread, those that wait launch; the next submission tries again.
+    if (start_thread(&thread_, [this] { run_thread(); })) started_.store(true, std::memory_order_release);
     return;
   }
   if (!parked_.load(std::memory_order_seq_cst)) return;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "primitives/status/start_thread.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -23,7 +24,7 @@ size_t terminal_width() {
 
 Progress::Progress(std::string what, uint64_t total)
     : terminal_(isatty(STDERR_FILENO) != 0), what_(std::move(what)), total_(total) {
-  if (terminal_ && total == 0) thread_ = std::thread([this] { animate(); });
+  if (terminal_ && total == 0) static_cast<void>(start_thread(&thread_, [this] { animate(); }));
 }
 
 Progress::~Progress() {

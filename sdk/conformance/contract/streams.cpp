@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include "primitives/status/start_thread.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
@@ -219,7 +220,8 @@ Status race_once(Subject& subject, std::string_view what, Racer (&racers)[2]) {
       if (racer.status.ok()) racer.status = status;
     }
   };
-  std::thread other(run, std::ref(racers[0]));
+  std::thread other;
+  if (!start_thread(&other, [&] { run(racers[0]); })) return skipped("the system has no thread left.");
   run(racers[1]);
   other.join();
   for (const Racer& racer : racers) {
@@ -295,11 +297,16 @@ Status streams_on_threads(Subject& subject) {
     streams.push_back(std::move(stream));
   }
   std::vector<Status> results(count);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] { results[i] = use(subject, streams[i], sample, &desc, 500 + 50 * i); });
+  std::vector<std::thread> threads(count);
+  bool all_started = true;
+  for (size_t i = 0; i < count && all_started; ++i) {
+    all_started =
+        start_thread(&threads[i], [&, i] { results[i] = use(subject, streams[i], sample, &desc, 500 + 50 * i); });
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads) {
+    if (thread.joinable()) thread.join();
+  }
+  if (!all_started) return skipped("the system has no thread left.");
   for (const Status& result : results) TENON_RETURN_IF_ERROR(result);
   return for_each_of(find_long_samples(subject), [&](const cases::Case& one) { return race_apart(subject, one); });
 }

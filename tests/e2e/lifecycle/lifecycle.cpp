@@ -1,8 +1,11 @@
 // The beginnings and ends of processes and devices, as a program sees them. See README.md.
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,12 +16,41 @@
 #include <thread>
 #include <vector>
 
+#include "core/lazy/compile.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/stream.h"
 #include "core/tensor/tensor.h"
 #include "loader/loader.h"
 #include "primitives/status/error.h"
+
+namespace {
+
+std::atomic<bool> out_of_threads{false};
+std::atomic<int> refused_threads{0};
+
+// Whether a provider has called std::thread, as the threads that stand for a device's queues: the class of the thread's
+// function lies in the library that calls.
+bool is_of_provider(void* data) {
+  Dl_info library{};
+  return data != nullptr && dladdr(*static_cast<void**>(data), &library) != 0 && library.dli_fname != nullptr &&
+         std::strstr(library.dli_fname, "libtenon_async") != nullptr;
+}
+
+}  // namespace
+
+// Takes the place of libc's, for all libraries of the process.
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     const pthread_attr_t* attributes,
+                                                                     void* (*run)(void*), void* data) {
+  if (out_of_threads && !is_of_provider(data)) {
+    ++refused_threads;
+    return EAGAIN;
+  }
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  return create(thread, attributes, run, data);
+}
 
 namespace {
 
@@ -174,12 +206,38 @@ void fork_in_flight(const std::string& provider) {
   use(device, 5);
 }
 
+// The device is open before, since a provider may need threads for it.
+void no_threads(const std::string& provider) {
+  const Device device(provider);
+  const tenon::Stream stream(device);
+  out_of_threads = true;
+  use(device, 1);
+  {
+    const tenon::StreamScope scope(stream);
+    use(device, 2);
+  }
+  {
+    constexpr int64_t large =
+        int64_t{1} << 22;  // its memory goes to the allocator's cache, for the housekeeping thread
+    const Tensor zeros = tenon::zeros({large}, tenon::DType::f32, device);
+    require(tenon::sum(tenon::add(zeros, 1.0F)).to_host<float>()[0] == static_cast<float>(large), "a wrong sum");
+  }
+  const Tensor value = Tensor::from<float>(ramp(1), {side, side}, device);
+  float seen = 0;
+  value.access(tenon::Access::read_write, [&](void* data) { seen = static_cast<const float*>(data)[0]; });
+  value.wait();
+  require(seen == ramp(1)[0], "the function of an access did not run");
+  auto step = tenon::compile([](const Tensor& x) { return tenon::exp(tenon::relu(tenon::neg(x))); });
+  for (int i = 0; i < 3; ++i) require(step(value).to_host<float>()[3] == 1.0F, "a wrong number of a compiled function");
+  require(refused_threads > 0, "no thread was asked for");
+}
+
 struct Mode {
   const char* name;
   void (*run)(const std::string& provider);
 };
-constexpr Mode modes[] = {
-    {"reload", reload}, {"busy", busy}, {"threads", threads}, {"exit", exit_in_flight}, {"fork", fork_in_flight}};
+constexpr Mode modes[] = {{"reload", reload},       {"busy", busy},           {"threads", threads},
+                          {"exit", exit_in_flight}, {"fork", fork_in_flight}, {"no_threads", no_threads}};
 
 }  // namespace
 
@@ -195,6 +253,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s %s: %s\n", argv[1], provider.c_str(), error.what());
     return 1;
   }
-  std::fprintf(stderr, "usage: lifecycle reload|busy|threads|exit|fork [PROVIDER]\n");
+  std::fprintf(stderr, "usage: lifecycle reload|busy|threads|exit|fork|no_threads [PROVIDER]\n");
   return 2;
 }
