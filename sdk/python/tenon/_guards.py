@@ -274,7 +274,8 @@ class Watch:
             yield value
         elif depth > 0:
             if isinstance(value, _ITERATORS):
-                value = value.__reduce__()[1][0]  # what it still gives, or the list that it goes through
+                held: Any = value.__reduce__()
+                value = held[1][0]  # what it still gives, or the list that it goes through
             elif isinstance(value, _VIEWS):
                 value = list(value)
             for each in list(_elements_of(value) or ())[:_MOST_ELEMENTS]:
