@@ -1,8 +1,6 @@
 // Gradients from Python: whether ops are remembered, backward and grad, hooks, and functions of the user.
 #include "core/autograd/autograd.h"
 
-#include <nanobind/stl/string.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
@@ -319,7 +317,7 @@ nb::object maker_of(const Tensor& tensor) {
   if (!tensor.requires_grad() || tensor.is_leaf()) return nb::none();
   const autograd::History* history = autograd::history_of(tensor);
   const std::string_view name = history->edge.node.get()->name();
-  return nb::str(name.data(), name.size());
+  return text_of(name);
 }
 
 }  // namespace
