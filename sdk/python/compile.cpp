@@ -3,7 +3,6 @@
 #include "core/lazy/compile.h"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include "sdk/python/objects.h"
 

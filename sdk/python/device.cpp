@@ -1,5 +1,4 @@
 // tenon.Device, and what concerns all devices.
-#include <nanobind/stl/string.h>
 
 #include "loader/loader.h"
 #include "primitives/text/format.h"

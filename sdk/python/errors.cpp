@@ -47,10 +47,10 @@ PyObject* type_of(Code code) {
 
 void set(const Error& error, PyObject* type) {
   const std::string& text = error.status().message();
-  const nb::object value = nb::borrow(type)(nb::str(text.data(), text.size()));
+  const nb::object value = nb::borrow(type)(text_of(text));
   const std::string_view code = code_name(error.code());
   nb::setattr(value, "code", nb::str(code.data(), code.size()));
-  const nb::str remedy(error.remedy().data(), error.remedy().size());
+  const nb::str remedy = text_of(error.remedy());
   nb::setattr(value, "remedy", remedy);
   if (!error.remedy().empty() && nb::hasattr(value, "add_note")) value.attr("add_note")(remedy);
   PyErr_SetObject(type, value.ptr());
@@ -75,7 +75,7 @@ void set_error_of(F narrow) noexcept {
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    PyErr_SetObject(PyExc_RuntimeError, text_of(error.what()).ptr());
   }
 }
 
@@ -104,7 +104,7 @@ bool set_call_error(std::string_view name) noexcept {
 void refuse_index(const std::string& sentence) { refuse(invalid_index, sentence); }
 
 void refuse(PyObject* type, const std::string& sentence) {
-  PyErr_SetString(type, sentence.c_str());
+  PyErr_SetObject(type, text_of(sentence).ptr());
   throw nb::python_error();
 }
 

@@ -2,7 +2,6 @@
 #include "core/tensor/files.h"
 
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 
 #include <cstring>
 
@@ -22,7 +21,7 @@ Metadata metadata_of(const nb::dict& texts) {
 
 nb::dict dict_of(const NamedTensors& tensors) {
   nb::dict dict;
-  for (const auto& [name, tensor] : tensors) dict[nb::str(name.data(), name.size())] = object_of(tensor);
+  for (const auto& [name, tensor] : tensors) dict[name_text("load(): a tensor", name)] = object_of(tensor);
   return dict;
 }
 
@@ -96,8 +95,7 @@ void add_files(nb::module_& m) {
         Metadata metadata;
         nb::dict tensors = dict_of(load_safetensors(path, require_device(device.ptr(), "load()"), &metadata));
         nb::dict texts;
-        for (const auto& [name, text] : metadata)
-          texts[nb::str(name.data(), name.size())] = nb::str(text.data(), text.size());
+        for (const auto& [name, text] : metadata) texts[name_text("load(): a text", name)] = text_of(text);
         return nb::make_tuple(tensors, texts);
       },
       nb::arg("path"), nb::arg("device").none());

@@ -3,7 +3,6 @@
 
 #include <nanobind/operators.h>
 #include <nanobind/stl/map.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "core/global/checkpoint.h"

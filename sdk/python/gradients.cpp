@@ -1,8 +1,6 @@
 // Gradients from Python: whether ops are remembered, backward and grad, hooks, and functions of the user.
 #include "core/autograd/autograd.h"
 
-#include <nanobind/stl/string.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
@@ -53,11 +51,88 @@ void enter_mode(bool enabled, bool inference) {
   modes.push_back(std::move(mode));
 }
 
-size_t mode_depth() { return modes.size(); }
-
 void leave_modes(size_t depth) {
   while (modes.size() > depth) modes.pop_back();
 }
+
+// ---- `with` blocks ----
+
+// `__exit__` of a Context: it ends the block although no memory is left, so it allocates nothing.
+template <class Context>
+PyObject* end_block(PyObject* self, PyObject* const*, Py_ssize_t) noexcept {
+  nb::inst_ptr<Context>(self)->leave();
+  Py_RETURN_NONE;
+}
+
+template <class Context>
+PyMethodDef block_methods[] = {
+    {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&end_block<Context>)), METH_FASTCALL,
+     "Ends the block."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+template <class Context>
+PyType_Slot block_slots[] = {{Py_tp_methods, block_methods<Context>}, {0, nullptr}};
+
+// A class whose objects are `with` blocks: Context has enter() and leave().
+template <class Context>
+nb::class_<Context> block_class(nb::module_& m, const char* name) {
+  return nb::class_<Context>(m, name, nb::type_slots(block_slots<Context>)).def("__enter__", [](nb::handle self) {
+    nb::inst_ptr<Context>(self)->enter();
+    return nb::borrow(self);
+  });
+}
+
+// A scope for each block of one object that is open.
+template <class Scope>
+class OpenScopes {
+ public:
+  OpenScopes() = default;
+  OpenScopes(const OpenScopes&) = delete;
+  OpenScopes& operator=(const OpenScopes&) = delete;
+
+  template <class... Arguments>
+  void enter(Arguments&&... arguments) {
+    scopes_.reserve(scopes_.size() + 1);
+    scopes_.push_back(std::make_unique<Scope>(std::forward<Arguments>(arguments)...));
+  }
+  void leave() noexcept {
+    if (!scopes_.empty()) scopes_.pop_back();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Scope>> scopes_;
+};
+
+// with tenon.no_grad() and the like.
+class ModeContext {
+ public:
+  ModeContext(bool enabled, bool inference) : enabled_(enabled), inference_(inference) {}
+
+  void enter() {
+    if (std::exchange(begun_, false)) return;
+    depths_.reserve(depths_.size() + 1);
+    const size_t depth = modes.size();
+    enter_mode(enabled_, inference_);
+    depths_.push_back(depth);
+  }
+  // The mode holds from now on; a block that follows only ends it.
+  void begin() {
+    enter();
+    begun_ = true;
+  }
+  void leave() noexcept {
+    if (depths_.empty()) return;
+    begun_ = false;
+    leave_modes(depths_.back());
+    depths_.pop_back();
+  }
+
+ private:
+  bool enabled_, inference_;
+  bool begun_ = false;
+  std::vector<size_t> depths_;  // how many blocks were open around each block of this object
+};
 
 nb::list list_of(const TensorList& tensors) {
   nb::list list;
@@ -144,10 +219,11 @@ HookHandle add_hook_after(const Tensor& leaf, nb::handle hook) {
 // with tenon.autograd.saved_tensors_hooks(pack, unpack): what ops save goes through two functions of Python.
 struct SavedHooksContext {
   std::shared_ptr<PyObject> pack, unpack;
-  std::unique_ptr<SavedTensorHooks> scope;
+  OpenScopes<SavedTensorHooks> scopes = {};
 
+  void leave() noexcept { scopes.leave(); }
   void enter() {
-    scope = std::make_unique<SavedTensorHooks>([pack = pack, unpack = unpack](const Tensor& tensor) {
+    scopes.enter([pack = pack, unpack = unpack](const Tensor& tensor) {
       const nb::gil_scoped_acquire locked;
       const CalledBack called(false);
       const std::shared_ptr<PyObject> packed = kept(nb::object(nb::borrow(pack.get())(object_of(tensor))).ptr());
@@ -169,10 +245,11 @@ struct SavedHooksContext {
 // with tenon.autograd.detect_anomaly(): ops note where Python called them.
 struct AnomalyContext {
   std::shared_ptr<PyObject> where;
-  std::unique_ptr<DetectAnomaly> scope;
+  OpenScopes<DetectAnomaly> scopes = {};
 
+  void leave() noexcept { scopes.leave(); }
   void enter() {
-    scope = std::make_unique<DetectAnomaly>([where = where] {
+    scopes.enter([where = where] {
       const nb::gil_scoped_acquire locked;
       return std::string(nb::str(nb::borrow(where.get())()).c_str());
     });
@@ -240,15 +317,15 @@ nb::object maker_of(const Tensor& tensor) {
   if (!tensor.requires_grad() || tensor.is_leaf()) return nb::none();
   const autograd::History* history = autograd::history_of(tensor);
   const std::string_view name = history->edge.node.get()->name();
-  return nb::str(name.data(), name.size());
+  return text_of(name);
 }
 
 }  // namespace
 
 void add_gradients(nb::module_& m) {
-  m.def("_enter_mode", &enter_mode, nb::arg("enabled"), nb::arg("inference"));
-  m.def("_leave_modes", &leave_modes, nb::arg("depth"));
-  m.def("_mode_depth", &mode_depth);
+  block_class<ModeContext>(m, "_Mode")
+      .def(nb::init<bool, bool>(), nb::arg("enabled"), nb::arg("inference"))
+      .def("_begin", &ModeContext::begin);
   m.def("is_grad_enabled", &grad_enabled, "Whether ops of this thread are remembered for gradients.");
   m.def(
       "is_inference_mode_enabled", [] { return !modes.empty() && modes.back()->inference; },
@@ -256,20 +333,13 @@ void add_gradients(nb::module_& m) {
   m.def("_backward", &backward_of);
   m.def("_grad", &grad_of);
   nb::class_<HookHandle>(m, "_HookHandle").def("remove", &HookHandle::remove);
-  nb::class_<SavedHooksContext>(m, "_SavedHooks")
-      .def("__init__",
-           [](SavedHooksContext* self, nb::handle pack, nb::handle unpack) {
-             new (self) SavedHooksContext{kept(pack.ptr()), kept(unpack.ptr()), nullptr};
-           })
-      .def("__enter__", &SavedHooksContext::enter)
-      .def("__exit__", [](SavedHooksContext& context, const nb::args&) { context.scope.reset(); });
-  nb::class_<AnomalyContext>(m, "_Anomaly")
-      .def("__init__",
-           [](AnomalyContext* self, nb::handle where) {
-             new (self) AnomalyContext{kept(where.ptr()), nullptr};
-           })
-      .def("__enter__", &AnomalyContext::enter)
-      .def("__exit__", [](AnomalyContext& context, const nb::args&) { context.scope.reset(); });
+  block_class<SavedHooksContext>(m, "_SavedHooks")
+      .def("__init__", [](SavedHooksContext* self, nb::handle pack, nb::handle unpack) {
+        new (self) SavedHooksContext{kept(pack.ptr()), kept(unpack.ptr())};
+      });
+  block_class<AnomalyContext>(m, "_Anomaly").def("__init__", [](AnomalyContext* self, nb::handle where) {
+    new (self) AnomalyContext{kept(where.ptr())};
+  });
   m.def("_add_hook", &add_hook);
   m.def("_add_hook_after", &add_hook_after);
   m.def("_call_function", &called_function);

@@ -14,6 +14,7 @@
 #include "core/tensor/device.h"
 #include "core/tensor/files.h"
 #include "core/tensor/tensor.h"
+#include "sdk/python/text.h"
 
 namespace tenon::python {
 

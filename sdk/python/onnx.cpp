@@ -4,12 +4,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 
 #include "primitives/status/error.h"
+#include "sdk/python/text.h"
 
 namespace nb = nanobind;
 
@@ -19,6 +19,8 @@ using tenon::Tensor;
 using tenon::TensorList;
 using tenon::onnx::Model;
 using tenon::onnx::ValueInfo;
+using tenon::python::name_text;
+using tenon::python::text_of;
 
 nb::list shape_of(const ValueInfo& info) {
   nb::list dims;
@@ -33,10 +35,11 @@ nb::list shape_of(const ValueInfo& info) {
   return dims;
 }
 
-nb::list values(const std::vector<ValueInfo>& infos) {
+nb::list values(std::string_view what, const std::vector<ValueInfo>& infos) {
   nb::list list;
   for (const ValueInfo& each : infos) {
-    list.append(nb::make_tuple(each.name, to_string(each), each.has_shape ? nb::object(shape_of(each)) : nb::none()));
+    list.append(nb::make_tuple(name_text(what, each.name), to_string(each),
+                               each.has_shape ? nb::object(shape_of(each)) : nb::none()));
   }
   return list;
 }
@@ -52,7 +55,7 @@ nb::dict run(const Model& model, const nb::dict& given) {
   nb::dict made;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = model.outputs()[i].name;
-    made[nb::str(name.data(), name.size())] = nb::cast(std::move(results[i]));
+    made[name_text("onnx: an output of the model", name)] = nb::cast(std::move(results[i]));
   }
   return made;
 }
@@ -100,8 +103,8 @@ nb::bytes exported(const nb::callable& function, const std::vector<Tensor>& exam
 NB_MODULE(_onnx, m) {
   nanobind::set_leak_warnings(false);
   nb::class_<Model>(m, "_Model")
-      .def("inputs", [](const Model& model) { return values(model.inputs()); })
-      .def("outputs", [](const Model& model) { return values(model.outputs()); })
+      .def("inputs", [](const Model& model) { return values("onnx.load: an input of the model", model.inputs()); })
+      .def("outputs", [](const Model& model) { return values("onnx.load: an output of the model", model.outputs()); })
       .def("run", &run)
       .def("info", [](const Model& model) {
         const tenon::onnx::ModelInfo& info = model.info();
@@ -115,7 +118,7 @@ NB_MODULE(_onnx, m) {
         made["nodes"] = info.nodes;
         made["weights"] = info.weights;
         nb::dict metadata;
-        for (const auto& [key, value] : info.metadata) metadata[key.c_str()] = value;
+        for (const auto& [key, value] : info.metadata) metadata[text_of(key)] = value;
         made["metadata"] = metadata;
         return made;
       });
@@ -133,7 +136,7 @@ NB_MODULE(_onnx, m) {
   m.def("_exported_ops", [] {
     nb::dict made;
     for (const tenon::onnx::ExportedOp& each : tenon::onnx::exported_ops()) {
-      made[nb::str(each.op.data(), each.op.size())] = nb::str(each.onnx.data(), each.onnx.size());
+      made[text_of(each.op)] = text_of(each.onnx);
     }
     return made;
   });

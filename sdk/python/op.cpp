@@ -1,7 +1,6 @@
 // Ops as Python objects: tenon.relu. An Op calls the dynamic call of its name, so signatures, defaults, conversions and
 // the texts of errors are those of core/ops/call.h. The list of ops is the dynamic call's.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <structmember.h>  // T_PYSSIZET, before Python 3.12
 
@@ -280,10 +279,6 @@ PyObject* bind(PyObject* self, PyObject* object, PyObject*) noexcept {
   return object == nullptr ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
-PyObject* text(std::string_view view) {
-  return PyUnicode_FromStringAndSize(view.data(), static_cast<Py_ssize_t>(view.size()));
-}
-
 // "relu", or "ops.mypkg.swish2": where the package tenon has it.
 std::string place_of(PyObject* self) {
   const std::string_view name = op_in(self).name;
@@ -293,28 +288,28 @@ std::string place_of(PyObject* self) {
              : fmt::format("ops.{}.{}", name.substr(0, library), name.substr(library + 2));
 }
 
-PyObject* repr(PyObject* self) noexcept { return text(fmt::format("<op {}>", op_in(self).name)); }
-PyObject* name_of(PyObject* self, void*) noexcept { return text(op_in(self).name); }
-PyObject* qualified_name_of(PyObject* self, void*) noexcept { return text(place_of(self)); }
-PyObject* module_of(PyObject*, void*) noexcept { return text("tenon"); }
+PyObject* repr(PyObject* self) noexcept { return new_text(fmt::format("<op {}>", op_in(self).name)); }
+PyObject* name_of(PyObject* self, void*) noexcept { return new_text(op_in(self).name); }
+PyObject* qualified_name_of(PyObject* self, void*) noexcept { return new_text(place_of(self)); }
+PyObject* module_of(PyObject*, void*) noexcept { return new_text("tenon"); }
 PyObject* doc_of(PyObject* self, void*) noexcept {
   std::string all;
   for (const Signature& signature : op_in(self).signatures) all += fmt::format("{}\n", signature.text);
   const DynamicOp* written = reinterpret_cast<OpObject*>(self)->in_place;
   const std::string more = written == nullptr ? "" : fmt::format(" With inplace=True as {}.", written->name);
-  return text(fmt::format("{}\n{}{}", all, op_in(self).doc, more));
+  return new_text(fmt::format("{}\n{}{}", all, op_in(self).doc, more));
 }
 PyObject* signatures_of(PyObject* self, void*) noexcept {
   const std::span<const Signature> signatures = op_in(self).signatures;
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(signatures.size()));
   for (size_t i = 0; tuple != nullptr && i < signatures.size(); ++i) {
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), text(signatures[i].text));
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), new_text(signatures[i].text));
   }
   return tuple;
 }
 
 // An op is copied and pickled as its place.
-PyObject* reduce(PyObject* self, PyObject*) noexcept { return text(place_of(self)); }
+PyObject* reduce(PyObject* self, PyObject*) noexcept { return new_text(place_of(self)); }
 
 PyMethodDef methods[] = {{"__reduce__", &reduce, METH_NOARGS, nullptr}, {}};
 PyGetSetDef properties[] = {{"__name__", &name_of, nullptr, nullptr, nullptr},

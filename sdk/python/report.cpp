@@ -1,6 +1,5 @@
 // What the machine has and why: tenon.devices, and the facts of tenon.doctor and tenon.profile, which
 // tenon/reporting.py and tenon/profiling.py print.
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <string>
@@ -19,8 +18,6 @@ namespace tenon::python {
 namespace {
 
 using loader::ListedDevice;
-
-nb::str text_of(std::string_view text) { return nb::str(text.data(), text.size()); }
 
 std::string_view class_of(const ListedDevice& device) {
   switch (device.info.device_class) {

@@ -1,5 +1,4 @@
 // tenon.Tensor: its metadata, its elements as Python sees them, and the operators, which are ops by name.
-#include <nanobind/stl/string.h>
 
 #include "core/autograd/autograd.h"
 #include "core/ops/ops.h"

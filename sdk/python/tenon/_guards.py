@@ -273,11 +273,12 @@ class Watch:
         if id(value) in self._known or isinstance(value, type):
             yield value
         elif depth > 0:
+            inner = value
             if isinstance(value, _ITERATORS):
-                value = value.__reduce__()[1][0]  # what it still gives, or the list that it goes through
+                inner = value.__reduce__()[1][0]  # type: ignore[index]  # what it still gives, or the list that it goes through
             elif isinstance(value, _VIEWS):
-                value = list(value)
-            for each in list(_elements_of(value) or ())[:_MOST_ELEMENTS]:
+                inner = list(value)  # type: ignore[call-overload]
+            for each in list(_elements_of(inner) or ())[:_MOST_ELEMENTS]:
                 yield from self._met(each, depth - 1)
 
     def _function_runs(self, function: Any) -> None:

@@ -53,14 +53,14 @@ def _bits(value: float) -> Any:
     return struct.pack("<d", value) if value != value or value == 0 else value
 
 
-def _number(bits: Any) -> float:
+def _number(bits: Any) -> Any:
     return struct.unpack("<d", bits)[0] if isinstance(bits, bytes) else bits
 
 
 def leaf_of(value: Any) -> tuple[Any, Any]:
     """What stands for a value without tensors: equal, and as hashable, for the same type and bits; or, where a type has
     no bits, for the same object."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _EXACT:
         return kind, value
     if kind is float:

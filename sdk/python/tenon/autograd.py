@@ -31,24 +31,16 @@ _GENERATOR = 0x20  # in the flags of a function's code: it is one (inspect.CO_GE
 _Called = TypeVar("_Called", bound=Callable[..., Any])
 
 
-class _Mode:
+class _Mode(_tenon._Mode):
     """A `with` block, or a decorator of a function or a generator, in which ops are remembered, or not."""
 
     _enabled, _inference = True, False
 
     def __init__(self) -> None:
-        self._depths: list[int] = []
+        super().__init__(self._enabled, self._inference)
 
     def _parameters(self) -> tuple[Any, ...]:
         return ()
-
-    def __enter__(self) -> Any:
-        self._depths.append(_tenon._mode_depth())
-        _tenon._enter_mode(self._enabled, self._inference)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _tenon._leave_modes(self._depths.pop())
 
     def __call__(self, function: _Called) -> _Called:
         make = functools.partial(type(self), *self._parameters())
@@ -110,22 +102,15 @@ class set_grad_enabled(_Mode):
     """Ops are remembered or not from now on, or up to the end of the `with` block."""
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self._enabled = bool(mode)
-        self._depth = _tenon._mode_depth()
-        _tenon._enter_mode(self._enabled, False)
+        super().__init__()
+        self._begin()
 
     def _parameters(self) -> tuple[Any, ...]:
         return (self._enabled,)
 
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _tenon._leave_modes(self._depth)
-
     def __call__(self, function: _Called) -> _Called:
-        _tenon._leave_modes(self._depth)  # as a decorator it concerns the function alone
+        self.__exit__()  # as a decorator it concerns the function alone
         return super().__call__(function)
 
 
@@ -133,8 +118,8 @@ class inference_mode(_Mode):
     """As no_grad; and whoever asks for a gradient inside gets an error."""
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__()
         self._enabled, self._inference = not mode, bool(mode)
+        super().__init__()
 
     def _parameters(self) -> tuple[Any, ...]:
         return (self._inference,)
@@ -222,19 +207,12 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], A
     return RemovableHandle(_tenon._add_hook_after(self, call))
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(_tenon._SavedHooks):
     """A `with` block in which what ops save for backward goes through two functions: pack(tensor) gives any object, and
     unpack(object), in backward, gives the tensor back."""
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
-        self._context = _tenon._SavedHooks(pack_hook, unpack_hook)
-
-    def __enter__(self) -> saved_tensors_hooks:
-        self._context.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._context.__exit__()
+        super().__init__(pack_hook, unpack_hook)
 
 
 class graph:
@@ -250,19 +228,12 @@ def _called_from() -> str:
     return "".join(traceback.format_list([frame for frame in traceback.extract_stack() if not frame.filename.startswith(here)]))
 
 
-class detect_anomaly:
+class detect_anomaly(_tenon._Anomaly):
     """A `with` block in which a backward that fails, or gives a NaN, names the op of forward and the lines of Python that
     called it. Slow."""
 
     def __init__(self) -> None:
-        self._context = _tenon._Anomaly(_called_from)
-
-    def __enter__(self) -> detect_anomaly:
-        self._context.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._context.__exit__()
+        super().__init__(_called_from)
 
 
 Tensor.register_hook = _register_hook  # type: ignore[method-assign]

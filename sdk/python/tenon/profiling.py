@@ -75,7 +75,8 @@ class profile:
         self.seconds = 0.0
 
     def __enter__(self) -> profile:
-        import tempfile  # here, since `import tenon` reads this file
+        import json  # here, since `import tenon` reads this file
+        import tempfile
 
         if os.environ.get("TENON_TRACE"):
             raise RuntimeError("profile: TENON_TRACE traces this process, which has one trace at a time.")
@@ -83,7 +84,7 @@ class profile:
             raise RuntimeError("profile: another profile runs, and a process has one at a time.")
         try:
             _tenon.synchronize()
-            self._counted, self._live = _counts(), _memory()
+            self._counted, self._live, self._load = _counts(), _memory(), json.load
             self._temporary = tempfile.TemporaryDirectory()
             self._trace = os.fspath(self._path) if self._path is not None else os.path.join(self._temporary.name, "trace.json")
             _tenon._trace_begin(self._trace)
@@ -94,24 +95,26 @@ class profile:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Literal[False]:
-        import json
-
         try:
             try:
                 _tenon.synchronize()
                 self.seconds = time.perf_counter() - self._begin
             finally:
                 _tenon._trace_end()
-            with open(self._trace, encoding="utf-8") as file:
-                self._add_rows(_times(json.load(file)["traceEvents"]))
-            self.memory = {device: {"before": self._live.get(device, {"live": 0})["live"], "after": stats["live"], "peak": stats["peak"]}
-                           for device, stats in _memory().items()}
+            self._read()
         finally:
-            self._temporary.cleanup()
             self._running.release()
+            self._temporary.cleanup()
         if self._show and kind is None:
             (self._file or sys.stdout).write(str(self))
         return False
+
+    def _read(self) -> None:
+        """Takes what the trace and the counters say. A method of its own, since __exit__ gives the lock back even if no memory is left."""
+        with open(self._trace, encoding="utf-8") as file:
+            self._add_rows(_times(self._load(file)["traceEvents"]))
+        self.memory = {device: {"before": self._live.get(device, {"live": 0})["live"], "after": stats["live"], "peak": stats["peak"]}
+                       for device, stats in _memory().items()}
 
     def _add_rows(self, times: dict[tuple[str, str], tuple[int, float]]) -> None:
         kinds: dict[tuple[str, str], list[tuple[str, int, int]]] = collections.defaultdict(list)

@@ -416,6 +416,29 @@ TEST(CompiledGradient, FollowsRequiresGradOfCaptures) {
   EXPECT_EQ(forward.stats().recordings, 2u);
 }
 
+// A hook that comes later is no part of what was recorded. Where the backward is inside, the call is refused then.
+TEST(CompiledGradient, FollowsHooksOfLeaves) {
+  const Tensor x = random_tensor({3}, 1), w = random_tensor({3}, 2).requires_grad_();
+  auto forward = compile([&](const Tensor& given) { return sum(given * w); });
+  auto backward = compile([&](const Tensor& given) { return grad({sum(given * w)}, {w})[0]; });
+  const auto gradient = [&] {
+    w.set_grad({});
+    forward(x).backward();
+    return elements(w.grad());
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(elements(backward(x)), gradient());
+  HookHandle handle = register_hook(w, [](const Tensor& g) { return g * 5.0; });
+  const std::vector<float> changed = elements(x * 5.0);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(gradient(), changed);
+    EXPECT_TRUE(contains(error_of([&] { backward(x); }), "has a hook, which a recording cannot hold"));
+  }
+  handle.remove();
+  EXPECT_EQ(elements(backward(x)), elements(x));
+  EXPECT_EQ(gradient(), elements(x));
+  EXPECT_EQ(forward.stats().recordings, 2u);
+}
+
 TEST(CompiledGradient, OfMoreThan64Leaves) {
   TensorList weights;
   for (uint32_t i = 0; i < 150; ++i) weights.push_back(random_tensor({2}, i).requires_grad_());

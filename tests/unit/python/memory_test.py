@@ -290,5 +290,35 @@ class Capsules(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "12.0\n", ""))
 
 
+@unittest.skipUnless(importlib.util.find_spec("_testcapi"), "this Python cannot refuse memory (_testcapi)")
+class Blocks(unittest.TestCase):
+    def test_they_end_though_no_memory_is_left(self):
+        import _testcapi
+        x, packed = tenon.ones(2, requires_grad=True), []
+
+        def modes():
+            return tenon.is_grad_enabled(), tenon.autograd.is_inference_mode_enabled()
+
+        def packs():
+            packed.clear()
+            return (x * x).sum().item(), len(packed)
+
+        hooks = lambda: tenon.autograd.saved_tensors_hooks(lambda t: (packed.append(1), t)[1], lambda t: t)
+        for make, state in ((tenon.no_grad, modes), (tenon.enable_grad, modes), (tenon.inference_mode, modes), (lambda: tenon.set_grad_enabled(False), modes),
+                            (hooks, packs), (lambda: tenon.profile(show=False), tenon.profile._running.locked)):
+            for allowed in range(8):  # allocations, after which all fail
+                with self.subTest(make=make, allowed=allowed):
+                    before = state()
+                    block = make()
+                    try:
+                        with block:
+                            _testcapi.set_nomemory(allowed, 0)
+                    except MemoryError:
+                        pass
+                    finally:
+                        _testcapi.remove_mem_hooks()
+                    self.assertEqual(state(), before)
+
+
 if __name__ == "__main__":
     unittest_report.main()

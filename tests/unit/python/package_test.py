@@ -296,6 +296,20 @@ class Gradients(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
+    def test_names_that_are_not_utf_8_are_errors(self):
+        def loaded(header):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "x.safetensors"
+                path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+                return tenon.load(path)
+        tensor = b'"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+        with self.assertRaisesRegex(tenon.InvalidArgument, r"load\(\): a tensor has the name 'a\\xff', which is not UTF-8"):
+            loaded(b'{"a\xff":{' + tensor + b"}")
+        with self.assertRaisesRegex(tenon.InvalidArgument, r"a\\xff' has elements of F99"):
+            loaded(b'{"a\xff":{' + tensor.replace(b"F32", b"F99") + b"}")
+        with self.assertRaisesRegex(tenon.InvalidArgument, r"a text has the name 'k\\xff'"):
+            loaded(b'{"__metadata__":{"k\xff":"v"},"a":{' + tensor + b"}")
+
     def test_what_is_saved_is_loaded(self):
         tensors = {"a": tenon.randn(3, 4), "b.c": tenon.arange(5), "d": tenon.tensor([True, False]), "e": tenon.ones(2, dtype=tenon.f16), "f": tenon.zeros((), dtype=tenon.f64)}
         with tempfile.TemporaryDirectory() as folder:
@@ -516,6 +530,16 @@ class Models(unittest.TestCase):
             tenon.onnx.load("/no/such/model.onnx")
         with self.assertRaises(tenon.InvalidArgument):
             tenon.onnx.load(b"no model")
+
+    def test_names_that_are_not_utf_8_are_errors(self):
+        plain = self.model()
+        for given, side in ((b"\x01x", "an input"), (b"\x01s", "an output")):
+            with self.assertRaisesRegex(tenon.InvalidArgument, rf"onnx.load: {side} of the model has the name '\\xff', which is not UTF-8"):
+                tenon.onnx.load(plain.replace(given, b"\x01\xff"))
+        model = tenon.onnx.load(plain.replace(b"batch", b"b\xfftch").replace(b"small", b"sm\xe4ll"))
+        self.assertEqual((model.inputs[0].shape, model.info["graph"]), (["b\\xfftch", 4], "sm\\xe4ll"))
+        with self.assertRaisesRegex(tenon.Unsupported, r"R\\xfflu"):
+            tenon.onnx.load(plain.replace(b"Relu", b"R\xfflu"))
 
 
 PROGRAM = '''import tenon
