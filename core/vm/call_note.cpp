@@ -1,5 +1,7 @@
 #include "core/vm/call_note.h"
 
+#include <limits>
+
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
 #include "primitives/text/format.h"
@@ -33,13 +35,20 @@ std::string_view argument_name(const OpName& name, uint64_t operand_inputs, int3
 
 namespace {
 
+// An index without its sign bit, which ops that do not count from the end clear, is what was given; no axis is so long.
+int64_t given_index(int64_t index) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  return index > most / 2 ? index - most - 1 : index;
+}
+
 std::string fault_sentence(const ep_fault& fault, std::string_view argument) {
   const int64_t value = fault.value;
   const std::string where = argument.empty() ? std::string() : fmt::format(" (argument '{}')", argument);
   switch (fault.code) {
     case 0: return "the kernel met bad data, and the provider did not say which.";
     case EP_FAULT_INDEX_OUT_OF_RANGE:
-      return fmt::format("index {} is out of range for an axis of length {}{}.", value, fault.limit, where);
+      return fmt::format("index {} is out of range for an axis of length {}{}.", given_index(value), fault.limit,
+                         where);
     case EP_FAULT_DIVISION_BY_ZERO: return fmt::format("integer division by zero{}.", where);
     case EP_FAULT_INTEGER_OVERFLOW: return fmt::format("the integer result for {} does not fit its type.", value);
     case EP_FAULT_BAD_MATRIX:

@@ -65,7 +65,7 @@ void run_binary(Call& call) {
     for_each_index(dst.dims(), [&](const int64_t* index) {
       const T left = x.get<T>(index);
       const T right = y.get<T>(index);
-      const int32_t fault = checked ? divisor_fault(x.dtype(), left, right) : 0;
+      const int32_t fault = checked ? divisor_fault(right) : 0;
       if (fault != 0) call.report(fault, EP_ROLE_SRC_B, static_cast<int64_t>(right), 0);
       dst.set(index, fault != 0 ? T{0} : held(dst.dtype(), binary<T>(op, left, right)));
     });

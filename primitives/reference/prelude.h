@@ -42,11 +42,6 @@ T ep_mul(T x, T y) {
   else
     return wrap<T>(raw(x) * raw(y));
 }
-// On integers the caller has already refused a divisor of 0 and an overflow.
-template <class T>
-T ep_div(T x, T y) {
-  return x / y;
-}
 template <class T>
 T ep_neg(T x) {
   if constexpr (is_float<T>)
@@ -62,6 +57,14 @@ T ep_abs(T x) {
     return x < 0 ? ep_neg(x) : x;
 }
 inline uint64_t ep_abs(uint64_t x) { return x; }
+// On integers the caller has already refused a divisor of 0. The quotient of the least integer and -1 wraps.
+template <class T>
+T ep_div(T x, T y) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (y == -1) return ep_neg(x);
+  }
+  return x / y;
+}
 
 inline double ep_sqrt(double x) { return std::sqrt(x); }
 inline double ep_exp(double x) { return std::exp(x); }
@@ -185,7 +188,7 @@ T ep_fmod(T x, T y) {
   if constexpr (is_float<T>)
     return std::fmod(x, y);
   else
-    return x % y;
+    return ep_sub(x, ep_mul(ep_div(x, y), y));
 }
 // The remainder that has the sign of y.
 template <class T>
@@ -207,7 +210,7 @@ T ep_floor_div(T x, T y) {
     const double rest = ep_mod(x, y);
     return std::nearbyint((x - rest) / y);
   } else {
-    return x / y - (x % y != T{0} && (x < T{0}) != (y < T{0}) ? 1 : 0);
+    return ep_div(x, y) - (ep_fmod(x, y) != T{0} && (x < T{0}) != (y < T{0}) ? 1 : 0);
   }
 }
 template <class T>

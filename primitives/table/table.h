@@ -17,7 +17,7 @@ namespace tenon::table {
 enum class Domain : uint8_t { FLOAT, SIGNED, NUMERIC, INTEGER, BITS, BOOL, ANY, COND };
 // The dtype of its result: that of its last argument, or bool.
 enum class ResultType : uint8_t { SAME, BOOL };
-// DIVISOR: on integers it faults where the last argument is 0, or -1 under the least integer.
+// DIVISOR: on integers it faults where the last argument is 0.
 enum class Check : uint8_t { NONE, DIVISOR };
 
 struct ScalarRow {

@@ -29,15 +29,14 @@ Geometry blocks_for(int64_t items, int32_t threads = block_threads);
 ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& geometry, const void* arguments,
                         ep_error** error);
 
-// Calls launch(target) with the fault target of a launch named `tag`, whose faults blame `operand`. `least` is the
-// least value of its dtype. If the launch fails, it has no faults.
+// Calls launch(target) with the fault target of a launch named `tag`, whose faults blame `operand`. If the launch
+// fails, it has no faults.
 template <class Launch>
-ep_status launch_watched(ep_stream* stream, uint64_t tag, int32_t operand, int64_t least, const Launch& launch,
-                         ep_error** error) {
+ep_status launch_watched(ep_stream* stream, uint64_t tag, int32_t operand, const Launch& launch, ep_error** error) {
   const CUresult result = stream->faults->make_room(*stream->device->driver, stream->handle);
   if (result != CUDA_SUCCESS) return driver_failed(stream->device, result, "making room for faults", error);
   const uint64_t name = stream->records ? stream->recorded_calls : tag;
-  const ep_status status = launch(stream->faults->add(name, operand, least));
+  const ep_status status = launch(stream->faults->add(name, operand));
   if (status != EP_STATUS_OK) stream->faults->cancel();
   return status;
 }

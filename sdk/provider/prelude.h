@@ -3,7 +3,8 @@
 //
 // Bounds are those of the table in scalar_ops.def. On float and double these are the functions of the C library (glibc:
 // below 2 units in the last place), so they keep C99 Annex F. min and max give NaN if either argument is NaN. Integers
-// wrap. Division by 0, and of the least integer by -1, gives 0; the caller checks first (divisor_fault).
+// wrap, as the quotient of the least integer and -1 does. Division by 0 gives 0; the caller checks first
+// (divisor_fault).
 #pragma once
 
 #include <cmath>
@@ -73,16 +74,21 @@ TENON_SCALAR T ep_abs(T x) {
     return x;
 }
 
-// The code of the fault of an integer division x / y; 0 if it has none. Floats have none.
+// The code of the fault of a division by the integer y; 0 if it has none. Floats have none.
 template <class T>
-TENON_SCALAR int32_t divisor_fault(T x, T y) {
+TENON_SCALAR int32_t divisor_fault(T y) {
   if constexpr (is_int<T>) {
     if (y == 0) return EP_FAULT_DIVISION_BY_ZERO;
-    if constexpr (std::is_signed_v<T>) {
-      if (y == static_cast<T>(-1) && x == std::numeric_limits<T>::min()) return EP_FAULT_INTEGER_OVERFLOW;
-    }
   }
   return 0;
+}
+// True for -1: the processor's division of the least integer by it would trap.
+template <class T>
+TENON_SCALAR bool is_minus_one(T y) {
+  if constexpr (std::is_signed_v<T>)
+    return y == static_cast<T>(-1);
+  else
+    return false;
 }
 
 template <class T>
@@ -90,14 +96,14 @@ TENON_SCALAR T ep_div(T x, T y) {
   if constexpr (is_float<T>)
     return x / y;
   else
-    return divisor_fault(x, y) != 0 ? T{0} : static_cast<T>(x / y);
+    return y == T{0} ? T{0} : is_minus_one(y) ? ep_neg(x) : static_cast<T>(x / y);
 }
 template <class T>
 TENON_SCALAR T ep_fmod(T x, T y) {
   if constexpr (is_float<T>)
     return std::fmod(x, y);
   else
-    return divisor_fault(x, y) != 0 ? T{0} : static_cast<T>(x % y);
+    return y == T{0} || is_minus_one(y) ? T{0} : static_cast<T>(x % y);
 }
 template <class T>
 TENON_SCALAR T ep_mod(T x, T y) {
@@ -123,10 +129,9 @@ TENON_SCALAR T ep_floor_div(T x, T y) {
     if (quotient - floored > T(0.5)) floored += T{1};
     return floored;
   } else {
-    if (divisor_fault(x, y) != 0) return T{0};
-    T quotient = static_cast<T>(x / y);
+    T quotient = ep_div(x, y);
     if constexpr (std::is_signed_v<T>) {
-      if (x % y != 0 && ((x < 0) != (y < 0))) quotient = static_cast<T>(quotient - 1);
+      if (ep_fmod(x, y) != 0 && ((x < 0) != (y < 0))) quotient = static_cast<T>(quotient - 1);
     }
     return quotient;
   }

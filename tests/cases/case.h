@@ -128,5 +128,7 @@ void add_recurrent_cases(std::vector<Case>* cases);
 void add_fft_cases(std::vector<Case>* cases);
 void add_linear_algebra_cases(std::vector<Case>* cases);
 void add_quantisation_cases(std::vector<Case>* cases);
+// Of the cases before, with one operand in another layout.
+void add_operand_layouts(std::vector<Case>* cases);
 
 }  // namespace tenon::cases

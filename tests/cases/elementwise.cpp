@@ -233,12 +233,21 @@ Case binary_case(const ScalarRow& row, DType dtype, const BinaryLayout& layout, 
   return made;
 }
 
-void add_fault_case(const ScalarRow& row, DType dtype, int32_t fault, std::vector<Case>* cases) {
-  const BinaryLayout layout = {
-      fault == EP_FAULT_DIVISION_BY_ZERO ? "divide_by_zero" : "least_by_minus_one", {53}, {1}, {1}, {1}};
-  Case made = binary_case(row, dtype, layout, {Fill::SPECIAL, -8, 8}, {});
-  made.values[2] = fault == EP_FAULT_DIVISION_BY_ZERO ? Values{Fill::INDEX, 0, 3} : Values{Fill::INDEX, -1, -1};
-  made.fault = fault;
+// Divisors that a processor's division traps at: 0 is a fault; the quotient of the least integer and -1 wraps.
+void add_divisor_cases(const ScalarRow& row, DType dtype, std::vector<Case>* cases) {
+  const BinaryLayout by_zero = {"divide_by_zero", {53}, {1}, {1}, {1}};
+  Case made = binary_case(row, dtype, by_zero, {Fill::SPECIAL, -8, 8}, {});
+  made.values[2] = {Fill::INDEX, 0, 3};
+  made.fault = EP_FAULT_DIVISION_BY_ZERO;
+  cases->push_back(made);
+  if (dtype_info(dtype).type_class != DTypeClass::INT) return;
+  const BinaryLayout by_minus_one = {"least_by_minus_one", {53}, {1}, {1}, {1}};
+  made = binary_case(row, dtype, by_minus_one, {Fill::SPECIAL, -8, 8}, {});
+  made.values[2] = {Fill::INDEX, -1, -1};
+  cases->push_back(made);
+  const BinaryLayout by_scalar = {"least_by_scalar_minus_one", {53}, {1}, {1}, {}};
+  made = binary_case(row, dtype, by_scalar, {Fill::SPECIAL, -8, 8}, {});
+  made.scalars[1] = make_scalar(dtype, -1);
   cases->push_back(made);
 }
 
@@ -262,8 +271,7 @@ void add_binary_cases(std::vector<Case>* cases) {
         cases->push_back(binary_case(row, dtype, layout, rule.a, rule.b));
       }
       if (row.check != table::Check::DIVISOR || is_floating(dtype)) continue;
-      add_fault_case(row, dtype, EP_FAULT_DIVISION_BY_ZERO, cases);
-      if (dtype_info(dtype).type_class == DTypeClass::INT) add_fault_case(row, dtype, EP_FAULT_INTEGER_OVERFLOW, cases);
+      add_divisor_cases(row, dtype, cases);
     }
   }
 }

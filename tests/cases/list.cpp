@@ -38,6 +38,7 @@ std::vector<Case> all_cases() {
   add_recurrent_cases(&cases);
   add_fft_cases(&cases);
   add_linear_algebra_cases(&cases);
+  add_operand_layouts(&cases);
   return cases;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/ops/attributes.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
 #include "core/ops/sized_ops.h"
@@ -51,6 +52,11 @@ Tensor of_repeated(const Tensor& grad, int32_t axis, int64_t low, int64_t high) 
   return inner;
 }
 
+// The gradient of elements that were taken along an axis at `positions`.
+void of_elements(const autograd::Backward& b, std::string_view op, int32_t axis, const Tensor& positions) {
+  b.give(0, functors::scatter_at(op, EP_GATHER_ELEMENTS, EP_SCATTER_ADD, zeros(b), axis, positions, b.grad()));
+}
+
 }  // namespace
 
 void gather_slices(const autograd::Backward& b) {
@@ -58,12 +64,11 @@ void gather_slices(const autograd::Backward& b) {
   const Tensor index = tenon::reshape(b.input(1), -1);
   SymDims slices = b.sizes(0);
   slices[axis] = size_at(index, 0);
-  b.give(0, tenon::index_add(zeros(b), axis, index, tenon::reshape(b.grad(), SizeList(slices))));
+  const Tensor grad = tenon::reshape(b.grad(), SizeList(slices));
+  b.give(0, functors::scatter_at("gather_slices", EP_GATHER_SLICES, EP_SCATTER_ADD, zeros(b), axis, index, grad));
 }
 
-void gather(const autograd::Backward& b) {
-  b.give(0, tenon::scatter_add(zeros(b), b.attributes<AxisAttributes>().axis, b.input(1), b.grad()));
-}
+void gather(const autograd::Backward& b) { of_elements(b, "gather", b.attributes<AxisAttributes>().axis, b.input(1)); }
 
 void gather_nd(const autograd::Backward& b) {
   b.give(0, tenon::scatter_nd(zeros(b), b.input(1), b.grad(), "sum", b.attributes<CoordinatesAttributes>().batch));
@@ -71,13 +76,13 @@ void gather_nd(const autograd::Backward& b) {
 
 // Elements that were taken along an axis at positions, which are result 1.
 void scan_positions(const autograd::Backward& b) {
-  b.give(0, tenon::scatter_add(zeros(b), b.attributes<ScanAttributes>().scan.axis, b.result(1), b.grad()));
+  of_elements(b, "scan", b.attributes<ScanAttributes>().scan.axis, b.result(1));
 }
 void sort(const autograd::Backward& b) {
-  b.give(0, tenon::scatter_add(zeros(b), b.attributes<SortAttributes>().sort.axis, b.result(1), b.grad()));
+  of_elements(b, "sort", b.attributes<SortAttributes>().sort.axis, b.result(1));
 }
 void topk(const autograd::Backward& b) {
-  b.give(0, tenon::scatter_add(zeros(b), b.attributes<TopKAttributes>().top_k.axis, b.result(1), b.grad()));
+  of_elements(b, "topk", b.attributes<TopKAttributes>().top_k.axis, b.result(1));
 }
 
 // The inputs of the record: what is written, index, updates. An update that another one has replaced has no part in the
@@ -89,7 +94,7 @@ void scatter(const autograd::Backward& b) {
   const bool coordinates = how.mode == EP_GATHER_COORDINATES;
   const auto gathered = [&](const Tensor& x) {
     if (coordinates) return tenon::gather_nd(x, index, how.axis);
-    return slices ? tenon::gather_slices(x, how.axis, index) : tenon::gather(x, how.axis, index);
+    return slices ? tenon::gather_slices(x, how.axis, index) : functors::gather_at(x, how.axis, index);
   };
   if (how.op == EP_SCATTER_ADD) {
     if (b.wants(0)) b.give(0, b.grad());
@@ -105,9 +110,7 @@ void scatter(const autograd::Backward& b) {
   const Tensor before = tenon::full(grad.dims(), Scalar(-1), DType::i64, grad.device());
   const Tensor like = gathered(before);
   const Tensor numbers = tenon::reshape(tenon::arange(like.elements(), DType::i64, grad.device()), like.dims());
-  const Tensor last = coordinates ? tenon::scatter_nd(before, index, numbers, "none", how.axis)
-                      : slices    ? tenon::index_copy(before, how.axis, index, numbers)
-                                  : tenon::scatter(before, how.axis, index, numbers);
+  const Tensor last = functors::scatter_at("scatter", how.mode, EP_SCATTER_ASSIGN, before, how.axis, index, numbers);
   if (b.wants(0)) b.give(0, tenon::where(tenon::lt(last, 0), grad, 0));
   if (b.wants(2)) b.give(2, tenon::where(tenon::eq(gathered(last), numbers), gathered(grad), 0));
 }

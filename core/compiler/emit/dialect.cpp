@@ -178,7 +178,6 @@ using ::cosh; using ::tanh; using ::asinh; using ::acosh; using ::atanh; using :
 using ::pow; using ::fma;
 }
 #define EP_FAULT_DIVISION_BY_ZERO 2
-#define EP_FAULT_INTEGER_OVERFLOW 3
 )";
 constexpr std::string_view kCudaTail = "using namespace tenon::provider::scalar;\n";
 

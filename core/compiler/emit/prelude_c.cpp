@@ -401,16 +401,16 @@ EP_CALL $V ep_shr_$s($V x, $V y) {
   EP_EACH r[i] = y[i] < 0 || y[i] >= $W ? (x[i] < 0 ? ($S)-1 : 0) : x[i] >> y[i];
   return r;
 }
-// Where a division faults the quotient is 0 and nothing traps.
-EP_INLINE int ep_is_bad_$s($S x, $S y) { return y == 0 || ($N && y == ($S)-1 && x == ($S)$L); }
+// A quotient by 0 is 0, and that of the least integer and -1 wraps; the processor's division would trap.
+EP_INLINE int ep_turns_$s($S y) { return $N && y == ($S)-1; }
 EP_CALL $V ep_div_$s($V x, $V y) {
   $V r;
-  EP_EACH r[i] = ep_is_bad_$s(x[i], y[i]) ? 0 : x[i] / y[i];
-  return r;
+  EP_EACH r[i] = y[i] == 0 ? 0 : ep_turns_$s(y[i]) ? ($S)(($U)0 - ($U)x[i]) : x[i] / y[i];
+  return ep_wrap_$s(r);
 }
 EP_CALL $V ep_fmod_$s($V x, $V y) {
   $V r;
-  EP_EACH r[i] = ep_is_bad_$s(x[i], y[i]) ? 0 : x[i] % y[i];
+  EP_EACH r[i] = y[i] == 0 || ep_turns_$s(y[i]) ? 0 : x[i] % y[i];
   return r;
 }
 EP_CALL $V ep_mod_$s($V x, $V y) {
@@ -418,14 +418,9 @@ EP_CALL $V ep_mod_$s($V x, $V y) {
   return ep_select_$s((r != ($V){}) & ((r < ($V){}) ^ (y < ($V){})), r + y, r);
 }
 EP_CALL $V ep_floor_div_$s($V x, $V y) {
+  const $V quotient = ep_div_$s(x, y), rest = ep_fmod_$s(x, y);
   $V r;
-  EP_EACH {
-    if (ep_is_bad_$s(x[i], y[i])) {
-      r[i] = 0;
-    } else {
-      r[i] = x[i] / y[i] - (x[i] % y[i] != 0 && (x[i] < 0) != (y[i] < 0));
-    }
-  }
+  EP_EACH r[i] = quotient[i] - (rest[i] != 0 && (x[i] < 0) != (y[i] < 0));
   return r;
 }
 EP_CALL $V ep_pow_$s($V x, $V y) {

@@ -398,7 +398,7 @@ class Interpreter {
     } else if (expr.kind == ExprKind::binary) {
       const T y = get<T>(eval(expr.args[1]));
       const bool faults = !is_floating(type) && table::binary_row(expr.op)->check == table::Check::DIVISOR &&
-                          reference::divisor_fault<T>(type, x, y) != 0;
+                          reference::divisor_fault<T>(y) != 0;
       result = faults ? T{0} : reference::binary<T>(expr.op, x, y);
     } else if (table::ternary_row(expr.op)->domain == table::Domain::COND) {
       return eval(eval(expr.args[0]).i != 0 ? expr.args[1] : expr.args[2]);

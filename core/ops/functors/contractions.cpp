@@ -141,9 +141,15 @@ Tensor arranged(const Term& term, const Labels& labels) {
   return result;
 }
 
+// The length that the axes of a label broadcast to.
+int64_t joint_size(const Term& a, const Term& b, char16_t label) {
+  const int64_t size = size_of(a, label);
+  return size == 1 ? size_of(b, label) : size;
+}
+
 int64_t product_of(const Term& a, const Term& b, const Labels& labels) {
   int64_t count = 1;
-  for (const char16_t label : labels) count *= std::max(size_of(a, label), size_of(b, label));
+  for (const char16_t label : labels) count *= joint_size(a, b, label);
   return count;
 }
 
@@ -163,14 +169,14 @@ Term contracted(const Term& a, const Term& b, const Labels& needed) {
   }
   Dims dims;
   for (const char16_t label : batch + rows + columns) {
-    dims.push_back(std::max(size_of(a, label), size_of(b, label)));
+    dims.push_back(joint_size(a, b, label));
   }
   const int64_t groups = product_of(a, b, batch);
   const auto folded = [&](const Term& term, const Labels& first, const Labels& second) {
     Tensor x = arranged(term, batch + first + second);
     Dims full = x.dims();
     for (size_t i = 0; i < batch.size(); ++i) {
-      full[static_cast<int64_t>(i)] = std::max(size_of(a, batch[i]), size_of(b, batch[i]));
+      full[static_cast<int64_t>(i)] = joint_size(a, b, batch[i]);
     }
     return tenon::reshape(x.dims() == full ? x : tenon::expand(x, full),
                           {groups, product_of(term, term, first), product_of(term, term, second)});
@@ -231,7 +237,7 @@ std::pair<size_t, size_t> cheapest(const std::vector<Term>& terms) {
       for (const char16_t label : terms[i].labels + terms[j].labels) {
         if (holds(met, label)) continue;
         met.push_back(label);
-        cost *= static_cast<double>(std::max(size_of(terms[i], label), size_of(terms[j], label)));
+        cost *= static_cast<double>(joint_size(terms[i], terms[j], label));
       }
       if (cost < least) {
         least = cost;
@@ -348,9 +354,40 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   require_rank("bilinear", "weight", weight, 3);
   require_defined("bilinear", "input1", input1);
   require_defined("bilinear", "input2", input2);
+  const bool full = input1.rank() == EP_MAX_RANK && input2.rank() == EP_MAX_RANK &&
+                    std::equal(input1.dims().begin(), input1.dims().end() - 1, input2.dims().begin());
+  if (full) {  // the batch as one axis, since the products have one more
+    Dims dims = input1.dims();
+    dims.erase(EP_MAX_RANK - 1);
+    const int64_t rows = element_count(dims);
+    const Tensor flat = tenon::bilinear(tenon::reshape(input1, {rows, input1.dim(-1)}),
+                                        tenon::reshape(input2, {rows, input2.dim(-1)}), weight, bias);
+    dims.push_back(weight.dim(0));
+    return tenon::reshape(flat, dims);
+  }
   const Tensor result = tenon::einsum("...i,oij,...j->...o", {input1, weight, input2});
   return bias.defined() ? result + bias : result;
 }
+
+namespace {
+
+// kron of tensors whose axes, two by two, are more than a tensor has: each axis is laid out by itself.
+Tensor kron_by_axes(Tensor a, Tensor b) {
+  for (int32_t axis = 0; axis < a.rank(); ++axis) {
+    const int64_t inner = b.dims()[axis], length = a.dims()[axis] * inner;
+    if (length == 0) {
+      a = tenon::narrow(a, axis, 0, 0);
+      b = tenon::narrow(b, axis, 0, 0);
+      continue;
+    }
+    const Tensor places = tenon::arange(length, DType::i64, a.device());
+    a = tenon::gather_slices(a, axis, tenon::floor_divide(places, Scalar(inner)));
+    b = tenon::gather_slices(b, axis, tenon::remainder(places, Scalar(inner)));
+  }
+  return tenon::mul(a, b);
+}
+
+}  // namespace
 
 Tensor kron(const Tensor& input, const Tensor& other) {
   require_defined("kron", "input", input);
@@ -358,8 +395,7 @@ Tensor kron(const Tensor& input, const Tensor& other) {
   Tensor a = input, b = other;
   while (a.rank() < b.rank()) a = tenon::unsqueeze(a, 0);
   while (b.rank() < a.rank()) b = tenon::unsqueeze(b, 0);
-  if (2 * a.rank() > EP_MAX_RANK)
-    refuse("kron: tensors of rank {} are not possible; {} is.", a.rank(), EP_MAX_RANK / 2);
+  if (2 * a.rank() > EP_MAX_RANK) return kron_by_axes(std::move(a), std::move(b));
   Dims dims;
   for (int32_t axis = 0; axis < a.rank(); ++axis) dims.push_back(a.dims()[axis] * b.dims()[axis]);
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {

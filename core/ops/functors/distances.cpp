@@ -1,4 +1,5 @@
 // Norms, distances, comparisons of whole tensors, and statistics of several results.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -72,6 +73,24 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
   const Tensor a = floating("cdist", "x1", x1), b = floating("cdist", "x2", x2);
   if (a.rank() < 2 || b.rank() < 2 || a.dim(-1) != b.dim(-1)) {
     refuse("cdist: x1 has shape {} and x2 {}; both must be [.., rows, n] with one n.", a.dims(), b.dims());
+  }
+  if (std::max(a.rank(), b.rank()) == EP_MAX_RANK) {  // the batch as one axis, since the differences have one more
+    Dims batches[] = {a.dims(), b.dims()};
+    for (Dims& batch : batches) {
+      batch.erase(batch.rank() - 1);
+      batch.erase(batch.rank() - 1);
+    }
+    Dims dims = value_or_throw(infer::broadcast("cdist", batches[0], batches[1]));
+    const auto flat = [&](const Tensor& x) {
+      Dims full = dims;
+      full.push_back(x.dim(-2));
+      full.push_back(x.dim(-1));
+      return tenon::reshape(tenon::expand(x, full), {element_count(dims), x.dim(-2), x.dim(-1)});
+    };
+    const Tensor result = tenon::cdist(flat(a), flat(b), p);
+    dims.push_back(a.dim(-2));
+    dims.push_back(b.dim(-2));
+    return tenon::reshape(result, dims);
   }
   // Of many rows the differences would take far more memory than the result. |a - b|^2 is |a|^2 + |b|^2 - 2 a b, which
   // loses digits where a and b are close, as PyTorch's does from the same number of rows on.

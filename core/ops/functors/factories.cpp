@@ -3,6 +3,7 @@
 
 #include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
@@ -105,10 +106,8 @@ Tensor within_classes(const Tensor& input, int64_t count) {
     }
     return input;
   }
-  // gather would count a negative index from the end, so a negative index becomes one past the end.
-  const Tensor index = tenon::cast(input, DType::i64);
   const Tensor classes = tenon::arange(count, DType::i64, input.device());
-  return tenon::gather_slices(classes, 0, tenon::where(tenon::lt(index, Scalar(0)), Scalar(count), index));
+  return tenon::gather_slices(classes, 0, as_index_from_start("one_hot", "input", input));
 }
 
 }  // namespace

@@ -12,13 +12,14 @@ namespace {
 struct IndexingOp {
   std::string_view op;
   std::string_view arguments[2];
+  bool from_end = false;  // a negative position counts from the end, as in PyTorch's op of this name
   OpName name{op, arguments};
 };
-constexpr IndexingOp kGatherSlices{"gather_slices", {"input", "index"}};
+constexpr IndexingOp kGatherSlices{"gather_slices", {"input", "index"}, true};
 constexpr IndexingOp kGather{"gather", {"input", "index"}};
-constexpr IndexingOp kTake{"take", {"input", "index"}};
+constexpr IndexingOp kTake{"take", {"input", "index"}, true};
 constexpr IndexingOp kIndexSelect{"index_select", {"input", "index"}};
-constexpr IndexingOp kTakeAlongDim{"take_along_dim", {"input", "indices"}};
+constexpr IndexingOp kTakeAlongDim{"take_along_dim", {"input", "indices"}, true};
 constexpr IndexingOp kEmbedding{"embedding", {"weight", "indices"}};
 
 void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, const Tensor& index) {
@@ -27,11 +28,16 @@ void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, cons
   }
 }
 
+// The positions in `index`, as `op` counts them.
+Tensor positions_of(const IndexingOp& op, const Tensor& index) {
+  return op.from_end ? as_index(op.op, op.arguments[1], index) : as_index_from_start(op.op, op.arguments[1], index);
+}
+
 // The slices of `input` along `dim` at the positions in `index`.
 Tensor slices(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined(op.op, op.arguments[0], input);
   const CalledScope scope(op.name);
-  const Tensor indices = as_index(op.op, op.arguments[1], index);
+  const Tensor indices = positions_of(op, index);
   const Tensor source = input.rank() == 0 ? tenon::reshape(input, 1) : input;
   AxisAttributes attributes{};
   attributes.axis = axis_of(op.op, dim, source.rank());
@@ -41,17 +47,22 @@ Tensor slices(const IndexingOp& op, const Tensor& input, int64_t dim, const Tens
 
 Tensor elements(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
   const CalledScope scope(op.name);
-  const Tensor indices = as_index(op.op, op.arguments[1], index);
-  AxisAttributes attributes{};
-  attributes.axis = axis_of(op.op, dim, input.rank());
-  if (input.rank() == 0 && indices.rank() == 0) {
-    return tenon::reshape(elements(op, tenon::reshape(input, 1), 0, tenon::reshape(indices, 1)), IntList());
+  const int32_t axis = axis_of(op.op, dim, input.rank());
+  if (input.rank() == 0 && index.rank() == 0) {
+    return tenon::reshape(elements(op, tenon::reshape(input, 1), 0, tenon::reshape(index, 1)), IntList());
   }
-  if (input.rank() > 0) require_range(op, input, attributes.axis, indices);
-  return apply(OpId::gather, {&input, &indices}, &attributes);
+  const Tensor indices = positions_of(op, index);
+  if (input.rank() > 0) require_range(op, input, axis, indices);
+  return gather_at(input, axis, indices);
 }
 
 }  // namespace
+
+Tensor gather_at(const Tensor& input, int32_t axis, const Tensor& index) {
+  AxisAttributes attributes{};
+  attributes.axis = axis;
+  return apply(OpId::gather, {&input, &index}, &attributes);
+}
 
 Tensor gather_slices(const Tensor& input, int64_t dim, const Tensor& index) {
   return slices(kGatherSlices, input, dim, index);
@@ -64,6 +75,7 @@ Tensor take(const Tensor& input, const Tensor& index) {
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined(kGather.op, "input", input);
+  require_defined(kGather.op, "index", index);
   return elements(kGather, input, dim, index);
 }
 

@@ -103,7 +103,7 @@ Tensor search(const Tensor& sequence, const Tensor& value, bool right, bool is_l
   while (length > 0) {
     const int64_t half = (length + 1) / 2;
     const Tensor probe = half == 1 ? position : tenon::add(position, Scalar(half - 1));
-    const Tensor element = is_list ? tenon::take(sequence, probe) : tenon::gather(sequence, -1, probe);
+    const Tensor element = is_list ? tenon::take(sequence, probe) : gather_at(sequence, sequence.rank() - 1, probe);
     const Tensor ends = right ? tenon::gt(element, value) : tenon::ge(element, value);
     position = tenon::where(ends, position, tenon::add(position, Scalar(half)));
     length -= half;

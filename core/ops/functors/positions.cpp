@@ -12,8 +12,14 @@ Tensor as_index(std::string_view op, std::string_view name, const Tensor& tensor
   const DType dtype = tensor.dtype();
   if (!is_integer(dtype)) refuse("{}: {} must be integers, not {}.", op, name, dtype_name(dtype));
   if (dtype == DType::i32 || dtype == DType::i64) return tensor;
-  const Scalar most(std::numeric_limits<int64_t>::max());
+  const Scalar most(std::numeric_limits<int64_t>::max() / 2);
   return tenon::cast(dtype == DType::u64 ? tenon::clamp(tensor, std::nullopt, most) : tensor, DType::i64);
+}
+
+Tensor as_index_from_start(std::string_view op, std::string_view name, const Tensor& tensor) {
+  const Tensor index = as_index(op, name, tensor);
+  if (dtype_info(tensor.dtype()).type_class == DTypeClass::UINT) return index;
+  return tenon::bitwise_and(tenon::cast(index, DType::i64), Scalar(std::numeric_limits<int64_t>::max()));
 }
 
 namespace {

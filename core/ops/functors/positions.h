@@ -11,9 +11,21 @@
 
 namespace tenon::functors {
 
-// `tensor`, integers of any dtype, as positions: i32 or i64. What i64 does not hold becomes its greatest number, which
-// is out of every range. All ops that take indices convert them here.
+// `tensor`, integers of any dtype, as positions: i32 or i64. What i64 does not hold becomes 2^62 - 1, which is out of
+// every range. All ops that take indices convert them here.
 Tensor as_index(std::string_view op, std::string_view name, const Tensor& tensor);
+
+// Like as_index, for ops that do not count from the end: the sign bit is cleared, so that a negative position is out of
+// every range. The fault of the kernel names the position as it was given (vm::fault_status).
+Tensor as_index_from_start(std::string_view op, std::string_view name, const Tensor& tensor);
+
+#pragma GCC visibility push(default)  // exported by libtenon.so, for gradients and the importer of models
+// gather and scatter with positions that are i32 or i64 and may count from the end. `input` has a rank of at least 1.
+Tensor gather_at(const Tensor& input, int32_t axis, const Tensor& index);
+// `mode` is EP_GATHER_*, `how` EP_SCATTER_*.
+Tensor scatter_at(std::string_view op, int32_t mode, int32_t how, const Tensor& input, int32_t axis,
+                  const Tensor& index, const Tensor& src);
+#pragma GCC visibility pop
 
 struct IndexTensor {
   int32_t axis;   // the first one that it indexes

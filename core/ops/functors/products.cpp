@@ -12,8 +12,97 @@ Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
+// What each window of `x` covers, [n, channels, taps, windows..]. Pads are there already.
+Tensor windows_of(const Tensor& x, const Dims& kernel, const ep_convolution_attributes& at) {
+  int64_t taps = 1;
+  for (const int64_t length : kernel) taps *= length;
+  TensorList parts;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    Tensor part = x;
+    int64_t rest = tap;
+    for (int32_t i = kernel.rank() - 1; i >= 0; --i) {
+      const int64_t span = at.dilation[i] * (kernel[i] - 1) + 1, start = rest % kernel[i] * at.dilation[i];
+      if (x.dim(i + 2) < span) {
+        refuse("conv: a window of {} elements does not fit the {} elements of spatial axis {}.", span, x.dim(i + 2), i);
+      }
+      part = tenon::slice(part, i + 2, start, x.dim(i + 2) - span + start + 1, at.stride[i]);
+      rest /= kernel[i];
+    }
+    parts.push_back(part);
+  }
+  return tenon::stack(parts, 2);
+}
+
+// A convolution of integers, which wrap, as a matmul: kernels of convolutions take floats.
+Tensor integer_conv(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    const ep_convolution_attributes& at) {
+  const Dims kernel(std::span<const int64_t>(weight.dims().begin() + 2, weight.dims().end()));
+  const int64_t outputs = weight.dim(0);
+  if (at.groups < 1 || input.dim(1) != weight.dim(1) * at.groups || outputs % at.groups != 0) {
+    refuse("conv: input of shape {} and weight of shape {} do not fit {} groups.", input.dims(), weight.dims(),
+           at.groups);
+  }
+  Dims pads;
+  for (int32_t i = kernel.rank() - 1; i >= 0; --i) {
+    pads.push_back(at.pad_low[i]);
+    pads.push_back(at.pad_high[i]);
+  }
+  const Tensor columns = windows_of(tenon::pad(input, pads), kernel, at);
+  Dims dims = columns.dims();
+  dims.erase(2);
+  dims[1] = outputs;
+  const int64_t length = weight.dim(1) * columns.dim(2);
+  const Tensor rows = tenon::reshape(weight, {at.groups, outputs / at.groups, length});
+  int64_t windows = 1;
+  for (int32_t i = 2; i < dims.rank(); ++i) windows *= dims[i];
+  const Tensor groups = tenon::reshape(columns, {dims[0], at.groups, length, windows});
+  const Tensor result = tenon::reshape(tenon::matmul(rows, groups), dims);
+  if (!bias.defined()) return result;
+  Dims along = Dims::filled(dims.rank(), 1);
+  along[1] = outputs;
+  return tenon::add(result, tenon::reshape(bias, along));
+}
+
+// The convolution whose windows move over the elements of `input` with stride - 1 zeros between them.
+Tensor integer_conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                              const ConvolutionAttributes& attributes) {
+  ep_convolution_attributes at = attributes.window;
+  at.transposed = 0;
+  Tensor x = input;
+  Dims flipped;
+  for (int32_t i = 0; i < at.spatial_rank; ++i) {
+    Dims dims = x.dims();
+    dims[i + 2] = (dims[i + 2] - 1) * at.stride[i] + 1;
+    if (at.stride[i] > 1) {
+      x = tenon::slice_scatter(tenon::zeros(dims, x.dtype(), x.device()), x, i + 2, 0, dims[i + 2], at.stride[i]);
+    }
+    const int64_t reach = at.dilation[i] * (weight.dim(i + 2) - 1);
+    at.pad_low[i] = reach - at.pad_low[i];
+    at.pad_high[i] = reach - at.pad_high[i] + attributes.output_padding[i];
+    at.stride[i] = 1;
+    flipped.push_back(i + 3);
+  }
+  if (at.groups < 1 || weight.dim(0) % at.groups != 0 || input.dim(1) != weight.dim(0)) {
+    refuse("conv_transpose: input of shape {} and weight of shape {} do not fit {} groups.", input.dims(),
+           weight.dims(), at.groups);
+  }
+  Dims dims = weight.dims();
+  dims.insert(0, at.groups);
+  dims[1] /= at.groups;
+  const Tensor turned = tenon::transpose(tenon::flip(tenon::reshape(weight, dims), flipped), 1, 2);
+  std::swap(dims[1], dims[2]);
+  dims[1] *= dims[0];
+  dims.erase(0);
+  return integer_conv(x, tenon::reshape(turned, dims), bias, at);
+}
+
 Tensor apply_convolution(OpId id, const Tensor& input, const Tensor& weight, const Tensor& bias,
                          const ConvolutionAttributes& attributes) {
+  const bool transposed = id == OpId::conv_transpose;
+  if (is_integer(input.dtype())) {
+    return transposed ? integer_conv_transpose(input, weight, bias, attributes)
+                      : integer_conv(input, weight, bias, attributes.window);
+  }
   return apply(id, {&input, &weight, or_null(bias)}, &attributes);
 }
 

@@ -328,57 +328,57 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
   return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(x, axis + 1), SizeList(expanded))), SizeList(dims));
 }
 
+namespace {
+
+// The product of the dims of `x` from `first` to before `end`.
+int64_t count_between(const Tensor& x, int32_t first, int32_t end) {
+  int64_t count = 1;
+  for (int32_t axis = first; axis < end; ++axis) count *= x.dims()[axis];
+  return count;
+}
+
+}  // namespace
+
 Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor) {
   require_defined("pixel_shuffle", "input", input);
   const int64_t r = upscale_factor;
-  if (r < 1 || r > kMost || input.rank() < 3 || input.rank() + 2 > EP_MAX_RANK || input.dim(-3) % (r * r) != 0) {
+  if (r < 1 || r > kMost || input.rank() < 3 || input.dim(-3) % (r * r) != 0) {
     refuse("pixel_shuffle: input of shape {} has no channels for squares of {} by {}.", input.dims(), r, r);
   }
   const int32_t first = input.rank() - 3;
-  Dims dims, result;
-  std::vector<int64_t> order;
-  for (int32_t axis = 0; axis < first; ++axis) {
-    dims.push_back(input.dims()[axis]);
-    result.push_back(input.dims()[axis]);
-    order.push_back(axis);
-  }
   const int64_t channels = input.dim(-3) / (r * r), height = input.dim(-2), width = input.dim(-1);
-  for (const int64_t dim : {channels, r, r, height, width}) dims.push_back(dim);
-  for (const int32_t axis : {0, 3, 1, 4, 2}) order.push_back(first + axis);
-  for (const int64_t dim : {channels, height * r, width * r}) result.push_back(dim);
-  return tenon::reshape(tenon::clone(tenon::permute(tenon::reshape(input, dims), order)), result);
+  Dims result = input.dims();
+  result[first] = channels;
+  result[first + 1] = height * r;
+  result[first + 2] = width * r;
+  const Tensor squares = tenon::reshape(input, {count_between(input, 0, first), channels, r, r, height, width});
+  return tenon::reshape(tenon::clone(tenon::permute(squares, {0, 1, 4, 2, 5, 3})), result);
 }
 
 Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor) {
   require_defined("pixel_unshuffle", "input", input);
   const int64_t r = downscale_factor;
-  if (r < 1 || input.rank() < 3 || input.rank() + 2 > EP_MAX_RANK || input.dim(-2) % r != 0 || input.dim(-1) % r != 0) {
+  if (r < 1 || input.rank() < 3 || input.dim(-2) % r != 0 || input.dim(-1) % r != 0) {
     refuse("pixel_unshuffle: input of shape {} has no squares of {} by {}.", input.dims(), r, r);
   }
   const int32_t first = input.rank() - 3;
-  Dims dims, result;
-  std::vector<int64_t> order;
-  for (int32_t axis = 0; axis < first; ++axis) {
-    dims.push_back(input.dims()[axis]);
-    result.push_back(input.dims()[axis]);
-    order.push_back(axis);
-  }
   const int64_t channels = input.dim(-3), height = input.dim(-2) / r, width = input.dim(-1) / r;
-  for (const int64_t dim : {channels, height, r, width, r}) dims.push_back(dim);
-  for (const int32_t axis : {0, 2, 4, 1, 3}) order.push_back(first + axis);
-  for (const int64_t dim : {channels * r * r, height, width}) result.push_back(dim);
-  return tenon::reshape(tenon::clone(tenon::permute(tenon::reshape(input, dims), order)), result);
+  Dims result = input.dims();
+  result[first] = channels * r * r;
+  result[first + 1] = height;
+  result[first + 2] = width;
+  const Tensor squares = tenon::reshape(input, {count_between(input, 0, first), channels, height, r, width, r});
+  return tenon::reshape(tenon::clone(tenon::permute(squares, {0, 1, 3, 5, 2, 4})), result);
 }
 
 Tensor channel_shuffle(const Tensor& input, int64_t groups) {
   require_defined("channel_shuffle", "input", input);
-  if (groups < 1 || input.rank() < 3 || input.rank() + 1 > EP_MAX_RANK || input.dim(1) % groups != 0) {
+  if (groups < 1 || input.rank() < 3 || input.dim(1) % groups != 0) {
     refuse("channel_shuffle: input of shape {} has no {} groups of channels.", input.dims(), groups);
   }
-  Dims dims = input.dims();
-  dims[1] /= groups;
-  dims.insert(1, groups);
-  return tenon::reshape(tenon::clone(tenon::transpose(tenon::reshape(input, dims), 1, 2)), input.dims());
+  const Tensor parts =
+      tenon::reshape(input, {input.dim(0), groups, input.dim(1) / groups, count_between(input, 2, input.rank())});
+  return tenon::reshape(tenon::clone(tenon::transpose(parts, 1, 2)), input.dims());
 }
 
 Tensor unfold(const Tensor& input, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {

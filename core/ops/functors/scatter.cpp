@@ -13,28 +13,11 @@
 namespace tenon::functors {
 namespace {
 
-struct Scatter {
-  std::string_view op;
-  int32_t mode;
-  int32_t how;
-};
-
-// `input` with the elements or slices of `src` put to `index` along `dim`. All have a rank of at least 1.
-Tensor scattered(const Scatter& what, const Tensor& input, int32_t axis, const Tensor& index, const Tensor& src) {
-  ScatterAttributes attributes{};
-  attributes.scatter = {axis, what.mode, what.how, 0};
-  if (!is_empty(index) && size_at(input, axis) == 0) {
-    refuse("{}: axis {} of input has length 0, so every index is out of range.", what.op, axis);
-  }
-  if (is_empty(src)) return tenon::clone(input);
-  return apply(OpId::scatter, {&input, &index, &src}, &attributes);
-}
-
 // Elements of `src` as far as `index` goes.
 Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
                         const Tensor& src) {
   require_defined(op, "input", input);
-  const Tensor indices = as_index(op, "index", index);
+  const Tensor indices = as_index_from_start(op, "index", index);
   const Tensor updates = tenon::cast(src, input.dtype());
   const int32_t axis = axis_of(op, dim, input.rank());
   if (input.rank() == 0) {
@@ -55,23 +38,24 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
     }
     if (!identical(length, most) && length < most) part = sized::narrow(part, k, 0, length);
   }
-  return scattered({op, EP_GATHER_ELEMENTS, how}, input, axis, indices, part);
+  return scatter_at(op, EP_GATHER_ELEMENTS, how, input, axis, indices, part);
 }
 
-// Slices of `source` at the positions of `index`, a list.
+// Slices of `source` at the positions of `index`, a list that may count `from_end`.
 Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
-                      const Tensor& source) {
+                      const Tensor& source, bool from_end = false) {
   require_defined(op, "input", input);
   require_defined(op, "source", source);
   if (index.defined() && index.rank() > 1) refuse("{}: index has rank {}; it must be a list.", op, index.rank());
-  const Tensor indices = tenon::reshape(as_index(op, "index", index), -1);
+  const Tensor indices =
+      tenon::reshape(from_end ? as_index(op, "index", index) : as_index_from_start(op, "index", index), -1);
   const Tensor updates = tenon::cast(source, input.dtype());
   const int32_t axis = axis_of(op, dim, input.rank());
   if (input.rank() > 0) {
-    return scattered({op, EP_GATHER_SLICES, how}, input, axis, indices, updates);
+    return scatter_at(op, EP_GATHER_SLICES, how, input, axis, indices, updates);
   }
   const Tensor row = tenon::reshape(input, 1);
-  return tenon::reshape(scatter_slices(op, how, row, 0, indices, tenon::reshape(updates, -1)), IntList());
+  return tenon::reshape(scatter_at(op, EP_GATHER_SLICES, how, row, 0, indices, tenon::reshape(updates, -1)), IntList());
 }
 
 // The number with which `reduce` may begin.
@@ -100,6 +84,23 @@ Tensor as_part(std::string_view op, const Tensor& input, const Tensor& src) {
 }
 
 }  // namespace
+
+Tensor scatter_at(std::string_view op, int32_t mode, int32_t how, const Tensor& input, int32_t axis,
+                  const Tensor& index, const Tensor& src) {
+  ScatterAttributes attributes{};
+  attributes.scatter = {axis, mode, how, 0};
+  if (!is_empty(index) && size_at(input, axis) == 0) {
+    refuse("{}: axis {} of input has length 0, so every index is out of range.", op, axis);
+  }
+  if (is_empty(src)) return tenon::clone(input);
+  if (input.dtype() != DType::boolean || how == EP_SCATTER_ASSIGN)
+    return apply(OpId::scatter, {&input, &index, &src}, &attributes);
+  // A sum of truth values is true if one of them is, a product if all are.
+  const bool any = how == EP_SCATTER_ADD || how == EP_SCATTER_MAX;
+  const Tensor numbers = tenon::cast(input, DType::u8), updates = tenon::cast(src, DType::u8);
+  return tenon::cast(scatter_at(op, mode, any ? EP_SCATTER_MAX : EP_SCATTER_MIN, numbers, axis, index, updates),
+                     DType::boolean);
+}
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
   require_defined("scatter", "src", src);
@@ -130,6 +131,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   if (found == std::end(kReductions)) {
     refuse("{}: reduce is '{}'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", op, reduce);
   }
+  if (reduce == "mean" && input.dtype() == DType::boolean) refuse("{}: truth values have no mean.", op);
   Tensor start = input;
   if (!include_self) start = tenon::scatter(input, dim, index, neutral(found->how, input.dtype()));
   const Tensor sums = scatter_elements(op, found->how, start, dim, index, src);
@@ -163,10 +165,10 @@ Tensor scatter_nd(const Tensor& input, const Tensor& indices, const Tensor& upda
   const Tensor source = tenon::cast(updates, input.dtype());
   const int32_t how = known ? found->how : EP_SCATTER_ASSIGN;
   if (rank == 0) {
-    return scattered({op, EP_GATHER_COORDINATES, how}, input, static_cast<int32_t>(batch_dims),
-                     tenon::unsqueeze(places, 0), tenon::reshape(source, 1));
+    return scatter_at(op, EP_GATHER_COORDINATES, how, input, static_cast<int32_t>(batch_dims),
+                      tenon::unsqueeze(places, 0), tenon::reshape(source, 1));
   }
-  return scattered({op, EP_GATHER_COORDINATES, how}, input, static_cast<int32_t>(batch_dims), places, source);
+  return scatter_at(op, EP_GATHER_COORDINATES, how, input, static_cast<int32_t>(batch_dims), places, source);
 }
 
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
@@ -178,7 +180,7 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar 
   SymDims dims = sizes(input);
   dims[axis] = index.rank() == 0 ? SymDim(1) : size_at(index, 0);
   const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
-  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, SizeList(dims)));
+  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, SizeList(dims)), true);
 }
 
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
@@ -190,7 +192,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
     refuse("{}: source has {} elements, but index has {}.", op, source.elements(), index.elements());
   }
   const Tensor flat = scatter_slices(op, accumulate ? EP_SCATTER_ADD : EP_SCATTER_ASSIGN, tenon::reshape(input, -1), 0,
-                                     tenon::reshape(index, -1), tenon::reshape(source, -1));
+                                     tenon::reshape(index, -1), tenon::reshape(source, -1), true);
   return tenon::reshape(flat, ShapeOf(input).list());
 }
 

@@ -19,9 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr bool fuses = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
 template <class T>
-[[gnu::noinline]] void note_fault(const T* x, const T* y, int64_t n, MapContext& context) {
+[[gnu::noinline]] void note_fault(const T* y, int64_t n, MapContext& context) {
   for (int64_t i = 0; i < n && context.fault_code == 0; ++i) {
-    context.fault_code = scalar::divisor_fault(x[i], y[i]);
+    context.fault_code = scalar::divisor_fault(y[i]);
     context.fault_value = static_cast<int64_t>(+y[i]);
   }
 }
@@ -86,7 +86,7 @@ void loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
     return divisor_loop<op, T>(out, x, y, n);
   }
   if constexpr (scalar::binary_facts(op).checks_divisor && scalar::is_int<T>) {
-    if (context.fault_code == 0) note_fault(x, y, n, context);
+    if (context.fault_code == 0) note_fault(y, n, context);
   }
   for (int64_t i = 0; i < n; ++i) out[i] = scalar::binary_row(scalar::Op<op>(), x[i], y[i]);
 }

@@ -110,6 +110,18 @@ bool runs_alone(const ep_device& device, const ep_primitive_desc& desc) {
   return (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && device.simd != SimdLevel::avx3;
 }
 
+// True for a tensor as large as the result, for one number per channel, and for one number. oneDNN 2.6 accepts operands
+// that are repeated along other axes, but misreads them.
+bool is_post_op_operand(const ep_operand_desc& operand) {
+  bool whole = true, of_channels = true;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) {
+    if (operand.dims[axis] == 1) continue;
+    whole = whole && operand.strides[axis] != 0;
+    of_channels = of_channels && (axis == 1 || operand.strides[axis] == 0);
+  }
+  return whole || of_channels;
+}
+
 }  // namespace
 
 Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -128,6 +140,9 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
       return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
     if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
     const bool epilogue = operand.role >= EP_ROLE_EPILOGUE_0 && operand.role < EP_ROLE_SRC_0;
+    if (epilogue && !is_post_op_operand(operand)) {
+      return Refusal::because("operand %u is neither a whole tensor nor one number per channel", i);
+    }
     for (int32_t axis = 0; axis < operand.rank && !epilogue; ++axis) {
       if (operand.strides[axis] == 0 && operand.dims[axis] != 1)
         return Refusal::because("operand %u is repeated by stride 0", i);

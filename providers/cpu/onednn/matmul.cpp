@@ -70,6 +70,13 @@ bool is_packed(const ep_primitive_desc& desc) {
   const ep_operand_desc& weights = *operand(desc, EP_ROLE_SRC_B);
   return weights.rank == 2 && (weights.flags & EP_OPERAND_FLAG_CONSTANT) != 0;
 }
+// The same dims and dtype, dense and by rows.
+dnnl::memory::desc in_rows(const dnnl::memory::desc& desc) {
+  const dnnl::memory::dims dims = desc.dims();
+  dnnl::memory::dims strides(dims.size(), 1);
+  for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
+  return memory_desc(dims, strides, desc.data_type());
+}
 dnnl::memory::desc in_any_order(const dnnl::memory::desc& desc) {
   return {desc.dims(), desc.data_type(), dnnl::memory::format_tag::any};
 }
@@ -136,7 +143,14 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   const int32_t weights_index = find_operand(desc, EP_ROLE_SRC_B);
   const dnnl::memory::desc given_weights = operand_layout(desc.operands[weights_index], rank);
   const dnnl::memory::desc weights = is_packed(desc) ? in_any_order(given_weights) : given_weights;
-  const dnnl::memory::desc bias = add(EP_ROLE_BIAS, DNNL_ARG_BIAS);
+  // oneDNN accepts a bias with a stride but ignores the stride.
+  const int32_t bias_index = find_operand(desc, EP_ROLE_BIAS);
+  dnnl::memory::desc bias;
+  if (bias_index >= 0) {
+    const dnnl::memory::desc given_bias = operand_layout(desc.operands[bias_index], rank);
+    bias = in_rows(given_bias);
+    arguments.push_back({DNNL_ARG_BIAS, program.reordered(program.operand(bias_index, given_bias), bias)});
+  }
   const dnnl::memory::desc dst = add(EP_ROLE_DST, DNNL_ARG_DST);
   dnnl::primitive_attr attr = user_scratchpad();
   const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, dst, &attr);

@@ -38,7 +38,7 @@ class RotaryPrimitive final : public ep_primitive {
       rotary.fault = fault;
       return launch_kernel(stream, function_, geometry, &rotary, error);
     };
-    return launch_watched(stream, launch.tag, indices_, 0, run, error);
+    return launch_watched(stream, launch.tag, indices_, run, error);
   }
 
  private:

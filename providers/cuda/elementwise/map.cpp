@@ -167,7 +167,7 @@ ep_status Map::run(ep_stream* stream, const MapShape& shape, const MapOperands& 
     });
   };
   if (plan_.fault_operand == 0) return launch({});
-  return launch_watched(stream, tag, plan_.fault_operand, least_value(plan_.dtypes[1]), launch, error);
+  return launch_watched(stream, tag, plan_.fault_operand, launch, error);
 }
 
 }  // namespace tenon::provider::cuda

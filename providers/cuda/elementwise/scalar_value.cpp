@@ -92,9 +92,4 @@ uint64_t element_bits(const ep_scalar& scalar, int32_t dtype) {
   return bits;
 }
 
-int64_t least_value(int32_t dtype) {
-  if (dtype_class(dtype) != DTypeClass::INT) return 0;
-  return static_cast<int64_t>(~uint64_t{0} << (8 * dtype_size(dtype) - 1));
-}
-
 }  // namespace tenon::provider::cuda

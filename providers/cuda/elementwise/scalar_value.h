@@ -18,7 +18,4 @@ uint64_t parameter_bits(const ep_scalar& scalar, int32_t dtype_class);
 // `scalar` as an element of `dtype`.
 uint64_t element_bits(const ep_scalar& scalar, int32_t dtype);
 
-// The least value of a signed integer dtype; 0 for other dtypes.
-int64_t least_value(int32_t dtype);
-
 }  // namespace tenon::provider::cuda

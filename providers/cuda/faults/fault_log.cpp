@@ -47,13 +47,13 @@ void FaultLog::release(const Driver& driver) {
   open_.store(0, std::memory_order_release);
 }
 
-FaultTarget FaultLog::add(uint64_t tag, int32_t operand, int64_t least) {
+FaultTarget FaultLog::add(uint64_t tag, int32_t operand) {
   const std::lock_guard lock(mutex_);
   const uint64_t sequence = last_.load(std::memory_order_relaxed) + 1;
   pending_.push_back({sequence, tag, operand, nullptr});
   open_.store(pending_.size() + ready_.size(), std::memory_order_release);
   last_.store(sequence, std::memory_order_release);
-  return {claim_, reinterpret_cast<uint64_t>(&slots_[sequence % fault_slots]), sequence, least};
+  return {claim_, reinterpret_cast<uint64_t>(&slots_[sequence % fault_slots]), sequence};
 }
 
 void FaultLog::add_replay(uint64_t tag, std::shared_ptr<FaultLog> list) {

@@ -45,7 +45,7 @@ class FaultLog {
   static constexpr int32_t of_kernel = -1;
 
   // The fault target of a launch named `tag`; the fault blames `operand`.
-  FaultTarget add(uint64_t tag, int32_t operand, int64_t least);
+  FaultTarget add(uint64_t tag, int32_t operand);
   // A replay, named `tag`, of the command list whose log is `list`.
   void add_replay(uint64_t tag, std::shared_ptr<FaultLog> list);
   // Undoes the last add() or add_replay(), because the launch failed.

@@ -27,7 +27,6 @@ struct FaultTarget {
   uint64_t claim;     // address of the stream's claim; 0: this launch cannot fault
   uint64_t slot;      // address of a FaultSlot in host memory
   uint64_t sequence;  // number of this launch, greater than all earlier ones of the stream
-  int64_t least;      // least value of the dtype: dividing it by -1 is a fault
 };
 
 struct MapOperand {

@@ -34,16 +34,6 @@ TENON_ON_GPU Class binary_value(int32_t op, Class x, Class y) {
   }
 }
 
-// The fault of x / y in the storage type, whose least value is `least`. Narrow types are divided in 64 bits.
-template <class Class>
-TENON_ON_GPU int32_t division_fault(Class x, Class y, int64_t least) {
-  if (y == 0) return EP_FAULT_DIVISION_BY_ZERO;
-  if constexpr (std::is_signed_v<Class>) {
-    if (y == -1 && x == least) return EP_FAULT_INTEGER_OVERFLOW;
-  }
-  return 0;
-}
-
 template <class Class>
 TENON_ON_GPU void binary_rows(const MapArguments& map) {
   const bool truth = map.operands[0].dtype == EP_DTYPE_bool;
@@ -55,7 +45,7 @@ TENON_ON_GPU void binary_rows(const MapArguments& map) {
     Class z[1] = {};
     int32_t fault = 0;
     if constexpr (scalar::is_int<Class>) {
-      if (map.fault.claim != 0) fault = division_fault(x[0], y[0], map.fault.least);
+      if (map.fault.claim != 0) fault = scalar::divisor_fault(y[0]);
     }
     if (fault == 0)
       z[0] = binary_value(map.op, x[0], y[0]);

@@ -21,7 +21,7 @@ typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
 struct ep_fault_slot { volatile uint64_t sequence; int64_t value; int32_t code, reserved; int64_t limit; int32_t operand, unused; };
-struct ep_fault_target { uint64_t claim, slot, sequence; int64_t least; };
+struct ep_fault_target { uint64_t claim, slot, sequence; };
 #define EP_FAULT_PARAMETER ep_fault_target ep_fault
 static __device__ inline void ep_raise_into(const ep_fault_target& target, int32_t code, int32_t operand, int64_t value, int64_t limit) {
   if (atomicMax((uint64_t*)target.claim, target.sequence) >= target.sequence) return;

@@ -29,7 +29,7 @@ class GatherPrimitive final : public ep_primitive {
         return launch_kernel(stream, function, blocks_for(index.map.chunks), &index, error);
       });
     };
-    return launch_watched(stream, launch.tag, 2, 0, run, error);
+    return launch_watched(stream, launch.tag, 2, run, error);
   }
 
  private:

@@ -103,7 +103,7 @@ class ScatterPrimitive final : public ep_primitive {
       return wide_ == dtype_ ? combine(stream, launch.shapes, at, fault, error)
                              : combine_wide(stream, launch.shapes, at, workspace, fault, error);
     };
-    return launch_watched(stream, launch.tag, places_[INDICES], 0, run, error);
+    return launch_watched(stream, launch.tag, places_[INDICES], run, error);
   }
 
   uint64_t workspace(const ep_shape* shapes) const override {

@@ -159,7 +159,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
       back.fault = fault;
       return launch_kernel(stream, kernels_.of(small), blocks_for(std::max(pool.count, back.windows)), &back, error);
     };
-    return indices_ < 0 ? run({}) : launch_watched(stream, launch.tag, indices_, 0, run, error);
+    return indices_ < 0 ? run({}) : launch_watched(stream, launch.tag, indices_, run, error);
   }
 
  private:

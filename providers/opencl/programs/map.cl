@@ -32,13 +32,13 @@ static inline void result(global uchar* dst, const struct map_parameters* p, ulo
 }
 
 #if defined(EP_SIGNED) || defined(EP_UNSIGNED)
-#define LOOK_AT_DIVISOR(x, y)                                               \
+#define LOOK_AT_DIVISOR(y)                                                  \
   if (faults != 0) {                                                        \
-    const int code = ep_divisor_fault(x, y);                                \
+    const int code = ep_divisor_fault(y);                                   \
     if (code != 0) report_fault(faults, p.fault_slot, code, (long)(y));     \
   }
 #else
-#define LOOK_AT_DIVISOR(x, y)
+#define LOOK_AT_DIVISOR(y)
 #endif
 
 #define MAP_KERNELS(layout)                                                                                          \
@@ -56,7 +56,7 @@ static inline void result(global uchar* dst, const struct map_parameters* p, ulo
     const struct places at = layout##_places(&p, index, 3);                                                          \
     const EP_T x = input(a, &p, 0, at.of[1]);                                                                        \
     const EP_T y = input(b, &p, 1, at.of[2]);                                                                        \
-    LOOK_AT_DIVISOR(x, y)                                                                                            \
+    LOOK_AT_DIVISOR(y)                                                                                               \
     result(dst, &p, at.of[0], ep_binary_row(OP, x, y));                                                              \
   }                                                                                                                  \
   kernel void map3_##layout(global uchar* dst, global const uchar* a, global const uchar* b, global const uchar* c,  \

@@ -31,8 +31,8 @@ T input_value(const int i, uvec2 bits) {
 }
 
 #if ARITY == 2 && defined(INTEGER)
-void look_at_divisor(T x, T y) {
-  const uint code = divisor_fault(x, y);
+void look_at_divisor(T y) {
+  const uint code = divisor_fault(y);
   FaultSlot slot = FaultSlot(push.fault);
   if (code != 0u && atomicCompSwap(slot.taken, 0u, 1u) == 0u) {
     slot.code = code;
@@ -46,7 +46,7 @@ uvec2 computed(uvec2 x, uvec2 y, uvec2 z) {
   const T value = row(input_value(0, x), from_pair(push.scalars[0]), from_pair(push.scalars[1]));
 #elif ARITY == 2
 #ifdef INTEGER
-  if (CHECKED != 0) look_at_divisor(input_value(0, x), input_value(1, y));
+  if (CHECKED != 0) look_at_divisor(input_value(1, y));
 #endif
   const T value = row(input_value(0, x), input_value(1, y));
 #else

@@ -117,7 +117,17 @@ void bits(NodeWriter& n, std::string_view of_bool) {
   n.give(n.add(of_bool, n.all()));
 }
 void bitwise_not(NodeWriter& n) { bits(n, "Not"); }
-void bitwise_and(NodeWriter& n) { bits(n, "And"); }
+// x without its sign bit, which is 2^63 more if x is negative, as an index has it in ops that do not count from the
+// end.
+void without_sign(NodeWriter& n, const Name& x) {
+  const Name least = n.model().number(Scalar(std::numeric_limits<int64_t>::min()), DType::i64);
+  n.give(where(n, n.add("Less", {x, n.number(0)}), n.add("Sub", {x, least}), x));
+}
+void bitwise_and(NodeWriter& n) {
+  const bool scalar = n.computed() == DType::i64 && n.has(0) && !n.has(1);
+  if (scalar && n.scalar(1) == Scalar(std::numeric_limits<int64_t>::max())) return without_sign(n, n.in(0));
+  bits(n, "And");
+}
 void bitwise_or(NodeWriter& n) { bits(n, "Or"); }
 void bitwise_xor(NodeWriter& n) { bits(n, "Xor"); }
 void shift(NodeWriter& n, const char* direction) {

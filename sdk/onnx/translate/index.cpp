@@ -1,6 +1,8 @@
 // Operators that select elements by index.
+#include "core/ops/functors/positions.h"
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/order.h"
@@ -11,7 +13,12 @@ namespace {
 
 TensorList translate_gather(NodeContext& n) { return {gather_slices(n.input(0), n.axis(0, n.rank(0)), n.input(1))}; }
 
-TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.rank(0)), n.input(1))}; }
+TensorList gather_elements(NodeContext& n) {
+  const auto axis = static_cast<int32_t>(n.axis(0, n.rank(0)));
+  if (n.rank(0) < 1 || n.rank(1) != n.rank(0)) n.invalid("its inputs must have one rank of at least 1");
+  if (size_at(n.input(0), axis) == 0 && !is_empty(n.input(1))) n.invalid("an axis of length 0 has no elements");
+  return {functors::gather_at(n.input(0), axis, n.input(1))};
+}
 
 TensorList reverse_sequence(NodeContext& n) {
   const Tensor& x = n.input(0);

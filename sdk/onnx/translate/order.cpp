@@ -1,5 +1,6 @@
 #include "sdk/onnx/translate/order.h"
 
+#include "core/ops/functors/positions.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
@@ -17,24 +18,23 @@ const Tensor& deciding(NodeContext& n, size_t i) {
 
 int64_t scanned_axis(NodeContext& n) { return n.normalise_axis(n.scalar(1).to_int(), n.rank(0)); }
 
-// What scatter_reduce calls the attribute `reduction`; empty for none.
-std::string_view reduction(NodeContext& n) {
-  const std::string given = n.text("reduction", "none");
-  if (given == "none") return {};
-  if (given == "add") return "sum";
-  if (given == "mul") return "prod";
-  if (given == "max") return "amax";
-  if (given == "min") return "amin";
-  n.unsupported(fmt::format("its reduction is '{}'; none, add, mul, max and min are known", given));
-}
+// The attribute `reduction`: its name, what scatter_nd calls it, EP_SCATTER_*.
+struct Reduction {
+  std::string_view name, word;
+  int32_t how;
+};
+constexpr Reduction kReductions[] = {{"none", "none", EP_SCATTER_ASSIGN},
+                                     {"add", "sum", EP_SCATTER_ADD},
+                                     {"mul", "prod", EP_SCATTER_MUL},
+                                     {"max", "amax", EP_SCATTER_MAX},
+                                     {"min", "amin", EP_SCATTER_MIN}};
 
-// Calls `scatter` with the tensor, the updates and the reduction. Bools are the numbers 0 and 1, of which the sum is
-// the greatest and the product is the least.
-template <class Scatter>
-Tensor on_numbers(NodeContext& n, std::string_view reduce, const Scatter& scatter) {
-  if (n.dtype(0) != DType::boolean) return scatter(n.input(0), n.input(2), reduce);
-  const std::string_view how = reduce == "sum" ? "amax" : reduce == "prod" ? "amin" : reduce;
-  return cast(scatter(cast(n.input(0), DType::u8), cast(n.input(2), DType::u8), how), DType::boolean);
+const Reduction& reduction(NodeContext& n) {
+  const std::string given = n.text("reduction", "none");
+  for (const Reduction& row : kReductions) {
+    if (row.name == given) return row;
+  }
+  n.unsupported(fmt::format("its reduction is '{}'; none, add, mul, max and min are known", given));
 }
 
 // Refuses coordinates that do not fit input 0, or fewer than `least` for each place.
@@ -118,21 +118,16 @@ TensorList translate_gather_nd(NodeContext& n) {
 
 TensorList translate_scatter_nd(NodeContext& n) {
   require_coordinates(n, 0, 1);
-  const std::string_view reduce = reduction(n);
-  if (reduce.empty()) return {scatter_nd(n.input(0), n.input(1), n.input(2), "none")};
-  return {on_numbers(n, reduce, [&](const Tensor& x, const Tensor& updates, std::string_view how) {
-    return scatter_nd(x, n.input(1), updates, how);
-  })};
+  return {scatter_nd(n.input(0), n.input(1), n.input(2), reduction(n).word)};
 }
 
 TensorList translate_scatter_elements(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(0, x.rank());
-  const std::string_view reduce = reduction(n);
-  if (reduce.empty()) return {scatter(x, axis, n.input(1), n.input(2))};
-  return {on_numbers(n, reduce, [&](const Tensor& base, const Tensor& updates, std::string_view how) {
-    return scatter_reduce(base, axis, n.input(1), updates, how);
-  })};
+  if (x.rank() < 1 || n.rank(1) != x.rank() || n.rank(2) != x.rank())
+    n.invalid("its inputs must have one rank of at least 1");
+  return {functors::scatter_at("scatter", EP_GATHER_ELEMENTS, reduction(n).how, x, static_cast<int32_t>(axis),
+                               n.input(1), n.input(2))};
 }
 
 TensorList translate_one_hot(NodeContext& n) {

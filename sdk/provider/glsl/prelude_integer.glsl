@@ -31,20 +31,15 @@ T ep_max(T x, T y) { return x > y ? x : y; }
 T ep_lowest() { return LEAST; }
 T ep_highest() { return GREATEST; }
 
-// The code of the fault (EP_FAULT_*) of an integer division x / y; 0 if it has none.
-uint divisor_fault(T x, T y) {
-  if (y == T(0)) return 2u;
-#ifdef SIGNED
-  if (y == T(-1) && x == LEAST) return 3u;
-#endif
-  return 0u;
-}
-// GLSL does not define quotient and remainder of negative numbers, so these are computed from magnitudes.
+// The code of the fault (EP_FAULT_*) of a division by y; 0 if it has none.
+uint divisor_fault(T y) { return y == T(0) ? 2u : 0u; }
+// GLSL does not define quotient and remainder of negative numbers, so these are computed from magnitudes. The quotient
+// of the least integer and -1 wraps.
 T ep_div(T x, T y) {
-  if (divisor_fault(x, y) != 0u) return T(0);
+  if (y == T(0)) return T(0);
 #if defined(CLASS_i32)
   const uint quotient = uint(abs(x)) / uint(abs(y));
-  return (x < 0) != (y < 0) ? -int(quotient) : int(quotient);
+  return wrap((x < 0) != (y < 0) ? -int(quotient) : int(quotient));
 #elif defined(CLASS_i64)
   const uint64_t quotient = uint64_t(x < 0 ? -x : x) / uint64_t(y < 0 ? -y : y);
   return (x < 0) != (y < 0) ? -int64_t(quotient) : int64_t(quotient);
@@ -52,7 +47,7 @@ T ep_div(T x, T y) {
   return x / y;
 #endif
 }
-T ep_fmod(T x, T y) { return divisor_fault(x, y) != 0u ? T(0) : x - ep_div(x, y) * y; }
+T ep_fmod(T x, T y) { return y == T(0) ? T(0) : wrap(x - ep_div(x, y) * y); }
 T ep_mod(T x, T y) {
   T remainder = ep_fmod(x, y);
 #ifdef SIGNED
@@ -61,7 +56,7 @@ T ep_mod(T x, T y) {
   return remainder;
 }
 T ep_floor_div(T x, T y) {
-  if (divisor_fault(x, y) != 0u) return T(0);
+  if (y == T(0)) return T(0);
   T quotient = ep_div(x, y);
 #ifdef SIGNED
   if (quotient * y != x && ((x < T(0)) != (y < T(0)))) quotient -= T(1);

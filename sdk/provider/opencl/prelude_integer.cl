@@ -24,23 +24,23 @@ static inline EP_T ep_abs(EP_T x) { return x < (EP_T)0 ? ep_neg(x) : x; }
 static inline EP_T ep_min(EP_T x, EP_T y) { return x < y ? x : y; }
 static inline EP_T ep_max(EP_T x, EP_T y) { return x > y ? x : y; }
 
-// The code of the fault (EP_FAULT_*) of a division x / y; 0 if it has none.
-static inline int ep_divisor_fault(EP_T x, EP_T y) {
-  if (y == (EP_T)0) return 2;
+// The code of the fault (EP_FAULT_*) of a division by y; 0 if it has none.
+static inline int ep_divisor_fault(EP_T y) { return y == (EP_T)0 ? 2 : 0; }
+// 1 in place of 0, and of -1, by which a division of the least integer traps.
+static inline EP_T ep_safe_divisor(EP_T y) {
 #ifdef EP_SIGNED
-  if (y == (EP_T)-1 && x == ep_lowest()) return 3;
+  if (y == (EP_T)-1) return 1;
 #endif
-  return 0;
+  return y == (EP_T)0 ? (EP_T)1 : y;
 }
-// 1 replaces a divisor that has a fault, so that nothing traps.
 static inline EP_T ep_div(EP_T x, EP_T y) {
-  const bool bad = ep_divisor_fault(x, y) != 0;
-  return bad ? (EP_T)0 : x / (bad ? (EP_T)1 : y);
+  const EP_T quotient = x / ep_safe_divisor(y);
+#ifdef EP_SIGNED
+  if (y == (EP_T)-1) return ep_neg(x);
+#endif
+  return y == (EP_T)0 ? (EP_T)0 : quotient;
 }
-static inline EP_T ep_fmod(EP_T x, EP_T y) {
-  const bool bad = ep_divisor_fault(x, y) != 0;
-  return bad ? (EP_T)0 : x % (bad ? (EP_T)1 : y);
-}
+static inline EP_T ep_fmod(EP_T x, EP_T y) { return x % ep_safe_divisor(y); }
 static inline EP_T ep_mod(EP_T x, EP_T y) {
   EP_T remainder = ep_fmod(x, y);
 #ifdef EP_SIGNED
@@ -51,7 +51,7 @@ static inline EP_T ep_mod(EP_T x, EP_T y) {
 static inline EP_T ep_floor_div(EP_T x, EP_T y) {
   EP_T quotient = ep_div(x, y);
 #ifdef EP_SIGNED
-  if (ep_divisor_fault(x, y) == 0 && quotient * y != x && (x < 0) != (y < 0)) quotient -= 1;
+  if (y != 0 && ep_fmod(x, y) != 0 && (x < 0) != (y < 0)) quotient -= 1;
 #endif
   return quotient;
 }

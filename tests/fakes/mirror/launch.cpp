@@ -194,6 +194,14 @@ void Work::mistake_product() {
 // The mistakes of a provider that misreads its descriptor.
 void Work::mistake() {
   if (desc.kind == EP_PRIMITIVE_matmul) mistake_product();
+  ep_operand_desc& dst = desc.operands[0];
+  if (device->breaks("dense_dst") && desc.kind == EP_PRIMITIVE_binary && dst.rank == 1) dst.strides[0] = 1;
+  const int32_t bias = descriptor::operand_index(desc, EP_ROLE_BIAS);
+  if (device->breaks("dense_bias") && bias >= 0) {
+    ep_operand_desc& operand = desc.operands[bias];
+    int64_t& last = operand.strides[operand.rank - 1];
+    if (last > 1) last = 1;
+  }
   if (device->breaks("one_scale")) {
     const int32_t scale = descriptor::operand_index(desc, EP_ROLE_WEIGHT_SCALE);
     if (scale >= 0) std::fill_n(desc.operands[scale].strides, EP_MAX_RANK, 0);

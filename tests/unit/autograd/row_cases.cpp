@@ -267,17 +267,17 @@ const std::vector<RowCase> kIndexing = {
     {"gather",
      {{3, 4}},
      [](X x) {
-       return gather(x[0], 1, index({0, -1, 2, 2}, {2, 2}));
+       return gather(x[0], 1, index({0, 1, 2, 2}, {2, 2}));
      }},
     {"scatter",
      {{3, 4}, {2, 2}},
      [](X x) {
-       return square(scatter(x[0], 1, index({0, -1, 2, 2}, {2, 2}), x[1]));
+       return square(scatter(x[0], 1, index({0, 1, 2, 2}, {2, 2}), x[1]));
      }},
     {"scatter_add",
      {{3, 4}, {2, 2}},
      [](X x) {
-       return square(scatter_add(x[0], 1, index({0, -1, 2, 2}, {2, 2}), x[1]));
+       return square(scatter_add(x[0], 1, index({0, 1, 2, 2}, {2, 2}), x[1]));
      }},
     {"gather_nd",
      {{2, 3, 2}},

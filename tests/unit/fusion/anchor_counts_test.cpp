@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/ops/functors/positions.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
@@ -113,7 +114,7 @@ TEST(AnchorCount, LogSoftmaxAndOneOfEachRow) {
 
 TEST(AnchorCount, OneElementOfARowInMemoryIsNoKernel) {
   expect_kernels(2, {{{64, 129}}, {{64, 1}, DType::i64}},
-                 [](const TensorList& in) { return TensorList{neg(gather(in[0], 1, in[1]))}; });
+                 [](const TensorList& in) { return TensorList{neg(functors::gather_at(in[0], 1, in[1]))}; });
 }
 
 TEST(AnchorCount, AProductLargerThanWhatIsSummed) {

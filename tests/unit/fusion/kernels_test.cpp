@@ -13,6 +13,7 @@
 #include "core/graph/text.h"
 #include "core/interpreter/execution_report.h"
 #include "core/lazy/compile.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -160,7 +161,8 @@ TEST(FusedKernels, HalfPrecision) {
 
 TEST(FusedKernels, LossesOfRows) {
   const Program code = [](const TensorList& in) {
-    return TensorList{neg(gather(log_softmax(in[0], 1), 1, in[1])), gather(log_softmax(in[0], 1), 1, in[1]) * 0.5};
+    const auto picked = [&] { return functors::gather_at(log_softmax(in[0], 1), 1, in[1]); };
+    return TensorList{neg(picked()), picked() * 0.5};
   };
   const Tensor x = random_tensor({5, 131}, 1);
   const auto positions = [](const std::vector<int64_t>& list) { return Tensor::from<int64_t>(list, Dims{5, 1}); };

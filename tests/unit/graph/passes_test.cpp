@@ -13,6 +13,7 @@
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
 #include "core/ops/decompose/decompose.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "tests/unit/graph/random_program.h"
@@ -619,8 +620,9 @@ TEST(Passes, NodesStayWhereNoOtherOrderTakesLess) {
 TensorList loss_of_classes(const Tensor& x, const Tensor& classes) {
   const Tensor index = unsqueeze(classes, {1}), logs = log_softmax(x, 1);
   const Tensor weight = full({x.dims()[0], 1}, Scalar(-0.25), DType::f32);
-  const Tensor of_logs = scatter_add(full(x.dims(), Scalar(0.0), DType::f32), 1, index, weight);
-  return {sum(gather(logs, 1, index)), sub(of_logs, mul(exp(logs), sum(of_logs, 1, true)))};
+  const Tensor zeros = full(x.dims(), Scalar(0.0), DType::f32);
+  const Tensor of_logs = functors::scatter_at("scatter", EP_GATHER_ELEMENTS, EP_SCATTER_ADD, zeros, 1, index, weight);
+  return {sum(functors::gather_at(logs, 1, index)), sub(of_logs, mul(exp(logs), sum(of_logs, 1, true)))};
 }
 
 TensorList scores_and_classes(std::vector<int64_t> classes) {
@@ -646,7 +648,7 @@ TEST(Passes, TheLossOfClassesComparesPlaces) {
 TEST(Passes, ThePlaceOfAClassMayCountFromTheEnd) {
   const TensorList in = scores_and_classes({-1, 5, -24, 0});
   const auto code = [](const TensorList& x) -> TensorList {
-    return {gather(log_softmax(x[0], 1), 1, unsqueeze(x[1], {1}))};
+    return {functors::gather_at(log_softmax(x[0], 1), 1, unsqueeze(x[1], {1}))};
   };
   Graph graph = record(in, code);
   const auto expected = results_of(graph, in);
@@ -667,7 +669,7 @@ TEST(Passes, LogarithmsThatAreAResultArePickedAsBefore) {
   expect_pass("picked", scores_and_classes({3, 0, 23, 7}),
               [](const TensorList& x) -> TensorList {
                 const Tensor logs = log_softmax(x[0], 1);
-                return {logs, gather(logs, 1, unsqueeze(x[1], {1}))};
+                return {logs, functors::gather_at(logs, 1, unsqueeze(x[1], {1}))};
               },
               "log_softmax unsqueeze gather", {.fuse = true});
 }

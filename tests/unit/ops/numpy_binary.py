@@ -159,8 +159,17 @@ class Binary(OpTest):
         for op in ("floor_divide", "remainder", "fmod"):
             with self.assertRaises(Refused):
                 run(op, x, np.array([1, 0, 1], np.int32))
-        with self.assertRaises(Refused):
-            run("floor_divide", np.array([-2**31], np.int32), -1)
+
+    def test_the_least_integer_by_minus_one_wraps(self):
+        for dtype in (np.int8, np.int16, np.int32, np.int64):
+            least = np.iinfo(dtype).min
+            x = np.array([[least, least + 1, 7, 0, -1]] * 40, dtype)
+            y = np.full(x.shape, -1, dtype)
+            for op, want in (("floor_divide", -x), ("remainder", x * 0), ("fmod", x * 0)):
+                with self.subTest(op=op, dtype=dtype.__name__):
+                    self.check(want, op, x, y)
+                    self.check(want, op, x, -1)
+                    self.check(want[:1, :1], op, int(least), y[:1, :1])
 
     def test_in_place_and_out(self):
         x, y = some(4, 3), some(3)

@@ -268,6 +268,8 @@ class Composites(OpTest):
         self.same("kron", some(2, 3), some(4, 2))
         self.same("kron", some(3), some(2, 2))
         self.same("kron", some(40, 37), some(21, 33))  # several threads
+        self.same("kron", some(1, 2, 1, 2, 3), some(2, 1, 2, 2, 1))  # ten axes between the two
+        self.same("kron", some(2, 2, 1, 2, 1, 2, 1, 1), some(3, 2))
         self.same("cross", some(2, 3), some(2, 3), 1)
         self.same("cross", some(3, 4), some(3, 4))
         self.same("cross", some(2, 3, 5), some(2, 3, 5))
@@ -284,7 +286,9 @@ class Composites(OpTest):
                                   ("...ij,...jk->...ik", (2, 3, 4, 5), (3, 5, 2)), ("b...,b...->b", (3, 2, 4), (3, 2, 4)),
                                   ("ij,jk,kl->il", (2, 9), (9, 8), (8, 3)), ("a,b,c->cab", (2,), (3,), (4,)),
                                   ("bhqd,bhkd->bhqk", (2, 2, 3, 4), (2, 2, 5, 4)), ("ijk->k", (2, 3, 4)), ("i...->...", (3, 4)),
-                                  ("ij,kj->ik", (1, 4), (3, 4)), ("b i j , b j -> b i", (2, 3, 4), (2, 4)), ("aab,bc->ac", (2, 2, 3), (3, 4))):
+                                  ("ij,kj->ik", (1, 4), (3, 4)), ("b i j , b j -> b i", (2, 3, 4), (2, 4)),
+                                  ("ij,jk->ik", (2, 0), (0, 3)), ("ij,kj->ik", (0, 4), (3, 4)), ("ij,kj->ik", (3, 4), (0, 4)), ("ij,jk->", (0, 2), (2, 0)),
+                                  ("...ij,...jk->...ik", (2, 1, 0, 3), (5, 3, 2)), ("...ij,...jk->...ik", (0, 2, 3), (1, 3, 2)), ("ii->i", (0, 0)), ("aab,bc->ac", (2, 2, 3), (3, 4))):
             arrays = tuple(some(*shape) for shape in shapes)
             self.same("einsum", equation, arrays, oracle=lambda e, x: torch.einsum(e, *x))
         self.check(np.einsum("ij,jk->ik", np.ones((2, 1)), np.ones((3, 4))), "einsum", "ij,jk->ik", (np.ones((2, 1)), np.ones((3, 4))))
@@ -348,6 +352,12 @@ class Composites(OpTest):
         self.same("repeat_interleave", some(2, 3), 3, 1)
         self.same("repeat_interleave", some(2, 3), 2)
         self.same("pixel_shuffle", some(2, 8, 3, 4), 2)
+        wide = some(2, 1, 2, 1, 2, 4, 2, 6)  # an axis more would be too many
+        self.same("pixel_shuffle", wide, 2)
+        self.same("pixel_unshuffle", wide, 2)
+        self.same("channel_shuffle", some(2, 6, 2, 1, 2, 1, 2, 3), 3)
+        self.same("cdist", wide, some(2, 1, 2, 1, 1, 4, 3, 6), rtol=1e-4)
+        self.same("bilinear", wide, wide, some(3, 6, 6), rtol=1e-4, atol=1e-5)
         for factor in (2 ** 32, 2 ** 33, 3):
             self.refused(f"pixel_shuffle: input of shape [1, 8, 3, 4] has no channels for squares of {factor} by {factor}.",
                          "pixel_shuffle", some(1, 8, 3, 4), factor)

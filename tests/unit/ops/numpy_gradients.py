@@ -168,12 +168,17 @@ class Scatter(OpTest):
             self.check(divide(sums, np.maximum(counts, 1)).astype(dtype), "scatter_reduce", x, 0, index, src, "mean", include_self=False)
             sums = self.loop(x, 0, index, src, np.add)
             self.check(divide(sums, counts + 1).astype(dtype), "scatter_reduce", x, 0, index, src, "mean")
+        truths, index, src = (np.arange(12).reshape(4, 3) % n == 0 for n in (2, 1, 3))
+        index = np.array([[0, 3, 1], [0, 0, 1], [2, 3, 1], [0, 1, 1]])
+        for reduce, combine in (("sum", np.logical_or), ("prod", np.logical_and), ("amax", np.logical_or), ("amin", np.logical_and)):
+            self.check(self.loop(truths, 0, index, src, combine), "scatter_reduce", truths, 0, index, src, reduce)
+        self.check(self.loop(truths, 0, index, src, np.logical_or), "scatter_add", truths, 0, index, src)
         self.refused("scatter_reduce: reduce is 'max'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", "scatter_reduce", x, 0, index, src, "max")
 
     def test_slices(self):
         x = some(6, 5, 4)
         for axis in range(3):
-            index = random.integers(-x.shape[axis], x.shape[axis], 9)
+            index = random.integers(0, x.shape[axis], 9)
             source = some(*[9 if a == axis else d for a, d in enumerate(x.shape)])
             moved = np.moveaxis(x.copy(), axis, 0)
             np.add.at(moved, index, 2 * np.moveaxis(source, axis, 0))
@@ -187,7 +192,7 @@ class Scatter(OpTest):
         """So many that each is copied just before its updates; and fewer lines of updates than there are lines."""
         for dtype in (np.float32, np.float64, np.int64, np.int32, np.float16):
             x, source = some(13, 7, 29, dtype=dtype, low=1, high=5), some(13, 7, 40, dtype=dtype, low=1, high=5)
-            at = random.integers(-29, 29, 40)
+            at = random.integers(0, 29, 40)
             sums = x.copy()
             np.add.at(sums, (slice(None), slice(None), at), source)
             self.check(sums, "index_add", x, 2, at, source, rtol=2e-3 if dtype == np.float16 else 2e-5)

@@ -382,6 +382,11 @@ class Resizing(OpTest):
         matrices = {2: weights(5, 8, "bilinear", False, False, 1.7), 3: weights(4, 6, "bilinear", False, False, 1.7)}
         np.testing.assert_allclose(run("interpolate", x, None, 1.7, "bilinear")[0], self.want(x, matrices), rtol=1e-5, atol=1e-5)
         self.close(run("interpolate", some(1, 1, 4, 4) * 0 + 2, [2, 2], None, "area")[0], np.full((1, 1, 2, 2), 2, np.float32))
+        for mode in ("nearest", "bilinear", "bicubic"):
+            for shape in ((0, 3, 4, 4), (2, 0, 4, 4)):
+                self.check(np.zeros((*shape[:2], 6, 8), np.float32), "interpolate", np.zeros(shape, np.float32), [6, 8], None, mode)
+        with self.assertRaisesRegex(Refused, "no elements"):
+            run("interpolate", np.zeros((1, 1, 0, 4), np.float32), [2, 2])
         self.refused("interpolate: give either size or scale_factor.", "interpolate", x)
         self.refused("interpolate: mode is 'linear', which is none for input [1, 2, 5, 4] with 2 spatial axes.", "interpolate", x, 3, None, "linear")
 

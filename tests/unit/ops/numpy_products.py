@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import scipy.special
 
-from numpy_runner import OPTIONS, OpTest, Refused, run, some
+from numpy_runner import OPTIONS, Call, OpTest, Refused, run, some
 from numpy_unary import UNARY
 
 
@@ -64,6 +64,12 @@ class Products(OpTest):
         self.check(plain + b, "linear", x, w, b, dtype="f32", rtol=1e-4, atol=1e-5)
         self.check(self.product(x[0, 0], w.T), "linear", x[0, 0], w, dtype="f32", rtol=1e-4, atol=1e-5)
 
+    def test_a_bias_with_gaps(self):
+        for rows, length, columns in ((2, 4, 5), (40, 65, 80), (300, 256, 100)):
+            x, w, pair = some(rows, length), some(columns, length), some(columns, 2)
+            got = run("linear", x, w, Call("select", pair, 1, 0))[0]
+            self.close(got, self.product(x, w.T) + pair[:, 0], rtol=1e-4, atol=1e-4)
+
     def test_convolution(self):
         cases = ((1, (2, 4, 9), (6, 4, 3)), (2, (2, 4, 7, 6), (6, 2, 3, 2)), (3, (1, 2, 5, 4, 6), (2, 2, 2, 3, 1)))
         for spatial, xs, ws in cases:
@@ -89,6 +95,23 @@ class Products(OpTest):
         x, w = some(1, 2, 6), some(2, 3, 4)
         self.check(transposed_plain(x, w, None, [1], [0], [0], [1], 1, [0]), "conv_transpose", x, w, dtype="f32", rtol=1e-4,
                    atol=1e-5)
+
+    def test_convolutions_of_integers_wrap(self):
+        rng = np.random.default_rng(5)
+        for dtype in (np.int8, np.uint8, np.int16, np.int32, np.int64):
+            def whole(*shape):
+                return rng.integers(-100, 100, shape).astype(dtype)
+            for spatial, xs, ws in ((1, (2, 4, 9), (6, 4, 3)), (2, (2, 4, 7, 6), (6, 2, 3, 2)), (3, (1, 2, 5, 4, 6), (2, 2, 2, 3, 1))):
+                groups = xs[1] // ws[1]
+                x, w, b = whole(*xs), whole(*ws), whole(ws[0])
+                stride, low, high, dilation = [2] * spatial, [1] * spatial, [0] * spatial, [1] * (spatial - 1) + [2]
+                expected = conv_plain(x, w, b, stride, low, high, dilation, groups).astype(np.int64).astype(dtype)
+                with self.subTest(spatial=spatial, dtype=dtype.__name__):
+                    self.check(expected, "conv", x, w, b, stride, low + high, dilation, groups)
+            x, w, b = whole(2, 4, 5, 3), whole(4, 3, 3, 2), whole(6)
+            expected = transposed_plain(x, w, b, [2, 3], [1, 0], [1, 0], [1, 2], 2, [1, 0]).astype(np.int64).astype(dtype)
+            with self.subTest(dtype=dtype.__name__):
+                self.check(expected, "conv_transpose", x, w, b, [2, 3], [1, 0], [1, 0], 2, [1, 2])
 
     def test_attention(self):
         q, k, v = some(2, 3, 5, 4), some(2, 3, 6, 4), some(2, 3, 6, 4)

@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "primitives/descriptor/fields.h"
 #include "primitives/table/table.h"
@@ -39,6 +41,48 @@ TEST(Descriptor, SharedCasesAreValidAndReadBack) {
     EXPECT_TRUE(same_bytes(parsed(text), test.desc)) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos);
   }
+}
+
+// True if there are gaps between the elements of each axis.
+bool is_spread(const ep_operand_desc& operand) {
+  bool gaps = false;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) {
+    if (operand.dims[axis] == 1) continue;
+    if (operand.strides[axis] < 2) return false;
+    gaps = true;
+  }
+  return gaps;
+}
+bool is_repeated(const ep_operand_desc& operand) {
+  for (int32_t axis = 0; axis < operand.rank; ++axis) {
+    if (operand.dims[axis] > 1 && operand.strides[axis] == 0) return true;
+  }
+  return false;
+}
+
+TEST(Descriptor, SharedCasesHaveEachOperandSpreadAndEachInputRepeated) {
+  std::map<std::pair<int32_t, int32_t>, std::pair<bool, bool>> found;  // by kind and role
+  for (const cases::Case& test : cases::all_cases()) {
+    for (uint32_t i = 0; i < test.desc.operand_count; ++i) {
+      const ep_operand_desc& operand = test.desc.operands[i];
+      auto& [spread, repeated] = found[{test.desc.kind, operand.role}];
+      spread = spread || is_spread(operand);
+      repeated = repeated || is_repeated(operand);
+    }
+  }
+  std::set<int32_t> kinds;
+  for (const auto& [place, layouts] : found) {
+    const auto [kind, role] = place;
+    kinds.insert(kind);
+    const std::string name = table::kind_name(kind) + " " + table::role_name(role);
+    const bool single = role == EP_ROLE_DST_COUNT;  // one number
+    EXPECT_TRUE(layouts.first || single) << name << " has no case with gaps between its elements";
+    // Of equal rows inverse and variance are rounding errors.
+    const bool varies = kind == EP_PRIMITIVE_linear_algebra || table::is_output(kind, EP_ROLE_INV_STD);
+    EXPECT_TRUE(layouts.second || table::is_output(kind, role) || (varies && role == EP_ROLE_SRC))
+        << name << " has no case with a stride of 0";
+  }
+  for (const table::KindRow& row : table::kinds()) EXPECT_TRUE(kinds.contains(row.id)) << row.name << " has no cases";
 }
 
 TEST(Descriptor, IsWrittenAsTheHeaderSays) {

@@ -296,13 +296,19 @@ class ScalarRows(unittest.TestCase):
     def test_integer_division_faults_where_it_must(self):
         for name in ("div", "floor_div", "mod", "fmod"):
             for dtype in ("i8", "i16", "i32", "i64"):
+                with self.subTest(row=name, dtype=dtype), self.assertRaises(driver.Fault) as caught:
+                    REFERENCE.run("binary", f"op={name}", [("dst", dtype, (3,))], [("src", dtype, [5, 6, 7]), ("src_b", dtype, [2, 0, 3])])
+                self.assertEqual((caught.exception.code, caught.exception.operand, caught.exception.value), (2, 2, 0))
+                self.assertEqual(caught.exception.outputs[0][1], 0)
+                self.assertEqual(caught.exception.outputs[0][2], {"div": 2, "floor_div": 2, "mod": 1, "fmod": 1}[name])
+
+    def test_the_least_integer_by_minus_one_wraps(self):
+        for name in ("div", "floor_div", "mod", "fmod"):
+            for dtype in ("i8", "i16", "i32", "i64"):
                 least = np.iinfo(driver.NUMPY_TYPES[dtype]).min
-                for x, y, code in (([5, 6, 7], [2, 0, 3], 2), ([5, least, 7], [2, -1, 3], 3)):
-                    with self.subTest(row=name, dtype=dtype, code=code), self.assertRaises(driver.Fault) as caught:
-                        REFERENCE.run("binary", f"op={name}", [("dst", dtype, (3,))], [("src", dtype, x), ("src_b", dtype, y)])
-                    self.assertEqual((caught.exception.code, caught.exception.operand, caught.exception.value), (code, 2, y[1]))
-                    self.assertEqual(caught.exception.outputs[0][1], 0)
-                    self.assertEqual(caught.exception.outputs[0][2], {"div": 2, "floor_div": 2, "mod": 1, "fmod": 1}[name])
+                with self.subTest(row=name, dtype=dtype):
+                    got = REFERENCE.run("binary", f"op={name}", [("dst", dtype, (2,))], [("src", dtype, [least, 7]), ("src_b", dtype, [-1, -1])])
+                    self.assertEqual(got.tolist(), [0, 0] if name in ("mod", "fmod") else [least, -7])
 
 
 def tearDownModule():

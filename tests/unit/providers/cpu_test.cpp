@@ -223,21 +223,21 @@ TEST(CpuProvider, TellsOfAnIndexOutOfRange) {
   EXPECT_EQ(dst[4], 1);
 }
 
-TEST(CpuProvider, TellsOfADivisionThatOverflows) {
+TEST(CpuProvider, TellsOfADivisionByZeroAndWrapsTheLeastInteger) {
   OpenProvider cpu("cpu");
   ep_primitive_desc desc =
       descriptor(EP_PRIMITIVE_binary, {dense(EP_ROLE_DST, EP_DTYPE_i32, {2}), dense(EP_ROLE_SRC, EP_DTYPE_i32, {2}),
                                        dense(EP_ROLE_SRC_B, EP_DTYPE_i32, {2})});
   desc.attributes.binary.op = EP_BINARY_div;
   int32_t x[2] = {7, INT32_MIN};
-  int32_t y[2] = {2, -1};
+  int32_t y[2] = {0, -1};
   int32_t dst[2] = {-5, -5};
   const LaunchResult result = run_once(cpu, desc, {dst, x, y});
   EXPECT_EQ(result.status, EP_STATUS_FAULT);
-  EXPECT_EQ(result.fault.code, EP_FAULT_INTEGER_OVERFLOW);
-  EXPECT_EQ(result.fault.value, -1);
-  EXPECT_EQ(dst[0], 3);
-  EXPECT_EQ(dst[1], 0);
+  EXPECT_EQ(result.fault.code, EP_FAULT_DIVISION_BY_ZERO);
+  EXPECT_EQ(result.fault.value, 0);
+  EXPECT_EQ(dst[0], 0);
+  EXPECT_EQ(dst[1], INT32_MIN);
 }
 
 TEST(CpuProvider, HoldsNothingAfterAPrimitiveIsDestroyed) {

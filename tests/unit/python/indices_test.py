@@ -52,16 +52,19 @@ CASES = {
     "index_copy": (lambda i: tenon.index_copy(X_, 0, i, SRC_), lambda i: put(i, SRC), LIST),
     "index_fill": (lambda i: tenon.index_fill(X_, 0, i, 7), lambda i: put(i, 7), LIST),
     "index_put": (lambda i: tenon.index_put(X_, [i], SRC_), lambda i: put(i, SRC), LIST),
-    "put": (lambda i: tenon.put(X_, i, tenon.from_numpy(SRC[0, :2].copy())), lambda i: put((i // 3, i % 3), SRC[0, :2]), LIST),
+    "put": (lambda i: tenon.put(X_, i, ROW_), lambda i: put((i // 3, i % 3), SRC[0, :2]), LIST),
     "one_hot": (lambda i: tenon.one_hot(i, 4), lambda i: np.eye(4)[i], LIST),
     "nll_loss": (lambda i: tenon.nll_loss(SRC_, i), lambda i: -SRC[[0, 1], i].mean(), LIST),
     "cross_entropy": (lambda i: tenon.cross_entropy(SRC_, i), lambda i: -log_softmax(SRC)[[0, 1], i].mean(), LIST),
     "embedding_bag": (lambda i: tenon.embedding_bag(i, X_, tenon.tensor([0, 1]), mode="sum"), lambda i: bags(X[i]), [2, 0, 3]),
     "repeat_interleave": (lambda i: tenon.repeat_interleave(SRC_, i, 0), lambda i: np.repeat(SRC, i, 0), [2, 1]),
 }
-X_, SRC_ = tenon.from_numpy(X.copy()), tenon.from_numpy(SRC.copy())
+X_, SRC_, ROW_ = (tenon.from_numpy(each.copy()) for each in (X, SRC, SRC[0, :2]))
 MASKS_TO_SOME = ("index_put",)
 TAKES_FLOATS = ("cross_entropy",)  # probabilities of the classes
+# As in PyTorch, or in ONNX's operator of this name.
+FROM_THE_END = ("gather_slices", "take", "take_along_dim", "gather_nd", "scatter_nd", "index_fill", "index_put", "put")
+LENGTHS = {"gather_nd": 3, "take": 12, "put": 12, "nll_loss": 3, "cross_entropy": 3}  # of the axis; of the others 4
 
 
 class Indices(unittest.TestCase):
@@ -87,6 +90,31 @@ class Indices(unittest.TestCase):
             beyond = np.full(np.shape(index), 2**64 - 1, np.uint64)
             with self.subTest(op=op), self.assertRaisesRegex(tenon.Error, "out of range"):
                 np.asarray(call(tenon.from_numpy(beyond)))
+
+    def test_negative_indices_count_from_the_end_or_are_faults(self):
+        for op, (call, expected, index) in CASES.items():
+            if op == "repeat_interleave":
+                continue
+            length = LENGTHS.get(op, 4)
+            for dtype, compiled in ((np.int64, False), (np.int32, False), (np.int8, False), (np.int64, True)):
+                run = tenon.compile(call) if compiled else call
+                for bad in (-1, -length, -length - 1, length):
+                    given = np.array(index, dtype)
+                    given.flat[-1] = bad
+                    with self.subTest(op=op, dtype=dtype.__name__, compiled=compiled, index=bad):
+                        if op in FROM_THE_END and -length <= bad < 0:
+                            actual = np.asarray(run(tenon.from_numpy(given)))
+                            np.testing.assert_allclose(actual, expected(given % length if op == "put" else given), 1e-6)
+                            continue
+                        with self.assertRaisesRegex(tenon.Error, f"(index|element) ({bad}|{2**40})[ ,]"):
+                            np.asarray(run(tenon.from_numpy(given)))
+
+    def test_gradients_of_indices_from_the_end(self):
+        x = tenon.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        for taken in (lambda i: x[i], lambda i: tenon.gather_slices(x, 0, i), lambda i: tenon.take(x, i)):
+            x.grad = None
+            tenon.sum(taken(tenon.tensor([-1, 0, -1]))).backward()
+            np.testing.assert_array_equal(np.asarray(x.grad), [1, 0, 2])
 
     def test_u8_between_brackets_is_a_mask_to_some(self):
         with self.assertRaisesRegex(tenon.Error, "u8 is a mask to some and positions to others; cast it"):

@@ -340,6 +340,16 @@ class Modules(unittest.TestCase):
             nn.init.zeros_(other.first.weight)
             self.assertEqual(net.first.weight.tolist(), before)
 
+    def test_batch_norm_of_an_empty_batch(self):
+        for net, shape in ((nn.BatchNorm1d(3), (0, 3)), (nn.BatchNorm2d(3), (0, 3, 2, 2))):
+            for training in (True, False):
+                x = tenon.zeros(shape).requires_grad_()
+                y = net.train(training)(x)
+                tenon.sum(y).backward()
+                self.assertEqual((tuple(y.shape), tuple(x.grad.shape)), (shape, shape))
+                self.assertEqual(net.weight.grad.tolist(), [0, 0, 0])
+                self.assertEqual((net.running_mean.tolist(), net.running_var.tolist()), ([0, 0, 0], [1, 1, 1]))
+
     def test_modes_and_dtypes(self):
         net = nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.9), nn.BatchNorm1d(2))
         self.assertTrue(net.eval() is net and not any(module.training for module in net.modules()))

@@ -527,8 +527,12 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be defined when training=False")
         return tenon.batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
-    count = input.numel() // input.shape[1]
-    if count <= 1:
+    count = input.numel() // max(input.shape[1], 1)
+    if count == 0:  # an empty batch has no statistics, so that the running ones stay
+        channels = input.shape[1]
+        none = tenon.zeros(channels, dtype=input.dtype, device=input.device)
+        return tenon.batch_norm(input, none, none + 1, weight, bias, eps=eps)
+    if count == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {tuple(input.shape)}")
     result, mean, inverse = tenon.batch_norm_with_statistics(input, weight, bias, eps=eps)
     if running_mean is not None and running_var is not None:

@@ -162,9 +162,6 @@ TEST(CudaPlan, ScalarsAreRoundedToTheirType) {
   const ep_scalar minus = {EP_DTYPE_i32, 0, {.i64 = -5}};
   EXPECT_EQ(class_bits(minus, EP_DTYPE_i32), static_cast<uint64_t>(-5));
   EXPECT_EQ(element_bits(minus, EP_DTYPE_i16), 0xfffbU);
-  EXPECT_EQ(least_value(EP_DTYPE_i8), -128);
-  EXPECT_EQ(least_value(EP_DTYPE_i64), INT64_MIN);
-  EXPECT_EQ(least_value(EP_DTYPE_u32), 0);
 }
 
 constexpr AttentionDevice h100 = {90, 132, 227 << 10};
