@@ -9,6 +9,13 @@ void require_defined(std::string_view op, std::string_view name, const Tensor& t
   if (!tensor.defined()) refuse("{}: argument '{}' is an undefined tensor.", op, name);
 }
 
+void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor) {
+  require_defined(op, name, tensor);
+  if (tensor.rank() != 0) {
+    refuse("{}: {} has shape {}; it must be a number or a tensor of rank 0.", op, name, tensor.dims());
+  }
+}
+
 Dims dims_of(std::string_view op, IntList list) {
   if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
   return Dims(std::span<const int64_t>(list));
@@ -82,6 +89,17 @@ void overwrite(std::string_view op, Tensor& input, const Tensor& result) {
   if (result.impl() == input.impl()) return;
   require_room(op, input, sizes(result), result.dtype());
   tenon::copy_(input, result);
+}
+
+Tensor with_history_of(const Tensor& input, Tensor result) {
+  if (!input.requires_grad() || !is_floating(result.dtype())) return result;
+  return tenon::add(result, tenon::cast(tenon::sum(input), result.dtype()));
+}
+
+Tensor at_least(const Tensor& x, double least) {
+  const Tensor value = tenon::maximum(x.detach(), least);
+  if (!x.requires_grad()) return value;
+  return tenon::where(tenon::lt(x, least), tenon::add(tenon::sub(x, x.detach()), value), x);
 }
 
 DType promote_tensors(const Tensor& a, const Tensor& b) {

@@ -25,7 +25,7 @@ Tensor scattered(const Scatter& what, const Tensor& input, int32_t axis, const T
   if (!is_empty(index) && size_at(input, axis) == 0) {
     refuse("{}: axis {} of input has length 0, so every index is out of range.", what.op, axis);
   }
-  if (is_empty(src)) return tenon::clone(input);
+  if (is_empty(src)) return with_history_of(src, tenon::clone(input));
   return apply(OpId::scatter, {&input, &index, &src}, &attributes);
 }
 
