@@ -201,9 +201,10 @@ Tensor linalg_matrix_power(const Tensor& input, int64_t n) {
   Tensor base = matrices("linalg_matrix_power", input, true);
   if (n < 0) base = tenon::linalg_inv(base);
   uint64_t rest = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
-  if (rest == 0)
-    return tenon::add(tenon::zeros_like(base),
-                      tenon::eye(base.dims()[base.rank() - 1], std::nullopt, base.dtype(), base.device()));
+  if (rest == 0) {
+    const Tensor one = tenon::eye(base.dims()[base.rank() - 1], std::nullopt, base.dtype(), base.device());
+    return tenon::where(tenon::zeros_like(base, DType::boolean), base, one);  // which has the history of `base`
+  }
   Tensor result;
   for (; rest != 0; rest >>= 1) {
     if ((rest & 1) != 0) result = result.defined() ? tenon::matmul(result, base) : base;

@@ -175,16 +175,21 @@ Tensor scatter_nd(const Tensor& input, const Tensor& indices, const Tensor& upda
   return scattered({op, EP_GATHER_COORDINATES, how}, input, static_cast<int32_t>(batch_dims), places, source);
 }
 
-Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& value) {
   constexpr std::string_view op = "index_fill";
   require_defined(op, "input", input);
   require_defined(op, "index", index);
+  require_rank_0(op, "value", value);
   if (input.rank() == 0) refuse("{}: a tensor of rank 0 has no axis.", op);
   const int32_t axis = axis_of(op, dim, input.rank());
   SymDims dims = sizes(input);
   dims[axis] = index.rank() == 0 ? SymDim(1) : size_at(index, 0);
-  const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
-  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, SizeList(dims)));
+  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(value, SizeList(dims)));
+}
+
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
+  require_defined("index_fill", "input", input);
+  return functors::index_fill(input, dim, index, tenon::full(IntList(), value, input.dtype(), input.device()));
 }
 
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {

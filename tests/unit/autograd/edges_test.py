@@ -25,6 +25,16 @@ def like(x, numbers):
     return tenon.tensor(np.array(numbers, np.float64)).to(x.dtype)
 
 
+def mask():
+    return tenon.tensor([True, False, True])
+
+
+def written(x, write):
+    y = x * 1
+    write(y)
+    return y
+
+
 def scattered(reduce, include_self=True):
     return lambda x, y: tenon.scatter_reduce(x, 0, index(0, 0, 1, 1, 3), y, reduce, include_self=include_self)
 
@@ -115,6 +125,16 @@ POLES = [
     ("prod", lambda x: x.prod(), [[0, 2, 3]], [[6, 0, 0]]),
 ]
 
+# A value that is a tensor of rank 0 has its gradient, also where it is written.
+FILLS = [
+    ("masked_fill", lambda x, v: x.masked_fill(mask(), v), [[1, 2, 3], 5], [[0, 1, 0], 2]),
+    ("masked_fill_", lambda x, v: written(x, lambda y: y.masked_fill_(mask(), v)), [[1, 2, 3], 5], [[0, 1, 0], 2]),
+    ("index_fill", lambda x, v: x.index_fill(0, index(0, 0, 2), v), [[1, 2, 3], 5], [[0, 1, 0], 2]),
+    ("index_fill_", lambda x, v: written(x, lambda y: y.index_fill_(0, index(0, 2), v)), [[1, 2, 3], 5], [[0, 1, 0], 2]),
+    ("fill_", lambda x, v: written(x, lambda y: y.fill_(v)) * x, [[1, 2, 3], 5], [[5, 5, 5], 6]),
+    ("matrix_power 0", lambda x: tenon.matrix_power(x, 0), [[[1, 2], [3, 4]]], [[[0, 0], [0, 0]]]),
+]
+
 # Gradients of the sum of the gradients above.
 SECOND = [
     ("std", lambda x: x.std(), [[1, 1, 1]], [[0, 0, 0]]),
@@ -168,11 +188,19 @@ class Edges(unittest.TestCase):
     def test_poles(self):
         self.check(POLES, first, (tenon.float64, tenon.float32))
 
+    def test_values_that_are_tensors(self):
+        self.check(FILLS, first, (tenon.float64, tenon.bfloat16))
+        function, arguments = FILLS[0][1:3]
+        with self.assertRaisesRegex(tenon.InvalidArgument, "value has shape .3.; it must be a number or a tensor of rank 0"):
+            function(*self.tensors([arguments[0], arguments[0]], tenon.float32))
+        with self.assertRaisesRegex(tenon.InvalidCall, "must be float, not Tensor"):
+            F.leaky_relu(tenon.zeros(2), tenon.tensor(0.1).requires_grad_())
+
     def test_second_order(self):
         self.check(SECOND, second, (tenon.float64,))
 
     def test_compiled(self):
-        for table in (KINKS, TIES, POLES):
+        for table in (KINKS, TIES, POLES, FILLS):
             self.check(table, first, (tenon.float64,), compiled=True)
         self.check(SECOND, second, (tenon.float64,), compiled=True)
 

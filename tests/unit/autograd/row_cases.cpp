@@ -371,6 +371,12 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(scatter_nd(x[0], index({0, -1, 1, 2, 0, 2}, {3, 2}), x[1], "sum"));
      }},
+    {"index_fill, a tensor",
+     {{2, 3}, {}},
+     [](X x) {
+       return square(index_fill(x[0], 1, index({2, 0}, {2}), x[1]));
+     }},
+    {"masked_fill, a tensor", {{2, 3}, {}}, [](X x) { return square(masked_fill(x[0], gt(x[0].detach(), 0), x[1])); }},
     {"index_fill",
      {{2, 3}},
      [](X x) {
