@@ -96,6 +96,10 @@ void give_histories(const OpCall& call, uint64_t given, const NodeRef& node) {
 
 std::string GradientInterpreter::name() const { return "gradients over " + below_.name(); }
 
+bool GradientInterpreter::keeps(const OpInfo& op) const {
+  return below_.keeps(op) || (!control::is_control(op) && gradient_row(op.id).function != nullptr);
+}
+
 void GradientInterpreter::apply(const OpCall& call) {
   for (const Tensor* input : call.inputs) {
     if (input != nullptr && input->impl()->gradient != nullptr) [[unlikely]]
@@ -127,12 +131,12 @@ void GradientInterpreter::apply_tracked(const OpCall& call) {
     flows = flows || wants(edges[i]);
   }
   if (control::is_control(*call.op)) return apply_control(call, flows);
-  if (call.op->form == OpForm::composite && flows) return compose(call, *this);
   if (!call.epilogues.empty() && flows) {
     const InterpreterScope scope(*this);
     return ops::decompose(call);
   }
   const GradientRow& row = gradient_row(call.op->id);
+  if (call.op->form == OpForm::composite && flows && row.function == nullptr) return compose(call, *this);
   uint64_t given = 0;
   for (size_t k = 0; k < call.outputs.size(); ++k) given |= uint64_t{call.outputs[k].defined()} << k;
   if (given != 0 && row.function == nullptr && flows && gives_floats(call)) refuse_none(call, row);

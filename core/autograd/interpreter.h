@@ -17,7 +17,8 @@ class TENON_API GradientInterpreter final : public Interpreter {
 
   std::string name() const override;
   void apply(const OpCall& call) override;
-  bool keeps(const OpInfo& op) const override { return below_.keeps(op); }
+  // Composites that have a gradient of their own come as records.
+  bool keeps(const OpInfo& op) const override;
   bool host_value_known(const Tensor& tensor) override { return below_.host_value_known(tensor); }
 
   Interpreter& below() const { return below_; }

@@ -47,7 +47,7 @@ void write_range(T* to, int64_t count, const OpCall& call) {
 }
 
 template <class T>
-Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
+Tensor stepped(const OpCall& call, const FullAttributes& attributes) {
   const int64_t count = element_count(attributes.dims.dims());
   if (call.device == value_or_throw(host_device_state())) {
     Tensor made = Tensor::empty(attributes.dims.dims(), attributes.dtype, Device(call.device));
@@ -62,13 +62,13 @@ Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
 }  // namespace
 
 void run_empty(const OpCall& call) {
-  const auto& attributes = call.attributes_as<FillAttributes>();
+  const auto& attributes = call.attributes_as<FullAttributes>();
   call.outputs[0] = Tensor::empty(attributes.dims.dims(), attributes.dtype, Device(call.device));
 }
 
 // The scalars of arange are start, end and step.
 void run_arange(const OpCall& call) {
-  const auto& attributes = call.attributes_as<FillAttributes>();
+  const auto& attributes = call.attributes_as<FullAttributes>();
   switch (attributes.dtype) {
     case DType::i32: call.outputs[0] = stepped<int32_t>(call, attributes); break;
     case DType::f32: call.outputs[0] = stepped<float>(call, attributes); break;

@@ -166,15 +166,15 @@ class Remover {
     for (ValueId& input : inputs) {
       if (states_[input] != State::absent) continue;
       const graph::Value value = made_[input];
-      functors::Sized<FillAttributes> sized;
+      functors::Sized<FullAttributes> sized;
       sized.attributes.dtype = value.dtype;
       const symbolic::ArenaScope arena(made_.arena());
       sized.set(&sized.attributes.dims, std::span(value.dims.begin(), value.dims.end()));
       Node zeros;
       zeros.op = &op_row(OpId::full);
       zeros.scalars = {Scalar(0)};
-      zeros.attributes.resize(sizeof(FillAttributes) / 8);
-      std::memcpy(zeros.attributes.data(), &sized.attributes, sizeof(FillAttributes));
+      zeros.attributes.resize(sizeof(FullAttributes) / 8);
+      std::memcpy(zeros.attributes.data(), &sized.attributes, sizeof(FullAttributes));
       if (sized.patches() != nullptr) zeros.patches = sized.patches()->list;
       zeros.device = value.device;
       input = made_.node(made_.insert(id, std::move(zeros))).results[0];

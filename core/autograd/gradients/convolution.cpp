@@ -52,6 +52,19 @@ Tensor of_weight(const Window& window, const Tensor& input, const Tensor& grad, 
   return tenon::conv_grad_weight(input, dims, grad, window.stride, window.padding, window.dilation, window.groups);
 }
 
+// `image` without the ends that a window reaches only beyond `count` positions, which an output_padding above the
+// stride has added.
+Tensor reached(Tensor image, const Window& window, const Dims& weight, const Dims& count) {
+  const int32_t spatial = window.stride.rank();
+  for (int32_t i = 0; i < spatial; ++i) {
+    const int64_t room = image.dim(i + 2) + window.padding[i] + window.padding[spatial + i] -
+                         window.dilation[i] * (weight[i + 2] - 1) - 1;
+    const int64_t more = room / window.stride[i] + 1 - count[i + 2];
+    if (more > 0) image = tenon::narrow(image, i + 2, 0, image.dim(i + 2) - more * window.stride[i]);
+  }
+  return image;
+}
+
 Tensor of_bias(const Tensor& grad) {
   Dims axes{0};
   for (int32_t axis = 2; axis < grad.rank(); ++axis) axes.push_back(axis);
@@ -76,7 +89,11 @@ void conv_transpose(const autograd::Backward& b) {
         tenon::conv(b.grad(), b.input(1), Tensor(), window.stride, window.padding, window.dilation, window.groups);
     b.give(0, cut_to(whole, b.sizes(0)));
   }
-  if (b.wants(1)) b.give(1, of_weight(window, b.grad(), b.input(0), b.dims(1)));
+  if (b.wants(1)) {
+    const Tensor input = b.input(0);
+    const Tensor image = reached(b.grad(), window, b.dims(1), input.dims());
+    b.give(1, of_weight(window, image, input, b.dims(1)));
+  }
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
 }
 

@@ -57,7 +57,88 @@ void of_elements(const autograd::Backward& b, std::string_view op, int32_t axis,
   b.give(0, functors::scatter_at(op, EP_GATHER_ELEMENTS, EP_SCATTER_ADD, zeros(b), axis, positions, b.grad()));
 }
 
+// A call of scatter_reduce. Tensors of rank 0 are lists of one element here.
+struct ScatterReduce {
+  explicit ScatterReduce(const autograd::Backward& b)
+      : dim(b.attributes<ScatterReduceAttributes>().dim),
+        include_self(b.attributes<ScatterReduceAttributes>().include_self != 0),
+        grad(list(b.grad())),
+        input(list(b.input(0))),
+        index(list(b.input(1))),
+        whole(list(b.input(2))),
+        src(whole),
+        result(list(b.result())) {
+    for (int32_t axis = 0; axis < src.rank(); ++axis) {
+      if (index.dim(axis) < src.dim(axis)) src = tenon::narrow(src, axis, 0, index.dim(axis));
+    }
+  }
+
+  static Tensor list(const Tensor& x) { return x.rank() == 0 ? tenon::reshape(x, 1) : x; }
+  Tensor gathered(const Tensor& x) const { return tenon::gather(x, dim, index); }
+  Tensor added(const Tensor& to, const Tensor& updates) const { return tenon::scatter_add(to, dim, index, updates); }
+  // `x` with 0 where there is an update, if input has no part in the result there.
+  Tensor of_input(const Tensor& x) const { return include_self ? x : tenon::scatter(x, dim, index, Scalar(0)); }
+
+  // Gives the gradients of input and of the elements of src that are read.
+  void give(const autograd::Backward& b, const Tensor& to_input, const Tensor& to_src) const {
+    if (b.wants(0)) b.give(0, tenon::reshape(of_input(to_input), input_dims(b, 0)));
+    if (!b.wants(2)) return;
+    Dims pads;
+    for (int32_t axis = whole.rank(); axis-- > 0;) {
+      pads.push_back(0);
+      pads.push_back(whole.dim(axis) - src.dim(axis));
+    }
+    b.give(2, tenon::reshape(tenon::pad(to_src, pads), input_dims(b, 2)));
+  }
+  static Dims input_dims(const autograd::Backward& b, size_t i) { return b.input(i).dims(); }
+
+  int64_t dim;
+  bool include_self;
+  Tensor grad, input, index, whole, src, result;
+};
+
+void of_scattered_mean(const autograd::Backward& b, const ScatterReduce& call) {
+  const Tensor start = call.include_self ? tenon::ones_like(call.input) : tenon::zeros_like(call.input);
+  const Tensor count = tenon::clamp(call.added(start, tenon::ones_like(call.src)), Scalar(1), std::nullopt);
+  const Tensor share = call.grad / count;
+  call.give(b, share, call.gathered(share));
+}
+
+// The product without one factor is the result divided by it, and where it is the only update that is 0, the product
+// of which it is no part.
+void of_scattered_product(const autograd::Backward& b, const ScatterReduce& call) {
+  const auto product = [&](const Tensor& input, const Tensor& src) {
+    return tenon::scatter_reduce(input, call.dim, call.index, src, "prod", call.include_self);
+  };
+  const Tensor input = tenon::where(tenon::eq(call.input, 0), 1, call.input);
+  const Tensor to_input = call.grad * (product(input, call.src) / input);
+  const Tensor zero = tenon::eq(call.src, 0);
+  const Tensor zeros = call.added(tenon::zeros_like(call.input), tenon::cast(zero, call.input.dtype()));
+  const Tensor alone = tenon::logical_and(zero, tenon::eq(call.gathered(zeros), 1));
+  const Tensor others = call.grad * product(call.input, tenon::where(alone, 1, call.src));
+  const Tensor quotient = call.gathered(call.grad * call.result) / tenon::where(zero, 1, call.src);
+  call.give(b, to_input, tenon::where(alone, call.gathered(others), quotient));
+}
+
+// Equal extrema share the gradient, as in PyTorch with an element of input that only counts among them.
+void of_scattered_extremum(const autograd::Backward& b, const ScatterReduce& call) {
+  const DType dtype = call.input.dtype();
+  const Tensor in_input = tenon::eq(call.input, call.result);
+  const Tensor in_src = tenon::eq(call.src, call.gathered(call.result));
+  const Tensor count = call.added(tenon::cast(in_input, dtype), tenon::cast(in_src, dtype));
+  const Tensor share = call.grad / tenon::maximum(count, 1.0);
+  call.give(b, tenon::where(in_input, share, 0), tenon::where(in_src, call.gathered(share), 0));
+}
+
 }  // namespace
+
+void scatter_reduce(const autograd::Backward& b) {
+  const ScatterReduce call(b);
+  const std::string_view reduce = b.attributes<ScatterReduceAttributes>().reduce.view();
+  if (reduce == "sum") return call.give(b, call.grad, call.gathered(call.grad));
+  if (reduce == "mean") return of_scattered_mean(b, call);
+  reduce == "prod" ? of_scattered_product(b, call) : of_scattered_extremum(b, call);
+}
 
 void gather_slices(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
@@ -103,8 +184,8 @@ void scatter(const autograd::Backward& b) {
   }
   if (how.op != EP_SCATTER_ASSIGN) {
     throw Error(Code::unsupported,
-                "scatter: a gradient is there for updates that are assigned or added, not for "
-                "products and extrema.");
+                "scatter: a gradient is there for updates that are assigned or added, not for products and extrema.",
+                "Call scatter_reduce, whose products and extrema have one.");
   }
   const Tensor grad = b.grad();
   const Tensor before = tenon::full(grad.dims(), Scalar(-1), DType::i64, grad.device());

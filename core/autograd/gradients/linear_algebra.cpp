@@ -2,6 +2,7 @@
 // differentiation, 2008.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
+#include "core/ops/op_call.h"
 #include "core/ops/operators.h"
 
 namespace tenon::gradients {
@@ -25,6 +26,85 @@ Tensor triangle(const Tensor& a, bool upper, bool strict) {
 // One number per matrix as a tensor that broadcasts against matrices.
 Tensor per_matrix(const Tensor& numbers) { return tenon::unsqueeze(tenon::unsqueeze(numbers, -1), -1); }
 
+// False if no determinant is 0, which is looked at where that is no wait.
+bool may_be_singular(const Tensor& determinants) {
+  if (!determinants.device().synchronous() || !current_interpreter().host_value_known(determinants)) return true;
+  return tenon::any(tenon::eq(determinants, 0)).item<bool>();
+}
+
+// The products of all numbers of `d` [.., n] but i and j, [.., n, n].
+Tensor products_without(const Tensor& d) {
+  const Tensor columns = places(d);
+  const Tensor later = tenon::gt(columns, tenon::unsqueeze(columns, 1));
+  const Tensor before = tenon::cumprod(d, -1, DType::none, true);
+  const Tensor behind = tenon::cumprod(d, -1, DType::none, true, true);
+  const Tensor between = tenon::cumprod(tenon::where(later, tenon::unsqueeze(d, -2), 1), -1, DType::none, true);
+  const Tensor upper = tenon::unsqueeze(before, -1) * between * tenon::unsqueeze(behind, -2);
+  const Tensor one = tenon::unsqueeze(before * behind, -1);
+  return tenon::where(later, upper, tenon::where(tenon::transpose(later, 0, 1), turned(upper), one));
+}
+
+// The cofactors of `a`, exact where it is singular, and their first derivatives. With U and V of a singular value
+// decomposition as constants, B = U^T A V is diagonal, and to first order its cofactors are products of the diagonal:
+// of all elements but b_ii, and -b_ji times all but b_ii and b_jj.
+Tensor cofactors(const Tensor& a) {
+  const auto [values, u, v] = tenon::linalg_svd_reduced(a.detach());
+  const Tensor sign = tenon::linalg_det(u) * tenon::linalg_det(v);
+  const Tensor b = tenon::matmul(tenon::matmul(turned(u), a), turned(v));
+  const Tensor products = products_without(tenon::diagonal(b, 0, -2, -1));
+  const Tensor columns = places(a);
+  const Tensor inner = tenon::where(tenon::eq(columns, tenon::unsqueeze(columns, 1)), products, -turned(b) * products);
+  return per_matrix(sign) * tenon::matmul(u, tenon::matmul(inner, v));
+}
+
+// `numbers` on the diagonals of matrices.
+Tensor diagonals(const Tensor& numbers) {
+  const Tensor columns = places(numbers);
+  return tenon::where(tenon::eq(columns, tenon::unsqueeze(columns, 1)), tenon::unsqueeze(numbers, -2), 0);
+}
+
+// (X - X^T) / (s_j^2 - s_i^2), 0 where the singular values are equal.
+Tensor turning(const Tensor& x, const Tensor& values) {
+  const Tensor columns = tenon::unsqueeze(values, -2), rows = tenon::unsqueeze(values, -1);
+  const Tensor gaps = (columns - rows) * (columns + rows);
+  const Tensor none = tenon::eq(gaps, 0);
+  return tenon::where(none, 0, (x - turned(x)) / tenon::where(none, 1, gaps));
+}
+
+// The gradient of the pseudo-inverse P of A from that of P. G. H. Golub and V. Pereyra: The differentiation of
+// pseudo-inverses, 1973.
+Tensor of_pseudo_inverse(const Tensor& a, const Tensor& p, const Tensor& grad) {
+  const Tensor g = turned(grad);
+  const Tensor k = tenon::matmul(g, p);
+  const Tensor kp = tenon::matmul(k, turned(p));
+  const Tensor beside = tenon::matmul(tenon::matmul(turned(p), p), g - tenon::matmul(k, a));
+  return kp - turned(tenon::matmul(p, k)) - tenon::matmul(a, tenon::matmul(p, kp)) + beside;
+}
+
+// `rest` without its part along the columns of `basis`.
+Tensor beside(const Tensor& rest, const Tensor& basis) {
+  return rest - tenon::matmul(basis, tenon::matmul(turned(basis), rest));
+}
+
+// x R^-T for an upper triangular R.
+Tensor over_triangle(const Tensor& x, const Tensor& r) {
+  return turned(tenon::linalg_solve_triangular(r, turned(x), true));
+}
+
+// The gradient of A = Q R, R square, from those of Q and R; either may be undefined.
+Tensor of_square_qr(const Tensor& q, const Tensor& r, const Tensor& of_q, const Tensor& of_r) {
+  Tensor inner;
+  if (of_r.defined()) inner = tenon::matmul(of_r, turned(r));
+  if (of_q.defined()) {
+    const Tensor part = tenon::matmul(turned(q), of_q);
+    inner = inner.defined() ? inner - part : -part;
+  }
+  const Tensor upper = triangle(inner, true, true);
+  const Tensor symmetric = upper + turned(triangle(inner, true, false));
+  const Tensor whole = tenon::matmul(q, symmetric);
+  return over_triangle(of_q.defined() ? whole + of_q : whole, r);
+}
+
 }  // namespace
 
 // With P the lower triangle of L^T G, its diagonal halved: the symmetric part of L^-T P L^-1.
@@ -45,7 +125,10 @@ void linalg_inv(const autograd::Backward& b) {
 }
 
 void linalg_det(const autograd::Backward& b) {
-  b.give(0, per_matrix(b.grad() * b.result()) * turned(tenon::linalg_inv(b.input(0))));
+  const Tensor slope = may_be_singular(b.result())
+                           ? per_matrix(b.grad()) * cofactors(b.input(0))
+                           : per_matrix(b.grad() * b.result()) * turned(tenon::linalg_inv(b.input(0)));
+  b.give(0, slope);
 }
 
 void linalg_slogdet(const autograd::Backward& b) {
@@ -65,6 +148,58 @@ void linalg_solve_triangular(const autograd::Backward& b) {
   const Tensor of_right = tenon::linalg_solve_triangular(turned(b.input(0)), b.grad(), !upper, unit);
   if (b.wants(1)) b.give(1, of_right);
   if (b.wants(0)) b.give(0, triangle(-tenon::matmul(of_right, turned(b.result())), upper, unit));
+}
+
+void linalg_pinv(const autograd::Backward& b) { b.give(0, of_pseudo_inverse(b.input(0), b.result(), b.grad())); }
+
+// X is the pseudo-inverse of A times B.
+void linalg_lstsq(const autograd::Backward& b) {
+  const Tensor a = b.input(0);
+  const Tensor p = tenon::linalg_pinv(a);
+  if (b.wants(0)) b.give(0, of_pseudo_inverse(a, p, tenon::matmul(b.grad(), turned(b.input(1)))));
+  if (b.wants(1)) b.give(1, tenon::matmul(turned(p), b.grad()));
+}
+
+// A wide matrix is [A1, A2] with A1 = Q R1 and A2 = Q R2.
+void linalg_qr(const autograd::Backward& b) {
+  const Tensor q = b.result(0), r = b.result(1);
+  const int64_t m = r.dim(-2), n = r.dim(-1);
+  if (m > n) {
+    throw Error(Code::unsupported,
+                "linalg_qr: with mode 'complete' a matrix of more rows than columns has no gradient.",
+                "Call it with mode 'reduced'.");
+  }
+  const Tensor of_q = b.grad(0), of_r = b.grad(1);
+  if (m == n) return b.give(0, of_square_qr(q, r, of_q, of_r));
+  const auto first = [&](const Tensor& x) { return tenon::narrow(x, -1, 0, m); };
+  const auto second = [&](const Tensor& x) { return tenon::narrow(x, -1, m, n - m); };
+  if (!of_r.defined()) {
+    const Tensor left = of_square_qr(q, first(r), of_q, Tensor());
+    return b.give(0, tenon::pad(left, {0, n - m}));
+  }
+  const Tensor by_second = tenon::matmul(tenon::matmul(q, second(r)), turned(second(of_r)));
+  const Tensor left = of_square_qr(q, first(r), of_q.defined() ? of_q + by_second : by_second, first(of_r));
+  b.give(0, tenon::concat({left, tenon::matmul(q, second(of_r))}, -1));
+}
+
+// J. Townsend: Differentiating the singular value decomposition, 2016. The parts of U and V beside their columns move
+// with what of the gradient lies beside them.
+void linalg_svd_reduced(const autograd::Backward& b) {
+  const Tensor values = b.result(0), u = b.result(1), v = turned(b.result(2));
+  const Tensor over = tenon::unsqueeze(values, -2);
+  Tensor inner = b.grad(0).defined() ? diagonals(b.grad(0)) : tenon::zeros_like(tenon::matmul(turned(u), u));
+  if (b.grad(1).defined()) inner = inner + turning(tenon::matmul(turned(u), b.grad(1)), values) * over;
+  const Tensor of_v = b.grad(2).defined() ? turned(b.grad(2)) : Tensor();
+  if (of_v.defined()) {
+    inner = inner + tenon::unsqueeze(values, -1) * turning(tenon::matmul(turned(v), of_v), values);
+  }
+  Tensor whole = tenon::matmul(tenon::matmul(u, inner), turned(v));
+  const int64_t count = values.dim(-1);
+  if (b.grad(1).defined() && u.dim(-2) > count) {
+    whole = whole + tenon::matmul(beside(b.grad(1), u) / over, turned(v));
+  }
+  if (of_v.defined() && v.dim(-2) > count) whole = whole + tenon::matmul(u, turned(beside(of_v, v) / over));
+  b.give(0, whole);
 }
 
 // U diag(g) V^T. V has the eigenvectors of A^T A, whose gradients there are, and U is A V / s; in f64, since squares

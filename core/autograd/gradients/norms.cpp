@@ -94,6 +94,11 @@ void group_norm(const autograd::Backward& b) {
   const SizeList rows{size_at(input, 0), b.attributes<GroupNormAttributes>().groups, -1};
   if (b.wants(2)) b.give(2, over_channel(b.grad()));
   if (!b.wants(0) && !b.wants(1)) return;
+  if (is_empty(input)) {  // its rows have no length
+    if (b.wants(0)) b.give(0, tenon::zeros_like(input));
+    if (b.wants(1)) b.give(1, over_channel(b.grad()));
+    return;
+  }
   const auto [y, r] = normalized(tenon::reshape(input, rows), {2}, b.scalar(0));
   if (b.wants(1)) b.give(1, over_channel(b.grad() * tenon::reshape(y, dims)));
   if (!b.wants(0)) return;

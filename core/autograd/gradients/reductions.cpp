@@ -40,6 +40,12 @@ Tensor spread(const autograd::Backward& b, const Tensor& of_result) {
   return b.general(0, [&](const IntList& dims) { return tenon::expand(kept(b, of_result), dims); });
 }
 
+// a / b, 0 where b is 0, in all derivatives.
+Tensor quotient(const Tensor& a, const Tensor& b) {
+  const Tensor none = tenon::eq(b, 0);
+  return tenon::where(none, 0, a / tenon::where(none, 1, b));
+}
+
 // The input's axes, those that are reduced last.
 Dims reduced_last(const autograd::Backward& b) {
   Dims order;
@@ -84,11 +90,13 @@ void mean(const autograd::Backward& b) {
     }
     return b.give(0, spread(b, tenon::sized::div(b.grad(), count)));
   }
-  const auto count = static_cast<double>(element_count(b.dims(0)) / b.grad().elements());
-  b.give(0, spread(b, b.grad() / count));
+  int64_t count = 1;
+  for (const int64_t axis : axes_of(b)) count *= b.dims(0)[static_cast<int32_t>(axis)];
+  b.give(0, spread(b, b.grad() / static_cast<double>(count)));
 }
 
 void prod(const autograd::Backward& b) {
+  if (element_count(b.dims(0)) == 0) return b.give(0, tenon::zeros_like(b.input(0)));
   const Dims order = reduced_last(b);
   const Tensor turned = tenon::permute(b.input(0), order);
   const int64_t products = b.grad().elements();
@@ -99,19 +107,18 @@ void prod(const autograd::Backward& b) {
   b.give(0, tenon::permute(tenon::reshape(gradient, turned.dims()), back));
 }
 
-// Equal extrema share the gradient.
+// Equal extrema share the gradient, and so do NaNs.
 void extremum(const autograd::Backward& b) {
-  const Tensor mask = tenon::cast(tenon::eq(b.input(0), kept(b, b.result())), b.dtype(0));
-  b.give(0, kept(b, b.grad()) * (mask / tenon::sum(mask, axes_of(b), true)));
+  const Tensor x = b.input(0);
+  const Tensor found = tenon::logical_or(tenon::eq(x, kept(b, b.result())), tenon::isnan(x));
+  const Tensor count = tenon::sum(found, axes_of(b), true);
+  b.give(0, tenon::where(found, kept(b, b.grad()) / count, 0));
 }
 
 void l1_norm(const autograd::Backward& b) { b.give(0, kept(b, b.grad()) * tenon::sign(b.input(0))); }
 
 // 0 where the norm is 0.
-void l2_norm(const autograd::Backward& b) {
-  const Tensor norm = kept(b, b.result());
-  b.give(0, kept(b, b.grad()) * (b.input(0) / tenon::where(tenon::eq(norm, 0), 1, norm)));
-}
+void l2_norm(const autograd::Backward& b) { b.give(0, b.input(0) * quotient(kept(b, b.grad()), kept(b, b.result()))); }
 
 void sum_square(const autograd::Backward& b) { b.give(0, kept(b, b.grad()) * (b.input(0) * 2)); }
 

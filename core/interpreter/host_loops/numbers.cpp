@@ -213,7 +213,7 @@ bool run_addcdiv(const OpCall& call) {
   return true;
 }
 
-bool run_fill_(const OpCall& call) { return fill(call, call.scalars[0]); }
+bool run_fill_(const OpCall& call) { return call.inputs.empty() && fill(call, call.scalars[0]); }
 bool run_zero_(const OpCall& call) { return fill(call, Scalar(0)); }
 
 // The transform of real numbers, whose imaginary parts then change their signs in place.

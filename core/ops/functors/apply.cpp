@@ -9,6 +9,13 @@ void require_defined(std::string_view op, std::string_view name, const Tensor& t
   if (!tensor.defined()) refuse("{}: argument '{}' is an undefined tensor.", op, name);
 }
 
+void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor) {
+  require_defined(op, name, tensor);
+  if (tensor.rank() != 0) {
+    refuse("{}: {} has shape {}; it must be a number or a tensor of rank 0.", op, name, tensor.dims());
+  }
+}
+
 Dims dims_of(std::string_view op, IntList list) {
   if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
   return Dims(std::span<const int64_t>(list));
@@ -97,6 +104,17 @@ Scalar in_dtype(const Scalar& number, DType dtype) {
   if (has_sign && value <= least) return Scalar(-static_cast<int64_t>(most) - 1);
   if (number.dtype() != DType::f64) return number;
   return has_sign ? Scalar(static_cast<int64_t>(value)) : Scalar(static_cast<uint64_t>(value));
+}
+
+Tensor with_history_of(const Tensor& input, Tensor result) {
+  if (!input.requires_grad() || !is_floating(result.dtype())) return result;
+  return tenon::add(result, tenon::cast(tenon::sum(input), result.dtype()));
+}
+
+Tensor at_least(const Tensor& x, double least) {
+  const Tensor value = tenon::maximum(x.detach(), least);
+  if (!x.requires_grad()) return value;
+  return tenon::where(tenon::lt(x, least), tenon::add(tenon::sub(x, x.detach()), value), x);
 }
 
 DType promote_tensors(const Tensor& a, const Tensor& b) {

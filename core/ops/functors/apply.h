@@ -31,6 +31,9 @@ template <class... Parts>
 // Refuses an undefined tensor.
 void require_defined(std::string_view op, std::string_view name, const Tensor& tensor);
 
+// Refuses a tensor that is not of rank 0.
+void require_rank_0(std::string_view op, std::string_view name, const Tensor& tensor);
+
 // `list` as a shape of at most EP_MAX_RANK dims, which may still be negative.
 Dims dims_of(std::string_view op, IntList list);
 
@@ -69,6 +72,13 @@ void apply(OpId id, std::span<const Tensor* const> inputs, const void* attribute
 // The product of two tensors of one dtype, whose shapes the record's rule checks. `addend`, if it is defined,
 // broadcasts to the result; it is added before the result is rounded if both factors are matrices.
 Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {});
+
+// `result`, no element of which depends on one of `input`, with the history of `input` if this wants a gradient, which
+// is then 0. For results that are made without an op of their own because `input` has no elements.
+Tensor with_history_of(const Tensor& input, Tensor result);
+
+// The greater of `x` and `least`. Gradients see `x` on both sides, as in PyTorch where it clamps without a gradient.
+Tensor at_least(const Tensor& x, double least);
 
 // The dtype two tensors are computed in: promoted, except that a tensor of rank 0 does not widen one of higher rank
 // and at least its class (PyTorch's rule).

@@ -55,8 +55,10 @@ Tensor concat_some(std::span<const Tensor> parts, int32_t axis) {
 }
 
 // The empty result of a concat. Its length along the axis is still the sum of the parts' lengths.
-Tensor concat_empty(const Tensor& like, const Dims& dims) {
-  return tenon::full(dims, Scalar(0), like.dtype(), like.device());
+Tensor concat_empty(const TensorList& tensors, const Tensor& like, const Dims& dims) {
+  Tensor result = tenon::full(dims, Scalar(0), like.dtype(), like.device());
+  for (const Tensor& tensor : tensors) result = with_history_of(tensor, std::move(result));
+  return result;
 }
 
 int64_t checked_size(std::string_view op, int64_t size) {
@@ -169,7 +171,7 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
   TensorList parts = joined_parts(tensors);
   if (is_empty(parts[0])) {
     for (const Tensor& tensor : tensors) (void)tensor.dims();
-    return concat_empty(parts[0], dims);
+    return concat_empty(tensors, parts[0], dims);
   }
   if (parts.size() == 1) return tenon::clone(parts[0]);
   while (parts.size() > 1) {
@@ -263,12 +265,12 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
   require_left(dims, crop.window);
   if (is_empty(input)) {
     (void)input.dims();  // binds an open shape, of which `dims` has the hints
-    return cropped(tenon::full(dims, fill, input.dtype(), input.device()), &crop.window);
+    return with_history_of(input, cropped(tenon::full(dims, fill, input.dtype(), input.device()), &crop.window));
   }
   const Tensor source = cropped(input, &attributes.window);
   if (is_empty(source)) {
     (void)input.dims();
-    return tenon::full(dims, fill, input.dtype(), input.device());
+    return with_history_of(source, tenon::full(dims, fill, input.dtype(), input.device()));
   }
   if (pads_nothing(attributes.window, source.rank())) return tenon::clone(cropped(source, &crop.window));
   return cropped(apply(OpId::pad, {&source}, &attributes, {&fill, 1}), &crop.window);

@@ -64,7 +64,13 @@ void attend(OpId id, std::initializer_list<const Tensor*> given, const How& how,
   attributes.attention = {how.align_end ? EP_ATTENTION_END : EP_ATTENTION_START, 0, how.before, how.after};
   const int64_t width = query.dim(-1);
   if (width == 0) refuse("{}: query of shape {} has rows of no elements.", op, query.dims());
-  if (!is_open(key) && !is_open(query) && is_empty(key)) return without_keys(query, *given.begin()[2], dtype, results);
+  if (!is_open(key) && !is_open(query) && is_empty(key)) {
+    const Tensor& value = *given.begin()[2];
+    without_keys(query, value, dtype, results);
+    results[0] = with_history_of(key, std::move(results[0]));
+    if (is_empty(value)) results[0] = with_history_of(value, std::move(results[0]));
+    return;
+  }
   const Scalar scalars[] = {Scalar(how.scale.value_or(inverse_root(width))), Scalar(how.softcap)};
   const Tensor* inputs[] = {&cast_inputs[0], &cast_inputs[1], &cast_inputs[2], or_null(cast_inputs[3]),
                             or_null(lengths)};

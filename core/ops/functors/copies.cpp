@@ -97,9 +97,15 @@ Tensor& copy_from(Tensor& input, const Tensor& src) {
   return input;
 }
 
+Tensor& fill_(Tensor& input, const Tensor& value) {
+  require_defined("fill_", "input", input);
+  require_rank_0("fill_", "value", value);
+  return tenon::copy_(input, value);
+}
+
 Tensor& fill_(Tensor& input, Scalar value) {
   require_defined("fill_", "input", input);
-  Sized<FillAttributes> sized;
+  Sized<FullAttributes> sized;
   sized.set(&sized.attributes.dims, sizes(input));
   sized.attributes.dtype = input.dtype();
   apply(OpId::full, {}, sized, {&value, 1}, &input);

@@ -22,8 +22,13 @@ Tensor floating(std::string_view op, std::string_view name, const Tensor& input)
 Tensor norm_of(const Tensor& x, double p, IntList dim, bool keepdim) {
   if (p == 2) return tenon::l2_norm(x, dim, keepdim);
   if (p == 1) return tenon::l1_norm(x, dim, keepdim);
+  return tenon::vector_norm(x, p, dim, keepdim);
+}
+
+// The same by elementary ops. vector_norm has its gradient.
+Tensor power_norm(const Tensor& x, double p, IntList dim, bool keepdim) {
   const Halves halves{&x};
-  if (halves.any() && std::isfinite(p) && p != 0) return halves.rounded(norm_of(Halves::widened(x), p, dim, keepdim));
+  if (halves.any() && std::isfinite(p) && p != 0) return halves.rounded(power_norm(Halves::widened(x), p, dim, keepdim));
   const Tensor magnitudes = tenon::abs(x);
   if (p == kInfinity) return tenon::amax(magnitudes, dim, keepdim);
   if (p == -kInfinity) return tenon::amin(magnitudes, dim, keepdim);
@@ -38,7 +43,9 @@ Tensor truth(bool value, Device device) { return tenon::full(IntList(), Scalar(v
 }  // namespace
 
 Tensor vector_norm(const Tensor& x, double ord, IntList dim, bool keepdim) {
-  return norm_of(floating("vector_norm", "x", x), ord, dim, keepdim);
+  const Tensor source = floating("vector_norm", "x", x);
+  const bool elementary = ord == 1 || ord == 2;
+  return elementary ? norm_of(source, ord, dim, keepdim) : power_norm(source, ord, dim, keepdim);
 }
 Tensor norm(const Tensor& input) { return norm_of(floating("norm", "input", input), 2, {}, false); }
 Tensor norm(const Tensor& input, double p, IntList dim, bool keepdim) {
@@ -65,7 +72,11 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const Dims dims = value_or_throw(infer::broadcast("cosine_similarity", a.dims(), b.dims()));
   const int32_t axis = axis_of("cosine_similarity", dim, dims.rank());
   const Tensor left = tenon::expand(a, dims), right = tenon::expand(b, dims);
-  const auto unit = [&](const Tensor& x) { return x / tenon::maximum(tenon::l2_norm(x, axis, true), eps); };
+  // As PyTorch, gradients take a length below eps for what it is.
+  const auto unit = [&](const Tensor& x) {
+    const Tensor length = tenon::l2_norm(x, axis, true);
+    return x / at_least(length, eps);
+  };
   return tenon::sum(unit(left) * unit(right), axis);
 }
 

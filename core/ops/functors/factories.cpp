@@ -19,7 +19,7 @@ DType chosen(DType dtype, const Tensor& like) { return dtype == DType::none ? li
 
 // Applies a record without inputs.
 Tensor factory(OpId id, const Dims& dims, DType dtype, Scalars scalars, Device device) {
-  FillAttributes attributes{};
+  FullAttributes attributes{};
   attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
   attributes.dtype = dtype;
   Tensor result;
@@ -34,7 +34,7 @@ Tensor factory(OpId id, const Dims& dims, DType dtype, Scalars scalars, Device d
 }
 
 Tensor open_factory(OpId id, const IntList& size, DType dtype, Scalars scalars, Device device) {
-  Sized<FillAttributes> sized;
+  Sized<FullAttributes> sized;
   sized.set(&sized.attributes.dims, value_or_throw(checked(op_row(id).name, sym_dims_of(op_row(id).name, size))));
   sized.attributes.dtype = dtype;
   return apply(id, {}, sized, scalars, nullptr, device.state());

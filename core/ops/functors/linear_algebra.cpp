@@ -57,11 +57,12 @@ Dims batch_of(const Tensor& tensor) {
   return dims;
 }
 
-// Zeros with the batch, the dtype and the device of `matrices`, and `sides` behind the batch.
+// Zeros with the batch, the dtype and the device of `matrices`, which have no elements, and `sides` behind the batch.
 Tensor zeros_of(const Tensor& matrices, std::initializer_list<int64_t> sides, DType dtype = DType::none) {
   Dims dims = batch_of(matrices);
   for (const int64_t side : sides) dims.push_back(side);
-  return tenon::zeros(dims, dtype == DType::none ? matrices.dtype() : dtype, matrices.device());
+  const DType made = dtype == DType::none ? matrices.dtype() : dtype;
+  return with_history_of(matrices, tenon::zeros(dims, made, matrices.device()));
 }
 
 // X with `input` X = `other`, of the kind `kind`.
@@ -169,14 +170,15 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd_reduced(const Tensor& input) {
   return {outputs[0], outputs[1], outputs[2]};
 }
 
-// The columns that complete U, and the rows that complete V transposed, come from the reflections of a QR.
+// The columns that complete U, and the rows that complete V transposed, come from the reflections of a QR. They are one
+// choice among many, so that they have no gradient.
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& input, bool full_matrices) {
   auto [values, u, vh] = tenon::linalg_svd_reduced(input);
   if (!full_matrices) return {u, values, vh};
   const int64_t m = input.dims()[input.rank() - 2];
   const int64_t n = input.dims()[input.rank() - 1];
   const auto completed = [](const Tensor& columns, int64_t side, int64_t k) {
-    const Tensor q = std::get<0>(tenon::linalg_qr(columns, "complete"));
+    const Tensor q = std::get<0>(tenon::linalg_qr(columns.detach(), "complete"));
     return tenon::concat(std::vector<Tensor>{columns, tenon::narrow(q, -1, k, side - k)}, -1);
   };
   if (m > n) u = completed(u, m, n);
@@ -199,9 +201,10 @@ Tensor linalg_matrix_power(const Tensor& input, int64_t n) {
   Tensor base = matrices("linalg_matrix_power", input, true);
   if (n < 0) base = tenon::linalg_inv(base);
   uint64_t rest = n < 0 ? uint64_t{0} - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
-  if (rest == 0)
-    return tenon::add(tenon::zeros_like(base),
-                      tenon::eye(base.dims()[base.rank() - 1], std::nullopt, base.dtype(), base.device()));
+  if (rest == 0) {
+    const Tensor one = tenon::eye(base.dims()[base.rank() - 1], std::nullopt, base.dtype(), base.device());
+    return tenon::where(tenon::zeros_like(base, DType::boolean), base, one);  // which has the history of `base`
+  }
   Tensor result;
   for (; rest != 0; rest >>= 1) {
     if ((rest & 1) != 0) result = result.defined() ? tenon::matmul(result, base) : base;

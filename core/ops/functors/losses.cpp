@@ -87,6 +87,14 @@ void require_targets(std::string_view op, const Tensor& input, int32_t axis, con
   }
 }
 
+// The weighed mean of terms whose sum is `sum`: NaN where all weights are 0, which then gives no gradient.
+Tensor weighed_mean(const Tensor& sum, const Tensor& weights) {
+  const Tensor whole = tenon::sum(weights);
+  if (!sum.requires_grad()) return sum / whole;
+  const Tensor none = tenon::eq(whole, 0);
+  return tenon::where(none, Scalar(std::nan("")), sum / tenon::where(none, Scalar(1), whole));
+}
+
 // The weight of each target.
 Tensor weights_of(const Tensor& weight, const Classes& classes, DType dtype) {
   const Tensor kept = tenon::cast(classes.kept, dtype);
@@ -102,7 +110,7 @@ Tensor likelihood(std::string_view op, const Tensor& log_probabilities, const Te
   const Classes classes = classes_of(op, target, ignore_index);
   const Tensor weights = weights_of(weight, classes, log_probabilities.dtype());
   const Tensor losses = -of_classes(log_probabilities, axis, classes) * weights;
-  return reduction == Reduction::mean ? tenon::sum(losses) / tenon::sum(weights) : reduced(losses, reduction);
+  return reduction == Reduction::mean ? weighed_mean(tenon::sum(losses), weights) : reduced(losses, reduction);
 }
 
 // Shares of 1: each target spreads `smoothing` of itself over all classes.
@@ -121,8 +129,7 @@ Tensor smoothed(const Tensor& logs, int32_t axis, const Tensor& target, const Te
   const Tensor even = -tenon::sum(spread, axis) * kept;
   const double part = smoothing / static_cast<double>(logs.dim(axis));
   if (reduction == Reduction::mean) {
-    const Tensor count = tenon::sum(weights);
-    return (tenon::sum(plain) * (1 - smoothing) + tenon::sum(even) * part) / count;
+    return weighed_mean(tenon::sum(plain) * (1 - smoothing) + tenon::sum(even) * part, weights);
   }
   return reduced(plain * (1 - smoothing) + even * part, reduction);
 }
@@ -259,7 +266,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
                          std::string_view reduction) {
   require_pair("gaussian_nll_loss", input, target);
   require_defined("gaussian_nll_loss", "var", var);
-  const Tensor spread = tenon::maximum(per_element(input, var), eps);
+  const Tensor spread = at_least(per_element(input, var), eps);
   Tensor losses = (tenon::log(spread) + tenon::square(input - target) / spread) * 0.5;
   if (full) losses = losses + 0.9189385332046727;
   return reduced(losses, reduction_of("gaussian_nll_loss", reduction));

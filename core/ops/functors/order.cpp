@@ -188,15 +188,18 @@ std::tuple<Tensor, Tensor> median(const Tensor& input, int64_t dim, bool keepdim
   if (length == 0) refuse("median: axis {} has no elements.", axis);
   auto [value, position] = tenon::kthvalue(input, (length + 1) / 2, axis, keepdim);
   if (!is_floating(input.dtype()) || input.rank() == 0) return {value, position};
-  const Tensor broken = tenon::isnan(tenon::amax(input, axis, keepdim));
-  const Tensor where_broken = tenon::argmax(input, axis, keepdim);
-  return {tenon::where(broken, Scalar(std::numeric_limits<double>::quiet_NaN()), value),
-          tenon::where(broken, where_broken, position)};
+  const auto [greatest, where_greatest] = tenon::max(input, axis, keepdim);
+  const Tensor broken = tenon::isnan(greatest);
+  return {tenon::where(broken, greatest, value), tenon::where(broken, where_greatest, position)};
 }
 
+// A gradient is shared by the elements that are equal to the median: the greatest among those up to it.
 Tensor median(const Tensor& input) {
   require_defined("median", "input", input);
-  return std::get<0>(tenon::median(tenon::reshape(input, -1), 0));
+  const Tensor value = std::get<0>(tenon::median(tenon::reshape(input.detach(), -1), 0));
+  if (!input.requires_grad()) return value;
+  const Tensor above = tenon::gt(input, value);
+  return tenon::amax(tenon::where(above, Scalar(-std::numeric_limits<double>::infinity()), input));
 }
 
 TensorList unique_padded(const Tensor& input, std::optional<int64_t> dim, std::string_view order, bool return_index,

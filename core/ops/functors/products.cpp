@@ -181,7 +181,9 @@ Tensor conv_grad_weight(const Tensor& input, IntList weight_size, const Tensor& 
   if (!is_floating(dtype)) dtype = DType::f32;
   const Tensor x = tenon::cast(input, dtype);
   const Tensor gradient = tenon::cast(grad_output, dtype);
-  if (is_empty(x) || is_empty(gradient)) return tenon::zeros(dims, dtype, x.device());
+  if (is_empty(x) || is_empty(gradient)) {
+    return with_history_of(is_empty(x) ? x : gradient, tenon::zeros(dims, dtype, x.device()));
+  }
   return apply(OpId::conv_grad_weight, {&x, &gradient}, &attributes);
 }
 

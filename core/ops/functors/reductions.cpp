@@ -102,7 +102,7 @@ Tensor nansum(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
 Tensor log_sum_exp(const Tensor& input, IntList dim, bool keepdim) {
   const Tensor x = floating("log_sum_exp", input);
   if (is_empty(x)) return reduced(OpId::log_sum, x, dim, keepdim);
-  const Tensor top = tenon::amax(x, dim, true);
+  const Tensor top = tenon::amax(x.detach(), dim, true);
   const Tensor shift = tenon::where(tenon::isfinite(top), top, Scalar(0.0));
   const Tensor result = tenon::add(tenon::log(tenon::sum(tenon::exp(tenon::sub(x, shift)), dim, true)), shift);
   if (keepdim) return result;
@@ -126,14 +126,27 @@ Tensor std(const Tensor& input, IntList dim, int64_t correction, bool keepdim) {
   return tenon::sqrt(tenon::var(input, dim, correction, keepdim));
 }
 
+// The elements of `input` at `positions` along `dim`, which is one that they are a reduction over.
+static Tensor elements_at(const Tensor& input, int64_t dim, const Tensor& positions, bool keepdim) {
+  if (input.rank() == 0) return tenon::clone(input);
+  const Tensor places = keepdim ? positions : tenon::unsqueeze(positions, dim < 0 ? dim + input.rank() : dim);
+  const Tensor found = tenon::gather(input, dim, places);
+  return keepdim ? found : tenon::squeeze(found, dim);
+}
+
+// A gradient goes to the position that is returned.
 Tensor max(const Tensor& input) { return tenon::amax(input); }
 std::tuple<Tensor, Tensor> max(const Tensor& input, int64_t dim, bool keepdim) {
-  return {tenon::amax(input, dim, keepdim), tenon::argmax(input, dim, keepdim)};
+  const Tensor position = tenon::argmax(input, dim, keepdim);
+  if (input.requires_grad()) return {elements_at(input, dim, position, keepdim), position};
+  return {tenon::amax(input, dim, keepdim), position};
 }
 Tensor max(const Tensor& input, const Tensor& other) { return tenon::maximum(input, other); }
 Tensor min(const Tensor& input) { return tenon::amin(input); }
 std::tuple<Tensor, Tensor> min(const Tensor& input, int64_t dim, bool keepdim) {
-  return {tenon::amin(input, dim, keepdim), tenon::argmin(input, dim, keepdim)};
+  const Tensor position = tenon::argmin(input, dim, keepdim);
+  if (input.requires_grad()) return {elements_at(input, dim, position, keepdim), position};
+  return {tenon::amin(input, dim, keepdim), position};
 }
 Tensor min(const Tensor& input, const Tensor& other) { return tenon::minimum(input, other); }
 

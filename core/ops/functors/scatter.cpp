@@ -92,7 +92,7 @@ Tensor scatter_at(std::string_view op, int32_t mode, int32_t how, const Tensor& 
   if (!is_empty(index) && size_at(input, axis) == 0) {
     refuse("{}: axis {} of input has length 0, so every index is out of range.", op, axis);
   }
-  if (is_empty(src)) return tenon::clone(input);
+  if (is_empty(src)) return with_history_of(src, tenon::clone(input));
   if (input.dtype() != DType::boolean || how == EP_SCATTER_ASSIGN)
     return apply(OpId::scatter, {&input, &index, &src}, &attributes);
   // A sum of truth values is true if one of them is, a product if all are.
@@ -171,16 +171,21 @@ Tensor scatter_nd(const Tensor& input, const Tensor& indices, const Tensor& upda
   return scatter_at(op, EP_GATHER_COORDINATES, how, input, static_cast<int32_t>(batch_dims), places, source);
 }
 
-Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& value) {
   constexpr std::string_view op = "index_fill";
   require_defined(op, "input", input);
   require_defined(op, "index", index);
+  require_rank_0(op, "value", value);
   if (input.rank() == 0) refuse("{}: a tensor of rank 0 has no axis.", op);
   const int32_t axis = axis_of(op, dim, input.rank());
   SymDims dims = sizes(input);
   dims[axis] = index.rank() == 0 ? SymDim(1) : size_at(index, 0);
-  const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
-  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, SizeList(dims)), true);
+  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(value, SizeList(dims)), true);
+}
+
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
+  require_defined("index_fill", "input", input);
+  return functors::index_fill(input, dim, index, tenon::full(IntList(), value, input.dtype(), input.device()));
 }
 
 Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {

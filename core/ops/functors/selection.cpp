@@ -86,6 +86,12 @@ Tensor where(Tensor* out, const Tensor& condition, Scalar input, Scalar other) {
   return choose(out, condition, input, other);
 }
 
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Tensor& value) {
+  require_defined("masked_fill", "input", input);
+  require_rank_0("masked_fill", "value", value);
+  return tenon::where(mask, value, input);
+}
+
 Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
   require_defined("masked_fill", "input", input);
   return tenon::where(mask, in_dtype(value, input.dtype()), input);

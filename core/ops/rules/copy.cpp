@@ -50,7 +50,7 @@ Status infer_to(const Call& call, typename Call::Meta* outputs) {
 
 template <class Call>
 Status infer_fill(const Call& call, typename Call::Meta* outputs) {
-  const auto& attributes = call.template attributes_as<FillAttributes>();
+  const auto& attributes = call.template attributes_as<FullAttributes>();
   outputs->dtype = attributes.dtype;
   const auto sizes = sizes_of(call, attributes.dims);
   outputs->dims = BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));

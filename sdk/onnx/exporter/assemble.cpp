@@ -12,13 +12,13 @@ namespace {
 int64_t axis_of(const NodeWriter& n) { return n.attributes<AxisAttributes>().axis; }
 
 void full(NodeWriter& n) {
-  const std::string value = n.model().number(n.scalar(0), n.attributes<FillAttributes>().dtype);
+  const std::string value = n.model().number(n.scalar(0), n.attributes<FullAttributes>().dtype);
   n.give(n.add("Expand", {value, n.model().shape(n.result().dims)}));
 }
 
 // The positions 0, 1, ... times the step, plus the start.
 void arange(NodeWriter& n) {
-  const DType dtype = n.attributes<FillAttributes>().dtype;
+  const DType dtype = n.attributes<FullAttributes>().dtype;
   const std::string count = n.add("Squeeze", {n.model().size(n.result().dims[0]), n.model().integers({0})});
   const std::string positions = n.add("Range", {n.model().integer(0), count, n.model().integer(1)});
   std::string made = n.cast(positions, DType::i64, dtype);

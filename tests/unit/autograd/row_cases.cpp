@@ -1,5 +1,7 @@
 #include "tests/unit/autograd/row_cases.h"
 
+#include <limits>
+
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 
@@ -65,6 +67,27 @@ const std::vector<RowCase> kReductions = {
     {"log_sum_exp", {{2, 3}}, [](X x) { return log_sum_exp(x[0], 1); }},
     {"var", {{2, 3}}, [](X x) { return var(x[0], 1); }},
     {"std", {{2, 3}}, [](X x) { return tenon::std(x[0], 1); }},
+    {"std, several axes",
+     {{2, 3, 2}},
+     [](X x) {
+       return tenon::std(x[0], {0, 2}, 0, true);
+     }},
+    {"median of all", {{2, 3}}, [](X x) { return median(x[0]) * x[0]; }},
+    {"max along an axis", {{2, 3}}, [](X x) { return std::get<0>(tenon::max(x[0], 1)) * x[0].select(1, 0); }},
+    {"vector_norm 3", {{2, 3}}, [](X x) { return vector_norm(x[0], 3, 1); }},
+    {"vector_norm 1.5", {{2, 3}}, [](X x) { return vector_norm(x[0], 1.5); }},
+    {"vector_norm -2", {{2, 3}}, [](X x) { return vector_norm(x[0], -2, 0, true); }},
+    {"vector_norm inf", {{2, 3}}, [](X x) { return vector_norm(x[0], std::numeric_limits<double>::infinity(), 1); }},
+    {"cdist 2", {{2, 3}, {4, 3}}, [](X x) { return cdist(x[0], x[1]); }},
+    {"cdist 3", {{2, 1, 2, 3}, {2, 2, 3}}, [](X x) { return cdist(x[0], x[1], 3); }},
+    {"cdist, many rows", {{2, 2}, {26, 2}}, [](X x) { return cdist(x[0], x[1]); }},
+    {"logit", {{2, 3}}, [](X x) { return logit(x[0]) * logit(x[0], 0.3); }, 0.2, 0.8},
+    {"erfinv", {{2, 3}}, [](X x) { return erfinv(x[0]); }, -0.8, 0.8},
+    {"binary_cross_entropy",
+     {{2, 3}, {2, 3}, {3}},
+     [](X x) { return binary_cross_entropy(x[0], x[1], x[2], "none") * binary_cross_entropy(x[0], x[1], x[2]); },
+     0.2,
+     0.8},
     {"sum of a number", {{}}, [](X x) { return sum(x[0] * x[0]); }},
 };
 
@@ -117,6 +140,11 @@ const std::vector<RowCase> kProducts = {
     {"conv, depthwise", {{2, 3, 5}, {3, 1, 3}}, [](X x) { return conv(x[0], x[1], {}, 1, 1, 1, 3); }},
     {"conv, three axes", {{1, 1, 3, 3, 2}, {2, 1, 2, 2, 2}}, [](X x) { return conv(x[0], x[1]); }},
     {"conv_transpose", {{2, 2, 3}, {2, 3, 3}, {3}}, [](X x) { return conv_transpose(x[0], x[1], x[2], 2, 1, 1); }},
+    {"conv_transpose, padded by more than its stride",
+     {{1, 2, 3, 3}, {2, 1, 2, 2}},
+     [](X x) {
+       return conv_transpose(x[0], x[1], {}, {1, 2}, 0, {1, 3}, 1, {2, 4});
+     }},
     {"conv_transpose, groups",
      {{1, 4, 2, 3}, {4, 1, 2, 2}},
      [](X x) { return conv_transpose(x[0], x[1], {}, 1, 0, 0, 2, 2); }},
@@ -217,6 +245,35 @@ const std::vector<RowCase> kMatrices = {
     {"linalg_solve_triangular, unit",
      {{3, 3}, {3, 2}},
      [](X x) { return linalg_solve_triangular(x[0], x[1], false, true); }},
+    {"linalg_qr",
+     {{2, 4, 3}},
+     [](X x) {
+       const auto [q, r] = linalg_qr(x[0]);
+       return concat({q, r}, 1);
+     }},
+    {"linalg_qr, wide",
+     {{2, 4}},
+     [](X x) {
+       const auto [q, r] = linalg_qr(x[0]);
+       return concat({q, r}, 1);
+     }},
+    {"linalg_qr, R of a wide matrix", {{2, 4}}, [](X x) { return std::get<1>(linalg_qr(x[0])); }},
+    {"linalg_qr, Q of a wide matrix", {{2, 4}}, [](X x) { return std::get<0>(linalg_qr(x[0])); }},
+    {"linalg_svd_reduced",
+     {{4, 2}},
+     [](X x) {
+       const auto [values, u, v] = linalg_svd_reduced(x[0]);
+       return concat({square(u), matmul(u, v), unsqueeze(values, 0)}, 0);
+     }},
+    {"linalg_svd_reduced, wide",
+     {{2, 3, 4}},
+     [](X x) {
+       const auto [values, u, v] = linalg_svd_reduced(x[0]);
+       return square(v) * unsqueeze(values, -1) + matmul(u, v);
+     }},
+    {"linalg_pinv", {{2, 4, 3}}, [](X x) { return linalg_pinv(x[0]); }},
+    {"linalg_pinv, wide", {{2, 3}}, [](X x) { return linalg_pinv(x[0]); }},
+    {"linalg_lstsq", {{2, 4, 2}, {2, 4, 3}}, [](X x) { return linalg_lstsq(x[0], x[1]); }},
     {"linalg_svdvals", {{3, 3}}, [](X x) { return linalg_svdvals(symmetric(x[0])); }},
     {"linalg_eigvalsh", {{3, 3}}, [](X x) { return linalg_eigvalsh(symmetric(x[0])); }},
     {"linalg_eigh, values", {{3, 3}}, [](X x) { return std::get<0>(linalg_eigh(symmetric(x[0]))); }},
@@ -284,6 +341,26 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(gather_nd(x[0], index({0, -1, 1, 2, 0, 2}, {3, 2})));
      }},
+    {"scatter_reduce, sum",
+     {{2, 3}, {2, 4}},
+     [](X x) {
+       return square(scatter_reduce(x[0], 1, index({0, 1, 2, 2}, {2, 2}), x[1], "sum", false));
+     }},
+    {"scatter_reduce, mean",
+     {{2, 3}, {2, 3}},
+     [](X x) {
+       return square(scatter_reduce(x[0], 1, index({0, 0, 2, 2}, {2, 2}), x[1], "mean"));
+     }},
+    {"scatter_reduce, prod",
+     {{2, 3}, {2, 2}},
+     [](X x) {
+       return square(scatter_reduce(x[0], 1, index({0, 0, 2, 1}, {2, 2}), x[1], "prod"));
+     }},
+    {"scatter_reduce, amax",
+     {{2, 3}, {2, 2}},
+     [](X x) {
+       return square(scatter_reduce(x[0], 1, index({0, 0, 2, 1}, {2, 2}), x[1], "amax", false));
+     }},
     {"scatter_nd",
      {{2, 3}, {3}},
      [](X x) {
@@ -294,6 +371,12 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(scatter_nd(x[0], index({0, -1, 1, 2, 0, 2}, {3, 2}), x[1], "sum"));
      }},
+    {"index_fill, a tensor",
+     {{2, 3}, {}},
+     [](X x) {
+       return square(index_fill(x[0], 1, index({2, 0}, {2}), x[1]));
+     }},
+    {"masked_fill, a tensor", {{2, 3}, {}}, [](X x) { return square(masked_fill(x[0], gt(x[0].detach(), 0), x[1])); }},
     {"index_fill",
      {{2, 3}},
      [](X x) {

@@ -204,7 +204,7 @@ class Generator(unittest.TestCase):
         self.refused(self.with_gradient('"none"'),
                      "f: `gradient` is 'none'; write expressions, a function with what it saves, or none and why.")
         self.refused(ROW.format('signature: "(Tensor x)", gradient: "none: because"'),
-                     "f: a composite has no `gradient`; the ops that it is written in have.")
+                     "f: a composite without a gradient of its own has those of the ops that it is written in; leave `gradient` out.")
 
     def test_refuses_a_gradient_of_unknown_names(self):
         self.refused(self.with_gradient('{input: "grad * othr", other: "grad"}'),
@@ -213,6 +213,10 @@ class Generator(unittest.TestCase):
                      "f: `gradient` speaks of 'third', which is no tensor argument.")
         self.refused(self.with_gradient('"product(input, third)"'),
                      "f: its gradient saves 'third', which is no tensor argument and no result.")
+
+    def test_a_composite_may_have_a_gradient_of_its_own(self):
+        row = loaded(ROW.format('signature: "(Tensor x, Tensor y, string how)", gradient: "product(y, result)"'))[0]
+        self.assertEqual((row.gradient.function, needs(row), row.gradient.attributes), ("product", "{0x2, 0x1}", True))
 
     def test_a_gradient_saves_only_what_it_names(self):
         row = loaded(self.with_gradient('{input: "grad * other", other: "grad * result"}'))[0]

@@ -376,9 +376,9 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_to<SymCall>) return {{"alone", {"S0, S1"}}};
   if (rule == ops::infer_copy_from<SymCall>) return {{"alone", {"S0, S1", "S0, S1"}}};
   if (rule == ops::infer_fill<SymCall>) {
-    FillAttributes fill{};
+    FullAttributes fill{};
     fill.dtype = DType::f32;
-    return {listed("given", {}, {"S0", "3", "S0*S1"}, &FillAttributes::dims, fill)};
+    return {listed("given", {}, {"S0", "3", "S0*S1"}, &FullAttributes::dims, fill)};
   }
   if (rule == ops::infer_reduce<SymCall>) return reductions();
   if (rule == ops::infer_arg_reduce<SymCall>) return positions();

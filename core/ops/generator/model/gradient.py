@@ -112,10 +112,10 @@ def read_function(op, text):
 
 def read_gradient(op, row, ops):
     """The gradient of `op`, whose column says `row` (None: nothing). `ops` has the names of all ops."""
-    if op.form == "composite":
-        if row is not None:
-            raise OpListError(f"{op.name}: a composite has no `gradient`; the ops that it is written in have.")
+    if op.form == "composite" and row is None:
         return Gradient(none="it is written in other ops")
+    if op.form == "composite" and isinstance(row, str) and reason_of(row):
+        raise OpListError(f"{op.name}: a composite without a gradient of its own has those of the ops that it is written in; leave `gradient` out.")
     if row is None:
         raise OpListError(f"{op.name}: no `gradient`; write expressions, a function with what it saves, or none and why.")
     if isinstance(row, dict):

@@ -1,0 +1,112 @@
+// Standard deviations, norms of any order and distances, whose parts have infinite slopes where the whole has none.
+#include <cmath>
+
+#include "core/ops/attributes.h"
+#include "core/ops/gradients.h"
+#include "core/ops/operators.h"
+#include "core/ops/size_list.h"
+#include "core/ops/sizes.h"
+#include "primitives/infer/axis.h"
+#include "primitives/infer/reduce-inl.h"
+
+namespace tenon::gradients {
+namespace {
+
+// In f32 if it is narrower, so that a gradient is rounded once.
+Tensor widened(const Tensor& x) {
+  return x.dtype() == DType::f16 || x.dtype() == DType::bf16 ? tenon::cast(x, DType::f32) : x;
+}
+
+// a / b, 0 where b is 0, in all derivatives.
+Tensor quotient(const Tensor& a, const Tensor& b) {
+  const Tensor none = tenon::eq(b, 0);
+  return tenon::where(none, 0, a / tenon::where(none, 1, b));
+}
+
+// The reduction of a tensor of `sizes` that a composite with a list `dim` has made.
+struct Reduced {
+  template <class Attributes>
+  Reduced(const Attributes& attributes, std::string_view op, const SymDims& sizes)
+      : mask(value_or_throw(infer::axis_mask(op, attributes.dim.span(), sizes.rank()))), kept(sizes) {
+    for (int32_t axis = 0; axis < sizes.rank(); ++axis) {
+      if ((mask >> axis & 1) == 0) continue;
+      axes.push_back(axis);
+      kept[axis] = 1;
+    }
+  }
+  // `of_result` with the reduced axes as 1.
+  Tensor spread(const Tensor& of_result) const { return tenon::reshape(of_result, SizeList(kept)); }
+
+  uint32_t mask;
+  SymDims kept;
+  Dims axes;
+};
+
+// The gradient of a norm of order `p`, sign(x) (|x| / norm)^(p - 1), times `grad`, whose reduced axes are 1 as those of
+// `norm` are. It is 0 where the norm is 0, and for an order below 1 where x is.
+Tensor of_power_norm(const Tensor& x, double p, const Tensor& norm, const Tensor& grad) {
+  const Tensor none = tenon::eq(norm, 0);
+  Tensor share = tenon::abs(x) / tenon::where(none, 1, norm);
+  if (p < 2) share = tenon::where(tenon::eq(x, 0), 1, share);
+  return tenon::sign(x) * tenon::pow(share, p - 1) * tenon::where(none, 0, grad);
+}
+
+Tensor of_norm(const Tensor& x, double p, const Tensor& norm, const Tensor& grad) {
+  if (p == 0) return tenon::zeros_like(x);
+  if (p == 1) return tenon::sign(x) * grad;
+  if (p == 2) return x * quotient(grad, norm);
+  return of_power_norm(x, p, norm, grad);
+}
+
+Tensor greatest(const Tensor& x, const Tensor& norm) {
+  return tenon::logical_or(tenon::eq(tenon::abs(x), norm), tenon::isnan(x));
+}
+
+// As PyTorch, the gradient of cdist of infinite order goes to each of several greatest differences whole.
+Tensor of_distances(const Tensor& apart, double p, const Tensor& distance, const Tensor& grad) {
+  if (!std::isinf(p)) return of_norm(apart, p, distance, grad);
+  return tenon::where(greatest(apart, distance), tenon::sign(apart) * grad, 0);
+}
+
+}  // namespace
+
+void std(const autograd::Backward& b) {
+  const auto& a = b.attributes<StdAttributes>();
+  const Tensor x = widened(b.input(0));
+  const Reduced reduced(a, "std", sizes(x));
+  const auto count = static_cast<double>(bound(infer::reduced_count<SymDim>(sizes(x), reduced.mask), "std"));
+  const double degrees = std::max(count - static_cast<double>(a.correction), 0.0);
+  const Tensor slope = quotient(reduced.spread(b.grad()), reduced.spread(widened(b.result()))) / degrees;
+  b.give(0, slope * (x - tenon::mean(x, reduced.axes, true)));
+}
+
+void vector_norm(const autograd::Backward& b) {
+  const double p = b.scalar(0);
+  const Tensor x = widened(b.input(0));
+  const Reduced reduced(b.attributes<VectorNormAttributes>(), "vector_norm", sizes(x));
+  const Tensor norm = reduced.spread(widened(b.result()));
+  const Tensor grad = reduced.spread(b.grad());
+  if (!std::isinf(p)) return b.give(0, of_norm(x, p, norm, grad));
+  const Tensor found = greatest(x, norm);
+  const Tensor share = grad / tenon::sum(found, reduced.axes, true);
+  b.give(0, tenon::where(found, tenon::sign(x) * share, 0));
+}
+
+void cdist(const autograd::Backward& b) {
+  const double p = b.scalar(0);
+  const Tensor rows = widened(b.input(0)), others = widened(b.input(1)), distance = widened(b.result());
+  constexpr int64_t many = 25;  // from so many rows on the differences take more memory than the result is worth
+  if (p == 2 && (rows.dim(-2) > many || others.dim(-2) > many)) {
+    const Tensor shares = quotient(widened(b.grad()), distance);
+    const Tensor turned = tenon::transpose(shares, -1, -2);
+    if (b.wants(0)) b.give(0, rows * tenon::sum(shares, -1, true) - tenon::matmul(shares, others));
+    if (b.wants(1)) b.give(1, others * tenon::sum(turned, -1, true) - tenon::matmul(turned, rows));
+    return;
+  }
+  const Tensor apart = tenon::unsqueeze(rows, -2) - tenon::unsqueeze(others, -3);
+  const Tensor slopes = of_distances(apart, p, tenon::unsqueeze(distance, -1), tenon::unsqueeze(b.grad(), -1));
+  if (b.wants(0)) b.give(0, tenon::sum(slopes, -2));
+  if (b.wants(1)) b.give(1, -tenon::sum(slopes, -3));
+}
+
+}  // namespace tenon::gradients
