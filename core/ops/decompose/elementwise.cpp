@@ -1,6 +1,7 @@
 // Writes elementwise ops in simpler ops.
 #include "core/ops/attributes.h"
 #include "core/ops/decompose/result.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/ops.h"
 #include "core/ops/rules.h"
 
@@ -19,6 +20,9 @@ Scalar negated(const Scalar& number) {
   return number.dtype() == DType::f64 ? Scalar(-number.to_double()) : Scalar(0 - number.to_int());
 }
 Tensor negated(const Tensor& x) { return neg(x); }
+
+Tensor widened(const Tensor& x) { return functors::Halves::widened(x); }
+const Scalar& widened(const Scalar& x) { return x; }
 
 Tensor sigmoid_of(const Tensor& x) { return div(Scalar(1.0), add(exp(neg(x)), Scalar(1.0))); }
 
@@ -74,8 +78,11 @@ void decompose_clamp(const OpCall& call) {
 }
 
 void decompose_fma(const OpCall& call) {
-  const Tensor product = with_argument(call, 1, [&](const auto& other) { return mul(input(call, 0), other); });
-  store(call, with_argument(call, 2, [&](const auto& addend) { return add(product, addend); }));
+  const functors::Halves halves{&input(call, 0)};  // the others have its dtype
+  const Tensor product =
+      with_argument(call, 1, [&](const auto& other) { return mul(widened(input(call, 0)), widened(other)); });
+  store(call,
+        with_argument(call, 2, [&](const auto& addend) { return halves.rounded(add(product, widened(addend))); }));
 }
 
 // A comparison with the positions along the new axis.

@@ -97,7 +97,7 @@ Tensor ldexp(const Tensor& input, const Tensor& other) {
   const Tensor x = floating("ldexp", input);
   require_defined("ldexp", "other", other);
   const Tensor power = tenon::cast(other, is_floating(other.dtype()) ? promote(x.dtype(), other.dtype()) : x.dtype());
-  const Tensor half = tenon::floor(power * 0.5);
+  const Tensor half = tenon::floor(tenon::clamp(power, Scalar(-4200.0), Scalar(4200.0)) * 0.5);
   return x * tenon::exp2(half) * tenon::exp2(power - half);
 }
 

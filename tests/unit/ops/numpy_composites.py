@@ -137,6 +137,8 @@ class Composites(OpTest):
         self.same("xlogy", 2.0, np.array([1, 2], np.float32))
         a, b = (grid.ravel() for grid in np.meshgrid(EDGES, EDGES))
         flags, others = some(9, dtype=np.bool_), some(9, dtype=np.bool_)
+        self.close(run("ldexp", np.array([INF, 1, -1, 2], np.float32), np.array([INF, -INF, INF, 130], np.float32))[0], np.array([INF, 0, -INF, INF], np.float32))
+        self.close(run("ldexp", np.array([1e-30, 1e30], np.float32), np.array([140, -140]))[0], np.array([1e-30 * 2.0 ** 140, 1e30 * 2.0 ** -140], np.float32), atol=0)
         for op, expected in (("fmax", flags | others), ("fmin", flags & others), ("heaviside", flags | others)):
             self.check(expected, op, flags, others)
         for op in ("atan2", "hypot", "fmax", "fmin", "logaddexp"):
