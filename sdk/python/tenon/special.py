@@ -244,26 +244,25 @@ def _modified_far(order: int, x: Tensor, sign: int) -> Any:
 
 
 def _modified_first(order: int, input: Tensor, scaled: bool) -> Tensor:
-    x = tenon.abs(input)
-    near, far = tenon.clamp(x, None, 25.0), tenon.clamp(x, 25.0)
+    near, far = tenon.clamp(input, -25.0, 25.0), tenon.clamp(tenon.abs(input), 25.0)
     low = _modified_series(order, near)
     high = _modified_far(order, far, -1) / tenon.sqrt(far * (2 * math.pi))
-    low = low * tenon.exp(-near) if scaled else low
+    low = low * tenon.exp(-tenon.abs(near)) if scaled else low
     high = high if scaled else high * tenon.exp(far)
-    result = tenon.where(x < 25.0, low, high)
-    result = tenon.where(tenon.isnan(input), math.nan, result)
-    return tenon.where(input < 0, -result, result) if order else result
+    high = tenon.where(input < 0, -high, high) if order else high
+    return tenon.where(tenon.isnan(input), input, tenon.where(tenon.abs(input) < 25.0, low, high))
 
 
 def _modified_second(order: int, x: Tensor, scaled: bool) -> Tensor:
-    """The integral of exp(-x cosh t) cosh(order t) over t from 0 on, by the trapezoidal rule."""
-    step, total = 1 / 8, tenon.exp(x * 0) * 0.5
-    for k in range(1, 400):
+    """The integral of exp(-x cosh t) cosh(order t) over t from 0 on, by the trapezoidal rule, to 30; then the asymptotic series."""
+    step, near = 1 / 8, tenon.clamp(x, None, 30.0)
+    total = tenon.exp(near * 0) * 0.5
+    for k in range(1, 200):
         t = k * step
-        if t > 25:
-            break
-        total = total + tenon.exp(x * -(math.cosh(t) - 1)) * math.cosh(order * t)
-    result = total * step if scaled else total * step * tenon.exp(-x)
+        total = total + tenon.exp(near * -(math.cosh(t) - 1)) * math.cosh(order * t)
+    far = tenon.clamp(x, 30.0)
+    result = tenon.where(x < 30.0, total * step, tenon.sqrt(math.pi / (far * 2)) * _modified_far(order, far, 1))
+    result = result if scaled else result * tenon.exp(-x)
     result = tenon.where(tenon.eq(x, math.inf), 0.0, result)
     return tenon.where(x > 0, result, tenon.where(tenon.eq(x, 0), math.inf, math.nan))
 
