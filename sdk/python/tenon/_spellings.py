@@ -380,8 +380,8 @@ def tensordot(a, b, dims=2):
         return _tenon.tensordot(a, b, int(dims))
     first, second = ([each] if hasattr(each, "__index__") else list(each) for each in dims)
     for i, j in zip(first, second):  # an axis of length 1 stands for any
-        a = _tenon.sum(a, i, True) if b.size(j) == 1 else a
-        b = _tenon.sum(b, j, True) if a.size(i) == 1 else b
+        a = _tenon.sum(a, i, True, dtype=a.dtype) if b.size(j) == 1 else a
+        b = _tenon.sum(b, j, True, dtype=b.dtype) if a.size(i) == 1 else b
     return _tenon.tensordot(a, b, first, second)
 
 

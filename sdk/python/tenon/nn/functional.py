@@ -11,7 +11,6 @@ from typing import Any, Callable, Sequence, Union
 import tenon
 from tenon import Tensor
 from tenon._spellings import with_out
-from tenon.compiling import is_recording
 from tenon.nn.sampling import affine_grid as affine_grid
 from tenon.nn.sampling import grid_sample as grid_sample
 from tenon.nn.sequences import ctc_loss as ctc_loss
@@ -285,8 +284,6 @@ def _pooled(op: Callable[..., Any], input: Tensor, rank: int, *args: Any) -> Any
 def _max_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool, return_indices: bool, rank: int) -> Any:
     kernel = list(_tuple(kernel_size, rank))
     args = (kernel, list(kernel if stride is None else _tuple(stride, rank)) or kernel, list(_tuple(padding, rank)), list(_tuple(dilation, rank)), ceil_mode)
-    if not is_recording() and 0 in tuple(input.shape)[-(rank + 1):]:  # a recorded program may not depend on the sizes
-        raise tenon.InvalidArgument(f"max_pool{rank}d: only the batch of input may be empty, but its shape is {tuple(input.shape)}.")
     if any(2 * side > reach * (length - 1) + 1 for length, side, reach in zip(kernel, args[2], args[3])):
         raise tenon.InvalidArgument(f"max_pool{rank}d: padding {tuple(args[2])} must be at most half of the window of {tuple(kernel)} with dilation {tuple(args[3])}.")
     return _pooled(tenon.max_pool_with_indices if return_indices else tenon.max_pool, input, rank, *args)
@@ -350,8 +347,8 @@ def _sizes_of_windows(op: str, input: Tensor, output_size: Any, rank: int) -> li
     """output_size with a number or None for each axis; refuses what adaptive pools cannot take."""
     if input.ndim not in (rank + 1, rank + 2):
         raise tenon.InvalidArgument(f"{op}: input must have rank {rank + 1} or {rank + 2}, but its shape is {tuple(input.shape)}.")
-    if not is_recording() and 0 in tuple(input.shape)[1 - input.ndim:]:  # a recorded program may not depend on the sizes
-        raise tenon.InvalidArgument(f"{op}: only the batch of input may be empty, but its shape is {tuple(input.shape)}.")
+    if any(input.size(axis) == 0 for axis in range(-rank, 0)):
+        raise tenon.InvalidArgument(f"{op}: the axes that are pooled must not be empty, but the shape is {tuple(input.shape)}.")
     sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
     if len(sizes) != rank:
         raise tenon.InvalidArgument(f"{op}: output_size must have {rank} numbers, not {len(sizes)}.")
