@@ -206,6 +206,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
     refuse("isclose: input is {} and other {}; they must be one.", dtype_name(input.dtype()),
            dtype_name(other.dtype()));
   }
+  if (rtol < 0 || atol < 0) refuse("isclose: rtol is {} and atol {}; they must be at least 0.", rtol, atol);
   Tensor same = tenon::eq(input, other);
   if (!is_floating(input.dtype()) && rtol == 0 && atol == 0) return same;
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f64;

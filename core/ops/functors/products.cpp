@@ -136,6 +136,10 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   require_defined("linear", "input", input);
   require_defined("linear", "weight", weight);
+  if (weight.rank() == 1) {  // one column, whose axis vanishes
+    const Tensor result = tenon::matmul(input, weight);
+    return bias.defined() ? tenon::add(result, bias) : result;
+  }
   (void)value_or_throw(
       infer::linear("linear", input.impl()->dims, weight.impl()->dims, bias.defined() ? &bias.impl()->dims : nullptr));
   if (is_open(input) || is_open(weight) || (bias.defined() && is_open(bias))) {

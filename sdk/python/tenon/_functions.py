@@ -351,6 +351,14 @@ for _name in ("lu_unpack", "matrix_exp"):
 
 
 @both
+def lu(A, pivot=True, get_infos=False):
+    """L and U in one matrix and the pivots, as linalg.lu_factor; with get_infos also zeros, as it throws otherwise."""
+    from tenon import linalg
+    factors, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
+    return (factors, pivots, info) if get_infos else (factors, pivots)
+
+
+@both
 def lu_solve(b, LU_data, LU_pivots):
     """X with A X = b, where LU_data and LU_pivots are what linalg.lu_factor gave of A."""
     from tenon import linalg
@@ -489,6 +497,20 @@ _copies("narrow_copy", _tenon.narrow, both)
 for _name in ("expand", "diagonal", "view", "permute", "squeeze", "unsqueeze", "transpose", "t", "unbind"):
     _copies(_name + "_copy", getattr(_tenon, _name))
 _copies("alias_copy", lambda input: input)
+
+
+@public
+def unfold_copy(input, dimension, size, step):
+    """The windows of `size` elements along an axis, `step` apart: the axis counts them, and a last one holds their elements."""
+    whole = input.ndim == 0
+    input = _tenon.reshape(input, (1,)) if whole else input
+    axis, length = dimension % input.ndim, input.size(dimension)
+    if not 0 <= size <= length or step <= 0:
+        _refuse(f"unfold_copy: size must be within 0 and {length}, and step above 0; they are {size} and {step}.")
+    count = (length - size) // step + 1
+    places = _tenon.unsqueeze(_tenon.arange(count, device=input.device) * step, 1) + _tenon.arange(size, device=input.device)
+    windows = _tenon.movedim(_tenon.gather_slices(input, axis, places), axis + 1, -1)
+    return _tenon.reshape(windows, (size,)) if whole else windows
 
 
 @both
@@ -743,6 +765,18 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     grouped = _tenon.reshape(input, (N, group, C * HxW // group))
     variance, mean = _tenon.var_mean(grouped, [2], correction=0)
     return _tenon.group_norm(input, group, weight, bias, eps), mean, _tenon.rsqrt(variance + eps)
+
+
+def _grid_sampler(name):
+    def sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+        from tenon.nn import sampling
+        return sampling.grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+    sampler.__name__, sampler.__doc__ = name, "nn.functional.grid_sample, with the numbers of the modes in PyTorch."
+    public(sampler)
+
+
+for _name in ("grid_sampler_2d", "grid_sampler_3d"):
+    _grid_sampler(_name)
 
 
 # ---- matrices of distances ----

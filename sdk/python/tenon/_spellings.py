@@ -28,6 +28,8 @@ def otherwise(op, /, *args, **kwargs):
     trying.add(op.__name__)
     try:
         return _called(op, args, kwargs)
+    except (TypeError, AttributeError, IndexError):  # InvalidCall is a TypeError: the arguments mean nothing here either
+        return NotImplemented
     finally:
         trying.discard(op.__name__)
 
@@ -87,11 +89,14 @@ def _is_number(value):
     return isinstance(value, (bool, int, float))
 
 
+_OF_NUMBERS = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"}
+
+
 def _tensors_of_numbers(op, args):
     """Two numbers as operands: the first one becomes a tensor of rank 0."""
-    if len(args) < 2 or not (_is_number(args[0]) and _is_number(args[1])) or not any("(Tensor input, Scalar" in each for each in op.signatures):
+    if op.__name__ not in _OF_NUMBERS or len(args) != 2 or not all(_is_number(each) for each in args):
         return args
-    return (_tenon.tensor(args[0]), *args[1:])
+    return (_tenon.tensor(args[0]), args[1])
 
 
 def _class_of(dtype):
@@ -102,10 +107,10 @@ def _into(name, out, result):
     """Writes results into `out`, as out= asks."""
     if isinstance(result, (tuple, list)):
         if len(out) != len(result):
-            raise _tenon.InvalidCall(f"{name}(): out has {len(out)} tensors, and there are {len(result)} results.")
+            raise ValueError(f"{name}(): out has {len(out)} tensors, and there are {len(result)} results.")
         return type(out)([_into(name, each, value) for each, value in zip(out, result)])
     if not isinstance(out, Tensor):
-        raise _tenon.InvalidCall(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise ValueError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if _class_of(result.dtype) > _class_of(out.dtype):
         raise _tenon.InvalidArgument(f"{name}: the result is {result.dtype.name}, which cannot be stored in a tensor of {out.dtype.name}.")
     if tuple(out.shape) != tuple(result.shape):
@@ -267,8 +272,8 @@ def _variadic(name):
     op = getattr(_tenon, name)
 
     def call(*tensors, **kwargs):
-        if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-            tensors = tensors[0]
+        if not tensors or not all(isinstance(each, Tensor) for each in tensors):
+            raise TypeError
         return op(list(tensors), **kwargs)
     call.__name__ = name
     spelling(call)
@@ -283,6 +288,8 @@ def _at_least(name):
 
     def call(*tensors):
         listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+        if not listed or not all(isinstance(each, Tensor) for each in listed):
+            raise TypeError
         return tuple(op(each) for each in listed)
     call.__name__ = name
     spelling(call)
@@ -373,8 +380,8 @@ def tensordot(a, b, dims=2):
         return _tenon.tensordot(a, b, int(dims))
     first, second = ([each] if hasattr(each, "__index__") else list(each) for each in dims)
     for i, j in zip(first, second):  # an axis of length 1 stands for any
-        a = _tenon.sum(a, i, True) if b.size(j) == 1 else a
-        b = _tenon.sum(b, j, True) if a.size(i) == 1 else b
+        a = _tenon.sum(a, i, True, dtype=a.dtype) if b.size(j) == 1 else a
+        b = _tenon.sum(b, j, True, dtype=b.dtype) if a.size(i) == 1 else b
     return _tenon.tensordot(a, b, first, second)
 
 

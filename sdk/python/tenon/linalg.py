@@ -300,6 +300,17 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 _Lstsq = collections.namedtuple("linalg_lstsq", ["solution", "residuals", "rank", "singular_values"])
 
 
+def _least_squares(A: Tensor, B: Tensor) -> Tensor:
+    """linalg_lstsq; where a gradient is wanted with that of the normal equations, which is right where A has full rank."""
+    if not (A.requires_grad or B.requires_grad):
+        return tenon.linalg_lstsq(A, B)
+    turned = tenon.transpose(A, -2, -1)
+    if A.shape[-2] < A.shape[-1]:
+        return tenon.matmul(turned, tenon.linalg_solve(tenon.matmul(A, turned), B))
+    solution = tenon.linalg_lstsq(A.detach(), B.detach())
+    return solution + tenon.linalg_solve(tenon.matmul(turned, A), tenon.matmul(turned, B - tenon.matmul(A, solution)))
+
+
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The least X for which A X is nearest to B. Besides, as PyTorch's drivers give them (else empty): the squares that are
     left, the rank, and the singular values."""
@@ -307,9 +318,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise tenon.InvalidArgument(f"linalg.lstsq: driver is '{driver}'; it may be gels, gelsy, gelsd or gelss.")
     _require_matrices("lstsq", A)
-    solution = tenon.linalg_lstsq(A, B)
+    solution = _least_squares(A, B)
     values = tenon.linalg_svdvals(A) if driver in ("gelsd", "gelss") else tenon.empty((0,), dtype=A.dtype, device=A.device)
-    rank = tenon.empty((0,), dtype=tenon.i64, device=A.device) if driver == "gels" else matrix_rank(A, rtol=rcond)
+    rank = tenon.empty((0,), dtype=tenon.i64, device=A.device) if driver == "gels" else matrix_rank(A.detach(), rtol=rcond)
     residuals = tenon.empty((0,), dtype=A.dtype, device=A.device)
     if driver != "gelsy" and A.shape[-2] > A.shape[-1] and B.ndim == A.ndim:
         left = tenon.matmul(A, solution) - B

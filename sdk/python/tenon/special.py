@@ -176,7 +176,7 @@ def multigammaln(input: Tensor, p: int) -> Tensor:
 def _lower_series(a: Tensor, x: Tensor) -> Tensor:
     term = 1 / a
     total, place = term, a
-    for _ in range(200):
+    for _ in range(400):
         place = place + 1
         term = term * x / place
         total = total + term
@@ -184,22 +184,39 @@ def _lower_series(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _upper_fraction(a: Tensor, x: Tensor) -> Tensor:
-    """Legendre's continued fraction, from its 200th level up."""
-    fraction = x + (2 * 200 + 1) - a
-    for k in range(200, 0, -1):
+    """Legendre's continued fraction, from its 400th level up."""
+    fraction = x + (2 * 400 + 1) - a
+    for k in range(400, 0, -1):
         fraction = x + (2 * k - 1) - a - (a - k) * -k / fraction
     return 1 / fraction
+
+
+_LARGE = 2000.0  # beyond it the asymptotic series is exact to 1e-8, and the others need more terms
+
+
+def _lower_large(a: Tensor, x: Tensor) -> Tensor:
+    """The lower part for large a, by the first two terms of Temme's uniform series (1979)."""
+    ratio = x / a - 1
+    eta = tenon.sqrt(tenon.clamp((ratio - tenon.log1p(ratio)) * 2, 0)) * tenon.sign(ratio)
+    close = tenon.abs(ratio) < 1e-3
+    step = tenon.where(close, 1.0, ratio)
+    correction = tenon.where(close, -1 / 3 + ratio / 12, 1 / step - 1 / tenon.where(close, 1.0, eta))
+    return tenon.erfc(eta * tenon.sqrt(a / 2) * -1) * 0.5 - tenon.exp(a * eta * eta * -0.5) / tenon.sqrt(a * (2 * math.pi)) * correction
 
 
 def _incomplete(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """The lower and the upper part of the gamma function of a, cut at x, divided by the whole."""
     valid = tenon.logical_and(tenon.logical_and(a > 0, x > 0), tenon.logical_and(tenon.isfinite(a), tenon.isfinite(x)))
-    shape, cut = tenon.where(valid, a, 1.0), tenon.where(valid, x, 1.0)
+    large = tenon.logical_and(valid, a > _LARGE)
+    usual = tenon.logical_and(valid, a <= _LARGE)
+    shape, cut = tenon.where(usual, a, 1.0), tenon.where(usual, x, 1.0)
     scale = tenon.exp(shape * tenon.log(cut) - cut - tenon.lgamma(shape))
     series = cut < shape + 1
     lower = scale * _lower_series(shape, tenon.where(series, cut, 0.5))
     upper = scale * _upper_fraction(shape, tenon.where(series, shape + 2, cut))
     lower, upper = tenon.where(series, lower, 1 - upper), tenon.where(series, 1 - lower, upper)
+    asymptotic = _lower_large(tenon.where(large, a, _LARGE), tenon.where(large, x, _LARGE))
+    lower, upper = tenon.where(large, asymptotic, lower), tenon.where(large, 1 - asymptotic, upper)
     whole = tenon.logical_and(tenon.logical_or(tenon.eq(a, 0), tenon.eq(x, math.inf)), tenon.logical_and(x > 0, tenon.isfinite(a)))
     none = tenon.logical_or(tenon.logical_and(tenon.eq(x, 0), a > 0), tenon.logical_and(tenon.eq(a, math.inf), tenon.isfinite(x)))
     result = []
@@ -244,26 +261,25 @@ def _modified_far(order: int, x: Tensor, sign: int) -> Any:
 
 
 def _modified_first(order: int, input: Tensor, scaled: bool) -> Tensor:
-    x = tenon.abs(input)
-    near, far = tenon.clamp(x, None, 25.0), tenon.clamp(x, 25.0)
+    near, far = tenon.clamp(input, -25.0, 25.0), tenon.clamp(tenon.abs(input), 25.0)
     low = _modified_series(order, near)
     high = _modified_far(order, far, -1) / tenon.sqrt(far * (2 * math.pi))
-    low = low * tenon.exp(-near) if scaled else low
+    low = low * tenon.exp(-tenon.abs(near)) if scaled else low
     high = high if scaled else high * tenon.exp(far)
-    result = tenon.where(x < 25.0, low, high)
-    result = tenon.where(tenon.isnan(input), math.nan, result)
-    return tenon.where(input < 0, -result, result) if order else result
+    high = tenon.where(input < 0, -high, high) if order else high
+    return tenon.where(tenon.isnan(input), input, tenon.where(tenon.abs(input) < 25.0, low, high))
 
 
 def _modified_second(order: int, x: Tensor, scaled: bool) -> Tensor:
-    """The integral of exp(-x cosh t) cosh(order t) over t from 0 on, by the trapezoidal rule."""
-    step, total = 1 / 8, tenon.exp(x * 0) * 0.5
-    for k in range(1, 400):
+    """The integral of exp(-x cosh t) cosh(order t) over t from 0 on, by the trapezoidal rule, to 30; then the asymptotic series."""
+    step, near = 1 / 8, tenon.clamp(x, None, 30.0)
+    total = tenon.exp(near * 0) * 0.5
+    for k in range(1, 200):
         t = k * step
-        if t > 25:
-            break
-        total = total + tenon.exp(x * -(math.cosh(t) - 1)) * math.cosh(order * t)
-    result = total * step if scaled else total * step * tenon.exp(-x)
+        total = total + tenon.exp(near * -(math.cosh(t) - 1)) * math.cosh(order * t)
+    far = tenon.clamp(x, 30.0)
+    result = tenon.where(x < 30.0, total * step, tenon.sqrt(math.pi / (far * 2)) * _modified_far(order, far, 1))
+    result = result if scaled else result * tenon.exp(-x)
     result = tenon.where(tenon.eq(x, math.inf), 0.0, result)
     return tenon.where(x > 0, result, tenon.where(tenon.eq(x, 0), math.inf, math.nan))
 

@@ -31,6 +31,9 @@ OPTIMIZERS = [
     "AdamW(p, lr=0.05)", "AdamW(p, lr=0.05, weight_decay=0.3, amsgrad=True)",
     "RMSprop(p, lr=0.01)", "RMSprop(p, lr=0.01, momentum=0.9)", "RMSprop(p, lr=0.01, centered=True, alpha=0.9)", "RMSprop(p, lr=0.01, momentum=0.5, centered=True, weight_decay=0.1)",
     "Adagrad(p, lr=0.1)", "Adagrad(p, lr=0.1, lr_decay=0.1, weight_decay=0.1, initial_accumulator_value=0.5)",
+    "Adadelta(p, lr=0.5)", "Adadelta(p, rho=0.8, weight_decay=0.1)", "Adamax(p, lr=0.05)", "Adamax(p, lr=0.05, weight_decay=0.1)",
+    "RAdam(p, lr=0.05)", "RAdam(p, lr=0.05, betas=(0.8, 0.9), weight_decay=0.1)", "Rprop(p, lr=0.01)",
+    "Rprop(p, lr=0.01, etas=(0.4, 1.4), step_sizes=(1e-4, 0.1))", "ASGD(p, lr=0.05)", "ASGD(p, lr=0.05, lambd=0.1, t0=20, weight_decay=0.1)",
     "SGD([{'params': p[:1], 'lr': 0.1}, {'params': p[1:], 'momentum': 0.9}], lr=0.02)", "AdamW([{'params': p[:1], 'weight_decay': 0.0}, {'params': p[1:]}], lr=0.02)",
 ]
 
@@ -38,7 +41,9 @@ SCHEDULES = [
     "StepLR(o, 7, gamma=0.5)", "MultiStepLR(o, [5, 20, 21], gamma=0.3)", "ExponentialLR(o, 0.95)", "CosineAnnealingLR(o, 20, eta_min=0.01)", "LinearLR(o, 0.1, total_iters=10)",
     "LinearLR(o, 1.0, 0.2, 30)", "ConstantLR(o, 0.25, 8)", "LambdaLR(o, lambda e: 1 / (1 + e))", "LambdaLR(o, [lambda e: 0.9**e, lambda e: 1 + e])", "MultiplicativeLR(o, lambda e: 0.9)",
     "OneCycleLR(o, 0.5, total_steps=60)", "OneCycleLR(o, [0.5, 0.2], epochs=6, steps_per_epoch=10, anneal_strategy='linear', three_phase=True)", "PolynomialLR(o, 30, 2.0)",
-    "CosineAnnealingWarmRestarts(o, 10, 2)", "SequentialLR(o, [LinearLR(o, 0.1, total_iters=5), CosineAnnealingLR(o, 40)], [5])",
+    "CosineAnnealingWarmRestarts(o, 10, 2)", "CyclicLR(o, 0.01, 0.1, 5)", "CyclicLR(o, [0.01, 0.02], [0.1, 0.2], 4, 7, mode='triangular2')",
+    "CyclicLR(o, 0.01, 0.1, 5, mode='exp_range', gamma=0.9)", "ChainedScheduler([LinearLR(o, 0.1, total_iters=5), ExponentialLR(o, 0.8)])",
+    "SequentialLR(o, [LinearLR(o, 0.1, total_iters=5), CosineAnnealingLR(o, 40)], [5])",
 ]
 
 
@@ -77,9 +82,42 @@ class AgainstPyTorch(unittest.TestCase):
     def test_optimizers(self):
         for text in OPTIMIZERS:
             with self.subTest(optimizer=text):
+                near = 1e-5 if text.startswith("ASGD") else 1e-10  # PyTorch 1 keeps f32 numbers there
                 for i, (ours, theirs) in enumerate(zip(steps(tenon, text), steps(torch, text))):
                     for a, b in zip(ours, theirs):
-                        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12, err_msg=f"step {i}")
+                        np.testing.assert_allclose(a, b, rtol=near, atol=near / 100, err_msg=f"step {i}")
+
+    def test_lbfgs(self):
+        def after(package, settings):
+            p = parameters_of(package)
+            optimizer = package.optim.LBFGS(p, **settings)
+
+            def closure():
+                optimizer.zero_grad()
+                loss = loss_of(p, package, 0)
+                loss.backward()
+                return loss
+            return [float(optimizer.step(closure)) for _ in range(4)], [np.array(each.detach()) for each in p]
+        for settings in ({}, {"lr": 0.1, "max_iter": 5}, {"line_search_fn": "strong_wolfe"}, {"history_size": 3, "max_iter": 12, "line_search_fn": "strong_wolfe"}):
+            with self.subTest(settings):
+                for ours, theirs in zip(*(after(package, settings) for package in (tenon, torch))):
+                    for a, b in zip(ours, theirs):
+                        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+    def test_optimisers_that_pytorch_1_has_not_find_a_minimum(self):
+        """PyTorch 1 has none of the first two, and another NAdam; tests/torch_ops compares each step with the newest."""
+        for text in ("Adafactor([p[0], p[1]], lr=0.1)", "Muon(p[:1], lr=0.1)", "NAdam(p, lr=0.1)"):
+            with self.subTest(text):
+                p = [each for each in parameters_of(tenon)]
+                optimizer = eval("optim." + text, {"optim": optim, "p": p})
+                losses = []
+                for step in range(STEPS):
+                    optimizer.zero_grad()
+                    loss = loss_of(p, tenon, 0)
+                    loss.backward()
+                    optimizer.step()
+                    losses.append(loss.item())
+                self.assertLess(losses[-1], losses[0] - 1)
 
     def rates(self, package, text):
         p = parameters_of(package)

@@ -293,6 +293,8 @@ def _pooled(op: Callable[..., Any], input: Tensor, rank: int, *args: Any) -> Any
 def _max_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool, return_indices: bool, rank: int) -> Any:
     kernel = list(_tuple(kernel_size, rank))
     args = (kernel, list(kernel if stride is None else _tuple(stride, rank)) or kernel, list(_tuple(padding, rank)), list(_tuple(dilation, rank)), ceil_mode)
+    if any(2 * side > reach * (length - 1) + 1 for length, side, reach in zip(kernel, args[2], args[3])):
+        raise tenon.InvalidArgument(f"max_pool{rank}d: padding {tuple(args[2])} must be at most half of the window of {tuple(kernel)} with dilation {tuple(args[3])}.")
     return _pooled(tenon.max_pool_with_indices if return_indices else tenon.max_pool, input, rank, *args)
 
 
@@ -354,8 +356,8 @@ def _sizes_of_windows(op: str, input: Tensor, output_size: Any, rank: int) -> li
     """output_size with a number or None for each axis; refuses what adaptive pools cannot take."""
     if input.ndim not in (rank + 1, rank + 2):
         raise tenon.InvalidArgument(f"{op}: input must have rank {rank + 1} or {rank + 2}, but its shape is {tuple(input.shape)}.")
-    if any(length == 0 for length in input.shape[1 - input.ndim:]):
-        raise tenon.InvalidArgument(f"{op}: only the batch of input may be empty, but its shape is {tuple(input.shape)}.")
+    if any(input.size(axis) == 0 for axis in range(-rank, 0)):
+        raise tenon.InvalidArgument(f"{op}: the axes that are pooled must not be empty, but the shape is {tuple(input.shape)}.")
     sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
     if len(sizes) != rank:
         raise tenon.InvalidArgument(f"{op}: output_size must have {rank} numbers, not {len(sizes)}.")
@@ -471,8 +473,10 @@ def _max_unpool(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Size
     places = math.prod(wanted)
     if indices.numel() and (int(tenon.min(indices).item()) < 0 or int(tenon.max(indices).item()) >= places):
         raise tenon.InvalidArgument(f"max_unpool{rank}d: an index is outside of the {places} places of {tuple(wanted)}.")
-    result = tenon.zeros(outer + (places,), dtype=input.dtype, device=input.device)
-    result = tenon.scatter(result, -1, tenon.reshape(indices, outer + (-1,)), tenon.reshape(input, outer + (-1,)))
+    empty = tenon.zeros(outer + (places,), dtype=input.dtype, device=input.device)
+    flat, elements = (tenon.reshape(each, outer + (math.prod(each.shape[-rank:]),)) for each in (indices, input))
+    # Of several elements for one place the last stays, but PyTorch's gradient goes to all of them.
+    result = tenon.scatter(empty, -1, flat, elements.detach()) + tenon.scatter_add(empty, -1, flat, elements - elements.detach())
     return tenon.reshape(result, outer + tuple(wanted))
 
 
@@ -704,6 +708,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                         reduction: str = "mean") -> Tensor:
     """By how much positive is not nearer than negative by margin."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
     return tenon.triplet_margin_loss(anchor, positive, negative, margin, float(p), eps, swap, reduction=reduction)
 
 

@@ -76,10 +76,10 @@ class _Recurrent(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
-        if self.num_layers != 1:
-            text += f", num_layers={self.num_layers}"
         if self.proj_size:
             text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
         if self.bias is not True:
             text += f", bias={self.bias}"
         if self.batch_first:

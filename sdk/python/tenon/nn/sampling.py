@@ -106,8 +106,6 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     if rank not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != rank or grid.shape[0] != input.shape[0]:
         raise tenon.InvalidArgument(f"grid_sample: input must be (N, C, H, W) or (N, C, D, H, W) and grid (N, ..., 2 or 3) of the same rank; "
                                     f"the shapes are {tuple(input.shape)} and {tuple(grid.shape)}.")
-    if mode == "bicubic" and rank == 3:
-        raise tenon.InvalidArgument("grid_sample: bicubic is for images (N, C, H, W).")
     if 0 in tuple(input.shape[2:]):
         raise tenon.InvalidArgument(f"grid_sample: the image must not be empty, but its shape is {tuple(input.shape)}.")
     outer = tuple(grid.shape[1:-1])
@@ -120,6 +118,14 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     else:
         result = (_linear if mode == "bilinear" else _cubic)(image, places)
     return tenon.cast(tenon.reshape(result, tuple(input.shape[:2]) + outer), input.dtype)
+
+
+_MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """grid_sample, with the numbers of the modes in PyTorch."""
+    return grid_sample(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners)
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
