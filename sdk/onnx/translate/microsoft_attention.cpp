@@ -222,16 +222,25 @@ TensorList group_query_attention(NodeContext& n) {
   return {without_heads(attended(s)), present_key, present_value};
 }
 
-std::string rotary_why_not(const Node& node) { return set_to_other_than_zero(node, {"is_packed_batching"}); }
+std::string rotary_why_not(const Node& node) {
+  const auto scale = node.attributes.find("scale");
+  if (scale != node.attributes.end() && scale->second.f != 1.0f)
+    return fmt::format("its scale is {}; 1 is translated.", scale->second.f);
+  return set_to_other_than_zero(node, {"is_packed_batching"});
+}
 
 // The positions are given, or one number says where the first is.
 TensorList rotary(NodeContext& n) {
   const Tensor& given = n.input(0);
   if (given.rank() != 3 && given.rank() != 4)
     n.invalid(fmt::format("its input has rank {}; it must be 3 or 4", given.rank()));
+  const int64_t turned_columns = n.integer("rotary_embedding_dim", 0);
+  if (turned_columns != 0 && turned_columns != 2 * n.dims(2).back())
+    n.invalid(fmt::format("its attribute 'rotary_embedding_dim' is {}, but its cos_cache has the shape {}",
+                          turned_columns, n.dims(2)));
   int64_t heads = n.integer("num_heads", 0);
   if (heads == 0 && given.rank() == 3) heads = given.dim(2) / std::max<int64_t>(1, 2 * n.dims(2).back());
-  const Tensor x = given.rank() == 4 ? given : with_heads(n, given, heads);
+  const Tensor x = given.rank() == 4 ? headed(n, 0, "num_heads") : with_heads(n, given, heads);
   Tensor positions = n.input(1);
   if (positions.rank() == 1) {
     const Tensor row = add(n.positions(size_at(x, 2)), positions);

@@ -79,17 +79,13 @@ TensorList translate_attention(NodeContext& n) {
   const int32_t rank = n.rank(0);
   if (rank != n.rank(1) || rank != n.rank(2) || (rank != 3 && rank != 4))
     n.invalid(fmt::format("Q, K and V have ranks {}, {} and {}; all must be 3, or all 4", rank, n.rank(1), n.rank(2)));
-  const int64_t query_heads = n.integer("q_num_heads", 0), key_heads = n.integer("kv_num_heads", 0);
-  const auto headed = [&](size_t i, int64_t heads) {
-    return rank == 4 ? n.input(i) : with_heads(n, n.input(i), heads);
-  };
-  const Tensor new_key = headed(1, key_heads), new_value = headed(2, key_heads);
+  const Tensor new_key = headed(n, 1, "kv_num_heads"), new_value = headed(n, 2, "kv_num_heads");
   if (n.has(4) != n.has(5)) n.invalid("past_key and past_value come together");
   if (n.has(4) && n.has(6)) n.invalid("nonpad_kv_seqlen and past_key exclude each other");
   const Tensor key = n.has(4) ? concat({n.input(4), new_key}, 2) : new_key;
   const Tensor value = n.has(5) ? concat({n.input(5), new_value}, 2) : new_value;
   Scores s;
-  s.query = headed(0, query_heads);
+  s.query = headed(n, 0, "q_num_heads");
   s.key = key;
   s.value = value;
   if (n.has(6)) s.lengths = n.within(6, 0, size_at(key, 2));
@@ -136,7 +132,7 @@ TensorList rms_normalization(NodeContext& n) {
 TensorList translate_rotary_embedding(NodeContext& n) {
   const Tensor& given = n.input(0);
   if (given.rank() != 3 && given.rank() != 4) n.invalid(fmt::format("X has rank {}; it must be 3 or 4", given.rank()));
-  const Tensor x = given.rank() == 4 ? given : with_heads(n, given, n.integer("num_heads", 0));
+  const Tensor x = headed(n, 0, "num_heads");
   const Tensor &cosines = n.input(1), &sines = n.input(2);
   const SymDim width = size_at(x, 3), part = n.integer("rotary_embedding_dim", 0);
   if (cosines.rank() < 2 || !(size_at(cosines, cosines.rank() - 1) * 2 == (part == 0 ? width : part)))
@@ -176,6 +172,16 @@ Tensor attended(const Scores& s) {
 }
 
 double usual_scale(const Tensor& query) { return 1 / std::sqrt(static_cast<double>(query.dim(-1))); }
+
+Tensor headed(NodeContext& n, size_t i, std::string_view attribute) {
+  const Tensor& x = n.input(i);
+  const int64_t heads = n.integer(attribute, 0);
+  if (x.rank() != 4) return with_heads(n, x, heads);
+  if (heads != 0 && !expect(size_at(x, 1) == heads))
+    n.invalid(
+        fmt::format("its attribute '{}' is {}, but its input {} has the shape {}", attribute, heads, i, sizes(x)));
+  return x;
+}
 
 Tensor with_heads(NodeContext& n, const Tensor& x, int64_t heads) {
   const SymDims dims = sizes(x);

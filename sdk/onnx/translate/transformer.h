@@ -1,6 +1,8 @@
 // Attention as operators of several domains write it.
 #pragma once
 
+#include <string_view>
+
 #include "core/tensor/tensor.h"
 #include "sdk/onnx/importer/node_context.h"
 
@@ -23,5 +25,8 @@ double usual_scale(const Tensor& query);
 // [b, s, heads * w] as [b, heads, s, w], and back.
 Tensor with_heads(NodeContext& n, const Tensor& x, int64_t heads);
 Tensor without_heads(const Tensor& x);
+// Input i, which is [b, s, heads * w] or has its heads already, as [b, heads, s, w]. Errors: `attribute` gives another
+// number of heads.
+Tensor headed(NodeContext& n, size_t i, std::string_view attribute);
 
 }  // namespace tenon::onnx

@@ -32,10 +32,15 @@ bool has_attribute(const Schema& schema, std::string_view name) {
                      [&](const AttributeRule& attribute) { return attribute.name == name; });
 }
 
+// The newest version that the row speaks of. Other domains than that of ONNX have at most five.
+int64_t version_of(const Constraints& row) {
+  return std::min<int64_t>(row.until, row.domain.empty() ? kNewestOpset : 5);
+}
+
 class Walk {
  public:
   Walk(const Constraints& row, bool flags) : row_(row), flags_(flags) {
-    version_ = row.domain.empty() ? std::min<int64_t>(row.until, kNewestOpset) : 1;
+    version_ = version_of(row);
     schema_ = find_schema(row.domain, row.op_type, version_);
   }
 
@@ -243,6 +248,13 @@ class Walk {
       model->integer(*node, name, known == given.numbers.end() ? 1 : known->second.back());
     } else if (rule.kind == Attribute::Kind::integers) {
       model->integers(*node, name, known == given.numbers.end() ? Ints{1} : known->second);
+    } else if (rule.kind == Attribute::Kind::tensor) {
+      proto::AttributeProto& tensor = model->attribute(*node, name, proto::AttributeProto::AttributeType_TENSOR);
+      tensor.t = std::make_unique<proto::TensorProto>();
+      tensor.t->data_type = kFloat;
+      tensor.t->dims = {0};
+      ModelBuilder::mark(*tensor.t, proto::TensorProto::k_data_type);
+      ModelBuilder::mark(tensor, proto::AttributeProto::k_t);
     } else if (rule.kind == Attribute::Kind::number) {
       model->attribute(*node, name, proto::AttributeProto::AttributeType_FLOAT);  // 0
     } else {
@@ -284,6 +296,34 @@ TEST(Constraints, ARowThatIsBrokenIsNamed) {
       }
     }
   }
+}
+
+TEST(Constraints, ANumberOfHeadsIsThatOfTheShape) {
+  const auto refusal_of = [](const std::string& op, const std::vector<std::string>& inputs, const char* attribute,
+                             int64_t heads) {
+    ModelBuilder model(24);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      model.input(inputs[i], kFloat,
+                  op == "Attention" || i == 0 ? std::vector<std::string>{"2", "4", "3", "8"}
+                                              : std::vector<std::string>{"2", "3", "4"});
+    model.integer(model.node(op, inputs, {"y"}), attribute, heads);
+    model.output("y", kFloat, {"2", "4", "3", "8"});
+    try {
+      load_bytes(model.bytes());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const char* attribute : {"q_num_heads", "kv_num_heads"}) {
+    EXPECT_EQ(refusal_of("Attention", {"q", "k", "v"}, attribute, 4), "");
+    const std::string text = refusal_of("Attention", {"q", "k", "v"}, attribute, 2);
+    EXPECT_NE(text.find(fmt::format("its attribute '{}' is 2", attribute)), std::string::npos) << text;
+    EXPECT_NE(text.find("has the shape [2, 4, 3, 8]"), std::string::npos) << text;
+  }
+  EXPECT_EQ(refusal_of("RotaryEmbedding", {"x", "c", "s"}, "num_heads", 4), "");
+  EXPECT_NE(refusal_of("RotaryEmbedding", {"x", "c", "s"}, "num_heads", 3).find("its attribute 'num_heads' is 3"),
+            std::string::npos);
 }
 
 // A node whose lengths, its input `number`, must be from 0 to the 4 places of an axis.
@@ -345,8 +385,7 @@ TEST(Constraints, LengthsAreWithinTheirAxis) {
 
 TEST(Constraints, EveryRowIsOfAnOperatorAndItsAttributes) {
   for (const Constraints& row : all_constraints()) {
-    const Schema* schema =
-        find_schema(row.domain, row.op_type, row.domain.empty() ? std::min<int64_t>(row.until, kNewestOpset) : 1);
+    const Schema* schema = find_schema(row.domain, row.op_type, version_of(row));
     ASSERT_NE(schema, nullptr) << row.op_type;
     for (const NumberRule& rule : row.attributes) {
       const Schema* first = find_schema(row.domain, row.op_type, row.since);
