@@ -15,6 +15,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 from tenon import _tenon
@@ -155,7 +156,7 @@ class Guards:
 # ---- while a function is recorded ----
 
 _KINDS = "_parameters", "_buffers", "_modules"
-_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes, range, slice, types.BuiltinFunctionType, types.CodeType))
+_PLAIN = frozenset((type(None), bool, int, float, complex, str, bytes, range, slice, types.BuiltinFunctionType, types.CodeType, *weakref.ProxyTypes))
 _WRITING = frozenset(("append", "appendleft", "extend", "extendleft", "insert", "add", "update", "clear"))  # of containers, which they do not read
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items())))
 _ITERATORS = tuple(map(type, map(iter, ([], (), {}, {}.values(), {}.items()))))
@@ -191,6 +192,8 @@ def _elements_of(value: Any) -> Iterable[Any] | None:
         return value.values()
     if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
         return value
+    if isinstance(value, weakref.ref):
+        return (value(),)
     if any(each.__module__ == "tenon.nn.containers" for each in type(value).__mro__):
         return [each for kind in _KINDS for each in (_dict_of(value) or {}).get(kind, {}).values()]
     return None
@@ -232,15 +235,24 @@ class Watch:
             sys.setprofile(self._before)
 
     def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
-        if event == "call":
-            self._called(frame)
-        elif event == "return" and argument is not None and frame.f_back is not None and _has_state(frame.f_back.f_globals.get("__name__")):
-            loose = reads_of(frame.f_back.f_code).loose
-            if loose:
-                self._todo.extend((each, loose) for each in self._met(argument))
-                self._work()
+        try:
+            if event == "call":
+                self._called(frame)
+            elif event == "return" and argument is not None and frame.f_back is not None:
+                self._returned(frame.f_back, argument)
+        except Exception as error:  # an object that does not let itself be looked at
+            warnings.warn(f"{self._name}: a compiled function does not see all that {frame.f_code.co_name} reads, since it met {error!r}.", RuntimeWarning)
         if callable(self._before):
             self._before(frame, event, argument)
+
+    def _returned(self, caller: types.FrameType, result: Any) -> None:
+        """`caller` gets `result`, of which it reads names that are loose."""
+        if not _has_state(caller.f_globals.get("__name__")):
+            return
+        loose = reads_of(caller.f_code).loose
+        if loose:
+            self._todo.extend((each, loose) for each in self._met(result))
+            self._work()
 
     def _called(self, frame: types.FrameType) -> None:
         """A function begins: what its code reads is what it finds there."""

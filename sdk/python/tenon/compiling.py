@@ -9,7 +9,7 @@ from tenon import _tenon
 from tenon._structures import flatten, rebuild
 
 # How many states of Python a call is recorded in, and how many kinds of arguments that are no tensors.
-_MOST_STATES, _MOST_STRUCTURES = 8, 64
+_MOST_STATES, _MOST_STRUCTURES = 8, 256
 
 
 class _Now(threading.local):
@@ -18,7 +18,7 @@ class _Now(threading.local):
 
 
 _now = _Now()
-_making = threading.Lock()
+_making = threading.RLock()
 
 
 def is_recording() -> bool:
