@@ -208,8 +208,14 @@ def _contents_of(function: Any) -> Iterator[tuple[str, Any, Any]]:
             pass
 
 
+def _functions_of(attribute: Any) -> list[Any]:
+    """The functions behind what a class has under a name."""
+    held = (attribute.fget, attribute.fset) if isinstance(attribute, property) else (getattr(attribute, "__func__", attribute),)
+    return [each for each in held if isinstance(each, types.FunctionType)]
+
+
 class Watch:
-    """A `with` block around a call of `function` that is recorded: what it reads goes to `guards`."""
+    """A `with` block around a recording of `function`: what it reads goes to `guards`."""
 
     def __init__(self, guards: Guards, name: str, function: Any, args: Any, kwargs: Any) -> None:
         self._guards, self._name = guards, name
@@ -341,6 +347,9 @@ class Watch:
             self._functions.setdefault(value.__code__, []).append(value)
             if not _has_state(value.__globals__.get("__name__")):  # a decorator's, which does not say what it calls
                 inner = [content for _, _, content in _contents_of(value)]
+        elif isinstance(value, type):
+            if not _is_constant(value.__module__):  # its functions may be called by others, as backward is
+                inner = [function for each in vars(value).values() for function in _functions_of(each)]
         elif isinstance(value, types.MethodType):
             inner = value.__self__, value.__func__
         elif isinstance(value, functools.partial):
@@ -423,11 +432,7 @@ class Watch:
         static = next((vars(each)[name] for each in owner.__mro__ if name in vars(each)), _ABSENT)
         if static is _ABSENT or _is_constant(owner.__module__):
             return _ABSENT
-        if isinstance(static, (classmethod, staticmethod)):
-            static = static.__func__
-        elif isinstance(static, (types.FunctionType, property)) or not hasattr(type(static), "__get__"):
+        if isinstance(static, (types.FunctionType, property)) or not hasattr(type(static), "__get__"):
             self._guards.note(_ATTRIBUTES, owner, name, static)
-        for function in (static.fget, static.fset) if isinstance(static, property) else (static,):
-            if isinstance(function, types.FunctionType):
-                self._todo.append((function, frozenset()))
+        self._todo.extend((function, frozenset()) for function in _functions_of(static))
         return _ABSENT if hasattr(type(static), "__get__") else static

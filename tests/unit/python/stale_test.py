@@ -534,6 +534,24 @@ class States(unittest.TestCase):
             sys.setprofile(None)
         self.assertIn("<lambda>", events)
 
+    def test_what_a_backward_in_python_reads_is_seen(self):
+        state = {"scale": 2.0}
+
+        class Scaled(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * state["scale"]
+        run, x = tenon.compile(lambda x: Scaled.apply(x).sum()), tenon.ones(2, requires_grad=True)
+        for scale in (2.0, 3.0, 2.0):
+            state["scale"] = scale
+            for _ in range(3):
+                self.assertEqual(tenon.autograd.grad(run(x), x)[0].tolist(), [scale] * 2)
+        self.assertEqual((run.stats()["recordings"], sys.getprofile()), (2, None))
+
     def test_modes_are_seen(self):
         def function(x):
             return x * (2 if tenon.is_grad_enabled() else 3) + (10 if tenon.autograd.is_inference_mode_enabled() else 0)
