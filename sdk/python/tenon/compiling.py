@@ -55,7 +55,7 @@ class _Program:
         args, kwargs = rebuild(self._structure, iter(tensors))
         made = []
         if called and self._is_recorded() and _now.watch is None:
-            from tenon._guards import Watch
+            from tenon._watching import Watch
             _now.watch = Watch(self._guards, self._name, self._function, args, kwargs)
             _now.watch.__enter__()
         _now.functions += 1
