@@ -9,16 +9,17 @@ from tenon import _tenon
 from tenon._structures import flatten, rebuild
 
 # How many states of Python a call is recorded in, and how many kinds of arguments that are no tensors.
-_MOST_STATES, _MOST_STRUCTURES = 8, 64
+_MOST_STATES, _MOST_STRUCTURES = 8, 256
 
 
 class _Now(threading.local):
     functions = 0  # that are recorded, each inside the one before
     program = None  # that was called
+    watch = None  # of its recording, until the call is over: gradients are recorded after the function has returned
 
 
 _now = _Now()
-_making = threading.Lock()
+_making = threading.RLock()
 
 
 def is_recording() -> bool:
@@ -38,26 +39,28 @@ class _Program:
         self.change, self.stats, self.memory = self._guards.change, self._list.stats, self._list.memory
 
     def __call__(self, tensors):
-        before, _now.program = _now.program, self
+        before, before_watch, _now.program, _now.watch = _now.program, _now.watch, self, None
         try:
             made = self._list(tensors)
         finally:
-            _now.program = before
+            if _now.watch is not None:
+                _now.watch.__exit__()
+            _now.program, _now.watch = before, before_watch
         return rebuild(self._results, iter(made))
 
     def _run(self, tensors):
-        if _now.program is not self:
+        called = _now.program is self
+        if not called:
             self._check_state()
         args, kwargs = rebuild(self._structure, iter(tensors))
         made = []
+        if called and self._is_recorded() and _now.watch is None:
+            from tenon._watching import Watch
+            _now.watch = Watch(self._guards, self._name, self._function, args, kwargs)
+            _now.watch.__enter__()
         _now.functions += 1
         try:
-            if self._is_recorded():
-                from tenon._guards import Watch
-                with Watch(self._guards, self._name, self._function, args, kwargs):
-                    result = self._function(*args, **kwargs)
-            else:
-                result = self._function(*args, **kwargs)
+            result = self._function(*args, **kwargs)
         finally:
             _now.functions -= 1
         found = flatten(result, made)

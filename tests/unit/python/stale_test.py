@@ -197,6 +197,12 @@ def or_else(state, x):
         return x
 
 
+def through_a_weak_reference():
+    plain = Plain(scale=2.0)
+    reference = weakref.ref(plain)
+    return lambda x: x * reference().scale, lambda: setattr(plain, "scale", 3.0)
+
+
 def decorated():
     state = {"scale": 2.0}
 
@@ -327,6 +333,7 @@ CASES = {
     "all attributes": over(lambda: Plain(scale=2.0), lambda s, x: x * vars(s)["scale"], lambda s: setattr(s, "scale", 3.0)),
     "variables of the environment": over(lambda: os.environ, lambda s, x: x * float(s.get("TENON_TEST_SCALE", "2")),
                                          lambda s: s.__setitem__("TENON_TEST_SCALE", "3")),
+    "an object through a weak reference": through_a_weak_reference,
     "a module of settings": module_of_settings,
     "a class's number": over(lambda: type("Own", (Plain,), {"get": classmethod(lambda cls: cls.factor)})(), lambda s, x: x * s.get(),
                              lambda s: setattr(type(s), "factor", 4.0)),
@@ -452,10 +459,10 @@ class States(unittest.TestCase):
 
     def test_the_number_of_kinds_of_arguments_is_limited(self):
         run = tenon.compile(lambda x, n: x * n, name="rates")
-        with self.assertWarnsRegex(RuntimeWarning, "rates: it was recorded with 64 kinds of arguments.*run eagerly"):
-            for i in range(70):
+        with self.assertWarnsRegex(RuntimeWarning, "rates: it was recorded with 256 kinds of arguments.*run eagerly"):
+            for i in range(260):
                 self.assertEqual(run(tenon.ones(2), float(i)).tolist(), [i, i])
-        self.assertEqual((run.stats()["recordings"], run.stats()["eager"]), (64, 6))
+        self.assertEqual((run.stats()["recordings"], run.stats()["eager"]), (256, 4))
 
     def test_what_is_not_compared_is_told_of(self):
         long, large = list(map(float, range(5000))), np.ones(1 << 15)
@@ -526,6 +533,24 @@ class States(unittest.TestCase):
         finally:
             sys.setprofile(None)
         self.assertIn("<lambda>", events)
+
+    def test_what_a_backward_in_python_reads_is_seen(self):
+        state = {"scale": 2.0}
+
+        class Scaled(tenon.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * state["scale"]
+        run, x = tenon.compile(lambda x: Scaled.apply(x).sum()), tenon.ones(2, requires_grad=True)
+        for scale in (2.0, 3.0, 2.0):
+            state["scale"] = scale
+            for _ in range(3):
+                self.assertEqual(tenon.autograd.grad(run(x), x)[0].tolist(), [scale] * 2)
+        self.assertEqual((run.stats()["recordings"], sys.getprofile()), (2, None))
 
     def test_modes_are_seen(self):
         def function(x):
