@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/half.h"
 #include "core/ops/functors/positions.h"
 #include "core/ops/functors/sized.h"
 #include "core/ops/sized_ops.h"
@@ -390,6 +391,8 @@ Tensor diff(const Tensor& input, int64_t n, int64_t dim) {
   if (n < 0) refuse("diff: n is {}; it must be at least 0.", n);
   if (input.rank() == 0) refuse("diff: a tensor of rank 0 has no axis.");
   const int32_t axis = axis_of("diff", dim, input.rank());
+  const Halves halves{&input};
+  if (n > 1 && halves.any()) return halves.rounded(functors::diff(Halves::widened(input), n, dim));
   Tensor result = input;
   for (int64_t i = 0; i < n && result.dim(axis) > 0; ++i) {
     const int64_t length = result.dim(axis) - 1;

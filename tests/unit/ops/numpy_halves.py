@@ -64,6 +64,7 @@ CALLS = [
     ("l1_loss", (half(60000, 1), half(-60000, 1)), {}, np.float64(60000)),
     ("kl_div", (half(-60000, 0), half(2, 2)), {"reduction": "mean"}, np.float64((4 * math.log(2) + 120000) / 2)),
     ("gaussian_nll_loss", (half(300, 0), half(0, 0), half(10, 1)), {}, np.float64((math.log(10) + 9000) / 4)),
+    ("diff", (half(-40000, 30000, 60000),), {"n": 2}, np.array([-40000.0])),
     ("trapezoid", (half(60000, 60000, 60000),), {"dx": 0.25}, np.float64(30000)),
 ]
 CALLS = [call for call in CALLS if np.all(np.abs(call[3]) <= 65504)]

@@ -236,6 +236,9 @@ class AgainstPyTorch(unittest.TestCase):
                 np.testing.assert_allclose(array(result.cast(tenon.f64)), expected, rtol=2 ** -10 if dtype == tenon.f16 else 2 ** -6)
         drawn = f.gumbel_softmax(tenon.zeros((2000, 50), dtype=tenon.f16))
         self.assertTrue(np.isfinite(array(drawn)).all())
+        first = np.abs(array(nn.init.trunc_normal_(tenon.empty((400000,), dtype=tenon.f16))).astype("f8"))
+        self.assertTrue(np.all(first <= 2) and np.any((first > 0) & (first < 2e-4)))  # 11 random bits have none so small
+        self.assertEqual(f.alpha_dropout(tenon.ones((100,), dtype=tenon.f16), 0.3, True).dtype, tenon.f16)
 
     def test_clipping(self):
         for kind in (2.0, 1.0, math.inf):

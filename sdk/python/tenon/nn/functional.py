@@ -200,7 +200,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     if not training or p == 0:
         return input
     low = -1.7580993408473766
-    kept = tenon.bernoulli(tenon.full(input.shape, 1 - p, dtype=input.dtype, device=input.device))
+    kept = tenon.bernoulli(tenon.full(input.shape, 1 - p, dtype=tenon.f32, device=input.device))
     scale = ((1 - p) * (1 + p * low**2)) ** -0.5
     return _into(input, _rounded_once(lambda x: tenon.where(kept > 0, x, low) * scale - scale * low * p, input), inplace)
 

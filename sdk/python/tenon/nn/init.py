@@ -62,7 +62,8 @@ def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -
     def below(x: float) -> float:
         return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
     low, high = 2 * below(a) - 1, 2 * below(b) - 1
-    uniform = tenon.rand(tensor.shape, dtype=tensor.dtype, device=tensor.device) * (high - low) + low
+    dtype = tenon.f32 if tensor.dtype in (tenon.f16, tenon.bf16) else tensor.dtype  # halves have few random bits
+    uniform = tenon.rand(tensor.shape, dtype=dtype, device=tensor.device) * (high - low) + low
     return _write(tensor, tenon.clamp(tenon.erfinv(uniform) * (std * math.sqrt(2.0)) + mean, a, b))
 
 
