@@ -321,7 +321,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     solution = _least_squares(A, B)
     values = tenon.linalg_svdvals(A) if driver in ("gelsd", "gelss") else tenon.empty((0,), dtype=A.dtype, device=A.device)
     rank = tenon.empty((0,), dtype=tenon.i64, device=A.device) if driver == "gels" else matrix_rank(A.detach(), rtol=rcond)
-    residuals = tenon.empty((0,), dtype=A.dtype, device=A.device)
+    residuals = tenon.narrow(tenon.flatten(solution), 0, 0, 0)
     if driver != "gelsy" and A.shape[-2] > A.shape[-1] and B.ndim == A.ndim:
         left = tenon.matmul(A, solution) - B
         residuals = tenon.sum(left * left, -2)
