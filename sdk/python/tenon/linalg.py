@@ -57,8 +57,29 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 @with_out
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
-    """U, the singular values from the greatest on, and V transposed."""
-    return _Svd(*tenon.linalg_svd(A, full_matrices))
+    """U, the singular values from the greatest on, and V transposed. The gradient is that of matrices whose singular values
+    differ and are not 0; columns that complete U or V have none."""
+    _require_matrices("svd", A)
+    if not A.requires_grad:
+        return _Svd(*tenon.linalg_svd(A, full_matrices))
+    u, values, vh = tenon.linalg_svd(A.detach(), full_matrices)
+    if A.numel() == 0:
+        return _Svd(*(each + A.sum() * 0 for each in (u, values, vh)))
+    return _Svd(*_svd_with_gradient(A, u, values, vh))
+
+
+def _svd_with_gradient(A: Tensor, u: Tensor, values: Tensor, vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The parts, whose derivatives are those of the eigenvectors of A^T A, or A A^T where that is smaller."""
+    turned, k = A.shape[-2] < A.shape[-1], values.shape[-1]
+    matrix = tenon.transpose(A, -2, -1) if turned else A
+    known = tenon.narrow(u, -1, 0, k) if turned else tenon.transpose(tenon.narrow(vh, -2, 0, k), -2, -1)
+    squares, right = (tenon.flip(each, -1) for each in tenon.linalg_eigh(tenon.matmul(tenon.transpose(matrix, -2, -1), matrix)))
+    right = right * tenon.sign(tenon.sum(right.detach() * known, -2, True))
+    roots = tenon.sqrt(squares)
+    left = tenon.matmul(matrix, right) / tenon.unsqueeze(roots, -2)
+    columns, rows = (right, tenon.transpose(left, -2, -1)) if turned else (left, tenon.transpose(right, -2, -1))
+    columns, roots, rows = (each - each.detach() for each in (columns, roots, rows))
+    return (u + tenon.pad(columns, [0, u.shape[-1] - k]), values + roots, vh + tenon.pad(rows, [0, 0, 0, vh.shape[-2] - k]))
 
 
 @with_out
