@@ -14,8 +14,8 @@ class Row:
     def __init__(self, entry, what, why):
         self.entry, self.what, self.why, self.used = re.compile(entry), re.compile(what), why, 0
 
-    def covers(self, title, phase, kind, detail):
-        if not self.entry.fullmatch(title) or not self.what.search(f"{phase} {kind}: {detail}"):
+    def covers(self, title, phase, dtype, kind, detail):
+        if not self.entry.fullmatch(title) or not self.what.search(f"{phase} {dtype} {kind}: {detail}"):
             return False
         self.used += 1
         return True

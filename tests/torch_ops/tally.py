@@ -17,7 +17,7 @@ class Tally:
         passed = 0
         for message in messages:
             if message["m"] == "end" and not message["mapped"]:
-                if not self._expected(title, dict(phase="entry", kind="missing", detail="")):
+                if not self._expected(title, dict(phase="entry", dtype="is", kind="missing", detail="")):
                     self.missing.append(title)
                 return
             if message.get("r") == "harness":
@@ -33,7 +33,7 @@ class Tally:
             self.faults[title] += left
 
     def _expected(self, title, fault):
-        return any(row.covers(title, fault["phase"], fault["kind"], fault["detail"]) for row in self.rows)
+        return any(row.covers(title, fault["phase"], fault["dtype"], fault["kind"], fault["detail"]) for row in self.rows)
 
     def failures(self):
         """Every fault that is not expected, by entry."""

@@ -377,14 +377,16 @@ def svd(input, some=True, compute_uv=True):
         values = _tenon.linalg_svdvals(input)
         square = [_tenon.zeros((*input.shape[:-2], side, side), dtype=input.dtype, device=input.device) for side in input.shape[-2:]]
         return _Svd(square[0], values, square[1])
-    u, values, vh = _tenon.linalg_svd(input, not some)
+    from tenon import linalg
+    u, values, vh = linalg.svd(input, not some)
     return _Svd(u, values, _tenon.transpose(vh, -2, -1))
 
 
 @both
 def qr(input, some=True):
     """Q and R of linalg.qr, complete unless `some`."""
-    return _Qr(*_tenon.linalg_qr(input, "reduced" if some else "complete"))
+    from tenon import linalg
+    return _Qr(*linalg.qr(input, "reduced" if some else "complete"))
 
 
 @both

@@ -14,6 +14,11 @@ fftshift, ifftshift = tenon.fft_fftshift, tenon.fft_ifftshift
 fftfreq, rfftfreq = tenon.fft_fftfreq, tenon.fft_rfftfreq
 
 
+def _require_pairs(op: str, input: Tensor) -> None:
+    if input.ndim == 0 or input.size(-1) != 2:
+        raise tenon.InvalidArgument(f"fft.{op}: input of shape {tuple(input.shape)} must hold pairs, real and imaginary part, along a last axis of 2.")
+
+
 def _axes(rank: int, s: Sequence[int] | None, dim: Any) -> list[int]:
     """The axes that are transformed: dim, or as many last ones as s has lengths, or all."""
     if dim is not None:
@@ -37,6 +42,7 @@ def _each(op: Any, input: Tensor, axes: Sequence[int], lengths: Sequence[int | N
 @with_out
 def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """fft along each axis of dim, cut or filled with zeros to the lengths s."""
+    _require_pairs("fftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     return _each(fft, input, axes, _lengths(s, len(axes)), norm or "backward")
 
@@ -44,6 +50,7 @@ def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: s
 @with_out
 def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of fftn."""
+    _require_pairs("ifftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     return _each(ifft, input, axes, _lengths(s, len(axes)), norm or "backward")
 
@@ -60,6 +67,7 @@ def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: 
 @with_out
 def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """The inverse of rfftn."""
+    _require_pairs("irfftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     lengths = _lengths(s, len(axes))
     result = _each(ifft, input, axes[:-1], lengths[:-1], norm or "backward")
@@ -69,6 +77,7 @@ def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm:
 @with_out
 def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """fft along all axes of dim but the last, then hfft along it."""
+    _require_pairs("hfftn", input)
     axes = _axes(input.ndim - 1, s, dim)
     lengths = _lengths(s, len(axes))
     result = _each(fft, input, axes[:-1], lengths[:-1], norm or "backward")

@@ -10,14 +10,14 @@ import tenon
 from tenon import Tensor
 from tenon._spellings import with_out
 
-cholesky, inv, det, slogdet, lu_factor = (tenon.linalg_cholesky, tenon.linalg_inv, tenon.linalg_det, tenon.linalg_slogdet,
-                                          tenon.linalg_lu_factor)
+cholesky, inv, det, slogdet = tenon.linalg_cholesky, tenon.linalg_inv, tenon.linalg_det, tenon.linalg_slogdet
 svdvals, matrix_power, cross = tenon.linalg_svdvals, tenon.linalg_matrix_power, tenon.cross
 
 _CholeskyEx = collections.namedtuple("linalg_cholesky_ex", ["L", "info"])
 _InvEx = collections.namedtuple("linalg_inv_ex", ["inverse", "info"])
 _SolveEx = collections.namedtuple("linalg_solve_ex", ["result", "info"])
 _LuFactorEx = collections.namedtuple("linalg_lu_factor_ex", ["LU", "pivots", "info"])
+_LuFactor = collections.namedtuple("linalg_lu_factor", ["LU", "pivots"])
 _Lu = collections.namedtuple("linalg_lu", ["P", "L", "U"])
 _Qr = collections.namedtuple("linalg_qr", ["Q", "R"])
 _Svd = collections.namedtuple("linalg_svd", ["U", "S", "Vh"])
@@ -57,16 +57,55 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 @with_out
 def svd(A: Tensor, full_matrices: bool = True) -> Any:
-    """U, the singular values from the greatest on, and V transposed."""
-    return _Svd(*tenon.linalg_svd(A, full_matrices))
+    """U, the singular values from the greatest on, and V transposed. The gradient is that of matrices whose singular values
+    differ and are not 0; columns that complete U or V have none."""
+    _require_matrices("svd", A)
+    if not A.requires_grad:
+        return _Svd(*tenon.linalg_svd(A, full_matrices))
+    u, values, vh = tenon.linalg_svd(A.detach(), full_matrices)
+    if A.numel() == 0:
+        return _Svd(*(each + A.sum() * 0 for each in (u, values, vh)))
+    return _Svd(*_svd_with_gradient(A, u, values, vh))
+
+
+def _svd_with_gradient(A: Tensor, u: Tensor, values: Tensor, vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The parts, whose derivatives are those of the eigenvectors of A^T A, or A A^T where that is smaller."""
+    turned, k = A.shape[-2] < A.shape[-1], values.shape[-1]
+    matrix = tenon.transpose(A, -2, -1) if turned else A
+    known = tenon.narrow(u, -1, 0, k) if turned else tenon.transpose(tenon.narrow(vh, -2, 0, k), -2, -1)
+    squares, right = (tenon.flip(each, -1) for each in tenon.linalg_eigh(tenon.matmul(tenon.transpose(matrix, -2, -1), matrix)))
+    right = right * tenon.sign(tenon.sum(right.detach() * known, -2, True))
+    roots = tenon.sqrt(squares)
+    left = tenon.matmul(matrix, right) / tenon.unsqueeze(roots, -2)
+    columns, rows = (right, tenon.transpose(left, -2, -1)) if turned else (left, tenon.transpose(right, -2, -1))
+    columns, roots, rows = (each - each.detach() for each in (columns, roots, rows))
+    return (u + tenon.pad(columns, [0, u.shape[-1] - k]), values + roots, vh + tenon.pad(rows, [0, 0, 0, vh.shape[-2] - k]))
 
 
 @with_out
 def qr(A: Tensor, mode: str = "reduced") -> Any:
-    """Q orthogonal and R upper triangular with A = Q R; in mode "r" Q is empty."""
-    if mode != "r":
-        return _Qr(*tenon.linalg_qr(A, mode))
-    return _Qr(tenon.empty((0,), dtype=A.dtype, device=A.device), tenon.linalg_qr(A, "reduced")[1])
+    """Q orthogonal and R upper triangular with A = Q R; in mode "r" Q is empty. A gradient is there where the first columns
+    are independent, and in mode "complete" where there are as many columns as rows or more."""
+    _require_matrices("qr", A)
+    none = tenon.empty((0,), dtype=A.dtype, device=A.device)
+    if not A.requires_grad:
+        q, r = tenon.linalg_qr(A, "reduced" if mode == "r" else mode)
+        return _Qr(none if mode == "r" else q, r)
+    if mode == "r" or (mode == "complete" and A.shape[-2] > A.shape[-1]):
+        raise tenon.Unsupported(f"linalg.qr: mode '{mode}' has no gradient for matrices of shape {tuple(A.shape)}, as Q is not known by A alone.")
+    q, r = tenon.linalg_qr(A.detach(), mode)
+    return _Qr(*_qr_with_gradient(A, q, r)) if A.numel() else _Qr(q + A.sum() * 0, r + A.sum() * 0)
+
+
+def _qr_with_gradient(A: Tensor, q: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+    """Q and R, whose derivatives are those of R as the Cholesky factor of A^T A, with the signs of R."""
+    k = q.shape[-1]
+    square = tenon.narrow(A, -1, 0, k)
+    signs = tenon.unsqueeze(tenon.sign(tenon.diagonal(r, 0, -2, -1)), -1)
+    upper = tenon.linalg_cholesky(tenon.matmul(tenon.transpose(square, -2, -1), square), upper=True) * signs
+    left = solve_triangular(upper, square, upper=True, left=False)
+    right = tenon.matmul(tenon.transpose(left, -2, -1), A) if A.shape[-1] > k else upper
+    return q + (left - left.detach()), r + (right - right.detach())
 
 
 # ---- results with a flag in place of an error ----
@@ -118,13 +157,45 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 # ---- L and U ----
 
+def _with_gradient(A: Tensor, order: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """L and U as functions of A, whose values they have: two steps of Newton from there, which are exact to the third
+    derivative. With L and U known, inv(L) P^T A inv(U) is 1, and its changes below and above the diagonal are those of both."""
+    k = low.shape[-1]
+    rows = tenon.matmul(tenon.transpose(order, -2, -1), A)
+    square = tenon.narrow(tenon.narrow(rows, -2, 0, k), -1, 0, k)
+    l, u = tenon.narrow(low, -2, 0, k), tenon.narrow(high, -1, 0, k)
+    eye = tenon.eye(k, dtype=A.dtype, device=A.device)
+    for _ in range(2):
+        change = solve_triangular(u, solve_triangular(l, square, upper=False, unitriangular=True), upper=True, left=False) - eye
+        l, u = tenon.matmul(l, eye + tenon.tril(change, -1)), tenon.matmul(eye + tenon.triu(change), u)
+    if rows.shape[-1] > k:
+        rest = tenon.narrow(tenon.narrow(rows, -2, 0, k), -1, k, rows.shape[-1] - k)
+        wide = tenon.concat([u, solve_triangular(l, rest, upper=False, unitriangular=True)], -1)
+    else:
+        wide = u
+    if rows.shape[-2] > k:
+        l = tenon.concat([l, solve_triangular(u, tenon.narrow(rows, -2, k, rows.shape[-2] - k), upper=True, left=False)], -2)
+    return l, wide
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """L below the diagonal and U from it on, and the pivots from 1 on."""
+    return _LuFactor(*lu_factor_ex(A, pivot=pivot)[:2])
+
+
 @with_out
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """L below the diagonal and U from it on, the pivots from 1 on, and info, which is 0."""
+    """lu_factor, and info, which is 0."""
     if not pivot:
         raise tenon.Unsupported("linalg.lu_factor_ex: rows are always exchanged; pivot=False is not there.")
     _require_matrices("lu_factor_ex", A)
-    factors, pivots = tenon.linalg_lu_factor(A)
+    factors, pivots = tenon.linalg_lu_factor(A.detach())
+    if A.requires_grad and A.numel():
+        l, u = _with_gradient(A, *lu_unpack(factors, pivots))
+        m, n = A.shape[-2:]
+        factors = tenon.pad(tenon.tril(l, -1), [0, n - l.shape[-1]]) + tenon.pad(u, [0, 0, 0, m - u.shape[-2]])
+    elif A.requires_grad:
+        factors = factors + A * 0  # nothing, which wants a gradient
     return _LuFactorEx(factors, pivots, tenon.zeros(tuple(A.shape[:-2]), dtype=tenon.i32, device=A.device))
 
 
@@ -321,7 +392,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     solution = _least_squares(A, B)
     values = tenon.linalg_svdvals(A) if driver in ("gelsd", "gelss") else tenon.empty((0,), dtype=A.dtype, device=A.device)
     rank = tenon.empty((0,), dtype=tenon.i64, device=A.device) if driver == "gels" else matrix_rank(A.detach(), rtol=rcond)
-    residuals = tenon.empty((0,), dtype=A.dtype, device=A.device)
+    residuals = tenon.narrow(tenon.flatten(solution), 0, 0, 0)
     if driver != "gelsy" and A.shape[-2] > A.shape[-1] and B.ndim == A.ndim:
         left = tenon.matmul(A, solution) - B
         residuals = tenon.sum(left * left, -2)

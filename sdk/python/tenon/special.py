@@ -392,7 +392,7 @@ def spherical_bessel_j0(input: Tensor) -> Tensor:
 
 # ---- orthogonal polynomials ----
 
-_MOST_STEPS = 10000  # of a recurrence, each of which is a pass over the tensor
+_MOST_STEPS = 20000  # of a recurrence, each of which is a pass over the tensor
 
 
 def _polynomial(name: str, first: Callable[[Any], Any], following: Callable[[int, Any, Any, Any], Any], doc: str, shifted: bool = False,
@@ -403,9 +403,10 @@ def _polynomial(name: str, first: Callable[[Any], Any], following: Callable[[int
         points = x if isinstance(x, Tensor) else tenon.tensor(float(x), dtype=tenon.f64)
         points = points * 2 - 1 if shifted else points
         degrees = tenon.trunc(n) if isinstance(n, Tensor) else tenon.tensor(float(int(n)), dtype=tenon.f64)
+        degrees = tenon.where(tenon.abs(degrees) < 2.0**62, degrees, -1.0)  # as the conversion to i64 has it; NaN too
         before, now = points * 0 + 1, first(points)
         result = tenon.where(degrees < 0, 0.0, before)
-        most = int(tenon.amax(tenon.where(tenon.isfinite(degrees), degrees, 0.0)).item()) if degrees.numel() else 0
+        most = int(tenon.amax(degrees).item()) if degrees.numel() else 0
         if high is not None and most > 64:
             result, most = tenon.where(degrees > 64, high(points, degrees), result), 64
         if most > _MOST_STEPS:
@@ -454,8 +455,24 @@ for _letter, _first, _kind in (("t", lambda x: x, "first"), ("u", lambda x: x * 
         globals()[_name] = _polynomial(_name, _first, _chebyshev, f"Chebyshev's polynomials of the {_kind} kind{', at 2 x - 1' if _prefix else ''}.",
                                        bool(_prefix), _high(_letter))
 
-hermite_polynomial_h = _polynomial("hermite_polynomial_h", lambda x: x * 2, lambda k, x, now, before: (x * now - before * k) * 2, "The physicist's Hermite polynomials.")
-hermite_polynomial_he = _polynomial("hermite_polynomial_he", lambda x: x, lambda k, x, now, before: x * now - before * k, "The probabilist's Hermite polynomials.")
+
+
+def _limited(polynomial: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The polynomial, NaN for degrees above 512, or 128 where the result is no f64, as PyTorch bounds them."""
+    @with_out
+    @functools.wraps(polynomial)
+    def compute(x: Any, n: Any) -> Tensor:
+        most = 512 if _dtype_of((x, n)) == tenon.f64 else 128
+        if not isinstance(n, Tensor):
+            return polynomial(x, n) if n <= most else tenon.full_like(polynomial(x, 0), math.nan)
+        return tenon.where(n > most, math.nan, polynomial(x, tenon.clamp(n, None, most)))
+    return compute
+
+
+hermite_polynomial_h = _limited(_polynomial("hermite_polynomial_h", lambda x: x * 2, lambda k, x, now, before: (x * now - before * k) * 2,
+                                            "The physicist's Hermite polynomials."))
+hermite_polynomial_he = _limited(_polynomial("hermite_polynomial_he", lambda x: x, lambda k, x, now, before: x * now - before * k,
+                                             "The probabilist's Hermite polynomials."))
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", lambda x: 1 - x,
                                     lambda k, x, now, before: ((2 * k + 1 - x) * now - before * k) / (k + 1), "Laguerre's polynomials.")
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", lambda x: x,

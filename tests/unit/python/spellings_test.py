@@ -252,7 +252,7 @@ class Spellings(unittest.TestCase):
         self.assertAlmostEqual(float(out.sum()), 3.0)
 
     def test_have_gradients(self):
-        for text in ("t.diff(z, append=z).pow(2).sum()", "t.var(z, 1, False).sum()", "t.linalg.lu_solve(*t.linalg.lu_factor(m), z.T).sum()", "t.quantile(z, 0.3)", "t.linalg.lstsq(z, y)[0].pow(2).sum()", "t.linalg.lstsq(z.T, y.T)[0].pow(2).sum()",
+        for text in ("t.diff(z, append=z).pow(2).sum()", "t.var(z, 1, False).sum()", "t.linalg.lu_solve(*t.linalg.lu_factor(m), z.T).sum()", "t.quantile(z, 0.3)", "t.linalg.svd(z, False)[0].abs().sum()", "(t.linalg.svd(z.T)[2].abs() * m[:3, :3]).sum() + t.svd(z)[1].sin().sum()", "sum(each.sin().sum() for each in t.linalg.qr(z))", "sum(each.sin().sum().abs() for each in t.linalg.qr(z.T))", "t.linalg.lu_factor(z)[0].sin().sum()", "t.linalg.lu(z.T)[1].sin().sum()", "t.linalg.lu(z[:, :3])[2].sin().sum()", "t.linalg.lstsq(z, y)[0].pow(2).sum()", "t.linalg.lstsq(z.T, y.T)[0].pow(2).sum()",
                      "t.cov(z).sum()", "t.special.i0(z).sum()", "F.grid_sample(c, z[:2, :2].reshape(2, 1, 1, 2)).pow(2).sum()",
                      "F.ctc_loss(F.log_softmax(z[:, None], 2), t.tensor([[1, 2]]), (3,), (2,))", "F.multilabel_margin_loss(z, t.tensor([[1, 2, -1, 0]] * 3))"):
             with self.subTest(text):
