@@ -15,10 +15,7 @@ Tensor gate(const Tensor& x, double alpha) { return mul(x, sigmoid(alpha == 1.0 
 
 TensorList swish(NodeContext& n) { return {gate(n.input(0), n.number("alpha", 1.0))}; }
 
-TensorList swiglu(NodeContext& n) {
-  if (n.dims(0) != n.dims(1)) n.invalid(fmt::format("its inputs have shapes {} and {}", n.dims(0), n.dims(1)));
-  return {mul(gate(n.input(0), n.number("alpha", 1.0)), n.input(1))};
-}
+TensorList swiglu(NodeContext& n) { return {mul(gate(n.input(0), n.number("alpha", 1.0)), n.input(1))}; }
 
 // Writes `update` into a cache along an axis, from the position of each batch on.
 TensorList tensor_scatter(NodeContext& n) {
@@ -36,8 +33,10 @@ TensorList tensor_scatter(NodeContext& n) {
   batches[0] = cache.dim(0);
   // The place in the update that belongs to each position of the cache.
   Tensor place = reshape(n.positions(length), along);
-  if (n.has(2)) place = sub(place, reshape(n.input(2), batches));
-  if (n.text("mode", "linear") == "circular") place = remainder(place, Scalar(length));
+  const bool circular = n.text("mode", "linear") == "circular";
+  // Linear updates lie inside of the cache. Positions of circular ones may go on growing.
+  if (n.has(2)) place = sub(place, reshape(circular ? n.input(2) : n.within(2, 0, length - count), batches));
+  if (circular) place = remainder(place, Scalar(length));
   const Tensor written = logical_and(ge(place, Scalar(0)), lt(place, Scalar(count)));
   const Tensor index = expand(clamp(place, Scalar(0), Scalar(count - 1)), cache.dims());
   return {where(written, gather(update, axis, index), cache)};
@@ -45,8 +44,7 @@ TensorList tensor_scatter(NodeContext& n) {
 
 TensorList causal_conv(NodeContext& n) {
   const Tensor &x = n.input(0), &weight = n.input(1);
-  if (x.rank() != 3 || weight.rank() != 3 || weight.dim(0) != x.dim(1) || weight.dim(1) != 1)
-    n.invalid(fmt::format("weights of shape {} do not fit an input of shape {}", weight.dims(), x.dims()));
+  if (weight.dim(2) < 1) n.invalid(fmt::format("its weights have the shape {}", weight.dims()));
   const std::string activation = n.text("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish")
     n.invalid(fmt::format("its activation is '{}'; it may be none, silu or swish", activation));
@@ -73,10 +71,9 @@ TensorList linear_attention(NodeContext& n) {
   const std::string rule = n.text("update_rule", "gated_delta");
   const bool gated = rule == "gated" || rule == "gated_delta", delta = rule == "delta" || rule == "gated_delta";
   if (!gated && !delta && rule != "linear") n.invalid(fmt::format("its update_rule is '{}'", rule));
-  if (heads < 1 || q_heads < 1 || q_heads % heads != 0)
+  if (q_heads % heads != 0)
     n.invalid(fmt::format("{} heads of the query cannot share {} heads of the key", q_heads, heads));
-  if (q.rank() != 3 || k.rank() != 3 || v.rank() != 3 || q.dim(2) % q_heads != 0 || v.dim(2) % heads != 0 ||
-      k.dim(2) != q.dim(2) / q_heads * heads)
+  if (q.dim(2) % q_heads != 0 || v.dim(2) % heads != 0 || k.dim(2) != q.dim(2) / q_heads * heads)
     n.invalid(fmt::format("query, key and value of shapes {}, {} and {} do not fit", q.dims(), k.dims(), v.dims()));
   if (n.has(4) != gated || n.has(5) != delta)
     n.invalid(fmt::format("the update_rule '{}' {} a decay and {} a beta", rule, gated ? "needs" : "has not",

@@ -278,10 +278,7 @@ class NewForest {
     }
     check_length(n, "leaf_weights", weights_.size(), targets_.size());
     forest_.targets = n.integer("n_targets", 1);
-    if (forest_.targets < 1 || forest_.targets > 1 << 20) n.invalid(fmt::format("it has {} targets", forest_.targets));
-    const int64_t how = n.integer("aggregate_function", 1);
-    if (how < 0 || how > 3) n.invalid(fmt::format("its aggregate_function is {}", how));
-    forest_.how = static_cast<Sum>(how);
+    forest_.how = static_cast<Sum>(n.integer("aggregate_function", 1));
     read_nodes(modes);
     read_leaves();
     for (int64_t root : ints(n, "tree_roots")) {

@@ -137,7 +137,7 @@ TensorList col2im(NodeContext& n) {
     extra.push_back(room % strides[i]);
     result.push_back(image[i]);
     elements *= block[i];
-    windows *= counts[static_cast<int32_t>(i)];
+    if (__builtin_mul_overflow(windows, counts.back(), &windows)) n.invalid("it has more windows than can be counted");
   }
   if (elements > 1 << 12 || x.dim(1) % elements != 0 || x.dim(2) != windows)
     n.invalid(fmt::format("columns of shape {} are not {} windows of {} elements", x.dims(), windows, elements));

@@ -369,6 +369,7 @@ TEST(Constraints, LengthsAreWithinTheirAxis) {
                            {"LSTM", {{"4", "2", "3"}, {"1", "8", "3"}, {"1", "8", "2"}}, 4, kInt32},
                            {"GRU", {{"4", "2", "3"}, {"1", "6", "3"}, {"1", "6", "2"}}, 4, kInt32},
                            {"RNN", {{"4", "2", "3"}, {"1", "2", "3"}, {"1", "2", "2"}}, 4, kInt32},
+                           {"TensorScatter", {{"2", "6", "3"}, {"2", "2", "3"}}, 2, kInt64},
                            {"ReverseSequence", {{"4", "2"}}, 1, kInt64}};
   for (const Lengths& node : nodes) {
     for (const bool eager : {false, true}) {
