@@ -1,10 +1,12 @@
 #include "core/tensor/file_access.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <system_error>
@@ -42,37 +44,94 @@ void FileReader::read(uint64_t from, void* to, uint64_t bytes) const {
   }
 }
 
-FileWriter::FileWriter(const std::string& path) : path_(path), place_(path) {
+namespace {
+
+// "<name>.0123abcd.new": what a file is written as, beside its place.
+constexpr size_t kDigits = 8;
+constexpr std::string_view kEnd = ".new";
+
+bool is_beside(std::string_view entry, std::string_view name) {
+  if (entry.size() != name.size() + 1 + kDigits + kEnd.size()) return false;
+  if (entry.substr(0, name.size()) != name || entry[name.size()] != '.') return false;
+  const std::string_view digits = entry.substr(name.size() + 1, kDigits);
+  return entry.substr(entry.size() - kEnd.size()) == kEnd &&
+         digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Removes what writers of the file `place` have left behind. A writer holds a lock as long as it lives.
+void clear_leftovers(const std::string& place) {
   namespace fs = std::filesystem;
+  const fs::path path(place);
   std::error_code error;
-  if (const fs::path aim = fs::canonical(path, error); !error) place_ = aim;  // of a symbolic link
-  if (!fs::exists(place_, error) || fs::is_regular_file(place_, error)) {
-    beside_ = fmt::format("{}.{:08x}.new", place_, std::random_device()());
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!is_beside(entry->path().filename().native(), path.filename().native())) continue;
+    const int left = open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (left < 0) continue;
+    if (flock(left, LOCK_EX | LOCK_NB) == 0) unlink(entry->path().c_str());
+    close(left);
   }
-  file_.open(beside_.empty() ? place_ : beside_, std::ios::binary);
-  if (!file_) refuse(fmt::format("The file {} cannot be written.", path_));
+}
+
+// True if the file that is open here still has a name: nobody took it for a leftover before it was locked.
+bool is_there(int descriptor) {
+  struct stat facts {};
+  return fstat(descriptor, &facts) == 0 && facts.st_nlink > 0;
+}
+
+}  // namespace
+
+FileWriter::FileWriter(const std::string& path) : path_(path), place_(path) {
+  std::error_code error;
+  if (const std::filesystem::path aim = std::filesystem::canonical(path, error); !error) place_ = aim;  // of a link
+  struct stat before {};
+  const bool replaces = stat(place_.c_str(), &before) == 0;
+  if (replaces && !S_ISREG(before.st_mode)) {
+    descriptor_ = open(place_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail();
+    return;
+  }
+  clear_leftovers(place_);
+  while (descriptor_ < 0) {
+    beside_ = fmt::format("{}.{:0{}x}{}", place_, std::random_device()(), kDigits, kEnd);
+    descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
+    if (descriptor_ < 0 && errno == EEXIST) continue;
+    if (descriptor_ < 0) fail();
+    flock(descriptor_, LOCK_EX);  // where there are no locks, nobody clears
+    if (is_there(descriptor_)) break;
+    close(std::exchange(descriptor_, -1));
+  }
+  if (replaces && fchmod(descriptor_, before.st_mode & 07777) != 0) fail();
 }
 
 FileWriter::~FileWriter() {
-  if (!beside_.empty() && file_.is_open()) unlink(beside_.c_str());
+  if (descriptor_ < 0) return;
+  if (!beside_.empty()) unlink(beside_.c_str());
+  close(descriptor_);
+}
+
+void FileWriter::fail() const {
+  const int cause = errno;
+  if (descriptor_ >= 0 && !beside_.empty()) unlink(beside_.c_str());
+  throw Error(cause == ENOENT ? Code::not_found : Code::invalid_argument,
+              fmt::format("The file {} cannot be written: {}.", path_, std::strerror(cause)));
 }
 
 void FileWriter::write(std::string_view bytes) {
-  if (!file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()))) {
-    refuse(fmt::format("The file {} cannot be written.", path_));
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail();
+    bytes.remove_prefix(static_cast<size_t>(written));
   }
 }
 
 void FileWriter::finish() {
-  bool ok = static_cast<bool>(file_.flush());
-  if (ok && !beside_.empty()) {
-    const int descriptor = open(beside_.c_str(), O_RDONLY | O_CLOEXEC);
-    ok = descriptor >= 0 && fsync(descriptor) == 0;
-    if (descriptor >= 0) close(descriptor);
-    ok = ok && rename(beside_.c_str(), place_.c_str()) == 0;
+  if (!beside_.empty()) {
+    if (fsync(descriptor_) != 0 || rename(beside_.c_str(), place_.c_str()) != 0) fail();
+    beside_.clear();
   }
-  if (!ok) refuse(fmt::format("The file {} cannot be written.", path_));
-  file_.close();
+  if (close(std::exchange(descriptor_, -1)) != 0) fail();
 }
 
 }  // namespace tenon::files

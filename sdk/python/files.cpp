@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "core/tensor/file_access.h"
 #include "primitives/text/format.h"
 #include "sdk/python/objects.h"
 
@@ -73,6 +74,10 @@ void add_files(nb::module_& m) {
         return object_of(load_npy(path, require_device(device.ptr(), "load()")));
       },
       nb::arg("path"), nb::arg("device").none());
+  nb::class_<files::FileWriter>(m, "_FileWriter")
+      .def(nb::init<const std::string&>())
+      .def("fileno", &files::FileWriter::descriptor)
+      .def("finish", &files::FileWriter::finish, nb::call_guard<Unlocked>());
   m.def("_npy_to_bytes", [](const Tensor& tensor) {
     const std::string bytes = npy_to_bytes(tensor);
     return nb::bytes(bytes.data(), bytes.size());

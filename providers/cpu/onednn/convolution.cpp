@@ -74,6 +74,21 @@ Window window_of(const ep_primitive_desc& desc) {
   return window;
 }
 
+// oneDNN writes code for each place of the result whose window begins in the padding, which takes seconds where the
+// padding is wide.
+Refusal why_not_window(const Window& window) {
+  constexpr int64_t kMostBeyond = 256;
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    const int64_t reach = (window.kernel[i] - 1) * (window.dilation[i] + 1) + 1;
+    const int64_t pad = std::max(window.pad_low[i], window.pad_high[i]);
+    if (pad - reach > kMostBeyond) {
+      return Refusal::because("a padding of %lld around a window of %lld", static_cast<long long>(pad),
+                              static_cast<long long>(reach));
+    }
+  }
+  return {};
+}
+
 bool is_pointwise(const ep_primitive_desc& desc, const Window& window) {
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   if (attributes.groups != 1 || attributes.transposed != 0) return false;
@@ -149,6 +164,7 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
     }
   }
   if (Refusal refusal = why_no_epilogues(device, desc)) return refusal;
+  if (Refusal refusal = why_not_window(window_of(desc))) return refusal;
   info.penalty_bytes = runs_as_given(desc, window_of(desc)) ? 0 : penalty_of_planes(desc);
   return {};
 }

@@ -1,14 +1,12 @@
 // The public functions that write models.
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <deque>
 #include <limits>
 #include <memory>
 #include <set>
 
 #include "core/lazy/program.h"
+#include "core/tensor/file_access.h"
 #include "core/tensor/version.h"
 #include "onnx_messages.h"
 #include "primitives/text/format.h"
@@ -204,14 +202,9 @@ std::string exported(graph::Graph& graph, ExportOptions options) {
 }
 
 void write_file(const std::string& path, const std::string& bytes) {
-  const auto refuse = [&] {
-    return Error(errno == ENOENT ? Code::not_found : Code::invalid_argument,
-                 fmt::format("'{}' cannot be written: {}.", path, std::strerror(errno)));
-  };
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) throw refuse();
-  const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  if (std::fclose(file) != 0 || !whole) throw refuse();
+  files::FileWriter file(path);
+  file.write(bytes);
+  file.finish();
 }
 
 }  // namespace

@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <filesystem>
+#include <initializer_list>
 #include <utility>
 
 #include "primitives/text/format.h"
@@ -54,6 +57,44 @@ int open_beneath(int folder, const std::string& location) {
   }
 }
 
+std::string path_of(int file) {
+  std::string path(PATH_MAX, '\0');
+  const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", file).c_str(), path.data(), path.size());
+  path.resize(length < 0 ? 0 : static_cast<size_t>(length));
+  return path;
+}
+
+bool lies_in(std::string_view path, std::string_view folder) {
+  return !folder.empty() && path.size() > folder.size() + 1 && path.substr(0, folder.size()) == folder &&
+         path[folder.size()] == '/';
+}
+
+// Of a folder ".../models--x/snapshots/<revision>[/...]", as Hugging Face's cache has them: ".../models--x/blobs",
+// where its links end. Empty for any other folder.
+std::string blobs_beside(const std::string& folder) {
+  constexpr std::string_view kSnapshots = "/snapshots/";
+  const size_t at = folder.rfind(kSnapshots);
+  if (at == std::string::npos || at + kSnapshots.size() == folder.size()) return {};
+  return folder.substr(0, at) + "/blobs";
+}
+
+// How many names of the file `wanted` there are in the folders, and in those inside of them.
+uint64_t names_in(std::initializer_list<std::string> folders, const struct stat& wanted) {
+  namespace fs = std::filesystem;
+  uint64_t names = 0;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    if (folder.empty()) continue;
+    const auto skip = fs::directory_options::skip_permission_denied;
+    for (fs::recursive_directory_iterator at(folder, skip, error), end; !error && at != end; at.increment(error)) {
+      struct stat info {};
+      const bool found = lstat(at->path().c_str(), &info) == 0;
+      names += found && info.st_ino == wanted.st_ino && info.st_dev == wanted.st_dev ? 1 : 0;
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -97,7 +138,6 @@ Result<std::shared_ptr<const OpenFile>> OpenFile::of(Descriptor file, const std:
   made->path_ = path;
   made->file_ = std::move(file);
   made->size_ = static_cast<uint64_t>(info.st_size);
-  made->links_ = static_cast<uint64_t>(info.st_nlink);
   made->written_[0] = info.st_mtim.tv_sec;
   made->written_[1] = info.st_mtim.tv_nsec;
   return std::shared_ptr<const OpenFile>(std::move(made));
@@ -136,19 +176,36 @@ Result<std::shared_ptr<const OpenFile>> ExternalFiles::open(std::string_view loc
                     fmt::format("The folder '{}' for external data cannot be opened: {}.", root_, why(errno)));
   }
   Descriptor descriptor(open_beneath(folder_.get(), name));
+  const std::string folder = path_of(folder_.get()), blobs = blobs_beside(folder);
+  if (!descriptor && (errno == ELOOP || errno == EXDEV)) {
+    // Where the link ends counts, as the kernel says it of the file that is open; until then nothing is read.
+    const Descriptor aim(openat(folder_.get(), name.c_str(), O_PATH | O_CLOEXEC));
+    const std::string end = aim ? path_of(aim.get()) : std::string();
+    if (aim && !lies_in(end, folder) && !lies_in(end, blobs)) {
+      return refuse(fmt::format("is a symbolic link to '{}', which lies neither in '{}'{}", end, folder,
+                                blobs.empty() ? " nor in the 'blobs' of a Hugging Face cache"
+                                              : fmt::format(" nor in '{}'", blobs)),
+                    fmt::format("Copy the file itself into '{}'.", root_));
+    }
+    struct stat info {};
+    if (aim && fstat(aim.get(), &info) == 0 && !S_ISREG(info.st_mode)) return refuse("is not a regular file");
+    if (aim) {
+      descriptor = Descriptor(::open(fmt::format("/proc/self/fd/{}", aim.get()).c_str(), O_RDONLY | O_CLOEXEC));
+    }
+  }
   if (!descriptor) {
     if (errno == ENOENT)
       return Status(Code::not_found, fmt::format("External data '{}' does not exist in '{}'.", name, root_));
-    if (errno == ELOOP || errno == EXDEV) {
-      return refuse("is or passes through a symbolic link", fmt::format("Copy the file itself into '{}'.", root_));
-    }
     return refuse(fmt::format("cannot be opened in '{}': {}", root_, why(errno)));
   }
   struct stat info {};
   if (fstat(descriptor.get(), &info) != 0) return refuse(fmt::format("cannot be examined: {}", why(errno)));
   if (!S_ISREG(info.st_mode)) return refuse("is not a regular file");
+  if (info.st_nlink != 1 && names_in({folder, blobs}, info) < info.st_nlink) {
+    return refuse(fmt::format("is a hard link: the same file has another name, which is not in '{}'", folder),
+                  "Copy the file itself.");
+  }
   TENON_ASSIGN_OR_RETURN(std::shared_ptr<const OpenFile> opened, OpenFile::of(std::move(descriptor), name));
-  if (opened->links() != 1) return refuse("is a hard link: the same file has another name", "Copy the file itself.");
   if (opened_.size() >= kMaxOpenFiles) opened_.erase(opened_.begin());
   return opened_.emplace(name, std::move(opened)).first->second;
 }

@@ -39,7 +39,6 @@ class OpenFile {
   static Result<std::shared_ptr<const OpenFile>> of(Descriptor file, const std::string& path);
 
   uint64_t size() const { return size_; }
-  uint64_t links() const { return links_; }  // how many names the file has
   // Reads `length` bytes at `offset`. Errors: the file has changed since it was opened; it became shorter; reading
   // failed. They name the file.
   Status read(uint64_t offset, uint64_t length, void* out) const;
@@ -50,15 +49,16 @@ class OpenFile {
 
   std::string path_;
   Descriptor file_;
-  uint64_t size_ = 0, links_ = 0;
+  uint64_t size_ = 0;
   int64_t written_[2] = {};  // when the file was written last: seconds and nanoseconds
 };
 
 // Reads `length` bytes at `offset` of an open file. Errors: invalid_argument, if it has fewer.
 Status read_exactly(int file, uint64_t offset, uint64_t length, void* data);
 
-// Files below one folder, under the names that a model gives: relative, without "..", symbolic links, hard links or
-// special files.
+// Files below one folder, under the names that a model gives: relative and without "..". Links are followed if they end
+// in the folder, or in the `blobs` beside the snapshot of Hugging Face's cache that the folder is in. Special files and
+// files with further names elsewhere are refused.
 class ExternalFiles {
  public:
   // With an empty `root` no file may be opened.

@@ -15,6 +15,10 @@ namespace tenon::onnx {
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 24;
+// What a node computes on the host, at most: seconds, and a gigabyte.
+constexpr double kMostHostSteps = 0x1p30, kMostHostBytes = 0x1p30;
+// The same while the model is recorded: milliseconds.
+constexpr double kMostRecordedSteps = 0x1p22, kMostRecordedBytes = 0x1p20;
 
 std::optional<SymDims> shape_of(const Value& value) {
   if (value.is_tensor()) return sizes(value.tensor());
@@ -45,6 +49,15 @@ bool NodeContext::is_known(const Tensor& tensor) { return current_interpreter().
 
 void NodeContext::require_eager() {
   if (dynamic_cast<graph::Recorder*>(&current_interpreter()) != nullptr) throw UnknownValue(-1);
+}
+
+void NodeContext::require_host_work(double bytes, double steps) const {
+  if (!(bytes <= kMostRecordedBytes && steps <= kMostRecordedSteps)) require_eager();
+  if (bytes <= kMostHostBytes && steps <= kMostHostSteps) return;
+  unsupported(
+      fmt::format("{} asks for {:.3g} steps and a result of {:.3g} bytes on the host; at most {:.3g} steps and "
+                  "{:.3g} bytes are possible",
+                  node_.op_type, steps, bytes, kMostHostSteps, kMostHostBytes));
 }
 
 const Value& NodeContext::value(size_t i) const {

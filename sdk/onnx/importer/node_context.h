@@ -61,6 +61,10 @@ class NodeContext {
 
   // Throws UnknownValue while the model is recorded: the node computes on the host, when the model runs.
   static void require_eager();
+  // Called before a translator computes `bytes` bytes of results on the host in about `steps` steps. While the model is
+  // recorded little is computed: more throws UnknownValue, and the node computes when the model runs.
+  // Errors: unsupported, with both numbers, if they are more than a node may ask for.
+  void require_host_work(double bytes, double steps) const;
 
   // Runs a graph of an attribute on `inputs`, one for each of its own. It reads values of the graphs around it.
   ValueList run(const Subgraph& graph, const ValueList& inputs);

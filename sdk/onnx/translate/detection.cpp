@@ -68,6 +68,10 @@ TensorList non_max_suppression(NodeContext& n) {
   if (n.has(3)) limits.overlap = static_cast<float>(n.scalar(3).to_double());
   if (n.has(4)) limits.score = static_cast<float>(n.scalar(4).to_double());
   const bool centred = n.flag("center_point_box", false);
+  const auto each = static_cast<double>(boxes[1]);
+  const double compared = std::clamp(static_cast<double>(limits.most), 0.0, each) * each;
+  const double lists = static_cast<double>(scores[0]) * static_cast<double>(scores[1]);
+  n.require_host_work(0, lists * (compared + each));
   const std::vector<float> corners = n.elements<float>(0), marks = n.elements<float>(1);
   std::vector<int64_t> rows;
   for (int64_t batch = 0; batch < boxes[0]; ++batch) {

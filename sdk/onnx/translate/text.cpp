@@ -79,19 +79,21 @@ ValueList string_split(NodeContext& n) {
   if (most != nullptr && most->i < 0) n.invalid(fmt::format("its maxsplit is {}", most->i));
   const std::string delimiter = n.text("delimiter", "");
   std::vector<Strings> rows;
-  size_t longest = 0;
+  size_t longest = 0, made = 0;
   for (const std::string& text : strings(n, 0)) {
     rows.push_back(text::split(text, delimiter, most == nullptr ? std::nullopt : std::optional(most->i)));
     longest = std::max(longest, rows.back().size());
+    made += rows.back().size();
   }
+  const double whole = static_cast<double>(rows.size()) * static_cast<double>(longest);
+  n.require_host_work(whole * sizeof(std::string), whole + static_cast<double>(made));
   Dims dims = n.value(0).dims();
   if (dims.rank() == EP_MAX_RANK) n.invalid(fmt::format("the result would have more than {} axes", EP_MAX_RANK));
   std::vector<int64_t> counts;
-  Strings parts;
-  for (Strings& row : rows) {
-    counts.push_back(static_cast<int64_t>(row.size()));
-    row.resize(longest);
-    parts.insert(parts.end(), row.begin(), row.end());
+  Strings parts(rows.size() * longest);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    counts.push_back(static_cast<int64_t>(rows[i].size()));
+    std::move(rows[i].begin(), rows[i].end(), parts.begin() + static_cast<ptrdiff_t>(i * longest));
   }
   const Tensor lengths = Tensor::copy_from_host(counts.data(), dims, DType::i64, n.device());
   dims.push_back(static_cast<int64_t>(longest));
@@ -193,8 +195,6 @@ class Grams {
   std::map<std::vector<int64_t>, std::vector<size_t>> grams_;
 };
 
-constexpr int64_t kMostCounts = int64_t{1} << 28;
-
 ValueList tf_idf_vectorizer(NodeContext& n) {
   const Grams grams(n);
   std::vector<int64_t> words;
@@ -208,8 +208,9 @@ ValueList tf_idf_vectorizer(NodeContext& n) {
     n.invalid(fmt::format("its input has shape {}; one or two axes are needed", dims));
   const int64_t rows = dims.rank() == 2 ? dims[0] : 1, length = dims[dims.rank() - 1];
   const Dims result = dims.rank() == 2 ? Dims{rows, grams.width()} : Dims{grams.width()};
-  if (const auto count = checked_count(result); !count || *count > kMostCounts)
-    n.unsupported(fmt::format("its result would have shape {}, more than {} elements", result, kMostCounts));
+  if (!checked_count(result)) n.invalid(fmt::format("its result would have the impossible shape {}", result));
+  const auto made = static_cast<double>(element_count(result));
+  n.require_host_work(made * sizeof(float), made + static_cast<double>(words.size()));
   std::vector<float> counts(static_cast<size_t>(element_count(result)), 0.0f);
   for (int64_t row = 0; row < rows; ++row) {
     const auto begin = words.begin() + row * length;

@@ -110,6 +110,8 @@ Tensor scores_of(NodeContext& n, const Forest& forest) {
     n.invalid(fmt::format("its input has shape {}; [rows, features] is needed", dims));
   const Doubles x = n.elements<double>(0);
   const int64_t features = dims[dims.rank() - 1], rows = dims.rank() == 2 ? dims[0] : 1;
+  const double made = static_cast<double>(rows) * static_cast<double>(forest.targets);
+  n.require_host_work(made * sizeof(double), made);
   Doubles scores(static_cast<size_t>(rows * forest.targets));
   for (int64_t row = 0; row < rows; ++row) {
     forest.score(n, {x.data() + row * features, static_cast<size_t>(features)}, scores.data() + row * forest.targets);

@@ -205,18 +205,13 @@ TensorList deform_conv(NodeContext& n) {
                           weight.dims(), x.dims()));
   const Tensor shifts = reshape(offset, {batch * regions, taps, 2, oh * ow});
   std::vector<Tensor> positions;
-  for (int64_t axis = 0; axis < 2; ++axis) {
-    std::vector<float> grid(static_cast<size_t>(points));
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      for (int64_t at = 0; at < oh * ow; ++at) {
-        const auto side = static_cast<size_t>(axis);
-        const int64_t out = axis == 0 ? at / ow : at % ow, in = axis == 0 ? tap / kw : tap % kw;
-        grid[static_cast<size_t>(tap * oh * ow + at)] =
-            static_cast<float>(out * strides[side] - pads[side] + in * dilations[side]);
-      }
-    }
-    const Tensor base = Tensor::copy_from_host(grid.data(), {1, points}, DType::f32, n.device());
-    positions.push_back(add(reshape(select(shifts, 2, axis), {batch * regions, points}), cast(base, offset.dtype())));
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const bool rows = axis == 0;
+    const Tensor out = reshape(n.positions(rows ? oh : ow), rows ? Dims{1, 1, oh, 1} : Dims{1, 1, 1, ow});
+    const Tensor in = reshape(n.positions(rows ? kh : kw), rows ? Dims{kh, 1, 1, 1} : Dims{1, kw, 1, 1});
+    const Tensor base = add(sub(mul(out, Scalar(strides[axis])), Scalar(pads[axis])), mul(in, Scalar(dilations[axis])));
+    const Tensor grid = cast(cast(reshape(expand(base, {kh, kw, oh, ow}), {1, points}), DType::f32), offset.dtype());
+    positions.push_back(add(reshape(select(shifts, 2, static_cast<int64_t>(axis)), {batch * regions, points}), grid));
   }
   const Tensor parts = reshape(x, {batch * regions, channels / regions, x.dim(2), x.dim(3)});
   Tensor columns = reshape(sampled(parts, positions, Taps::linear, Border::zeros, false),
@@ -256,24 +251,26 @@ Corners corners_at(const Image& image, double y, double x) {
 
 constexpr int64_t kMostSamples = 1 << 12;  // along one side of one element of the result
 
-TensorList roi_align(NodeContext& n) {
-  const Dims& dims = n.dims(0);
-  const int64_t count = n.dims(1)[0];
-  const int64_t height = n.integer("output_height", 1), width = n.integer("output_width", 1);
-  const int64_t ratio = n.integer("sampling_ratio", 0);
-  if (element_count(dims) == 0) n.invalid(fmt::format("its images have the shape {}, without elements", dims));
-  const double scale = n.number("spatial_scale", 1.0);
-  const bool greatest = n.text("mode", "avg") == "max";
-  const bool half = n.version() >= 16 && n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel";
-  const std::vector<float> x = n.elements<float>(0), rois = n.elements<float>(1);
-  const std::vector<int64_t> batches = n.elements<int64_t>(2);
-  std::vector<float> result;
-  for (int64_t roi = 0; roi < count; ++roi) {
-    const int64_t batch = batches[static_cast<size_t>(roi)];
-    if (batch < 0 || batch >= dims[0]) n.invalid(fmt::format("a region is of image {} of {}", batch, dims[0]));
+// Where a region lies in its image, and how often each element of its result samples it.
+struct Region {
+  int64_t batch, rows, columns;
+  double top, left, step_y, step_x;
+};
+
+// The attributes of RoiAlign.
+struct Align {
+  explicit Align(NodeContext& n)
+      : height(n.integer("output_height", 1)),
+        width(n.integer("output_width", 1)),
+        ratio(n.integer("sampling_ratio", 0)),
+        scale(n.number("spatial_scale", 1.0)),
+        greatest(n.text("mode", "avg") == "max"),
+        half(n.version() >= 16 && n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel") {}
+
+  Region region(NodeContext& n, int64_t batch, const float* corners) const {
     double side[4];
     for (int i = 0; i < 4; ++i) {
-      side[i] = static_cast<double>(rois[static_cast<size_t>(4 * roi + i)]) * scale - (half ? 0.5 : 0.0);
+      side[i] = static_cast<double>(corners[i]) * scale - (half ? 0.5 : 0.0);
       if (!(std::abs(side[i]) < 1e9)) n.invalid("a corner of a region is not finite, or far away");
     }
     double w = side[2] - side[0], h = side[3] - side[1];
@@ -283,31 +280,65 @@ TensorList roi_align(NodeContext& n) {
       const double each = ratio > 0 ? static_cast<double>(ratio) : std::ceil(step);
       return static_cast<int64_t>(std::clamp(each, 0.0, static_cast<double>(kMostSamples)));
     };
-    const int64_t rows = samples(step_y), columns = samples(step_x);
+    return {batch, samples(step_y), samples(step_x), side[1], side[0], step_y, step_x};
+  }
+
+  // Element `bin` of the result of `region`.
+  float pooled(const Image& image, const Region& region, int64_t bin) const {
+    double sum = 0;
+    float most = -std::numeric_limits<float>::infinity();
+    const int64_t count = region.rows * region.columns;
+    const auto place = [](int64_t of, int64_t i, int64_t samples) {
+      return static_cast<double>(of) + (static_cast<double>(i) + 0.5) / static_cast<double>(samples);
+    };
+    for (int64_t i = 0; i < count; ++i) {
+      const double y = region.top + place(bin / width, i / region.columns, region.rows) * region.step_y;
+      const double x = region.left + place(bin % width, i % region.columns, region.columns) * region.step_x;
+      for (float value : corners_at(image, y, x).value) {
+        sum += static_cast<double>(value);
+        most = std::max(most, value);
+      }
+    }
+    if (greatest) return count == 0 ? 0.0f : most;
+    return static_cast<float>(sum / static_cast<double>(std::max<int64_t>(1, count)));
+  }
+
+  int64_t height, width, ratio;
+  double scale;
+  bool greatest, half;
+};
+
+TensorList roi_align(NodeContext& n) {
+  const Dims& dims = n.dims(0);
+  const int64_t count = n.dims(1)[0];
+  if (element_count(dims) == 0) n.invalid(fmt::format("its images have the shape {}, without elements", dims));
+  const Align align(n);
+  const std::vector<float> rois = n.elements<float>(1);
+  const std::vector<int64_t> batches = n.elements<int64_t>(2);
+  const double bins = static_cast<double>(dims[1]) * static_cast<double>(align.height * align.width);
+  double samples = 0;
+  std::vector<Region> regions;
+  for (int64_t roi = 0; roi < count; ++roi) {
+    const int64_t batch = batches[static_cast<size_t>(roi)];
+    if (batch < 0 || batch >= dims[0]) n.invalid(fmt::format("a region is of image {} of {}", batch, dims[0]));
+    regions.push_back(align.region(n, batch, rois.data() + 4 * roi));
+    samples += bins * static_cast<double>(regions.back().rows * regions.back().columns);
+  }
+  const double made = bins * static_cast<double>(count);
+  n.require_host_work(made * sizeof(float), made + samples);
+  const std::vector<float> x = n.elements<float>(0);
+  std::vector<float> result;
+  result.reserve(static_cast<size_t>(made));
+  for (const Region& region : regions) {
     for (int64_t channel = 0; channel < dims[1]; ++channel) {
-      const Image image{x.data() + (batch * dims[1] + channel) * dims[2] * dims[3], dims[2], dims[3]};
-      for (int64_t bin = 0; bin < height * width; ++bin) {
-        double sum = 0;
-        float most = -std::numeric_limits<float>::infinity();
-        for (int64_t i = 0; i < rows * columns; ++i) {
-          const double y = side[1] + (static_cast<double>(bin / width) +
-                                      (static_cast<double>(i / columns) + 0.5) / static_cast<double>(rows)) *
-                                         step_y;
-          const double at = side[0] + (static_cast<double>(bin % width) +
-                                       (static_cast<double>(i % columns) + 0.5) / static_cast<double>(columns)) *
-                                          step_x;
-          const Corners corners = corners_at(image, y, at);
-          for (float value : corners.value) {
-            sum += static_cast<double>(value);
-            most = std::max(most, value);
-          }
-        }
-        const double mean = sum / static_cast<double>(std::max<int64_t>(1, rows * columns));
-        result.push_back(greatest ? (rows * columns == 0 ? 0.0f : most) : static_cast<float>(mean));
+      const Image image{x.data() + (region.batch * dims[1] + channel) * dims[2] * dims[3], dims[2], dims[3]};
+      for (int64_t bin = 0; bin < align.height * align.width; ++bin) {
+        result.push_back(align.pooled(image, region, bin));
       }
     }
   }
-  const Tensor pooled = Tensor::copy_from_host(result.data(), {count, dims[1], height, width}, DType::f32, n.device());
+  const Tensor pooled =
+      Tensor::copy_from_host(result.data(), {count, dims[1], align.height, align.width}, DType::f32, n.device());
   return {cast(pooled, n.dtype(0))};
 }
 
@@ -315,8 +346,13 @@ TensorList max_roi_pool(NodeContext& n) {
   const Dims& dims = n.dims(0);
   const Ints shape = n.require("pooled_shape", Attribute::Kind::integers).ints;
   const double scale = n.number("spatial_scale", 1.0);
-  const std::vector<float> x = n.elements<float>(0), rois = n.elements<float>(1);
   const int64_t count = n.dims(1)[0];
+  const auto real = [](int64_t size) { return static_cast<double>(size); };
+  const double maps = real(count) * real(dims[1]);
+  // A bin shares its first and its last row and column with its neighbours.
+  n.require_host_work(maps * real(shape[0] * shape[1]) * sizeof(float),
+                      maps * real(dims[2] + 2 * shape[0]) * real(dims[3] + 2 * shape[1]));
+  const std::vector<float> x = n.elements<float>(0), rois = n.elements<float>(1);
   std::vector<float> result;
   for (int64_t roi = 0; roi < count; ++roi) {
     const float* given = rois.data() + 5 * roi;

@@ -1,5 +1,7 @@
 """tenon.save and tenon.load: tensors as .npy, .npz and safetensors files, none of which can hold code."""
 
+import contextlib
+import errno
 import os
 
 from tenon import _tenon
@@ -49,10 +51,31 @@ def save(object, path, *, metadata=None):
     elif kind == ".safetensors":
         _tenon._save_safetensors(path, _named(object), dict(metadata or {}))
     else:
-        import zipfile
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-            for name, tensor in _named(object).items():
-                archive.writestr(name + ".npy", _tenon._npy_to_bytes(tensor))
+        _save_npz(path, _named(object))
+
+
+def _save_npz(path, tensors):
+    import zipfile
+    with _whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, tensor in tensors.items():
+            archive.writestr(name + ".npy", _tenon._npy_to_bytes(tensor))
+
+
+@contextlib.contextmanager
+def _whole_file(path):
+    """A binary file to write, which is at `path` once the block has ended well; until then what was there stays."""
+    try:
+        writer = _tenon._FileWriter(path)
+    except _tenon.NotFound as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from error
+    try:
+        with open(writer.fileno(), "wb", closefd=False) as file:
+            yield file
+        writer.finish()
+    except OSError as error:
+        raise _tenon.InvalidArgument(f"The file {path} cannot be written: {error.strerror}.") from error
+    finally:
+        del writer  # an unfinished file goes
 
 
 def load(path, *, device=None, metadata=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from tenon import _tenon, autograd, compiling
+from tenon import _tenon, autograd, compiling, files
 from tenon._structures import flatten, rebuild
 
 try:
@@ -146,5 +146,5 @@ def export(function: Any, path: str | os.PathLike[str], args: Any = None, kwargs
                             outputs=list(output_names or []),
                             dynamic_axes=None if dynamic_axes is None else {name: _as_axes(name, axes) for name, axes in dynamic_axes.items()},
                             parameters=state() if callable(state) else {})
-    with open(target, "wb") as file:
+    with files._whole_file(target) as file:
         file.write(written)

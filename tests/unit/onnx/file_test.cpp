@@ -58,11 +58,43 @@ TEST_F(External, RefusesWaysOutOfTheFolder) {
   EXPECT_NE(refusal(std::string("weights/w.bin\0x", 15)).find("has no usable name"), std::string::npos);
 }
 
-TEST_F(External, RefusesSymbolicLinksOfFilesAndFolders) {
+TEST_F(External, FollowsLinksThatEndInTheFolder) {
+  fs::create_symlink("weights/w.bin", root() + "/link.bin");
+  fs::create_directory_symlink("weights", root() + "/folder");
+  fs::create_hard_link(root() + "/weights/w.bin", root() + "/hard.bin");
+  for (const char* location : {"link.bin", "folder/w.bin", "hard.bin", "weights/w.bin"}) {
+    char bytes[4] = {};
+    EXPECT_EQ(ExternalFiles(root()).read(location, 3, 4, bytes).message(), "") << location;
+    EXPECT_EQ(std::string(bytes, 4), "3456") << location;
+  }
+}
+
+// The layout of a cache: models--x/snapshots/<revision>/model.onnx_data -> ../../blobs/<hash>.
+TEST_F(External, FollowsLinksFromASnapshotToItsBlobs) {
+  scratch_.write("models--x/blobs/0123", "blob");
+  scratch_.write("models--x/other/0123", "other");
+  scratch_.write("models--x/snapshots/abc/onnx/config.json", "{}");
+  const std::string snapshot = base_ + "/models--x/snapshots/abc";
+  fs::create_symlink("../../blobs/0123", snapshot + "/model.onnx_data");
+  fs::create_symlink("../../../blobs/0123", snapshot + "/onnx/model.onnx_data");
+  fs::create_symlink("../../other/0123", snapshot + "/outside");
+  for (const std::string& folder : {snapshot, snapshot + "/onnx"}) {
+    char bytes[4] = {};
+    EXPECT_EQ(ExternalFiles(folder).read("model.onnx_data", 0, 4, bytes).message(), "");
+    EXPECT_EQ(std::string(bytes, 4), "blob");
+  }
+  const std::string refused = ExternalFiles(snapshot).size("outside").status().message();
+  EXPECT_NE(refused.find("is a symbolic link to '"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("/models--x/other/0123', which lies neither in '"), std::string::npos) << refused;
+}
+
+TEST_F(External, RefusesSymbolicLinksThatEndElsewhere) {
   fs::create_symlink(base_ + "/secret.bin", root() + "/link.bin");
   fs::create_directory_symlink(base_, root() + "/up");
-  EXPECT_NE(refusal("link.bin").find("symbolic link"), std::string::npos);
-  EXPECT_NE(refusal("up/secret.bin").find("symbolic link"), std::string::npos);
+  fs::create_symlink("nowhere", root() + "/dangling");
+  EXPECT_NE(refusal("link.bin").find("symbolic link to '"), std::string::npos);
+  EXPECT_NE(refusal("up/secret.bin").find("symbolic link to '"), std::string::npos);
+  EXPECT_NE(refusal("dangling").find("does not exist"), std::string::npos);
 }
 
 TEST_F(External, RefusesHardLinksAndSpecialFiles) {

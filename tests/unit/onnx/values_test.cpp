@@ -40,6 +40,46 @@ TEST(Values, AModelWithStringsRunsByValues) {
   EXPECT_EQ(to_string(model.inputs()[0]), "string[n]");
 }
 
+// Models of constants alone, which the check computes if they are small.
+TEST(Values, WorkOnTheHostHasABound) {
+  const auto pool = [](int64_t side, int64_t ratio) {
+    ModelBuilder builder(20);
+    builder.output("y", kFloat, {"n", "c", "h", "w"});
+    builder.weight<float>("x", kFloat, {1, 1, 1, 1}, {1});
+    builder.weight<float>("r", kFloat, {1, 4}, {0, 0, 1e8F, 1e8F});
+    builder.weight<int64_t>("b", kInt64, {1}, {0});
+    proto::NodeProto& node = builder.node("RoiAlign", {"x", "r", "b"}, {"y"});
+    builder.integer(node, "output_height", side);
+    builder.integer(node, "output_width", side);
+    builder.integer(node, "sampling_ratio", ratio);
+    return load_bytes(builder.bytes());
+  };
+  EXPECT_EQ(pool(2, 1).run({})[0].dims(), (Dims{1, 1, 2, 2}));
+  EXPECT_EQ(pool(1024, 4).run({})[0].dims(), (Dims{1, 1, 1024, 1024})) << "too much for the check, and not for a run";
+  try {
+    pool(4096, 4096).run({});
+    FAIL() << "it ran";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::unsupported);
+    EXPECT_NE(std::string(error.what()).find("asks for 2.81e+14 steps and a result of 6.71e+07 bytes"),
+              std::string::npos)
+        << error.what();
+  }
+
+  ModelBuilder builder(20);
+  builder.input("x", kString, {"n"});
+  builder.output("y", kString, {"n", "m"});
+  builder.output("z", kInt64, {"n"});
+  builder.text(builder.node("StringSplit", {"x"}, {"y", "z"}), "delimiter", ",");
+  const Model split = load_bytes(builder.bytes());
+  const ValueList parts = split.run_values({{"x", Value::strings({2}, {"a,b", "c"})}});
+  EXPECT_EQ(parts[0].strings(), (Strings{"a", "b", "c", ""}));
+  EXPECT_EQ(parts[1].tensor().to_host<int64_t>(), (std::vector<int64_t>{2, 1}));
+  Strings rows(20'001, "a");
+  rows[0] = std::string(20'000, ',');
+  EXPECT_THROW(split.run_values({{"x", Value::strings({20'001}, rows)}}), Error);
+}
+
 TEST(Values, SequencesLieInsideOfRecordedModels) {
   ModelBuilder builder(17);
   builder.input("x", kFloat, {"4"});

@@ -346,6 +346,46 @@ class Files(unittest.TestCase):
             with self.assertRaises(LookupError):
                 tenon.load(f"{folder}/nothing.safetensors")
 
+    # A file of 64 KiB at most stands for a full disk: the write behind it fails, or kills the process.
+    SAVES = '''
+import resource, signal, sys
+import tenon
+path, killed = sys.argv[1], sys.argv[2] == "killed"
+big = tenon.ones(1 << 20)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL if killed else signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, resource.RLIM_INFINITY))
+try:
+    if path.endswith(".onnx"):
+        tenon.onnx.export(lambda x: x + big, path, big)
+    else:
+        tenon.save(big if path.endswith(".npy") else {"x": big}, path)
+except tenon.Error as error:
+    sys.exit(str(error))
+'''
+
+    def test_a_save_that_fails_or_is_killed_leaves_the_old_file(self):
+        for kind in ("npy", "npz", "safetensors", "onnx"):
+            with self.subTest(kind), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / f"x.{kind}"
+                save = [sys.executable, "-B", "-c", self.SAVES, str(path)]
+                path.write_bytes(b"old")
+                path.chmod(0o600)
+                full = subprocess.run([*save, "full"], capture_output=True, text=True)
+                self.assertIn(f"The file {path} cannot be written: File too large.", full.stderr)
+                self.assertEqual((full.returncode, os.listdir(folder), path.read_bytes()), (1, [path.name], b"old"))
+                killed = subprocess.run([*save, "killed"], capture_output=True, text=True)
+                self.assertLess(killed.returncode, 0)
+                self.assertEqual((len(os.listdir(folder)), path.read_bytes()), (2, b"old"))
+                (pathlib.Path(folder) / "x.other.new").touch()
+                if kind == "onnx":
+                    tenon.onnx.export(lambda x: x + 1, path, tenon.ones(2))
+                else:
+                    tenon.save(tenon.ones(2) if kind == "npy" else {"x": tenon.ones(2)}, path)
+                self.assertEqual(sorted(os.listdir(folder)), sorted(["x.other.new", path.name]))
+                self.assertNotEqual(path.read_bytes(), b"old")
+                self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
 
 class Readme(unittest.TestCase):
     def test_its_ten_lines_train_and_run(self):
