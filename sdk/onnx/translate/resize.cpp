@@ -7,6 +7,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -62,8 +63,10 @@ void check_axis(NodeContext& n, const Axis& axis) {
 
 TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& method) {
   Tensor x = n.input(0);
-  if (method.mode != "nearest" && !is_floating(x.dtype()))
-    n.unsupported(fmt::format("it interpolates {}", dtype_name(x.dtype())));
+  const bool rounds = method.mode != "nearest" && !is_floating(x.dtype());
+  if (rounds && method.mode != "linear")
+    n.unsupported(fmt::format("its mode is {} for {}", method.mode, dtype_name(x.dtype())));
+  if (rounds) x = cast(x, dtype_info(x.dtype()).bits > 16 ? DType::f64 : DType::f32);
   const bool crops = method.transform == "tf_crop_and_resize";
   std::optional<double> fill;
   if (crops) fill = n.number("extrapolation_value", 0.0);
@@ -77,6 +80,7 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
     x = tenon::resize(x, static_cast<int64_t>(i), axes[i].result, grid.scale, grid.offset, method.mode, rounding,
                       grid.half, method.cubic_a, method.antialias, method.exclude_outside, fill);
   }
+  if (rounds) x = cast(x, n.dtype(0));  // towards 0
   return {x};
 }
 
@@ -174,6 +178,21 @@ TensorList upsample(NodeContext& n) {
   }
   return resize(n, scaled_axes(n, scales, named_axes(n)), {n.text("mode", "nearest"), "asymmetric", "floor"});
 }
+
+}  // namespace
+
+// The whole numbers by which axes grow are an attribute.
+TensorList translate_blocked_upsample(NodeContext& n) {
+  std::vector<double> scales;
+  for (const int64_t scale : n.integers("scales").value_or(std::vector<int64_t>()))
+    scales.push_back(static_cast<double>(scale));
+  const std::string mode = n.text("mode", "nearest");
+  const std::string transform =
+      mode == "nearest" ? "asymmetric" : n.text("coordinate_transformation_mode", "asymmetric");
+  return resize(n, scaled_axes(n, scales, named_axes(n)), {mode, transform, "floor"});
+}
+
+namespace {
 
 constexpr Translator kRows[] = {
     {"Resize", 10, upsample, nullptr, false, 10},
