@@ -55,6 +55,16 @@ Dims parse_shape(const std::string& text) {
   return dims;
 }
 
+// The remedy where an input is missing or cannot be random.
+std::string how_to_give(const onnx::ValueInfo& info) {
+  switch (info.kind) {
+    case onnx::Value::Kind::tensor:
+      return fmt::format("Give --input {}=FILE.npy, or --input {}=random.", info.name, info.name);
+    case onnx::Value::Kind::strings: return fmt::format("Give --input {}=FILE.npy, FILE.pb or FILE.txt.", info.name);
+    default: return fmt::format("Give --input {}=FILE.pb.", info.name);
+  }
+}
+
 class InputMaker {
  public:
   InputMaker(const onnx::Model& model, const std::vector<std::string>& dims, uint64_t seed)
@@ -116,8 +126,7 @@ class InputMaker {
     } catch (const Error& error) {
       for (const onnx::ValueInfo& info : model_.inputs()) {
         if (names.count(info.name) != 0) continue;
-        throw Error(error.code(), error.what(),
-                    fmt::format("Give --input {}=FILE.npy, or --input {}=random.", info.name, info.name));
+        throw Error(error.code(), error.what(), how_to_give(info));
       }
       throw;
     }
@@ -136,7 +145,7 @@ class InputMaker {
       if (info.kind != onnx::Value::Kind::tensor)
         throw Error(Code::invalid_argument,
                     fmt::format("Input '{}' is {}; only tensors of numbers can be random.", info.name, to_string(info)),
-                    fmt::format("Give --input {}=FILE.pb, or for strings FILE.npy or FILE.txt.", info.name));
+                    how_to_give(info));
       const bool shaped = input.value.size() > 7 && input.value[6] == ':';
       return random(info, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
     }
