@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/ops/ops.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/microsoft.h"
@@ -83,17 +84,21 @@ TensorList fused_gemm(NodeContext& n) {
   return {activated(n, gemm_of_node(n), name, numbers)};
 }
 
+// `y` with input 3, which has its shape, after the activation.
+TensorList finished_conv(NodeContext& n, const Tensor& y) {
+  if (!n.has(3)) return {activated_by_list(n, y)};
+  if (!same_sizes(sizes(y), n.sizes(3)))
+    n.invalid(fmt::format("its input 3, 'Z', of shape {} is added to a convolution of shape {}", n.sizes(3), sizes(y)));
+  return {activated_by_list(n, add(y, n.input(3)))};
+}
+
 TensorList fused_conv(NodeContext& n) {
-  Tensor y = conv_of_node(n, n.input(0), n.input(1), n.optional(2));
-  if (n.has(3)) y = add(y, n.input(3));
-  return {activated_by_list(n, y)};
+  return finished_conv(n, conv_of_node(n, n.input(0), n.input(1), n.optional(2)));
 }
 
 // The weights have their channels second, as those of FusedConv.
 TensorList channels_last_fused_conv(NodeContext& n) {
-  Tensor y = channels_last(conv_of_node(n, channels_first(n.input(0)), n.input(1), n.optional(2)));
-  if (n.has(3)) y = add(y, n.input(3));
-  return {activated_by_list(n, y)};
+  return finished_conv(n, channels_last(conv_of_node(n, channels_first(n.input(0)), n.input(1), n.optional(2))));
 }
 
 constexpr Translator kRows[] = {
