@@ -25,6 +25,7 @@ int check_model(const CheckOptions& options) {
                                      {"opset", checked.info.opset},
                                      {"nodes", checked.info.nodes},
                                      {"inputs", infos(checked.inputs)},
+                                     {"defaults", infos(checked.defaults)},
                                      {"outputs", infos(checked.outputs)},
                                      {"refusals", checked.refusals}};
     std::printf("%s\n", json_text(document).c_str());
@@ -35,6 +36,8 @@ int check_model(const CheckOptions& options) {
               static_cast<unsigned long long>(checked.info.weights));
   for (const onnx::ValueInfo& info : checked.inputs)
     std::printf("  input  %s: %s\n", visible(info.name).c_str(), onnx::to_string(info).c_str());
+  for (const onnx::ValueInfo& info : checked.defaults)
+    std::printf("  input  %s: %s, which has a value\n", visible(info.name).c_str(), onnx::to_string(info).c_str());
   for (const onnx::ValueInfo& info : checked.outputs)
     std::printf("  output %s: %s\n", visible(info.name).c_str(), onnx::to_string(info).c_str());
   for (const std::string& line : checked.refusals) std::printf("  cannot run: %s\n", visible(line).c_str());

@@ -13,7 +13,7 @@ namespace tenon::cli {
 
 struct RunOptions {
   std::string model, device, output, external_data;
-  std::vector<std::string> inputs;  // NAME=FILE.npy, NAME=FILE.pb, NAME=random, NAME=random:1x3x224x224
+  std::vector<std::string> inputs;  // NAME=FILE.npy, NAME=FILE.pb, NAME=FILE.txt, NAME=random, NAME=random:1x3
   std::vector<std::string> dims;    // NAME=NUMBER, for named dynamic dims
   std::string format = "npy";
   uint32_t repeat = 1;

@@ -115,7 +115,8 @@ struct CommandLine {
     CLI::App* command = app.add_subcommand("run", "Run an ONNX model");
     command->add_option("MODEL", run.model, "The model.onnx")->required();
     command->add_option("--input,-i", run.inputs,
-                        "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224; once per input");
+                        "NAME=FILE.npy, NAME=FILE.pb, NAME=FILE.txt (strings, one per line), NAME=random or "
+                        "NAME=random:1x3x224x224; once per input");
     command->add_option("--dim", run.dims, "NAME=NUMBER: a named dynamic dim of random inputs (1 unless given)");
     command->add_option("--output,-o", run.output, "Folder for the outputs");
     command->add_option("--format", run.format, "Kind of output files")

@@ -55,6 +55,16 @@ Dims parse_shape(const std::string& text) {
   return dims;
 }
 
+// The remedy where an input is missing or cannot be random.
+std::string how_to_give(const onnx::ValueInfo& info) {
+  switch (info.kind) {
+    case onnx::Value::Kind::tensor:
+      return fmt::format("Give --input {}=FILE.npy, or --input {}=random.", info.name, info.name);
+    case onnx::Value::Kind::strings: return fmt::format("Give --input {}=FILE.npy, FILE.pb or FILE.txt.", info.name);
+    default: return fmt::format("Give --input {}=FILE.pb.", info.name);
+  }
+}
+
 class InputMaker {
  public:
   InputMaker(const onnx::Model& model, const std::vector<std::string>& dims, uint64_t seed)
@@ -67,12 +77,12 @@ class InputMaker {
     check_dim_names();
   }
 
-  onnx::Inputs make(const std::vector<std::string>& given) {
+  onnx::Values make(const std::vector<std::string>& given) {
     std::vector<Assignment> order;
     std::map<std::string, std::string> values;
     for (const std::string& text : given) {
-      const Assignment input =
-          split_assignment(text, "--input", "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224");
+      const Assignment input = split_assignment(
+          text, "--input", "NAME=FILE.npy, NAME=FILE.pb, NAME=FILE.txt, NAME=random or NAME=random:1x3x224x224");
       const auto [at, added] = values.emplace(input.name, input.value);
       if (!added) {
         throw Error(Code::invalid_argument, fmt::format("--input gives '{}' more than once: '{}', then '{}'.",
@@ -81,7 +91,7 @@ class InputMaker {
       order.push_back(input);
     }
     check_input_names(values);
-    onnx::Inputs inputs;
+    onnx::Values inputs;
     for (const Assignment& input : order) inputs[input.name] = read(input);
     return inputs;
   }
@@ -89,7 +99,7 @@ class InputMaker {
  private:
   void check_dim_names() const {
     std::set<std::string> names;
-    for (const onnx::ValueInfo& info : model_.inputs()) {
+    for (const onnx::ValueInfo& info : all_inputs()) {
       for (const onnx::Dim& dim : info.dims) {
         if (dim.value < 0 && !dim.name.empty()) names.insert(dim.name);
       }
@@ -107,23 +117,35 @@ class InputMaker {
   // Runs before any file is opened.
   void check_input_names(const std::map<std::string, std::string>& values) const {
     std::set<std::string> names;
+    for (const onnx::ValueInfo& info : model_.inputs()) {
+      if (info.optional) names.insert(info.name);
+    }
     for (const auto& [name, value] : values) names.insert(name);
     try {
       model_.check_names(names);
     } catch (const Error& error) {
       for (const onnx::ValueInfo& info : model_.inputs()) {
         if (names.count(info.name) != 0) continue;
-        throw Error(error.code(), error.what(),
-                    fmt::format("Give --input {}=FILE.npy, or --input {}=random.", info.name, info.name));
+        throw Error(error.code(), error.what(), how_to_give(info));
       }
       throw;
     }
   }
 
-  Tensor read(const Assignment& input) {
-    if (input.value.rfind("random", 0) != 0) return read_tensor_file(input.value, model_.device());
-    for (const onnx::ValueInfo& info : model_.inputs()) {
+  std::vector<onnx::ValueInfo> all_inputs() const {
+    std::vector<onnx::ValueInfo> all = model_.inputs();
+    all.insert(all.end(), model_.defaults().begin(), model_.defaults().end());
+    return all;
+  }
+
+  onnx::Value read(const Assignment& input) {
+    for (const onnx::ValueInfo& info : all_inputs()) {
       if (info.name != input.name) continue;
+      if (input.value.rfind("random", 0) != 0) return read_value_file(input.value, info, model_.device());
+      if (info.kind != onnx::Value::Kind::tensor)
+        throw Error(Code::invalid_argument,
+                    fmt::format("Input '{}' is {}; only tensors of numbers can be random.", info.name, to_string(info)),
+                    how_to_give(info));
       const bool shaped = input.value.size() > 7 && input.value[6] == ':';
       return random(info, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
     }
@@ -185,6 +207,18 @@ class InputMaker {
 }  // namespace
 
 onnx::Inputs make_inputs(const onnx::Model& model, const std::vector<std::string>& given,
+                         const std::vector<std::string>& dims, uint64_t seed) {
+  onnx::Inputs inputs;
+  for (const auto& [name, value] : make_values(model, given, dims, seed)) {
+    if (!value.is_tensor())
+      throw Error(Code::invalid_argument,
+                  fmt::format("Input '{}' is {}; of such models, `tenon run` runs alone.", name, to_string(value)));
+    inputs[name] = value.tensor();
+  }
+  return inputs;
+}
+
+onnx::Values make_values(const onnx::Model& model, const std::vector<std::string>& given,
                          const std::vector<std::string>& dims, uint64_t seed) {
   return InputMaker(model, dims, seed).make(given);
 }

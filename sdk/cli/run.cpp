@@ -26,14 +26,14 @@ using nlohmann::json;
 
 double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-// The file name of an output. Letters that have a meaning in paths become '_'.
-std::string file_name(const std::string& name, const std::string& format) {
+// The file name of an output, without its ending. Letters that have a meaning in paths become '_'.
+std::string file_name(const std::string& name) {
   std::string safe = name.empty() ? "output" : name;
   for (char& c : safe) {
     if (!isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
   }
   if (safe.front() == '.') safe.front() = '_';
-  return fmt::format("{}.{}", safe, format);
+  return safe;
 }
 
 json executions_json(const std::vector<onnx::NodeExecution>& executions) {
@@ -83,24 +83,42 @@ struct Times {
 struct Results {
   onnx::Model model;
   Times times;
-  TensorList outputs;
-  std::vector<json> summaries;     // one per output
-  std::vector<std::string> files;  // one per output; empty without --output
+  onnx::ValueList outputs;
+  std::vector<json> summaries;                  // one per output
+  std::vector<std::vector<std::string>> files;  // the files of each output; empty without --output
   std::vector<onnx::NodeExecution> executions;
 };
 
 // Runs the model and waits for the device, because the run of an asynchronous device ends with its results.
-TensorList timed_run(const onnx::Model& model, const onnx::Inputs& inputs, std::vector<onnx::NodeExecution>* executions,
-                     double* time) {
+onnx::ValueList timed_run(const onnx::Model& model, const onnx::Values& inputs,
+                          std::vector<onnx::NodeExecution>* executions, double* time) {
   const Clock::time_point begin = Clock::now();
-  TensorList outputs = executions != nullptr ? model.run(inputs, executions) : model.run(inputs);
+  onnx::ValueList outputs = model.run_values(inputs, executions);
   model.device().synchronize();
   *time = milliseconds(Clock::now() - begin);
   return outputs;
 }
 
-std::vector<std::string> save(const onnx::Model& model, const TensorList& outputs, const RunOptions& options) {
-  std::vector<std::string> files;
+// Writes `value` to files whose names begin with `path`, of which a sequence has one for each element, and a map one
+// for its keys and one for its values.
+void save(const onnx::Value& value, const std::string& path, const std::string& name, const std::string& format,
+          std::vector<std::string>* files) {
+  using Kind = onnx::Value::Kind;
+  if (value.kind() == Kind::map || value.matrix().defined()) {
+    save(value.keys(), path + "_keys", name, format, files);
+    save(value.kind() == Kind::map ? value.values() : onnx::Value(value.matrix()), path, name, format, files);
+  } else if (value.kind() == Kind::sequence) {
+    for (size_t i = 0; i < value.elements().size(); ++i)
+      save(value.elements()[i], fmt::format("{}_{}", path, i), name, format, files);
+  } else if (value.is_tensor() || value.kind() == Kind::strings) {
+    files->push_back(fmt::format("{}.{}", path, format));
+    write_value_file(files->back(), value, name);
+  }
+}
+
+std::vector<std::vector<std::string>> save_all(const onnx::Model& model, const onnx::ValueList& outputs,
+                                               const RunOptions& options) {
+  std::vector<std::vector<std::string>> files;
   if (options.output.empty()) return files;
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
@@ -108,8 +126,9 @@ std::vector<std::string> save(const onnx::Model& model, const TensorList& output
     throw Error(Code::invalid_argument,
                 fmt::format("The folder '{}' cannot be made: {}.", options.output, error.message()));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    files.push_back(fmt::format("{}/{}", options.output, file_name(model.outputs()[i].name, options.format)));
-    write_tensor_file(files.back(), outputs[i], model.outputs()[i].name);
+    const std::string& name = model.outputs()[i].name;
+    save(outputs[i], fmt::format("{}/{}", options.output, file_name(name)), name, options.format,
+         &files.emplace_back());
   }
   return files;
 }
@@ -117,12 +136,18 @@ std::vector<std::string> save(const onnx::Model& model, const TensorList& output
 json output_json(const Results& results) {
   json list = json::array();
   for (size_t i = 0; i < results.outputs.size(); ++i) {
-    const Tensor& output = results.outputs[i];
+    const onnx::Value& output = results.outputs[i];
+    const bool strings = output.kind() == onnx::Value::Kind::strings;
     json one = results.summaries[i];
     one["name"] = results.model.outputs()[i].name;
-    one["dtype"] = dtype_name(output.dtype());
-    one["dims"] = std::vector<int64_t>(output.dims().begin(), output.dims().end());
-    if (i < results.files.size()) one["file"] = results.files[i];
+    if (output.is_tensor() || strings) {
+      one["dtype"] = strings ? "string" : dtype_name(output.tensor().dtype());
+      one["dims"] = std::vector<int64_t>(output.dims().begin(), output.dims().end());
+    } else {
+      one["type"] = to_string(output);
+    }
+    if (i < results.files.size() && results.files[i].size() == 1) one["file"] = results.files[i][0];
+    if (i < results.files.size() && results.files[i].size() != 1) one["files"] = results.files[i];
     list.push_back(one);
   }
   return list;
@@ -139,12 +164,12 @@ onnx::Model load_model(const RunOptions& options) {
   return onnx::load(options.model, load_options);
 }
 
-void run_all(const RunOptions& options, const onnx::Inputs& inputs, Results* results) {
+void run_all(const RunOptions& options, const onnx::Values& inputs, Results* results) {
   try {
     results->outputs = timed_run(results->model, inputs, &results->executions, &results->times.first);
     for (uint32_t i = 1; i < options.repeat; ++i)
       timed_run(results->model, inputs, nullptr, &results->times.runs.emplace_back());
-    for (const Tensor& output : results->outputs) results->summaries.push_back(summarize(output));
+    for (const onnx::Value& output : results->outputs) results->summaries.push_back(summarize(output));
   } catch (const Error& error) {
     throw Error(error.status().with_context(fmt::format("  while running '{}'", options.model)));
   }
@@ -161,11 +186,12 @@ void print_report(const RunOptions& options, const Results& results) {
   }
   std::printf("\n");
   for (size_t i = 0; i < results.outputs.size(); ++i) {
-    const Tensor& output = results.outputs[i];
-    std::printf("  %s: %s%s%s%s\n    %s\n", visible(results.model.outputs()[i].name).c_str(),
-                std::string(dtype_name(output.dtype())).c_str(), to_string(output.dims()).c_str(),
-                i < results.files.size() ? " -> " : "", i < results.files.size() ? results.files[i].c_str() : "",
-                summary_text(results.summaries[i], output.elements()).c_str());
+    const onnx::Value& output = results.outputs[i];
+    std::string files;
+    for (size_t j = 0; i < results.files.size() && j < results.files[i].size(); ++j)
+      files += (j == 0 ? " -> " : ", ") + results.files[i][j];
+    std::printf("  %s: %s%s\n    %s\n", visible(results.model.outputs()[i].name).c_str(), to_string(output).c_str(),
+                files.c_str(), summary_text(output).c_str());
   }
 }
 
@@ -221,9 +247,9 @@ int run_model(const RunOptions& options) {
   Results results{load_model(options), {}, {}, {}, {}, {}};
   results.times.load = milliseconds(Clock::now() - begin);
   progress->at(0, fmt::format("running {}", options.model));
-  run_all(options, make_inputs(results.model, options.inputs, options.dims, options.seed), &results);
+  run_all(options, make_values(results.model, options.inputs, options.dims, options.seed), &results);
   progress.reset();
-  results.files = save(results.model, results.outputs, options);
+  results.files = save_all(results.model, results.outputs, options);
 
   if (options.json) {
     json report = {{"model", options.model},        {"device", results.model.device().spelling()},

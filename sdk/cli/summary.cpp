@@ -8,6 +8,7 @@
 
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
+#include "primitives/text/visible.h"
 
 namespace tenon::cli {
 namespace {
@@ -78,6 +79,21 @@ json summary_of(const Tensor& tensor) {
   return summary;
 }
 
+json summary_of_strings(const std::vector<std::string>& strings) {
+  json values = json::array();
+  for (size_t i = 0; i < std::min(strings.size(), static_cast<size_t>(kFew)); ++i) values.push_back(strings[i]);
+  return {{"values", values}};
+}
+
+// "'a', 'b' and 3 more"
+std::string strings_text(const std::vector<std::string>& strings) {
+  std::string text;
+  const size_t shown = std::min(strings.size(), static_cast<size_t>(kFew));
+  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + tenon::quoted(strings[i]);
+  if (shown < strings.size()) text += fmt::format(" and {} more", strings.size() - shown);
+  return strings.empty() ? "no elements" : text;
+}
+
 std::string text_of(const json& number) {
   if (number.is_string()) return number.get<std::string>();
   if (!number.is_number_float()) return number.dump();
@@ -99,6 +115,35 @@ json summarize(const Tensor& tensor) {
     }
   }
   return summary;
+}
+
+json summarize(const onnx::Value& value) {
+  using Kind = onnx::Value::Kind;
+  if (value.is_tensor()) return summarize(value.tensor());
+  if (value.kind() == Kind::strings) return summary_of_strings(value.strings());
+  if (value.kind() == Kind::map) return {{"keys", summarize(value.keys())}, {"values", summarize(value.values())}};
+  json summary = json::object();
+  if (value.kind() != Kind::sequence) return summary;
+  summary["elements"] = json::array();
+  const size_t shown = std::min(value.elements().size(), static_cast<size_t>(kFew));
+  for (size_t i = 0; i < shown; ++i) summary["elements"].push_back(summarize(value.elements()[i]));
+  return summary;
+}
+
+std::string summary_text(const onnx::Value& value) {
+  using Kind = onnx::Value::Kind;
+  if (value.is_tensor()) return summary_text(summarize(value.tensor()), value.tensor().elements());
+  if (value.kind() == Kind::strings) return strings_text(value.strings());
+  if (value.kind() == Kind::map)
+    return fmt::format("keys {}; {}", summary_text(value.keys()), summary_text(value.values()));
+  if (value.kind() != Kind::sequence) return to_string(value);
+  std::string text;
+  const size_t shown = std::min(value.elements().size(), static_cast<size_t>(kFew));
+  for (size_t i = 0; i < shown; ++i) {
+    const onnx::Value& element = value.elements()[i];
+    text += fmt::format("{}[{}] {}: {}", i == 0 ? "" : "\n    ", i, to_string(element), summary_text(element));
+  }
+  return shown == 0 ? "no elements" : text;
 }
 
 std::string summary_text(const json& summary, int64_t elements) {

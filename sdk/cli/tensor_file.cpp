@@ -1,5 +1,6 @@
 #include "sdk/cli/tensor_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -22,6 +23,33 @@ Error unknown_extension(const std::string& path) {
                fmt::format("'{}' ends neither in .npy nor in .pb, the two kinds of tensor files.", path));
 }
 
+// What `decode` makes of the bytes of the file.
+template <class Decode>
+auto read_file(const std::string& path, Decode decode) {
+  if (std::filesystem::is_directory(path))
+    throw Error(Code::invalid_argument, fmt::format("'{}' is a folder, not a file.", path));
+  const std::string bytes = read_bytes(path);
+  if (bytes.empty()) throw Error(Code::invalid_argument, fmt::format("'{}' is empty.", path));
+  try {
+    return decode(bytes);
+  } catch (const Error& error) {
+    throw Error(error.status().with_context(fmt::format("  while reading '{}'", path)));
+  }
+}
+
+// A string for each line.
+onnx::Value lines_of(const std::string& bytes, const onnx::ValueInfo& info) {
+  std::istringstream text(bytes);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(line);
+  }
+  Dims dims = Dims::filled(std::max<int32_t>(1, static_cast<int32_t>(info.dims.size())), 1);
+  dims[0] = static_cast<int64_t>(lines.size());
+  return onnx::Value::strings(dims, std::move(lines));
+}
+
 }  // namespace
 
 std::string read_bytes(const std::string& path) {
@@ -41,23 +69,35 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 }
 
 Tensor read_tensor_file(const std::string& path, Device device) {
-  const bool npy = ends_with(path, ".npy");
-  if (!npy && !ends_with(path, ".pb")) throw unknown_extension(path);
-  if (std::filesystem::is_directory(path))
-    throw Error(Code::invalid_argument, fmt::format("'{}' is a folder, not a file.", path));
-  const std::string bytes = read_bytes(path);
-  if (bytes.empty()) throw Error(Code::invalid_argument, fmt::format("'{}' is empty.", path));
-  try {
-    return npy ? npy_decode(bytes, device) : onnx::tensor_from_bytes(bytes, device);
-  } catch (const Error& error) {
-    throw Error(error.status().with_context(fmt::format("  while reading '{}'", path)));
-  }
+  if (!ends_with(path, ".npy") && !ends_with(path, ".pb")) throw unknown_extension(path);
+  return read_file(path, [&](const std::string& bytes) {
+    return ends_with(path, ".npy") ? npy_decode(bytes, device) : onnx::tensor_from_bytes(bytes, device);
+  });
+}
+
+onnx::Value read_value_file(const std::string& path, const onnx::ValueInfo& info, Device device) {
+  if (info.kind == onnx::Value::Kind::tensor && !info.optional) return read_tensor_file(path, device);
+  const bool strings = info.kind == onnx::Value::Kind::strings;
+  const bool npy = ends_with(path, ".npy"), lines = ends_with(path, ".txt") && strings;
+  if (!npy && !lines && !ends_with(path, ".pb")) throw unknown_extension(path);
+  return read_file(path, [&](const std::string& bytes) -> onnx::Value {
+    if (lines) return lines_of(bytes, info);
+    if (!npy) return onnx::value_from_bytes(bytes, info, device);
+    return npy_holds_strings(bytes) ? npy_decode_strings(bytes) : onnx::Value(npy_decode(bytes, device));
+  });
 }
 
 void write_tensor_file(const std::string& path, const Tensor& tensor, const std::string& name) {
+  write_value_file(path, tensor, name);
+}
+
+void write_value_file(const std::string& path, const onnx::Value& value, const std::string& name) {
   const bool npy = ends_with(path, ".npy");
   if (!npy && !ends_with(path, ".pb")) throw unknown_extension(path);
-  write_bytes(path, npy ? npy_encode(tensor) : onnx::tensor_to_bytes(tensor, name));
+  const bool strings = value.kind() == onnx::Value::Kind::strings;
+  write_bytes(path, !npy      ? onnx::value_to_bytes(value, name)
+                    : strings ? npy_encode_strings(value)
+                              : npy_encode(value.tensor()));
 }
 
 }  // namespace tenon::cli

@@ -68,12 +68,12 @@ struct Options {
   Precision precision = current_precision();
 };
 
-// What models take, give and compute: a tensor of numbers, a tensor of strings, a sequence of values, or an optional
-// that holds nothing. (An optional that holds a value is that value.) A cheap handle; its strings and elements never
-// change.
+// What models take, give and compute: a tensor of numbers, a tensor of strings, a sequence of values, a map, or an
+// optional that holds nothing. (An optional that holds a value is that value.) A cheap handle; its strings and elements
+// never change.
 class TENON_API Value {
  public:
-  enum class Kind : uint8_t { none, tensor, strings, sequence, optional };
+  enum class Kind : uint8_t { none, tensor, strings, sequence, optional, map };
 
   Value() = default;
   Value(Tensor tensor) : tensor_(std::move(tensor)) {}
@@ -82,6 +82,11 @@ class TENON_API Value {
   static Value sequence(std::vector<Value> elements);
   // An optional that holds nothing.
   static Value nothing();
+  // A map from `keys`, a list of strings or of i64, to `values`, a list of as many strings or numbers.
+  static Value map(Value keys, Value values);
+  // A sequence of n maps, of which each has the same c keys and a row of `matrix` [n, c] as its values, as ZipMap gives
+  // it.
+  static Value maps(const Value& keys, const Tensor& matrix);
 
   Kind kind() const;
   bool defined() const { return kind() != Kind::none; }
@@ -90,6 +95,11 @@ class TENON_API Value {
   const Tensor& tensor() const;
   const std::vector<std::string>& strings() const;
   const std::vector<Value>& elements() const;
+  // Of a map; keys() also of a sequence that maps() made.
+  const Value& keys() const;
+  const Value& values() const;
+  // The matrix of a sequence that maps() made; undefined for every other value.
+  Tensor matrix() const;
   // Of tensors, of numbers and of strings.
   const Dims& dims() const;
 
@@ -101,7 +111,7 @@ class TENON_API Value {
 
 using ValueList = std::vector<Value>;
 
-// "f32[2, 3]", "string[2]", "a sequence of 3", "an optional without a value", "nothing"
+// "f32[2, 3]", "string[2]", "a sequence of 3", "a map of 3", "an optional without a value", "nothing"
 TENON_API std::string to_string(const Value& value);
 
 // One dim of an input or output.
@@ -114,12 +124,12 @@ struct ValueInfo {
   std::string name;
   Value::Kind kind = Value::Kind::tensor;  // of an optional: what it may hold
   bool optional = false;                   // it may hold nothing
-  DType dtype = DType::none;               // of a tensor of numbers
+  DType dtype = DType::none;               // of a tensor of numbers, or of the numbers that a map has as values
   bool has_shape = false;                  // false: any rank
   std::vector<Dim> dims;
 };
 
-// "f32[batch, 3, 224, 224]", "string[2]", "a sequence", "an optional tensor"
+// "f32[batch, 3, 224, 224]", "string[2]", "a sequence", "a map", "an optional tensor"
 TENON_API std::string to_string(const ValueInfo& info);
 
 // One launch of a run.
@@ -163,12 +173,15 @@ class TENON_API Model {
   explicit operator bool() const { return impl_ != nullptr; }
 
   const std::vector<ValueInfo>& inputs() const;  // without inputs that have an initialiser
+  // The inputs that have an initialiser, in a file of IR version 4 or newer. The initialiser is their value where a run
+  // does not name them.
+  const std::vector<ValueInfo>& defaults() const;
   const std::vector<ValueInfo>& outputs() const;
   const ModelInfo& info() const;
   Device device() const;
 
-  // Checks that `names` are exactly the names of the inputs. run() calls it first. Errors: invalid_argument with every
-  // unknown name and every missing input, because one is often a misspelling of the other.
+  // Checks that `names` are the names of all inputs, and perhaps of some of defaults(). run() calls it first. Errors:
+  // invalid_argument with every unknown name and every missing input, because one is often a misspelling of the other.
   void check_names(const std::set<std::string>& names) const;
 
   // Runs the model. Tensors on another device are copied to the model's device first. The result has the order of
@@ -180,8 +193,8 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // Runs, and says where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
-  // Runs a model whose inputs or outputs are strings, sequences or optionals; such a model runs node after node. A
-  // missing input that is an optional holds nothing. The forms above refuse outputs that are no tensors of numbers.
+  // Runs a model whose inputs or outputs are strings, sequences, maps or optionals; such a model runs node after node.
+  // A missing input that is an optional holds nothing. The forms above refuse outputs that are no tensors of numbers.
   ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
 
   // Runs with the inputs in the order of inputs(), also as model(x, y). Errors: as above, and another number of inputs.
@@ -250,6 +263,7 @@ inline Model load_bytes(std::span<const std::byte> bytes, const Options& options
 struct Checked {
   ModelInfo info;
   std::vector<ValueInfo> inputs, outputs;
+  std::vector<ValueInfo> defaults;    // the inputs that have an initialiser, as Model::defaults()
   std::vector<std::string> refusals;  // a sentence for each thing that cannot run, with the node; empty: it loads
 };
 // Says what load() would refuse, without external data, which need not be there. Errors: not_found, invalid_argument,
@@ -261,6 +275,8 @@ TENON_API Tensor tensor_from_bytes(std::string_view bytes, Device device = {}, s
 // The same for any value: a TensorProto, SequenceProto or OptionalProto, as `info` says.
 TENON_API Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device device = {});
 TENON_API std::string tensor_to_bytes(const Tensor& tensor, std::string_view name);
+// The same of a tensor of numbers or of strings. Errors: invalid_argument (the value is of another kind).
+TENON_API std::string value_to_bytes(const Value& value, std::string_view name);
 
 // One line per operator that the importer translates: {domain, name, first and last opset version}.
 struct SupportedOperator {

@@ -18,6 +18,7 @@ namespace {
 using tenon::Tensor;
 using tenon::TensorList;
 using tenon::onnx::Model;
+using tenon::onnx::Value;
 using tenon::onnx::ValueInfo;
 using tenon::python::name_text;
 using tenon::python::text_of;
@@ -44,18 +45,82 @@ nb::list values(std::string_view what, const std::vector<ValueInfo>& infos) {
   return list;
 }
 
+// Values as tenon/onnx.py gives and takes them: a tensor, None, or a tuple that begins with "strings" (shape and flat
+// list), "sequence" (list), "map" (keys and values) or "maps" (keys and matrix).
+Value value_of(nb::handle given) {
+  if (given.is_none()) return Value::nothing();
+  if (nb::isinstance<Tensor>(given)) return nb::cast<Tensor>(given);
+  const auto parts = nb::cast<nb::tuple>(given);
+  const auto kind = nb::cast<std::string>(parts[0]);
+  if (kind == "strings") {
+    tenon::Dims dims;
+    for (const nb::handle dim : parts[1]) dims.push_back(nb::cast<int64_t>(dim));
+    std::vector<std::string> strings;
+    for (const nb::handle text : parts[2]) {
+      const nb::bytes bytes = nb::steal<nb::bytes>(
+          PyBytes_Check(text.ptr()) ? nb::handle(text).inc_ref().ptr()
+                                    : PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+      if (!bytes.is_valid()) nb::raise_python_error();
+      strings.emplace_back(bytes.c_str(), bytes.size());
+    }
+    return Value::strings(dims, std::move(strings));
+  }
+  if (kind == "map") return Value::map(value_of(parts[1]), value_of(parts[2]));
+  std::vector<Value> elements;
+  for (const nb::handle each : parts[1]) elements.push_back(value_of(each));
+  return Value::sequence(std::move(elements));
+}
+
+nb::object python_of(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::tensor: return nb::cast(value.tensor());
+    case Value::Kind::strings: {
+      nb::list dims, strings;
+      for (const int64_t dim : value.dims()) dims.append(dim);
+      for (const std::string& text : value.strings()) {
+        strings.append(
+            nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape")));
+      }
+      return nb::make_tuple("strings", dims, strings);
+    }
+    case Value::Kind::map: return nb::make_tuple("map", python_of(value.keys()), python_of(value.values()));
+    case Value::Kind::sequence: break;
+    default: return nb::none();
+  }
+  if (const Tensor matrix = value.matrix(); matrix.defined())
+    return nb::make_tuple("maps", python_of(value.keys()), nb::cast(matrix));
+  nb::list elements;
+  for (const Value& each : value.elements()) elements.append(python_of(each));
+  return nb::make_tuple("sequence", elements);
+}
+
 nb::dict run(const Model& model, const nb::dict& given) {
-  tenon::onnx::Inputs inputs;
-  for (const auto& [name, tensor] : given) inputs.emplace(nb::cast<std::string>(name), nb::cast<Tensor>(tensor));
-  TensorList results;
+  tenon::onnx::Values inputs;
+  for (const auto& [name, value] : given) inputs.emplace(nb::cast<std::string>(name), value_of(value));
+  tenon::onnx::ValueList results;
   {
     const nb::gil_scoped_release unlocked;
-    results = model.run(inputs);
+    results = model.run_values(inputs);
   }
   nb::dict made;
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string& name = model.outputs()[i].name;
-    made[name_text("onnx: an output of the model", name)] = nb::cast(std::move(results[i]));
+    made[name_text("onnx: an output of the model", name)] = python_of(results[i]);
+  }
+  return made;
+}
+
+// By name: "tensor", "strings", "sequence" or "map", of every input that run() takes.
+nb::dict kinds(const Model& model) {
+  nb::dict made;
+  for (const std::vector<ValueInfo>* infos : {&model.inputs(), &model.defaults()}) {
+    for (const ValueInfo& info : *infos) {
+      const char* kind = info.kind == Value::Kind::strings    ? "strings"
+                         : info.kind == Value::Kind::sequence ? "sequence"
+                         : info.kind == Value::Kind::map      ? "map"
+                                                              : "tensor";
+      made[name_text("onnx.load: an input of the model", info.name)] = kind;
+    }
   }
   return made;
 }
@@ -104,6 +169,8 @@ NB_MODULE(_onnx, m) {
   nanobind::set_leak_warnings(false);
   nb::class_<Model>(m, "_Model")
       .def("inputs", [](const Model& model) { return values("onnx.load: an input of the model", model.inputs()); })
+      .def("defaults", [](const Model& model) { return values("onnx.load: an input of the model", model.defaults()); })
+      .def("kinds", &kinds)
       .def("outputs", [](const Model& model) { return values("onnx.load: an output of the model", model.outputs()); })
       .def("run", &run)
       .def("info", [](const Model& model) {

@@ -17,6 +17,8 @@ namespace {
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
 // An input of at most so many elements may be taken by value if shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
+// A model is kept ready for so many choices of defaults that runs have given.
+constexpr size_t kMostWithInputs = 4;
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string text;
@@ -24,12 +26,17 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   return text.empty() ? "none" : text;
 }
 
-void check_input_names(const std::set<std::string>& given, const std::vector<ValueInfo>& wanted) {
+bool names_one_of(const std::string& name, const std::vector<ValueInfo>& infos) {
+  return std::any_of(infos.begin(), infos.end(), [&](const ValueInfo& info) { return info.name == name; });
+}
+
+// `given` are names of all of `wanted`, and perhaps of some of `defaults`.
+void check_input_names(const std::set<std::string>& given, const std::vector<ValueInfo>& wanted,
+                       const std::vector<ValueInfo>& defaults = {}) {
   std::string unknown, missing;
   for (const std::string& name : given) {
-    const bool known =
-        std::any_of(wanted.begin(), wanted.end(), [&](const ValueInfo& info) { return info.name == name; });
-    if (!known) unknown += (unknown.empty() ? "" : " or ") + quoted(name);
+    if (!names_one_of(name, wanted) && !names_one_of(name, defaults))
+      unknown += (unknown.empty() ? "" : " or ") + quoted(name);
   }
   for (const ValueInfo& info : wanted) {
     if (given.count(info.name) != 0) continue;
@@ -378,6 +385,7 @@ Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, co
 }
 
 TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
+  if (const auto other = with_defaults_of(inputs)) return other->run(inputs, bound, executions);
   for (const ValueInfo& info : parsed.outputs) {
     if (info.kind == Value::Kind::tensor && !info.optional) continue;
     throw Error(Code::invalid_argument,
@@ -423,6 +431,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
 }
 
 ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecution>* executions) {
+  if (const auto other = with_defaults_of(inputs)) return other->run_values(inputs, executions);
   if (!parsed.takes_and_gives_tensors()) return run_nodes(bind_values(inputs), executions);
   Inputs tensors;
   for (const auto& [name, value] : inputs) tensors[name] = value.tensor();
@@ -432,42 +441,99 @@ ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecutio
 
 namespace {
 
-// Parses `bytes`, which are from `file` if that is given, and finds what cannot run.
-ParsedModel parse_and_check(std::string_view bytes, TensorFiles files, const Options& options,
-                            std::vector<std::string>* refusals) {
+// Makes a model that was just read ready to run, and finds what cannot run.
+void finish_parsed(ParsedModel* parsed, std::vector<std::string>* refusals) {
+  check_types(*parsed);
+  name_nodes(parsed);
+  settle_constants(parsed);
+  find_last_uses(parsed);
+  find_refusals(*parsed, refusals);
+}
+
+ParsedModel parse(std::string_view bytes, TensorFiles files, const Options& options,
+                  std::vector<std::string>* refusals) {
   const Device device = options.device ? options.device : Device::current();
   ParsedModel parsed = parse_model(bytes, std::move(files), device, refusals);
   parsed.precision = options.precision;
-  check_types(parsed);
-  name_nodes(&parsed);
-  settle_constants(&parsed);
-  find_last_uses(&parsed);
-  find_refusals(parsed, refusals);
   return parsed;
 }
 
-// `file`: what `bytes` are from, or null.
-Model load_checked(std::string_view bytes, const ModelFile* file, const Options& options) {
+void throw_refusals(const std::vector<std::string>& refusals) {
+  if (refusals.empty()) return;
+  std::string text =
+      fmt::format("The model cannot run for {}{}", refusals.size(), refusals.size() == 1 ? " reason:" : " reasons:");
+  for (const std::string& line : refusals) text += fmt::format("\n  {}", line);
+  throw Error(Code::unsupported, text);
+}
+
+// `refusals` are those of reading.
+std::shared_ptr<Model::Impl> finished(ParsedModel parsed, const Options& options, std::vector<std::string> refusals) {
   auto impl = std::make_shared<Model::Impl>();
   impl->options = options;
-  std::vector<std::string> refusals;
-  impl->parsed = parse_and_check(bytes, {ExternalFiles(options.external_data_root), file}, options, &refusals);
-  if (!refusals.empty()) {
-    std::string text =
-        fmt::format("The model cannot run for {}{}", refusals.size(), refusals.size() == 1 ? " reason:" : " reasons:");
-    for (const std::string& line : refusals) text += fmt::format("\n  {}", line);
-    throw Error(Code::unsupported, text);
-  }
+  impl->parsed = std::move(parsed);
+  finish_parsed(&impl->parsed, &refusals);
+  throw_refusals(refusals);
   // A weight whose copy failed is an error of load(), not of every run().
   for (const Value& weight : impl->parsed.constants) {
     if (weight.is_tensor() && !is_unread(weight.tensor())) weight.tensor().wait();
   }
   impl->dependences = input_dependences(impl->parsed);
   impl->by_value.assign(impl->parsed.inputs.size(), false);
+  return impl;
+}
+
+// `file`: what `bytes` are from, or null.
+Model load_checked(std::string_view bytes, const ModelFile* file, const Options& options) {
+  std::vector<std::string> refusals;
+  ParsedModel parsed = parse(bytes, {ExternalFiles(options.external_data_root), file}, options, &refusals);
+  std::optional<ReadModel> unsettled;
+  if (!parsed.defaults.empty()) unsettled = parsed;
+  auto impl = finished(std::move(parsed), options, std::move(refusals));
+  impl->unsettled = std::move(unsettled);
   return Model(std::move(impl));
 }
 
+// Makes each default in `names` the last input of the model.
+void make_inputs_of_defaults(const std::set<std::string>& names, ParsedModel* parsed) {
+  for (size_t i = 0; i < parsed->defaults.size(); ++i) {
+    const ValueInfo& info = parsed->defaults[i];
+    if (names.count(info.name) == 0) continue;
+    const int32_t value = parsed->default_values[i];
+    parsed->constants[static_cast<size_t>(value)] = Value();
+    parsed->input_values.push_back(value);
+    parsed->inputs.push_back(info);
+    parsed->declared.emplace(value, info);
+  }
+  parsed->defaults.clear();
+  parsed->default_values.clear();
+}
+
 }  // namespace
+
+std::shared_ptr<Model::Impl> Model::Impl::with_defaults(const std::set<std::string>& names) {
+  std::set<std::string> given;
+  for (const ValueInfo& info : parsed.defaults) {
+    if (names.count(info.name) != 0) given.insert(info.name);
+  }
+  if (given.empty()) return nullptr;
+  const auto takes = [&](const std::shared_ptr<Impl>& model) {
+    return model->parsed.inputs.size() == parsed.inputs.size() + given.size() &&
+           std::all_of(model->parsed.inputs.begin() + static_cast<ptrdiff_t>(parsed.inputs.size()),
+                       model->parsed.inputs.end(), [&](const ValueInfo& info) { return given.count(info.name) != 0; });
+  };
+  const std::lock_guard lock(mutex);
+  const auto found = std::find_if(with_inputs.begin(), with_inputs.end(), takes);
+  if (found != with_inputs.end()) {
+    with_inputs.splice(with_inputs.begin(), with_inputs, found);
+  } else {
+    ParsedModel changed;
+    static_cast<ReadModel&>(changed) = *unsettled;
+    make_inputs_of_defaults(given, &changed);
+    with_inputs.push_front(finished(std::move(changed), options, {}));
+    if (with_inputs.size() > kMostWithInputs) with_inputs.pop_back();
+  }
+  return with_inputs.front();
+}
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::Impl& Model::impl() const {
@@ -479,7 +545,7 @@ const std::vector<ValueInfo>& Model::outputs() const { return impl().parsed.outp
 const ModelInfo& Model::info() const { return impl().parsed.info; }
 Device Model::device() const { return impl().parsed.device; }
 void Model::check_names(const std::set<std::string>& names) const {
-  at_border([&] { check_input_names(names, impl().parsed.inputs); });
+  at_border([&] { check_input_names(names, impl().parsed.inputs, impl().parsed.defaults); });
 }
 TensorList Model::run(const Inputs& inputs) const {
   return at_border([&] { return impl().run(inputs, {}, nullptr); });
@@ -490,6 +556,7 @@ TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
   return at_border([&] { return impl().run(inputs, {}, executions); });
 }
+const std::vector<ValueInfo>& Model::defaults() const { return impl().parsed.defaults; }
 TensorList Model::run_in_order(const TensorList& inputs) const {
   const std::vector<ValueInfo>& infos = this->inputs();
   if (inputs.size() != infos.size()) {
@@ -511,7 +578,11 @@ ValueList Model::run_values(const Values& inputs, std::vector<NodeExecution>* ex
 }
 graph::Graph Model::record(const Inputs& inputs, bool open) const {
   const DynamicDims dims = open ? DynamicDims::open : DynamicDims::numbers;
-  return at_border([&] { return impl().record_for(impl().bind(inputs), dims); });
+  return at_border([&] {
+    const auto other = impl().with_defaults_of(inputs);
+    const Impl& model = other != nullptr ? *other : impl();
+    return model.record_for(model.bind(inputs), dims);
+  });
 }
 
 uint64_t Model::recorded() const {
@@ -545,10 +616,12 @@ Checked check(const std::string& path, const Options& options) {
     Checked checked;
     try {
       TensorFiles files{ExternalFiles(std::string()), &file, true};
-      const ParsedModel parsed = parse_and_check(file.bytes(), std::move(files), options, &checked.refusals);
+      ParsedModel parsed = parse(file.bytes(), std::move(files), options, &checked.refusals);
+      finish_parsed(&parsed, &checked.refusals);
       checked.info = parsed.info;
       checked.inputs = parsed.inputs;
       checked.outputs = parsed.outputs;
+      checked.defaults = parsed.defaults;
     } catch (const Error& error) {
       throw Error(error.status().with_context(fmt::format("  while checking '{}'", path)));
     }
@@ -563,6 +636,7 @@ std::string to_string(const ValueInfo& info) {
     return fmt::format("an optional {}", to_string(held));
   }
   if (info.kind == Value::Kind::sequence) return "a sequence";
+  if (info.kind == Value::Kind::map) return "a map";
   std::string text(info.kind == Value::Kind::strings ? "string" : dtype_name(info.dtype));
   if (!info.has_shape) return fmt::format("{}[...]", text);
   text += "[";

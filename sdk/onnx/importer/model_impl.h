@@ -3,6 +3,9 @@
 
 #include <list>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/interpreter/execution_report.h"
@@ -22,7 +25,16 @@ struct Model::Impl {
   uint64_t recorded = 0;                                            // how often the model was recorded
   std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
   graph::FoldedConstants folded;                                    // what all recorded models share
+  std::optional<ReadModel> unsettled;            // before constants were computed, if the model has defaults
+  std::list<std::shared_ptr<Impl>> with_inputs;  // models of which some defaults are inputs; latest used first
 
+  // The model whose inputs are those of this one and the defaults among `names`; null: there are none among them.
+  std::shared_ptr<Impl> with_defaults(const std::set<std::string>& names);
+  std::shared_ptr<Impl> with_defaults_of(const auto& inputs) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : inputs) names.insert(name);
+    return parsed.defaults.empty() ? nullptr : with_defaults(names);
+  }
   TensorList bind(const Inputs& inputs) const;
   ValueList bind_values(const Values& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;

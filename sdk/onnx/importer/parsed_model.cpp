@@ -12,6 +12,7 @@ namespace {
 
 TypeId type_of_kind(Value::Kind kind) {
   if (kind == Value::Kind::strings) return kStringType;
+  if (kind == Value::Kind::map) return kMapType;
   return kind == Value::Kind::sequence ? kSequenceType : kind == Value::Kind::optional ? kOptionalType : 0;
 }
 
@@ -64,7 +65,7 @@ void check_output_type(const ParsedModel& parsed, size_t i, int32_t made) {
                         type_name(declared), type_name(made)));
 }
 
-bool ParsedModel::takes_and_gives_tensors() const {
+bool ReadModel::takes_and_gives_tensors() const {
   const auto is_tensor = [](const ValueInfo& info) { return info.kind == Value::Kind::tensor && !info.optional; };
   return std::all_of(inputs.begin(), inputs.end(), is_tensor) && std::all_of(outputs.begin(), outputs.end(), is_tensor);
 }

@@ -41,7 +41,7 @@ struct Node {
   int32_t position = 0;  // in the graph; of a node of a function, the position of the node that calls it
   std::string inside;    // "the body of node 4 (Loop)"; empty: in no graph of an attribute
   std::string name, op_type, domain;
-  int64_t version = 0;            // opset version of the node's domain
+  int64_t version = 0;            // opset version of the node's domain, or of ai.onnx if it is a copy from there
   std::vector<int32_t> inputs;    // value numbers; -1: absent
   std::vector<int32_t> outputs;   // value numbers; -1: nobody wants the output
   std::vector<int32_t> captures;  // values of the graphs around it that its own graphs read
@@ -65,15 +65,15 @@ std::string label(const Node& node);
 // A label that always names the operator: "node 14 (MatMul)" for a node without a name.
 std::string label_with_operator(const Node& node);
 
-struct ParsedModel {
+// The part of a parsed model that copies have in common.
+struct ReadModel {
   std::vector<std::string> names;   // by value
   std::vector<Value> constants;     // by value: weights, and results of weights alone; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: never dropped
   std::vector<Node> nodes;          // in an order in which they can run
-  Labels labels;                    // from name_nodes: of `nodes` in their order, then of nodes of their graphs
-  std::vector<int32_t> input_values, output_values;
-  std::vector<ValueInfo> inputs, outputs;
-  std::map<int32_t, ValueInfo> declared;  // by value: declared inputs and outputs of the file
+  std::vector<int32_t> input_values, default_values, output_values;
+  std::vector<ValueInfo> inputs, defaults, outputs;  // defaults: inputs that have an initialiser
+  std::map<int32_t, ValueInfo> declared;             // by value: declared inputs and outputs of the file
   ModelInfo info;
   Device device;
   Precision precision = Precision::stated;
@@ -81,6 +81,10 @@ struct ParsedModel {
   bool is_constant(int32_t value) const { return constants[static_cast<size_t>(value)].defined(); }
   // All inputs and outputs are tensors of numbers.
   bool takes_and_gives_tensors() const;
+};
+
+struct ParsedModel : ReadModel {
+  Labels labels;  // from name_nodes: of `nodes` in their order, then of nodes of their graphs
 };
 
 // Calls `visit(graph)` for the graphs of a node, not for those inside of them.

@@ -109,7 +109,10 @@ class Reader {
       if (input.name.empty()) malformed("it has an input without a name");
       if (!names.insert(input.name).second)
         malformed(fmt::format("it has two inputs with the name {}", quoted(input.name)));
-      if (scope_.values.count(std::string(input.name)) != 0) continue;  // before IR version 4, files list weights too
+      if (const int32_t* weight = scope_.find(input.name)) {
+        read_default(input, *weight);
+        continue;
+      }
       ValueInfo info;
       const std::string refused = read_value_info(input, "input", &info);
       if (!refused.empty()) refuse(refused);
@@ -120,6 +123,14 @@ class Reader {
       types_[static_cast<size_t>(id)] = type_of(info);
       parsed_.declared[id] = info;
     }
+  }
+
+  // An input with an initialiser. Before IR version 4, files list every weight as one, and none can be given.
+  void read_default(const proto::ValueInfoProto& input, int32_t weight) {
+    ValueInfo info;
+    if (model_.ir_version < 4 || !read_value_info(input, "input", &info).empty()) return;
+    parsed_.default_values.push_back(weight);
+    parsed_.defaults.push_back(std::move(info));
   }
 
   // "node 3 (/x): Quux (version 17) of f32, ?: "
@@ -286,7 +297,8 @@ class Reader {
       if (opset == opsets_of(*scope).end())
         malformed(
             fmt::format("{} is of domain {}, of which the model imports no version", label(node), quoted(node.domain)));
-      node.version = opset->second;
+      const int32_t copied = copied_version(node.domain, node.op_type);
+      node.version = copied != 0 ? copied : opset->second;
       check_form(&node);
       std::string reason;
       node.translator = find_translator(node, &reason);

@@ -65,6 +65,7 @@ bool all_constant(const ParsedModel& parsed, const std::vector<int32_t>& values)
 // Whether every tensor of `value` has elements that the recorder knows.
 bool all_known(graph::Recorder& recorder, const Value& value) {
   if (value.is_tensor()) return recorder.host_value_known(value.tensor());
+  if (value.kind() == Value::Kind::map) return all_known(recorder, value.keys()) && all_known(recorder, value.values());
   if (value.kind() != Value::Kind::sequence) return true;
   return std::all_of(value.elements().begin(), value.elements().end(),
                      [&](const Value& element) { return all_known(recorder, element); });
@@ -100,7 +101,8 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
   InterpreterScope scope(recorder);
   std::vector<Value> values = parsed.constants;
   for (size_t i = 0; i < parsed.inputs.size(); ++i) {
-    if (parsed.inputs[i].dtype == DType::none || !parsed.inputs[i].has_shape || parsed.inputs[i].optional) continue;
+    if (parsed.inputs[i].kind != Value::Kind::tensor || !parsed.inputs[i].has_shape || parsed.inputs[i].optional)
+      continue;
     values[static_cast<size_t>(parsed.input_values[i])] =
         probe_input(&recorder, parsed.inputs[i], dynamic, &result.exact);
   }

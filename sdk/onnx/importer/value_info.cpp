@@ -49,7 +49,13 @@ std::string read_type(const proto::TypeProto& type, const std::string& of, Value
     info->optional = true;
     return read_type(*type.optional_type->elem_type, of, info);
   }
-  const char* is = type.map_type ? "map" : type.sparse_tensor_type ? "sparse tensor" : "value without a type";
+  if (type.map_type) {
+    info->kind = Value::Kind::map;
+    const bool numbers = type.map_type->value_type && type.map_type->value_type->tensor_type;
+    if (numbers) info->dtype = dtype_of_onnx(type.map_type->value_type->tensor_type->elem_type);
+    return {};
+  }
+  const char* is = type.sparse_tensor_type ? "sparse tensor" : "value without a type";
   return fmt::format("{} is a {}, which Tenon does not have.", of, is);
 }
 

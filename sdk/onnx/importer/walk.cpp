@@ -59,9 +59,10 @@ void Walk::State::drop_after_last() {
 
 Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
   at_border([&] {
-    state_->model = model.impl_;
-    const TensorList bound = model.impl().bind(inputs);
-    state_->values = initial_values(model.impl().parsed, ValueList(bound.begin(), bound.end()));
+    const auto with_defaults = model.impl().with_defaults_of(inputs);
+    state_->model = with_defaults != nullptr ? with_defaults : model.impl_;
+    const TensorList bound = state_->model->bind(inputs);
+    state_->values = initial_values(state_->model->parsed, ValueList(bound.begin(), bound.end()));
   });
 }
 

@@ -295,4 +295,17 @@ std::string tensor_to_bytes(const Tensor& tensor, std::string_view name) {
   return at_border([&] { return encoded(tensor, name); });
 }
 
+std::string value_to_bytes(const Value& value, std::string_view name) {
+  if (value.kind() != Value::Kind::strings) return tensor_to_bytes(value.tensor(), name);
+  return at_border([&] {
+    Proto proto;
+    proto.name = name;
+    proto.data_type = kOnnxString;
+    proto.dims.assign(value.dims().begin(), value.dims().end());
+    proto.string_data.assign(value.strings().begin(), value.strings().end());
+    proto.present = 1u << Proto::k_name | 1u << Proto::k_data_type;
+    return onnx_proto::encode(proto);
+  });
+}
+
 }  // namespace tenon::onnx

@@ -134,6 +134,9 @@ Result<Value> read_sparse_tensor(const onnx_proto::SparseTensorProto& proto, Ten
 Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device device) {
   return at_border([&] {
     if (info.optional) return decoded<onnx_proto::OptionalProto>(bytes, device, "OptionalProto", read_optional);
+    if (info.kind == Value::Kind::map) {
+      throw Error(Code::unsupported, fmt::format("'{}' is a map, which no file of a value holds here.", info.name));
+    }
     if (info.kind == Value::Kind::sequence)
       return decoded<onnx_proto::SequenceProto>(bytes, device, "SequenceProto", read_sequence);
     return decoded<Proto>(bytes, device, "TensorProto", read_value);

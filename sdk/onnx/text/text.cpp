@@ -76,6 +76,27 @@ bool Pattern::matches(std::string_view text) const {
   return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), impl_->re);
 }
 
+std::optional<Pattern::Match> Pattern::find(std::string_view text, size_t from) const {
+  re2::StringPiece found;
+  const re2::StringPiece whole(text.data(), text.size());
+  if (from > text.size() || !impl_->re.Match(whole, from, text.size(), RE2::UNANCHORED, &found, 1)) return std::nullopt;
+  return Match{static_cast<size_t>(found.data() - text.data()), found.size()};
+}
+
+std::vector<std::string> characters(std::string_view text) {
+  std::vector<std::string> list;
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<uint8_t>(text[at]);
+    size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 1;
+    for (size_t i = 1; i < length; ++i) {
+      if (at + i >= text.size() || (static_cast<uint8_t>(text[at + i]) & 0xc0) != 0x80) length = 1;
+    }
+    list.emplace_back(text.substr(at, length));
+    at += length;
+  }
+  return list;
+}
+
 std::vector<std::string> split(std::string_view text, std::string_view delimiter, std::optional<int64_t> most) {
   if (delimiter.empty()) return split_at_space(text, most);
   std::vector<std::string> parts;

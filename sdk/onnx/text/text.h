@@ -22,11 +22,19 @@ class Pattern {
   ~Pattern();
   // Whether the whole of `text` matches.
   bool matches(std::string_view text) const;
+  // The first match in `text` that begins at `from` or later; none if there is none.
+  struct Match {
+    size_t begin, size;
+  };
+  std::optional<Match> find(std::string_view text, size_t from) const;
 
  private:
   struct Impl;
   Impl* impl_;
 };
+
+// The characters of `text`; a byte that is no UTF-8 is one too.
+std::vector<std::string> characters(std::string_view text);
 
 // `text` cut at `delimiter`; at runs of white space if that is empty. At most `most` cuts (none: any number).
 std::vector<std::string> split(std::string_view text, std::string_view delimiter, std::optional<int64_t> most);

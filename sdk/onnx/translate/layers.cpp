@@ -54,27 +54,41 @@ int64_t reach(const Window& w, size_t i) { return (w.kernel[i] - 1) * w.dilation
 
 void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (axes < 1 || axes > 3) n.unsupported(fmt::format("it has {} spatial axes; 1 to 3 are possible", axes));
-  if (w.kernel.size() != axes)
-    n.invalid(fmt::format("its kernel has {} axes, but its input has {} spatial axes", w.kernel.size(), axes));
-  if (!all_within(w.kernel, 1)) n.invalid("its kernel must be positive and below 2^31");
+  if (w.kernel.size() != axes || w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes)
+    n.invalid(fmt::format("its kernel, strides, dilations and pads do not fit {} spatial axes", axes));
+  if (!all_within(w.kernel, 1) || !all_within(w.strides, 1) || !all_within(w.dilations, 1))
+    n.invalid("its kernel, strides and dilations must be positive and below 2^31");
+  if (!all_within(w.pads, 0)) n.invalid("its pads must not be negative, and below 2^31");
 }
 
-// Reads the window. `weights` are the spatial dims of the weights; empty if the node has no weights.
-Window read_window(NodeContext& n, const Ints& weights) {
+// "[3, 3]"
+std::string text_of(const Ints& values) {
+  std::string text;
+  for (int64_t value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
+  return fmt::format("[{}]", text);
+}
+
+// Reads the window over x [n, c, d1..]. `weights` are the spatial dims of the weights, which kernel_shape must repeat;
+// empty if the node has no weights.
+Window read_window(NodeContext& n, const Tensor& x, const Ints& weights) {
   Window w;
-  w.kernel = weights.empty() ? n.integers("kernel_shape").value_or(Ints()) : weights;
-  const auto axes = static_cast<size_t>(std::max(0, n.rank(0) - 2));
+  w.kernel = n.integers("kernel_shape").value_or(weights);
+  if (!weights.empty() && w.kernel != weights) {
+    n.invalid(fmt::format("its kernel_shape is {}, but its weights have the spatial dims {}", text_of(w.kernel),
+                          text_of(weights)));
+  }
+  const auto axes = static_cast<size_t>(std::max(0, x.rank() - 2));
   w.strides = n.integers("strides").value_or(Ints(axes, 1));
   w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
-  for (const SymDim dim : n.sizes(0)) {
+  for (const SymDim dim : sizes(x)) {
     if (dim >= kTooLong)
-      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", n.sizes(0), kTooLong));
+      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", sizes(x), kTooLong));
   }
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {
-    const SymDim length = n.sizes(0)[static_cast<int64_t>(i) + 2];
+    const SymDim length = size_at(x, static_cast<int64_t>(i) + 2);
     // Padding would permit windows of any size, and a file of a few bytes could demand years of work.
     if (w.kernel[i] > 2 * length + 64) {
       n.unsupported(fmt::format("its window of {} is far longer than its input of {}", w.kernel[i], length));
@@ -84,12 +98,12 @@ Window read_window(NodeContext& n, const Ints& weights) {
 }
 
 // SAME_UPPER and SAME_LOWER: pads so much that there are ceil(length / stride) windows.
-void resolve_same(NodeContext& n, Window* w) {
+void resolve_same(const Tensor& x, Window* w) {
   if (w->auto_pad == "VALID") w->pads.assign(w->pads.size(), 0);
   if (w->auto_pad != "SAME_UPPER" && w->auto_pad != "SAME_LOWER") return;
   const size_t axes = w->kernel.size();
   for (size_t i = 0; i < axes; ++i) {
-    const int64_t length = bound(n.sizes(0)[static_cast<int64_t>(i) + 2], "auto_pad");
+    const int64_t length = bound(size_at(x, static_cast<int64_t>(i) + 2), "auto_pad");
     const int64_t windows = (length + w->strides[i] - 1) / w->strides[i];
     const int64_t total = std::max<int64_t>(0, (windows - 1) * w->strides[i] + reach(*w, i) - length);
     const int64_t less = total / 2;
@@ -106,7 +120,7 @@ Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, 
 TensorList translate_conv(NodeContext& n) { return {conv_of_node(n, n.input(0), n.input(1), n.optional(2))}; }
 
 TensorList translate_conv_transpose(NodeContext& n) {
-  Window w = read_window(n, spatial_dims(n.input(1)));
+  Window w = read_window(n, n.input(0), spatial_dims(n.input(1)));
   const size_t axes = w.kernel.size();
   Ints extra = n.integers("output_padding").value_or(Ints(axes, 0));
   const std::optional<Ints> shape = n.integers("output_shape");
@@ -154,18 +168,18 @@ Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x,
 }
 
 TensorList translate_max_pool(NodeContext& n) {
-  Window w = read_window(n, {});
-  resolve_same(n, &w);
-  const bool ceil = rounds_up(n, w);
   const Tensor& x = n.input(0);
-  if (!n.wants(1)) return {max_pool(x, w.kernel, w.strides, w.pads, w.dilations, ceil)};
+  if (!n.wants(1)) return {max_pool_of_node(n, x)};
+  Window w = read_window(n, x, {});
+  resolve_same(x, &w);
+  const bool ceil = rounds_up(n, w);
   auto [values, positions] = max_pool_with_indices(x, w.kernel, w.strides, w.pads, w.dilations, ceil);
   return {values, whole_positions(n, positions, x, n.integer("storage_order", 0) == 1)};
 }
 
 TensorList translate_lp_pool(NodeContext& n) {
-  Window w = read_window(n, {});
-  resolve_same(n, &w);
+  Window w = read_window(n, n.input(0), {});
+  resolve_same(n.input(0), &w);
   const bool ceil = rounds_up(n, w);
   const double p = n.version() < 2 ? n.number("p", 2) : static_cast<double>(n.integer("p", 2));
   return {lp_pool(n.input(0), p, w.kernel, w.strides, ceil, w.pads, w.dilations)};
@@ -231,12 +245,14 @@ TensorList layer_normalization(NodeContext& n) {
   const SymDims dims = sizes(x);
   const SymDims inner(std::span<const SymDim>(dims.begin() + axis, dims.end()));
   const double epsilon = n.number("epsilon", 1e-5);
-  const Tensor& scale = n.input(1);
-  const Tensor bias = n.optional(2);
+  const DType common = promote(x.dtype(), n.dtype(1));  // before version 17 the scale may be of another type
+  const Tensor given = cast(x, common), scale = cast(n.input(1), common);
+  const Tensor bias = n.has(2) ? cast(n.input(2), common) : Tensor();
   const bool fits = same_sizes(sizes(scale), inner) && (!bias.defined() || same_sizes(sizes(bias), inner));
-  Tensor y = fits ? layer_norm(x, SizeList(inner), scale, bias, epsilon)
-                  : mul(layer_norm(x, SizeList(inner), Tensor(), Tensor(), epsilon), scale);
+  Tensor y = fits ? layer_norm(given, SizeList(inner), scale, bias, epsilon)
+                  : mul(layer_norm(given, SizeList(inner), Tensor(), Tensor(), epsilon), scale);
   if (!fits && bias.defined()) y = add(y, bias);
+  y = cast(y, n.dtype(1));
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
   std::iota(axes.begin(), axes.end(), axis);
@@ -288,7 +304,7 @@ constexpr Translator kRows[] = {
     {"GlobalMaxPool", 1, global_max_pool},
     {"InstanceNormalization", 6, instance_normalization},
     wide(Translator{"LRN", 1, local_response_normalization}),
-    {"LayerNormalization", 17, layer_normalization},
+    {"LayerNormalization", 1, layer_normalization},
     wide(Translator{"LpNormalization", 1, lp_normalization}),
     {"LpPool", 2, translate_lp_pool},
     {"MatMul", 1, translate_matmul},
@@ -297,22 +313,30 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
+Tensor gemm_of_node(NodeContext& n) { return gemm(n)[0]; }
+
 Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  Window w = read_window(n, spatial_dims(weight));
-  resolve_same(n, &w);
+  Window w = read_window(n, x, spatial_dims(weight));
+  resolve_same(x, &w);
   return conv(x, weight, bias, w.strides, w.pads, w.dilations, n.integer("group", 1));
 }
 
 Tensor average_pool_of_node(NodeContext& n, const Tensor& x) {
-  Window w = read_window(n, {});
-  resolve_same(n, &w);
+  Window w = read_window(n, x, {});
+  resolve_same(x, &w);
   return avg_pool(x, w.kernel, w.strides, w.pads, rounds_up(n, w), n.flag("count_include_pad", false), w.dilations);
+}
+
+Tensor max_pool_of_node(NodeContext& n, const Tensor& x) {
+  Window w = read_window(n, x, {});
+  resolve_same(x, &w);
+  return max_pool(x, w.kernel, w.strides, w.pads, w.dilations, rounds_up(n, w));
 }
 
 Tensor quantized_conv_of_node(NodeContext& n, const QuantizedTensor& x, const QuantizedTensor& weight,
                               const Tensor& bias, const QuantizedTensor& result, DType dtype) {
-  Window w = read_window(n, spatial_dims(weight.value));
-  resolve_same(n, &w);
+  Window w = read_window(n, x.value, spatial_dims(weight.value));
+  resolve_same(x.value, &w);
   return quantized_conv(x.value, x.scale, x.zero_point, weight.value, weight.scale, weight.zero_point, bias,
                         result.scale, result.zero_point, w.strides, w.pads, w.dilations, n.integer("group", 1), dtype);
 }

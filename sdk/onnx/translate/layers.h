@@ -10,17 +10,27 @@ constexpr int64_t kTooLong = int64_t{1} << 31;
 // Whether each of the numbers is at least `least` and below kTooLong.
 bool all_within(const std::vector<int64_t>& values, int64_t least);
 
-// The convolution that the node's window describes. Input 0 of the node is of the shape of `x`.
+// The product that the attributes of a Gemm describe, with its third input added.
+Tensor gemm_of_node(NodeContext& n);
+
+// The convolution of x [n, c, d1..] that the node's window describes.
 Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-// The means over the node's windows. Input 0 of the node is of the shape of `x`.
+// The means and the greatest elements over the node's windows in x [n, c, d1..].
 Tensor average_pool_of_node(NodeContext& n, const Tensor& x);
+Tensor max_pool_of_node(NodeContext& n, const Tensor& x);
+
+// The Upsample of com.microsoft.nchwc, for the rows in microsoft_nchwc.cpp.
+TensorList translate_blocked_upsample(NodeContext& n);
 
 // Numbers that stand for reals, with scale and zero point; undefined: there is none.
 struct QuantizedTensor {
   Tensor value, scale, zero_point;
 };
-// The same of quantised tensors, as numbers of `result`, or as `dtype`.
+// x as u8 over its own range, extended to include 0.
+QuantizedTensor quantized_over_range(const Tensor& x);
+
+// The convolution of quantised tensors that the node's window describes, as numbers of `result`, or as `dtype`.
 Tensor quantized_conv_of_node(NodeContext& n, const QuantizedTensor& x, const QuantizedTensor& weight,
                               const Tensor& bias, const QuantizedTensor& result, DType dtype);
 

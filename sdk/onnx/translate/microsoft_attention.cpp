@@ -5,13 +5,12 @@
 #include "core/ops/size_list.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/microsoft.h"
 #include "sdk/onnx/translate/transformer.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
 namespace {
-
-constexpr std::string_view kDomain = "com.microsoft";
 
 template <size_t Count>
 std::string set_to_other_than_zero(const Node& node, const char* const (&names)[Count]) {
@@ -25,19 +24,23 @@ std::string set_to_other_than_zero(const Node& node, const char* const (&names)[
 
 bool is_given(const std::vector<int32_t>& values, size_t i) { return i < values.size() && values[i] >= 0; }
 
-// The mask in input `i` as a bias: keys that it leaves out get the node's mask_filter_value. It has a length per batch,
-// or a number per key [b, k] or [b, q, k], of which 0 leaves out.
+// The mask in input `i` as a bias: keys that it leaves out get the node's mask_filter_value. It has the end of the keys
+// of each batch and perhaps, behind all ends, their beginnings; or a number per key [b, k] or [b, q, k], of which 0
+// leaves out.
 Tensor mask_as_bias(NodeContext& n, size_t i, const Tensor& key, DType dtype) {
   const Tensor& mask = n.input(i);
   const SymDims dims = sizes(mask);
   Tensor part;
   if (mask.rank() == 1) {
-    if (!(dims[0] == size_at(key, 0)))
-      n.unsupported(
-          fmt::format("its mask has shape {}; of masks of rank 1, one length for each of the {} batches is "
-                      "translated",
-                      dims, size_at(key, 0)));
-    part = lt(n.positions(size_at(key, 2)), reshape(cast(mask, DType::i64), {-1, 1, 1, 1}));
+    const SymDim batches = size_at(key, 0);
+    const auto ends = static_cast<bool>(dims[0] == batches), both = static_cast<bool>(dims[0] == batches * 2);
+    if (!ends && !both)
+      n.unsupported(fmt::format("its mask has shape {}; one or two numbers for each of the {} batches are translated", dims,
+                                batches));
+    const Tensor numbers = reshape(cast(mask, DType::i64), SizeList{both ? 2 : 1, batches, 1, 1, 1});
+    const Tensor places = n.positions(size_at(key, 2));
+    part = lt(places, select(numbers, 0, 0));
+    if (both) part = logical_and(part, ge(places, select(numbers, 0, 1)));
   } else if (mask.rank() == 2) {
     part = reshape(ne(mask, Scalar(0)), SizeList{dims[0], 1, 1, dims[1]});
   } else if (mask.rank() == 3) {
@@ -154,9 +157,13 @@ TensorList quantised_attention(NodeContext& n) {
 }
 
 std::string group_query_why_not(const Node& node) {
-  if (is_given(node.inputs, 11)) return "it has a head_sink.";
+  if (is_given(node.inputs, 12) || is_given(node.inputs, 13)) return "its keys and values in the cache are quantised.";
+  if (is_given(node.inputs, 14) || is_given(node.inputs, 15)) return "it normalises its queries or keys.";
+  if (is_given(node.inputs, 16)) return "it has query_seqlens.";
   if (is_given(node.outputs, 3)) return "its products of queries and keys are wanted.";
-  return set_to_other_than_zero(node, {"smooth_softmax", "qk_output"});
+  const auto causal = node.attributes.find("causal");
+  if (causal != node.attributes.end() && causal->second.i != 1) return "its queries read the keys behind them.";
+  return set_to_other_than_zero(node, {"qk_output", "sliding_window_cache"});
 }
 
 // `fresh` [b, g, s, w] behind the first `before` [b] rows of `past`; `total` rows in all, 0 behind those.
@@ -219,6 +226,11 @@ TensorList group_query_attention(NodeContext& n) {
   s.scale = scale == 0.0 ? usual_scale(s.query) : scale;
   s.softcap = n.number("softcap", 0.0);
   s.bias = n.optional(10);
+  if (n.has(11)) {
+    add_sink(n, n.input(11), &s);
+  } else if (n.flag("smooth_softmax", false)) {
+    add_sink(n, full({heads}, Scalar(0.0), s.query.dtype(), n.device()), &s);
+  }
   return {without_heads(attended(s)), present_key, present_value};
 }
 
@@ -251,99 +263,47 @@ TensorList rotary(NodeContext& n) {
   return {given.rank() == 4 ? turned : without_heads(turned)};
 }
 
-TensorList embed_layer_normalization(NodeContext& n) {
+// The normalised sum of the embeddings of words, positions and, if `segments` is defined, segments.
+TensorList embedded(NodeContext& n, const Tensor& words, const Tensor& positions, const Tensor& segments,
+                    const Tensor& gamma, const Tensor& beta, size_t mask, const Tensor& places) {
   const Tensor& ids = n.input(0);
   if (ids.rank() != 2) n.invalid(fmt::format("input_ids has shape {}; its rank must be 2", sizes(ids)));
-  Tensor sum = gather_slices(n.input(2), 0, ids);
-  const Tensor positions = n.has(8) ? n.input(8) : n.positions(size_at(ids, 1));
-  sum = add(sum, gather_slices(n.input(3), 0, positions));
-  if (n.has(4)) {
+  Tensor sum = gather_slices(words, 0, ids);
+  sum = add(sum, gather_slices(positions, 0, places.defined() ? places : n.positions(size_at(ids, 1))));
+  if (segments.defined()) {
     if (!n.has(1)) n.invalid("it has segments but no segment_ids");
-    sum = add(sum, gather_slices(n.input(4), 0, n.input(1)));
+    sum = add(sum, gather_slices(segments, 0, n.input(1)));
   }
   const SizeList width{size_at(sum, 2)};
-  const Tensor y = layer_norm(sum, width, n.input(5), n.input(6), n.number("epsilon", 1e-12));
+  const Tensor y = layer_norm(sum, width, gamma, beta, n.number("epsilon", 1e-12));
   Tensor ends;
   if (n.wants(1)) {
-    ends = n.has(7) ? cast(tenon::sum(cast(n.input(7), DType::i64), {1}), DType::i32)
-                    : full(SizeList{size_at(ids, 0)}, Scalar(0), DType::i32, n.device());
+    ends = n.has(mask) ? cast(tenon::sum(cast(n.input(mask), DType::i64), {1}), DType::i32)
+                       : full(SizeList{size_at(ids, 0)}, Scalar(0), DType::i32, n.device());
   }
   return {y, ends, sum};
 }
 
-std::string bits_why_not(const Node& node) {
-  if (is_given(node.inputs, 4)) return "its columns are in another order (g_idx).";
-  const auto bits = node.attributes.find("bits");
-  const int64_t count = bits == node.attributes.end() ? 4 : bits->second.i;
-  return count == 2 || count == 4 || count == 8 ? std::string() : fmt::format("its weights have {} bits.", count);
+TensorList embed_layer_normalization(NodeContext& n) {
+  return embedded(n, n.input(2), n.input(3), n.optional(4), n.input(5), n.input(6), 7, n.optional(8));
 }
 
-// The numbers of `bits` bits in the last axis of u8, the low ones first.
-Tensor unpacked(const Tensor& bytes, int64_t bits) {
-  if (bits == 8) return bytes;
-  TensorList parts;
-  for (int64_t shift = 0; shift < 8; shift += bits)
-    parts.push_back(bitwise_and(bitwise_right_shift(bytes, Scalar(shift)), Scalar((1 << bits) - 1)));
-  return flatten(stack(parts, -1), -2, -1);
-}
-
-// [n, k] weights as the matrix [k, n] that quantized_matmul takes, of numbers less `offset`.
-Tensor as_matrix(const Tensor& numbers, int64_t offset, DType dtype) {
-  const Tensor turned = contiguous(t(numbers));
-  return offset == 0 ? cast(turned, dtype) : cast(sub(cast(turned, DType::i32), Scalar(offset)), dtype);
-}
-
-// The same product on numbers: those without a zero point lie around the middle, and become signed.
-TensorList matmul_numbers(NodeContext& n, const Tensor& weights, int64_t bits, int64_t block) {
-  const int64_t rows = weights.dim(0), blocks = (weights.dim(1) + block - 1) / block, middle = 1 << (bits - 1);
-  const DType dtype = n.has(3) ? bits == 4 ? DType::u4 : DType::u8 : bits == 4 ? DType::i4 : DType::i8;
-  Tensor zero;
-  if (n.has(3)) {
-    const Tensor bytes = reshape(n.input(3), {rows, (blocks * bits + 7) / 8});
-    zero = as_matrix(narrow(unpacked(bytes, bits), 1, 0, blocks), 0, dtype);
-  }
-  const Tensor scale = contiguous(t(reshape(n.input(2), {rows, blocks})));
-  return {quantized_matmul(n.input(0), {}, {}, as_matrix(weights, n.has(3) ? 0 : middle, dtype), scale, zero,
-                           n.optional(5), {}, {}, block)};
-}
-
-// a by the transpose of [n, k] weights, each block of which has a scale and a zero point.
-TensorList matmul_bits(NodeContext& n) {
-  const int64_t bits = n.integer("bits", 4), block = n.require("block_size", Attribute::Kind::integer).i;
-  const int64_t rows = n.require("N", Attribute::Kind::integer).i, columns = n.require("K", Attribute::Kind::integer).i;
-  const int64_t blocks = (columns + block - 1) / block;
-  if (n.dtype(1) != DType::u8)
-    n.unsupported(fmt::format("its weights are {}; u8 is translated", dtype_name(n.dtype(1))));
-  const Tensor weights = reshape(unpacked(n.input(1), bits), {rows, blocks, block});
-  const bool plain_zero = !n.has(3) || n.dtype(3) == DType::u8;
-  if (bits >= 4 && block % 8 == 0 && n.dtype(0) == DType::f32 && n.rank(0) >= 2 && plain_zero)
-    return matmul_numbers(n, narrow(reshape(weights, {rows, blocks * block}), 1, 0, columns), bits, block);
-  const DType dtype = n.dtype(0);
-  Tensor centred;
-  if (!n.has(3)) {
-    centred = sub(cast(weights, DType::f32), Scalar(static_cast<double>(1 << (bits - 1))));
-  } else {
-    Tensor zero = n.input(3);
-    if (zero.dtype() == DType::u8) {
-      const int64_t bytes = (blocks * bits + 7) / 8;
-      zero = narrow(unpacked(reshape(zero, {rows, bytes}), bits), 1, 0, blocks);
-    }
-    centred = sub(cast(weights, DType::f32), cast(reshape(zero, {rows, blocks, 1}), DType::f32));
-  }
-  const Tensor real = mul(centred, cast(reshape(n.input(2), {rows, blocks, 1}), DType::f32));
-  const Tensor whole = narrow(reshape(real, {rows, blocks * block}), 1, 0, columns);
-  const Tensor y = matmul(n.input(0), cast(t(whole), dtype));
-  return {n.has(5) ? add(y, n.input(5)) : y};
+// The scales of the five tables are inputs 8 to 12, their zero points inputs 13 to 17.
+TensorList quantised_embed_layer_normalization(NodeContext& n) {
+  const auto real = [&](size_t i) {
+    return n.has(i) ? dequantize_linear(n.input(i), n.input(i + 6), n.optional(i + 11), -1) : Tensor();
+  };
+  return embedded(n, real(2), real(3), real(4), real(5), real(6), 7, Tensor());
 }
 
 constexpr Translator kRows[] = {
-    of_domain(kDomain, "Attention", 1, merged_attention, attention_why_not),
-    of_domain(kDomain, "EmbedLayerNormalization", 1, embed_layer_normalization),
-    of_domain(kDomain, "GroupQueryAttention", 1, group_query_attention, group_query_why_not),
-    of_domain(kDomain, "MatMulNBits", 1, matmul_bits, bits_why_not),
-    of_domain(kDomain, "MultiHeadAttention", 1, multi_head_attention, multi_head_why_not),
-    of_domain(kDomain, "QAttention", 1, quantised_attention, attention_why_not),
-    of_domain(kDomain, "RotaryEmbedding", 1, rotary, rotary_why_not),
+    of_domain(kMicrosoft, "Attention", 1, merged_attention, attention_why_not),
+    of_domain(kMicrosoft, "EmbedLayerNormalization", 1, embed_layer_normalization),
+    of_domain(kMicrosoft, "GroupQueryAttention", 1, group_query_attention, group_query_why_not),
+    of_domain(kMicrosoft, "MultiHeadAttention", 1, multi_head_attention, multi_head_why_not),
+    of_domain(kMicrosoft, "QAttention", 1, quantised_attention, attention_why_not),
+    of_domain(kMicrosoft, "QEmbedLayerNormalization", 1, quantised_embed_layer_normalization),
+    of_domain(kMicrosoft, "RotaryEmbedding", 1, rotary, rotary_why_not),
 };
 
 }  // namespace

@@ -1,15 +1,15 @@
 // Operators of com.microsoft on quantised tensors: written as the op between dequantize_linear and quantize_linear,
 // which a pass turns into one on numbers where there is one (core/graph/passes/quantised.cpp).
 #include "core/ops/ops.h"
+#include "core/ops/size_list.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/layers.h"
+#include "sdk/onnx/translate/microsoft.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
 namespace {
-
-constexpr std::string_view kDomain = "com.microsoft";
 
 // The reals of input `i`, whose scale and zero point follow it.
 Tensor real(NodeContext& n, size_t i) { return dequantize_linear(n.input(i), n.input(i + 1), n.optional(i + 2), -1); }
@@ -26,29 +26,37 @@ TensorList linear_sigmoid(NodeContext& n) { return as_numbers(n, sigmoid(real(n,
 TensorList linear_leaky_relu(NodeContext& n) {
   return as_numbers(n, leaky_relu(real(n, 0), n.number("alpha", 0.01)), 3);
 }
+// Before opset 13 a softmax is one over all axes from `axis` on.
 TensorList linear_softmax(NodeContext& n) {
-  const int64_t opset = n.integer("opset", 13);
-  if (opset < 13) n.unsupported(fmt::format("it is a softmax of opset {}; 13 and above are translated", opset));
-  return as_numbers(n, softmax(real(n, 0), n.integer("axis", -1)), 3);
-}
-
-std::string pool_why_not(const Node& node) {
-  const auto found = node.attributes.find("channels_last");
-  const bool last = found != node.attributes.end() && found->second.i != 0;
-  return last ? "its channels are last." : std::string();
-}
-
-TensorList linear_global_average_pool(NodeContext& n) {
   const Tensor x = real(n, 0);
-  if (x.rank() < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", x.rank()));
-  std::vector<int64_t> axes;
-  for (int32_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  return as_numbers(n, mean(x, axes, true), 3);
+  const int64_t axis = n.axis(-1, x.rank());
+  if (n.integer("opset", 13) >= 13 || axis + 1 == x.rank()) return as_numbers(n, softmax(x, axis), 3);
+  const Tensor rows = reshape(x, SizeList{n.product(0, 0, axis), n.product(0, axis, x.rank())});
+  return as_numbers(n, reshape(softmax(rows, -1), SizeList(sizes(x))), 3);
 }
 
-TensorList linear_average_pool(NodeContext& n) {
+TensorList linear_where(NodeContext& n) { return as_numbers(n, where(n.input(0), real(n, 1), real(n, 4)), 7); }
+
+// The pool of input 0, whose channels may be last.
+TensorList pooled(NodeContext& n, Tensor (*pool)(NodeContext& n, const Tensor& x)) {
   if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", n.rank(0)));
-  return as_numbers(n, average_pool_of_node(n, real(n, 0)), 3);
+  const bool last = n.flag("channels_last", false);
+  const Tensor x = real(n, 0), y = pool(n, last ? channels_first(x) : x);
+  return as_numbers(n, last ? channels_last(y) : y, 3);
+}
+
+TensorList linear_average_pool(NodeContext& n) { return pooled(n, average_pool_of_node); }
+TensorList linear_global_average_pool(NodeContext& n) {
+  return pooled(n, [](NodeContext&, const Tensor& x) {
+    std::vector<int64_t> axes;
+    for (int32_t axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+    return mean(x, axes, true);
+  });
+}
+
+TensorList channels_last_max_pool(NodeContext& n) {
+  if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", n.rank(0)));
+  return {channels_last(max_pool_of_node(n, channels_first(n.input(0))))};
 }
 
 // Scale and zero point of the result, then of each part the numbers, their scale and zero point.
@@ -97,28 +105,25 @@ TensorList integer_to_float(NodeContext& n) {
   return {scaled_product(n, n.input(0), n.input(2), n.optional(4), 1, n.input(3), n.optional(5), n.optional(6))};
 }
 
-// a is quantised to u8 over its own range.
 TensorList dynamic_product(NodeContext& n) {
-  const Tensor& a = n.input(0);
-  const Tensor low = minimum(amin(a), Scalar(0.0)), high = maximum(amax(a), Scalar(0.0));
-  const Tensor scale = div(sub(high, low), Scalar(255.0));
-  const Tensor zero = cast(round(clamp(div(neg(low), scale), Scalar(0.0), Scalar(255.0))), DType::u8);
-  const Tensor numbers = quantize_linear(a, scale, zero);
-  return {scaled_product(n, numbers, scale, zero, 1, n.input(2), n.optional(3), n.optional(4))};
+  const QuantizedTensor a = quantized_over_range(n.input(0));
+  return {scaled_product(n, a.value, a.scale, a.zero_point, 1, n.input(2), n.optional(3), n.optional(4))};
 }
 
 constexpr Translator kRows[] = {
-    of_domain(kDomain, "DynamicQuantizeMatMul", 1, dynamic_product),
-    of_domain(kDomain, "MatMulIntegerToFloat", 1, integer_to_float),
-    of_domain(kDomain, "QGemm", 1, gemm),
-    of_domain(kDomain, "QLinearAdd", 1, linear_add),
-    of_domain(kDomain, "QLinearAveragePool", 1, linear_average_pool, pool_why_not),
-    of_domain(kDomain, "QLinearConcat", 1, linear_concat),
-    of_domain(kDomain, "QLinearGlobalAveragePool", 1, linear_global_average_pool, pool_why_not),
-    of_domain(kDomain, "QLinearLeakyRelu", 1, linear_leaky_relu),
-    of_domain(kDomain, "QLinearMul", 1, linear_mul),
-    of_domain(kDomain, "QLinearSigmoid", 1, linear_sigmoid),
-    of_domain(kDomain, "QLinearSoftmax", 1, linear_softmax),
+    of_domain(kMicrosoft, "DynamicQuantizeMatMul", 1, dynamic_product),
+    of_domain(kMicrosoft, "MatMulIntegerToFloat", 1, integer_to_float),
+    of_domain(kMicrosoft, "NhwcMaxPool", 1, channels_last_max_pool),
+    of_domain(kMicrosoft, "QGemm", 1, gemm),
+    of_domain(kMicrosoft, "QLinearAdd", 1, linear_add),
+    of_domain(kMicrosoft, "QLinearAveragePool", 1, linear_average_pool),
+    of_domain(kMicrosoft, "QLinearConcat", 1, linear_concat),
+    of_domain(kMicrosoft, "QLinearGlobalAveragePool", 1, linear_global_average_pool),
+    of_domain(kMicrosoft, "QLinearLeakyRelu", 1, linear_leaky_relu),
+    of_domain(kMicrosoft, "QLinearMul", 1, linear_mul),
+    of_domain(kMicrosoft, "QLinearSigmoid", 1, linear_sigmoid),
+    of_domain(kMicrosoft, "QLinearSoftmax", 1, linear_softmax),
+    of_domain(kMicrosoft, "QLinearWhere", 1, linear_where),
 };
 
 }  // namespace

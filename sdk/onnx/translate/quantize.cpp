@@ -8,6 +8,7 @@
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/layers.h"
+#include "sdk/onnx/translate/microsoft.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -89,17 +90,9 @@ TensorList dequantize_linear(NodeContext& n) {
   return {cast(mul(centred(n.input(0), zero), cast(scale, DType::f32)), dtype)};
 }
 
-// u8 over the range of x, extended to include 0.
 TensorList dynamic_quantize_linear(NodeContext& n) {
-  const Tensor& x = n.input(0);
-  if (is_empty(x)) {
-    const Tensor one = full({}, Scalar(1.0), DType::f32, n.device()), zero = full({}, Scalar(0), DType::u8, n.device());
-    return {tenon::quantize_linear(x, one, zero), one, zero};
-  }
-  const Tensor low = minimum(amin(x), Scalar(0.0)), high = maximum(amax(x), Scalar(0.0));
-  const Tensor scale = div(sub(high, low), Scalar(255.0));
-  const Tensor zero = cast(round(clamp(div(neg(low), scale), Scalar(0.0), Scalar(255.0))), DType::u8);
-  return {tenon::quantize_linear(x, scale, zero), scale, zero};
+  const QuantizedTensor q = quantized_over_range(n.input(0));
+  return {q.value, q.scale, q.zero_point};
 }
 
 // One zero point per row of a becomes a column.
@@ -143,6 +136,13 @@ TensorList matmul_integer(NodeContext& n) {
   return {cast(cast(sums, DType::i64), DType::i32)};  // sums beyond 31 bits wrap around
 }
 
+// Sums beyond the bits of the result wrap around.
+TensorList matmul_integer_16(NodeContext& n) {
+  if (terms_of_matmul(n) > int64_t{1} << 21) n.unsupported(fmt::format("it sums {} products", terms_of_matmul(n)));
+  const Tensor sums = cast(matmul(cast(n.input(0), DType::f64), cast(n.input(1), DType::f64)), DType::i64);
+  return {cast(sums, n.dtype(0) == DType::u16 && n.dtype(1) == DType::u16 ? DType::u32 : DType::i32)};
+}
+
 TensorList qlinear_matmul(NodeContext& n) {
   check_quantized(n, n.dtype(7));
   const auto real = [&](size_t i) { return cast(n.input(i), DType::f32); };
@@ -180,9 +180,12 @@ TensorList qlinear_conv(NodeContext& n) {
   const auto scale = [&](size_t i) { return numbers(cast(n.input(i), DType::f32)); };
   Tensor bias = n.optional(8);  // in steps of the product
   if (bias.defined()) bias = mul(cast(bias, DType::f32), mul(scale(1), scale(4)));
-  return {quantized_conv_of_node(n, {n.input(0), scale(1), numbers(n.input(2))},
-                                 {n.input(3), scale(4), numbers(n.input(5))}, bias, {{}, scale(6), numbers(n.input(7))},
-                                 n.dtype(7))};
+  const bool last = n.flag("channels_last", false);  // com.microsoft alone has it
+  const Tensor x = last ? channels_first(n.input(0)) : n.input(0);
+  const Tensor y =
+      quantized_conv_of_node(n, {x, scale(1), numbers(n.input(2))}, {n.input(3), scale(4), numbers(n.input(5))}, bias,
+                             {{}, scale(6), numbers(n.input(7))}, n.dtype(7));
+  return {last ? channels_last(y) : y};
 }
 
 constexpr Translator kRows[] = {
@@ -193,9 +196,24 @@ constexpr Translator kRows[] = {
     {"QLinearConv", 10, qlinear_conv},
     {"QLinearMatMul", 10, qlinear_matmul},
     {"QuantizeLinear", 10, quantize_linear},
+    of_domain(kMicrosoft, "DequantizeLinear", 1, dequantize_linear),
+    of_domain(kMicrosoft, "MatMulInteger16", 1, matmul_integer_16),
+    of_domain(kMicrosoft, "QLinearConv", 1, qlinear_conv),
+    of_domain(kMicrosoft, "QuantizeLinear", 1, quantize_linear),
 };
 
 }  // namespace
+
+QuantizedTensor quantized_over_range(const Tensor& x) {
+  if (is_empty(x)) {
+    const Tensor one = full({}, Scalar(1.0), DType::f32, x.device()), zero = full({}, Scalar(0), DType::u8, x.device());
+    return {tenon::quantize_linear(x, one, zero), one, zero};
+  }
+  const Tensor low = minimum(amin(x), Scalar(0.0)), high = maximum(amax(x), Scalar(0.0));
+  const Tensor scale = div(sub(high, low), Scalar(255.0));
+  const Tensor zero = cast(round(clamp(div(neg(low), scale), Scalar(0.0), Scalar(255.0))), DType::u8);
+  return {tenon::quantize_linear(x, scale, zero), scale, zero};
+}
 
 std::span<const Translator> quantize_translators() { return kRows; }
 

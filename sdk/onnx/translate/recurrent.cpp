@@ -7,6 +7,8 @@
 #include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/layers.h"
+#include "sdk/onnx/translate/microsoft.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -14,7 +16,7 @@ namespace {
 
 // The activations of a cell as ONNX has them where a node names none.
 std::vector<std::string> usual_activations(const std::string& op) {
-  if (op == "LSTM") return {"sigmoid", "tanh", "tanh"};
+  if (op.ends_with("LSTM")) return {"sigmoid", "tanh", "tanh"};
   if (op == "GRU") return {"sigmoid", "tanh"};
   return {"tanh"};
 }
@@ -51,7 +53,8 @@ struct Layer {
   int64_t directions = 1;
 };
 
-Layer read_layer(NodeContext& n) {
+// `w` and `r` are the weights of all directions.
+Layer read_layer(NodeContext& n, const Tensor& w, const Tensor& r) {
   Layer layer;
   layer.batch_first = n.flag("layout", false);
   layer.direction = n.text("direction", "forward");
@@ -61,8 +64,8 @@ Layer read_layer(NodeContext& n) {
     return state.defined() && layer.batch_first ? transpose(state, 0, 1) : state;
   };
   layer.x = layer.batch_first ? transpose(n.input(0), 0, 1) : n.input(0);
-  layer.w = n.input(1);
-  layer.r = n.input(2);
+  layer.w = w;
+  layer.r = r;
   layer.b = n.optional(3);
   if (n.has(4)) layer.lengths = n.within(4, 0, size_at(layer.x, 0));
   layer.h = states(5);
@@ -110,8 +113,7 @@ std::optional<TensorList> results_of_nothing(const Layer& layer, size_t states) 
 
 bool is_reverse(const Layer& layer, int64_t direction) { return direction == 1 || layer.direction == "reverse"; }
 
-TensorList lstm(NodeContext& n) {
-  const Layer layer = read_layer(n);
+TensorList lstm_of(NodeContext& n, const Layer& layer) {
   if (std::optional<TensorList> nothing = results_of_nothing(layer, 2)) return *nothing;
   TensorList outputs, hidden, cells;
   for (int64_t d = 0; d < layer.directions; ++d) {
@@ -126,8 +128,35 @@ TensorList lstm(NodeContext& n) {
   return results(layer, outputs, {hidden, cells});
 }
 
+TensorList lstm(NodeContext& n) { return lstm_of(n, read_layer(n, n.input(1), n.input(2))); }
+
+// The reals of the weights in input `i`, [directions, columns, rows], as an LSTM has them: [directions, rows, columns].
+// Inputs `scale` and `scale` + 1 have a number for each direction, or for each row of it.
+Tensor real_weights(NodeContext& n, size_t i, size_t scale) {
+  const Tensor& numbers = n.input(i);
+  if (numbers.rank() != 3) n.invalid(fmt::format("its weights have shape {}; rank 3 is needed", numbers.dims()));
+  const auto by_row = [&](size_t at) {
+    const Tensor& x = n.input(at);
+    const bool one = x.elements() == numbers.dim(0), each = x.elements() == numbers.dim(0) * numbers.dim(2);
+    if (!one && !each)
+      n.invalid(fmt::format("scales and zero points of shape {} do not fit weights of {}", x.dims(), numbers.dims()));
+    return reshape(cast(x, DType::f32), {numbers.dim(0), 1, one ? 1 : numbers.dim(2)});
+  };
+  const Tensor real = mul(sub(cast(numbers, DType::f32), by_row(scale + 1)), by_row(scale));
+  return contiguous(transpose(real, 1, 2));
+}
+
+// The input is rounded to 256 steps over its range, as ONNX Runtime does before it multiplies. The states, which it
+// rounds too, in parts that depend on its number of threads, stay real.
+TensorList quantised_lstm(NodeContext& n) {
+  Layer layer = read_layer(n, real_weights(n, 1, 8), real_weights(n, 2, 10));
+  const QuantizedTensor x = quantized_over_range(layer.x);
+  layer.x = dequantize_linear(x.value, x.scale, x.zero_point);
+  return lstm_of(n, layer);
+}
+
 TensorList simple(NodeContext& n, bool gru) {
-  const Layer layer = read_layer(n);
+  const Layer layer = read_layer(n, n.input(1), n.input(2));
   if (std::optional<TensorList> nothing = results_of_nothing(layer, 1)) return *nothing;
   TensorList outputs, hidden;
   const std::vector<std::string>* activations = given_activations(n.node());
@@ -153,6 +182,7 @@ constexpr Translator kRows[] = {
     {"GRU", 7, gru, why_not},
     {"LSTM", 7, lstm, why_not},
     {"RNN", 7, rnn, why_not},
+    of_domain(kMicrosoft, "DynamicQuantizeLSTM", 1, quantised_lstm, why_not),
 };
 
 }  // namespace

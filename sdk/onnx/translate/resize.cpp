@@ -7,6 +7,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -232,6 +233,21 @@ TensorList upsample(NodeContext& n) {
   }
   return resize(n, scaled_axes(n, scales, named_axes(n)), {n.text("mode", "nearest"), "asymmetric", "floor"});
 }
+
+}  // namespace
+
+// The whole numbers by which axes grow are an attribute.
+TensorList translate_blocked_upsample(NodeContext& n) {
+  std::vector<double> scales;
+  for (const int64_t scale : n.integers("scales").value_or(std::vector<int64_t>()))
+    scales.push_back(static_cast<double>(scale));
+  const std::string mode = n.text("mode", "nearest");
+  const std::string transform =
+      mode == "nearest" ? "asymmetric" : n.text("coordinate_transformation_mode", "asymmetric");
+  return resize(n, scaled_axes(n, scales, named_axes(n)), {mode, transform, "floor"});
+}
+
+namespace {
 
 constexpr Translator kRows[] = {
     {"Resize", 10, upsample, nullptr, false, 10},

@@ -12,6 +12,7 @@
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
+#include "sdk/onnx/translate/microsoft.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -199,7 +200,7 @@ std::optional<Tensor> open_range(NodeContext& n) {
   if (!is_integer(n.dtype(0))) return std::nullopt;
   std::array<SymDim, 3> given;  // start, limit, delta
   for (size_t i = 0; i < given.size(); ++i) {
-    const std::vector<SymDim> list = n.size_list(i);
+    const std::vector<SymDim> list = n.has(i) ? n.size_list(i) : std::vector<SymDim>{1};
     if (list.size() != 1) return std::nullopt;  // range() says what is wrong
     given[i] = list[0];
   }
@@ -214,7 +215,7 @@ std::optional<Tensor> open_range(NodeContext& n) {
 
 TensorList range(NodeContext& n) {
   if (const std::optional<Tensor> numbers = open_range(n)) return {*numbers};
-  const Scalar start = n.scalar(0), limit = n.scalar(1), delta = n.scalar(2);
+  const Scalar start = n.scalar(0), limit = n.scalar(1), delta = n.has(2) ? n.scalar(2) : Scalar(1);
   const DType dtype = n.dtype(0);
   if (delta.to_double() == 0) n.invalid("its delta is 0");
   const double count = std::ceil((limit.to_double() - start.to_double()) / delta.to_double());
@@ -455,6 +456,9 @@ constexpr Translator kRows[] = {
     {"Transpose", 1, translate_transpose},
     {"Trilu", 14, trilu},
     {"Unsqueeze", 1, translate_unsqueeze},
+    of_domain(kMicrosoft, "Pad", 1, translate_pad, pad_why_not),
+    of_domain(kMicrosoft, "Range", 1, range),
+    of_domain(kMicrosoft, "Trilu", 1, trilu),
 };
 
 }  // namespace

@@ -171,6 +171,20 @@ Tensor attended(const Scores& s) {
   return cast(result, s.query.dtype());
 }
 
+void add_sink(NodeContext& n, const Tensor& sink, Scores* s) {
+  const DType dtype = s->query.dtype();
+  Tensor bias = as_bias(read_by_position(n, *s, 0), dtype);
+  if (s->bias.defined()) bias = add(bias, as_bias(s->bias, dtype));
+  const int64_t batches = s->query.dim(0), heads = s->query.dim(1), queries = s->query.dim(2);
+  const Tensor whole = expand(bias, {batches, heads, queries, s->key.dim(2)});
+  const Tensor column = expand(reshape(cast(sink, dtype), {1, heads, 1, 1}), {batches, heads, queries, 1});
+  s->bias = concat({whole, column}, 3);
+  for (Tensor* x : {&s->key, &s->value}) *x = pad(*x, {0, 0, 0, 1});
+  s->lengths = Tensor();
+  s->before = s->after = -1;
+  s->align_end = false;
+}
+
 double usual_scale(const Tensor& query) { return 1 / std::sqrt(static_cast<double>(query.dim(-1))); }
 
 Tensor headed(NodeContext& n, size_t i, std::string_view attribute) {

@@ -20,6 +20,9 @@ struct Scores {
 // [b, h, q, v] in the dtype of the queries.
 Tensor attended(const Scores& s);
 
+// Gives each head of the queries a score, in `sink` [h], that takes its part of the weights and adds nothing.
+void add_sink(NodeContext& n, const Tensor& sink, Scores* s);
+
 // 1 / sqrt of the last dim of `query`.
 double usual_scale(const Tensor& query);
 // [b, s, heads * w] as [b, heads, s, w], and back.

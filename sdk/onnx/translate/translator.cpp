@@ -5,6 +5,7 @@
 
 #include "primitives/text/format.h"
 #include "sdk/onnx/onnx.h"
+#include "sdk/onnx/translate/microsoft.h"
 
 namespace tenon::onnx {
 namespace {
@@ -15,13 +16,19 @@ const std::vector<Rows>& families() {
   static const std::vector<Rows> all = {
       control_translators(),
       detection_translators(),
+      microsoft_array_translators(),
       microsoft_attention_translators(),
+      microsoft_fused_translators(),
+      microsoft_moe_translators(),
+      microsoft_nchwc_translators(),
+      microsoft_packed_translators(),
       microsoft_quantised_translators(),
       microsoft_translators(),
       elementwise_translators(),
       index_translators(),
       layer_translators(),
       loss_translators(),
+      map_translators(),
       ml_translators(),
       quantize_translators(),
       random_translators(),
@@ -33,6 +40,7 @@ const std::vector<Rows>& families() {
       shape_translators(),
       signal_translators(),
       text_translators(),
+      tokenizer_translators(),
       svm_translators(),
       training_translators(),
       transformer_translators(),
@@ -43,20 +51,22 @@ const std::vector<Rows>& families() {
   return all;
 }
 
-// Operators that nothing translates, and why.
-struct Refused {
-  std::string_view domain, name, why;
+// Operators of com.microsoft that a translator of ai.onnx serves, and the version of ai.onnx that they are like.
+struct Copy {
+  std::string_view name;
+  int32_t version;
 };
-constexpr Refused kRefused[] = {
-    {"ai.onnx.ml", "CastMap", "Tenon has no maps; give the model the numbers themselves, as a tensor."},
-    {"ai.onnx.ml", "DictVectorizer", "Tenon has no maps; give the model the vector that this operator makes."},
-    {"ai.onnx.ml", "ZipMap",
-     "Tenon has no maps; export the model without it (skl2onnx: options={'zipmap': False}), and its input, the matrix "
-     "of "
-     "probabilities, is the output."},
-};
+constexpr Copy kCopies[] = {{"DequantizeLinear", 21}, {"GatherND", 12}, {"GridSample", 16}, {"Pad", 13},
+                            {"QuantizeLinear", 21},   {"Range", 11},    {"Trilu", 14}};
 
 }  // namespace
+
+int32_t copied_version(std::string_view domain, std::string_view op_type) {
+  if (domain != kMicrosoft) return 0;
+  const auto* found =
+      std::find_if(std::begin(kCopies), std::end(kCopies), [&](const Copy& copy) { return copy.name == op_type; });
+  return found == std::end(kCopies) ? 0 : found->version;
+}
 
 const Translator* find_text_translator(const Node& node) {
   for (const Translator& row : text_forms()) {
@@ -86,11 +96,6 @@ const Translator* find_translator(const Node& node, std::string* reason) {
   }
   if (!domain_known) {
     *reason = fmt::format("operators of the domain '{}' are not known.", node.domain);
-    return nullptr;
-  }
-  for (const Refused& row : kRefused) {
-    if (row.name != node.op_type || row.domain != node.domain) continue;
-    *reason = row.why;
     return nullptr;
   }
   *reason = versions.empty()

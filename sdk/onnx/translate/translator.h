@@ -65,12 +65,19 @@ std::span<const Translator> index_translators();
 std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
+std::span<const Translator> microsoft_array_translators();
 std::span<const Translator> microsoft_attention_translators();
+std::span<const Translator> microsoft_fused_translators();
+std::span<const Translator> microsoft_moe_translators();
+std::span<const Translator> microsoft_nchwc_translators();
+std::span<const Translator> microsoft_packed_translators();
 std::span<const Translator> microsoft_quantised_translators();
 std::span<const Translator> microsoft_translators();
+std::span<const Translator> map_translators();
 std::span<const Translator> ml_translators();
 std::span<const Translator> resize_translators();
 std::span<const Translator> text_translators();
+std::span<const Translator> tokenizer_translators();
 std::span<const Translator> training_translators();
 std::span<const Translator> transformer_translators();
 std::span<const Translator> svm_translators();
@@ -82,6 +89,9 @@ std::span<const Translator> random_translators();
 std::span<const Translator> window_translators();
 // Operators that also have a row of another list, which takes numbers: the form for nodes with strings.
 std::span<const Translator> text_forms();
+
+// The version of ai.onnx whose rules an operator of com.microsoft follows that is a copy of ai.onnx's; 0: it is none.
+int32_t copied_version(std::string_view domain, std::string_view op_type);
 
 // The translator for `node`, or NULL and a sentence about what is missing.
 const Translator* find_translator(const Node& node, std::string* reason);

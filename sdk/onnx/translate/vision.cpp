@@ -8,6 +8,7 @@
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/layers.h"
+#include "sdk/onnx/translate/microsoft.h"
 #include "sdk/onnx/translate/sample.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -400,7 +401,7 @@ constexpr Translator kRows[] = {
     {"Col2Im", 18, col2im},          {"DeformConv", 19, deform_conv},
     {"GridSample", 16, grid_sample}, {"ImageDecoder", 20, image_decoder, image_why_not},
     {"MaxRoiPool", 1, max_roi_pool}, {"MaxUnpool", 9, max_unpool},
-    {"RoiAlign", 10, roi_align},
+    {"RoiAlign", 10, roi_align},     of_domain(kMicrosoft, "GridSample", 1, grid_sample),
 };
 
 }  // namespace

@@ -21,12 +21,75 @@ class ValueInfo(NamedTuple):
     shape: list[int | str | None] | None
 
 
+class Maps(list[dict[Any, float]]):
+    """The maps that a classifier's ZipMap gives, one dict for each row: {label: probability}.
+
+    keys: the labels. matrix: the probabilities [rows, labels] as a tensor."""
+
+    def __init__(self, keys: list[Any], matrix: _tenon.Tensor) -> None:
+        super().__init__(dict(zip(keys, row)) for row in matrix.tolist())
+        self.keys = keys
+        self.matrix = matrix
+
+
+def _shape_of(value: Any) -> list[int]:
+    """The shape of lists in lists, by their first elements."""
+    return [len(value), *(_shape_of(value[0]) if value else [])] if isinstance(value, (list, tuple)) else []
+
+
+def _flat(value: Any) -> list[Any]:
+    return [leaf for each in value for leaf in _flat(each)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _strings(value: Any) -> tuple[str, list[int], list[Any]]:
+    """A string, lists of them, or an array of them, as _onnx takes them."""
+    shape = list(value.shape) if hasattr(value, "shape") else _shape_of(value)
+    flat = _flat(value.tolist() if hasattr(value, "tolist") else value)
+    wrong = next((each for each in flat if not isinstance(each, (str, bytes))), None)
+    if wrong is not None:
+        raise _tenon.InvalidArgument(f"{wrong!r} is no string; the input takes a tensor of strings.")
+    return "strings", shape, flat
+
+
+def _value(value: Any, kind: str | None = None) -> Any:
+    """What _onnx takes for a value of that kind; without a kind, for what the value looks like."""
+    if value is None or isinstance(value, _tenon.Tensor):
+        return value
+    if kind == "tensor":
+        return _tenon.tensor(value)
+    if kind == "sequence":
+        return "sequence", [_value(each) for each in value]
+    if isinstance(value, dict):
+        return "map", _value(list(value.keys())), _value(list(value.values()))
+    if kind == "strings" or isinstance((_flat(value) or [0])[0], (str, bytes)) or getattr(getattr(value, "dtype", None), "kind", None) in ("U", "S", "O"):
+        return _strings(value)
+    return _tenon.tensor(value)
+
+
+def _as_python(value: Any) -> Any:
+    """What _onnx gives: tensors, arrays of strings, lists, dicts, None."""
+    if not isinstance(value, tuple):
+        return value
+    kind, *parts = value
+    if kind == "strings":
+        import numpy
+        return numpy.array(parts[1], dtype=object).reshape(parts[0])
+    if kind == "sequence":
+        return [_as_python(each) for each in parts[0]]
+    keys = _as_python(parts[0]).tolist()
+    return Maps(keys, parts[1]) if kind == "maps" else dict(zip(keys, _as_python(parts[1]).tolist()))
+
+
 class Model:
-    """A loaded model. Called with tensors in the order of `inputs`, or by name, it gives its output, or a tuple."""
+    """A loaded model. Called with tensors in the order of `inputs`, or by name, it gives its output, or a tuple.
+
+    `defaults` are further inputs that the file gives a value: a call may name them."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._kinds: dict[str, str] = model.kinds()
         self.inputs = [ValueInfo(*each) for each in model.inputs()]
+        self.defaults = [ValueInfo(*each) for each in model.defaults()]
         self.outputs = [ValueInfo(*each) for each in model.outputs()]
 
     @property
@@ -35,10 +98,13 @@ class Model:
         info: dict[str, Any] = self._model.info()
         return info
 
-    def run(self, inputs: dict[str, Any]) -> dict[str, _tenon.Tensor]:
-        """The outputs by name, from the inputs by name; arrays and numbers become tensors."""
-        results: dict[str, _tenon.Tensor] = self._model.run({name: value if isinstance(value, _tenon.Tensor) else _tenon.tensor(value) for name, value in inputs.items()})
-        return results
+    def run(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The outputs by name, from the inputs by name; arrays and numbers become tensors.
+
+        Strings are a string, lists of strings, or an array of them, and come as an array of objects. Sequences are lists,
+        maps dicts, an optional without a value None. The maps of a ZipMap come as Maps, a list with their matrix."""
+        results = self._model.run({name: _value(value, self._kinds.get(name)) for name, value in inputs.items()})
+        return {name: _as_python(value) for name, value in results.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) > len(self.inputs):

@@ -45,23 +45,6 @@ TEST(Load, RefusesBytesThatAreNoModel) {
   EXPECT_TRUE(refusal_of(std::string(1000, '\xff')).says("This is not an ONNX model, or it is damaged."));
 }
 
-TEST(Load, SaysWhatToDoWithoutMaps) {
-  ModelBuilder builder = with_node("Relu");
-  proto::OperatorSetIdProto& import = builder.model().opset_import.emplace_back();
-  import.domain = builder.keep("ai.onnx.ml");
-  import.version = 3;
-  ModelBuilder::mark(import, proto::OperatorSetIdProto::k_domain);
-  ModelBuilder::mark(import, proto::OperatorSetIdProto::k_version);
-  proto::NodeProto& node = builder.node("ZipMap", {"y"}, {"z"}, "probabilities");
-  builder.integers(node, "classlabels_int64s", {0, 1, 2});
-  node.domain = builder.keep("ai.onnx.ml");
-  ModelBuilder::mark(node, proto::NodeProto::k_domain);
-  const Refusal refusal = refusal_of(builder.bytes());
-  EXPECT_EQ(refusal.code, Code::unsupported);
-  EXPECT_TRUE(refusal.says("(probabilities): ai.onnx.ml.ZipMap")) << refusal.text;
-  EXPECT_TRUE(refusal.says("Tenon has no maps; export the model without it")) << refusal.text;
-}
-
 TEST(Load, NamesEveryNodeThatCannotRunAtOnce) {
   ModelBuilder builder = with_node("Relu", 20);
   builder.input("bytes", kUint8, {"9"});

@@ -154,6 +154,43 @@ TEST(Model, ThreadsGetEqualBits) {
   EXPECT_EQ(wrong, 0);
 }
 
+// y = x * 2 w + b, where w and b are inputs with a value, so that 2 w is a constant of most runs.
+ModelBuilder with_defaults(int64_t ir_version) {
+  ModelBuilder builder;
+  builder.model().ir_version = ir_version;
+  for (const char* name : {"x", "w", "b"}) builder.input(name, kFloat, {"2"});
+  builder.output("y", kFloat, {"2"});
+  builder.weight<float>("w", kFloat, {2}, {1, 2});
+  builder.weight<float>("b", kFloat, {2}, {10, 20});
+  builder.node("Add", {"w", "w"}, {"double"});
+  builder.node("Mul", {"x", "double"}, {"product"});
+  builder.node("Add", {"product", "b"}, {"y"});
+  return builder;
+}
+
+TEST(Model, TakesInputsThatHaveAValue) {
+  const auto pair = [](float a, float b) { return Tensor::from<float>(std::vector<float>{a, b}, {2}); };
+  for (const bool eager : {false, true}) {
+    Options options;
+    options.eager = eager;
+    const Model model = load_bytes(with_defaults(8).bytes(), options);
+    ASSERT_EQ(model.inputs().size(), 1u);
+    ASSERT_EQ(model.defaults().size(), 2u);
+    EXPECT_EQ(model.defaults()[0].name, "w");
+    const auto result = [&](const Inputs& inputs) { return model.run(inputs)[0].to_host<float>(); };
+    EXPECT_EQ(result({{"x", pair(1, 1)}}), (std::vector<float>{12, 24}));
+    EXPECT_EQ(result({{"x", pair(1, 1)}, {"w", pair(3, 4)}}), (std::vector<float>{16, 28}));
+    EXPECT_EQ(result({{"x", pair(1, 1)}, {"b", pair(0, 1)}}), (std::vector<float>{2, 5}));
+    EXPECT_EQ(result({{"x", pair(1, 1)}, {"b", pair(0, 1)}, {"w", pair(5, 6)}}), (std::vector<float>{10, 13}));
+    EXPECT_EQ(result({{"x", pair(1, 1)}}), (std::vector<float>{12, 24}));
+    EXPECT_THROW(model.run({{"x", pair(1, 1)}, {"w", Tensor::from<float>(std::vector<float>{1}, {1})}}), Error);
+    EXPECT_THROW(model.run({{"w", pair(1, 1)}}), Error);
+  }
+  const Model older = load_bytes(with_defaults(3).bytes());  // its files list every weight
+  EXPECT_TRUE(older.defaults().empty());
+  EXPECT_THROW(older.run({{"x", pair(1, 1)}, {"w", pair(3, 4)}}), Error);
+}
+
 TEST(Model, WritesIntoBoundOutputs) {
   const Model model = load_bytes(small_network());
   const Tensor x = random_tensor({2, 5}, 3);

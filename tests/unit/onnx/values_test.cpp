@@ -98,6 +98,95 @@ TEST(Values, SequencesLieInsideOfRecordedModels) {
   EXPECT_EQ(model.recorded(), 1u);
 }
 
+// A node of ai.onnx.ml.
+proto::NodeProto& ml_node(ModelBuilder* builder, const std::string& op, const std::string& from,
+                          const std::string& to) {
+  proto::OperatorSetIdProto& import = builder->model().opset_import.emplace_back();
+  import.domain = builder->keep("ai.onnx.ml");
+  import.version = 1;
+  ModelBuilder::mark(import, proto::OperatorSetIdProto::k_domain);
+  ModelBuilder::mark(import, proto::OperatorSetIdProto::k_version);
+  proto::NodeProto& node = builder->node(op, {from}, {to});
+  node.domain = builder->keep("ai.onnx.ml");
+  ModelBuilder::mark(node, proto::NodeProto::k_domain);
+  return node;
+}
+
+// Makes the declared output `i` a sequence, and the declared input `i` a map from i64 to floats.
+void make_sequence_output(ModelBuilder* builder, size_t i) {
+  proto::TypeProto& type = *builder->graph().output[i].type;
+  type.present = 0;
+  type.sequence_type = std::make_unique<proto::TypeProto_Sequence>();
+  ModelBuilder::mark(type, proto::TypeProto::k_sequence_type);
+}
+void make_map_input(ModelBuilder* builder, size_t i) {
+  proto::TypeProto& type = *builder->graph().input[i].type;
+  auto value = std::make_unique<proto::TypeProto>();
+  value->tensor_type = std::move(type.tensor_type);
+  ModelBuilder::mark(*value, proto::TypeProto::k_tensor_type);
+  type.present = 0;
+  type.map_type = std::make_unique<proto::TypeProto_Map>();
+  type.map_type->key_type = kInt64;
+  type.map_type->value_type = std::move(value);
+  ModelBuilder::mark(type, proto::TypeProto::k_map_type);
+  ModelBuilder::mark(*type.map_type, proto::TypeProto_Map::k_key_type);
+  ModelBuilder::mark(*type.map_type, proto::TypeProto_Map::k_value_type);
+}
+
+TEST(Values, ZipMapGivesMapsAndTheirMatrix) {
+  ModelBuilder builder(17);
+  builder.input("x", kFloat, {"n", "3"});
+  builder.output("z", kFloat, {"n"});
+  builder.integers(ml_node(&builder, "ZipMap", "x", "z"), "classlabels_int64s", {7, 8, 9});
+  make_sequence_output(&builder, 0);
+  const Tensor x = Tensor::from<float>(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
+  const Value maps = load_bytes(builder.bytes()).run_values({{"x", x}})[0];
+  EXPECT_EQ(to_string(maps), "a sequence of 2");
+  EXPECT_EQ(maps.matrix().to_host<float>(), x.to_host<float>());
+  EXPECT_EQ(maps.keys().tensor().to_host<int64_t>(), (std::vector<int64_t>{7, 8, 9}));
+  const Value& second = maps.elements()[1];
+  EXPECT_EQ(second.kind(), Value::Kind::map);
+  EXPECT_EQ(second.keys().tensor().to_host<int64_t>(), (std::vector<int64_t>{7, 8, 9}));
+  EXPECT_EQ(contiguous(second.values().tensor()).to_host<float>(), (std::vector<float>{4, 5, 6}));
+  EXPECT_THROW(Value::maps(maps.keys(), reshape(x, {3, 2})), Error);
+  EXPECT_FALSE(Value::sequence({x}).matrix().defined());
+}
+
+TEST(Values, MapsBecomeRows) {
+  const Value map = Value::map(Tensor::from<int64_t>(std::vector<int64_t>{5, 1, 3}, {3}),
+                               Tensor::from<float>(std::vector<float>{50, 10, 30}, {3}));
+  const auto row_of = [&](const std::string& op, auto set) {
+    ModelBuilder builder(17);
+    builder.input("x", kFloat, {"n"});
+    builder.output("y", kFloat, {"1", "m"});
+    set(&builder, ml_node(&builder, op, "x", "y"));
+    make_map_input(&builder, 0);
+    return load_bytes(builder.bytes()).run_values({{"x", map}})[0].tensor().to_host<float>();
+  };
+  EXPECT_EQ(row_of("DictVectorizer",
+                   [](ModelBuilder* b, proto::NodeProto& node) {
+                     b->integers(node, "int64_vocabulary", {1, 2, 5});
+                   }),
+            (std::vector<float>{10, 0, 50}));
+  EXPECT_EQ(row_of("CastMap", [](ModelBuilder*, proto::NodeProto&) {}), (std::vector<float>{10, 30, 50}));
+  EXPECT_EQ(row_of("CastMap",
+                   [](ModelBuilder* b, proto::NodeProto& node) {
+                     b->text(node, "map_form", "SPARSE");
+                     b->integer(node, "max_map", 6);
+                   }),
+            (std::vector<float>{0, 10, 0, 30, 0, 50}));
+  EXPECT_THROW(Value::map(map.keys(), Tensor::from<float>(std::vector<float>{1}, {1})), Error);
+}
+
+TEST(Values, StringsComeBackFromTheirOwnFormat) {
+  const Value strings = Value::strings({2, 1}, {"a", "gr\xc3\xbc\xc3\x9f"});
+  ValueInfo info;
+  info.kind = Value::Kind::strings;
+  const Value back = value_from_bytes(value_to_bytes(strings, "x"), info);
+  EXPECT_EQ(back.dims(), strings.dims());
+  EXPECT_EQ(back.strings(), strings.strings());
+}
+
 TEST(Values, SparseWeightsGetTheirZeros) {
   ModelBuilder builder(17);
   builder.input("x", kFloat, {"2", "3"});

@@ -558,6 +558,48 @@ class Models(unittest.TestCase):
                 self.assertIn("x: f32[batch, 4]", repr(model))
                 self.assertEqual(model.info["graph"], "small")
 
+    def loaded(self, nodes, inputs, outputs, weights=(), opsets=()):
+        from onnx import helper
+        graph = helper.make_graph(nodes, "g", inputs, outputs, list(weights))
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), *(helper.make_opsetid(*each) for each in opsets)], ir_version=8)
+        return tenon.onnx.load(made.SerializeToString())
+
+    def test_inputs_with_a_value_may_be_given(self):
+        from onnx import TensorProto, helper, numpy_helper
+        x, w, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xwy")
+        model = self.loaded([helper.make_node("Mul", ["x", "w"], ["y"])], [x, w], [y], [numpy_helper.from_array(np.array([2, 3], "f4"), "w")])
+        self.assertEqual(([each.name for each in model.inputs], [each.name for each in model.defaults]), (["x"], ["w"]))
+        self.assertEqual(model([1.0, 1.0]).tolist(), [2, 3])
+        self.assertEqual(model([1.0, 1.0], w=[5.0, 7.0]).tolist(), [5, 7])
+        self.assertEqual(model.run({"x": [1.0, 1.0], "w": [0.0, 1.0]})["y"].tolist(), [0, 1])
+
+    def test_strings_sequences_and_maps(self):
+        from onnx import TensorProto, TypeProto, helper
+        text = helper.make_tensor_value_info("x", TensorProto.STRING, None)
+        labels = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_strings=["a", "grüß"], values_int64s=[4, 5], default_int64=-1)
+        upper = helper.make_node("StringNormalizer", ["x"], ["z"], case_change_action="UPPER")
+        model = self.loaded([labels, upper], [text], [helper.make_tensor_value_info("y", TensorProto.INT64, None), helper.make_tensor_value_info("z", TensorProto.STRING, None)],
+                            opsets=[("ai.onnx.ml", 2)])
+        for given in (["grüß", "a", "?"], np.array(["grüß", "a", "?"]), np.array(["grüß", "a", b"?"], dtype=object)):
+            y, z = model(given)
+            self.assertEqual((y.tolist(), z.tolist(), z.shape), ([5, 4, -1], ["GRÜSS", "A", "?"], (3,)))
+        with self.assertRaisesRegex(tenon.InvalidArgument, "3 is no string"):
+            model(["a", 3])
+
+        chances = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
+        of_maps = TypeProto()
+        of_maps.sequence_type.elem_type.map_type.key_type = TensorProto.STRING
+        of_maps.sequence_type.elem_type.map_type.value_type.tensor_type.elem_type = TensorProto.FLOAT
+        maps = helper.make_value_info("y", of_maps)
+        zipped = self.loaded([helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"])], [chances], [maps], opsets=[("ai.onnx.ml", 1)])
+        made = zipped([[0.25, 0.75], [0.5, 0.5]])
+        self.assertEqual(list(made), [{"no": 0.25, "yes": 0.75}, {"no": 0.5, "yes": 0.5}])
+        self.assertEqual((made.keys, made.matrix.tolist()), (["no", "yes"], [[0.25, 0.75], [0.5, 0.5]]))
+
+        lists = helper.make_value_info("x", helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None)))
+        model = self.loaded([helper.make_node("SequenceErase", ["x"], ["y"])], [lists], [helper.make_value_info("y", lists.type)])
+        self.assertEqual([each.tolist() for each in model([tenon.ones(2), np.zeros(1, "f4"), [3.0]])], [[1, 1], [0]])
+
     def test_errors_say_what_is_wrong(self):
         model = tenon.onnx.load(self.model())
         with self.assertRaises(tenon.Error):

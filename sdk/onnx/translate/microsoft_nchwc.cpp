@@ -1,0 +1,111 @@
+// Operators of com.microsoft.nchwc, which ONNX Runtime writes at its highest level of optimisation. Their tensors lie
+// in blocks of channels that are as long as the vectors of the machine. Between these operators Tenon's values have the
+// plain order of elements, with as many channels as there are places in the blocks; only the weights, which a file
+// holds in blocks, are taken apart.
+#include "core/ops/ops.h"
+#include "core/ops/size_list.h"
+#include "primitives/text/format.h"
+#include "sdk/onnx/translate/layers.h"
+#include "sdk/onnx/translate/microsoft.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+// The channels of a block where ONNX Runtime runs on this machine. A file does not say for which machine it is.
+int64_t block_length() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f") ? 16 : 8;
+#else
+  return 16;
+#endif
+}
+
+void check_image(NodeContext& n) {
+  if (n.rank(0) != 4) n.invalid(fmt::format("its input has rank {}; it must be 4", n.rank(0)));
+}
+
+// [o, i, h, w] from weights that are stored as [o / block, i, h, w, block], or with blocks of input channels too.
+Tensor plain_weights(NodeContext& n, const Tensor& weights) {
+  const int64_t block = block_length(), groups = n.integer("group", 1);
+  if (weights.rank() != 4) n.invalid(fmt::format("its weights have shape {}; rank 4 is needed", weights.dims()));
+  const Dims& d = weights.dims();
+  if (d[0] % block != 0) {
+    n.unsupported(
+        fmt::format("its weights of shape {} are not in blocks of {} channels, which this machine has; write the model "
+                    "at the level 'extended', or on this machine",
+                    d, block));
+  }
+  const bool one_input = groups == 1 ? d[1] < block : d[1] == 1;
+  if (one_input) {
+    const Tensor blocks = reshape(weights, {d[0] / block, d[1], d[2], d[3], block});
+    return reshape(permute(blocks, {0, 4, 1, 2, 3}), d);
+  }
+  if (d[1] % block != 0) n.invalid(fmt::format("its weights of shape {} are not in blocks of {} channels", d, block));
+  const Tensor blocks = reshape(weights, {d[0] / block, d[1] / block, d[2], d[3], block, block});
+  return reshape(permute(blocks, {0, 5, 1, 4, 2, 3}), d);
+}
+
+TensorList blocked_conv(NodeContext& n) {
+  check_image(n);
+  Tensor y = conv_of_node(n, n.input(0), contiguous(plain_weights(n, n.input(1))), n.optional(2));
+  if (n.has(3)) y = add(y, n.input(3));
+  return {activated_by_list(n, y)};
+}
+
+TensorList blocked_max_pool(NodeContext& n) {
+  check_image(n);
+  return {max_pool_of_node(n, n.input(0))};
+}
+
+TensorList blocked_average_pool(NodeContext& n) {
+  check_image(n);
+  return {average_pool_of_node(n, n.input(0))};
+}
+
+TensorList blocked_global_average_pool(NodeContext& n) {
+  check_image(n);
+  return {mean(n.input(0), {2, 3}, true)};
+}
+
+TensorList blocked_global_max_pool(NodeContext& n) {
+  check_image(n);
+  return {amax(n.input(0), {2, 3}, true)};
+}
+
+// Fills the last block with channels of 0.
+TensorList reorder_input(NodeContext& n) {
+  check_image(n);
+  const Tensor x = n.flag("channels_last", false) ? channels_first(n.input(0)) : n.input(0);
+  const int64_t missing = -x.dim(1) & (block_length() - 1);
+  return {missing == 0 ? x : pad(x, {0, 0, 0, 0, 0, missing})};
+}
+
+TensorList reorder_output(NodeContext& n) {
+  check_image(n);
+  const Tensor& x = n.input(0);
+  const int64_t channels = n.integer("channels", 0);
+  if (channels < 1 || channels > x.dim(1))
+    n.invalid(fmt::format("it wants {} channels of an input of shape {}", channels, sizes(x)));
+  const Tensor y = channels == x.dim(1) ? x : narrow(x, 1, 0, channels);
+  return {n.flag("channels_last", false) ? channels_last(y) : y};
+}
+
+constexpr std::string_view kNchwc = "com.microsoft.nchwc";
+
+constexpr Translator kRows[] = {
+    of_domain(kNchwc, "AveragePool", 1, blocked_average_pool),
+    of_domain(kNchwc, "Conv", 1, blocked_conv, activation_why_not),
+    of_domain(kNchwc, "GlobalAveragePool", 1, blocked_global_average_pool),
+    of_domain(kNchwc, "GlobalMaxPool", 1, blocked_global_max_pool),
+    of_domain(kNchwc, "MaxPool", 1, blocked_max_pool),
+    of_domain(kNchwc, "ReorderInput", 1, reorder_input),
+    of_domain(kNchwc, "ReorderOutput", 1, reorder_output),
+    of_domain(kNchwc, "Upsample", 1, translate_blocked_upsample),
+};
+
+}  // namespace
+
+std::span<const Translator> microsoft_nchwc_translators() { return kRows; }
+
+}  // namespace tenon::onnx
