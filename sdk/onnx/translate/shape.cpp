@@ -68,7 +68,7 @@ TensorList translate_transpose(NodeContext& n) {
 TensorList translate_squeeze(NodeContext& n) {
   const Tensor& x = n.input(0);
   const std::optional<Ints> axes = n.axes(1, 13);
-  if (!axes) return {squeeze(x)};
+  if (!axes || axes->empty()) return {squeeze(x)};  // no axes are all, as in ONNX Runtime
   for (int64_t axis : *axes) {
     if (!(size_at(x, n.normalise_axis(axis, x.rank())) == 1)) {
       n.invalid(fmt::format("axis {} of shape {} is not 1", axis, sizes(x)));

@@ -209,6 +209,13 @@ def signs(random):
         yield Case("Sign", 13, [np.array([np.nan, -2, 0, 3], dtype)], [np.array([np.nan, -1, 0, 1], dtype)])
 
 
+def squeezes_without_axes(random):
+    """An empty list of axes is like none: all axes of length 1 go."""
+    x = draw(random, (1, 3, 1), "float32")
+    yield Case("Squeeze", 13, [x], [x[0, :, 0]])
+    yield Case("Squeeze", 13, [x, np.zeros(0, np.int64)], [x[0, :, 0]])
+
+
 def scaled_products(random):
     """Integers times alpha and beta stay floats until the end, and are truncated there."""
     for dtype in FLOATS + ["int32", "int64", "uint32", "uint64"]:
@@ -407,7 +414,7 @@ def resizes_of_halves(random):
     yield Case("Resize", 13, [x, None, np.array([1, 1, 2, 0.5], "float32")], [y.astype("float16")], mode="linear").exact()
 
 
-CHECKS = [edges_of_slices_and_pads, resized_integers, aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+CHECKS = [squeezes_without_axes, edges_of_slices_and_pads, resized_integers, aligned_resizes_with_antialias, halves_that_are_rounded_once, signs, scattered_bools, empty_tensors, resizes_of_halves, support_vector_machines, layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main(checks=CHECKS):
