@@ -61,22 +61,10 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (!all_within(w.pads, 0)) n.invalid("its pads must not be negative, and below 2^31");
 }
 
-// "[3, 3]"
-std::string text_of(const Ints& values) {
-  std::string text;
-  for (int64_t value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
-  return fmt::format("[{}]", text);
-}
-
-// Reads the window over x [n, c, d1..]. `weights` are the spatial dims of the weights, which kernel_shape must repeat;
-// empty if the node has no weights.
+// Reads the window over x [n, c, d1..]. `weights` are the spatial dims of the weights; empty if the node has no weights.
 Window read_window(NodeContext& n, const Tensor& x, const Ints& weights) {
   Window w;
-  w.kernel = n.integers("kernel_shape").value_or(weights);
-  if (!weights.empty() && w.kernel != weights) {
-    n.invalid(fmt::format("its kernel_shape is {}, but its weights have the spatial dims {}", text_of(w.kernel),
-                          text_of(weights)));
-  }
+  w.kernel = weights.empty() ? n.integers("kernel_shape").value_or(Ints()) : weights;
   const auto axes = static_cast<size_t>(std::max(0, x.rank() - 2));
   w.strides = n.integers("strides").value_or(Ints(axes, 1));
   w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
