@@ -54,11 +54,14 @@ int64_t reach(const Window& w, size_t i) { return (w.kernel[i] - 1) * w.dilation
 
 void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (axes < 1 || axes > 3) n.unsupported(fmt::format("it has {} spatial axes; 1 to 3 are possible", axes));
-  if (w.kernel.size() != axes || w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes)
-    n.invalid(fmt::format("its kernel, strides, dilations and pads do not fit {} spatial axes", axes));
-  if (!all_within(w.kernel, 1) || !all_within(w.strides, 1) || !all_within(w.dilations, 1))
-    n.invalid("its kernel, strides and dilations must be positive and below 2^31");
-  if (!all_within(w.pads, 0)) n.invalid("its pads must not be negative, and below 2^31");
+  if (w.kernel.size() != axes)
+    n.invalid(fmt::format("its kernel has {} axes, but its input has {} spatial axes", w.kernel.size(), axes));
+  if (!all_within(w.kernel, 1)) n.invalid("its kernel must be positive and below 2^31");
+  // Operators without a row in schema/constraints.def come here too.
+  if (w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes)
+    n.invalid(fmt::format("its strides, dilations and pads do not fit {} spatial axes", axes));
+  if (!all_within(w.strides, 1) || !all_within(w.dilations, 1) || !all_within(w.pads, 0))
+    n.invalid("its strides and dilations must be positive, its pads not negative, and all below 2^31");
 }
 
 // Reads the window over x [n, c, d1..]. `weights` are the spatial dims of the weights; empty if the node has no weights.
