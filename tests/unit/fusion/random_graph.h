@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/recorder.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
@@ -167,7 +168,10 @@ class RandomGraph {
   void norms(const Tensor& x, int64_t axis) {
     if (x.rank() == 0 || count(x) == 0) return;
     switch (below(5)) {
-      case 4: return give(gather(log_softmax(x, axis), axis, argmax(neg(x), axis, true)));
+      case 4: {  // parts of the graph run on any positions, which may count from the end
+        const auto place = static_cast<int32_t>(axis < 0 ? axis + x.rank() : axis);
+        return give(functors::gather_at(log_softmax(x, axis), place, argmax(neg(x), axis, true)));
+      }
       case 0: return give(mul(x, rsqrt(add(mean(square(x), Dims{axis}, true), Scalar(0.1)))));
       case 1: return give(softmax(x, axis));
       case 2: return give(layer_norm(x, {hints(x)[x.rank() - 1]}, Tensor(), Tensor(), 0.1));

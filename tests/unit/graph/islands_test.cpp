@@ -225,7 +225,7 @@ class IslandErrors : public Islands {
     recorder.label("node 0 (/first/Exp)");
     const Tensor wave = exp(a);
     recorder.label("node 1 (/second/Gather)");
-    const Tensor rows = index_select(wave, 0, i);
+    const Tensor rows = gather_slices(wave, 0, i);
     recorder.label("node 2 (/third/Neg)");
     const Tensor last = neg(rows);
     return prepare(recorder.finish(std::vector<Tensor>{last, wave}), {.whole_graphs = false, .scheduled = false});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/regions/control_flow.h"
+#include "core/ops/functors/positions.h"
 #include "core/ops/ops.h"
 
 namespace tenon::graph {
@@ -210,7 +211,7 @@ class RandomProgram {
     switch (below(9)) {
       case 8: {
         const Tensor index = minimum(maximum(slice(pick(whole_), 1, 0, 1), Scalar(int64_t{-4})), Scalar(int64_t{3}));
-        return give(add(a, gather(log_softmax(tanh(a), 1), 1, index)));
+        return give(add(a, functors::gather_at(log_softmax(tanh(a), 1), 1, index)));
       }
       case 0: {
         const Tensor centred = rows(a);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -61,26 +62,30 @@ bool is_repeated(const ep_operand_desc& operand) {
 }
 
 TEST(Descriptor, SharedCasesHaveEachOperandSpreadAndEachInputRepeated) {
-  std::map<std::pair<int32_t, int32_t>, std::pair<bool, bool>> found;  // by kind and role
+  struct Found {
+    bool is_long = false, spread = false, repeated = false;
+  };
+  std::map<std::pair<int32_t, int32_t>, Found> all;  // by kind and role
   for (const cases::Case& test : cases::all_cases()) {
     for (uint32_t i = 0; i < test.desc.operand_count; ++i) {
       const ep_operand_desc& operand = test.desc.operands[i];
-      auto& [spread, repeated] = found[{test.desc.kind, operand.role}];
-      spread = spread || is_spread(operand);
-      repeated = repeated || is_repeated(operand);
+      Found& found = all[{test.desc.kind, operand.role}];
+      found.is_long =
+          found.is_long || std::any_of(operand.dims, operand.dims + operand.rank, [](int64_t n) { return n > 1; });
+      found.spread = found.spread || is_spread(operand);
+      found.repeated = found.repeated || is_repeated(operand);
     }
   }
   std::set<int32_t> kinds;
-  for (const auto& [place, layouts] : found) {
+  for (const auto& [place, found] : all) {
     const auto [kind, role] = place;
     kinds.insert(kind);
     const std::string name = table::kind_name(kind) + " " + table::role_name(role);
-    const bool single = role == EP_ROLE_DST_COUNT;  // one number
-    EXPECT_TRUE(layouts.first || single) << name << " has no case with gaps between its elements";
+    EXPECT_TRUE(found.spread || !found.is_long) << name << " has no case with gaps between its elements";
     // Of equal rows inverse and variance are rounding errors.
     const bool varies = kind == EP_PRIMITIVE_linear_algebra || table::is_output(kind, EP_ROLE_INV_STD);
-    EXPECT_TRUE(layouts.second || table::is_output(kind, role) || (varies && role == EP_ROLE_SRC))
-        << name << " has no case with a stride of 0";
+    const bool may_repeat = found.is_long && !table::is_output(kind, role) && !(varies && role == EP_ROLE_SRC);
+    EXPECT_TRUE(found.repeated || !may_repeat) << name << " has no case with a stride of 0";
   }
   for (const table::KindRow& row : table::kinds()) EXPECT_TRUE(kinds.contains(row.id)) << row.name << " has no cases";
 }

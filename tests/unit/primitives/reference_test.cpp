@@ -66,7 +66,7 @@ TEST(Reference, TellsOfTheFirstFaultAndFinishes) {
   EXPECT_EQ(status.message(), "binary: an integer is divided by zero (value 0, limit 0).");
   EXPECT_EQ(fault.code, EP_FAULT_DIVISION_BY_ZERO);
   EXPECT_EQ(fault.operand, 2);
-  const int32_t want[] = {4, 0, 0, 3};
+  const int32_t want[] = {4, 0, INT32_MIN, 3};
   for (int i = 0; i < 4; ++i) EXPECT_EQ(dst[i], want[i]);
 }
 
