@@ -68,6 +68,30 @@ Tensor of_distances(const Tensor& apart, double p, const Tensor& distance, const
   return tenon::where(greatest(apart, distance), tenon::sign(apart) * grad, 0);
 }
 
+// The batch axes of cdist, as one where a tensor of one axis more would have too many.
+struct Batch {
+  explicit Batch(const Tensor& result) : flattens(result.rank() == EP_MAX_RANK) {
+    if (!flattens) return;
+    dims = result.dims();
+    dims.resize(result.rank() - 2);
+  }
+  // Of matrices, whose batch axes broadcast.
+  Tensor flat(const Tensor& x) const {
+    if (!flattens) return x;
+    return tenon::reshape(tenon::expand(x, matrices(x)), {element_count(dims), x.dim(-2), x.dim(-1)});
+  }
+  Tensor whole(const Tensor& x) const { return flattens ? tenon::reshape(x, matrices(x)) : x; }
+  Dims matrices(const Tensor& x) const {
+    Dims all = dims;
+    all.push_back(x.dim(-2));
+    all.push_back(x.dim(-1));
+    return all;
+  }
+
+  bool flattens;
+  Dims dims = {};
+};
+
 }  // namespace
 
 void std(const autograd::Backward& b) {
@@ -95,18 +119,21 @@ void vector_norm(const autograd::Backward& b) {
 void cdist(const autograd::Backward& b) {
   const double p = b.scalar(0);
   const Tensor rows = widened(b.input(0)), others = widened(b.input(1)), distance = widened(b.result());
+  const Tensor grad = widened(b.grad());
   constexpr int64_t many = 25;  // from so many rows on the differences take more memory than the result is worth
   if (p == 2 && (rows.dim(-2) > many || others.dim(-2) > many)) {
-    const Tensor shares = quotient(widened(b.grad()), distance);
+    const Tensor shares = quotient(grad, distance);
     const Tensor turned = tenon::transpose(shares, -1, -2);
     if (b.wants(0)) b.give(0, rows * tenon::sum(shares, -1, true) - tenon::matmul(shares, others));
     if (b.wants(1)) b.give(1, others * tenon::sum(turned, -1, true) - tenon::matmul(turned, rows));
     return;
   }
-  const Tensor apart = tenon::unsqueeze(rows, -2) - tenon::unsqueeze(others, -3);
-  const Tensor slopes = of_distances(apart, p, tenon::unsqueeze(distance, -1), tenon::unsqueeze(b.grad(), -1));
-  if (b.wants(0)) b.give(0, tenon::sum(slopes, -2));
-  if (b.wants(1)) b.give(1, -tenon::sum(slopes, -3));
+  const Batch batch(grad);
+  const Tensor apart = tenon::unsqueeze(batch.flat(rows), -2) - tenon::unsqueeze(batch.flat(others), -3);
+  const Tensor slopes =
+      of_distances(apart, p, tenon::unsqueeze(batch.flat(distance), -1), tenon::unsqueeze(batch.flat(grad), -1));
+  if (b.wants(0)) b.give(0, batch.whole(tenon::sum(slopes, -2)));
+  if (b.wants(1)) b.give(1, -batch.whole(tenon::sum(slopes, -3)));
 }
 
 }  // namespace tenon::gradients

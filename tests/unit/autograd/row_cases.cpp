@@ -80,6 +80,7 @@ const std::vector<RowCase> kReductions = {
     {"vector_norm inf", {{2, 3}}, [](X x) { return vector_norm(x[0], std::numeric_limits<double>::infinity(), 1); }},
     {"cdist 2", {{2, 3}, {4, 3}}, [](X x) { return cdist(x[0], x[1]); }},
     {"cdist 3", {{2, 1, 2, 3}, {2, 2, 3}}, [](X x) { return cdist(x[0], x[1], 3); }},
+    {"cdist, eight axes", {{2, 1, 1, 1, 1, 1, 2, 3}, {2, 3}}, [](X x) { return cdist(x[0], x[1], 3); }},
     {"cdist, many rows", {{2, 2}, {26, 2}}, [](X x) { return cdist(x[0], x[1]); }},
     {"logit", {{2, 3}}, [](X x) { return logit(x[0]) * logit(x[0], 0.3); }, 0.2, 0.8},
     {"erfinv", {{2, 3}}, [](X x) { return erfinv(x[0]); }, -0.8, 0.8},

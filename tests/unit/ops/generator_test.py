@@ -218,6 +218,11 @@ class Generator(unittest.TestCase):
         row = loaded(ROW.format('signature: "(Tensor x, Tensor y, string how)", gradient: "product(y, result)"'))[0]
         self.assertEqual((row.gradient.function, needs(row), row.gradient.attributes), ("product", "{0x2, 0x1}", True))
 
+    def test_the_gradient_of_a_functor_may_name_its_numbers(self):
+        row = '  - {op: %s, unary: threshold, functor: true, signature: "(Tensor x, float f, float g)", gradient: {x: "grad * f + g"}, doc: "d."}\n'
+        for name in ("e", "f"):  # the second one has the name of a parameter
+            self.assertEqual(loaded(row % name)[0].gradient.expressions[0].scalars, [(0, "f"), (1, "g")])
+
     def test_a_gradient_saves_only_what_it_names(self):
         row = loaded(self.with_gradient('{input: "grad * other", other: "grad * result"}'))[0]
         self.assertEqual(needs(row), "{0x2, 0x0}, {0x0, 0x1}")
@@ -267,7 +272,7 @@ class Generator(unittest.TestCase):
             (host + ", dtypes: [f31]", "f: `dtypes` has 'f31', which is no dtype; there are "),
             ('host: true, signature: "(Tensor x)", gradient: {x: "grad * no_such_op(x)"}',
              "f: its gradient names 'no_such_op', which is no op, no argument and no float parameter."),
-            ('composite: true, signature: "(Tensor x)", gradient: {x: "grad"}', "f: a composite has no `gradient`;"),
+            ('composite: true, signature: "(Tensor x)", gradient: "none: why"', "f: a composite without a gradient of its own"),
         ):
             with self.subTest(row=row):
                 found = refusal(LIBRARY.format(row))

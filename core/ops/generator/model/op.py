@@ -120,7 +120,7 @@ def fill_form(op, row, abi):
         op.dtypes, op.bool_result, op.cond_first = domain_mask(abi, domain), result == "BOOL", domain == "COND"
         op.alias_input = "0" if not op.bool_result else ""
         op.functor = row.get("functor", op.form == "ternary")
-        if op.form == "unary" and not op.functor:
+        if op.form == "unary":
             op.scalars = launch_scalars(op.name, row, op.signatures[0])
         return
     op.functor = True
