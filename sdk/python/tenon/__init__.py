@@ -10,6 +10,7 @@ from tenon._tenon import *
 from tenon._tenon import __version__
 from tenon._tensor import allclose, as_tensor, equal, is_floating_point, is_tensor, numel, promote_types, unique, unique_consecutive
 from tenon._functions import *
+from tenon._statistics import *
 from tenon import _later, _packages, _printing, autograd
 from tenon._printing import set_printoptions
 from tenon.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled

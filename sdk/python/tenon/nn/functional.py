@@ -5,6 +5,7 @@ arguments, it is that op."""
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Callable, Sequence, Union
 
@@ -672,6 +673,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target (log target - input)."""
+    if reduction == "batchmean" and input.ndim == 0:
+        reduction = "sum"
     return tenon.kl_div(input, target, reduction=reduction, log_target=log_target)
 
 
@@ -713,6 +716,17 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     return tenon.triplet_margin_loss(anchor, positive, negative, margin, float(p), eps, swap, reduction=reduction)
 
 
+def _of_rows(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The loss of rows, which also takes one row, or one number, and then gives one loss."""
+    @functools.wraps(loss)
+    def compute(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if input.ndim > 1:
+            return loss(input, target, *args, **kwargs)
+        result = loss(tenon.reshape(input, (1, -1)), tenon.reshape(target, (1,)), *args, **kwargs)
+        return tenon.squeeze(result, 0) if result.ndim and target.ndim == 0 else result
+    return compute
+
+
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return losses
@@ -729,6 +743,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return _rounded_once(loss, input, target, weight)
 
 
+@_of_rows
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """By how much other classes come nearer to the class of each row than margin."""
     if input.ndim == 1:

@@ -152,10 +152,13 @@ def _cubic_least(x1: float, f1: float, g1: float, x2: float, f2: float, g2: floa
     if not square >= 0:
         return (low + high) / 2
     d2 = square**0.5
+    rise = g2 - g1 if x1 <= x2 else g1 - g2
+    if rise + 2 * d2 == 0:  # a line
+        return (low + high) / 2
     if x1 <= x2:
-        place = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+        place = x2 - (x2 - x1) * ((g2 + d2 - d1) / (rise + 2 * d2))
     else:
-        place = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+        place = x1 - (x1 - x2) * ((g1 + d2 - d1) / (rise + 2 * d2))
     return min(max(place, low), high)
 
 

@@ -1,0 +1,38 @@
+"""How functions of Python become functions of the package and methods of Tensor, with the keyword out=."""
+
+import functools
+
+from tenon import _tenon
+from tenon._tenon import Tensor
+
+
+def _with_out(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if kwargs.get("out") is None:
+            kwargs.pop("out", None)
+            return function(*args, **kwargs)
+        from tenon._spellings import with_out
+        return with_out(function)(*args, **kwargs)
+    return call
+
+
+def decorators_of(namespace):
+    """Two decorators for a module with these globals: one makes a function public, the other one a method of Tensor besides."""
+    namespace["__all__"] = []
+
+    def public(function):
+        function = _with_out(function)
+        namespace["__all__"].append(function.__name__)
+        namespace[function.__name__] = function
+        return function
+
+    def both(function):
+        function = public(function)
+        setattr(Tensor, function.__name__, function)
+        return function
+    return public, both
+
+
+def refuse(sentence):
+    raise _tenon.InvalidArgument(sentence)
