@@ -3,6 +3,7 @@
 
 #include <list>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "core/interpreter/execution_report.h"
@@ -40,7 +41,9 @@ struct Model::Impl {
   TensorList run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                           std::vector<NodeExecution>* executions) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);
-  Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
+  using Storages = std::unordered_set<Storage*>;
+  Storages storages(std::span<const Tensor> inputs) const;
+  Tensor own(const Tensor& result, Storages* taken) const;
   NodeExecution execution(int32_t node, ExecutionEntry entry) const;
 };
 
