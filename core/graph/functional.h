@@ -3,9 +3,11 @@
 // next. Internal to core/graph and core/lazy.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -33,6 +35,37 @@ struct ViewStep {
   std::vector<Patch> patches;
 };
 
+// The views that lead from a base to a tensor. Copies share their steps, so a view of a view of many takes no more
+// room.
+class ViewChain {
+ public:
+  ViewChain with(ViewStep step) const { return ViewChain(std::make_shared<Link>(std::move(step), last_)); }
+
+  // From the base on.
+  std::vector<const ViewStep*> steps() const {
+    std::vector<const ViewStep*> all;
+    for (const Link* link = last_.get(); link != nullptr; link = link->before.get()) all.push_back(&link->step);
+    std::reverse(all.begin(), all.end());
+    return all;
+  }
+
+  ViewChain() = default;
+
+ private:
+  struct Link {
+    Link(ViewStep view, std::shared_ptr<Link> of) : step(std::move(view)), before(std::move(of)) {}
+    // Not one destructor inside of the next: chains may be long.
+    ~Link() {
+      for (auto next = std::move(before); next.use_count() == 1;) next = std::exchange(next->before, nullptr);
+    }
+    ViewStep step;
+    std::shared_ptr<Link> before;
+  };
+  explicit ViewChain(std::shared_ptr<Link> last) : last_(std::move(last)) {}
+
+  std::shared_ptr<Link> last_;
+};
+
 class Recorder;
 
 struct RecordedTensor final : RecordedValue {
@@ -48,8 +81,8 @@ struct RecordedTensor final : RecordedValue {
 
   Recorder* recorder;  // valid until the recording has finished
   std::shared_ptr<Base> base;
-  std::vector<ViewStep> chain;  // from the base to this tensor
-  ValueId value = 0;            // this tensor as it was at `generation`
+  ViewChain chain;    // from the base to this tensor
+  ValueId value = 0;  // this tensor as it was at `generation`
   uint64_t generation = 0;
   uint64_t frame = 0;      // whose value `value` is
   bool row_major = false;  // whatever the open sizes are

@@ -51,8 +51,8 @@ struct FusedLaunch {
 enum class FusedGroups : uint8_t { several, all };
 
 // Makes each set of nodes that one kernel can compute one node, `fused`, whose region has them (regions/regions.h).
-// Gives what was decided, a line for each decision.
-std::string fuse_nodes(Graph* graph, FusedGroups groups = FusedGroups::several);
+// Gives what was decided, a line for each decision, if `logs`.
+std::string fuse_nodes(Graph* graph, FusedGroups groups = FusedGroups::several, bool logs = true);
 
 // Kernels that are compiled beside a program whose nodes run one by one meanwhile. Threads: any.
 struct AwaitedKernels {

@@ -122,7 +122,11 @@ void Graph::replace(ValueId old, ValueId with) {
 void Graph::set_inputs(NodeId id, std::vector<ValueId> inputs) {
   Node& node = nodes_[id].node;
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != 0) std::erase(values_[node.inputs[i]].uses, Use{id, i});
+    if (node.inputs[i] == 0) continue;
+    std::vector<Use>& uses = values_[node.inputs[i]].uses;
+    // From the end, since passes that remove many nodes begin with the last one.
+    const auto found = std::find(uses.rbegin(), uses.rend(), Use{id, i});
+    if (found != uses.rend()) uses.erase(std::next(found).base());
   }
   node.inputs = std::move(inputs);
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {

@@ -107,8 +107,8 @@ void Recorder::begin() {
 
 std::string Recorder::name() const { return recording_->name; }
 
-Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base,
-                           std::vector<ViewStep> chain, bool row_major) {
+Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, ViewChain chain,
+                           bool row_major) {
   auto made = std::make_unique<RecordedTensor>(recording_, this);
   made->row_major = row_major;
   made->generation = base->generation;
@@ -136,8 +136,7 @@ Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& me
     return tensor_of(value, meta, std::move(base), {}, false);
   }
   const RecordedTensor& source = recorded(*call.inputs[0]);
-  std::vector<ViewStep> chain = source.chain;
-  chain.push_back({call.op, attribute_words(call), patches_of(call)});
+  ViewChain chain = source.chain.with({call.op, attribute_words(call), patches_of(call)});
   return tensor_of(value, meta, source.base, std::move(chain), source.row_major && keeps_row_major(*call.op));
 }
 
@@ -209,7 +208,7 @@ ValueId Recorder::value_of(const Tensor& tensor) {
     }
     const At there(*this, *at);
     self.value = self.base->value;
-    for (const ViewStep& view : self.chain) self.value = apply_view(view, self.value);
+    for (const ViewStep* view : self.chain.steps()) self.value = apply_view(*view, self.value);
     self.generation = self.base->generation;
     self.frame = self.base->frame;
   }
@@ -237,13 +236,14 @@ void Recorder::write(const Tensor& tensor, const Tensor& value, const OpInfo& op
   if (base.layout_decided) bind_all_sizes("a write through a view");
   const InterpreterScope scope(*this);
   TensorList seen{whole(self.base)};  // the base through more and more of the chain
-  for (size_t i = 0; i + 1 < self.chain.size(); ++i) seen.push_back(seen_through(self.chain[i], seen.back()));
+  const std::vector<const ViewStep*> chain = self.chain.steps();
+  for (size_t i = 0; i + 1 < chain.size(); ++i) seen.push_back(seen_through(*chain[i], seen.back()));
   Tensor written = value;
-  for (size_t i = self.chain.size(); i-- > 0;) {
+  for (size_t i = chain.size(); i-- > 0;) {
     OpCall view;
-    view.op = self.chain[i].op;
-    view.attributes = self.chain[i].attributes.data();
-    const Patches patches{self.chain[i].patches};
+    view.op = chain[i]->op;
+    view.attributes = chain[i]->attributes.data();
+    const Patches patches{chain[i]->patches};
     view.patches = patches.list.empty() ? nullptr : &patches;
     written = view.op->write(view, seen[i], written);
   }

@@ -26,6 +26,7 @@ namespace tenon::graph {
 struct Base;
 struct RecordedTensor;
 struct ViewStep;
+class ViewChain;
 
 class TENON_API Recorder final : public Interpreter {
  public:
@@ -170,8 +171,7 @@ class TENON_API Recorder final : public Interpreter {
   // A view of the value `of`.
   ValueId apply_view(const ViewStep& view, ValueId of);
   // A tensor for `value`, seen through `chain` from `base`.
-  Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, std::vector<ViewStep> chain,
-                   bool row_major);
+  Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, ViewChain chain, bool row_major);
   Tensor new_tensor(ValueId value, const TensorMeta& meta, bool row_major = true);
   Tensor view_of(const OpCall& call, ValueId value, const TensorMeta& meta);
   Tensor seen_through(const ViewStep& view, const Tensor& of);

@@ -39,7 +39,7 @@ Tensor Ended::tensor_of(const Tensor& value) const {
                                                     value.impl()->dims, origin_of(value)));
   }
   Tensor tensor = found->second.tensor;
-  for (const graph::ViewStep& step : recorded(value).chain) tensor = apply_view(step, tensor);
+  for (const graph::ViewStep* step : recorded(value).chain.steps()) tensor = apply_view(*step, tensor);
   return tensor;
 }
 

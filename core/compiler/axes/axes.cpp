@@ -28,14 +28,6 @@ std::optional<SymDim> quotient(symbolic::Arena& arena, SymDim a, SymDim b) {
   return whole;
 }
 
-bool meet(const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
-  for (size_t i = 0, k = 0; i < a.size() && k < b.size();) {
-    if (a[i] == b[k]) return true;
-    a[i] < b[k] ? ++i : ++k;
-  }
-  return false;
-}
-
 }  // namespace
 
 Axes::Axes(Graph& graph) : graph_(&graph) {
@@ -139,15 +131,36 @@ bool Axes::split(AxisId axis, SymDim part, bool front) {
   return true;
 }
 
-// Makes two axes of one size one, unless a value has both: x + transposed x has two axes.
+// Whether a value has both axes; `fewer` has no more values than `more`.
+bool Axes::have_one_value(AxisId fewer, AxisId more) const {
+  return std::any_of(atoms_[fewer].of.begin(), atoms_[fewer].of.end(), [&](ValueId value) {
+    const std::vector<AxisId> axes = of(value);
+    return std::find(axes.begin(), axes.end(), more) != axes.end();
+  });
+}
+
+// Makes two axes of one size one, unless a value has both: x + transposed x has two axes. The class of fewer values
+// joins the other, so all of this takes n log n steps; its own list stays, for take_back().
 bool Axes::unite(AxisId a, AxisId b) {
-  if (a == b || meet(atoms_[a].of, atoms_[b].of)) return false;
-  std::vector<ValueId> all;
-  std::set_union(atoms_[a].of.begin(), atoms_[a].of.end(), atoms_[b].of.begin(), atoms_[b].of.end(),
-                 std::back_inserter(all));
-  atoms_[b].parent = a;
-  atoms_[a].of = std::move(all);
+  if (a == b) return false;
+  const SymDim size = atoms_[a].size;
+  if (atoms_[a].of.size() < atoms_[b].of.size()) std::swap(a, b);
+  if (have_one_value(b, a)) return false;
+  Atom &to = atoms_[a], &from = atoms_[b];
+  united_.push_back({b, a, to.size, to.of.size()});
+  from.parent = a;
+  to.size = size;
+  to.of.insert(to.of.end(), from.of.begin(), from.of.end());
   return true;
+}
+
+void Axes::take_back(size_t count) {
+  for (; united_.size() > count; united_.pop_back()) {
+    const United& last = united_.back();
+    atoms_[last.from].parent = last.from;
+    atoms_[last.to].size = last.size;
+    atoms_[last.to].of.resize(last.values);
+  }
 }
 
 bool Axes::align(const std::vector<ValueId>& values) {

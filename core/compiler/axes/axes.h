@@ -35,13 +35,23 @@ class Axes {
   // Makes the axes of values of equal dims the same ones, dim by dim, where no value would have one twice: values that
   // have nothing to do with each other, but that loops of the same lengths make. Whether that changed anything.
   bool align(const std::vector<graph::ValueId>& values);
+  // How many pairs of axes were made one so far. take_back() makes those after the first `count` of them two again;
+  // none of them may have been split since.
+  size_t united() const { return united_.size(); }
+  void take_back(size_t count);
 
  private:
   struct Atom {
     SymDim size = 1;
     AxisId parent = 0;                    // itself: it stands for its class
     std::vector<AxisId> parts = {};       // not empty: it was split
-    std::vector<graph::ValueId> of = {};  // values that have it, ascending; of one that was split those at the time
+    std::vector<graph::ValueId> of = {};  // values that have it; of one that was split those at the time
+  };
+  // That the class of `from` joined that of `to`, which had this size, and so many values.
+  struct United {
+    AxisId from = 0, to = 0;
+    SymDim size = 1;
+    size_t values = 0;
   };
 
   AxisId make(SymDim size, std::vector<graph::ValueId> of);
@@ -53,12 +63,14 @@ class Axes {
   bool join_back(std::vector<AxisId>* a, std::vector<AxisId>* b);
   bool split(AxisId axis, SymDim part, bool front);
   bool unite(AxisId a, AxisId b);
+  bool have_one_value(AxisId fewer, AxisId more) const;
   bool equal(SymDim a, SymDim b) const;
 
   graph::Graph* graph_;
   std::vector<Access> accesses_;           // by node
   std::vector<std::vector<AxisId>> dims_;  // by value and dim; kNone where it is 1
   std::vector<Atom> atoms_;
+  std::vector<United> united_;
 };
 
 }  // namespace tenon::compiler

@@ -98,7 +98,7 @@ class Recorded {
     apart ? ops::decompose(call) : recorder_.apply(call);
     for (const SymDim size : sizes_) made.symbols.push_back(recorder_.arena().node(size).symbol);
     made.graph = recorder_.finish(results);
-    graph::fuse_nodes(&*made.graph, graph::FusedGroups::all);
+    graph::fuse_nodes(&*made.graph, graph::FusedGroups::all, false);
     made.why_not = left_over(*made.graph);
     return made;
   }

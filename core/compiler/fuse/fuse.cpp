@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/compiler/axes/axes.h"
+#include "core/compiler/fuse/circles.h"
 #include "core/compiler/fuse/legality.h"
 #include "core/graph/passes/match.h"
 #include "primitives/text/format.h"
@@ -26,7 +27,9 @@ constexpr size_t kNearest = 4;  // readers of one value that are looked at toget
 
 class Fusing {
  public:
-  Fusing(Graph& graph, const FuseOptions& options) : graph_(graph), options_(options), axes_(graph) {
+  Fusing(Graph& graph, const FuseOptions& options)
+      : graph_(graph), options_(options), axes_(graph), circles_(graph), outputs_(graph.value_count(), false) {
+    for (const ValueId id : graph.outputs()) outputs_[id] = true;
     home_.resize(graph.last() == kNoNode ? 0 : graph.last() + 1, kNone);
     places_.resize(home_.size(), 0);
     uint32_t place = 0;
@@ -38,8 +41,10 @@ class Fusing {
       if (axes_.access(id).role == Role::opaque) continue;
       home_[id] = static_cast<uint32_t>(groups_.size());
       groups_.push_back({id});
+      seeds_.push_back(id);
     }
     borrowed_.resize(groups_.size());
+    borrowers_.resize(home_.size());
   }
 
   Fusion run() {
@@ -62,6 +67,7 @@ class Fusing {
   }
 
   ValueId result(NodeId id) const { return graph_.node(id).results[0]; }
+  bool is_output(ValueId id) const { return outputs_[id]; }
   NodeId maker(ValueId id) const { return id == 0 ? kNoNode : graph_[id].producer; }
   bool fusible(NodeId id) const { return id != kNoNode && home_[id] != kNone; }
   std::string text(NodeId id) const { return fmt::format("%{} = {}", result(id), graph_.node(id).op->name); }
@@ -76,7 +82,7 @@ class Fusing {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
       if (!fusible(*at) || axes_.access(*at).role != Role::map) continue;
       const std::vector<Use>& uses = graph_[result(*at)].uses;
-      if (graph_.is_output(result(*at)) || uses.size() != 1 || !fusible(uses[0].node)) continue;
+      if (is_output(result(*at)) || uses.size() != 1 || !fusible(uses[0].node)) continue;
       merge(home_[*at], home_[uses[0].node]);
     }
   }
@@ -96,7 +102,7 @@ class Fusing {
       if (!fusible(use.node)) return false;
       readers.insert(home_[use.node]);
     }
-    if (readers.size() < 2 || graph_.is_output(result(last)) || axes_.access(last).view) return false;
+    if (readers.size() < 2 || is_output(result(last)) || axes_.access(last).view) return false;
     for (const NodeId id : groups_[group]) {
       for (const ValueId input : graph_.node(id).inputs) {
         if (fusible(maker(input)) && home_[maker(input)] != group) return false;
@@ -136,18 +142,22 @@ class Fusing {
     return merged;
   }
 
-  // The axes with those of the results of `nodes` in line, if that makes `nodes` a kernel.
-  std::optional<Axes> align(const std::vector<NodeId>& nodes, const Wanted& wanted, Verdict* verdict) const {
+  // Brings the axes of the results of `nodes` in line, if that makes `nodes` a kernel.
+  bool align(const std::vector<NodeId>& nodes, const Wanted& wanted, Verdict* verdict) {
     std::vector<ValueId> made;
     for (const NodeId id : nodes) {
       if (wanted(id)) made.push_back(result(id));
     }
-    Axes changed = axes_;
-    if (!changed.align(made)) return std::nullopt;
-    Verdict found = judge(graph_, changed, nodes, wanted, options_);
-    if (!found.why_not.empty()) return std::nullopt;
-    *verdict = std::move(found);
-    return changed;
+    const size_t before = axes_.united();
+    if (axes_.align(made)) {
+      Verdict found = judge(graph_, axes_, nodes, wanted, options_);
+      if (found.why_not.empty()) {
+        *verdict = std::move(found);
+        return true;
+      }
+    }
+    axes_.take_back(before);
+    return false;
   }
 
   bool merge(uint32_t a, uint32_t b, bool may_align = false) {
@@ -158,19 +168,25 @@ class Fusing {
       return false;
     }
     std::vector<NodeId> nodes;
-    std::merge(groups_[a].begin(), groups_[a].end(), groups_[b].begin(), groups_[b].end(), std::back_inserter(nodes),
-               [&](NodeId x, NodeId y) { return places_[x] < places_[y]; });
+    std::set_union(groups_[a].begin(), groups_[a].end(), groups_[b].begin(), groups_[b].end(),
+                   std::back_inserter(nodes), [&](NodeId x, NodeId y) { return places_[x] < places_[y]; });
     Verdict verdict = judge(graph_, axes_, nodes, read_outside(a, b), options_);
-    std::optional<Axes> aligned;
-    if (!verdict.why_not.empty() && may_align) aligned = align(nodes, read_outside(a, b), &verdict);
-    const std::string why = !verdict.why_not.empty()   ? verdict.why_not
-                            : leaves_and_returns(a, b) ? "a path through a node outside would close a circle"
-                                                       : "";
-    log_ += fmt::format("{} {} and {}{}{}\n", why.empty() ? "fuse" : "keep apart", text(groups_[a]), text(groups_[b]),
-                        why.empty() ? "" : ": ", why);
+    const size_t before = axes_.united();
+    if (verdict.axes_differ && may_align) align(nodes, read_outside(a, b), &verdict);
+    std::string why = std::move(verdict.why_not);
+    if (why.empty() && !circles_.join(seeds_[a], seeds_[b])) {
+      why = "a path through a node outside would close a circle";
+      axes_.take_back(before);
+    }
+    if (options_.logs) {
+      log_ += fmt::format("{} {} and {}{}{}\n", why.empty() ? "fuse" : "keep apart", text(groups_[a]), text(groups_[b]),
+                          why.empty() ? "" : ": ", why);
+    }
     if (!why.empty()) return false;
-    if (aligned) axes_ = *std::move(aligned);
-    for (const NodeId id : groups_[b]) home_[id] = a;
+    for (const NodeId id : groups_[b]) {
+      if (home_[id] == b) home_[id] = a;
+    }
+    for (const NodeId id : std::exchange(borrowed_[b], {})) borrow(a, id);
     groups_[a] = std::move(nodes);
     groups_[b].clear();
     ++versions_[a];
@@ -181,49 +197,13 @@ class Fusing {
     return [this, a, b](NodeId id) {
       const std::vector<Use>& uses = graph_[result(id)].uses;
       const auto outside = [&](const Use& use) { return home_[use.node] != a && home_[use.node] != b; };
-      return graph_.is_output(result(id)) || std::any_of(uses.begin(), uses.end(), outside);
+      return is_output(result(id)) || std::any_of(uses.begin(), uses.end(), outside);
     };
   }
 
-  // Whether a path leads from group `a` or `b` through something else, groups being one node, to one of them.
-  bool leaves_and_returns(uint32_t a, uint32_t b) const {
-    std::vector<bool> seen_node(home_.size(), false), seen_group(groups_.size(), false);
-    std::vector<NodeId> open;
-    const auto reach = [&](NodeId id) {
-      if (seen_node[id]) return;
-      if (home_[id] == kNone) {
-        seen_node[id] = true;
-        open.push_back(id);
-        return;
-      }
-      if (seen_group[home_[id]]) return;
-      seen_group[home_[id]] = true;
-      for (const NodeId member : groups_[home_[id]]) {
-        seen_node[member] = true;
-        open.push_back(member);
-      }
-    };
-    const auto ours = [&](NodeId id) { return home_[id] != kNone && (home_[id] == a || home_[id] == b); };
-    for (const uint32_t group : {a, b}) {
-      for (const NodeId id : groups_[group]) {
-        for (const Use& use : graph_[result(id)].uses) {
-          if (!ours(use.node)) reach(use.node);
-        }
-      }
-    }
-    while (!open.empty()) {
-      const NodeId id = open.back();
-      open.pop_back();
-      for (const ValueId made : graph_.node(id).results) {
-        for (const Use& use : graph_[made].uses) {
-          if (ours(use.node)) return true;
-          reach(use.node);
-        }
-      }
-    }
-    return false;
+  void borrow(uint32_t group, NodeId id) {
+    if (borrowed_[group].insert(id).second) borrowers_[id].push_back(group);
   }
-
   bool holds(uint32_t group, NodeId id) const {
     return home_[id] == group || (group != kNone && borrowed_[group].count(id) != 0);
   }
@@ -231,7 +211,7 @@ class Fusing {
   // A value that costs less than a store and a load is computed by each group that reads it.
   void recompute() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
-      if (fusible(*at) && axes_.access(*at).role == Role::map && !graph_.is_output(result(*at))) lend(*at);
+      if (fusible(*at) && axes_.access(*at).role == Role::map && !is_output(result(*at))) lend(*at);
     }
   }
 
@@ -255,8 +235,8 @@ class Fusing {
       if (!nodes && !view) return;
     }
     for (auto& [group, nodes] : grown) {
-      log_ += fmt::format("compute {} again in {}\n", text(part), text(groups_[group]));
-      for (const NodeId node : part) borrowed_[group].insert(node);
+      if (options_.logs) log_ += fmt::format("compute {} again in {}\n", text(part), text(groups_[group]));
+      for (const NodeId node : part) borrow(group, node);
       groups_[group] = std::move(nodes);
     }
   }
@@ -300,14 +280,13 @@ class Fusing {
 
   // Whether a node outside of the home of `id` reads it there.
   bool wanted_outside(NodeId id) const {
-    if (graph_.is_output(result(id))) return true;
+    if (is_output(result(id))) return true;
     const auto reads = [&](const Use& use) {
       if (home_[use.node] == kNone) return true;
       if (home_[use.node] != home_[id] && !holds(home_[use.node], id)) return true;
-      for (uint32_t group = 0; group < groups_.size(); ++group) {
-        if (borrowed_[group].count(use.node) != 0 && !holds(group, id)) return true;
-      }
-      return false;
+      const std::vector<uint32_t>& borrowers = borrowers_[use.node];
+      return std::any_of(borrowers.begin(), borrowers.end(),
+                         [&](uint32_t group) { return borrowed_[group].count(use.node) != 0 && !holds(group, id); });
     };
     const std::vector<Use>& uses = graph_[result(id)].uses;
     return std::any_of(uses.begin(), uses.end(), reads);
@@ -323,7 +302,7 @@ class Fusing {
     std::vector<NodeId>& nodes = groups_[group];
     for (size_t i = nodes.size(); i-- > 0;) {
       const NodeId id = nodes[i];
-      if (home_[id] != group || !axes_.access(id).view || graph_.is_output(result(id))) continue;
+      if (home_[id] != group || !axes_.access(id).view || is_output(result(id))) continue;
       const std::vector<Use>& uses = graph_[result(id)].uses;
       const bool read = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
         return std::find(nodes.begin(), nodes.end(), use.node) != nodes.end();
@@ -358,7 +337,7 @@ class Fusing {
                                                                   std::move(verdict.outputs), verdict.reduces});
     }
     for (auto& [place, group] : by_last) {
-      log_ += fmt::format("kernel {}\n", text(group.nodes));
+      if (options_.logs) log_ += fmt::format("kernel {}\n", text(group.nodes));
       made.groups.push_back(std::move(group));
     }
     made.log = std::move(log_);
@@ -385,12 +364,16 @@ class Fusing {
   Graph& graph_;
   const FuseOptions& options_;
   Axes axes_;
+  Circles circles_;
+  std::vector<bool> outputs_;  // by value
   std::vector<NodeId> order_;
-  std::vector<uint32_t> places_;             // by node: its place in the program
-  std::vector<uint32_t> home_;               // by node: its group, or kNone
-  std::vector<std::vector<NodeId>> groups_;  // in the order of the program
-  std::vector<std::set<NodeId>> borrowed_;   // by group: its nodes whose home is another group
-  std::map<uint32_t, uint32_t> versions_;    // by group: how often it has grown
+  std::vector<uint32_t> places_;                  // by node: its place in the program
+  std::vector<uint32_t> home_;                    // by node: its group, or kNone
+  std::vector<std::vector<NodeId>> groups_;       // in the order of the program
+  std::vector<NodeId> seeds_;                     // by group: the node that it began with
+  std::vector<std::set<NodeId>> borrowed_;        // by group: its nodes whose home is another group
+  std::vector<std::vector<uint32_t>> borrowers_;  // by node: the groups that have borrowed it, and some that are gone
+  std::map<uint32_t, uint32_t> versions_;         // by group: how often it has grown
   std::set<std::array<uint32_t, 5>> tried_;  // pairs of groups, with their versions, and whether axes may be aligned
   std::set<uint32_t> held_;                  // groups that wait
   std::string log_;

@@ -15,6 +15,7 @@ struct FuseOptions {
   size_t most_nodes = 128;
   // Nodes that one launch computes already stay as they are. False: single nodes are groups too.
   bool only_several = true;
+  bool logs = true;  // decisions are written down
 };
 
 // Nodes that one kernel computes, in the order of the program. A cheap node may be in several groups.

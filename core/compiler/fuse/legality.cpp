@@ -21,11 +21,12 @@ class Judge {
       : graph_(graph), axes_(axes), nodes_(nodes), wanted_(wanted), options_(options) {}
 
   Verdict run() {
+    if (nodes_.size() > options_.most_nodes) return no("it has too many nodes");
     find_borders();
     if (verdict_.outputs.empty()) return no("it has no outputs");
-    if (nodes_.size() > options_.most_nodes) return no("it has too many nodes");
     if (verdict_.inputs.size() + verdict_.outputs.size() > options_.most_buffers) return no("it has too many buffers");
-    if (one_device() && picks_from_rows() && find_spatial() && outputs_fit()) edges_fit() && enough_items();
+    if (!one_device() || !picks_from_rows()) return std::move(verdict_);
+    verdict_.axes_differ = !(find_spatial() && outputs_fit() && edges_fit() && enough_items());
     return std::move(verdict_);
   }
 

@@ -21,6 +21,7 @@ namespace tenon::compiler {
 // What one kernel would be, or why there is none.
 struct Verdict {
   std::string why_not;          // empty: it may be one
+  bool axes_differ = false;     // it may be one where more axes are the same
   std::vector<AxisId> spatial;  // sorted
   bool reduces = false;
   std::vector<graph::ValueId> inputs, outputs;

@@ -1,9 +1,13 @@
 // Groups become nodes with a region.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <queue>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "core/compiler/axes/axes.h"
@@ -29,6 +33,10 @@ class Rewriting {
     for (const FusionGroup& group : fusion.groups) {
       for (const NodeId id : group.nodes) nodes_.emplace(id, graph_.node(id));
     }
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
+      places_[id] = {order_.size(), id};
+      order_.push_back(id);
+    }
   }
 
   // Whether it changed the graph.
@@ -45,8 +53,9 @@ class Rewriting {
  private:
   // Nodes that stand before what they read go to the end, with those that read them, each behind what it reads.
   void sort() {
-    std::set<NodeId> seen;
+    std::unordered_set<NodeId> seen;
     std::vector<NodeId> late;
+    std::unordered_map<NodeId, size_t> numbers;  // of late nodes
     const auto ready = [&](NodeId id) {
       const std::vector<ValueId>& inputs = graph_.node(id).inputs;
       return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
@@ -57,20 +66,36 @@ class Rewriting {
       if (ready(id)) {
         seen.insert(id);
       } else {
+        numbers.emplace(id, late.size());
         late.push_back(id);
       }
     }
-    while (!late.empty()) {
-      const auto next = std::find_if(late.begin(), late.end(), ready);
-      if (next == late.end()) throw Error(Code::internal, "fuse: the groups of the program form a circle.");
-      Node copy = graph_.node(*next);
-      const std::vector<ValueId> results = std::exchange(copy.results, {});
-      const NodeId made = graph_.append(std::move(copy), results.size());
-      for (size_t i = 0; i < results.size(); ++i) graph_.replace(results[i], graph_.node(made).results[i]);
-      graph_.erase(*next);
-      seen.insert(made);
-      late.erase(next);
+    put_last(late, numbers);
+  }
+
+  // Puts the late nodes to the end: always the first one that waits for no other of them.
+  void put_last(const std::vector<NodeId>& late, const std::unordered_map<NodeId, size_t>& numbers) {
+    std::vector<size_t> waits(late.size(), 0);
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+    for (size_t i = 0; i < late.size(); ++i) {
+      for (const ValueId input : graph_.node(late[i]).inputs) {
+        if (input != 0 && numbers.count(graph_[input].producer) != 0) ++waits[i];
+      }
+      if (waits[i] == 0) ready.push(i);
     }
+    size_t moved = 0;
+    for (; !ready.empty(); ++moved) {
+      const NodeId id = late[ready.top()];
+      ready.pop();
+      graph_.move(id, kNoNode);
+      for (const ValueId made : graph_.node(id).results) {
+        for (const Use& use : graph_[made].uses) {
+          const auto number = numbers.find(use.node);
+          if (number != numbers.end() && --waits[number->second] == 0) ready.push(number->second);
+        }
+      }
+    }
+    if (moved != late.size()) throw Error(Code::internal, "fuse: the groups of the program form a circle.");
   }
 
   // What stands for `id`, a value of the graph before.
@@ -96,8 +121,13 @@ class Rewriting {
     fused.label = graph_.add_label(label(group));
     fused.regions.push_back(region(group, &fused.inputs));
     if (!stands_alone(*fused.regions[0])) return false;
-    const NodeId last = place(group);
-    const NodeId made = graph_.insert(last == kNoNode ? graph_.first() : graph_.next(last), std::move(fused));
+    const Place place = place_of(group);
+    const NodeId made =
+        graph_.insert(place.last == kNoNode ? graph_.first() : graph_.next(place.last), std::move(fused));
+    if (place.last != kNoNode) {
+      places_[made] = {place.number, made};
+      places_[order_[place.number]].last = made;
+    }
     for (size_t i = 0; i < group.outputs.size(); ++i) {
       const ValueId old = now(group.outputs[i]);
       graph_.replace(old, graph_.node(made).results[i]);
@@ -106,17 +136,23 @@ class Rewriting {
     return true;
   }
 
-  // The last node of the program that the group has, or that makes what it reads.
-  NodeId place(const FusionGroup& group) {
-    std::map<NodeId, size_t> order;
-    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) order.emplace(id, order.size());
+  // A node of the program before, by its number, and the last of the nodes that stand behind it: fused ones, if any.
+  struct Place {
+    size_t number = 0;
     NodeId last = kNoNode;
+  };
+
+  // The last place that the group has a node at, or that makes what it reads.
+  Place place_of(const FusionGroup& group) const {
+    Place found;
     const auto note = [&](NodeId id) {
-      if (order.count(id) != 0 && (last == kNoNode || order[id] > order[last])) last = id;
+      const auto place = places_.find(id);
+      if (place == places_.end() || (found.last != kNoNode && place->second.number <= found.number)) return;
+      found = places_.at(order_[place->second.number]);
     };
     for (const NodeId id : group.nodes) note(id);
     for (const ValueId id : group.inputs) note(graph_[now(id)].producer);
-    return last;
+    return found;
   }
 
   std::shared_ptr<Graph> region(const FusionGroup& group, std::vector<ValueId>* operands) {
@@ -160,6 +196,8 @@ class Rewriting {
   const Fusion& fusion_;
   std::map<NodeId, Node> nodes_;         // of groups, as they were
   std::map<ValueId, ValueId> replaced_;  // values of the graph before
+  std::vector<NodeId> order_;            // of the program before
+  std::unordered_map<NodeId, Place> places_;
 };
 
 // What a kernel may take on every device of the graph, up to `most`.
@@ -179,10 +217,11 @@ size_t most_buffers(const Graph& graph, size_t most) {
 
 }  // namespace
 
-std::string fuse_nodes(Graph* graph, FusedGroups groups) {
+std::string fuse_nodes(Graph* graph, FusedGroups groups, bool logs) {
   std::string log;
   compiler::FuseOptions options;
   options.only_several = groups == FusedGroups::several;
+  options.logs = logs;
   options.most_buffers = most_buffers(*graph, options.most_buffers);
   compiler::split_reductions(graph);
   for (;;) {  // what a group has left behind may be a group

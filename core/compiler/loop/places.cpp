@@ -55,13 +55,12 @@ std::vector<const Place*> Places::of(Id stage) const {
   return found;
 }
 
+// Of what `stage` reads: readers share no more loops with it than they are in together.
 void Places::find_level(Id stage) {
-  for (Place& place : places_[stage]) {
-    place.level = place.result;
-    for (size_t reader = 0; reader < kernel_.stages.size(); ++reader) {
-      if (kernel_.stages[reader].storage == Storage::inlined) continue;
-      if (std::find(reads_[reader].begin(), reads_[reader].end(), stage) == reads_[reader].end()) continue;
-      for (const Place& other : places_[reader]) {
+  if (kernel_.stages[stage].storage == Storage::inlined) return;
+  for (const Id read : reads_[stage]) {
+    for (Place& place : places_[read]) {
+      for (const Place& other : places_[stage]) {
         size_t shared = 0;
         while (shared < place.level && shared < other.loops.size() && place.loops[shared] == other.loops[shared]) {
           ++shared;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -27,9 +28,13 @@ constexpr uint64_t kWorkspaceAlignment = 256;  // SegmentLaunch::workspace
 constexpr uint32_t kNobody = UINT32_MAX - 1;
 
 class Scheduling {
+  using Memory = std::pair<Home::Of, uint32_t>;
+
  public:
   Scheduling(const Executable& program, Roots roots)
-      : program_(program), made_(std::make_shared<Schedule>(std::move(roots))) {}
+      : program_(program), made_(std::make_shared<Schedule>(std::move(roots))) {
+    for (uint32_t i = 0; i < program_.inputs.size(); ++i) inputs_.emplace(program_.inputs[i], i);
+  }
 
   std::shared_ptr<const Schedule> run() {
     find_pieces();
@@ -203,9 +208,8 @@ class Scheduling {
         reads ? step.inputs[static_cast<size_t>(operand.input)] : step.outputs[static_cast<size_t>(operand.output)];
     int32_t& alignment = alignments_[root(id)];
     alignment = std::max(alignment, operand.alignment);
-    for (size_t i = 0; i < program_.inputs.size(); ++i) {
-      if (program_.inputs[i] == root(id)) made_->input_alignments[i] = alignment;
-    }
+    const auto [first, last] = inputs_.equal_range(root(id));
+    for (auto input = first; input != last; ++input) made_->input_alignments[input->second] = alignment;
   }
 
   void plan(DeviceState* device, const std::vector<Planned>& planned) {
@@ -296,14 +300,13 @@ class Scheduling {
   // The bindings of one segment, numbered as they come.
   struct Bindings {
     std::vector<SegmentBinding> all;
+    std::map<Memory, uint32_t> numbers = {};
 
     uint32_t number(const Home& of, bool write) {
-      const Home memory{of.of, of.index, 0};
-      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.home == memory; });
-      const auto at = static_cast<uint32_t>(found - all.begin());
-      if (found == all.end()) all.push_back({memory, false, false});
-      all[at].write |= write;
-      return at;
+      const auto [found, fresh] = numbers.try_emplace({of.of, of.index}, static_cast<uint32_t>(all.size()));
+      if (fresh) all.push_back({{of.of, of.index, 0}, false, false});
+      all[found->second].write |= write;
+      return found->second;
     }
   };
 
@@ -401,11 +404,7 @@ class Scheduling {
     return !(home(step.inputs[0]) == home(step.outputs[0]));
   }
 
-  bool first_use(const Home& memory) {
-    if (std::find(used_.begin(), used_.end(), memory) != used_.end()) return false;
-    used_.push_back(memory);
-    return true;
-  }
+  bool first_use(const Home& memory) { return used_.insert({memory.of, memory.index}).second; }
 
   void note_executions(Piece* piece) {
     std::vector<ExecutionEntry> entries;
@@ -515,10 +514,10 @@ class Scheduling {
       const Home& result = home(step.outputs[0]);
       if (result.of != Home::Of::output || step.op->alias_input >= step.inputs.size()) continue;
       const uint32_t over = step.inputs[step.op->alias_input];
-      const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), over);
-      if (input == program_.inputs.end() || last_use_[over] != i || !alone(step, over)) continue;
+      const auto input = inputs_.lower_bound(over);
+      if (input == inputs_.end() || input->first != over || last_use_[over] != i || !alone(step, over)) continue;
       if (!same_elements(over, step.outputs[0]) || last_use_[step.outputs[0]] != i) continue;
-      made_->written_over[result.index] = static_cast<uint32_t>(input - program_.inputs.begin());
+      made_->written_over[result.index] = input->second;
     }
   }
 
@@ -540,9 +539,10 @@ class Scheduling {
 
   const Executable& program_;
   std::shared_ptr<Schedule> made_;
-  std::vector<uint32_t> last_use_;  // by root: the last step that reads or makes it
-  std::vector<uint32_t> makers_;    // by root: the step that makes it, or kNobody
-  std::vector<bool> kept_;          // by root: somebody may look at it after its last use
+  std::multimap<uint32_t, uint32_t> inputs_;  // by value: which inputs it is, in order
+  std::vector<uint32_t> last_use_;            // by root: the last step that reads or makes it
+  std::vector<uint32_t> makers_;              // by root: the step that makes it, or kNobody
+  std::vector<bool> kept_;                    // by root: somebody may look at it after its last use
   std::map<DeviceState*, std::vector<Planned>> planned_;
   std::vector<uint32_t> group_of_;  // by root: plan::Value::group
   uint32_t groups_ = 0;
@@ -550,7 +550,7 @@ class Scheduling {
   std::map<uint32_t, Home> workspaces_;     // by step
   std::map<DeviceState*, DeviceConstants> constants_;
   std::map<std::pair<uint32_t, size_t>, ConstantAddress> addresses_;  // by step and input
-  std::vector<Home> used_;                                            // memory that an earlier segment binds
+  std::set<Memory> used_;                                             // that an earlier segment binds
 };
 
 }  // namespace

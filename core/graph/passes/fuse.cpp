@@ -11,7 +11,7 @@ void fuse(Graph* graph, const PassOptions& options) {
     if (is_fused(graph->node(id))) continue;
     for (const std::shared_ptr<Graph>& region : graph->node(id).regions) fuse(region.get(), options);
   }
-  const std::string decided = fuse_nodes(graph, FusedGroups::several);
+  const std::string decided = fuse_nodes(graph, FusedGroups::several, options.decisions != nullptr);
   if (options.decisions != nullptr) *options.decisions += decided;
 }
 

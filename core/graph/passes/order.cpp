@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kMostTogether = 32;  // nodes that move together
 constexpr uint64_t kLeast = 1024;     // bytes of a value for which a node comes early
 constexpr int kMostRounds = 8;
+// How many places all moves together may change, and how many readers they may look at: a second of work at most.
+constexpr size_t kMostLooks = size_t{1} << 28;
 
 // Nodes are numbered in the order of the program, views left out: a view stands before its first reader. A place is a
 // position in the new order.
@@ -34,7 +36,7 @@ class Ordering {
   void run() {
     if (nodes_.size() < 2 || several_devices()) return;
     const auto before = bytes();
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMostRounds && left_ > 0; ++round) {
       const std::vector<uint32_t> last = order_;
       finish_early();
       begin_late();
@@ -104,15 +106,18 @@ class Ordering {
   // The place of the last reader; that of the maker, if there is none.
   uint32_t last(const Space& space) const {
     uint32_t place = space.maker == kNobody ? 0 : places_[space.maker];
+    spend(space.readers.size());
     for (uint32_t reader : space.readers) place = std::max(place, places_[reader]);
     return space.given ? static_cast<uint32_t>(nodes_.size()) : place;
   }
   uint32_t last_reader(const Space& space) const {
+    spend(space.readers.size());
     return *std::max_element(space.readers.begin(), space.readers.end(),
                              [&](uint32_t a, uint32_t b) { return places_[a] < places_[b]; });
   }
   // The last place of readers that are not in `nodes`; `least` if there is none.
   uint32_t last_outside(const Space& space, const Nodes& nodes, uint32_t least) const {
+    spend(space.readers.size());
     for (uint32_t reader : space.readers) {
       if (nodes.count(reader) == 0) least = std::max(least, places_[reader]);
     }
@@ -138,7 +143,7 @@ class Ordering {
   // such node with more and more of what is made for it alone.
   void finish_early() {
     if (fixed_) return;  // readers of what comes later, as results of exchanges do, would wait for it
-    for (uint32_t at = 0; at < nodes_.size(); ++at) {
+    for (uint32_t at = 0; at < nodes_.size() && left_ > 0; ++at) {
       if (!is_end(at)) continue;
       Nodes nodes{at};
       do {
@@ -231,7 +236,7 @@ class Ordering {
 
   // A node that makes more than it lets go, with what is made for it alone, comes before its first reader.
   void begin_late() {
-    for (uint32_t place = static_cast<uint32_t>(order_.size()); place-- > 0;) {
+    for (uint32_t place = static_cast<uint32_t>(order_.size()); place-- > 0 && left_ > 0;) {
       const uint32_t at = order_[place];
       if (!begins_late(at)) continue;
       Nodes nodes{at};
@@ -270,6 +275,7 @@ class Ordering {
       for (uint32_t reader : spaces_[result].readers) before = std::min(before, places_[reader]);
     }
     if (before == nodes_.size()) return false;
+    spend(before - places_[top]);
     for (uint32_t place = places_[top] + 1; place < before; ++place) {
       if (waits_[order_[place]]) before = place;
     }
@@ -290,19 +296,21 @@ class Ordering {
 
   // --- moving
 
+  void spend(size_t looks) const { left_ -= std::min(left_, looks); }
+
   // Puts `nodes`, in the order they have, before what stands at `place`.
   void move(const Nodes& nodes, uint32_t place) {
-    std::vector<uint32_t> order, moved;
-    order.reserve(order_.size());
-    for (uint32_t at : order_) {
-      if (nodes.count(at) != 0) moved.push_back(at);
+    uint32_t begin = place, end = place;
+    for (uint32_t at : nodes) {
+      begin = std::min(begin, places_[at]);
+      end = std::max(end, places_[at] + 1);
     }
-    for (uint32_t i = 0; i <= order_.size(); ++i) {
-      if (i == place) order.insert(order.end(), moved.begin(), moved.end());
-      if (i < order_.size() && nodes.count(order_[i]) == 0) order.push_back(order_[i]);
-    }
-    order_ = std::move(order);
-    for (uint32_t i = 0; i < order_.size(); ++i) places_[order_[i]] = i;
+    spend(size_t{8} * (end - begin));
+    const auto moves = [&](uint32_t at) { return nodes.count(at) != 0; };
+    const auto at = [&](uint32_t i) { return order_.begin() + static_cast<ptrdiff_t>(i); };
+    std::stable_partition(at(begin), at(place), [&](uint32_t each) { return !moves(each); });
+    std::stable_partition(at(place), at(end), moves);
+    for (uint32_t i = begin; i < end; ++i) places_[order_[i]] = i;
   }
 
   void apply() {
@@ -332,6 +340,7 @@ class Ordering {
   std::vector<bool> movable_;               // by number
   std::vector<bool> waits_;                 // by number: for what a node makes that stays where it is, as exchanges do
   bool fixed_ = false;                      // some are not
+  mutable size_t left_ = kMostLooks;
 };
 
 }  // namespace

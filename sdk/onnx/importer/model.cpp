@@ -26,17 +26,16 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   return text.empty() ? "none" : text;
 }
 
-bool names_one_of(const std::string& name, const std::vector<ValueInfo>& infos) {
-  return std::any_of(infos.begin(), infos.end(), [&](const ValueInfo& info) { return info.name == name; });
-}
-
 // `given` are names of all of `wanted`, and perhaps of some of `defaults`.
 void check_input_names(const std::set<std::string>& given, const std::vector<ValueInfo>& wanted,
                        const std::vector<ValueInfo>& defaults = {}) {
   std::string unknown, missing;
+  std::set<std::string_view> names;
+  for (const std::vector<ValueInfo>* infos : {&wanted, &defaults}) {
+    for (const ValueInfo& info : *infos) names.insert(info.name);
+  }
   for (const std::string& name : given) {
-    if (!names_one_of(name, wanted) && !names_one_of(name, defaults))
-      unknown += (unknown.empty() ? "" : " or ") + quoted(name);
+    if (names.count(name) == 0) unknown += (unknown.empty() ? "" : " or ") + quoted(name);
   }
   for (const ValueInfo& info : wanted) {
     if (given.count(info.name) != 0) continue;
@@ -105,10 +104,6 @@ Value fitting_value(const Value& value, const ValueInfo& info) {
   if (fits) return value;
   throw Error(Code::invalid_argument,
               fmt::format("Input {} must be {}, but {} was given.", quoted(info.name), info, to_string(value)));
-}
-
-bool same_storage(const Tensor& a, const Tensor& b) {
-  return a.defined() && b.defined() && a.impl()->storage != nullptr && a.impl()->storage == b.impl()->storage;
 }
 
 }  // namespace
@@ -372,16 +367,21 @@ TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<co
   return outputs;
 }
 
-// A copy of `result` that belongs to the caller: on the model's device, sharing no memory with inputs, weights or other
-// outputs.
-Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const {
+// The storages of `inputs` and of the weights.
+Model::Impl::Storages Model::Impl::storages(std::span<const Tensor> inputs) const {
+  Storages all;
+  for (const Tensor& input : inputs) all.insert(input.impl()->storage.at_hand());
+  for (const Value& constant : parsed.constants) {
+    if (constant.is_tensor()) all.insert(constant.tensor().impl()->storage.at_hand());
+  }
+  return all;
+}
+
+// `result` on the model's device, or a copy if its storage is among those that are `taken`. It is taken from then on.
+Tensor Model::Impl::own(const Tensor& result, Storages* taken) const {
   const Tensor here = contiguous(result.to(parsed.device));
-  const auto shared = [&](const Tensor& other) { return same_storage(here, other); };
-  const bool taken =
-      std::any_of(inputs.begin(), inputs.end(), shared) || std::any_of(before.begin(), before.end(), shared) ||
-      std::any_of(parsed.constants.begin(), parsed.constants.end(),
-                  [&](const Value& constant) { return constant.is_tensor() && shared(constant.tensor()); });
-  return taken ? clone(here) : here;
+  Storage* storage = here.impl()->storage.at_hand();
+  return storage == nullptr || taken->insert(storage).second ? here : clone(here);
 }
 
 TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
@@ -411,6 +411,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
     results = run_recorded(*recorded, given, {}, executions);
   }
   TensorList outputs;
+  Storages taken = storages(given);
   for (size_t i = 0; i < results.size(); ++i) {
     if (targets[i].defined()) {
       if (targets[i].dims() != results[i].dims() || targets[i].dtype() != results[i].dtype()) {
@@ -421,11 +422,12 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
       }
       copy_(targets[i], results[i]);
       outputs.push_back(targets[i]);
+      taken.insert(targets[i].impl()->storage.at_hand());
       continue;
     }
     const bool constant =
         recorded && recorded->graph && recorded->graph->values[recorded->graph->outputs[i]].constant.defined();
-    outputs.push_back(constant ? clone(results[i].to(parsed.device)) : own(results[i], given, outputs));
+    outputs.push_back(constant ? clone(results[i].to(parsed.device)) : own(results[i], &taken));
   }
   return outputs;
 }

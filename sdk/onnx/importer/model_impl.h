@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "core/interpreter/execution_report.h"
@@ -52,7 +53,9 @@ struct Model::Impl {
   TensorList run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                           std::vector<NodeExecution>* executions) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);
-  Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
+  using Storages = std::unordered_set<Storage*>;
+  Storages storages(std::span<const Tensor> inputs) const;
+  Tensor own(const Tensor& result, Storages* taken) const;
   NodeExecution execution(int32_t node, ExecutionEntry entry) const;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <string_view>
 #include <tuple>
 
 #include "primitives/text/format.h"
@@ -255,19 +257,23 @@ std::string broken_form(const Schema& schema, const Node& node) {
 
 std::string broken_types(const Schema& schema, const Node& node, std::span<const TypeId> inputs) {
   if (schema.inputs.empty()) return {};
+  const auto rule_of = [&](size_t i) -> const ParameterRule& {
+    return schema.inputs[std::min(i, schema.inputs.size() - 1)];
+  };
+  const auto given = [&](size_t i) {
+    return fmt::format("its input {}, {}, is of {}", i, quoted(rule_of(i).name), type_name(inputs[i]));
+  };
+  std::map<std::string_view, size_t> first;  // by letter: the first input, whose type the others have
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == 0) continue;
-    const ParameterRule& rule = schema.inputs[std::min(i, schema.inputs.size() - 1)];
-    const std::string given = fmt::format("its input {}, {}, is of {}", i, quoted(rule.name), type_name(inputs[i]));
+    const ParameterRule& rule = rule_of(i);
     if ((rule.types & set_of(kOptionalType)) != 0) continue;  // what an optional holds is the optional
     if ((rule.types & set_of(inputs[i])) == 0)
-      return fmt::format("{}; {} takes {}{}", given, node.op_type, type_list(rule.types), in_version(schema));
-    for (size_t j = 0; j < i && !rule.letter.empty() && !rule.mixed; ++j) {
-      const ParameterRule& other = schema.inputs[std::min(j, schema.inputs.size() - 1)];
-      if (inputs[j] == 0 || inputs[j] == inputs[i] || other.letter != rule.letter || other.mixed) continue;
-      return fmt::format("{}, but its input {}, {}, is of {}; both must be of one type", given, j, quoted(other.name),
-                         type_name(inputs[j]));
-    }
+      return fmt::format("{}; {} takes {}{}", given(i), node.op_type, type_list(rule.types), in_version(schema));
+    if (rule.letter.empty() || rule.mixed) continue;
+    const size_t before = first.try_emplace(rule.letter, i).first->second;
+    if (inputs[before] == inputs[i]) continue;
+    return fmt::format("{}, but {}; both must be of one type", given(i), given(before));
   }
   return {};
 }

@@ -265,6 +265,22 @@ TEST(KernelCount, ANodeWithAPrimitiveStays) {
   EXPECT_TRUE(find_groups(graph).groups.empty());
 }
 
+// What took hours when each step looked at the whole program.
+TEST(KernelCount, LongProgramsAreKernelsOfTheGreatestSize) {
+  constexpr size_t kLong = 20'000;
+  const graph::Graph chain = record(
+      {{{4}}, {{4}}},
+      [](const TensorList& in) {
+        Tensor all = in[0];
+        for (size_t i = 0; i < kLong; ++i) all = i % 2 == 0 ? all + in[1] : tanh(all);
+        return TensorList{all};
+      },
+      Open::nothing);
+  graph::Graph copy = chain.copy();
+  const size_t most = FuseOptions{}.most_nodes;
+  EXPECT_EQ(kernel_count(chain, find_groups(copy, {.logs = false})), (kLong + most - 1) / most);
+}
+
 TEST(KernelCount, ManyInputsAreSeveralKernels) {
   std::vector<Input> inputs(300, {{8, 64}});
   const Program code = [](const TensorList& in) {
