@@ -325,7 +325,7 @@ TEST_F(CompiledCalls, LeaveOpsThatMayMeetAFaultToTheHost) {
       std::string why;
       EXPECT_EQ(rungs(
                     {x, index}, [](In in) { return gather(in[0], 1, in[1]); }, &result, &why),
-                "gather host")
+                "bitwise_and compiled; gather host")
           << why;
       return result.to(Device::host()).to_host<float>();
     };
