@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "core/ops/op_rows.h"
+#include "loader/library/floating_point.h"
+#include "loader/library/library.h"
 #include "loader/log/log.h"
 #include "loader/settings/settings.h"
 #include "loader/trust/trust.h"
@@ -117,6 +119,7 @@ const OpLibrary& load_ops(const std::string& path) {
   Result<loader::CheckedFile> file = loader::open_checked(path, check_owners);
   if (!file.ok()) throw Error(file.status());
   const std::string& resolved = file.value().path;
+  const loader::KeptFloatingPoint floating_point;
   void* handle = dlopen(resolved.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
@@ -128,6 +131,10 @@ const OpLibrary& load_ops(const std::string& path) {
     dlclose(handle);
     refuse(Code::not_found, fmt::format("{} holds no ops: it has no {}.", resolved, kCardName),
            "A library of ops is made by tenon_add_ops of the CMake package.");
+  }
+  if (const Status mapped = loader::check_mapping(card, file.value()); !mapped.ok()) {
+    dlclose(handle);
+    throw Error(mapped.with_context(fmt::format("  while loading ops from '{}'", resolved)));
   }
   try {
     return add_card(*card, resolved);

@@ -11,6 +11,8 @@
 #include "loader/blobs/blobs.h"
 #include "loader/host/cancellation.h"
 #include "loader/host/error.h"
+#include "loader/host/plugin_call.h"
+#include "loader/library/floating_point.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
 
@@ -142,6 +144,8 @@ void HostServices::log(const ep_host* host, int32_t level, ep_string topic, ep_s
 
 Status call_plugin(const std::string& provider, const char* function,
                    const std::function<ep_status(ep_error**)>& call) {
+  const KeptFloatingPoint floating_point;
+  const PluginCall scope(provider.c_str(), function);
   ep_error* error = nullptr;
   std::string thrown;
   try {
@@ -154,6 +158,10 @@ Status call_plugin(const std::string& provider, const char* function,
     thrown = "of an unknown type";
   }
   release_error(error);
+  return thrown_out_of(provider, function, thrown);
+}
+
+Status thrown_out_of(const std::string& provider, const char* function, std::string_view thrown) {
   return Status(
       Code::internal,
       fmt::format("the provider '{}' threw a C++ exception out of {}: {} (rule Q02).", provider, function, thrown),

@@ -62,5 +62,7 @@ std::string_view view_of(ep_string text);
 // Calls `function` of a plug-in. Its failure becomes a Status, and so does an exception that crosses the border against
 // the rules.
 Status call_plugin(const std::string& provider, const char* function, const std::function<ep_status(ep_error**)>& call);
+// The failure of a `function` that threw something called `thrown`.
+Status thrown_out_of(const std::string& provider, const char* function, std::string_view thrown);
 
 }  // namespace tenon::loader

@@ -6,6 +6,8 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "loader/library/bundled.h"
+#include "loader/library/floating_point.h"
 #include "loader/library/scope.h"
 #include "loader/log/log.h"
 
@@ -52,6 +54,7 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const ch
   // it.
   if (log_enabled(LogTopic::load, LogLevel::debug))
     log(LogTopic::load, LogLevel::debug, fmt::format("loading {}", file.path));
+  const KeptFloatingPoint floating_point;
   boost::dll::shared_library library;
   std::error_code failed;
   dlerror();
@@ -71,6 +74,12 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file, const ch
   }
   TENON_RETURN_IF_ERROR(check_mapping(entry, file));
   TENON_RETURN_IF_ERROR(check_unchanged(file));
+  for (const Displaced& each : displaced_libraries(entry)) {
+    log(LogTopic::load, LogLevel::warning,
+        fmt::format("the plug-in {} brings {}, but gets {}: the process has a library of that name already. Give the "
+                    "one that it brings a soname of its own.",
+                    file.path, each.own, each.taken));
+  }
   return std::unique_ptr<Library>(std::make_unique<MappedLibrary>(std::move(scope.stub), std::move(library), entry));
 }
 

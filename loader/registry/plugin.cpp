@@ -4,6 +4,7 @@
 
 #include "ep_api/ep_names.h"
 #include "loader/host/error.h"
+#include "loader/layers/guard/guard.h"
 #include "loader/layers/validate/services.h"
 #include "loader/layers/validate/validate.h"
 #include "loader/layers/wrap.h"
@@ -118,6 +119,7 @@ Result<OpenDevice*> Plugin::open_new(uint32_t index, const ep_adopt_desc* adopt)
     }
     return opened;
   }
+  guard_device(*device);
   if (settings().validate != 0) validate_device(*device);
   OpenDevice* pointer = device.get();
   open_.emplace(index, std::move(device));

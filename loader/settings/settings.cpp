@@ -1,10 +1,12 @@
 #include "loader/settings/settings.h"
 
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -94,6 +96,12 @@ void keep_first(Status& kept, Status next) {
   if (kept.ok()) kept = std::move(next);
 }
 
+// Whether a folder above `path` may not be searched, as where HOME is another user's.
+bool is_closed(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) != 0 && errno == EACCES;
+}
+
 std::vector<NamedConfig> read_configs(const SettingSources& sources, Settings& settings) {
   const auto& rows = setting_rows();
   const auto row = std::find_if(rows.begin(), rows.end(), [](const SettingRow& r) { return r.key == "config"; });
@@ -106,6 +114,9 @@ std::vector<NamedConfig> read_configs(const SettingSources& sources, Settings& s
     if (content.ok()) {
       settings.config_files.push_back(path);
       configs.push_back({path, std::move(content).value()});
+    } else if (named.text.empty() && is_closed(path)) {
+      settings.warnings.push_back(
+          fmt::format("the config file '{}' is ignored: a folder above it may not be searched.", path));
     } else if (!named.text.empty() || content.status().code() != Code::not_found) {
       keep_first(settings.status,
                  named.text.empty() ? content.status()

@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "loader/host/plugin_call.h"
 #include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -382,6 +383,7 @@ int main(int argc, char** argv) {
     std::fputs(line.app.help().c_str(), stdout);
     return 2;
   }
+  tenon::loader::name_ended_calls();
   try {
     return line.chosen();
   } catch (const tenon::Error& error) {

@@ -218,7 +218,7 @@ void no_threads(const std::string& provider) {
   }
   {
     constexpr int64_t large =
-        int64_t{1} << 22;  // its memory goes to the allocator's cache, for the housekeeping thread
+        int64_t{1} << 18;  // its memory goes to the allocator's cache, for the housekeeping thread
     const Tensor zeros = tenon::zeros({large}, tenon::DType::f32, device);
     require(tenon::sum(tenon::add(zeros, 1.0F)).to_host<float>()[0] == static_cast<float>(large), "a wrong sum");
   }

@@ -1,10 +1,13 @@
 // The life of candidates: order, duplicates, stages, shutdown, leaks.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <stdexcept>
 #include <thread>
 
 #include "fixture.h"
@@ -35,6 +38,48 @@ TEST_F(RegistryTest, DroppingAFileIntoTheUsersFolderIsEnough) {
   place_sound("data/tenon/providers");
   EXPECT_EQ(resolve_device("").value(), "sound:0");
   EXPECT_EQ(candidate_of("sound").source, "the user's folder");
+}
+
+TEST_F(RegistryTest, AFunctionOfADeviceThatThrowsIsNamed) {
+  register_provider("throwing", sample_query(0));
+  sample(0).change_device_ops = [](ep_device_ops* ops) {
+    ops->stream_synchronize = [](ep_stream*, ep_error**) -> ep_status {
+      throw std::runtime_error("the queue is gone");
+    };
+    ops->stream_destroy = [](ep_device*, ep_stream*) { throw 1; };
+  };
+  const Result<OpenDevice*> device = open_device("throwing");
+  ASSERT_TRUE(device.ok()) << device.status().message();
+  ep_error* error = nullptr;
+  ASSERT_EQ(device.value()->ops.stream_synchronize(nullptr, &error), EP_STATUS_INTERNAL);
+  EXPECT_EQ(take_error(EP_STATUS_INTERNAL, error, {}).message(),
+            "the provider 'throwing' threw a C++ exception out of stream_synchronize: the queue is gone (rule Q02).");
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view, std::string_view message) { lines.emplace_back(message); });
+  device.value()->ops.stream_destroy(device.value()->handle, nullptr);
+  set_log_sink({});
+  EXPECT_EQ(lines, (std::vector<std::string>{"the provider 'throwing' threw a C++ exception out of stream_destroy: "
+                                             "something that is no std::exception (rule Q02)."}));
+}
+
+TEST_F(RegistryTest, WhatPlugInsBringDisturbsNobodyInSilence) {
+  const std::string first = TENON_BUNDLED_FOLDER "/bundles_1", second = TENON_BUNDLED_FOLDER "/bundles_2";
+  set("TENON_PLUGIN_PATH", first + ":" + second);
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view, std::string_view message) { lines.emplace_back(message); });
+  EXPECT_EQ(candidate_of("bundles_1").code, Code::ok);
+  EXPECT_EQ(candidate_of("bundles_2").code, Code::ok);
+  set_log_sink({});
+  volatile float small = std::numeric_limits<float>::min();
+  EXPECT_GT(small / 16, 0.0F) << "a constructor of a plug-in has changed the thread's floating-point state";
+  const std::string told = fmt::format(
+      "the plug-in {0}/libtenon_bundles_2.so brings {0}/libtenon_test_bundled.so, but gets "
+      "{1}/libtenon_test_bundled.so",
+      second, first);
+  EXPECT_EQ(
+      std::count_if(lines.begin(), lines.end(), [](const auto& line) { return line.starts_with("the plug-in "); }), 1);
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return line.starts_with(told); }))
+      << told;
 }
 
 TEST_F(RegistryTest, NothingIsLookedAtUntilAsked) {

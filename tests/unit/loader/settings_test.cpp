@@ -1,6 +1,7 @@
 #include "loader/settings/settings.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -147,6 +148,26 @@ TEST_F(SettingLevels, MissingDefaultFilesAreNoError) {
   SettingSources sources;
   sources.config_files = {"/nowhere/tenon.toml"};
   EXPECT_TRUE(resolve_settings(sources).status.ok());
+}
+
+// As where HOME is another user's. The root user may search any folder, so it becomes nobody for a while.
+TEST_F(SettingLevels, ADefaultFileInAClosedFolderIsAWarning) {
+  const std::string path = scratch().write("closed/tenon.toml", "vm = \"sync\"\n");
+  const std::string folder = path.substr(0, path.rfind('/'));
+  ASSERT_EQ(chmod(folder.c_str(), 0), 0);
+  SettingSources sources, named;
+  sources.config_files = {path};
+  named.environment["TENON_CONFIG"] = path;
+  const uid_t user = geteuid();
+  const auto become = [user](uid_t other) { return user != 0 || seteuid(other) == 0; };
+  ASSERT_TRUE(become(65534));
+  const Settings settings = resolve_settings(sources), asked = resolve_settings(named);
+  ASSERT_TRUE(become(user));
+  ASSERT_EQ(chmod(folder.c_str(), 0700), 0);
+  EXPECT_EQ(settings.status.message(), "");
+  EXPECT_EQ(settings.warnings, std::vector<std::string>{fmt::format(
+                                   "the config file '{}' is ignored: a folder above it may not be searched.", path)});
+  EXPECT_FALSE(asked.status.ok()) << "the user wants this file";
 }
 
 TEST_F(SettingLevels, AFileThatIsNotTomlIsAnErrorWithItsPlace) {
