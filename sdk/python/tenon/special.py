@@ -133,7 +133,7 @@ def _terms_before(q: Any) -> int:
     if is_recording() or q.numel() == 0:
         return 32
     least = float(tenon.amin(tenon.where(tenon.isfinite(q), q, 1.0)).item())
-    return max(1, min(math.ceil(10 - least), 500))
+    return max(1, min(math.ceil(10 - least), 5000))
 
 
 @_in_f64
@@ -146,6 +146,7 @@ def zeta(input: Any, other: Any) -> Tensor:
     a = q + count
     total = total + tenon.pow(a, 1 - s) / (s - 1) + tenon.pow(a, -s) * 0.5 + _bernoulli_terms(s, a)
     whole = tenon.eq(q, tenon.floor(q))
+    total = tenon.where(a < 9.0, math.nan, total)  # it would need more terms
     below = tenon.where(whole, math.inf, tenon.where(tenon.eq(s, tenon.floor(s)), total, math.nan))
     total = tenon.where(q <= 0, below, total)
     return tenon.where(s > 1, total, tenon.where(s == 1, math.inf, math.nan))
