@@ -12,7 +12,6 @@ from typing import Any, Callable
 import tenon
 from tenon import Tensor
 from tenon._spellings import with_out
-from tenon.compiling import is_recording
 
 digamma = psi = tenon.digamma
 gammaln = tenon.lgamma
@@ -128,12 +127,11 @@ def _bernoulli_terms(s: Any, a: Any, count: int = 12) -> Any:
     return total
 
 
-def _terms_before(q: Any) -> int:
-    """How many terms are added before q is above 9, where Euler and Maclaurin's formula is exact; 32 in a recorded program."""
-    if is_recording() or q.numel() == 0:
-        return 32
-    least = float(tenon.amin(tenon.where(tenon.isfinite(q), q, 1.0)).item())
-    return max(1, min(math.ceil(10 - least), 500))
+def _hurwitz(s: Any, q: Any) -> Any:
+    """The sum of (q + k)^-s for q above 0: twelve terms, and Euler and Maclaurin's formula for the rest."""
+    total = sum((tenon.pow(q + k, -s) for k in range(1, 12)), tenon.pow(q, -s))
+    a = q + 12
+    return total + tenon.pow(a, 1 - s) / (s - 1) + tenon.pow(a, -s) * 0.5 + _bernoulli_terms(s, a)
 
 
 @_in_f64
@@ -141,13 +139,14 @@ def zeta(input: Any, other: Any) -> Tensor:
     """Hurwitz's zeta function, the sum of (other + k)^-input from k = 0 on; for input above 1."""
     s = input if isinstance(input, Tensor) else tenon.tensor(float(input), dtype=tenon.f64)
     q = other if isinstance(other, Tensor) else tenon.tensor(float(other), dtype=tenon.f64)
-    count = _terms_before(q)
-    total = sum((tenon.pow(q + k, -s) for k in range(1, count)), tenon.pow(q, -s))
-    a = q + count
-    total = total + tenon.pow(a, 1 - s) / (s - 1) + tenon.pow(a, -s) * 0.5 + _bernoulli_terms(s, a)
     whole = tenon.eq(q, tenon.floor(q))
-    below = tenon.where(whole, math.inf, tenon.where(tenon.eq(s, tenon.floor(s)), total, math.nan))
-    total = tenon.where(q <= 0, below, total)
+    inside = tenon.logical_and(q < 0, tenon.logical_not(whole))
+    # Below 0 the terms are those of the fraction, and those from q up to it, whose sign is that of (-1)^s.
+    fraction = tenon.where(inside, q - tenon.floor(q), 0.5)
+    sign = tenon.where(tenon.eq(tenon.remainder(s, 2.0), 0), 1.0, -1.0)
+    negative = _hurwitz(s, fraction) + sign * (_hurwitz(s, 1 - fraction) - _hurwitz(s, 1 - tenon.where(inside, q, -0.5)))
+    below = tenon.where(whole, math.inf, tenon.where(tenon.eq(s, tenon.floor(s)), negative, math.nan))
+    total = tenon.where(q <= 0, below, tenon.where(q > 0, _hurwitz(s, tenon.where(q > 0, q, 1.0)), math.nan))
     return tenon.where(s > 1, total, tenon.where(s == 1, math.inf, math.nan))
 
 
