@@ -83,9 +83,9 @@ std::vector<Test> make_suite(const Target& target, const Expectations& expectati
     if (*device == nullptr) *device = std::make_unique<OpenDevice>(target);
     return **device;
   };
-  for (cases::Case& one : cases::all_cases()) {
+  for (const cases::Case& one : cases::all_cases()) {
     std::string name = fmt::format("primitives/{}", one.name);
-    tests.push_back({std::move(name), "P14", "", [get, one = std::move(one)] { return get().run(one); }, true});
+    tests.push_back({std::move(name), "P14", "", [get, &one] { return get().run(one); }, true});
   }
   tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",
                    [get] { return get().close(); }, true, true});

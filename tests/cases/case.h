@@ -89,8 +89,8 @@ struct Bound {
 };
 Bound beyond_full(std::string_view name, Tier tier, DType dtype, double magnitude = 0);
 
-// All cases, in a fixed order.
-std::vector<Case> all_cases();
+// All cases, in a fixed order. They are made at the first call and kept.
+const std::vector<Case>& all_cases();
 
 // --- building descriptors ---
 

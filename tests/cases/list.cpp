@@ -18,7 +18,9 @@ void make_denormal(Case* test, double terms) {
   });
 }
 
-std::vector<Case> all_cases() {
+namespace {
+
+std::vector<Case> make_cases() {
   std::vector<Case> cases;
   add_copy_cases(&cases);
   add_elementwise_cases(&cases);
@@ -40,6 +42,13 @@ std::vector<Case> all_cases() {
   add_linear_algebra_cases(&cases);
   add_operand_layouts(&cases);
   return cases;
+}
+
+}  // namespace
+
+const std::vector<Case>& all_cases() {
+  static const auto* cases = new std::vector<Case>(make_cases());
+  return *cases;
 }
 
 ep_primitive_desc make_desc(int32_t kind) {

@@ -1,4 +1,6 @@
 // Convolution and its transpose.
+#include <algorithm>
+
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
@@ -52,15 +54,16 @@ Tensor of_weight(const Window& window, const Tensor& input, const Tensor& grad, 
   return tenon::conv_grad_weight(input, dims, grad, window.stride, window.padding, window.dilation, window.groups);
 }
 
-// `image` without the ends that a window reaches only beyond `count` positions, which an output_padding above the
-// stride has added.
-Tensor reached(Tensor image, const Window& window, const Dims& weight, const Dims& count) {
-  const int32_t spatial = window.stride.rank();
+// The part of `image` that windows at `count` positions reach: an output_padding may have added elements behind it. The
+// padding at the high ends becomes what the windows reach beyond the image. Undefined if they reach nothing of it.
+Tensor reached(Tensor image, const Dims& weight, const Dims& count, Window* window) {
+  const int32_t spatial = window->stride.rank();
   for (int32_t i = 0; i < spatial; ++i) {
-    const int64_t room = image.dim(i + 2) + window.padding[i] + window.padding[spatial + i] -
-                         window.dilation[i] * (weight[i + 2] - 1) - 1;
-    const int64_t more = room / window.stride[i] + 1 - count[i + 2];
-    if (more > 0) image = tenon::narrow(image, i + 2, 0, image.dim(i + 2) - more * window.stride[i]);
+    const int64_t end =
+        (count[i + 2] - 1) * window->stride[i] + window->dilation[i] * (weight[i + 2] - 1) + 1 - window->padding[i];
+    if (end < 1) return {};
+    window->padding[spatial + i] = std::max<int64_t>(0, end - image.dim(i + 2));
+    if (end < image.dim(i + 2)) image = tenon::narrow(image, i + 2, 0, end);
   }
   return image;
 }
@@ -91,8 +94,9 @@ void conv_transpose(const autograd::Backward& b) {
   }
   if (b.wants(1)) {
     const Tensor input = b.input(0);
-    const Tensor image = reached(b.grad(), window, b.dims(1), input.dims());
-    b.give(1, of_weight(window, image, input, b.dims(1)));
+    Window exact = window;
+    const Tensor image = reached(b.grad(), b.dims(1), input.dims(), &exact);
+    b.give(1, image.defined() ? of_weight(exact, image, input, b.dims(1)) : tenon::zeros_like(b.input(1)));
   }
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
 }

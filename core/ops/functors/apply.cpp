@@ -111,8 +111,10 @@ Tensor with_history_of(const Tensor& input, Tensor result) {
   return tenon::add(result, tenon::cast(tenon::sum(input), result.dtype()));
 }
 
+Tensor without_history(const Tensor& x) { return x.requires_grad() ? x.detach() : x; }
+
 Tensor at_least(const Tensor& x, double least) {
-  const Tensor value = tenon::maximum(x.detach(), least);
+  const Tensor value = tenon::maximum(without_history(x), least);
   if (!x.requires_grad()) return value;
   return tenon::where(tenon::lt(x, least), tenon::add(tenon::sub(x, x.detach()), value), x);
 }

@@ -77,6 +77,9 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend = {});
 // is then 0. For results that are made without an op of their own because `input` has no elements.
 Tensor with_history_of(const Tensor& input, Tensor result);
 
+// `x` itself if it wants no gradient, else its elements without the history: what is done to them has no gradient.
+Tensor without_history(const Tensor& x);
+
 // The greater of `x` and `least`. Gradients see `x` on both sides, as in PyTorch where it clamps without a gradient.
 Tensor at_least(const Tensor& x, double least);
 

@@ -28,7 +28,8 @@ Tensor norm_of(const Tensor& x, double p, IntList dim, bool keepdim) {
 // The same by elementary ops. vector_norm has its gradient.
 Tensor power_norm(const Tensor& x, double p, IntList dim, bool keepdim) {
   const Halves halves{&x};
-  if (halves.any() && std::isfinite(p) && p != 0) return halves.rounded(power_norm(Halves::widened(x), p, dim, keepdim));
+  if (halves.any() && std::isfinite(p) && p != 0)
+    return halves.rounded(power_norm(Halves::widened(x), p, dim, keepdim));
   const Tensor magnitudes = tenon::abs(x);
   if (p == kInfinity) return tenon::amax(magnitudes, dim, keepdim);
   if (p == -kInfinity) return tenon::amin(magnitudes, dim, keepdim);

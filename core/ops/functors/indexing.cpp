@@ -48,8 +48,12 @@ Tensor slices(const IndexingOp& op, const Tensor& input, int64_t dim, const Tens
 Tensor elements(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
   const CalledScope scope(op.name);
   const int32_t axis = axis_of(op.op, dim, input.rank());
-  if (input.rank() == 0 && index.rank() == 0) {
-    return tenon::reshape(elements(op, tenon::reshape(input, 1), 0, tenon::reshape(index, 1)), IntList());
+  if (input.rank() <= 1 && index.rank() <= 1 && (input.rank() == 0 || index.rank() == 0)) {
+    const Tensor list = elements(op, tenon::reshape(input, -1), 0, tenon::reshape(index, -1));
+    return tenon::reshape(list, ShapeOf(index).list());
+  }
+  if (input.rank() != index.rank() && is_empty(index)) {  // of nothing, whatever its rank
+    return with_history_of(input, tenon::zeros(index.dims(), input.dtype(), input.device()));
   }
   const Tensor indices = positions_of(op, index);
   if (input.rank() > 0) require_range(op, input, axis, indices);

@@ -86,8 +86,8 @@ Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, i
   if (a.dims() != left) a = tenon::expand(a, left);
   if (b.dims() != right) b = tenon::expand(b, right);
   const LinearAlgebraAttributes attributes = attributes_of(kind, a, flags);
-  const Tensor result =
-      has_empty_matrices(a) ? zeros_of(a, {a.dims()[a.rank() - 1], columns}) : apply(id, {&a, &b}, &attributes);
+  const Tensor result = has_empty_matrices(a) ? with_history_of(b, zeros_of(a, {a.dims()[a.rank() - 1], columns}))
+                                              : apply(id, {&a, &b}, &attributes);
   return vectors ? tenon::squeeze(result, -1) : result;
 }
 
@@ -178,7 +178,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& input, bool full_mat
   const int64_t m = input.dims()[input.rank() - 2];
   const int64_t n = input.dims()[input.rank() - 1];
   const auto completed = [](const Tensor& columns, int64_t side, int64_t k) {
-    const Tensor q = std::get<0>(tenon::linalg_qr(columns.detach(), "complete"));
+    const Tensor q = std::get<0>(tenon::linalg_qr(without_history(columns), "complete"));
     return tenon::concat(std::vector<Tensor>{columns, tenon::narrow(q, -1, k, side - k)}, -1);
   };
   if (m > n) u = completed(u, m, n);

@@ -246,18 +246,23 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 
 namespace {
 
-// The variances of gaussian_nll_loss: one for each element of `input`, one for each row, with or without a last axis of
-// length 1, or one for all.
+// The variances of gaussian_nll_loss: one for each row of `input`, without the last axis, or any that broadcast to it.
 Tensor per_element(const Tensor& input, const Tensor& var) {
   const SymDims all = sizes(input), given = sizes(var);
   if (var.rank() == 0 || same_sizes(all, given)) return var;
   SymDims rows = all;
   if (input.rank() > 0) rows.erase(input.rank() - 1);
   if (input.rank() > 0 && same_sizes(rows, given)) return tenon::unsqueeze(var, -1);
-  rows.push_back(SymDim(1));
-  if (input.rank() > 0 && same_sizes(rows, given)) return var;
-  refuse("gaussian_nll_loss: var has shape {}; for input of shape {} it must have this shape, or that of its rows.",
-         given, all);
+  bool fits = given.rank() <= all.rank();
+  for (int32_t axis = 1; fits && axis <= given.rank(); ++axis) {
+    const SymDim dim = given[given.rank() - axis];
+    fits = dim == 1 || dim == all[all.rank() - axis];
+  }
+  if (fits) return var;
+  refuse(
+      "gaussian_nll_loss: var has shape {}; for input of shape {} it must broadcast to this shape, or have that of "
+      "its rows.",
+      given, all);
 }
 
 }  // namespace

@@ -79,9 +79,6 @@ bool at_hand(const Tensor& x) {
   return x.elements() != 0 && x.device().synchronous() && current_interpreter().host_value_known(x);
 }
 
-// `x` for looking at: what is done to it has no gradient.
-Tensor plain(const Tensor& x) { return x.requires_grad() ? x.detach() : x; }
-
 struct Extremes {
   double least, most;
 };
@@ -106,7 +103,7 @@ Extremes extremes_of(const Tensor& x) {
 // Refuses elements outside [0, 1], which NaN is too.
 void require_probabilities(std::string_view op, std::string_view name, const Tensor& x) {
   if (!at_hand(x)) return;
-  const Extremes extremes = extremes_of(plain(x));
+  const Extremes extremes = extremes_of(without_history(x));
   for (const double value : {extremes.least, extremes.most}) {
     if (!(value >= 0 && value <= 1)) {
       refuse("{}: {} has the element {}; probabilities must be within 0 and 1.", op, name, value);
@@ -121,9 +118,9 @@ void require_probability(std::string_view op, double p) {
 // Refuses weights that are negative, infinite or NaN, and a row of zeros alone.
 void require_weights(std::string_view op, const Tensor& x) {
   if (!at_hand(x)) return;
-  const Tensor greatest = tenon::amax(plain(x), -1);
+  const Tensor greatest = tenon::amax(without_history(x), -1);
   const Extremes rows = extremes_of(greatest);
-  for (const double value : {extremes_of(plain(x)).least, rows.most}) {
+  for (const double value : {extremes_of(without_history(x)).least, rows.most}) {
     if (!(value >= 0 && value <= std::numeric_limits<double>::max())) {
       refuse("{}: input has the element {}; weights must be finite and at least 0.", op, value);
     }
@@ -237,7 +234,7 @@ Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   require_defined("normal", "mean", mean);
   require_defined("normal", "std", std);
   if (at_hand(std)) {
-    const double least = extremes_of(plain(std)).least;
+    const double least = extremes_of(without_history(std)).least;
     if (!(least >= 0)) refuse("normal: std has the element {}; standard deviations must be at least 0.", least);
   }
   const Tensor zeros = tenon::mul(tenon::add(mean, std), Scalar(0.0));

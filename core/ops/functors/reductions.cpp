@@ -102,7 +102,7 @@ Tensor nansum(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
 Tensor log_sum_exp(const Tensor& input, IntList dim, bool keepdim) {
   const Tensor x = floating("log_sum_exp", input);
   if (is_empty(x)) return reduced(OpId::log_sum, x, dim, keepdim);
-  const Tensor top = tenon::amax(x.detach(), dim, true);
+  const Tensor top = tenon::amax(without_history(x), dim, true);
   const Tensor shift = tenon::where(tenon::isfinite(top), top, Scalar(0.0));
   const Tensor result = tenon::add(tenon::log(tenon::sum(tenon::exp(tenon::sub(x, shift)), dim, true)), shift);
   if (keepdim) return result;

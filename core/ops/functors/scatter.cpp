@@ -60,6 +60,7 @@ Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int
 
 // The number with which `reduce` may begin.
 Scalar neutral(int32_t how, DType dtype) {
+  if (dtype == DType::boolean) return Scalar(how == EP_SCATTER_MUL || how == EP_SCATTER_MIN);
   if (how == EP_SCATTER_ADD) return Scalar(0);
   if (how == EP_SCATTER_MUL) return Scalar(1);
   const double end = std::numeric_limits<double>::infinity();
@@ -176,8 +177,10 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const T
   require_defined(op, "input", input);
   require_defined(op, "index", index);
   require_rank_0(op, "value", value);
-  if (input.rank() == 0) refuse("{}: a tensor of rank 0 has no axis.", op);
   const int32_t axis = axis_of(op, dim, input.rank());
+  if (input.rank() == 0) {
+    return tenon::reshape(functors::index_fill(tenon::reshape(input, 1), 0, index, value), IntList());
+  }
   SymDims dims = sizes(input);
   dims[axis] = index.rank() == 0 ? SymDim(1) : size_at(index, 0);
   return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(value, SizeList(dims)), true);

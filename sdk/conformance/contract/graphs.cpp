@@ -46,8 +46,8 @@ std::vector<cases::Case> graph_samples(Subject& subject, bool faulty) {
 }
 
 std::optional<cases::Case> case_named(std::string_view name) {
-  for (cases::Case& test : cases::all_cases()) {
-    if (test.name == name) return std::move(test);
+  for (const cases::Case& test : cases::all_cases()) {
+    if (test.name == name) return test;
   }
   return std::nullopt;
 }

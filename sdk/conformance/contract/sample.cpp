@@ -55,7 +55,7 @@ std::vector<Candidate> candidates(const std::vector<cases::Case>& all, bool larg
 }
 
 std::vector<cases::Case> search(Subject& subject, bool large) {
-  const std::vector<cases::Case> all = cases::all_cases();
+  const std::vector<cases::Case>& all = cases::all_cases();
   std::vector<cases::Case> found;
   std::set<int32_t> kinds;
   for (const Candidate& candidate : candidates(all, large)) {

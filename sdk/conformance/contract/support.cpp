@@ -120,7 +120,7 @@ Status support_unknown(Subject& subject) {
 
 // The same question gets the same answer, and the provider keeps nothing. The duration is printed, not judged.
 Status support_pure(Subject& subject) {
-  const std::vector<cases::Case> all = cases::all_cases();
+  const std::vector<cases::Case>& all = cases::all_cases();
   std::vector<double> microseconds;
   for (size_t i = 0; i < all.size(); i += 7) {
     auto first = with_header<ep_support_info>(EP_STRUCT_SUPPORT_INFO), second = first;
@@ -148,7 +148,7 @@ Status support_pure(Subject& subject) {
 
 // Every refusal has a reason and leaves its out-parameters unwritten, with and without a place for the error.
 Status support_refusals(Subject& subject) {
-  const std::vector<cases::Case> all = cases::all_cases();
+  const std::vector<cases::Case>& all = cases::all_cases();
   int refused = 0;
   for (const cases::Case& test : all) {
     if (ask_support(subject, test.desc).ok()) continue;

@@ -281,6 +281,18 @@ std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::s
   return model;
 }
 
+namespace {
+
+// The part of a message that says why. A device's reason comes after the call that it refuses; the call names shapes,
+// and so the sizes that stand for open dims.
+std::string_view reason_in(const Status& status) {
+  const std::string_view message = status.message();
+  const size_t refusal = message.find(" cannot run on ");
+  return refusal == std::string_view::npos ? message : message.substr(refusal);
+}
+
+}  // namespace
+
 void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals) {
   const Probe first = probe(parsed, kProbeDims[0]);
   const bool unsure = !first.exact && !first.failures.empty();
@@ -288,7 +300,7 @@ void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals
   for (const auto& [i, status] : first.failures) {
     const Node& node = parsed.nodes[i];
     const auto again = second.failures.find(i);
-    const bool sure = first.exact || (again != second.failures.end() && again->second.message() == status.message());
+    const bool sure = first.exact || (again != second.failures.end() && reason_in(again->second) == reason_in(status));
     if (!sure) continue;
     if (status.code() != Code::unsupported && first.exact) throw Error(status);
     refusals->push_back(fmt::format("{}: {} (version {}) of {}: {}", label(node), node.op_type, node.version,

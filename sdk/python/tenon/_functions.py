@@ -158,7 +158,7 @@ def combinations(input, r=2, with_replacement=False):
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.size(0)), r))
     if not rows:
-        return _tenon.empty((0, r), dtype=input.dtype, device=input.device)
+        return _tenon.reshape(_tenon.narrow(input, 0, 0, 0), (0, r))
     return _tenon.reshape(_tenon.index_select(input, 0, _tenon.tensor([at for row in rows for at in row], device=input.device)), (len(rows), r))
 
 

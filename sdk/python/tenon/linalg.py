@@ -338,6 +338,19 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     return tenon.sum(tenon.cast(values > _tolerance(A, values, atol, rtol), tenon.i64), -1)
 
 
+def _pinv_with_gradient(A: Tensor, P: Tensor) -> Tensor:
+    """P, the pseudo-inverse of A, as a function of A: two steps of an iteration that converges quadratically among matrices
+    of one rank, so that first and second derivatives are exact. The first derivative is that of G. H. Golub and V. Pereyra,
+    The differentiation of pseudo-inverses, 1973."""
+    turned = tenon.transpose(A, -2, -1)
+    for _ in range(2):
+        right, left = tenon.matmul(A, P), tenon.matmul(P, A)
+        outer, inner = tenon.matmul(P, tenon.transpose(P, -2, -1)), tenon.matmul(tenon.transpose(P, -2, -1), P)
+        by_rows, by_columns = tenon.matmul(outer, turned), tenon.matmul(turned, inner)
+        P = tenon.matmul(left, P) + by_rows - tenon.matmul(by_rows, right) + by_columns - tenon.matmul(left, by_columns)
+    return P
+
+
 @with_out
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudo-inverse, by singular values, or by eigenvalues of symmetric matrices."""
@@ -345,6 +358,8 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     if 0 in A.shape:
         return tenon.transpose(A, -2, -1).clone()
     rtol = rcond if rtol is None else rtol
+    if A.requires_grad:
+        return _pinv_with_gradient(A, pinv(A.detach(), rtol, hermitian, atol=atol))
     if hermitian:
         values, vectors = tenon.linalg_eigh(A)
         magnitudes, left, right = tenon.abs(values), vectors, tenon.transpose(vectors, -2, -1)
@@ -506,6 +521,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         v = tenon.where(rows > i, tenon.narrow(A, -1, i, 1), tenon.cast(rows == i, A.dtype))
         factor = tenon.unsqueeze(tenon.narrow(tau, -1, i, 1), -1)
         result = result - factor * tenon.matmul(v, tenon.matmul(tenon.transpose(v, -2, -1), result))
+    if k == 0:
+        result = tenon.where(tenon.zeros_like(A, dtype=tenon.bool), A, result)  # the history of A
     return result
 
 

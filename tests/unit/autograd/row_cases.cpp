@@ -146,6 +146,11 @@ const std::vector<RowCase> kProducts = {
      [](X x) {
        return conv_transpose(x[0], x[1], {}, {1, 2}, 0, {1, 3}, 1, {2, 4});
      }},
+    {"conv_transpose, cut and padded by more than its stride",
+     {{1, 2, 3, 3}, {2, 1, 2, 2}},
+     [](X x) {
+       return conv_transpose(x[0], x[1], {}, {1, 2}, {1, 2}, {1, 2}, 1, {2, 3});
+     }},
     {"conv_transpose, groups",
      {{1, 4, 2, 3}, {4, 1, 2, 2}},
      [](X x) { return conv_transpose(x[0], x[1], {}, 1, 0, 0, 2, 2); }},

@@ -200,6 +200,8 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     """dropout that keeps mean and variance of what selu gives (Klambauer et al. 2017)."""
     if not training or p == 0:
         return input
+    if p == 1:
+        return _into(input, input * 0, inplace)
     low = -1.7580993408473766
     kept = tenon.bernoulli(tenon.full(input.shape, 1 - p, dtype=tenon.f32, device=input.device))
     scale = ((1 - p) * (1 + p * low**2)) ** -0.5
@@ -326,12 +328,13 @@ def _avg_pool(input: Tensor, kernel_size: Sizes, stride: Sizes | None, padding: 
         return result
     if divisor_override == 0:
         raise tenon.InvalidArgument("avg_pool: divisor_override must not be 0.")
-    result = _pooled(tenon.avg_pool, input, rank, kernel, steps, sides, ceil_mode, True)
+    whole = not input.dtype.is_floating_point
+    result = _pooled(tenon.avg_pool, tenon.cast(input, tenon.f64) if whole else input, rank, kernel, steps, sides, ceil_mode, True)
     for axis, (length, k, step, side) in enumerate(zip(input.shape[-rank:], kernel, steps, sides)):
         ends = [(min(i * step - side + k, length + side), i * step - side) for i in range(result.shape[axis - rank])]
-        counts = tenon.tensor([end - begin for end, begin in ends], dtype=input.dtype, device=input.device)
+        counts = tenon.tensor([end - begin for end, begin in ends], dtype=result.dtype, device=input.device)
         result = result * tenon.reshape(counts, (-1,) + (1,) * (rank - 1 - axis))
-    return result / divisor_override
+    return tenon.cast(tenon.trunc(tenon.round(result) / divisor_override), input.dtype) if whole else result / divisor_override
 
 
 def avg_pool1d(input: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
@@ -532,6 +535,8 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         if running_mean is None or running_var is None:
             raise ValueError("Expected running_mean and running_var to be defined when training=False")
         return tenon.batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+    if input.ndim < 2:
+        raise tenon.InvalidArgument(f"batch_norm: input has the shape {tuple(input.shape)}; a batch axis and one of channels are needed.")
     count = input.numel() // max(input.shape[1], 1)
     if count == 0:  # an empty batch has no statistics, so that the running ones stay
         channels = input.shape[1]

@@ -108,6 +108,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
                                     f"the shapes are {tuple(input.shape)} and {tuple(grid.shape)}.")
     if 0 in tuple(input.shape[2:]):
         raise tenon.InvalidArgument(f"grid_sample: the image must not be empty, but its shape is {tuple(input.shape)}.")
+    if input.dtype in (tenon.f16, tenon.bf16):
+        wide = grid_sample(tenon.cast(input, tenon.f32), tenon.cast(grid, tenon.f32), mode, padding_mode, align_corners)
+        return tenon.cast(wide, input.dtype)
     outer = tuple(grid.shape[1:-1])
     flat = tenon.reshape(grid, (grid.shape[0], math.prod(outer), rank))
     image = _Image(input, padding_mode, bool(align_corners))
