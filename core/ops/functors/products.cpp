@@ -74,7 +74,13 @@ Tensor integer_conv_transpose(const Tensor& input, const Tensor& weight, const T
     Dims dims = x.dims();
     dims[i + 2] = (dims[i + 2] - 1) * at.stride[i] + 1;
     if (at.stride[i] > 1) {
-      x = tenon::slice_scatter(tenon::zeros(dims, x.dtype(), x.device()), x, i + 2, 0, dims[i + 2], at.stride[i]);
+      Dims apart = x.dims();
+      apart[i + 2] *= at.stride[i];
+      Dims pads = Dims::filled(2 * (x.rank() - i - 3), 0);  // of the axes behind the new one
+      pads.push_back(0);
+      pads.push_back(at.stride[i] - 1);
+      const Tensor wide = tenon::pad(tenon::unsqueeze(x, i + 3), pads);
+      x = tenon::narrow(tenon::reshape(wide, apart), i + 2, 0, dims[i + 2]);
     }
     const int64_t reach = at.dilation[i] * (weight.dim(i + 2) - 1);
     at.pad_low[i] = reach - at.pad_low[i];

@@ -222,6 +222,11 @@ class AgainstPyTorch(unittest.TestCase):
                 b = eval(text, {"F": torch.nn.functional, "x": torch.tensor(x), "y": torch.tensor(y), "c": torch.tensor(classes)})
                 self.close(a, b, "f8", text)
 
+    def test_variances_broadcast(self):
+        x, y, var = (tenon.tensor(np.random.default_rng(each).uniform(0.5, 2, (4, 3))) for each in range(3))
+        wanted = tenon.nn.functional.gaussian_nll_loss(x, y, tenon.expand(var[:1], (4, 3)).clone())
+        self.assertEqual(float(tenon.nn.functional.gaussian_nll_loss(x, y, var[:1])), float(wanted))
+
     def test_halves_are_rounded_once(self):
         """Numbers on the way are beyond f16; the results are not."""
         big, wave = np.full((1, 4, 3, 3), 300, "f2"), np.resize(np.array([50000, 60000], "f2"), (1, 2, 6, 6))
