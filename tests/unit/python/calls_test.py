@@ -249,7 +249,7 @@ class Arguments(unittest.TestCase):
                 parameters = [text.split()[:2] for text in re.search(r"\((.*?)(, \*, .*)?\)", signature)[1].split(", ")]
                 with self.subTest(signature):
                     for dtype in (tenon.f32, tenon.i32):  # some ops have integers alone
-                        args = [own[parameter](dtype) if parameter in own else values[kind.rstrip("?").split("|")[0]](dtype, i) for i, (kind, parameter) in enumerate(parameters)]
+                        args = [tenon.tensor(2, dtype=dtype) if (kind, parameter) == ("Tensor", "value") else own[parameter](dtype) if parameter in own else values[kind.rstrip("?").split("|")[0]](dtype, i) for i, (kind, parameter) in enumerate(parameters)]
                         for i, shape in enumerate(shapes.get(name, [])):
                             args[i] = tenon.cast(tenon.arange(int(np.prod(shape))), dtype).reshape(shape)
                         before = args[0].clone()
