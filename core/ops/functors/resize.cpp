@@ -34,12 +34,13 @@ ResizeAttributes unchanged(const Tensor& input, bool half) {
   return attributes;
 }
 
-void require_elements(std::string_view op, const Tensor& input, const ResizeAttributes& attributes) {
-  if (!is_empty(input)) return;
-  for (int32_t axis = 0; axis < input.rank(); ++axis) {
-    if (attributes.dims.values[axis] == 0) return;
+Tensor resized(std::string_view op, const Tensor& input, const ResizeAttributes& attributes, Scalar fill = 0.0) {
+  if (!is_empty(input)) return apply(OpId::resize, {&input}, &attributes, {&fill, 1});
+  const Dims dims = attributes.dims.dims();
+  if (element_count(dims) != 0) {
+    refuse("{}: input of shape {} has no elements, but the result would.", op, input.dims());
   }
-  refuse("{}: input of shape {} has no elements, but the result would.", op, input.dims());
+  return with_history_of(input, tenon::zeros(dims, input.dtype(), input.device()));
 }
 
 }  // namespace
@@ -69,9 +70,7 @@ Tensor resize(const Tensor& input, int64_t dim, int64_t size, double scale, doub
   attributes.dims.values[axis] = size;
   grid.scale[axis] = scale;
   grid.offset[axis] = offset;
-  require_elements("resize", input, attributes);
-  const Scalar scalars[] = {Scalar(fill.value_or(0))};
-  return apply(OpId::resize, {&input}, &attributes, scalars);
+  return resized("resize", input, attributes, Scalar(fill.value_or(0)));
 }
 
 namespace {
@@ -82,7 +81,6 @@ Tensor resized_integers(const Tensor& input, const ResizeAttributes& attributes)
   const double end = std::numeric_limits<double>::infinity();
   const Scalar least = in_dtype(Scalar(-end), input.dtype()), most = in_dtype(Scalar(end), input.dtype());
   Tensor result = tenon::cast(input, dtype_size(input.dtype()) > 2 ? DType::f64 : DType::f32);
-  const Scalar scalars[] = {Scalar(0.0)};
   for (int32_t axis = input.rank(); axis-- > 2;) {
     ResizeAttributes along = unchanged(result, false);
     along.grid.mode = attributes.grid.mode;
@@ -93,7 +91,7 @@ Tensor resized_integers(const Tensor& input, const ResizeAttributes& attributes)
     if ((attributes.grid.flags & EP_RESIZE_FLAG_HALF) != 0 && along.grid.scale[axis] != 0)
       along.grid.offset[axis] += 0.5 / along.grid.scale[axis];
     along.dims.values[axis] = attributes.dims.values[axis];
-    result = tenon::floor(tenon::add(apply(OpId::resize, {&result}, &along, scalars), Scalar(0.5)));
+    result = tenon::floor(tenon::add(resized("interpolate", result, along), Scalar(0.5)));
     result = tenon::clamp(result, Scalar(least.to_double()), Scalar(most.to_double()));
   }
   return tenon::cast(result, input.dtype());
@@ -156,10 +154,8 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
       offset = half ? -0.5 : 0;
     }
   }
-  require_elements(op, input, attributes);
-  const Scalar scalars[] = {Scalar(0.0)};
   if (!nearest && !is_floating(input.dtype())) return resized_integers(input, attributes);
-  return apply(OpId::resize, {&input}, &attributes, scalars);
+  return resized(op, input, attributes);
 }
 
 }  // namespace tenon::functors

@@ -53,7 +53,7 @@ Status infer_resize(const Call& call, typename Call::Meta* outputs) {
     if (!expect(size >= 0)) return infer::wrong(call.op->name, "size is {}; it must be at least 0.", size);
   }
   for (int32_t axis = 0; axis < input.rank(); ++axis) {
-    if (expect(input[axis] >= 1) || expect(sizes[static_cast<size_t>(axis)] == 0)) continue;
+    if (expect(input[axis] >= 1)) continue;
     return infer::wrong(call.op->name, "input of shape {} has no elements to take.", input);
   }
   outputs->dtype = call.inputs[0]->dtype();

@@ -64,7 +64,8 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
     n.invalid("its strides and dilations must be positive, its pads not negative, and all below 2^31");
 }
 
-// Reads the window over x [n, c, d1..]. `weights` are the spatial dims of the weights; empty if the node has no weights.
+// Reads the window over x [n, c, d1..]. `weights` are the spatial dims of the weights; empty if the node has no
+// weights.
 Window read_window(NodeContext& n, const Tensor& x, const Ints& weights) {
   Window w;
   w.kernel = weights.empty() ? n.integers("kernel_shape").value_or(Ints()) : weights;

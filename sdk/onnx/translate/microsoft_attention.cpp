@@ -35,8 +35,8 @@ Tensor mask_as_bias(NodeContext& n, size_t i, const Tensor& key, DType dtype) {
     const SymDim batches = size_at(key, 0);
     const auto ends = static_cast<bool>(dims[0] == batches), both = static_cast<bool>(dims[0] == batches * 2);
     if (!ends && !both)
-      n.unsupported(fmt::format("its mask has shape {}; one or two numbers for each of the {} batches are translated", dims,
-                                batches));
+      n.unsupported(fmt::format("its mask has shape {}; one or two numbers for each of the {} batches are translated",
+                                dims, batches));
     const Tensor numbers = reshape(cast(mask, DType::i64), SizeList{both ? 2 : 1, batches, 1, 1, 1});
     const Tensor places = n.positions(size_at(key, 2));
     part = lt(places, select(numbers, 0, 0));

@@ -206,8 +206,10 @@ void fork_in_flight(const std::string& provider) {
   use(device, 5);
 }
 
-// The device is open before, since a provider may need threads for it.
+// The device is open before, since a provider may need threads for it. Other providers stay out: PoCL ends the process
+// if it gets no thread.
 void no_threads(const std::string& provider) {
+  setenv("TENON_PROVIDERS", "cpu,async", 1);
   const Device device(provider);
   const tenon::Stream stream(device);
   out_of_threads = true;
