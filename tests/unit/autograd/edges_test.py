@@ -222,7 +222,7 @@ EMPTY = [
     ("tile", (2, 3), lambda x: x.tile(0, 1)), ("repeat", (2, 3), lambda x: x.repeat(0, 1)), ("flip", (0, 3), lambda x: x.flip(0)), ("clone", (0, 3), lambda x: x.clone()),
     ("gather", (2, 3), lambda x: x.gather(0, tenon.zeros(0, 3, dtype=tenon.int64))), ("index_select", (2, 3), lambda x: x.index_select(0, index())),
     ("matmul", (0, 3), lambda x: x @ x.t()), ("conv1d", (0, 2, 5), lambda x: F.conv1d(x, tenon.ones(3, 2, 3))), ("cumsum", (0, 3), lambda x: x.cumsum(0)),
-    ("solve_triangular", (0, 3), lambda x: tenon.linalg_solve_triangular(tenon.zeros(0, 0), x, False)),
+    ("solve_triangular", (0, 3), lambda x: tenon.linalg_solve_triangular(tenon.zeros(0, 0), x, upper=False)),
     ("det", (0, 2, 2), tenon.det), ("inverse", (0, 2, 2), tenon.inverse), ("svdvals", (0, 2, 2), tenon.linalg_svdvals),
 ]
 
