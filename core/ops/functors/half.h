@@ -28,7 +28,7 @@ class Halves {
   Tensor rounded(const Tensor& result) const;
   template <class... Tensors>
   std::tuple<Tensors...> rounded(const std::tuple<Tensors...>& results) const {
-    return std::apply([this](const auto&... each) { return std::tuple<Tensors...>(rounded(each)...); }, results);
+    return std::apply([this](const auto&... each) { return std::tuple<Tensors...>(this->rounded(each)...); }, results);
   }
 
  private:
