@@ -26,7 +26,7 @@ struct EngineOptions {
   bool create_graph = false;
   // Only the gradients of the captures are computed; leaves accumulate nothing.
   bool only_captures = false;
-  // Hooks of the captures are left to whoever passes their gradients on.
+  // The engine does not run the hooks of captures; the code that passes their gradients on runs them.
   bool hooks_later = false;
 };
 

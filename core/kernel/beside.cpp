@@ -22,7 +22,7 @@ struct Work {
 
 class Beside {
  public:
-  // False if there is no thread, and none can be had: the work is not taken then.
+  // Returns false, and does not take the work, if no thread runs and the system cannot start one.
   bool add(const Work& work) {
     if (!process::usable().ok()) return true;
     const std::lock_guard lock(mutex_);

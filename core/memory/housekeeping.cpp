@@ -22,7 +22,7 @@ struct Housekeeper {
   bool stopping = false;
   std::chrono::steady_clock::time_point next_try = {};
 
-  // False if there is no thread yet and none can be had; this is tried once a second.
+  // Returns false if no thread runs and the system cannot start one. Tries at most once a second.
   bool start() {
     if (thread.joinable()) return true;
     const auto now = std::chrono::steady_clock::now();

@@ -259,7 +259,7 @@ Tensor NodeContext::within(size_t i, int64_t least, SymDim most) {
     }
     return numbers;
   }
-  // A lookup of each number finds those that are too large; those that are too small become such.
+  // The lookup below finds numbers that are too large. Numbers that are too small are made too large first.
   const Tensor places = sub(numbers, Scalar(least));
   const Tensor checked = where(lt(places, Scalar(0)), Scalar(INT32_MAX), places);
   return add(gather_slices(positions(most - least + 1), 0, checked), Scalar(least));

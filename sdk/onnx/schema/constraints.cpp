@@ -231,7 +231,7 @@ class Asked {
     return shape.rank() == 0 || (shape.rank() == 1 && shape[0].is_number() && shape[0].number() == 1);
   }
 
-  // Whether `shape` is that of `terms`; gives letters that are open.
+  // True if `shape` fits `terms`. Letters that have no size yet get one from `shape`.
   bool has_sizes(const std::vector<SizeTerm>& terms, const SymDims& shape) {
     const auto list = std::find_if(terms.begin(), terms.end(), [](const SizeTerm& term) { return term.list; });
     const auto before = static_cast<int32_t>(list - terms.begin());
@@ -257,7 +257,7 @@ class Asked {
     return true;
   }
 
-  // Whether `size` is that of `term`. Of several letters without a size nothing is asked; one of them gets its size.
+  // True if `size` fits `term`. One letter without a size gets it from `size`; several such letters fit any size.
   bool is_size(const SizeTerm& term, SymDim size) {
     if (term.any) return true;
     SymDim product = term.factor;
