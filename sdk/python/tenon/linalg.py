@@ -359,6 +359,8 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
         return tenon.transpose(A, -2, -1).clone()
     rtol = rcond if rtol is None else rtol
     if A.requires_grad:
+        if hermitian:  # the matrix that eigh reads
+            A = tenon.tril(A) + tenon.transpose(tenon.tril(A, -1), -2, -1)
         return _pinv_with_gradient(A, pinv(A.detach(), rtol, hermitian, atol=atol))
     if hermitian:
         values, vectors = tenon.linalg_eigh(A)
