@@ -46,8 +46,9 @@ void require_pair(std::string_view op, const Tensor& input, const Tensor& target
 
 void require_one_shape(std::string_view op, const Tensor& input, const Tensor& target) {
   require_pair(op, input, target);
-  if (!(input.dims() == target.dims())) {
-    refuse("{}: input has shape {} and target {}; they must be one.", op, input.dims(), target.dims());
+  const Dims& given = input.dims();  // first, so that a recording has its guards in one order
+  if (!(given == target.dims())) {
+    refuse("{}: input has shape {} and target {}; they must be one.", op, given, target.dims());
   }
 }
 
