@@ -32,7 +32,7 @@ void DeviceQueue::notify() {
   if (!started_.load(std::memory_order_acquire)) [[unlikely]] {
     std::lock_guard lock(park_mutex_);
     if (started_.load(std::memory_order_relaxed) || stopping_) return;
-    // Without a thread, those that wait launch; the next submission tries again.
+    // If no thread starts, a thread that waits launches instead. The next submission tries again.
     if (start_thread(&thread_, [this] { run_thread(); })) started_.store(true, std::memory_order_release);
     return;
   }

@@ -47,7 +47,7 @@ class Axes {
     std::vector<AxisId> parts = {};       // not empty: it was split
     std::vector<graph::ValueId> of = {};  // values that have it; of one that was split those at the time
   };
-  // That the class of `from` joined that of `to`, which had this size, and so many values.
+  // A record of one union: the class of `from` joined the class of `to`, which had this size and this many values.
   struct United {
     AxisId from = 0, to = 0;
     SymDim size = 1;

@@ -27,7 +27,7 @@ struct Model::Impl {
   std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
   graph::FoldedConstants folded;                                    // what all recorded models share
   std::optional<ReadModel> unsettled;            // before constants were computed, if the model has defaults
-  std::list<std::shared_ptr<Impl>> with_inputs;  // models of which some defaults are inputs; latest used first
+  std::list<std::shared_ptr<Impl>> with_inputs;  // this model with some defaults as inputs; last used first
 
   // The model whose inputs are those of this one and the defaults among `names`; null: there are none among them.
   std::shared_ptr<Impl> with_defaults(const std::set<std::string>& names);
