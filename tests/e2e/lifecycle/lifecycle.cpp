@@ -37,9 +37,14 @@ bool is_of_provider(void* data) {
          std::strstr(library.dli_fname, "libtenon_async") != nullptr;
 }
 
+using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+
 }  // namespace
 
-// Takes the place of libc's, for all libraries of the process.
+// The function of the sanitizers, which keep a list of all threads. Null in a build without them.
+extern "C" __attribute__((weak)) Create __interceptor_pthread_create;
+
+// Takes the place of libc's function, for all libraries of the process.
 extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
                                                                      const pthread_attr_t* attributes,
                                                                      void* (*run)(void*), void* data) {
@@ -47,8 +52,9 @@ extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* 
     ++refused_threads;
     return EAGAIN;
   }
-  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const auto create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  static Create* const create = &__interceptor_pthread_create != nullptr
+                                    ? &__interceptor_pthread_create
+                                    : reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"));
   return create(thread, attributes, run, data);
 }
 
