@@ -4,7 +4,7 @@
 #include <random>
 
 #include "benchmarks/report/keep.h"
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 

@@ -13,9 +13,9 @@
 
 #include "benchmarks/global/rounds.h"
 #include "core/autograd/autograd.h"
+#include "core/compile/compile.h"
 #include "core/global/communicator.h"
 #include "core/global/global.h"
-#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 

@@ -6,7 +6,7 @@
 
 #include "benchmarks/peers/torch.h"
 #include "core/autograd/autograd.h"
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"

@@ -14,7 +14,7 @@
 #include "benchmarks/peers/stream_copy.h"
 #include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 

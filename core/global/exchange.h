@@ -2,10 +2,10 @@
 //
 // In a program it is a node, `global::exchange(list, token)`, which gives a list and the next token, a tensor without
 // elements. A program takes its first token as an input and gives the last one as an output. So no pass removes an
-// exchange, joins two, or changes their order. Before the passes core/lazy/early.h does, from facts that all ranks have
-// alike; so every rank runs the same ones in one order. A program runs in the process that has recorded it: its text
-// names exchanges by the numbers that they have there. Of a larger one the node only begins the exchange, and who reads
-// the list waits.
+// exchange, joins two, or changes their order. Before the passes core/compile/early.h does, from facts that all ranks
+// have alike; so every rank runs the same ones in one order. A program runs in the process that has recorded it: its
+// text names exchanges by the numbers that they have there. Of a larger one the node only begins the exchange, and who
+// reads the list waits.
 #pragma once
 
 #include <cstdint>

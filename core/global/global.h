@@ -13,8 +13,8 @@
 // reads and to_global are calls that all ranks of the placement make, in the same order; a rank that does not is an
 // error on every other one (communicator.h).
 //
-// tenon::compile records functions of global tensors (core/lazy/compile.h). Each rank records a program of its own, and
-// what the ranks give each other stands in it. So all ranks call a compiled function alike too.
+// tenon::compile records functions of global tensors (core/compile/compile.h). Each rank records a program of its own,
+// and what the ranks give each other stands in it. So all ranks call a compiled function alike too.
 //
 // A local tensor is refused beside a global one, unless it is a number (rank 0). Random tensors are made from the same
 // seed on every rank and so are the same, before they are spread.

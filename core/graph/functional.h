@@ -1,6 +1,6 @@
 // Functional: the tensors of a recording as values. A recorded tensor is a base seen through a chain of views. Writing
 // it makes a new value of the base, in which the view is overwritten; its other views are made anew when they are used
-// next. Internal to core/graph and core/lazy.
+// next. Internal to core/graph and core/compile.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Fusion: what graphs ask of the kernel compiler, which stands above them. core/compiler defines it.
+// Fusion: what graphs ask of the kernel compiler, which stands above them. core/codegen defines it.
 #pragma once
 
 #include <array>

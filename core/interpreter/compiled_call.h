@@ -1,5 +1,5 @@
 // CompiledCall: a call that kernels compute which the device has compiled from text, the third rung of the ladder. The
-// kernel compiler stands above the interpreter; core/compiler/eager defines what it is asked for here. Internal.
+// kernel compiler stands above the interpreter; core/codegen/eager defines what it is asked for here. Internal.
 #pragma once
 
 #include <atomic>

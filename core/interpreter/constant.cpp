@@ -118,7 +118,7 @@ uint64_t Constant::packed_bytes() const {
   return bytes;
 }
 
-const Constant::Packed* Constant::find(const Kernel& kernel, const Dims& dims) const {
+const Constant::Packed* Constant::find(const Primitive& kernel, const Dims& dims) const {
   for (const Packed& one : packed_) {
     if (one.layout != kernel.pack_layout || !(one.dims == dims)) continue;
     if (kernel.pack_layout != 0 || one.kernel == &kernel) return &one;
@@ -128,7 +128,7 @@ const Constant::Packed* Constant::find(const Kernel& kernel, const Dims& dims) c
 
 // Waits, so that a failure is known before a launch reads the bytes. The caller holds the mutex.
 void Constant::pack(const Prepared& prepared, const PreparedOperand& operand) {
-  Kernel& kernel = *prepared.kernel;
+  Primitive& kernel = *prepared.kernel;
   const bool dense = (prepared.dense_inputs >> operand.input & 1) != 0;
   const Tensor original = to_pack(original_);
   const Tensor source = dense ? dense_on_device(original) : original;

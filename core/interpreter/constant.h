@@ -45,11 +45,11 @@ class Constant {
   // What one layout made of it. `kernel`, retained, only where the layout is shared with no other kernel.
   struct Packed {
     uint64_t layout = 0;
-    Kernel* kernel = nullptr;
+    Primitive* kernel = nullptr;
     Dims dims;  // of the operand
     Tensor bytes;
   };
-  const Packed* find(const Kernel& kernel, const Dims& dims) const;
+  const Packed* find(const Primitive& kernel, const Dims& dims) const;
   void pack(const Prepared& prepared, const PreparedOperand& operand);
 
   DeviceState* const device_;

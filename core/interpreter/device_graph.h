@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/kernel/compiled_graph.h"
+#include "core/primitive/compiled_graph.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon {

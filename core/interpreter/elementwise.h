@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
+#include "core/primitive/lowering.h"
 #include "core/vm/call_note.h"
 
 namespace tenon {

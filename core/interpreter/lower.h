@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
+#include "core/primitive/lowering.h"
 #include "core/vm/call_note.h"
 
 namespace tenon {

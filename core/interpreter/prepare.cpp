@@ -13,10 +13,10 @@
 #include "core/interpreter/opaque_operands.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/probe.h"
-#include "core/kernel/compiled_module.h"
-#include "core/kernel/kernel_cache.h"
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/op_rows.h"
+#include "core/primitive/compiled_module.h"
+#include "core/primitive/primitive_cache.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
 #include "core/vm/inline.h"
@@ -108,7 +108,7 @@ void add_reason(Prepared* prepared, std::string_view rung, std::string_view reas
 }
 
 void drop_kernel(Prepared* prepared) {
-  if (Kernel* kernel = std::exchange(prepared->kernel, nullptr)) kernel->release();
+  if (Primitive* kernel = std::exchange(prepared->kernel, nullptr)) kernel->release();
 }
 
 // Asks the device for the primitive of `lowering`, and how much workspace it needs for these shapes.

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/kernel.h"
-#include "core/kernel/kernel_cache.h"
-#include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
+#include "core/primitive/lowering.h"
+#include "core/primitive/primitive.h"
+#include "core/primitive/primitive_cache.h"
 #include "core/vm/call_note.h"
 
 namespace tenon {
@@ -43,17 +43,17 @@ struct Prepared {
   const OpInfo* op = nullptr;
   DeviceState* device = nullptr;
   Rung rung = Rung::native;
-  Sizes sizes = Sizes::open;  // as asked for
-  std::string reason;         // why each higher rung was refused
-  Kernel* kernel = nullptr;   // of the native rung; one reference
-  uint32_t constants = 0;     // bit i: input i never changes; as asked for
-  int16_t packed_input = -1;  // the constant that the kernel takes packed (constant.h); -1: none
-  uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
-  bool reusable = true;       // false: scalars are baked into the kernel, which serves this call only
-  bool placed = false;        // the device wants some operand better aligned than its element, or has layouts
-  bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
-  bool limited = false;       // the kernel takes operands up to a size alone
-  bool at_once = false;       // a launch needs outputs, workspace and addresses alone, and is done when it returns
+  Sizes sizes = Sizes::open;    // as asked for
+  std::string reason;           // why each higher rung was refused
+  Primitive* kernel = nullptr;  // of the native rung; one reference
+  uint32_t constants = 0;       // bit i: input i never changes; as asked for
+  int16_t packed_input = -1;    // the constant that the kernel takes packed (constant.h); -1: none
+  uint32_t dense_inputs = 0;    // bit i: input i is copied to be contiguous first
+  bool reusable = true;         // false: scalars are baked into the kernel, which serves this call only
+  bool placed = false;          // the device wants some operand better aligned than its element, or has layouts
+  bool any_strides = false;     // the kernel takes other strides than these, where they are above 1
+  bool limited = false;         // the kernel takes operands up to a size alone
+  bool at_once = false;         // a launch needs outputs, workspace and addresses alone, and is done when it returns
   std::vector<TensorMeta> outputs;
   // Not empty where the device refused the order of `outputs`: what the kernel writes instead. New results are copied
   // into their order afterwards.

@@ -98,9 +98,9 @@ Tables::~Tables() {
   }
 }
 
-void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel, const OpInfo* op) {
+void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* kernel, const OpInfo* op) {
   ExecutionEntry old;
-  Kernel* dropped = nullptr;
+  Primitive* dropped = nullptr;
   {
     std::lock_guard lock(mutex_);
     if (entry.kernel != nullptr) old = entry_of(entry);

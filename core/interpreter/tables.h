@@ -33,7 +33,7 @@ struct Counters {
 // A native elementwise kernel that serves every shape of one layout class.
 struct ElementwiseChoice {
   uint64_t key[2] = {};
-  Kernel* kernel = nullptr;  // one reference
+  Primitive* kernel = nullptr;  // one reference
   const OpInfo* op = nullptr;
   Counters counters;
 };
@@ -61,7 +61,7 @@ class Tables {
     const uint64_t mixed = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     return elementwise_[mixed >> (64 - std::countr_zero(kElementwise))];
   }
-  void set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel, const OpInfo* op);
+  void set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* kernel, const OpInfo* op);
 
   // The entry of the signature `key`, or null. It stays where it is until the next insert.
   PreparedEntry* find(uint64_t hash, const uint64_t* key, size_t words);

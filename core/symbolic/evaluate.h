@@ -1,5 +1,5 @@
 // The value of one expression, given the values of what it is made of. Internal to core/symbolic and
-// core/compiler.
+// core/codegen.
 #pragma once
 
 #include <cstdint>

@@ -5,15 +5,15 @@
 #include <deque>
 #include <mutex>
 
+#include "core/background/background.h"
 #include "core/device/deterministic.h"
 #include "core/device/deterministic_switch.h"
 #include "core/device/device_state.h"
 #include "core/device/process.h"
-#include "core/kernel/beside.h"
-#include "core/kernel/compiled_graph.h"
-#include "core/kernel/compiled_module.h"
-#include "core/kernel/kernel_cache.h"
 #include "core/memory/caching_allocator.h"
+#include "core/primitive/compiled_graph.h"
+#include "core/primitive/compiled_module.h"
+#include "core/primitive/primitive_cache.h"
 #include "core/vm/vm.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -141,7 +141,7 @@ void destroy(OpenedDevices& devices, DeviceState& state) {
   vm::destroy_command_lists(&state);
   destroy_graphs(&state);
   destroy_modules(&state);
-  destroy_kernels(&state);
+  destroy_primitives(&state);
   vm::detach(&state);
   state.allocator = nullptr;
   state.allocator = std::make_unique<NoAllocator>();

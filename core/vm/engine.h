@@ -79,7 +79,7 @@ struct Request {
   const GraphLaunch* graph = nullptr;
   const SegmentRun* segment = nullptr;
   CommandList* list = nullptr;  // of a replay of `segment`, owned by a shared_ptr
-  Kernel* kernel = nullptr;     // of a pack
+  Primitive* kernel = nullptr;  // of a pack
   const OpName* op = nullptr;   // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;

@@ -54,7 +54,7 @@ class InlineWorkspace {
 };
 
 // Launches a primitive of a synchronous device. Every launch that runs on its caller comes through here.
-inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep_launch& launch, Launched* out) {
+inline void launch_now(const Primitive& kernel, const DeviceState* device, const ep_launch& launch, Launched* out) {
   out->fault.code = 0;
   out->code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &out->fault, &out->error);
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/device/device_state.h"
-#include "core/kernel/kernel_cache.h"
+#include "core/primitive/primitive_cache.h"
 #include "core/vm/vm.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -63,7 +63,7 @@ Status convert(Storage* dst, Storage* src, const Layout& layout, bool to_layout)
   TENON_ASSIGN_OR_RETURN(const LayoutNeeds needs, needs_of(device, layout));
   TENON_ASSIGN_OR_RETURN(const Resolved resolved,
                          resolve_kernel(device, conversion(layout, to_layout), nullptr, 0, Sizes::numbers));
-  Kernel* kernel = resolved.kernel;
+  Primitive* kernel = resolved.kernel;
   const Operand operands[] = {Operand(dst, 0, true, true), Operand(src, 0, false, false)};
   OpLaunch request;
   request.kernel = kernel;

@@ -7,7 +7,7 @@
 namespace tenon::vm {
 namespace {
 
-Status pack_inline(const Kernel& kernel, const Operand& dst, const Operand& src) {
+Status pack_inline(const Primitive& kernel, const Operand& dst, const Operand& src) {
   TENON_RETURN_IF_ERROR(settle_operand(src));
   TENON_RETURN_IF_ERROR(settle_operand(dst));
   const DeviceState* device = kernel.device;
@@ -21,7 +21,7 @@ Status pack_inline(const Kernel& kernel, const Operand& dst, const Operand& src)
 
 }  // namespace
 
-Status pack(Kernel* kernel, const Operand& dst, const Operand& src) {
+Status pack(Primitive* kernel, const Operand& dst, const Operand& src) {
   TENON_RETURN_IF_ERROR(process::usable());
   DeviceState* device = kernel->device;
   const TraceScope trace(kPack.op, device->synchronous ? "launch" : "submit", device);

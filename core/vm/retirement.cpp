@@ -16,7 +16,7 @@ constexpr uint64_t kTogether = 32;  // instructions retired in a row before othe
 // the count from the thread that submits.
 class KernelReferences {
  public:
-  void add(Kernel* kernel) {
+  void add(Primitive* kernel) {
     if (kernel != kernel_) give_back();
     kernel_ = kernel;
     ++count_;
@@ -28,7 +28,7 @@ class KernelReferences {
   }
 
  private:
-  Kernel* kernel_ = nullptr;
+  Primitive* kernel_ = nullptr;
   int32_t count_ = 0;
 };
 

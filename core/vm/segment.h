@@ -22,10 +22,10 @@
 #include <span>
 #include <vector>
 
-#include "core/kernel/cancellation.h"
-#include "core/kernel/compiled_module.h"
-#include "core/kernel/kernel.h"
-#include "core/kernel/node_name.h"
+#include "core/background/cancellation.h"
+#include "core/primitive/compiled_module.h"
+#include "core/primitive/node_name.h"
+#include "core/primitive/primitive.h"
 #include "core/vm/opaque.h"
 #include "core/vm/vm.h"
 #include "ep_api/ep_api.h"
@@ -80,7 +80,7 @@ struct SegmentAddress {
 
 // One launch, as it is added to a segment. Everything is borrowed for the call.
 struct SegmentLaunch {
-  Kernel* kernel = nullptr;                  // of the segment's device
+  Primitive* kernel = nullptr;               // of the segment's device
   std::span<const SegmentAddress> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;          // per operand where the descriptor holds EP_ANY, else null
   std::span<const ep_scalar> scalars;        // by slot
@@ -113,7 +113,7 @@ struct PackedKernel {
   std::array<uint64_t, 3> groups{};
 };
 struct PackedLaunch {
-  Kernel* kernel = nullptr;                // a primitive, or null:
+  Primitive* kernel = nullptr;             // a primitive, or null:
   const PackedKernel* compiled = nullptr;  // a kernel
   const ep_shape* shapes = nullptr;
   const ep_scalar* scalars = nullptr;

@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/background/cancellation.h"
 #include "core/device/call_site.h"
 #include "core/device/ticket_list.h"
-#include "core/kernel/cancellation.h"
-#include "core/kernel/compiled_graph.h"
-#include "core/kernel/kernel.h"
+#include "core/primitive/compiled_graph.h"
+#include "core/primitive/primitive.h"
 #include "core/vm/call_note.h"
 #include "core/vm/storage.h"
 #include "ep_api/ep_api.h"
@@ -103,8 +103,8 @@ struct alignas(64) Slot {
   bool derived = false;  // `status` is the failure of a source
   // Somebody waits for this instruction and should not wait for those behind it: it gets a mark of its own.
   std::atomic<bool> awaited{false};
-  uint16_t output_mask = 0;  // bit i: storages[i] is written
-  Kernel* kernel = nullptr;  // of a launch or pack, retained
+  uint16_t output_mask = 0;     // bit i: storages[i] is written
+  Primitive* kernel = nullptr;  // of a launch or pack, retained
   const OpName* op = nullptr;
   const std::string* label = nullptr;  // as in CallSite
   Status status;                       // why it failed, once that is known; ok in a free slot

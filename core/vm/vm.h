@@ -24,8 +24,8 @@
 
 #include "core/device/call_site.h"
 #include "core/device/device_state.h"
-#include "core/kernel/compiled_graph.h"
-#include "core/kernel/kernel.h"
+#include "core/primitive/compiled_graph.h"
+#include "core/primitive/primitive.h"
 #include "core/vm/call_note.h"
 #include "core/vm/storage.h"
 #include "primitives/status/status.h"
@@ -49,7 +49,7 @@ struct Operand {
 
 // One primitive launch. Everything is borrowed for the call.
 struct OpLaunch {
-  Kernel* kernel = nullptr;
+  Primitive* kernel = nullptr;
   std::span<const Operand> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;   // per operand where the descriptor holds EP_ANY, else null
   const ep_scalar* scalars = nullptr;
@@ -81,7 +81,7 @@ Status launch(const GraphLaunch& launch);
 
 // Packs `src`, a constant that lies as the descriptor of `kernel` says, into the pack_bytes bytes at `dst`, for every
 // kernel with this layout. Errors come as those of `launch` do.
-Status pack(Kernel* kernel, const Operand& dst, const Operand& src);
+Status pack(Primitive* kernel, const Operand& dst, const Operand& src);
 
 // Copies `bytes` between two storages. Between two devices a copy stream is used.
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);

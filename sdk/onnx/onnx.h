@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/background/compiling.h"
 #include "core/device/export.h"
-#include "core/kernel/compiling.h"
 #include "core/ops/precision.h"
 #include "core/tensor/tensor.h"
 

@@ -1,6 +1,6 @@
-// Compiled functions from Python: core/lazy/compile.h over a function that takes and gives a list of tensors. What is
-// above lists, as nested results and keywords, is in tenon/compiling.py.
-#include "core/lazy/compile.h"
+// Compiled functions from Python: core/compile/compile.h over a function that takes and gives a list of tensors. What
+// is above lists, as nested results and keywords, is in tenon/compiling.py.
+#include "core/compile/compile.h"
 
 #include <nanobind/stl/optional.h>
 

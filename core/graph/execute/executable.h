@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "core/background/compiling.h"
 #include "core/device/export.h"
 #include "core/graph/graph.h"
 #include "core/interpreter/execution_report.h"
 #include "core/interpreter/work.h"
-#include "core/kernel/compiling.h"
 #include "core/ops/op_call.h"
 #include "core/symbolic/values.h"
 #include "core/tensor/labels.h"

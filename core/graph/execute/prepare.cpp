@@ -1,4 +1,5 @@
 // prepare: the sizes of a graph become numbers, and its nodes become steps.
+#include "core/background/background.h"
 #include "core/device/device_state.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/execute/islands.h"
@@ -10,7 +11,6 @@
 #include "core/graph/execute/steps.h"
 #include "core/graph/fusion.h"
 #include "core/graph/regions/regions.h"
-#include "core/kernel/beside.h"
 #include "core/ops/op_call.h"
 #include "core/ops/scalar_patch.h"
 #include "loader/log/log.h"

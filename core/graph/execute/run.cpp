@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/background/cancellation.h"
 #include "core/device/device_state.h"
 #include "core/device/process.h"
 #include "core/graph/execute/check_kernels.h"
@@ -9,7 +10,6 @@
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/walk.h"
 #include "core/interpreter/operands.h"
-#include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/gradient_state.h"

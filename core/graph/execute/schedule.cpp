@@ -14,9 +14,9 @@
 #include "core/graph/fusion.h"
 #include "core/interpreter/operands.h"
 #include "core/interpreter/segment_launch.h"
-#include "core/kernel/compiled_module.h"
 #include "core/ops/op_rows.h"
 #include "core/plan/memory_plan.h"
+#include "core/primitive/compiled_module.h"
 #include "core/vm/call_note.h"
 #include "primitives/text/format.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/background/cancellation.h"
 #include "core/graph/recorder.h"
-#include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"

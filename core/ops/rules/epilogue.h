@@ -1,8 +1,8 @@
 // Epilogues of matmul and convolution, from the record to the descriptor.
 #pragma once
 
-#include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
+#include "core/primitive/lowering.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::ops {

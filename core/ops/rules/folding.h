@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/kernel/lowering.h"
+#include "core/primitive/lowering.h"
 #include "primitives/simplify/simplify.h"
 
 namespace tenon::ops {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/autograd/op_gradient.h"
-#include "core/kernel/lowering.h"
 #include "core/ops/argument_list.h"
 #include "core/ops/composite.h"
 #include "core/ops/libraries.h"
@@ -16,4 +15,5 @@
 #include "core/ops/record_shape.h"
 #include "core/ops/signature.h"
 #include "core/ops/sym_call.h"
+#include "core/primitive/lowering.h"
 #include "sdk/app/tenon/tenon.h"

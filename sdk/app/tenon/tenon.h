@@ -9,11 +9,11 @@
 #pragma once
 
 #include "core/autograd/autograd.h"
+#include "core/background/cancellation.h"
+#include "core/compile/compile.h"
 #include "core/device/deterministic.h"
 #include "core/graph/regions/control_flow.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/cancellation.h"
-#include "core/lazy/compile.h"
 #include "core/ops/call.h"
 #include "core/ops/index.h"
 #include "core/ops/libraries.h"

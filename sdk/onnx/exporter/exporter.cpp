@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "core/lazy/program.h"
+#include "core/compile/program.h"
 #include "core/tensor/file_access.h"
 #include "core/tensor/version.h"
 #include "onnx_messages.h"

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/lazy/program.h"
+#include "core/compile/program.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::onnx {

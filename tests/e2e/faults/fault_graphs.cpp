@@ -8,10 +8,10 @@
 #include <cstring>
 #include <string>
 
+#include "core/background/cancellation.h"
 #include "core/device/trace.h"
 #include "core/graph/execute/islands.h"
 #include "core/graph/recorder.h"
-#include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "loader/loader.h"

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "core/kernel/cancellation.h"
+#include "core/background/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"

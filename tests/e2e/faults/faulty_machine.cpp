@@ -1,6 +1,6 @@
 #include "tests/e2e/faults/faulty_machine.h"
 
-#include "core/kernel/cancellation.h"
+#include "core/background/cancellation.h"
 #include "core/tensor/device.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"

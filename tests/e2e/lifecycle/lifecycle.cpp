@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/stream.h"

@@ -1,7 +1,7 @@
 // Anomaly mode: which op of forward is to blame.
 #include <gtest/gtest.h>
 
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "primitives/text/format.h"
 #include "tests/unit/autograd/numbers.h"
 

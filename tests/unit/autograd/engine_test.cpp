@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/autograd/interpreter.h"
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/ops/op_rows.h"
 #include "core/vm/storage.h"
 #include "tests/unit/autograd/numbers.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <thread>
 
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/tensor/generator.h"
 #include "core/vm/storage.h"
 #include "tests/unit/autograd/numbers.h"

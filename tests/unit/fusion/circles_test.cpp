@@ -1,5 +1,5 @@
 // Which groups may join: against a search through all of the program.
-#include "core/compiler/fuse/circles.h"
+#include "core/codegen/fuse/circles.h"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,9 @@
 #include <random>
 #include <thread>
 
+#include "core/background/background.h"
+#include "core/background/cancellation.h"
+#include "core/compile/compile.h"
 #include "core/graph/execute/check_kernels.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/fusion.h"
@@ -17,9 +20,6 @@
 #include "core/graph/recorder.h"
 #include "core/graph/signature.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/beside.h"
-#include "core/kernel/cancellation.h"
-#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "loader/log/log.h"
@@ -57,7 +57,7 @@ class Busy {
  public:
   explicit Busy(DeviceState* device) {
     std::shared_future<void> wait = gone_.get_future().share();
-    compile_beside(device, [wait] {
+    compile_in_background(device, [wait] {
       while (wait.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
         if (CancellationScope::cancelled_here()) return;
       }

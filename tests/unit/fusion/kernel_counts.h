@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/compiler/fuse/fuse.h"
+#include "core/codegen/fuse/fuse.h"
 #include "core/graph/recorder.h"
 #include "core/graph/text.h"
 #include "primitives/text/format.h"

@@ -6,13 +6,13 @@
 #include <random>
 
 #include "core/autograd/autograd.h"
+#include "core/compile/compile.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/recorder.h"
 #include "core/graph/signature.h"
 #include "core/graph/text.h"
 #include "core/interpreter/execution_report.h"
-#include "core/lazy/compile.h"
 #include "core/ops/functors/positions.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"

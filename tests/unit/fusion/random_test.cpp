@@ -7,12 +7,12 @@
 #include <optional>
 #include <thread>
 
-#include "core/compiler/emit/emit.h"
-#include "core/compiler/fuse/fuse.h"
-#include "core/compiler/loop/interpret.h"
-#include "core/compiler/lower/lower.h"
-#include "core/compiler/tactics/tactics.h"
-#include "core/compiler/tune/candidates.h"
+#include "core/codegen/emit/emit.h"
+#include "core/codegen/fuse/fuse.h"
+#include "core/codegen/loop/interpret.h"
+#include "core/codegen/lower/lower.h"
+#include "core/codegen/tactics/tactics.h"
+#include "core/codegen/tune/candidates.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/regions/regions.h"

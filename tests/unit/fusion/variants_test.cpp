@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "core/compiler/artifact/artifact.h"
-#include "core/compiler/loop/interpret.h"
-#include "core/kernel/compiled_module.h"
+#include "core/codegen/artifact/artifact.h"
+#include "core/codegen/loop/interpret.h"
+#include "core/primitive/compiled_module.h"
 #include "core/tensor/device.h"
 #include "core/vm/segment.h"
 #include "core/vm/vm.h"
 #include "primitives/text/format.h"
-#include "tests/unit/compiler/memory.h"
+#include "tests/unit/codegen/memory.h"
 
 namespace tenon::compiler {
 namespace {

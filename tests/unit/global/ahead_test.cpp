@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "core/autograd/autograd.h"
+#include "core/compile/compile.h"
 #include "core/device/deterministic.h"
 #include "core/global/communicator.h"
-#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
 #include "core/optim/optim.h"
 #include "primitives/text/format.h"

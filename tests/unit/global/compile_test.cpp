@@ -6,12 +6,12 @@
 #include <functional>
 
 #include "core/autograd/autograd.h"
+#include "core/compile/compile.h"
+#include "core/compile/recording.h"
 #include "core/device/deterministic.h"
 #include "core/global/communicator.h"
 #include "core/graph/regions/control_flow.h"
 #include "core/graph/text.h"
-#include "core/lazy/compile.h"
-#include "core/lazy/recording.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "core/optim/optim.h"

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "core/autograd/autograd.h"
+#include "core/compile/compile.h"
 #include "core/global/pipeline.h"
-#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
 #include "primitives/text/format.h"
 #include "tests/unit/global/shared_folder.h"

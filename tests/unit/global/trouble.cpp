@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/compile/compile.h"
 #include "core/global/communicator.h"
 #include "core/global/global.h"
-#include "core/lazy/compile.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 

@@ -1,5 +1,5 @@
 // A program stops ops and models that wait for a compiler. The asynchronous fake compiles slowly.
-#include "core/kernel/cancellation.h"
+#include "core/background/cancellation.h"
 
 #include <gtest/gtest.h>
 

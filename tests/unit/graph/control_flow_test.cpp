@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/autograd/autograd.h"
+#include "core/background/cancellation.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/recorder.h"
@@ -15,7 +16,6 @@
 #include "core/graph/signature.h"
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
-#include "core/kernel/cancellation.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"

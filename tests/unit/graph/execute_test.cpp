@@ -8,13 +8,13 @@
 #include <set>
 #include <thread>
 
+#include "core/background/cancellation.h"
 #include "core/device/device_state.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/recorder.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/tensor/stream.h"
 #include "loader/loader.h"

@@ -10,8 +10,8 @@
 #include "core/device/device_state.h"
 #include "core/graph/recorder.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/compiled_graph.h"
 #include "core/ops/ops.h"
+#include "core/primitive/compiled_graph.h"
 #include "loader/loader.h"
 #include "tests/fakes/async/control.h"
 

@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "core/autograd/autograd.h"
+#include "core/background/background.h"
 #include "core/device/device_state.h"
 #include "core/interpreter/compiled_call.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/beside.h"
-#include "core/kernel/compiled_module.h"
-#include "core/kernel/kernel_cache.h"
 #include "core/ops/op_call.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
+#include "core/primitive/compiled_module.h"
+#include "core/primitive/primitive_cache.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
 #include "tests/fakes/masking/masking.h"
@@ -63,7 +63,7 @@ class CompiledCalls : public ::testing::Test {
     std::set<int32_t> all;
     for (const OpInfo& op : op_table()) all.insert(op.kind);
     all.erase(EP_PRIMITIVE_fill);
-    clear_kernel_cache(Device("bare").state());
+    clear_primitive_cache(Device("bare").state());
     fakes::masking_control().refuse(all);
   }
   void TearDown() override {
@@ -238,7 +238,7 @@ TEST_F(CompiledCalls, CompileBesideWhileALowerRungServes) {
     const Body code = [](In in) { return erf(in[0]); };
     Tensor before, after;
     std::promise<void> go;  // nothing is compiled until then
-    compile_beside(bare.state(), [held = go.get_future().share()] { held.wait(); });
+    compile_in_background(bare.state(), [held = go.get_future().share()] { held.wait(); });
     std::string why;
     for (uint32_t call = 0; call < kCallsBeforeKernels; ++call) {
       EXPECT_EQ(rungs({here}, code, &before, &why), "erf host");

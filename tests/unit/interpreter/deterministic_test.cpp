@@ -14,13 +14,13 @@
 #include <thread>
 #include <vector>
 
+#include "core/background/background.h"
+#include "core/compile/compile.h"
 #include "core/device/deterministic.h"
 #include "core/device/device_state.h"
-#include "core/kernel/beside.h"
-#include "core/kernel/kernel_cache.h"
-#include "core/lazy/compile.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
+#include "core/primitive/primitive_cache.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
 
@@ -196,7 +196,7 @@ TEST(Deterministic, ChoosesAnewForCallsThatWereMetBefore) {
   const Tensor a = mixed_floats({7, 113}, 1), b = mixed_floats({113, 5}, 2);
   const auto primitives = [&] {
     matmul(a, b);
-    return kernel_cache_stats(a.device().state()).kernels;
+    return primitive_cache_stats(a.device().state()).kernels;
   };
   const uint64_t before = primitives();
   EXPECT_EQ(primitives(), before);

@@ -12,8 +12,8 @@
 
 #include "core/device/device_state.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/kernel_cache.h"
 #include "core/ops/ops.h"
+#include "core/primitive/primitive_cache.h"
 
 namespace tenon {
 namespace {
@@ -319,7 +319,7 @@ TEST(Eager, CachesStayWithinTheirBytesUnderManyShapes) {
     const Tensor x = random_tensor({n % 60 + 1, n / 60 + 1}, static_cast<uint32_t>(n));
     sum(x, {1});
   }
-  const KernelCacheStats stats = kernel_cache_stats(device);
+  const PrimitiveCacheStats stats = primitive_cache_stats(device);
   EXPECT_LE(stats.bytes, stats.byte_limit);
 }
 
@@ -339,7 +339,7 @@ TEST(ExecutionReport, ListsWhatRanWhereInOrder) {
 // The validation layer compares the shapes of each launch with those of the primitive.
 TEST(Eager, AStridedOutputTeachesNothingOfContiguousOnes) {
   std::thread([] {  // a new thread has empty tables
-    clear_kernel_cache(Device("cpu").state());
+    clear_primitive_cache(Device("cpu").state());
     const Tensor x = random_tensor({3, 4}, 1);
     Tensor target = transpose(zeros({4, 3}, DType::f32, Device("cpu")), 0, 1);
     neg_out(target, x);

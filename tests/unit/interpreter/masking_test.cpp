@@ -12,9 +12,9 @@
 
 #include "core/device/device_state.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/kernel_cache.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
+#include "core/primitive/primitive_cache.h"
 #include "core/tensor/factory.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
@@ -173,7 +173,7 @@ class Masking : public ::testing::Test {
   // cache.
   void on_fresh_tables(int32_t kind, const std::function<void(Device)>& body) {
     const Device device("masking");
-    clear_kernel_cache(device.state());
+    clear_primitive_cache(device.state());
     fakes::masking_control().refuse({kind});
     std::thread([&] { body(device); }).join();
   }

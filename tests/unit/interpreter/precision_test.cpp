@@ -9,8 +9,8 @@
 #include "core/graph/execute/executable.h"
 #include "core/graph/recorder.h"
 #include "core/interpreter/execution_report.h"
-#include "core/kernel/kernel_cache.h"
 #include "core/ops/ops.h"
+#include "core/primitive/primitive_cache.h"
 #include "loader/loader.h"
 #include "tests/fakes/masking/masking.h"
 #include "tests/unit/interpreter/positive_floats.h"
@@ -32,7 +32,7 @@ class Demand : public ::testing::Test {
   }
   void SetUp() override {
     fakes::masking_control().reset();
-    clear_kernel_cache(device().state());
+    clear_primitive_cache(device().state());
   }
   void TearDown() override { ASSERT_TRUE(loader::set_argument("fallback", "host").ok()); }
 
@@ -100,9 +100,9 @@ TEST_F(Demand, NoRungBelowNativeMakesItAnError) {
 TEST_F(Demand, WhatTheDeviceStatesReachesNoProvider) {
   const Tensor x = positive_floats({4, 7}, 1, device());
   under(Precision::stated, [&] { sqrt(x); });
-  const uint64_t kernels = kernel_cache_stats(device().state()).kernels;
+  const uint64_t kernels = primitive_cache_stats(device().state()).kernels;
   under(Precision::relaxed, [&] { sqrt(x); });
-  EXPECT_EQ(kernel_cache_stats(device().state()).kernels, kernels) << "one primitive serves both";
+  EXPECT_EQ(primitive_cache_stats(device().state()).kernels, kernels) << "one primitive serves both";
   EXPECT_EQ(fakes::masking_control().demands, 0u);
   under(Precision::full, [&] { sqrt(x); });
   EXPECT_EQ(fakes::masking_control().demands, 1u) << "the provider may keep more than its device states";
@@ -129,7 +129,7 @@ TEST_F(Demand, ADecompositionIsTakenIfAllItsPartsKeepIt) {
   EXPECT_NE(entries.back().reason.find(below), std::string::npos) << entries.back().reason;
   for (size_t i = 0; i + 1 < entries.size(); ++i) EXPECT_EQ(entries[i].tier, "full") << entries[i].op;
   fakes::masking_control().keep({EP_PRIMITIVE_unary, EP_PRIMITIVE_reduce});
-  clear_kernel_cache(device().state());
+  clear_primitive_cache(device().state());
   EXPECT_EQ(under(Precision::full, [&] { softmax(x, 1); }).rung, Rung::host);
 }
 

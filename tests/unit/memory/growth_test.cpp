@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/kernel/kernel_cache.h"
 #include "core/ops/ops.h"
+#include "core/primitive/primitive_cache.h"
 
 namespace tenon {
 namespace {
@@ -140,7 +140,7 @@ TEST(MemoryGrowth, LevelsOffOverTenThousandShapes) {
     const Tensor z = conv2d(image, filled(random, {3, 2, 1, 1}, device));
     ASSERT_EQ(add(z, z).elements(), 3 * rows * columns);
     if (i % 500 != 0) return;
-    const KernelCacheStats kernels = kernel_cache_stats(device.state());
+    const PrimitiveCacheStats kernels = primitive_cache_stats(device.state());
     EXPECT_LE(kernels.bytes, kernels.byte_limit);
     most_cached = std::max(most_cached, device.memory_stats().cached);
   });
@@ -162,7 +162,7 @@ TEST(MemoryGrowth, LevelsOffInEveryFamily) {
         },
         shapes,
         [&] {
-          clear_kernel_cache(device.state());  // so few shapes do not fill it
+          clear_primitive_cache(device.state());  // so few shapes do not fill it
           device.trim();
         },
         8 * kMiB);  // threads and libraries keep some

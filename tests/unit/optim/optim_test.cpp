@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/lazy/compile.h"
+#include "core/compile/compile.h"
 #include "core/tensor/generator.h"
 #include "core/vm/storage.h"
 #include "tests/unit/autograd/numbers.h"

@@ -63,11 +63,11 @@ AsyncMachine* AsyncMachine::open_new(const std::string& provider) {
   return made;
 }
 
-Result<Kernel*> AsyncMachine::kernel(int device, int64_t words, uint64_t scratch) {
+Result<Primitive*> AsyncMachine::kernel(int device, int64_t words, uint64_t scratch) {
   std::lock_guard lock(mutex_);
   const auto found = kernels_.find({device, words, scratch});
   if (found != kernels_.end()) return found->second;
-  TENON_ASSIGN_OR_RETURN(Kernel * kernel, make_kernel(this->device(device), mix_desc(words)));
+  TENON_ASSIGN_OR_RETURN(Primitive * kernel, make_kernel(this->device(device), mix_desc(words)));
   kernel->scratch_bytes = scratch;
   kernels_[{device, words, scratch}] = kernel;
   return kernel;
@@ -86,7 +86,7 @@ Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64
 
 Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                          bool whole, Extra extra) {
-  TENON_ASSIGN_OR_RETURN(Kernel * kernel, this->kernel(device, words, extra.scratch));
+  TENON_ASSIGN_OR_RETURN(Primitive * kernel, this->kernel(device, words, extra.scratch));
   Launch one{kernel, stream, dst, a, b, whole, {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}}, extra.workspace};
   one.scalars[0].value.i64 = tag;
   one.scalars[1].value.i64 = how;

@@ -26,7 +26,7 @@ class AsyncMachine : public Machine {
       : Machine(fmt::format("{}:0", provider), fmt::format("{}:1", provider)) {}
 
   // The kernel of dst = 31*a + b + tag over `words` words, cached. `scratch` is its persistent scratch in bytes.
-  Result<Kernel*> kernel(int device, int64_t words, uint64_t scratch = 0);
+  Result<Primitive*> kernel(int device, int64_t words, uint64_t scratch = 0);
 
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
              bool whole) override;
@@ -49,7 +49,7 @@ class AsyncMachine : public Machine {
   static AsyncMachine* open_new(const std::string& provider);
 
   std::mutex mutex_;
-  std::map<std::tuple<int, int64_t, uint64_t>, Kernel*> kernels_;
+  std::map<std::tuple<int, int64_t, uint64_t>, Primitive*> kernels_;
 };
 
 }  // namespace tenon::testing

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "core/kernel/compiled_module.h"
+#include "core/primitive/compiled_module.h"
 #include "core/tensor/device.h"
 #include "core/vm/segment.h"
 #include "primitives/text/format.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/kernel/compiled_module.h"
+#include "core/primitive/compiled_module.h"
 #include "core/vm/command_list.h"
 #include "core/vm/segment.h"
 #include "tests/unit/vm/machines.h"

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "core/kernel/kernel_cache.h"
+#include "core/primitive/primitive_cache.h"
 #include "core/vm/opaque.h"
 #include "loader/loader.h"
 

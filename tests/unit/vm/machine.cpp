@@ -82,7 +82,7 @@ uint64_t Machine::settle() const {
   return errors;
 }
 
-Result<Kernel*> Machine::make_kernel(DeviceState* device, const ep_primitive_desc& desc) {
+Result<Primitive*> Machine::make_kernel(DeviceState* device, const ep_primitive_desc& desc) {
   ep_primitive_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
@@ -90,7 +90,7 @@ Result<Kernel*> Machine::make_kernel(DeviceState* device, const ep_primitive_des
   ep_error* error = nullptr;
   const ep_status code = device->ops.primitive_create(device->handle, &desc, &primitive, &info, &error);
   TENON_RETURN_IF_ERROR(loader::take_error(code, error, "creating mix on " + device->opened->spelling));
-  auto* kernel = new Kernel;
+  auto* kernel = new Primitive;
   kernel->device = device;
   kernel->primitive = primitive;
   return kernel;

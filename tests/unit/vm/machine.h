@@ -62,10 +62,10 @@ class Machine {
 
   // The devices are gone. open() opens them anew.
   void forget();
-  static Result<Kernel*> make_kernel(DeviceState* device, const ep_primitive_desc& desc);
+  static Result<Primitive*> make_kernel(DeviceState* device, const ep_primitive_desc& desc);
 
   struct Launch {
-    Kernel* kernel;
+    Primitive* kernel;
     int stream;
     View dst, a, b;  // without a storage: a scalar
     bool whole;

@@ -381,7 +381,7 @@ class SyncSegments : public ::testing::Test {
 
   Status run(uint64_t scratch_bytes) { return run(scratch_bytes, out_.get()); }
   Status run(uint64_t scratch_bytes, Storage* out) {
-    auto* kernel = new Kernel;
+    auto* kernel = new Primitive;
     kernel->device = host_.state();
     kernel->scratch_bytes = scratch_bytes;
     vm::SegmentBuilder builder(host_.state(), 1, nullptr);

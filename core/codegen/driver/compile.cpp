@@ -1,0 +1,94 @@
+// Fused nodes get kernels, which are kept for the process.
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/codegen/driver/fused_kernel.h"
+#include "core/codegen/driver/tuning.h"
+#include "core/codegen/tune/data_base.h"
+#include "core/graph/fusion.h"
+#include "core/graph/text.h"
+
+namespace tenon::compiler {
+namespace {
+
+constexpr size_t kMostKept = 1024;  // regions; beyond that all are forgotten
+
+// The kernel of each region. Its text, without labels, and the address of the device are its name, in full.
+class Kept {
+ public:
+  std::shared_ptr<FusedKernel> of(const graph::Graph& region, DeviceState* device) {
+    const std::string text = graph::print(region, {.labels = false});
+    std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));  // without the program's
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto found = all_.find(name); found != all_.end()) return found->second;
+    }
+    // Without the lock: what reads constants of the region may run ops, and these may become kernels.
+    auto made = std::make_shared<FusedKernel>(region, device);
+    const std::lock_guard lock(mutex_);
+    if (all_.size() >= kMostKept) all_.clear();
+    return all_.emplace(std::move(name), std::move(made)).first->second;
+  }
+
+  std::vector<std::shared_ptr<FusedKernel>> of(const DeviceState* device) {
+    std::vector<std::shared_ptr<FusedKernel>> found;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, kernel] : all_) {
+      if (name.first == device) found.push_back(kernel);
+    }
+    return found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<FusedKernel>> all_;
+};
+
+// It is never destroyed, since programs may end after static objects.
+Kept& kept() {
+  static Kept& all = *new Kept;
+  return all;
+}
+
+}  // namespace
+
+std::vector<TunedKernel> tune_kernels(DeviceState* device, const Tuning& tuning) {
+  const std::vector<std::shared_ptr<FusedKernel>> kernels = kept().of(device);
+  uint64_t done = 0, total = 0;
+  for (const auto& kernel : kernels) total += kernel->launched_buckets();
+  std::vector<TunedKernel> all;
+  for (const auto& kernel : kernels) {
+    if (kernel->launched_buckets() == 0) continue;
+    if (tuning.progress != nullptr) tuning.progress(done, total, kernel->name());
+    std::vector<TunedKernel> some = kernel->tune_buckets(tuning.seconds);
+    done += some.size();
+    std::move(some.begin(), some.end(), std::back_inserter(all));
+  }
+  if (tuning.progress != nullptr) tuning.progress(done, total, "");
+  return all;
+}
+
+std::string tuning_file(DeviceState* device) {
+  std::string why_not;
+  const std::optional<Dialect> dialect = dialect_for(device, &why_not);
+  return dialect ? data_base_of(device, *dialect).path() : std::string();
+}
+
+}  // namespace tenon::compiler
+
+namespace tenon::graph {
+
+std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::Values* sizes,
+                                                const std::shared_ptr<AwaitedKernels>& awaited, std::string* why_not) {
+  DeviceState* device = region.outputs().empty() ? nullptr : region[region.outputs()[0]].device;
+  if (device == nullptr || !takes_modules(device)) {
+    *why_not = "the device compiles no kernels";
+    return nullptr;
+  }
+  return codegen::kept().of(region, device)->launch(region, sizes, awaited, why_not);
+}
+
+}  // namespace tenon::graph

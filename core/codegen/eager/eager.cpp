@@ -1,0 +1,362 @@
+// Calls that kernels compute: the ladder's third rung (core/interpreter/compiled_call.h).
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/background/background.h"
+#include "core/codegen/eager/pattern.h"
+#include "core/device/deterministic.h"
+#include "core/graph/execute/executable.h"
+#include "core/graph/fusion.h"
+#include "core/graph/recorder.h"
+#include "core/graph/regions/regions.h"
+#include "core/graph/signature.h"
+#include "core/interpreter/compiled_call.h"
+#include "core/interpreter/eager.h"
+#include "core/interpreter/operands.h"
+#include "core/ops/attributes.h"
+#include "core/ops/decompose/decompose.h"
+#include "core/ops/op_rows.h"
+#include "core/ops/ops.h"
+#include "core/ops/size_list.h"
+#include "core/ops/sized_ops.h"
+#include "core/ops/sizes.h"
+#include "core/primitive/compiled_module.h"
+#include "core/tensor/factory.h"
+#include "primitives/text/format.h"
+
+namespace tenon::compiler {
+namespace {
+
+using graph::Graph;
+using graph::kNoNode;
+using graph::NodeId;
+
+constexpr size_t kMostKept = 1024;      // patterns; beyond that all are forgotten
+constexpr size_t kMostCounted = 16384;  // patterns whose calls are counted
+constexpr size_t kMostBaked = 16;       // patterns of one op that differ in their scalars or their sizes alone
+
+// The program of a pattern: its op, or what that is made of, as nodes that kernels compute.
+struct Recording {
+  std::string why_not;  // not empty: there is none
+  std::optional<Graph> graph;
+  std::vector<uint32_t> symbols;  // of the graph's arena, by size of the pattern
+
+  // Gives the symbols the sizes of a call. False: it was recorded for other sizes.
+  bool serves(const Pattern& pattern, symbolic::Values* sizes) const {
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      if (!sizes->bind(symbols[i], pattern.sizes[i]).ok()) return false;
+    }
+    return graph::broken_guard(*graph, sizes).empty();
+  }
+};
+
+thread_local constinit bool recording_now = false;
+
+// While it lives, the ops of this thread take no third rung: what a recording computes at once is not recorded itself.
+class RecordingScope {
+ public:
+  RecordingScope() : before_(std::exchange(recording_now, true)) {}
+  ~RecordingScope() { recording_now = before_; }
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+
+ private:
+  bool before_;
+};
+
+// One call, recorded on the symbols of its pattern.
+class Recorded {
+ public:
+  Recorded(const OpCall& call, DeviceState* device, const Pattern& pattern)
+      : call_(call), device_(device), pattern_(pattern), recorder_(Device(device)), sizes_(pattern.sizes.size()) {}
+
+  // `apart`: what the op is made of, in place of the op.
+  Recording run(bool apart) {
+    Recording made;
+    const InterpreterScope scope(recorder_);
+    const PrecisionScope precision(call_.precision);
+    std::vector<Tensor> inputs(pattern_.sources.size());
+    std::vector<const Tensor*> pointers(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (pattern_.sources[i].dtype == DType::none) continue;
+      inputs[i] = input(pattern_.sources[i]);
+      pointers[i] = &inputs[i];
+    }
+    std::vector<Tensor> results(call_.outputs.size());
+    OpCall call = call_;
+    call.inputs = pointers;
+    call.outputs = results;
+    CastAttributes cast{};
+    if (call.op == &op_row(OpId::cast)) {
+      cast.dtype = call.attributes_as<CastAttributes>().dtype;
+      call.attributes = &cast;
+    }
+    apart ? ops::decompose(call) : recorder_.apply(call);
+    for (const SymDim size : sizes_) made.symbols.push_back(recorder_.arena().node(size).symbol);
+    made.graph = recorder_.finish(results);
+    graph::fuse_nodes(&*made.graph, graph::FusedGroups::all, false);
+    made.why_not = left_over(*made.graph);
+    return made;
+  }
+
+ private:
+  std::string name(const Length& length) const {
+    return length.size == kNoSize ? std::string() : fmt::format("n{}", length.size);
+  }
+
+  SymDim size(const Length& length) {
+    if (length.size == kNoSize) return length.number;
+    SymDim& known = sizes_[length.size];
+    if (known.is_number()) known = recorder_.arena().input_size(name(length), length.number);
+    return known;
+  }
+
+  Tensor input(const Source& source) {
+    std::vector<std::string> names;
+    for (const Length& dim : source.dims) names.push_back(name(dim));
+    Tensor made = recorder_.input(source.dtype, source.numbers(), names, {}, Device(device_));
+    const SymDims dims = sizes(made);
+    for (size_t i = 0; i < source.dims.size(); ++i) {
+      if (source.dims[i].size != kNoSize) sizes_[source.dims[i].size] = dims[static_cast<int32_t>(i)];
+    }
+    for (const auto& [dim, length] : source.slices) made = sized::slice(made, dim, 0, size(length));
+    if (source.selects) made = sized::select(made, made.dims().rank() - 1, 0);
+    if (!source.order.empty()) made = permute(made, source.order);
+    for (const int64_t dim : source.ones) made = unsqueeze(made, dim);
+    if (source.repeats.empty()) return made;
+    SymDims all = sizes(made);
+    for (const auto& [dim, length] : source.repeats) all[dim] = size(length);
+    return expand(made, SizeList(all));
+  }
+
+  // The first node that no kernel computes.
+  static std::string left_over(const Graph& graph) {
+    bool any = false;
+    for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
+      any = any || graph::is_fused(graph.node(id));
+      if (graph::is_fused(graph.node(id)) || graph.node(id).op->form == OpForm::view) continue;
+      return fmt::format("no kernel computes {}", graph.node(id).op->name);
+    }
+    return any ? std::string() : "it computes nothing";
+  }
+
+  const OpCall& call_;
+  DeviceState* device_;
+  const Pattern& pattern_;
+  graph::Recorder recorder_;
+  std::vector<SymDim> sizes_;  // by size of the pattern; a number: it has no symbol yet
+};
+
+std::shared_ptr<const Recording> record(const OpCall& call, DeviceState* device, const Pattern& pattern) {
+  const RecordingScope scope;
+  auto made = std::make_shared<Recording>();
+  for (const bool apart : {false, true}) {
+    if (apart && !ops::has_decomposition(call)) break;
+    try {
+      *made = Recorded(call, device, pattern).run(apart);
+    } catch (const Error& error) {
+      if (error.code() == Code::cancelled) throw;
+      *made = Recording();
+      made->why_not = error.status().message();
+    }
+    if (made->why_not.empty()) break;
+  }
+  return made;
+}
+
+// The recordings of each pattern and device. A refusal is kept too.
+class Kept {
+ public:
+  // How many calls of `pattern` come before its kernels; null: none.
+  std::shared_ptr<std::atomic<uint32_t>> calls_left(DeviceState* device, const Pattern& pattern) {
+    const std::lock_guard lock(mutex_);
+    if (calls_.size() >= kMostCounted) calls_.clear();
+    std::shared_ptr<std::atomic<uint32_t>>& calls = calls_[{device, pattern.key}];
+    if (calls == nullptr) calls = std::make_shared<std::atomic<uint32_t>>(kCallsBeforeKernels);
+    return calls->load(std::memory_order_relaxed) == 0 ? nullptr : calls;
+  }
+
+  // The recording that serves `call`, whose sizes it gets; or the reason why there is none.
+  std::shared_ptr<const Recording> of(const OpCall& call, DeviceState* device, const Pattern& pattern,
+                                      std::optional<symbolic::Values>* sizes, std::string* why_not) {
+    const std::pair<const DeviceState*, std::string> name(device, pattern.key);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = all_.find(name);
+      if (found != all_.end()) {
+        if (auto one = find(found->second, pattern, sizes, why_not); one != nullptr || !why_not->empty()) return one;
+        if (full(found->second.size(), graph::kMostRecordings)) return no("its sizes change too often", why_not);
+      } else if (pattern.baked && full(baked_[{device, call.op->id}], kMostBaked)) {
+        return no("its scalars change too often", why_not);
+      }
+    }
+    std::shared_ptr<const Recording> made = record(call, device, pattern);
+    const std::lock_guard lock(mutex_);
+    if (all_.size() >= kMostKept) {
+      all_.clear();
+      baked_.clear();
+    }
+    if (all_.count(name) == 0 && pattern.baked) ++baked_[{device, call.op->id}];
+    all_[name].push_back(std::move(made));
+    return find({all_[name].back()}, pattern, sizes, why_not);
+  }
+
+ private:
+  using Recordings = std::vector<std::shared_ptr<const Recording>>;
+
+  // Deterministic algorithms have no bound that depends on what ran before.
+  static bool full(size_t count, size_t most) { return count >= most && !are_deterministic_algorithms_enabled(); }
+  static std::shared_ptr<const Recording> no(std::string why, std::string* why_not) {
+    *why_not = std::move(why);
+    return nullptr;
+  }
+  static std::shared_ptr<const Recording> find(const Recordings& among, const Pattern& pattern,
+                                               std::optional<symbolic::Values>* sizes, std::string* why_not) {
+    for (const std::shared_ptr<const Recording>& one : among) {
+      if (!one->why_not.empty()) return no(one->why_not, why_not);
+      sizes->emplace(one->graph->arena());
+      if (one->serves(pattern, &**sizes)) return one;
+    }
+    return nullptr;
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<const DeviceState*, std::string>, Recordings> all_;
+  std::map<std::pair<const DeviceState*, uint16_t>, size_t> baked_;  // patterns with scalars, by op
+  std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<std::atomic<uint32_t>>> calls_;
+};
+
+// It is never destroyed, since programs may end after static objects.
+Kept& kept() {
+  static Kept& all = *new Kept;
+  return all;
+}
+
+class Program final : public CompiledCall {
+ public:
+  Program(Pattern pattern, graph::Executable executable, DeviceState* device, const TensorMeta& result)
+      : pattern_(std::move(pattern)), executable_(std::move(executable)), device_(device), result_(result) {
+    if (pattern_.written_apart) result_.strides = contiguous_strides(result_.dims);
+  }
+
+  void run(const OpCall& call) const override {
+    const InterpreterScope scope(eager_interpreter());
+    TensorList inputs, bound(call.outputs.size());
+    for (size_t i = 0; i < pattern_.sources.size(); ++i) {
+      const Source& source = pattern_.sources[i];
+      if (source.dtype != DType::none) inputs.push_back(buffer(call, i, source));
+    }
+    for (size_t i = 0; i < bound.size(); ++i) bound[i] = place(call.outputs[i]);
+    const TensorList made = graph::run(executable_, inputs, bound);
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (bound[i].defined()) continue;
+      Tensor result = pattern_.folded ? make_view(made[i], result_.dtype, result_.dims, result_.strides, 0) : made[i];
+      if (call.outputs[i].defined()) {
+        copy_elements(call.outputs[i], result);
+      } else {
+        call.outputs[i] = std::move(result);
+      }
+    }
+  }
+
+  uint64_t bytes() const override {
+    return sizeof(*this) + executable_.values.size() * sizeof(graph::Slot) +
+           executable_.steps.size() * sizeof(graph::Step);
+  }
+
+ private:
+  Tensor buffer(const OpCall& call, size_t i, const Source& source) const {
+    if (source.scalar >= 0) {
+      return full({}, call.scalars[static_cast<size_t>(source.scalar)], source.dtype, Device(device_));
+    }
+    const Dims dims = source.numbers();
+    return make_view(*call.inputs[i], source.dtype, dims, contiguous_strides(dims), call.inputs[i]->impl()->offset);
+  }
+
+  // Where the program writes a result that was given; undefined: elsewhere.
+  Tensor place(const Tensor& given) const {
+    if (!given.defined() || pattern_.written_apart || (!pattern_.folded && !given.contiguous())) return {};
+    const Dims& dims = pattern_.folded ? pattern_.folded_dims : given.dims();
+    return make_view(given, given.dtype(), dims, contiguous_strides(dims), given.impl()->offset);
+  }
+
+  const Pattern pattern_;
+  const graph::Executable executable_;
+  DeviceState* const device_;
+  TensorMeta result_;  // of a folded call
+};
+
+// Whether a compiler works on kernels of `graph` now, which it counts in `awaited`; `*why_not`: one is refused.
+bool waits(const Graph& graph, symbolic::Values* sizes, const std::shared_ptr<graph::AwaitedKernels>& awaited,
+           std::string* why_not) {
+  for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
+    if (!graph::is_fused(graph.node(id))) continue;
+    const uint32_t before = awaited == nullptr ? 0 : awaited->asked.load();
+    std::string why;
+    if (graph::fused_launch(*graph.node(id).regions[0], sizes, awaited, &why) != nullptr) continue;
+    if (awaited == nullptr || awaited->asked.load() == before) *why_not = why;
+  }
+  return awaited != nullptr && awaited->asked.load() != 0;
+}
+
+CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector<TensorMeta>& outputs) {
+  CompiledAnswer made;
+  Result<Pattern> pattern = pattern_of(call, device, outputs);
+  if (!pattern.ok()) {
+    made.why_not = pattern.status().message();
+    return made;
+  }
+  made.baked = pattern.value().baked;
+  const bool beside = compiling({}) == Compiling::beside;
+  if (beside) made.calls_left = kept().calls_left(device, pattern.value());
+  if (made.calls_left != nullptr) return made;
+  std::optional<symbolic::Values> sizes;
+  const std::shared_ptr<const Recording> recording = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
+  if (recording == nullptr) {
+    if (made.why_not.empty()) made.why_not = "its recording does not serve it";
+    return made;
+  }
+  std::shared_ptr<graph::AwaitedKernels> awaited;
+  if (beside) awaited = std::make_shared<graph::AwaitedKernels>();
+  const bool waiting = waits(*recording->graph, &*sizes, awaited, &made.why_not);
+  if (!made.why_not.empty()) return made;
+  if (waiting) {
+    made.left = {awaited, &awaited->left};
+    return made;
+  }
+  graph::PrepareOptions options;
+  options.whole_graphs = options.packed = false;
+  options.fuse = true;
+  options.compile = Compiling::wait;
+  graph::Executable executable = graph::prepare(*recording->graph, &*sizes, options);
+  const auto computes = [](const graph::Step& step) { return step.fused != nullptr || graph::is_view(step); };
+  if (!std::all_of(executable.steps.begin(), executable.steps.end(), computes)) {
+    made.why_not = "it needs more than kernels";
+    return made;
+  }
+  made.call = std::make_shared<Program>(std::move(pattern).value(), std::move(executable), device, outputs[0]);
+  return made;
+}
+
+}  // namespace
+}  // namespace tenon::compiler
+
+namespace tenon {
+
+CompiledAnswer compiled_call(const OpCall& call, DeviceState* device, const std::vector<TensorMeta>& outputs) {
+  CompiledAnswer refused;
+  if (!takes_modules(device)) {
+    refused.why_not = "the device compiles no kernels";
+  } else if (codegen::recording_now) {
+    refused.why_not = "a recording computes it at once";
+  } else {
+    return codegen::answer(call, device, outputs);
+  }
+  return refused;
+}
+
+}  // namespace tenon

@@ -1,0 +1,88 @@
+// What tactics have in common: the axes of a kernel, and loops around its stages. Internal to core/codegen/tactics.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "core/codegen/loop/ir.h"
+#include "core/codegen/loop/places.h"
+
+namespace tenon::compiler {
+
+inline bool contains(const std::vector<Id>& list, Id id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+constexpr int64_t kSomeExtent = 4096;
+
+class Tactic {
+ public:
+  explicit Tactic(Kernel* kernel) : kernel_(*kernel) {}
+  virtual ~Tactic() = default;
+  Tactic(const Tactic&) = delete;
+  Tactic& operator=(const Tactic&) = delete;
+
+ protected:
+  // The axis whose loop is around `stage` next, inside of loops over `done`.
+  virtual Id next_axis(Id stage, const std::set<Id>& done) const = 0;
+  // A loop over `axis` around `stages`, without its body.
+  virtual Node loop_over(Id axis, const std::vector<Id>& stages) const = 0;
+
+  // Merges axes while two are found whose indices all collapse.
+  void merge_axes();
+  // Makes one axis of all axes but that of the lanes that all stages share, so that there are as many items as can be:
+  // nobody knows which axis of a symbolic size is long. Where indices do not collapse an item finds its place by a
+  // quotient and a rest.
+  void merge_shared_axes();
+  // The axis along which most memory is contiguous. Stores count twice: where memory is contiguous for either, stores
+  // are.
+  void choose_vector();
+  bool is_used(Id axis) const;
+  // Axes that all stages have.
+  std::vector<Id> shared_axes() const;
+  // The greatest number that is known to be no less than the extent.
+  int64_t at_most(Id axis) const { return kernel_.arena.range(kernel_.axes[axis].extent).hi; }
+  // Calls visit(stage, index, bytes of an element) for each load and store; stores count twice.
+  template <class Visit>
+  void each_access(const Visit& visit) const {
+    for (const Stage& stage : kernel_.stages) {
+      std::set<Id> seen;
+      each_load(stage.value, &seen,
+                [&](const Expr& expr) { visit(stage, expr.index, dtype_size(kernel_.buffers[expr.target].dtype)); });
+      if (stage.kind == StageKind::store) visit(stage, stage.index, 2 * dtype_size(stage.dtype));
+    }
+  }
+
+  // Calls visit(load) for each load below an expression, but for those of stages that it reads.
+  template <class Visit>
+  void each_load(Id id, std::set<Id>* seen, const Visit& visit) const {
+    if (!seen->insert(id).second) return;
+    const Expr& expr = kernel_.exprs[id];
+    for (size_t i = 0; i < arg_count(expr); ++i) each_load(expr.args[i], seen, visit);
+    if (expr.kind == ExprKind::load) visit(expr);
+  }
+
+  // The stages that are not inlined.
+  std::vector<Id> stages_to_run() const;
+  // Loops around `stages`, as few as the order in which they read each other allows.
+  std::vector<Node> nest(std::vector<Id> stages, const std::set<Id>& done) const;
+  // The axes of a stage that `done` has not, spatial ones first.
+  std::vector<Id> left(Id stage, const std::set<Id>& done) const;
+  // Whether all readers of a stage are where its result is whole, so that registers hold it.
+  bool is_near(const Place& place) const;
+  // What an expression costs, in additions.
+  int64_t cost(Id expr, std::set<Id>* seen) const;
+
+  Kernel& kernel_;
+  Id vector_ = kNone;
+
+ private:
+  bool merges(Id outer, Id inner);
+  // How many elements an access with `index` moves; an extent that may be longer counts as kSomeExtent.
+  double accesses_at(SymDim index) const;
+  double bytes_along(Id axis) const;
+  bool reads_any(const Places& places, Id stage, const std::vector<Id>& others) const;
+  std::vector<Node> nest(const Places& places, std::vector<Id> stages, const std::set<Id>& done) const;
+};
+
+}  // namespace tenon::compiler

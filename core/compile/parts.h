@@ -1,0 +1,50 @@
+// Parts: what runs of a function that cannot be one program. Where the host reads an element, the program that was
+// recorded so far runs, and the function goes on eagerly. Since C++ code cannot begin in its middle, such a function is
+// called each time; equal programs are prepared once. Internal.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/compile/compile.h"
+#include "core/graph/execute/executable.h"
+#include "core/graph/graph.h"
+
+namespace tenon::lazy {
+
+class Parts {
+ public:
+  explicit Parts(const CompileOptions& options) : options_(options) {}
+
+  // Runs `program`, by the executable of an equal one if there was one before. `bound` as in graph::run.
+  TensorList run(graph::Graph program, std::span<const Tensor> arguments, std::span<const Tensor> bound);
+  // True once a program has run: the function is called each time from then on.
+  bool used() const;
+  // True if there were so many programs that the function is better run eagerly.
+  bool full() const;
+  size_t size() const;
+
+ private:
+  using Sizes = std::vector<int64_t>;  // of all arguments
+  struct Part {
+    graph::Graph recorded;
+    std::map<Sizes, std::shared_ptr<const graph::Executable>> executables;
+  };
+
+  std::shared_ptr<const graph::Executable> executable_of(graph::Graph program, std::span<const Tensor> arguments);
+
+  const CompileOptions& options_;
+  mutable std::mutex mutex_;
+  std::vector<Part> parts_;  // mutex
+  bool used_ = false;        // mutex
+  bool full_ = false;        // mutex
+};
+
+// Whether both compute the same from their inputs.
+bool same_program(const graph::Graph& a, const graph::Graph& b);
+
+}  // namespace tenon::lazy

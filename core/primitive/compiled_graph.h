@@ -1,0 +1,48 @@
+// CompiledGraph: a part of a program that a device compiled as one graph (ep_api.h, "Whole graphs"), shared by
+// everything that launches it. Internal to the library.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/device_state.h"
+#include "core/primitive/node_name.h"
+#include "ep_api/ep_api.h"
+#include "primitives/status/status.h"
+
+namespace tenon {
+
+// Kept alive by the program that holds it and by every VM slot that is still to launch or finish it. It keeps the
+// memory of its constants alive.
+struct CompiledGraph {
+  using Node = NodeName;
+
+  CompiledGraph() = default;
+  CompiledGraph(const CompiledGraph&) = delete;
+  CompiledGraph& operator=(const CompiledGraph&) = delete;
+  ~CompiledGraph();
+
+  DeviceState* device = nullptr;
+  ep_graph* handle = nullptr;
+  std::string implementation;
+  Tier tier = Tier::full;  // of its least exact node
+  uint64_t host_bytes = 0;
+  uint64_t device_bytes = 0;
+  uint64_t workspace_bytes = 0;
+  std::vector<Node> nodes;                // in the order of the table, as faults speak of them
+  std::shared_ptr<const void> constants;  // whatever owns their memory
+};
+
+// Whether `device` takes graphs at all.
+inline bool takes_graphs(const DeviceState* device) { return device->ops.graph_capability != nullptr; }
+
+// Has `device` compile `desc`, all of whose nodes it has taken. Errors: unsupported, with the provider's reason;
+// out_of_device_memory, after the caches were given back and the device was asked once more (rule G02).
+Result<std::shared_ptr<CompiledGraph>> compile_graph(DeviceState* device, const ep_graph_desc& desc);
+
+// Destroys every graph of `device`, which ends. A CompiledGraph that someone still keeps is empty afterwards.
+void destroy_graphs(DeviceState* device);
+
+}  // namespace tenon

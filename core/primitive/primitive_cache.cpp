@@ -1,0 +1,306 @@
+// The kernels of all devices: one cache per device, and a list of every kernel that exists.
+#include "core/primitive/primitive_cache.h"
+
+#include <malloc.h>
+
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/background/stop.h"
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/dtype/dtype.h"
+#include "primitives/text/format.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint64_t kByteLimit = uint64_t{256} << 20;
+constexpr uint64_t kTrimBytes = kByteLimit / 8;
+constexpr uint64_t kEntryBytes = 1024;  // the cost of an entry without its primitive: key, list and map nodes
+
+size_t used_bytes(const ep_primitive_desc& desc) {
+  return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
+}
+
+void remember(Primitive* kernel);
+
+// The primitives of one device, most recently used first, and the descriptors that the device refused at creation
+// alone.
+class PrimitiveCache {
+ public:
+  Result<Primitive*> get(DeviceState* device, const ep_primitive_desc& desc) {
+    const std::string key(reinterpret_cast<const char*>(&desc), used_bytes(desc));
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = index_.find(key); found != index_.end()) {
+        entries_.splice(entries_.begin(), entries_, found->second);
+        return hand_out(*found->second);
+      }
+    }
+    return insert(key, create(device, desc));
+  }
+
+  PrimitiveCacheStats stats() {
+    std::lock_guard lock(mutex_);
+    return {entries_.size(), bytes_, kByteLimit};
+  }
+
+  void clear() { shrink_to(0); }
+
+ private:
+  struct Entry {
+    std::string key;
+    Primitive* kernel = nullptr;
+    Status refusal;
+    uint64_t bytes = 0;
+  };
+
+  static Result<Primitive*> hand_out(const Entry& entry) {
+    if (entry.kernel == nullptr) return entry.refusal;
+    entry.kernel->retain();
+    return entry.kernel;
+  }
+
+  Result<Primitive*> insert(const std::string& key, Result<Primitive*> made) {
+    if (!made.ok() && made.status().code() != Code::unsupported) return made;
+    Primitive* surplus = nullptr;
+    Result<Primitive*> answer = Status();
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = index_.find(key); found != index_.end()) {
+        if (made.ok()) surplus = made.value();
+        answer = hand_out(*found->second);
+      } else {
+        Entry entry{key, made.ok() ? made.value() : nullptr, made.status(), kEntryBytes};
+        if (entry.kernel != nullptr) entry.bytes += entry.kernel->host_bytes + entry.kernel->device_bytes;
+        bytes_ += entry.bytes;
+        entries_.push_front(std::move(entry));
+        index_.emplace(entries_.front().key, entries_.begin());
+        answer = hand_out(entries_.front());
+      }
+    }
+    if (surplus != nullptr) surplus->release();
+    shrink_to(kByteLimit);
+    return answer;
+  }
+
+  void shrink_to(uint64_t limit) {
+    std::list<Entry> dropped;
+    bool trim = false;
+    {
+      std::lock_guard lock(mutex_);
+      while (bytes_ > limit && !entries_.empty()) {
+        bytes_ -= entries_.back().bytes;
+        dropped_bytes_ += entries_.back().bytes;
+        index_.erase(entries_.back().key);
+        dropped.splice(dropped.begin(), entries_, std::prev(entries_.end()));
+      }
+      trim = dropped_bytes_ >= kTrimBytes;
+      if (trim) dropped_bytes_ = 0;
+    }
+    for (Entry& entry : dropped) {
+      if (entry.kernel != nullptr) entry.kernel->release();
+    }
+    if (trim) give_back_free_pages();
+  }
+
+  // Primitives are many small pieces of different ages. The free pages between them go back to the system.
+  static void give_back_free_pages() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+  }
+
+  // One answer of the provider.
+  static Status ask(DeviceState* device, const ep_primitive_desc& desc, ep_primitive** primitive,
+                    ep_primitive_info* info) {
+    *info = {};
+    info->struct_size = sizeof *info;
+    info->struct_type = EP_STRUCT_PRIMITIVE_INFO;
+    const std::string doing = fmt::format("creating a primitive on {}", device->opened->spelling);
+    ep_error* error = nullptr;
+    const auto create = [&](ep_error** out) {
+      return device->ops.primitive_create(device->handle, &desc, primitive, info, out);
+    };
+    const ep_status code = stoppable(create, &error);
+    const Status status = loader::take_error(code, error, doing);
+    return code == EP_STATUS_CANCELLED ? cancelled_error(status, doing) : status;
+  }
+
+  // No launch could give what is not constant packed.
+  static Status check_packing(const DeviceState* device, const ep_primitive_desc& desc, const ep_primitive_info& info) {
+    if (info.pack_operand == 0) return {};
+    const uint32_t packed = info.pack_operand - 1;
+    const bool constant = packed < desc.operand_count && (desc.operands[packed].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+    if (constant && info.pack_bytes != 0 && device->ops.primitive_pack != nullptr) return {};
+    return Status(Code::internal,
+                  fmt::format("{} wants operand {} of a primitive packed into {} bytes; only a constant operand can be "
+                              "packed, into 1 byte at least, by a device that has primitive_pack.",
+                              device->opened->spelling, packed, info.pack_bytes));
+  }
+
+  // If the device has no memory for the primitive, the caches go back and the device is asked once more (rule P03).
+  Result<Primitive*> create(DeviceState* device, const ep_primitive_desc& desc) {
+    ep_primitive_info info;
+    ep_primitive* primitive = nullptr;
+    Status made = ask(device, desc, &primitive, &info);
+    if (made.code() == Code::out_of_device_memory) {
+      clear();
+      device->allocator->recover();
+      made = ask(device, desc, &primitive, &info);
+    }
+    TENON_RETURN_IF_ERROR(made);
+    if (const Status packing = check_packing(device, desc, info); !packing.ok()) {
+      device->ops.primitive_destroy(device->handle, primitive);
+      return packing;
+    }
+    auto* kernel = new Primitive;
+    kernel->device = device;
+    kernel->primitive = primitive;
+    kernel->tier = tier_kept(desc, device->opened->info.accuracy);
+    kernel->implementation.assign(info.implementation.data ? info.implementation.data : "", info.implementation.size);
+    kernel->host_bytes = info.host_bytes;
+    kernel->device_bytes = info.device_bytes;
+    kernel->workspace_bytes = info.workspace_bytes;
+    kernel->scratch_bytes = info.scratch_bytes;
+    kernel->pack_operand = static_cast<int32_t>(info.pack_operand) - 1;
+    kernel->pack_bytes = info.pack_bytes;
+    kernel->pack_layout = info.pack_layout;
+    kernel->dynamic = descriptor::has_any(desc);
+    kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
+                                (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
+    remember(kernel);
+    return kernel;
+  }
+
+  std::mutex mutex_;
+  std::list<Entry> entries_;
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> index_;
+  uint64_t bytes_ = 0;
+  uint64_t dropped_bytes_ = 0;  // since pages were last given back
+};
+
+PrimitiveCache& cache_of(DeviceState* device) {
+  static auto* mutex = new std::mutex;
+  static auto* caches = new std::unordered_map<DeviceState*, PrimitiveCache>;
+  std::lock_guard lock(*mutex);
+  return (*caches)[device];
+}
+
+// Every kernel that exists. Choice tables keep some kernels longer than the cache does, but none outlives its device.
+struct LiveKernels {
+  std::mutex mutex;
+  std::unordered_set<Primitive*> all;
+};
+
+LiveKernels& live_primitives() {
+  static auto* kernels = new LiveKernels;
+  return *kernels;
+}
+
+void remember(Primitive* kernel) {
+  std::lock_guard lock(live_primitives().mutex);
+  live_primitives().all.insert(kernel);
+}
+
+// Opens the dims and strides that the device does not need. Strides of 0 and 1 stay, and constants, of which the device
+// may want to know how many bytes it packs.
+void open_dims(ep_primitive_desc* desc, uint64_t flags) {
+  for (uint32_t i = 0; i < desc->operand_count; ++i) {
+    ep_operand_desc& operand = desc->operands[i];
+    if ((operand.flags & EP_OPERAND_FLAG_CONSTANT) != 0) continue;
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      operand.dims[axis] = EP_ANY;
+      if ((flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0 && operand.strides[axis] > 1) operand.strides[axis] = EP_ANY;
+    }
+  }
+}
+
+bool has_limits(const ep_support_info& info) {
+  return (info.greatest_dim | info.greatest_elements | info.greatest_bytes) != 0;
+}
+
+// True if every operand of `desc` is within the limits that `info` states for open dims.
+bool within_limits(const ep_primitive_desc& desc, const ep_support_info& info) {
+  const auto fits = [](uint64_t size, uint64_t limit) { return limit == 0 || size <= limit; };
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    int64_t elements = 1;
+    int64_t reach = 1;
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      elements *= operand.dims[axis];
+      reach += (operand.dims[axis] - 1) * operand.strides[axis];
+      if (!fits(static_cast<uint64_t>(operand.dims[axis]), info.greatest_dim)) return false;
+    }
+    const int64_t bytes = dtype_bytes(static_cast<DType>(operand.dtype), reach);
+    if (!fits(static_cast<uint64_t>(elements), info.greatest_elements)) return false;
+    if (!fits(static_cast<uint64_t>(bytes), info.greatest_bytes)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Primitive::release(int32_t references) {
+  if (count.fetch_sub(references, std::memory_order_acq_rel) != references) return;
+  ep_primitive* last = nullptr;
+  {
+    std::lock_guard lock(live_primitives().mutex);
+    live_primitives().all.erase(this);
+    last = std::exchange(primitive, nullptr);
+  }
+  if (last != nullptr) device->ops.primitive_destroy(device->handle, last);
+  delete this;
+}
+
+void destroy_primitives(DeviceState* device) {
+  clear_primitive_cache(device);
+  std::lock_guard lock(live_primitives().mutex);
+  for (Primitive* kernel : live_primitives().all) {
+    if (kernel->device != device) continue;
+    device->ops.primitive_destroy(device->handle, std::exchange(kernel->primitive, nullptr));
+  }
+}
+
+Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
+                                uint32_t scalar_count, Sizes sizes) {
+  ep_support_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_SUPPORT_INFO;
+  ep_primitive_desc wanted = desc;
+  const std::string why_below = settle_demand(&wanted, device->opened->info.accuracy);
+  ep_error* error = nullptr;
+  const ep_status code = device->ops.primitive_support(device->handle, &wanted, &info, &error);
+  const Status support = loader::take_error(code, error, {});
+  if (!why_below.empty() &&
+      (support.ok() ? (info.flags & EP_SUPPORT_FLAG_PRECISION) == 0 : support.code() == Code::unsupported)) {
+    return Status(Code::unsupported, why_below + ".");
+  }
+  TENON_RETURN_IF_ERROR(support);
+
+  Resolved resolved;
+  const bool open = sizes == Sizes::open && !descriptor::has_opaque(desc) &&
+                    (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && within_limits(desc, info);
+  if (open) open_dims(&wanted, info.flags);
+  resolved.any_strides = open && (info.flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0;
+  resolved.limited = has_limits(info);
+  for (uint32_t slot = 0; slot < EP_MAX_SCALARS; ++slot) {
+    if ((info.baked_scalars >> slot & 1) == 0 || slot >= scalar_count) continue;
+    wanted.baked_scalars |= 1u << slot;
+    wanted.scalars[slot] = scalars[slot];
+    resolved.baked = true;
+  }
+  TENON_ASSIGN_OR_RETURN(resolved.kernel, cache_of(device).get(device, wanted));
+  std::copy(std::begin(info.alignment), std::end(info.alignment), resolved.alignment);
+  return resolved;
+}
+
+PrimitiveCacheStats primitive_cache_stats(DeviceState* device) { return cache_of(device).stats(); }
+void clear_primitive_cache(DeviceState* device) { cache_of(device).clear(); }
+
+}  // namespace tenon

@@ -1,0 +1,32 @@
+// The buffers of a kernel in the memory of the host, and kernels as text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/codegen/loop/ir.h"
+
+namespace tenon::compiler {
+
+// Memory for each buffer of a kernel. Inputs hold random numbers, none of them 0, outputs a pattern.
+class Memory {
+ public:
+  Memory(const Kernel& kernel, const std::vector<int64_t>& parameters, uint32_t seed);
+
+  std::vector<void*> addresses();
+  const std::vector<unsigned char>& bytes(size_t buffer) const { return buffers_[buffer]; }
+
+ private:
+  std::vector<std::vector<unsigned char>> buffers_;
+};
+
+// Whether the outputs of two runs agree: floats within `ulps` of their dtype or `absolute`, integers exactly.
+void expect_near(const Kernel& kernel, const Memory& expected, const Memory& actual, double ulps, double absolute,
+                 const std::string& what);
+
+// The kernel that `text` is.
+Kernel parsed(const std::string& text);
+
+}  // namespace tenon::compiler

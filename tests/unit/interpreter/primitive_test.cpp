@@ -1,0 +1,78 @@
+// Kernels: which descriptors share one.
+#include "core/primitive/primitive_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <utility>
+
+#include "core/primitive/primitive.h"
+#include "core/tensor/device.h"
+#include "primitives/status/error.h"
+
+namespace tenon {
+namespace {
+
+// What the cpu is made to grant, for a while. The thread of the test alone asks it.
+class Granting {
+ public:
+  explicit Granting(uint64_t flags) {
+    granted_ = flags;
+    real_ = std::exchange(
+        state()->ops.primitive_support,
+        [](ep_device* device, const ep_primitive_desc* desc, ep_support_info* info, ep_error** error) -> ep_status {
+          const ep_status status = real_(device, desc, info, error);
+          info->flags &= granted_;
+          return status;
+        });
+  }
+  ~Granting() { state()->ops.primitive_support = real_; }
+  Granting(const Granting&) = delete;
+  Granting& operator=(const Granting&) = delete;
+
+  static DeviceState* state() { return Device("cpu").state(); }
+
+ private:
+  static inline decltype(ep_device_ops::primitive_support) real_ = nullptr;
+  static inline uint64_t granted_ = 0;
+};
+
+// The kernel of dst = neg(src), where src has the dims and strides given.
+const Primitive* kernel_of(std::array<int64_t, 2> dims, std::array<int64_t, 2> strides) {
+  ep_primitive_desc desc{};
+  desc.kind = EP_PRIMITIVE_unary;
+  desc.operand_count = 2;
+  desc.operands[0] = {EP_ROLE_DST, EP_DTYPE_f32, 2, 0, 0, {dims[0], dims[1]}, {1000, 1}};
+  desc.operands[1] = {EP_ROLE_SRC, EP_DTYPE_f32, 2, 0, 0, {dims[0], dims[1]}, {strides[0], strides[1]}};
+  desc.attributes.unary.op = EP_UNARY_neg;
+  Resolved resolved = value_or_throw(resolve_kernel(Granting::state(), desc, nullptr, 0));
+  resolved.kernel->release(1);  // the cache keeps it
+  return resolved.kernel;
+}
+
+TEST(ResolveKernel, OneServesAllLengthsAndStridesWhereTheDeviceGrantsIt) {
+  const Granting all(EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES);
+  const Primitive* kernel = kernel_of({4, 6}, {20, 2});
+  EXPECT_EQ(kernel_of({5, 7}, {20, 2}), kernel);
+  EXPECT_EQ(kernel_of({5, 7}, {40, 3}), kernel);
+  EXPECT_NE(kernel_of({5, 7}, {40, 1}), kernel) << "a stride of 1 stays";
+  EXPECT_NE(kernel_of({5, 7}, {0, 3}), kernel) << "a stride of 0 stays";
+}
+
+TEST(ResolveKernel, StridesStayWhereTheDeviceGrantsLengthsAlone) {
+  const Granting dims(EP_SUPPORT_FLAG_ANY_DIMS);
+  const Primitive* kernel = kernel_of({4, 6}, {20, 2});
+  EXPECT_EQ(kernel_of({5, 7}, {20, 2}), kernel);
+  EXPECT_NE(kernel_of({4, 6}, {40, 2}), kernel);
+}
+
+TEST(ResolveKernel, EachShapeHasItsOwnWhereTheDeviceGrantsNothing) {
+  const Granting none(EP_SUPPORT_FLAG_ANY_STRIDES);
+  const Primitive* kernel = kernel_of({4, 6}, {20, 2});
+  EXPECT_EQ(kernel_of({4, 6}, {20, 2}), kernel);
+  EXPECT_NE(kernel_of({5, 7}, {20, 2}), kernel);
+  EXPECT_NE(kernel_of({4, 6}, {20, 3}), kernel);
+}
+
+}  // namespace
+}  // namespace tenon
