@@ -1,10 +1,9 @@
-"""The top of the tree is what README.md's picture says; READMEs, their decisions and the glossary keep the house's rules.
+"""The top of the tree is what README.md's picture says; READMEs and the glossary keep the house's rules.
 
 Usage: tree_test.py SOURCE_ROOT
 
-README: each top folder and each folder of more than five files has one, of lines of at most 120 columns. Each entry
-of its section "Decisions" has a date and says what would change our mind. It links to the glossary, and each of its
-links leads to a file.
+README: each top folder and each folder of more than five files has one, of lines of at most 120 columns. It links to
+the glossary, and each of its links leads to a file. Decisions stand in the DECISIONS.md of the top folder instead.
 Glossary: its entries stand in the order of the alphabet, and the file that each names exists.
 """
 import os
@@ -21,7 +20,6 @@ MAY_BE_WIDER = {"README.md", "ep_api/README.md"}
 FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
 GLOSSARY = "ep_api/GLOSSARY.md"
 STANDS_ALONE = "sdk/app/examples/"  # projects that users copy out of the tree
-DATE = r"\d{4}-\d{2}-\d{2}"
 ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
 
 
@@ -63,30 +61,10 @@ def check_size(path, text):
             yield f"{path}:{number} has {len(line)} columns; a line of a README has at most {WIDEST_README}"
 
 
-def decisions(text):
-    """(date or None, words) of each entry of the sections that are headed Decisions."""
-    head, entry = None, None
-    for line in text.splitlines() + ["# end"]:
-        heading = re.match(r"(?:#+ |\*\*)?Decisions\b(.*)$", line)
-        if entry is not None and not line.startswith("  "):
-            yield re.search(DATE, entry.split(":")[0]) or head, entry
-            entry = None
-        if heading:
-            head = re.search(DATE, heading.group(1)) or False
-        elif head is not None and line.startswith("- "):
-            entry = line
-        elif entry is not None:
-            entry += " " + line.strip()
-        elif line.strip():
-            head = None
-
-
 def check_decisions(path, text):
-    for date, entry in decisions(text):
-        if not date:
-            yield f"{path}: a decision has no date: {entry[:60]}"
-        if not re.search(r"would change\b|changes? our mind", entry, re.IGNORECASE):
-            yield f"{path}: a decision does not say what would change our mind: {entry[:60]}"
+    """Decisions of a room stand in the DECISIONS.md of its top folder, not in its README."""
+    if re.search(r"^(?:#+ |\*\*)?Decisions\b", text, re.MULTILINE):
+        yield f"{path} has a section of decisions, which belongs into {path.split('/')[0]}/DECISIONS.md"
 
 
 def check_links(root, path, text):
@@ -119,16 +97,11 @@ def check_glossary(root, text):
 def check_checks():
     """The checks notice what they are there for."""
     wide = "x" * (WIDEST_README + 1)
-    said = "- 2026-11-22: it is so. A reason would change our mind."
     planted = (
         (1, check_size("a/README.md", wide)), (0, check_size("README.md", wide)),
         (1, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)])),
         (0, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)] + ["a/README.md"])),
-        (0, check_decisions("a", f"Decisions\n{said}\n")), (0, check_decisions("a", f"## Decisions\n\n{said}\n")),
-        (1, check_decisions("a", f"Decisions\n{said}\n- It is so. A reason would change our mind.\n")),
-        (0, check_decisions("a", "Decisions, each 2026-11-22\n- It is so. Would change if there were a reason.\n")),
-        (1, check_decisions("a", "Decisions\n- 2026-11-22: it is so.\n  And so.\n")),
-        (0, check_decisions("a", "Decisions\n- 2026-11-22: it is so. A reason would\n  change our mind.\n")),
+        (1, check_decisions("a/README.md", "## Decisions\n")), (0, check_decisions("a/README.md", "It decides.\n")),
         (1, check_links("/", "a/README.md", "[b](nowhere/GLOSSARY.md)")), (1, check_links("/", "a/README.md", "no link")),
         (1, check_glossary("/", "- **b** (`nowhere.h`): a word.")),
         (1, check_glossary("/", "- **a** (`.`): a word.\n- b: a word.")),
