@@ -5,7 +5,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 bool Artifact::holds(size_t variant, std::span<const int64_t> sizes) const {
   if (variant + 1 == variants.size()) return true;
@@ -58,4 +58,4 @@ std::string infer_shape_c(const Artifact& artifact) {
   return text + "  return 0;\n}\n";
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -15,7 +15,7 @@
 #include "core/codegen/tactics/tiles.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // A bucket: the sizes for which `holds` gives 1. Where it has no value they are none of the bucket.
 struct Variant {
@@ -58,4 +58,4 @@ Result<Artifact> make_artifact(const Kernel& kernel, const std::vector<SymDims>&
 // "int <name>_infer_shape(const int64_t* p, int64_t* out)": the sizes of all outputs, one after another, in C.
 std::string infer_shape_c(const Artifact& artifact);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 
 #include "core/codegen/loop/places.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr size_t kMostInputs = 64;
@@ -119,4 +119,4 @@ class Finder {
 
 MapFacts map_facts(const Kernel& kernel) { return Finder(kernel).find(); }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -6,7 +6,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 struct MapFacts {
   // All buffers of more than one element have equally many, and each point of the kernel reads and writes them at one
@@ -19,4 +19,4 @@ struct MapFacts {
 // Of a kernel that has loops. Pure.
 MapFacts map_facts(const Kernel& kernel);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

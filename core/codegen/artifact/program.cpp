@@ -9,7 +9,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr size_t kDeepest = 64;
@@ -261,4 +261,4 @@ std::string Program::c_text() const {
   return stack.back();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -11,7 +11,7 @@
 #include "core/codegen/loop/ir.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Rows: name, words that it takes off the stack and replaces by one.
 enum class Word : uint8_t {
@@ -67,4 +67,4 @@ class Program {
   friend class ProgramWriter;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -11,7 +11,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // Rows of so many numbers of four bytes fit into the local memory of an item on a CPU, with another row beside them.
@@ -209,4 +209,4 @@ Result<std::vector<Variant>> make_variants(const Kernel& kernel, const ep_dialec
   return Maker(kernel, dialect, tiles_of).make();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

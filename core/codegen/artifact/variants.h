@@ -5,10 +5,10 @@
 
 #include "core/codegen/artifact/artifact.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // In the order of Artifact::variants. Errors: those of print_for.
 Result<std::vector<Variant>> make_variants(const Kernel& kernel, const ep_dialect_info& dialect,
                                            const TilesOf& tiles_of);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -6,7 +6,7 @@
 #include "core/ops/op_rows.h"
 #include "primitives/table/table.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -302,4 +302,4 @@ SymCall call_of(const Node& node) {
 
 Access access_of(Graph& graph, NodeId node) { return Reader(graph, graph.node(node)).run(); }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "core/graph/graph.h"
 #include "core/ops/sym_call.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 enum class Role : uint8_t {
   opaque,  // nothing is known of it: it stays a launch of its own
@@ -45,4 +45,4 @@ SymCall call_of(const graph::Node& node);
 // those that may meet a fault.
 Access access_of(graph::Graph& graph, graph::NodeId node);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

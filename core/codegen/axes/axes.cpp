@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -190,4 +190,4 @@ bool Axes::aligned(NodeId node, uint32_t input, AxisId axis) const {
   return false;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -13,7 +13,7 @@
 #include "core/codegen/axes/access.h"
 #include "core/graph/graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 using AxisId = uint32_t;
 
@@ -73,4 +73,4 @@ class Axes {
   std::vector<United> united_;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

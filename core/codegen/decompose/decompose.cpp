@@ -9,7 +9,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -109,4 +109,4 @@ void decompose_rows(Graph* graph) {
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

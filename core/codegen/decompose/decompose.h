@@ -5,10 +5,10 @@
 #include "core/device/export.h"
 #include "core/graph/graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Takes each node of `graph` with the role `rows` (axes/access.h) apart. A node whose decomposition depends on the
 // hints of sizes stays as it is.
 TENON_API void decompose_rows(graph::Graph* graph);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -11,7 +11,7 @@
 #include "core/graph/fusion.h"
 #include "core/graph/text.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr size_t kMostKept = 1024;  // regions; beyond that all are forgotten
@@ -77,7 +77,7 @@ std::string tuning_file(DeviceState* device) {
   return dialect ? data_base_of(device, *dialect).path() : std::string();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen
 
 namespace tenon::graph {
 

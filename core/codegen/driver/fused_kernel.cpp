@@ -13,7 +13,7 @@
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::AwaitedKernels;
@@ -310,4 +310,4 @@ void FusedKernel::tell(size_t number, const Status& failed) const {
               fmt::format("{} ({}): {} Its ops run one by one; {}.", artifact_.name, ops_, failed.message(), where));
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -16,7 +16,7 @@
 #include "core/graph/fusion.h"
 #include "core/primitive/compiled_module.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Threads: any number.
 class FusedKernel final : public graph::FusedRegion, public std::enable_shared_from_this<FusedKernel> {
@@ -87,4 +87,4 @@ class FusedKernel final : public graph::FusedRegion, public std::enable_shared_f
   std::vector<Bucket> buckets_;  // mutex; by variant
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

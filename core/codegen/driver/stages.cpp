@@ -6,7 +6,7 @@
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 uint32_t symbol_number(const symbolic::Arena& arena, SymDim symbol) {
@@ -50,4 +50,4 @@ std::string dump_stages(const graph::Graph& region, const KernelStages& stages) 
   return folder;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -12,7 +12,7 @@
 #include "core/device/export.h"
 #include "core/graph/graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // The names of the dialects, which files of texts end with, by EP_DIALECT_*.
 inline constexpr std::string_view kDialectNames[] = {"", "c", "cu", "cl", "glsl"};
@@ -40,4 +40,4 @@ std::string text_file(const Artifact& artifact, size_t number);
 // cannot be written.
 std::string dump_stages(const graph::Graph& region, const KernelStages& stages);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "core/device/device_state.h"
 #include "core/device/export.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // What tuning did for a kernel.
 struct TunedKernel {
@@ -36,4 +36,4 @@ TENON_API std::vector<TunedKernel> tune_kernels(DeviceState* device, const Tunin
 // The file in which what is found for `device` is kept; empty: nowhere.
 TENON_API std::string tuning_file(DeviceState* device);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

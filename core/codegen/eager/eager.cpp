@@ -28,7 +28,7 @@
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -343,7 +343,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen
 
 namespace tenon {
 

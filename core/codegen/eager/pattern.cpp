@@ -14,7 +14,7 @@
 #include "primitives/simplify/simplify.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 int64_t count(const Dims& dims) {
@@ -271,4 +271,4 @@ Result<Pattern> pattern_of(const OpCall& call, DeviceState* device, const std::v
   return Reader(call, outputs).run();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -10,7 +10,7 @@
 #include "core/ops/op_call.h"
 #include "primitives/shape/shape.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 constexpr uint32_t kNoSize = UINT32_MAX;
 
@@ -48,4 +48,4 @@ struct Pattern {
 // Errors: unsupported, with the reason why no recording serves `call`.
 Result<Pattern> pattern_of(const OpCall& call, DeviceState* device, const std::vector<TensorMeta>& outputs);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -17,7 +17,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 constexpr int64_t kLanes = 16;
 
@@ -223,4 +223,4 @@ class CPrinter {
   size_t next_ = 0;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -4,7 +4,7 @@
 #include "core/codegen/emit/c_printer.h"
 #include "primitives/table/table.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kMostLocal = int64_t{1} << 20;
@@ -224,4 +224,4 @@ void CPrinter::accumulate(const Context& context, Id id, int64_t copy, const std
   line("{} = {};", sum, next);
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

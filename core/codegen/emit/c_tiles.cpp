@@ -3,7 +3,7 @@
 
 #include "core/codegen/emit/c_printer.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kMostTile = int64_t{256} << 10;  // bytes of a block that is turned: half of a small L2
@@ -112,4 +112,4 @@ void CPrinter::find_far_loads(const Context& context, Id rows, Id lanes, Id id, 
   found->insert(id);
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "primitives/dtype/convert.h"
 #include "primitives/table/table.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kLinesAhead = 8;
@@ -397,4 +397,4 @@ std::string CPrinter::cast(const Expr& expr, const std::string& value) {
   return fmt::format("ep_cast_{}_{}({})", dtype_name(source), dtype_name(target), value);
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

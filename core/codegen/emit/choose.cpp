@@ -6,7 +6,7 @@
 #include "core/codegen/tactics/tactics.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 Status beyond(const Kernel& kernel, std::string_view what, uint64_t needs, uint64_t has) {
@@ -100,4 +100,4 @@ Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info
   return std::array<uint64_t, 3>{along_x, along_y, 1};
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "core/device/export.h"
 #include "core/primitive/compiled_module.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 constexpr int64_t kWidestAccess = 16;  // bytes that a work-item loads or stores at once
 
@@ -34,4 +34,4 @@ ModuleText module_of(const std::string& name, const KernelText& text);
 // unsupported, if there are more than it takes.
 Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info& dialect);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

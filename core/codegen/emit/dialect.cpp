@@ -9,7 +9,7 @@
 #include "emit_texts.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr DialectWords kWords[] = {
@@ -381,4 +381,4 @@ std::string integer_text(const DialectWords& words, DType dtype, int64_t number)
   return as(words, type, fmt::format("{}{}", number, suffix));
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -12,7 +12,7 @@
 #include "ep_api/ep_api.h"
 #include "primitives/dtype/dtype.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 struct DialectWords {
   int32_t dialect = 0;
@@ -48,4 +48,4 @@ std::string body_text(const DialectWords& words, std::string_view expression, DT
 std::string number_text(const DialectWords& words, DType dtype, double number);
 std::string integer_text(const DialectWords& words, DType dtype, int64_t number);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "core/codegen/loop/ir.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // A whole text of one entry, and what a module_create is told of it. Equal kernels give equal texts, byte for byte.
 struct KernelText {
@@ -39,4 +39,4 @@ Result<KernelText> emit_c(const Kernel& kernel);
 Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t features,
                                IndexBits bits = IndexBits::wide);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -3,7 +3,7 @@
 
 #include "core/codegen/emit/c_printer.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // Outputs of more bytes do not stay in a cache anyway; stores past it save the reading of each line.
@@ -252,4 +252,4 @@ Result<KernelText> emit_c(const Kernel& kernel) {
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

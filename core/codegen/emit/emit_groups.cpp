@@ -14,7 +14,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kMostShared = int64_t{1} << 20;
@@ -726,4 +726,4 @@ Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t f
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

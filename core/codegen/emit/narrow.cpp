@@ -4,7 +4,7 @@
 
 #include "primitives/status/error.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using symbolic::Kind;
@@ -129,4 +129,4 @@ std::optional<std::vector<Condition>> narrow_conditions(Kernel* kernel) {
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -6,7 +6,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // The greatest number that is computed in 32 bits: a loop may add a step to one.
 constexpr int64_t kMostNarrow = (int64_t{1} << 31) - (int64_t{1} << 20);
@@ -16,4 +16,4 @@ constexpr int64_t kMostNarrow = (int64_t{1} << 31) - (int64_t{1} << 20);
 // Nothing: it is not known, or never holds. The sizes of the conditions are in the kernel's arena.
 std::optional<std::vector<Condition>> narrow_conditions(Kernel* kernel);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

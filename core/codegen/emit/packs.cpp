@@ -2,7 +2,7 @@
 
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 bool is_narrow_float(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -176,4 +176,4 @@ std::string pack_text(const DialectWords& words, DType dtype, int64_t count, std
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr std::string_view kTypes = R"C(typedef __INT8_TYPE__ int8_t;
@@ -889,4 +889,4 @@ std::string with_suffix(std::string_view text, std::string_view suffix) {
   return result;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

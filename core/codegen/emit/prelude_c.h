@@ -13,7 +13,7 @@
 
 #include "primitives/dtype/dtype.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // How the numbers of a dtype are computed in C.
 struct CType {
@@ -55,4 +55,4 @@ std::string prelude_c_shared();
 // scalar_ops.def says, for one dtype.
 std::string with_suffix(std::string_view text, std::string_view suffix);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -3,7 +3,7 @@
 // nodes. Pieces of tanh and erf are those of providers/cpu/simd.
 #include "core/codegen/emit/prelude_c.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // `$P(x, a, b, c)` is the polynomial (a x + b) x + c.
@@ -397,4 +397,4 @@ EP_INLINE ep_v_f32 ep_near_fmod_f32(ep_v_f32 x, ep_v_f32 y, ep_v_i32* ordinary) 
 std::string_view prelude_c_f32() { return kFunctions; }
 std::string_view prelude_c_fused_f32() { return kFusedFunctions; }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

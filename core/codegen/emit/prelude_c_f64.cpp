@@ -3,7 +3,7 @@
 #include "core/codegen/emit/prelude_c.h"
 #include "emit_texts.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // They need a fused multiply-add. `$P(x, a, b, c)` is the polynomial (a x + b) x + c.
@@ -388,4 +388,4 @@ std::string prelude_c_shared() {
   return text;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

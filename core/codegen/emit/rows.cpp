@@ -1,6 +1,6 @@
 #include "core/codegen/emit/rows.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 std::string_view unary_text(int32_t op) {
   switch (op) {
@@ -46,4 +46,4 @@ ReduceText reduce_text(int32_t op) {
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -6,7 +6,7 @@
 
 #include "primitives/dtype/dtype.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // "ep_mul(x, x)"; empty for an id that no row has.
 std::string_view unary_text(int32_t op);
@@ -21,4 +21,4 @@ ReduceText reduce_text(int32_t op);
 // The dtype in which kernels compute with numbers of `dtype`: f16 and bf16 are held as f32.
 inline DType computed(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -2,7 +2,7 @@
 
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using symbolic::Kind;
@@ -61,4 +61,4 @@ std::string size_text(const symbolic::Arena& arena, SymDim size, const SymbolTex
   return is_sum ? text.substr(1, text.size() - 2) : text;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

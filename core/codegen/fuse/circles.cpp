@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -109,4 +109,4 @@ bool Circles::join(NodeId a, NodeId b) {
   return true;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

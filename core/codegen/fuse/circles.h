@@ -8,7 +8,7 @@
 
 #include "core/graph/graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Keeps the groups in an order in which each stands behind what it reads, so that a search looks at what stands between
 // two groups alone: Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs" (2006).
@@ -44,4 +44,4 @@ class Circles {
   size_t left_ = 0;  // looks at edges that may still be taken
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

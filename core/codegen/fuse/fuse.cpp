@@ -12,7 +12,7 @@
 #include "core/graph/passes/match.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -404,4 +404,4 @@ size_t kernel_count(const Graph& graph, const Fusion& fusion) {
   return count;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

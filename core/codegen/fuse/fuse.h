@@ -8,7 +8,7 @@
 #include "core/device/export.h"
 #include "core/graph/graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 struct FuseOptions {
   size_t most_buffers = 32;  // inputs and outputs of one kernel
@@ -36,4 +36,4 @@ TENON_API Fusion find_groups(graph::Graph& graph, const FuseOptions& options = {
 // How many kernels run `graph`: its groups, and the nodes outside of them that are not views.
 TENON_API size_t kernel_count(const graph::Graph& graph, const Fusion& fusion);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

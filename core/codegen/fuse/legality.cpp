@@ -6,7 +6,7 @@
 
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -228,4 +228,4 @@ Verdict judge(const Graph& graph, const Axes& axes, const std::vector<NodeId>& n
   return Judge(graph, axes, nodes, wanted, options).run();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -16,7 +16,7 @@
 #include "core/codegen/fuse/fuse.h"
 #include "core/graph/graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // What one kernel would be, or why there is none.
 struct Verdict {
@@ -40,4 +40,4 @@ constexpr double kManyElements = 1 << 18;  // which one item, or few, compute fo
 // The number of elements of `value` at the hints of its sizes; 1 where there are none.
 double elements_at_hints(const graph::Graph& graph, graph::ValueId value);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

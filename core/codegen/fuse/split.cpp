@@ -8,7 +8,7 @@
 #include "core/graph/passes/passes.h"
 #include "core/ops/attributes.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -210,4 +210,4 @@ class Splitting {
 
 void split_reductions(Graph* graph) { Splitting(graph).run(); }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

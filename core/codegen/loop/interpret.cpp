@@ -13,7 +13,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // A number of a dtype: a double, or the bits of an int64 or uint64.
@@ -503,4 +503,4 @@ Result<int64_t> item_count(const Kernel& kernel, std::span<const int64_t> parame
   return symbolic::ceil_quotient(extent, kernel.body[0].step);
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -12,7 +12,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // `parameters` in the order of the kernel's, `buffers` the addresses of its buffers.
 // Errors: invalid_argument for an element beyond its buffer, for one stored twice, and for a stage that is not there.
@@ -24,4 +24,4 @@ Result<int64_t> size_of(const Kernel& kernel, SymDim size, std::span<const int64
 // How many items a launch of a scheduled kernel has.
 Result<int64_t> item_count(const Kernel& kernel, std::span<const int64_t> parameters);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

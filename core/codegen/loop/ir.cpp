@@ -7,7 +7,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 using symbolic::Arena;
 using symbolic::ArenaScope;
@@ -300,4 +300,4 @@ Stride stride_of(const Arena& arena, SymDim index, SymDim symbol) {
   return {true, step};
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -34,7 +34,7 @@
 #include "primitives/dtype/dtype.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 using Id = uint32_t;
 constexpr Id kNone = std::numeric_limits<Id>::max();
@@ -207,4 +207,4 @@ Result<Kernel> parse_kernel(std::string_view text);
 // it. Errors: invalid_argument, with the stage and what is wrong with it.
 Status verify(const Kernel& kernel);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

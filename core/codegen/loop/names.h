@@ -7,7 +7,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // "768*i + r". A symbol that the kernel does not name keeps the arena's name.
 class SizeWriter {
@@ -45,4 +45,4 @@ std::string with_words_replaced(std::string_view text, const Replacement& replac
   return result;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 Result<SymDim> read_size(Kernel& kernel, std::string_view text) {
   std::map<std::string, std::string, std::less<>> symbols;
@@ -354,4 +354,4 @@ Result<Kernel> parse_kernel(std::string_view text) {
   return *std::move(kernel);
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 void collect_reads(const Kernel& kernel, Id expr, std::set<Id>* seen, std::set<Id>* stages) {
@@ -113,4 +113,4 @@ bool Places::runs_together(const Node& loop, size_t depth) const {
   });
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -5,7 +5,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Where a stage runs. `loops` are those around it, the outermost first. Its result is whole in the body of
 // loops[result - 1]: a reduction's outside of all loops that it reduces over, any other stage's where it runs. All its
@@ -51,4 +51,4 @@ class Places {
   std::vector<std::vector<Id>> reads_;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

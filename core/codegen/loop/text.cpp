@@ -6,7 +6,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 std::string_view leading_name(std::string_view text) {
   size_t count = 0;
@@ -167,4 +167,4 @@ class KernelWriter {
 
 std::string to_string(const Kernel& kernel) { return KernelWriter(kernel).write(); }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

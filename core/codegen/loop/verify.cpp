@@ -9,7 +9,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 template <class... Args>
@@ -493,4 +493,4 @@ Status verify(const Kernel& kernel) {
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

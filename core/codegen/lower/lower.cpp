@@ -20,7 +20,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -502,4 +502,4 @@ Kernel lower(Graph* region, std::string name) {
   return Lowering(*region, std::move(name)).run();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 #include "core/codegen/loop/ir.h"
 #include "primitives/status/error.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Runs `change` on a copy, whose arena is open meanwhile, and keeps the copy if it is well made.
 template <class Change>
@@ -26,4 +26,4 @@ Status changed(Kernel* kernel, const Change& change) {
 
 inline Status refused(std::string sentence) { return {Code::unsupported, std::move(sentence)}; }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

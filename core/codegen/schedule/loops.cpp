@@ -5,7 +5,7 @@
 #include "core/codegen/schedule/schedule.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // The loops around the step of a stage, the outermost first, and the step itself; empty if the loops do not run it.
@@ -178,4 +178,4 @@ Status compute_at(Kernel* kernel, Id stage, Id other) {
   });
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "core/codegen/loop/ir.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // --- The iteration space: of a kernel without loops.
 
@@ -49,4 +49,4 @@ Status reorder(Kernel* kernel, Id stage, Id axis);
 // go; those of `other` must be over its axes, each once.
 Status compute_at(Kernel* kernel, Id stage, Id other);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 bool contains(const std::vector<Id>& list, Id id) { return std::find(list.begin(), list.end(), id) != list.end(); }
@@ -140,4 +140,4 @@ Result<Id> reduce_in_two_steps(Kernel* kernel, Id stage, Id axis, int64_t chunks
   return stage;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

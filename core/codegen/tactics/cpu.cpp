@@ -7,7 +7,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kColumnVectors = 8;
@@ -334,4 +334,4 @@ Status schedule_for_cpu(Kernel* kernel, const Tiles& tiles) {
   return {};
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kWorkItems = 256;  // of a group that adds something up
@@ -399,4 +399,4 @@ Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits, const Tile
   return {};
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

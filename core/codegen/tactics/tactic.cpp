@@ -2,7 +2,7 @@
 
 #include "core/codegen/schedule/schedule.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // How many times as much as an addition an op costs.
@@ -197,4 +197,4 @@ int64_t Tactic::cost(Id expr, std::set<Id>* seen) const {
   return sum;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 #include "core/codegen/loop/ir.h"
 #include "core/codegen/loop/places.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 inline bool contains(const std::vector<Id>& list, Id id) {
   return std::find(list.begin(), list.end(), id) != list.end();
@@ -85,4 +85,4 @@ class Tactic {
   std::vector<Node> nest(const Places& places, std::vector<Id> stages, const std::set<Id>& done) const;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

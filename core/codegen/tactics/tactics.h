@@ -5,7 +5,7 @@
 #include "core/codegen/tactics/tiles.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Loops for a CPU with vectors, of a kernel without loops. Axes that are one in memory become one. The items are
 // positions of an axis that all stages share: rows, blocks of a flat loop, or blocks of columns. In an item each stage
@@ -40,4 +40,4 @@ int64_t pack_along(const Kernel& kernel, Id axis, int64_t vector_bytes);
 // Errors: what verify() refuses; unsupported where shared memory is too short for a reduction that several loops read.
 Status schedule_for_groups(Kernel* kernel, const GroupLimits& limits = {}, const Tiles& tiles = {});
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

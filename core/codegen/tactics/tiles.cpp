@@ -6,7 +6,7 @@
 #include "core/codegen/tactics/tactic.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr TileRow kRows[] = {
@@ -54,4 +54,4 @@ std::string sums_text(const Kernel& kernel) {
   return text;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

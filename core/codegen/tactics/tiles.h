@@ -9,7 +9,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 struct Tiles {
   // For a CPU:
@@ -44,4 +44,4 @@ std::string tiles_text(const Tiles& tiles);
 // give equal results to the last bit.
 std::string sums_text(const Kernel& kernel);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

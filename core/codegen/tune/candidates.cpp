@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // What the loops of a kernel let one choose.
@@ -90,4 +90,4 @@ Tiles joined(const Tiles& first, const Tiles& second) {
   return both;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

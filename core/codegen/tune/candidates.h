@@ -6,7 +6,7 @@
 #include "core/codegen/loop/ir.h"
 #include "core/codegen/tactics/tiles.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // In the order in which they are worth a try, without the defaults; some give the same loops as others or add in
 // another order. `scheduled` has its default loops. No two of them are equal.
@@ -15,4 +15,4 @@ std::vector<Tiles> candidates(const Kernel& scheduled);
 // Both changes: of a member that both change, that of `first`.
 Tiles joined(const Tiles& first, const Tiles& second);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 #include "loader/kept/lines.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr uint64_t kMostFiles = 64;  // devices and compilers; beyond that the oldest go
@@ -62,4 +62,4 @@ DataBase& data_base_of(const DeviceState* device, const Dialect& dialect) {
   return *one;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

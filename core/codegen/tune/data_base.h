@@ -11,7 +11,7 @@
 #include "core/codegen/tune/line.h"
 #include "core/primitive/compiled_module.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // One file, of lines of JSON: its head, and a line per kernel, of which the last one counts. Damaged lines count as
 // none, and so does a file that another user could have written. Threads: any.
@@ -37,4 +37,4 @@ class DataBase {
 // compiler in full. It is read at the first call, once in the process.
 DataBase& data_base_of(const DeviceState* device, const Dialect& dialect);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

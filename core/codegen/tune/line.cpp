@@ -6,7 +6,7 @@
 
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // Reads JSON from a text, piece by piece. Each function says whether the piece is there, and passes it.
@@ -140,4 +140,4 @@ std::optional<TunedLine> parse_line(std::string_view line) {
   return tuned;
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 
 #include "core/codegen/tactics/tiles.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 struct TunedLine {
   std::string space;  // the kernel without loops, as text, and its variant
@@ -24,4 +24,4 @@ std::optional<TunedLine> parse_line(std::string_view line);
 // `text` as a string of JSON, with its quotes.
 std::string quoted_json(std::string_view text);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

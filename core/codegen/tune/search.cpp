@@ -6,7 +6,7 @@
 
 #include "core/codegen/tune/candidates.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr size_t kFewest = 3, kMost = 12;  // runs of a candidate
@@ -113,4 +113,4 @@ Result<Found> search(std::span<const Tiles> candidates, const Prepare& prepare, 
   return Search(prepare, budget).run(candidates);
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "core/codegen/tactics/tiles.h"
 #include "primitives/status/status.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 struct Sample {
   double seconds = 0;  // of one launch
@@ -56,4 +56,4 @@ constexpr double kHopeless = 1.3;
 // budget. Errors: those of `prepare` for the defaults, and of trials.
 Result<Found> search(std::span<const Tiles> candidates, const Prepare& prepare, const Budget& budget);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

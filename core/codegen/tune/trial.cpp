@@ -13,7 +13,7 @@
 #include "primitives/reference/element.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr double kSample = 200e-6;  // seconds that the launches of a sample take at least
@@ -165,4 +165,4 @@ Result<std::unique_ptr<Trial>> Launches::trial(const std::string& name, const Va
   return std::unique_ptr<Trial>(std::move(made));
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -13,7 +13,7 @@
 #include "core/primitive/compiled_module.h"
 #include "core/vm/opaque.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Threads: one.
 class Launches {
@@ -54,4 +54,4 @@ class Launches {
   bool has_first_ = false;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -14,7 +14,7 @@
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr double kSecondsCpu = 0.5, kSecondsElsewhere = 0.2;
@@ -128,4 +128,4 @@ Status wait_until_spare(const DeviceState* device) {
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

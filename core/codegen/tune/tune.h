@@ -10,7 +10,7 @@
 #include "core/codegen/tune/search.h"
 #include "core/primitive/compiled_module.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // A kernel without loops, one of its variants by name, and the sizes to time.
 struct TuneRequest {
@@ -37,4 +37,4 @@ TilesOf kept_tiles(const DeviceState* device, const Dialect& dialect, const Kern
 // Returns when the process and `device` have had nothing to do for a moment. Errors: cancelled.
 Status wait_until_spare(const DeviceState* device);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

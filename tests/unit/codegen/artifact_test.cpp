@@ -12,7 +12,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/codegen/compiled.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 int64_t run(const Program& program, const std::vector<int64_t>& parameters) {
@@ -229,4 +229,4 @@ TEST(Artifact, SizesOfOutputsInC) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -12,7 +12,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/scratch_folder.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 Compiled::Compiled(const KernelText& text) : local_bytes_(text.shared_bytes) {
   static int number = 0;
@@ -70,4 +70,4 @@ void expect_compiles(const Kernel& kernel, const std::vector<std::vector<int64_t
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "core/codegen/emit/emit.h"
 #include "tests/unit/codegen/memory.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 class Compiled {
  public:
@@ -41,4 +41,4 @@ class Compiled {
 void expect_compiles(const Kernel& kernel, const std::vector<std::vector<int64_t>>& parameters, double ulps,
                      double absolute);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

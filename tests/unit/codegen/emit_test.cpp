@@ -4,7 +4,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/codegen/compiled.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kLengths[] = {1, 17, 64, 130, 768};
@@ -76,4 +76,4 @@ TEST(EmitC, StoresOverAnInputStayInTheCache) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -16,7 +16,7 @@
 #include "tests/unit/codegen/compiled.h"
 #include "tests/unit/scratch_folder.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr uint64_t kAllFeatures = ~uint64_t{0};
@@ -289,4 +289,4 @@ std::string ptx_of(const KernelText& text) {
   return Nvrtc::get().ok() ? Nvrtc::get().ptx(text, "compute_90") : std::string();
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "core/codegen/emit/emit.h"
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // What is missing for that on this machine, a sentence each; empty: nothing.
 std::string missing_compilers();
@@ -25,4 +25,4 @@ void expect_dialects(const Kernel& kernel, const std::vector<std::vector<int64_t
 // The PTX that NVRTC makes of a text in CUDA C; empty: there is no NVRTC.
 std::string ptx_of(const KernelText& text);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -11,7 +11,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/codegen/compiled.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // Work-items write along j and read along i.
@@ -176,4 +176,4 @@ TEST(GroupTexts, EveryCompilerIsThere) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/codegen/compiled.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 const std::string kRmsNorm =
@@ -158,4 +158,4 @@ TEST(LoopInterpreter, TakesPositionsFromEitherEnd) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "primitives/reference/element.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 Memory::Memory(const Kernel& kernel, const std::vector<int64_t>& parameters, uint32_t seed) {
   std::mt19937 random(seed);
@@ -66,4 +66,4 @@ void expect_near(const Kernel& kernel, const Memory& expected, const Memory& act
 
 Kernel parsed(const std::string& text) { return value_or_throw(parse_kernel(text)); }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

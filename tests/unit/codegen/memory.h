@@ -8,7 +8,7 @@
 
 #include "core/codegen/loop/ir.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 // Memory for each buffer of a kernel. Inputs hold random numbers, none of them 0, outputs a pattern.
 class Memory {
@@ -29,4 +29,4 @@ void expect_near(const Kernel& kernel, const Memory& expected, const Memory& act
 // The kernel that `text` is.
 Kernel parsed(const std::string& text);
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -11,7 +11,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/codegen/compiled.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // Arguments: the edges, and steps of equal factors of either sign.
@@ -247,4 +247,4 @@ TEST(PreludeC, CastsAmongAllDtypes) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

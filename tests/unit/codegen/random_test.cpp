@@ -11,7 +11,7 @@
 #include "tests/unit/codegen/compiled.h"
 #include "tests/unit/codegen/groups.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // A kernel over axes i (a size), j and k: reductions, values that read them, and stores, with indices in any order of
@@ -223,4 +223,4 @@ TEST(RandomKernels, ComputeTheSameHoweverTheyAreScheduled) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -6,7 +6,7 @@
 #include "core/codegen/loop/interpret.h"
 #include "tests/unit/codegen/compiled.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 const std::string kSoftmax =
@@ -130,4 +130,4 @@ TEST(Schedule, RefusesWhatIsIllegal) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "tests/unit/codegen/compiled.h"
 #include "tests/unit/codegen/groups.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using Sizes = std::vector<std::vector<int64_t>>;
@@ -285,4 +285,4 @@ TEST(CpuTactics, IntegersBoolsAndConditions) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -15,7 +15,7 @@
 #include "tests/unit/codegen/compiled.h"
 #include "tests/unit/scratch_folder.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr const char* kKernels[] = {
@@ -328,4 +328,4 @@ TEST(DataBase, KeepsWhatWasFoundForTheNextProcess) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -11,7 +11,7 @@
 #include "core/ops/sizes.h"
 #include "tests/unit/fusion/kernel_counts.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 Scalar number(double value) { return Scalar(value); }
@@ -134,4 +134,4 @@ TEST(AnchorCount, SizesOfZeroAndOne) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 #include "core/ops/ops.h"
 #include "tests/unit/fusion/kernel_counts.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::NodeId;
@@ -85,4 +85,4 @@ TEST(Circles, AreFoundAsBySearchingEverything) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include "core/ops/ops.h"
 #include "tests/unit/fusion/kernel_counts.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 Scalar number(double value) { return Scalar(value); }
@@ -297,4 +297,4 @@ TEST(KernelCount, ManyInputsAreSeveralKernels) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

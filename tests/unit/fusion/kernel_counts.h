@@ -12,7 +12,7 @@
 #include "core/graph/text.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 using Program = std::function<TensorList(const TensorList&)>;
 
@@ -57,4 +57,4 @@ inline void expect_kernels(size_t count, const std::vector<Input>& inputs, const
   }
 }
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

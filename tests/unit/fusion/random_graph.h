@@ -11,7 +11,7 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 
 class RandomGraph {
  public:
@@ -192,4 +192,4 @@ class RandomGraph {
   TensorList values_;
 };
 
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -21,7 +21,7 @@
 #include "ep_api/ep_api.h"
 #include "tests/unit/fusion/random_graph.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 using graph::Graph;
@@ -342,4 +342,4 @@ TEST(RandomGraphs, ComputeTheSameFused) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

@@ -7,7 +7,7 @@
 #include "core/ops/ops.h"
 #include "tests/unit/fusion/kernel_counts.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 // The result of `code`, and the gradients of its inputs at the gradient that comes as the last input.
@@ -57,4 +57,4 @@ TEST(TrainingCount, SwiGlu) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen

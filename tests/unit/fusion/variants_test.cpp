@@ -17,7 +17,7 @@
 #include "primitives/text/format.h"
 #include "tests/unit/codegen/memory.h"
 
-namespace tenon::compiler {
+namespace tenon::codegen {
 namespace {
 
 constexpr uint64_t kRoom = 256;  // bytes in front of and behind a buffer
@@ -198,4 +198,4 @@ TEST(Variants, ColumnsAndTransposes) {
 }
 
 }  // namespace
-}  // namespace tenon::compiler
+}  // namespace tenon::codegen
