@@ -39,12 +39,12 @@ class TENON_API Dump {
 };
 
 // new_dump_folder makes a new folder "4711-3-name" in `parent` that only its owner can access and that nobody else can
-// have prepared. append_bytes appends to a file there. Errors: like Dump's.
+// have prepared. append_dump appends bytes to a file there. Errors: like Dump's.
 TENON_API std::string new_dump_folder(const std::string& parent, std::string_view name);
 TENON_API void append_dump(const std::string& path, const std::string& bytes);
 
 // `name` as a part of a file name: at most 64 letters, digits, '-', '_' and '.'; other characters become '_', and so
-// does a '.' at the start.
+// does a '.' or '-' at the start.
 TENON_API std::string file_name_of(std::string_view name);
 
 }  // namespace tenon::graph
