@@ -18,7 +18,7 @@ constexpr size_t kLongest = 4096;
 constexpr std::string_view kNames[] = {"",    "",    "add", "sub", "mul", "floor_div", "ceil_div", "mod",
                                        "min", "max", "eq",  "ne",  "lt",  "le",        "and"};
 
-// The value of a word of two operands; nothing if it has none.
+// The value of a word with two operands; nothing if it is undefined.
 std::optional<int64_t> value_of(Word word, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (word) {
@@ -44,7 +44,7 @@ std::optional<int64_t> value_of(Word word, int64_t a, int64_t b) {
 
 }  // namespace
 
-// Writes the words of a size.
+// Writes the words that compute a size.
 class ProgramWriter {
  public:
   explicit ProgramWriter(const Kernel& kernel) : kernel_(kernel) { program_.code_.clear(); }
@@ -109,7 +109,7 @@ class ProgramWriter {
     }
   }
 
-  // a, or b where a is 1: a + (b - a) * (a == 1)
+  // a, or b if a is 1: a + (b - a) * (a == 1)
   void broadcast(const symbolic::Node& node) {
     write(node.a);
     write(node.b);

@@ -60,7 +60,8 @@ class Judge {
     }
   }
 
-  // To take one element of a row costs a kernel the whole row: only one that has it anyway does.
+  // Picking one element of a row costs a kernel a pass over the whole row, so only a kernel that reads the row anyway
+  // may do it.
   bool picks_from_rows() {
     const bool has_rows = std::any_of(nodes_.begin(), nodes_.end(), [&](NodeId id) {
       return axes_.access(id).role != Role::map && !axes_.access(id).picks;
@@ -89,7 +90,7 @@ class Judge {
     return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return identical(axes_.size(axis), SymDim(0)); });
   }
 
-  // The axes of a reduction's result that it keeps; those of rows are its result's without the reduced ones.
+  // The axes that a reduction's result keeps; for rows, the axes of the result without the reduced ones.
   std::vector<AxisId> kept(NodeId id) const {
     if (axes_.access(id).role == Role::reduce) return sorted_axes(result(id));
     std::vector<AxisId> axes;
@@ -103,7 +104,7 @@ class Judge {
     return axes;
   }
 
-  // The lengths over which it reduces, without ones.
+  // The lengths over which the node reduces, except lengths of 1.
   std::vector<SymDim> lengths(NodeId id) const {
     std::vector<SymDim> sizes;
     const SymDims& dims = graph_[graph_.node(id).inputs[0]].dims;
@@ -138,7 +139,7 @@ class Judge {
     return true;
   }
 
-  // Beyond the spatial axes an output has some of the reduced lengths, each once.
+  // An output may have some of the reduced lengths in addition to the spatial axes, each once.
   bool outputs_fit() {
     for (const ValueId output : verdict_.outputs) {
       const std::vector<AxisId> axes = sorted_axes(output);
@@ -157,7 +158,7 @@ class Judge {
     return true;
   }
 
-  // From the outputs on: each input of a node is read where the item is, or is computed there.
+  // Starts at the outputs: each input of a node must be read at the item's position, or be computed again there.
   bool edges_fit() {
     for (const NodeId id : nodes_) {
       const Node& node = graph_.node(id);
@@ -180,7 +181,8 @@ class Judge {
                        [&](AxisId axis) { return axes_.aligned(id, input, axis); });
   }
 
-  // What an element of the result of `id` costs with all that it is made of inside; -1 if a reduction is.
+  // The cost of one element of the result of `id` with everything inside that it is computed from; -1 if that includes
+  // a reduction.
   int32_t cost_of_maps(NodeId id) {
     if (axes_.access(id).role != Role::map) return -1;
     if (const auto known = costs_.find(id); known != costs_.end()) return known->second;
@@ -193,7 +195,7 @@ class Judge {
     return costs_[id] = cost;
   }
 
-  // A kernel of few items leaves most of a device idle; apart, its parts are spread.
+  // A kernel of few items leaves most of a device idle; as separate kernels its parts have more items.
   bool enough_items() {
     if (!verdict_.reduces || nodes_.size() < 2) return true;
     double items = 1, length = 1;
@@ -210,7 +212,7 @@ class Judge {
   const Wanted& wanted_;
   const FuseOptions& options_;
   std::vector<NodeId> sorted_;
-  std::vector<SymDim> reduced_;  // lengths
+  std::vector<SymDim> reduced_;  // reduced lengths
   std::map<NodeId, int32_t> costs_;
   Verdict verdict_;
 };
