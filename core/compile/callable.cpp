@@ -13,7 +13,7 @@
 namespace tenon::lazy {
 namespace {
 
-// True if the calling thread's ops reach the eager interpreter, and not a recording.
+// True if ops of the calling thread reach the eager interpreter, not a recording.
 bool computes() { return &autograd::interpreter_below() == &eager_interpreter(); }
 
 void check_frozen(const CompileOptions& options, const Recording& recording) {
@@ -28,7 +28,7 @@ void check_frozen(const CompileOptions& options, const Recording& recording) {
 }
 
 std::vector<ArgumentDims> dims_of(const Recording& recording) {
-  std::vector<size_t> begins{0};  // of the dims of each argument of the function
+  std::vector<size_t> begins{0};  // where the dims of each argument begin
   for (const size_t rank : recording.argument_ranks) begins.push_back(begins.back() + rank);
   std::vector<ArgumentDims> all;
   for (size_t i = 0; i < recording.arguments.size(); ++i) {
@@ -39,7 +39,7 @@ std::vector<ArgumentDims> dims_of(const Recording& recording) {
   return all;
 }
 
-// The sizes of a call. Errors: invalid_argument (a size is another number, or one that its symbol excludes).
+// The sizes of a call. Errors: invalid_argument if a size differs from a fixed one, or if its symbol excludes it.
 symbolic::Values values_of(const std::vector<ArgumentDims>& arguments, const graph::Graph& graph,
                            const CallShape& shape) {
   symbolic::Values values(graph.arena());
@@ -117,7 +117,7 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   try {
     return values_of(dims_, recording_.recorded, shape).broken_guard() == nullptr;
   } catch (const Error&) {
-    return false;  // a size that the declarations exclude
+    return false;  // a size that the symbol excludes
   }
 }
 
@@ -234,7 +234,7 @@ TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallSh
 }
 
 TensorList Callable::call_eagerly(const TensorList& inputs) {
-  if (writes_ == Writes::dropped) {  // what it writes would be written again
+  if (writes_ == Writes::dropped) {  // otherwise it would write its tensors again
     throw Error(Code::unsupported,
                 fmt::format("{}: it was asked for in more than {} ways, or inside another recording.", options_.name,
                             kMostRecordings),
@@ -257,7 +257,7 @@ TensorList Callable::call(const TensorList& inputs, const Replay* replay) {
 
 std::shared_ptr<GradientFunction> Callable::gradient_function(Entry* entry, const std::vector<bool>& comes) {
   const auto made = std::make_shared<GradientFunction>();
-  // `entry` holds what is made here.
+  // `entry` owns the function made here, so the function must not own `entry`.
   const auto function = [weak = weak_from_this(), name = options_.name, made = made.get(), entry,
                          comes](const TensorList& given) {
     const std::shared_ptr<Callable> self = locked(weak, name);

@@ -30,7 +30,7 @@ bool fills_storage(const Tensor& tensor) {
   return tensor.contiguous() && static_cast<uint64_t>(tensor.bytes()) == tensor.impl()->storage.bytes();
 }
 
-// `tensor` if it fills its storage, else the whole storage, if that is a tensor of this dtype.
+// `tensor` if it fills its storage, else the whole storage, if its size fits this dtype.
 Tensor root_of(const Tensor& tensor) {
   const Tensor whole = fills_storage(tensor) ? Tensor() : whole_storage(tensor);
   return whole.defined() ? whole : tensor;

@@ -10,7 +10,7 @@
 namespace tenon::lazy {
 namespace {
 
-// Tensors like `examples` that share no memory, so that each is an input of its own.
+// Tensors like `examples` that share no memory, so that each becomes an input of its own.
 TensorList apart(const std::string& name, const TensorList& examples) {
   TensorList made;
   for (size_t i = 0; i < examples.size(); ++i) {

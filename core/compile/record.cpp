@@ -1,4 +1,4 @@
-// Records one call of a function: what it reads, computes, writes and returns.
+// Records one call of a function: its inputs, ops, writes and results.
 #include <algorithm>
 #include <optional>
 
@@ -25,7 +25,7 @@ using autograd::Edge;
 using autograd::edge_of;
 using autograd::history_of;
 
-// Where the gradient of an argument that some op made outside leaves the recording.
+// The point where the gradient of an argument that an op outside computed leaves the recording.
 class BoundaryNode final : public autograd::Node {
  public:
   explicit BoundaryNode(size_t argument) : argument_(argument) { number_after_edges(); }
@@ -47,7 +47,7 @@ class BoundaryNode final : public autograd::Node {
   size_t argument_;
 };
 
-// Where the gradient of a result of a function in parts would go.
+// The point where the gradient of a result of a function in parts would leave the recording.
 class LostNode final : public autograd::Node {
  public:
   explicit LostNode(std::string function) : function_(std::move(function)) { number_after_edges(); }
@@ -141,7 +141,7 @@ class Take {
     }
   }
 
-  // The results of a function that went on eagerly. What was computed before has passed no history on.
+  // The results of a function that continued eagerly. Tensors computed before the read have no history.
   TensorList real_results() {
     TensorList results;
     for (const Tensor& result : results_) {
@@ -160,7 +160,7 @@ class Take {
 
   Edge lost_gradient() const { return {autograd::NodeRef(new LostNode(options_.name)), 0}; }
 
-  // Of a global tensor the part of this rank.
+  // Adds an output; for a global tensor this rank's part.
   size_t add_output(const Tensor& tensor) {
     const Tensor& here = global::held(tensor);
     if (!here.defined()) return kNoPart;
@@ -168,7 +168,8 @@ class Take {
     return outputs_.size() - 1;
   }
 
-  // The last exchange since the one that gave `seen_` is needed, and so are those before it.
+  // Adds the token of the last exchange after the one that gave `seen_`, so that it and the exchanges before it are
+  // kept.
   void add_token() {
     const Tensor& token = tracer_.parts_of_ranks().token;
     if (!token.defined() || token.impl() == seen_.impl()) return;
@@ -176,7 +177,7 @@ class Take {
     outputs_.push_back(tracer_.value_of(token));
   }
 
-  // Whether the function uses global tensors.
+  // True if the function uses global tensors.
   bool is_global() {
     const auto global = [](const Tensor& tensor) { return global::value_of(tensor) != nullptr; };
     return !tracer_.globals().empty() || tracer_.parts_of_ranks().token.defined() ||
@@ -203,7 +204,7 @@ class Take {
     }
   }
 
-  // Results own their elements, row-major.
+  // Results own their elements and are row-major.
   static std::optional<global::Facts> facts_of_result(const Tensor& tensor) {
     std::optional<global::Facts> facts = global::facts_of(tensor);
     if (facts) facts->strides = contiguous_strides(facts->dims);
@@ -251,7 +252,7 @@ class Take {
     }
   }
 
-  // Notes the slot that holds the gradient over whose storage the argument lies.
+  // Notes the gradient slot whose storage the argument has.
   void take_from_slot(Argument* argument) const {
     for (const SlotState& state : slots_) {
       if (!state.read || !state.before.defined()) continue;
@@ -278,7 +279,8 @@ class Take {
     }
   }
 
-  // Views whose elements had to move ask how often their base was written: the same on every rank.
+  // Sorts the arguments whose write counts views check (if their elements had to move), so that all ranks have the same
+  // order.
   void sort_global_writes() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const global::GlobalValue* value = global::value_of(values_[i]);
@@ -329,7 +331,7 @@ class Take {
     made_.guards.push_back({kind, input, tensor, {}, geometry_of(global::held(inputs_[input]))});
   }
 
-  // Where gradients leave the recording: arguments and captures, each once.
+  // The points where gradients leave the recording: arguments and captures, each once.
   std::vector<autograd::Capture> leaving(std::vector<BackwardPart::Target>* targets) {
     std::vector<autograd::Capture> edges;
     const auto add = [&](const Edge& edge, BackwardPart::Target target) {
@@ -348,7 +350,7 @@ class Take {
     return edges;
   }
 
-  // Records backward from `roots`, whose gradients come to `leaves`. The error, if that cannot be.
+  // Records backward from `roots` to `leaves`. Returns the error if this is impossible.
   Status record_backward(const std::vector<autograd::Root>& roots, std::vector<autograd::Capture>* leaves) {
     try {
       const global::RecordedScope global(&tracer_.parts_of_ranks());
@@ -362,8 +364,8 @@ class Take {
     return {};
   }
 
-  // The gradient of `result`, which whoever calls backward gives: an input of the program. `global`: of a global result
-  // its facts; the input is then the part of this rank, or an empty tensor where the rank has none.
+  // The incoming gradient of `result`, as an input of the program. `global` gets the facts of a global result; the
+  // input is then this rank's part, or an empty tensor if the rank has none.
   Tensor gradient_of(const Tensor& result, std::optional<global::Facts>* global) {
     *global = facts_of_result(result);
     if (!*global) return tracer_.recorder().input_like(result);
@@ -384,8 +386,8 @@ class Take {
     }
   }
 
-  // Records backward from all results that want a gradient. Those for which that cannot be are left out, and whoever
-  // asks for their gradients gets the error.
+  // Records backward from all results that want a gradient. Results for which this is impossible are left out; a later
+  // backward from them fails with the error.
   void add_backward() {
     if (wanting_.empty()) return;
     std::vector<BackwardPart::Target> targets;
@@ -430,10 +432,10 @@ class Take {
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
-  // Whether nothing is left for a backward that comes later: none does, or it is refused.
+  // True if no later backward can follow, because none is recorded or all are refused.
   bool is_whole() const { return outputs_.size() == forward_outputs_; }
 
-  // What of the program may be computed twice: that of forward and backward together where both are there.
+  // The options of recomputation for a program, which may contain forward and backward.
   graph::RecomputeOptions recomputing(const graph::Graph& program, graph::RecomputeReport* report) const {
     graph::RecomputeOptions options;
     options.limit = options_.memory_limit;
@@ -463,7 +465,7 @@ class Take {
       graph::compute_again(&program, of_halves);
       of_forward = {.freely = false, .held = recompute.held};
     }
-    passes.recompute = &of_forward;  // once other passes have made what they can of it
+    passes.recompute = &of_forward;  // runs after the other passes
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());
     Halves halves = split(program, forward_outputs_, begin, gradients, written_);
@@ -489,12 +491,12 @@ class Take {
   Tracer tracer_;
   autograd::GradientInterpreter over_;
   Interpreter& interpreter_;
-  TensorList values_;            // the arguments, as the function sees them
-  TensorList results_;           // what the function gave
-  std::vector<size_t> wanting_;  // results that want a gradient
+  TensorList values_;            // the arguments as the function sees them
+  TensorList results_;           // the results of the function
+  std::vector<size_t> wanting_;  // indices of results that want a gradient
   std::vector<SlotState> slots_;
-  TensorList outputs_;  // of the program: first those of forward
-  Tensor seen_;         // the token of the last exchange that is needed
+  TensorList outputs_;  // of the program, those of forward first
+  Tensor seen_;         // token of the last exchange that is needed
   size_t forward_outputs_ = 0;
   std::vector<bool> written_;  // by argument of the program
   Recording made_;

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// Every module that exists; none outlives its device.
+// All modules that exist; none outlives its device.
 struct LiveModules {
   std::mutex mutex;
   std::unordered_set<CompiledModule*> all;
@@ -58,7 +58,7 @@ struct Description {
   ep_module_desc desc{};
 };
 
-// One answer of the provider.
+// Asks the provider once.
 Status ask(DeviceState* device, const ep_module_desc& desc, const std::string& name, ep_module** module,
            ep_module_info* info) {
   *info = {};

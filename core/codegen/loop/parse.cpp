@@ -1,4 +1,4 @@
-// Reads kernels that text.cpp wrote. The text may come from a file: nothing in it is trusted.
+// Parses kernels that text.cpp printed. The text may come from a file and is not trusted.
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -32,7 +32,7 @@ namespace {
 
 constexpr int kMostDepth = 200;
 
-// What ends the reading of a text that is wrong.
+// Thrown to end the parsing of a malformed text.
 struct Wrong {
   std::string what;
 };
@@ -77,7 +77,7 @@ class LineReader {
     if (!found) wrong(fmt::format("a dtype is expected, not '{}'", word));
     return *found;
   }
-  // The size that ends before `stop`, or at the end of the line.
+  // Parses the size before `stop`, or before the end of the line.
   SymDim size(size_t stop = std::string_view::npos) {
     const std::string_view text = rest_.substr(0, stop);
     const Result<SymDim> size = read_size(kernel_, text);
@@ -104,7 +104,7 @@ class LineReader {
     }
   }
 
-  // "x[768*i + r", up to the closing bracket or a condition.
+  // Parses "x[768*i + r", up to the closing bracket or a condition.
   std::pair<Id, SymDim> element() {
     const Id buffer = find(kernel_.buffers, "buffer");
     expect("[");
@@ -319,7 +319,7 @@ class KernelReader {
 
   Kernel& kernel_;
   std::vector<Id> shared_;
-  std::vector<std::vector<Node>*> open_;  // the bodies that the next line may go into
+  std::vector<std::vector<Node>*> open_;  // the bodies that the next line may belong to
   bool in_loops_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What makes a kernel well made. Each rule is one sentence of an error.
+// The rules of a well-formed kernel, each with its error sentence.
 #include <algorithm>
 #include <functional>
 
@@ -71,7 +71,7 @@ class Verifier {
     if (std::string_view(what) == "size") sizes_.insert(symbol.index());
   }
 
-  // Whether `size` names sizes and these axes alone.
+  // Checks that `size` names only parameters and these axes.
   void names_only(SymDim size, const std::vector<Id>& axes, const std::string& what) {
     for (const uint32_t symbol : symbols_of(kernel_.arena, size)) {
       const bool is_axis =
@@ -163,7 +163,7 @@ class Verifier {
     }
   }
 
-  // All expressions below `id`, each once.
+  // Visits all expressions below `id`, each once.
   void walk(Id id, std::set<Id>* seen, const std::function<void(const Expr&)>& visit) {
     if (!seen->insert(id).second) return;
     const Expr& expr = kernel_.exprs[id];
@@ -171,7 +171,7 @@ class Verifier {
     for (size_t i = 0; i < arg_count(expr); ++i) walk(expr.args[i], seen, visit);
   }
 
-  // An index that certainly leaves its buffer: one whose bounds are numbers that it takes.
+  // Refuses an index that certainly leaves its buffer: a bound of it is a number outside of the buffer.
   void bounds(const Stage& stage, SymDim index, const Buffer& buffer) {
     const symbolic::Range range = kernel_.arena.range(index);
     if (!buffer.elements.is_number() || !range.bounded()) return;
@@ -191,7 +191,7 @@ class Verifier {
     }
   }
 
-  // Whether `index` is a sum in which `symbol` stands alone and once.
+  // True if `index` is a sum in which `symbol` occurs once, as a term of its own.
   bool is_linear(SymDim index, uint32_t symbol) const {
     if (index.index() == symbol) return true;
     size_t terms = 0;
@@ -280,7 +280,7 @@ class Verifier {
     if (in_groups_) together(places, kernel_.body[0], {});
   }
 
-  // Each loop by itself.
+  // Checks each loop by itself.
   void shape(const Node& node, const std::vector<const Node*>& around) {
     if (node.is_barrier) return;
     if (!node.is_loop()) {
@@ -337,7 +337,7 @@ class Verifier {
     if (in_groups_ && has_vectors_) wrong("Kernel {} has loops of work_items and vector loops.", kernel_.name);
   }
 
-  // Whether all of the group comes to each barrier, and to the end of each reduction over work-items.
+  // Checks that the whole group reaches each barrier, and the end of each reduction over work-items.
   void together(const Places& places, const Node& loop, std::vector<const Node*> around) {
     if (loop.kind == LoopKind::work_items && places.runs_together(loop, around.size())) {
       if (loop.step != 1) {
@@ -361,8 +361,8 @@ class Verifier {
     }
   }
 
-  // Whether the work-item that wrote a number of `source` is the one that reads it: each loop of work_items around the
-  // one has its like around the other, over the same positions.
+  // True if the work-item that wrote a number of `source` is the one that reads it: the work_items loops around both
+  // run over the same positions.
   bool same_work_items(const Place& written, const Place& place) const {
     const auto dealt = [](const std::vector<const Node*>& loops, size_t count, int64_t dim) {
       std::vector<std::array<int64_t, 3>> result;  // the loops over the axis of the dim's loop
@@ -382,7 +382,7 @@ class Verifier {
     return true;
   }
 
-  // Whether a barrier stands between the loops of the one and those of the other, in the body that both are in.
+  // True if a barrier lies between the loops of the write and those of the read, in their common body.
   bool has_barrier_between(const Place& written, const Place& place, size_t shared) const {
     const std::vector<Node>& body = shared == 0 ? kernel_.body : written.loops[shared - 1]->body;
     const auto holds = [&](const Node& node, const Place& each, Id stage) {
@@ -444,7 +444,7 @@ class Verifier {
     for (const Id read : places.reads(id)) order(places, id, place, read);
   }
 
-  // Whether `read` is there when the stage at `place` runs.
+  // Checks that the number of `read` exists when the stage at `place` runs.
   void order(const Places& places, Id id, const Place& place, Id read) {
     const Stage& stage = kernel_.stages[id];
     const Stage& source = kernel_.stages[read];
@@ -479,7 +479,7 @@ class Verifier {
   std::set<uint32_t> sizes_;
   bool in_groups_ = false;
   bool has_vectors_ = false;
-  std::array<int64_t, 2> widths_{};  // of the group; 0: no loop along the dim
+  std::array<int64_t, 2> widths_{};  // work-items of a group; 0: no loop along the dim
 };
 
 }  // namespace

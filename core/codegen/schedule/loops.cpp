@@ -8,7 +8,8 @@
 namespace tenon::compiler {
 namespace {
 
-// The loops around the step of a stage, the outermost first, and the step itself; empty if the loops do not run it.
+// Finds the loops around the step of a stage, the outermost first, and the step itself. `path` is empty if the loops do
+// not run the stage.
 bool find(std::vector<Node>& nodes, Id stage, std::vector<Node*>* path) {
   for (Node& node : nodes) {
     path->push_back(&node);
@@ -28,7 +29,7 @@ Status no_step(const char* what, const Kernel& kernel, Id stage) {
       fmt::format("{}: the loops of kernel {} do not run stage {}.", what, kernel.name, kernel.stages[stage].name));
 }
 
-// The innermost loop over `axis` around a stage; null if there is none.
+// The innermost loop over `axis` around a stage, or null.
 Node* loop_over(Kernel* kernel, Id stage, Id axis) {
   Node* found = nullptr;
   for (Node* node : path_to(kernel, stage)) {

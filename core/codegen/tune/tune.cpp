@@ -19,9 +19,9 @@ namespace {
 
 constexpr double kSecondsCpu = 0.5, kSecondsElsewhere = 0.2;
 constexpr auto kMoment = std::chrono::milliseconds(20);
-constexpr double kBusy = 0.1;  // of a moment
+constexpr double kBusy = 0.1;  // busy fraction of a moment
 
-// The kernel without the line of its name, which is that of any kernel with as many ops.
+// The text of the kernel without the line with its name, which all kernels with as many ops share.
 std::string space_of(const Kernel& kernel, const std::string& variant) {
   const std::string text = to_string(kernel);
   return fmt::format("{}for {}", text.substr(text.find('\n') + 1), variant.empty() ? "all sizes" : variant);
