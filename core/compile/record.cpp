@@ -279,8 +279,8 @@ class Take {
     }
   }
 
-  // Sorts the arguments whose write counts views check (if their elements had to move), so that all ranks have the same
-  // order.
+  // Lists the global tensors that the function writes. Views whose elements had to move compare write counts, which must
+  // be equal on every rank.
   void sort_global_writes() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const global::GlobalValue* value = global::value_of(values_[i]);

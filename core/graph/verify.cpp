@@ -105,7 +105,7 @@ class Verifier {
   }
 
   Graph& graph_;
-  size_t depth_;            // regions around it
+  size_t depth_;            // nesting of the regions around it
   std::vector<bool> made_;  // by value
 };
 

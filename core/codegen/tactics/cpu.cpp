@@ -92,7 +92,7 @@ class CpuTactic : public Tactic {
       return stage.kind == StageKind::value && !is_cheap(stage) && cost(stage.value, &seen) > tiles_.cheap;
     });
   }
-  // One number for everything that a reduction adds up.
+  // True if the stage does not have the reduced axis of some reduction, for which it is one number.
   bool is_cheap(const Stage& stage) const {
     return std::any_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& other) {
       return other.kind == StageKind::reduce && !contains(stage.axes, other.reduce_axes.front());

@@ -34,7 +34,7 @@ std::string file_name_of(std::string_view name) {
   return safe;
 }
 
-// For its owner alone: constants may be secret.
+// Only the owner can access it, because constants may be secret.
 std::string new_dump_folder(const std::string& parent, std::string_view name) {
   namespace fs = std::filesystem;
   static std::atomic<uint32_t> count{0};

@@ -14,7 +14,7 @@ constexpr std::string_view kOrder = "kernels may add in another order: a few rou
 constexpr std::string_view kAttention =
     "a few roundings of the result's dtype; a query all of whose scores are -inf gives 0 instead of NaN";
 
-// The pass in the regions of a graph, from inside, and then in the graph.
+// Runs the pass in the regions of a graph, the innermost first, and then in the graph.
 template <auto run>
 void everywhere(Graph* graph, const PassOptions& options) {
   for_each_region(*graph, [&](Graph& region) { everywhere<run>(&region, options); });

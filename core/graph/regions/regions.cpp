@@ -146,7 +146,7 @@ class Inference {
     return results;
   }
 
-  // The first `count` results of region `k` are what the operands were.
+  // Checks that the first `count` results of region `k` have the types of the operands.
   void check_carried(size_t k, size_t count, std::string_view what) {
     for (size_t i = 0; i < count; ++i) {
       if (same(operand(i), output(k, i))) continue;
@@ -217,7 +217,7 @@ Node part_of(const Node& node, const std::vector<bool>& wanted) {
     for (ValueId input : region.node(id).inputs) needed[input] = true;
   }
   const std::shared_ptr<Graph> made = region.new_region();
-  std::vector<ValueId> of(region.value_count(), 0);  // by value of `region`: that of `made`
+  std::vector<ValueId> of(region.value_count(), 0);  // by value of `region`: the value of `made`
   Node part = node;
   part.inputs.clear();
   part.results.clear();
