@@ -23,7 +23,7 @@ void check_frozen(const CompileOptions& options, const Recording& recording) {
                 fmt::format("{}: {} has written into a tensor of shape {} that was frozen when the function was "
                             "compiled.",
                             options.name, last_writer(tensor), tensor.dims()),
-                "Compile the function anew after the write, or take the tensor out of the option frozen.");
+                "Compile the function again after the write, or remove the tensor from the option frozen.");
   }
 }
 
@@ -66,8 +66,8 @@ std::shared_ptr<Backward> backward_of(const Recording& recording, const std::vec
 
 void refuse_gone(const std::string& name) {
   throw Error(Code::invalid_argument,
-              fmt::format("backward: {}, whose gradient is to have a gradient of its own, is gone.", name),
-              "Keep the compiled function as long as create_graph is wanted of its results.");
+              fmt::format("backward: {} was destroyed, but its gradient must be differentiated again.", name),
+              "Keep the compiled function alive while backward with create_graph is called on its results.");
 }
 
 Making::Making(const CompileOptions& options) {
@@ -181,10 +181,10 @@ std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, c
   }
   const std::string differs = difference(entry->recording(), *again.recording);
   if (!differs.empty()) {
-    entry->differs =
-        Status(Code::invalid_argument,
-               fmt::format("{}: its second call did not do what its first one did: {}.", options_.name, differs),
-               "Make what changes between calls a tensor, which each run reads, or an argument.");
+    entry->differs = Status(
+        Code::invalid_argument,
+        fmt::format("{}: its second call did not do what its first one did: {}.", options_.name, differs),
+        "Make every value that changes between calls an argument, or a tensor from outside, which each run reads.");
     throw_if_error(entry->differs);
   }
   entry->checked.store(true, std::memory_order_release);
@@ -194,8 +194,8 @@ std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, c
 void Callable::tell(const TensorList& inputs) {
   if (std::exchange(told_, true)) return;
   loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
-              fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is another one, and such calls "
-                          "run eagerly.",
+              fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is of a further kind, and such "
+                          "calls run eagerly.",
                           options_.name, kMostRecordings, text_of(inputs)));
 }
 
@@ -238,7 +238,7 @@ TensorList Callable::call_eagerly(const TensorList& inputs) {
     throw Error(Code::unsupported,
                 fmt::format("{}: it was asked for in more than {} ways, or inside another recording.", options_.name,
                             kMostRecordings),
-                "Call the function without compile where create_graph is wanted.");
+                "Call the function without compile if you need create_graph.");
   }
   eager_.fetch_add(1, std::memory_order_relaxed);
   return function_(inputs);

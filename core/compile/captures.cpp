@@ -189,12 +189,11 @@ void Captures::check_overlaps() const {
     if (!root.written() || !root.outlives()) continue;
     for (const Root& other : roots_) {
       if (&other == &root || !other.outlives() || !overlap(root.tensor, other.tensor)) continue;
-      throw Error(
-          Code::invalid_argument,
-          fmt::format("a tensor of shape {} from outside is written, and a tensor of shape {} from outside lies "
-                      "in the same memory in a way that is no slice, transpose or reshape of it.",
-                      root.tensor.dims(), other.tensor.dims()),
-          "Make both from one tensor inside the function.");
+      throw Error(Code::invalid_argument,
+                  fmt::format("a tensor of shape {} from outside is written, and a tensor of shape {} from outside "
+                              "shares its memory, but is not a slice, transpose or reshape of it.",
+                              root.tensor.dims(), other.tensor.dims()),
+                  "Make both from one tensor inside the function.");
     }
   }
 }

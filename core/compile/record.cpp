@@ -57,8 +57,8 @@ class LostNode final : public autograd::Node {
   bool accumulates() const override { return true; }
   void run(std::span<const Tensor>, uint64_t, std::span<Tensor>) override {
     throw Error(Code::unsupported,
-                fmt::format("backward: {} was run in parts, so its results pass no gradient on.", function_),
-                "Call backward inside the function, or the function without compile.");
+                fmt::format("backward: {} was run in parts, so its results have no gradient.", function_),
+                "Call backward inside the function, or call the function without compile.");
   }
 
  private:
@@ -108,9 +108,9 @@ class Take {
     for (const Tensor& tensor : options_.frozen) {
       if (tensor.requires_grad()) {
         throw Error(Code::invalid_argument,
-                    fmt::format("{}: a frozen tensor of shape {} wants a gradient, which a constant has not.",
+                    fmt::format("{}: a frozen tensor of shape {} wants a gradient, but a constant has none.",
                                 options_.name, tensor.dims()),
-                    "Take the tensor out of the option frozen, or call requires_grad_(false).");
+                    "Remove the tensor from the option frozen, or call requires_grad_(false).");
       }
       made_.frozen.emplace_back(tensor, write_count(tensor));
     }
@@ -221,11 +221,11 @@ class Take {
 
   void sort_slots() {
     if (writes_ == Writes::dropped && !slots_.empty()) {
-      throw Error(Code::unsupported,
-                  fmt::format("{}: the function leaves gradients on leaves, so its gradient has no "
-                              "gradient of its own.",
-                              options_.name),
-                  "Use grad() inside the function in place of backward().");
+      throw Error(
+          Code::unsupported,
+          fmt::format("{}: the function leaves gradients on leaves, so its gradient cannot be differentiated again.",
+                      options_.name),
+          "Use grad() inside the function in place of backward().");
     }
     for (const SlotState& state : slots_) {
       SlotUpdate update{ref_of(state.slot)};
@@ -279,8 +279,8 @@ class Take {
     }
   }
 
-  // Lists the global tensors that the function writes. Views whose elements had to move compare write counts, which must
-  // be equal on every rank.
+  // Lists the global tensors that the function writes. Views whose elements had to move compare write counts, which
+  // must be equal on every rank.
   void sort_global_writes() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const global::GlobalValue* value = global::value_of(values_[i]);
@@ -291,7 +291,7 @@ class Take {
             fmt::format("{}: it writes its argument {}, a view whose elements had to move, and a recording does "
                         "not see the base of the view.",
                         options_.name, i),
-            "Give the function the base, and make the view inside.");
+            "Pass the base to the function, and make the view inside.");
       }
       made_.written_globals.push_back(i);
     }

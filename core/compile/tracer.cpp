@@ -298,7 +298,7 @@ void Tracer::apply_traced(const OpCall& call) {
       throw Error(Code::invalid_argument,
                   fmt::format("{}: {} writes a tensor of shape {} that was frozen when the function was compiled.",
                               function_, call.op->name, output.dims()),
-                  "Take the tensor out of the option frozen.");
+                  "Remove the tensor from the option frozen.");
     }
     if (!is_recorded(output)) note_written(output);
     output = value_of(output);

@@ -117,7 +117,7 @@ Scalar scalar_of(Cursor& cursor) {
   }
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size()) cursor.wrong(fmt::format("'{}' is no number", text));
+  if (text.empty() || end != text.c_str() + text.size()) cursor.wrong(fmt::format("'{}' is not a number", text));
   return Scalar(value);
 }
 
@@ -133,7 +133,7 @@ class Parser {
       body();
       if (text_.find_first_not_of(" \n") != std::string_view::npos) throw Wrong{"nothing may follow 'return'"};
     } catch (const Wrong& wrong) {
-      throw Error(Code::invalid_argument, fmt::format("The text is no graph: line {}: {}.", lines_, wrong.what));
+      throw Error(Code::invalid_argument, fmt::format("The text is not a graph: line {}: {}.", lines_, wrong.what));
     } catch (const Error& error) {
       throw Error(error.status().with_context(fmt::format("  in line {} of the graph", lines_)));
     }
@@ -229,7 +229,7 @@ class Parser {
     SymMeta meta;
     const std::string_view name = cursor.word();
     const std::optional<DType> dtype = dtype_from_name(name);
-    if (!dtype) cursor.wrong(fmt::format("'{}' is no dtype", name));
+    if (!dtype) cursor.wrong(fmt::format("'{}' is not a dtype", name));
     meta.dtype = *dtype;
     cursor.expect("[");
     while (!cursor.take("]")) {
@@ -351,7 +351,7 @@ class Parser {
     cursor.expect("region");
     cursor.expect(name);
     if (!cursor.done()) cursor.wrong("nothing more is expected");
-    if (++depth_ > kMostRegionDepth) cursor.wrong("regions lie inside of each other too deep");
+    if (++depth_ > kMostRegionDepth) cursor.wrong("regions are nested too deeply");
     std::shared_ptr<Graph> made = graph_->new_region();
     std::map<uint64_t, ValueId> outside = std::exchange(ids_, {});
     Graph* around = std::exchange(graph_, made.get());
@@ -424,7 +424,7 @@ class Parser {
     if (field.type == AttributeType::dtype) {
       const std::string_view name = cursor.word();
       const std::optional<DType> dtype = dtype_from_name(name);
-      if (!dtype) cursor.wrong(fmt::format("'{}' is no dtype", name));
+      if (!dtype) cursor.wrong(fmt::format("'{}' is not a dtype", name));
       return put(*dtype, field.offset, made);
     }
     if (field.type == AttributeType::text) {
@@ -453,7 +453,8 @@ class Parser {
     const std::string_view text = cursor.until(",]}");
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) cursor.wrong(fmt::format("'{}' is no number", text));
+    if (error != std::errc() || end != text.data() + text.size())
+      cursor.wrong(fmt::format("'{}' is not a number", text));
     put(value, offset, made);
   }
 

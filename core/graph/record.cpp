@@ -34,7 +34,7 @@ Status check_epilogues(const Node& node) {
     const table::ScalarRow* row =
         unary ? table::unary_row(epilogue.op->scalar_op) : table::binary_row(epilogue.op->scalar_op);
     if (epilogue.op->form != OpForm::elementwise || row == nullptr || row->result != table::ResultType::SAME) {
-      return wrong("'{}' can be no epilogue", epilogue.op->name);
+      return wrong("'{}' cannot be an epilogue", epilogue.op->name);
     }
     if (epilogue.input >= 0 && (unary || static_cast<size_t>(epilogue.input) != next++)) {
       return wrong("the tensors of epilogues are not the last inputs, in their order");
@@ -138,7 +138,7 @@ Status check_lists(Graph& graph, const Node& node) {
     for (int32_t k = 0; same && k < list.rank(); ++k) {
       same = graph.arena().known({Relation::eq, list[k], dims[axis + k]}) == true;
     }
-    if (!same) return wrong("argument {} is no list along axis {}", i, axis);
+    if (!same) return wrong("argument {} is not a list along axis {}", i, axis);
   }
   return {};
 }

@@ -326,7 +326,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   }
   const NodeId id = graph_->append(node_of(call), call.outputs.size());
   const std::vector<ValueId> results = graph_->node(id).results;
-  graph_->arena().context({});  // functors ask next
+  graph_->arena().context({});  // guards from now on are not of this op
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     check_hints(*call.op, results[i], outputs[i]);
     if (call.outputs[i].defined()) {

@@ -106,7 +106,7 @@ CompiledModule::~CompiledModule() {
 
 std::vector<Dialect> dialects_of(DeviceState* device, Status* why_not) {
   std::vector<Dialect> all;
-  Status reason(Code::unsupported, fmt::format("{} compiles no text.", device->opened->spelling));
+  Status reason(Code::unsupported, fmt::format("{} does not compile kernel texts.", device->opened->spelling));
   while (takes_modules(device)) {
     Dialect dialect;
     dialect.info.struct_size = sizeof dialect.info;
@@ -129,7 +129,7 @@ std::vector<Dialect> dialects_of(DeviceState* device, Status* why_not) {
 Result<std::shared_ptr<CompiledModule>> compile_module(DeviceState* device, const ModuleText& text,
                                                        std::string* output) {
   if (!takes_modules(device)) {
-    return Status(Code::unsupported, fmt::format("{} compiles no text.", device->opened->spelling));
+    return Status(Code::unsupported, fmt::format("{} does not compile kernel texts.", device->opened->spelling));
   }
   Description description(text);
   auto module = std::make_shared<CompiledModule>();

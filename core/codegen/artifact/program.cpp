@@ -76,7 +76,7 @@ class ProgramWriter {
       case Relation::le: return word(Word::le);
       case Relation::broadcastable: break;
     }
-    throw Error(Code::unsupported, "No program asks whether two sizes broadcast.");
+    throw Error(Code::unsupported, "A size program cannot test if two sizes broadcast.");
   }
 
   void word(Word word, int64_t number = 0) { program_.code_.push_back({word, number}); }
@@ -88,7 +88,7 @@ class ProgramWriter {
       if (identical(kernel_.parameters[i].symbol, symbol)) return word(Word::parameter, static_cast<int64_t>(i));
     }
     throw Error(Code::invalid_argument,
-                fmt::format("{} is no parameter of kernel {}.", kernel_.arena.text(symbol), kernel_.name));
+                fmt::format("{} is not a parameter of kernel {}.", kernel_.arena.text(symbol), kernel_.name));
   }
 
   void sum(const symbolic::Polynomial& terms) {
@@ -174,7 +174,7 @@ Result<int64_t> Program::run(std::span<const int64_t> parameters) const {
       const std::optional<int64_t> value = value_of(step.word, stack[depth - 2], stack[depth - 1]);
       if (!value) {
         return Status(Code::invalid_argument,
-                      fmt::format("The program '{}' divides by 0 or leaves int64 at {} of {} and {}.", text(),
+                      fmt::format("The program '{}' divides by 0 or overflows int64 in {} of {} and {}.", text(),
                                   kNames[static_cast<size_t>(step.word)], stack[depth - 2], stack[depth - 1]));
       }
       stack[--depth - 1] = *value;

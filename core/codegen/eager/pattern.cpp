@@ -104,7 +104,7 @@ class Reader {
     if (inputs.empty()) return no("it reads no tensor");
     Dims dims = folded(all, &strides);
     if (!(strides[0] == contiguous_strides(dims))) {
-      if (is_cast()) return no("its result lies with gaps, and a kernel writes dense results");
+      if (is_cast()) return no("its result has gaps, but kernels write dense results");
       made_.written_apart = true;
       strides[0] = contiguous_strides(all);
       for (size_t k = 0; k < inputs.size(); ++k) {
@@ -217,7 +217,8 @@ class Reader {
       const Length own = dims[static_cast<size_t>(axes[i])];
       const int64_t step = strides[axes[i]];
       const int64_t room = i == 0 ? own.number : strides[axes[i - 1]] / step;
-      if (i != 0 && (strides[axes[i - 1]] % step != 0 || room < own.number)) return no("the steps of an input overlap");
+      if (i != 0 && (strides[axes[i - 1]] % step != 0 || room < own.number))
+        return no("the strides of an input overlap");
       source->dims.push_back(room == own.number ? own : length(room));
       if (room != own.number) source->slices.emplace_back(static_cast<int32_t>(i), own);
     }

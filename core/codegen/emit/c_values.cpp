@@ -26,7 +26,7 @@ std::string CPrinter::size(const Context& context, SymDim size, const std::strin
       if (i == context.vector_axis && !lane.empty()) return fmt::format("({} + {})", context.at[i], lane);
       return context.at[i];
     }
-    throw Error(Code::internal, "A size names what is no parameter and no axis.");
+    throw Error(Code::internal, "A size contains a symbol that is neither a parameter nor an axis.");
   });
 }
 

@@ -185,7 +185,7 @@ class GroupEmitter {
       for (size_t i = 0; i < kernel_.axes.size(); ++i) {
         if (kernel_.axes[i].symbol.index() == symbol) return context.at[i];
       }
-      throw Error(Code::internal, "A size names what is no parameter and no axis.");
+      throw Error(Code::internal, "A size contains a symbol that is neither a parameter nor an axis.");
     });
     constexpr std::string_view macro = "INT64_C(";
     for (size_t at = text.find(macro); at != std::string::npos; at = text.find(macro)) {
@@ -712,12 +712,14 @@ Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t f
   }
   const DialectWords* words = words_of(dialect);
   if (words == nullptr) {
-    return Status(Code::unsupported, fmt::format("Dialect {} is none that kernels of groups are printed in.", dialect));
+    return Status(Code::unsupported,
+                  fmt::format("Dialect {} is not one of those in which kernels of groups can be printed.", dialect));
   }
   for (const Stage& stage : kernel.stages) {
     if (stage.storage != Storage::row) continue;
     return Status(Code::unsupported,
-                  fmt::format("Stage {} of kernel {} is in a row, as for a CPU.", stage.name, kernel.name));
+                  fmt::format("Stage {} of kernel {} is in a row, which only kernels for a CPU can have.", stage.name,
+                              kernel.name));
   }
   try {
     return GroupEmitter(kernel, *words, features, bits).emit();

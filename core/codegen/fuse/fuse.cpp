@@ -175,7 +175,7 @@ class Fusing {
     if (verdict.axes_differ && may_align) align(nodes, read_outside(a, b), &verdict);
     std::string why = std::move(verdict.why_not);
     if (why.empty() && !circles_.join(seeds_[a], seeds_[b])) {
-      why = "a path through a node outside would close a circle";
+      why = "a path through a node outside would form a cycle";
       axes_.take_back(before);
     }
     if (options_.logs) {

@@ -68,14 +68,15 @@ class Judge {
     });
     for (const NodeId id : nodes_) {
       if (!axes_.access(id).picks) continue;
-      if (!has_rows || !made_inside(graph_.node(id).inputs[0])) return refuse("it would read a row for one element");
+      if (!has_rows || !made_inside(graph_.node(id).inputs[0]))
+        return refuse("it would read a whole row to get one element");
     }
     return true;
   }
 
   bool one_device() {
     for (const NodeId id : nodes_) {
-      if (axes_.access(id).role == Role::opaque) return refuse("a node of it is no map and no reduction");
+      if (axes_.access(id).role == Role::opaque) return refuse("a node of it is neither a map nor a reduction");
       if (empty(result(id)) || std::any_of(graph_.node(id).inputs.begin(), graph_.node(id).inputs.end(),
                                            [&](ValueId input) { return empty(input); })) {
         return refuse("a value of it has no elements");
@@ -166,7 +167,7 @@ class Judge {
         if (node.inputs[i] == 0 || !made_inside(node.inputs[i]) || aligned(id, i)) continue;
         const NodeId maker = graph_[node.inputs[i]].producer;
         const int32_t cost = cost_of_maps(maker);
-        if (cost < 0) return refuse(fmt::format("%{} is read at other places than it is made", node.inputs[i]));
+        if (cost < 0) return refuse(fmt::format("%{} is read at other positions than it is computed", node.inputs[i]));
         const bool repeats =
             !axes_.access(id).puts && elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
         if (repeats && cost > kMostRecomputed)
@@ -201,7 +202,7 @@ class Judge {
     double items = 1, length = 1;
     for (const AxisId axis : verdict_.spatial) items *= hint(axes_.size(axis));
     for (const SymDim size : reduced_) length *= hint(size);
-    return items >= kFewItems || items * length < kManyElements || refuse("it has few items of many elements");
+    return items >= kFewItems || items * length < kManyElements || refuse("it has few items and many elements");
   }
 
   double hint(SymDim size) const { return static_cast<double>(graph_.arena().hint(size).value_or(kFewItems)); }

@@ -47,7 +47,7 @@ class Sizes {
  public:
   Sizes(const Kernel& kernel, std::span<const int64_t> parameters) : arena_(kernel.arena), values_(arena_.size()) {
     if (parameters.size() != kernel.parameters.size()) {
-      throw Error(Code::invalid_argument, fmt::format("Kernel {} takes {} parameters, but is given {}.", kernel.name,
+      throw Error(Code::invalid_argument, fmt::format("Kernel {} has {} parameters, but {} were given.", kernel.name,
                                                       kernel.parameters.size(), parameters.size()));
     }
     for (size_t i = 0; i < parameters.size(); ++i) bind(kernel.parameters[i].symbol, parameters[i]);
@@ -90,7 +90,7 @@ class Interpreter {
         shared_(kernel.stages.size()),
         stored_(kernel.buffers.size()) {
     if (buffers.size() != kernel.buffers.size()) {
-      throw Error(Code::invalid_argument, fmt::format("Kernel {} takes {} buffers, but is given {}.", kernel.name,
+      throw Error(Code::invalid_argument, fmt::format("Kernel {} has {} buffers, but {} were given.", kernel.name,
                                                       kernel.buffers.size(), buffers.size()));
     }
     for (const Axis& axis : kernel.axes) ranges_.push_back({0, sizes_.of(axis.extent)});
@@ -448,7 +448,7 @@ class Interpreter {
     }
     if (!is_there) {
       throw Error(Code::invalid_argument,
-                  fmt::format("Stage {} is read where it does not hold this point.", stage.name));
+                  fmt::format("Stage {} is read at a point whose number it does not hold.", stage.name));
     }
     if (stage.kind == StageKind::value) return found->second;
     const Number added = is_sum ? total(id, at) : found->second;

@@ -36,7 +36,7 @@ Id append(std::vector<T>* list, T item) {
 const table::ScalarRow& row_named(int32_t arity, std::string_view op) {
   const table::ScalarRow* row = table::scalar_row(arity, op);
   if (row == nullptr) {
-    throw Error(Code::invalid_argument, fmt::format("'{}' is no scalar function of {} arguments.", op, arity));
+    throw Error(Code::invalid_argument, fmt::format("'{}' is not a scalar function of {} arguments.", op, arity));
   }
   return *row;
 }
@@ -148,7 +148,7 @@ Id Kernel::add_value(std::string stage_name, std::vector<Id> spatial, Id expr) {
 Id Kernel::add_reduce(std::string stage_name, std::string_view op, std::vector<Id> spatial, std::vector<Id> over,
                       Id expr) {
   const table::ReduceRow* row = table::reduce_row(op);
-  if (row == nullptr) throw Error(Code::invalid_argument, fmt::format("'{}' is no reduction.", op));
+  if (row == nullptr) throw Error(Code::invalid_argument, fmt::format("'{}' is not a reduction.", op));
   Stage stage;
   stage.name = std::move(stage_name);
   stage.kind = StageKind::reduce;

@@ -23,7 +23,7 @@ Result<SymDim> read_size(Kernel& kernel, std::string_view text) {
     return std::string(word);
   });
   if (!unknown.empty()) {
-    return Status(Code::invalid_argument, fmt::format("'{}' is no size and no axis of the kernel.", unknown));
+    return Status(Code::invalid_argument, fmt::format("'{}' is neither a size nor an axis of the kernel.", unknown));
   }
   return kernel.arena.parse(in_arena);
 }
@@ -92,7 +92,7 @@ class LineReader {
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i].name == word) return static_cast<Id>(i);
     }
-    wrong(fmt::format("'{}' is no {} above this line", word, what));
+    wrong(fmt::format("'{}' is not a {} above this line", word, what));
   }
   std::vector<Id> axes(const char* word) {
     std::vector<Id> result;

@@ -66,7 +66,7 @@ class Verifier {
     name(given, what);
     if (symbol.is_number() || symbol.index() >= kernel_.arena.size() ||
         kernel_.arena.node(symbol).kind != symbolic::Kind::symbol) {
-      wrong("The {} {} is no symbol of the kernel's arena.", what, given);
+      wrong("The {} {} is not a symbol of the kernel's arena.", what, given);
     }
     if (std::string_view(what) == "size") sizes_.insert(symbol.index());
   }
@@ -96,7 +96,7 @@ class Verifier {
     const table::ScalarRow* row = expr.kind == ExprKind::unary    ? table::unary_row(expr.op)
                                   : expr.kind == ExprKind::binary ? table::binary_row(expr.op)
                                                                   : table::ternary_row(expr.op);
-    if (row == nullptr) wrong("Expression {} has op {}, which scalar_ops.def has not.", id, expr.op);
+    if (row == nullptr) wrong("Expression {} has the unknown op {}.", id, expr.op);
     return *row;
   }
 
@@ -109,11 +109,12 @@ class Verifier {
       const DType given = kernel_.exprs[expr.args[i]].dtype;
       const DType expected = has_condition && i == 0 ? DType::boolean : type;
       if (given != expected) {
-        wrong("{} takes {} as argument {}, but is given {}.", row.name, dtype_name(expected), i + 1, dtype_name(given));
+        wrong("{} needs {} as argument {}, but got {}.", row.name, dtype_name(expected), i + 1, dtype_name(given));
       }
     }
     if (is_narrow(type) && !has_condition) {
-      wrong("{} is given {}, which only loads, stores and casts take; cast to f32 first.", row.name, dtype_name(type));
+      wrong("{} has an argument of {}, which only loads, stores and casts accept; cast to f32 first.", row.name,
+            dtype_name(type));
     }
     if (!table::in_domain(has_condition ? table::Domain::ANY : row.domain, type)) {
       wrong("{} is defined on {}, not on {}.", row.name, table::domain_text(row.domain), dtype_name(type));
@@ -134,9 +135,10 @@ class Verifier {
       case ExprKind::load:
         if (expr.target >= kernel_.buffers.size()) wrong("Expression {} loads from buffer {}.", id, expr.target);
         if (kernel_.buffers[expr.target].output) {
-          wrong("Expression {} loads from buffer {}, an output.", id, kernel_.buffers[expr.target].name);
+          wrong("Expression {} loads from buffer {}, which is an output.", id, kernel_.buffers[expr.target].name);
         }
-        if (expr.dtype != kernel_.buffers[expr.target].dtype) wrong("Expression {} loads another dtype.", id);
+        if (expr.dtype != kernel_.buffers[expr.target].dtype)
+          wrong("Expression {} does not have the dtype of the buffer from which it loads.", id);
         if (expr.args[0] != kNone && kernel_.exprs[expr.args[0]].dtype != DType::boolean) {
           wrong("The condition of a load from {} is {}, not bool.", kernel_.buffers[expr.target].name,
                 dtype_name(kernel_.exprs[expr.args[0]].dtype));
@@ -144,7 +146,8 @@ class Verifier {
         break;
       case ExprKind::stage:
         if (expr.target >= kernel_.stages.size()) wrong("Expression {} reads stage {}.", id, expr.target);
-        if (expr.dtype != kernel_.stages[expr.target].dtype) wrong("Expression {} reads another dtype.", id);
+        if (expr.dtype != kernel_.stages[expr.target].dtype)
+          wrong("Expression {} does not have the dtype of the stage that it reads.", id);
         break;
       case ExprKind::unary:
       case ExprKind::binary:
@@ -211,7 +214,7 @@ class Verifier {
     std::vector<Id> axes = stage.axes;
     axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i] >= kernel_.axes.size()) wrong("Stage {} has an axis that the kernel has not.", stage.name);
+      if (axes[i] >= kernel_.axes.size()) wrong("Stage {} has an axis that the kernel does not have.", stage.name);
       if (std::find(axes.begin(), axes.begin() + static_cast<ptrdiff_t>(i), axes[i]) !=
           axes.begin() + static_cast<ptrdiff_t>(i)) {
         wrong("Stage {} names axis {} twice.", stage.name, kernel_.axes[axes[i]].name);
@@ -220,11 +223,12 @@ class Verifier {
     if (stage.value >= kernel_.exprs.size()) wrong("Stage {} has no expression.", stage.name);
     const DType type = kernel_.exprs[stage.value].dtype;
     if (type != stage.dtype) {
-      wrong("Stage {} is of {}, but its expression of {}.", stage.name, dtype_name(stage.dtype), dtype_name(type));
+      wrong("Stage {} has dtype {}, but its expression has dtype {}.", stage.name, dtype_name(stage.dtype),
+            dtype_name(type));
     }
     reduction_or_store(stage, axes);
     if (stage.storage == Storage::inlined && stage.kind != StageKind::value) {
-      wrong("Stage {} is no value, so it cannot be inlined.", stage.name);
+      wrong("Stage {} is not a value, so it cannot be inlined.", stage.name);
     }
     std::set<Id> seen;
     walk(stage.value, &seen, [&](const Expr& expr) { reads(id, expr, axes); });
@@ -233,18 +237,18 @@ class Verifier {
   void reduction_or_store(const Stage& stage, const std::vector<Id>& axes) {
     if (stage.kind == StageKind::reduce) {
       const table::ReduceRow* row = table::reduce_row(stage.op);
-      if (row == nullptr) wrong("Stage {} has reduction {}, which scalar_ops.def has not.", stage.name, stage.op);
+      if (row == nullptr) wrong("Stage {} has the unknown reduction {}.", stage.name, stage.op);
       if (is_narrow(stage.dtype) || !table::in_domain(row->domain, stage.dtype)) {
         wrong("Stage {}: {} is not computed in {}; cast first.", stage.name, row->name, dtype_name(stage.dtype));
       }
       if (stage.reduce_axes.empty()) wrong("Stage {} reduces over no axis.", stage.name);
     } else if (!stage.reduce_axes.empty()) {
-      wrong("Stage {} is no reduction, but has axes to reduce.", stage.name);
+      wrong("Stage {} is not a reduction, but has axes to reduce.", stage.name);
     }
     if (stage.kind != StageKind::store) return;
     if (stage.buffer >= kernel_.buffers.size()) wrong("Stage {} stores into buffer {}.", stage.name, stage.buffer);
     const Buffer& buffer = kernel_.buffers[stage.buffer];
-    if (!buffer.output) wrong("Stage {} stores into buffer {}, an input.", stage.name, buffer.name);
+    if (!buffer.output) wrong("Stage {} stores into buffer {}, which is an input.", stage.name, buffer.name);
     if (buffer.dtype != stage.dtype) {
       wrong("Stage {} stores {} into buffer {} of {}.", stage.name, dtype_name(stage.dtype), buffer.name,
             dtype_name(buffer.dtype));
@@ -262,10 +266,11 @@ class Verifier {
     if (expr.kind != ExprKind::stage) return;
     const Stage& read = kernel_.stages[expr.target];
     if (expr.target >= id) wrong("Stage {} reads stage {}, which does not come before it.", stage.name, read.name);
-    if (read.kind == StageKind::store) wrong("Stage {} reads stage {}, a store.", stage.name, read.name);
+    if (read.kind == StageKind::store) wrong("Stage {} reads stage {}, which is a store.", stage.name, read.name);
     for (const Id axis : read.axes) {
       if (!contains(axes, axis)) {
-        wrong("Stage {} reads stage {}, whose axis {} it has not.", stage.name, read.name, kernel_.axes[axis].name);
+        wrong("Stage {} reads stage {}, whose axis {} it does not have.", stage.name, read.name,
+              kernel_.axes[axis].name);
       }
     }
   }
@@ -284,10 +289,10 @@ class Verifier {
   void shape(const Node& node, const std::vector<const Node*>& around) {
     if (node.is_barrier) return;
     if (!node.is_loop()) {
-      if (node.stage >= kernel_.stages.size()) wrong("The loops run a stage that the kernel has not.");
+      if (node.stage >= kernel_.stages.size()) wrong("The loops run a stage that the kernel does not have.");
       return;
     }
-    if (node.axis >= kernel_.axes.size()) wrong("A loop runs over an axis that the kernel has not.");
+    if (node.axis >= kernel_.axes.size()) wrong("A loop runs over an axis that the kernel does not have.");
     const std::string& axis = kernel_.axes[node.axis].name;
     if (node.kind == LoopKind::items && !around.empty()) wrong("The items loop over {} is not the outermost.", axis);
     const int64_t most = node.kind == LoopKind::items ? 1024 : 16;
@@ -298,15 +303,16 @@ class Verifier {
     if (node.kind == LoopKind::vector && node.step != 1) wrong("The vector loop over {} has step {}.", axis, node.step);
     const bool has_blocks = node.kind == LoopKind::items && node.step > 1;
     if (node.kind != LoopKind::vector && !has_blocks && node.unroll != 1) {
-      wrong("The loop over {} is unrolled, but neither a vector nor items of several positions.", axis);
+      wrong("The loop over {} is unrolled, but it is neither a vector loop nor an items loop of several positions.",
+            axis);
     }
     work_items(node, axis);
     for (const Node* outer : around) {
       if (outer->kind == LoopKind::work_items && node.kind == LoopKind::work_items && outer->dim == node.dim) {
-        wrong("The loop of work_items over {} along dim {} is inside of another along it.", axis, node.dim);
+        wrong("The loop of work_items over {} along dim {} is inside of another one along this dim.", axis, node.dim);
       }
       if (outer->kind == LoopKind::vector && node.kind == LoopKind::vector) {
-        wrong("The vector loop over {} is inside of another.", axis);
+        wrong("The vector loop over {} is inside of another vector loop.", axis);
       }
       if (outer->axis == node.axis && outer->step <= node.step) {
         wrong("The loop over {} has step {}, but it is inside of one of step {}.", axis, node.step, outer->step);
@@ -319,7 +325,8 @@ class Verifier {
 
   void work_items(const Node& node, const std::string& axis) {
     if (node.kind != LoopKind::work_items) {
-      if (node.width != 1 || node.dim != 0) wrong("The loop over {} has a width, but is none of work_items.", axis);
+      if (node.width != 1 || node.dim != 0)
+        wrong("The loop over {} has a width, but it is not a loop of work_items.", axis);
       if (node.kind == LoopKind::vector) has_vectors_ = true;
     } else {
       if (node.dim != 0 && node.dim != 1)
@@ -341,7 +348,7 @@ class Verifier {
   void together(const Places& places, const Node& loop, std::vector<const Node*> around) {
     if (loop.kind == LoopKind::work_items && places.runs_together(loop, around.size())) {
       if (loop.step != 1) {
-        wrong("The loop over {} is around a barrier or a reduction over work-items, but has step {}.",
+        wrong("The loop over {} contains a barrier or a reduction over work-items, but has step {}.",
               kernel_.axes[loop.axis].name, loop.step);
       }
       int64_t left = 0;
@@ -350,7 +357,7 @@ class Verifier {
       }
       if (left != loop.width) {
         wrong(
-            "The loop over {} is around a barrier or a reduction over work-items, so it must have {} positions left, "
+            "The loop over {} contains a barrier or a reduction over work-items, so it must have {} positions left, "
             "not {}.",
             kernel_.axes[loop.axis].name, loop.width, left == 0 ? "all" : std::to_string(left));
       }
@@ -411,13 +418,13 @@ class Verifier {
     for (const Id axis : axes) {
       if (std::none_of(place.loops.begin(), place.loops.end(),
                        [&](const Node* loop) { return loop->axis == axis && loop->step == 1; })) {
-        wrong("Stage {} has axis {}, but no loop of step 1 over it is around the stage.", stage.name,
+        wrong("Stage {} has axis {}, but no loop of step 1 over it encloses the stage.", stage.name,
               kernel_.axes[axis].name);
       }
     }
     for (const Node* loop : place.loops) {
       if (!contains(axes, loop->axis)) {
-        wrong("A loop over {} is around stage {}, which has no such axis: it would run more than once.",
+        wrong("A loop over {} encloses stage {}, which has no such axis: the stage would run more than once.",
               kernel_.axes[loop->axis].name, stage.name);
       }
     }
@@ -439,7 +446,7 @@ class Verifier {
       wrong("Stage {} is in shared storage, but the kernel has no loop of work_items.", stage.name);
     }
     if (in_groups_ && stage.kind == StageKind::reduce && !places.adds_in_one_number(id)) {
-      wrong("Stage {} does not add up in one number, in a kernel of groups.", stage.name);
+      wrong("Stage {} needs more than one number to add up in, which a kernel of groups does not support.", stage.name);
     }
     for (const Id read : places.reads(id)) order(places, id, place, read);
   }
@@ -468,7 +475,7 @@ class Verifier {
     }
     if (source.storage == Storage::shared && !same_work_items(written, place) &&
         !has_barrier_between(written, place, shared)) {
-      wrong("Stage {} reads stage {}, which other work-items wrote, and no barrier is between.", stage.name,
+      wrong("Stage {} reads stage {}, which other work-items wrote, without a barrier in between.", stage.name,
             source.name);
     }
   }

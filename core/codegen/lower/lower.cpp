@@ -128,7 +128,7 @@ class Lowering {
     const Access& access = axes_.access(id);
     const ValueId made = result(id);
     if (access.role == Role::reduce) return reduce(id);
-    if (access.role != Role::map) refuse("{} is no map and no reduction.", node(id).op->name);
+    if (access.role != Role::map) refuse("{} is neither a map nor a reduction.", node(id).op->name);
     if (access.view || access.cost == 0 || !worth_a_stage(made)) return;
     const Id value = compute(id, here(made), kNone);
     stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(axes_.of(made)), value);
@@ -239,7 +239,7 @@ class Lowering {
     }
     const NodeId maker = graph_[id].producer;
     if (maker == kNoNode || axes_.access(maker).role != Role::map) {
-      refuse("%{} is read at other places than it is made.", id);
+      refuse("%{} is read at other positions than it is computed.", id);
     }
     return compute(maker, index, where);
   }
@@ -350,7 +350,7 @@ class Lowering {
       return value_or_throw(infer::selected<SymDim>("select", size, dim, size_of(call_of(node(id)), attributes.index)));
     }
     if (node(id).op == &op_row(OpId::concat)) return number(dim);
-    refuse("{} reads dim {} in a way that is not known.", node(id).op->name, dim);
+    refuse("{} reads dim {} in a way that the compiler does not know.", node(id).op->name, dim);
   }
 
   Id compute(NodeId id, const Index& index, Id where) {

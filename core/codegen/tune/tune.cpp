@@ -99,7 +99,7 @@ Result<Found> tune(const TuneRequest& request) {
     found.kept = base.keep(line);
     if (!found.kept) {
       loader::log(loader::LogTopic::compile, loader::LogLevel::info,
-                  fmt::format("what was found for {} cannot be kept in '{}'.", plain.name, base.path()));
+                  fmt::format("the result for {} cannot be kept in '{}'.", plain.name, base.path()));
     }
     return found;
   } catch (const Error& error) {
@@ -120,7 +120,7 @@ TilesOf kept_tiles(const DeviceState* device, const Dialect& dialect, const Kern
 
 Status wait_until_spare(const DeviceState* device) {
   while (true) {
-    if (CancellationScope::cancelled_here()) return {Code::cancelled, "The device or the program ends."};
+    if (CancellationScope::cancelled_here()) return {Code::cancelled, "The device or the process is ending."};
     const double before = process_seconds();
     std::this_thread::sleep_for(kMoment);
     const double used = process_seconds() - before;

@@ -23,8 +23,8 @@ struct Work {
   std::shared_ptr<Constant> packed;  // null: the launch does not take it packed
   std::exception_ptr failure;
 
-  // Threads may share the work for synchronous devices. If packing needs a copy, the calling thread does it, because
-  // execution reports list copies by thread.
+  // Threads may share the work for synchronous devices. If packing needs a copy, the calling thread does it, so that
+  // its execution report lists the copy.
   bool may_be_shared() const {
     return prepared->device->synchronous && (packed == nullptr || (prepared->dense_inputs >> input & 1) == 0);
   }

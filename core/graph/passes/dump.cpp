@@ -55,7 +55,7 @@ std::string new_dump_folder(const std::string& parent, std::string_view name) {
 void append_dump(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush()) {
-    throw cannot(path, "the file takes no more bytes");
+    throw cannot(path, "writing to the file failed");
   }
 }
 

@@ -249,7 +249,7 @@ class Ordering {
     }
   }
 
-  // Nodes with a fixed place would otherwise wait for it.
+  // False if a node with a fixed place, such as an exchange, waits for it.
   bool begins_late(uint32_t at) const { return movable_[at] && !waits_[at]; }
 
   // Adds a node whose results only `nodes` read.

@@ -26,9 +26,10 @@ void check_step(Kind kind, std::string_view what, const TensorList& before, cons
   for (size_t i = 0; i < count; ++i) {
     const Tensor &a = before[i], &b = after[i];
     if (b.defined() && a.dtype() == b.dtype() && a.dims() == b.dims() && a.device() == b.device()) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: a step keeps the types of the {}, but value {} is {} before a step and {} after it.",
-                            op, what, i, type_of(a), b.defined() ? type_of(b) : "undefined"));
+    throw Error(
+        Code::invalid_argument,
+        fmt::format("{}: a step must keep the types of the {}, but value {} is {} before a step and {} after it.", op,
+                    what, i, type_of(a), b.defined() ? type_of(b) : "undefined"));
   }
 }
 

@@ -63,8 +63,7 @@ class Recorder::RegionScope {
  public:
   RegionScope(Recorder& recorder, std::string name) : recorder_(recorder) {
     if (recorder.frames_.size() > kMostRegionDepth) {
-      throw Error(Code::unsupported,
-                  fmt::format("{}: regions lie inside of each other more than {} deep.", name, kMostRegionDepth));
+      throw Error(Code::unsupported, fmt::format("{}: regions are nested more than {} deep.", name, kMostRegionDepth));
     }
     std::shared_ptr<Graph> graph = recorder.graph_->new_region();
     const uint64_t id = recorder.graphs_.size();
