@@ -108,7 +108,7 @@ class Captures final : public autograd::Boundary {
   std::vector<std::pair<size_t, Tensor>> views_of_inputs_;
 };
 
-// The storage of `tensor` as a tensor of one axis; undefined if its size is no multiple of the element size.
+// The storage of `tensor` as a tensor of one axis; undefined if its size is not a multiple of the element size.
 Tensor whole_storage(const Tensor& tensor);
 // True if both tensors contain a common byte.
 bool overlap(const Tensor& a, const Tensor& b);

@@ -105,7 +105,7 @@ struct Recording {
   std::vector<ResultSource> results;
   std::vector<Write> writes;
   std::vector<size_t> written_globals;  // global arguments that are written: their views must know of the writes
-  TensorList captured_globals;          // the same for tensors from outside
+  TensorList captured_globals;          // global tensors from outside that are written
   bool global = false;                  // it uses global tensors
   uint64_t drawn = 0;                   // blocks of random numbers that a run draws
   std::vector<SlotUpdate> slots;

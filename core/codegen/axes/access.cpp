@@ -115,7 +115,7 @@ class Reader {
     return as(Role::map, 0);
   }
 
-  // Returns false if it is unknown whether the input broadcasts.
+  // Returns false if the compiler cannot know that the input broadcasts.
   bool broadcast(size_t i) {
     const SymDims own = dims(i), all = result_dims();
     const int32_t behind = all.rank() - own.rank();

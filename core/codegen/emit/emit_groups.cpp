@@ -27,7 +27,7 @@ struct Part {
 // The printer's position in the loops.
 struct Context {
   std::vector<std::string> at;      // by axis: the position
-  std::vector<std::string> slot;    // by axis: the same, but distinct for work-items without a position
+  std::vector<std::string> slot;    // by axis: the position, but distinct for work-items without one
   std::vector<Part> parts;          // by axis: the range that the loops left
   std::vector<std::string> guards;  // conditions of a store
 };

@@ -346,7 +346,7 @@ class Fusing {
     return made;
   }
 
-  // Removes nodes that nobody reads, inside or outside of the group.
+  // Removes nodes whose results are read neither inside nor outside of the group.
   void keep_needed(uint32_t group) {
     std::vector<NodeId>& nodes = groups_[group];
     std::set<NodeId> needed;

@@ -285,7 +285,7 @@ class Verifier {
     if (in_groups_) together(places, kernel_.body[0], {});
   }
 
-  // Checks each loop by itself.
+  // Checks each loop without regard to stages.
   void shape(const Node& node, const std::vector<const Node*>& around) {
     if (node.is_barrier) return;
     if (!node.is_loop()) {

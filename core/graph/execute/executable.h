@@ -65,7 +65,7 @@ struct Step {
   std::shared_ptr<const PartWrite> part;     // it writes a part of its first input (part_write.h)
   NodeId node = kNoNode;                     // the node that it computes in whole or in part
   bool derived = false;                      // it computes a part of its node, or is a copy for it
-  std::vector<ExecutionEntry> ends;          // decomposed records of which this step is the last
+  std::vector<ExecutionEntry> ends;          // decomposed records that end with this step
 };
 
 constexpr uint32_t kNoInput = UINT32_MAX;

@@ -14,7 +14,7 @@
 
 namespace tenon::graph {
 
-// A prepared region. A result that is an input of the region is passed on without a copy and is no output of the
+// A prepared region. A result that is an input of the region is passed on without a copy and is not an output of the
 // program.
 struct PreparedRegion {
   static constexpr uint32_t kMade = UINT32_MAX;

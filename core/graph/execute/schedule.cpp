@@ -170,7 +170,7 @@ class Scheduling {
   }
 
   // The value that step number `at` may overwrite with its result `id`: the input that its kind allows, element by
-  // element, or the input of which it writes a part. No later step may read it. 0: none.
+  // element, or the input that it writes a part of. No later step may read it. 0: none.
   uint32_t overwritten(const Step& step, uint32_t at, uint32_t id) const {
     const size_t over = step.part != nullptr ? 0 : step.op != nullptr ? step.op->alias_input : SIZE_MAX;
     if (step.prepared == nullptr || over >= step.inputs.size() || step.outputs.size() != 1) return 0;

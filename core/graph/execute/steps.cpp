@@ -14,7 +14,7 @@
 namespace tenon::graph {
 namespace {
 
-// Makes a view of a constant a constant. Returns false if the input is no constant, or if only a copy has the view's
+// Makes a view of a constant a constant. Returns false if the input is not a constant, or if only a copy has the view's
 // elements.
 bool fold_view(Executable* program, const Step& step) {
   const Tensor constant = program->values[step.inputs[0]].constant;

@@ -49,7 +49,7 @@ class Lives {
   const std::vector<NodeId>& order() const { return order_; }
   uint32_t position(NodeId id) const { return positions_[id]; }
   const std::vector<Room>& rooms() const { return rooms_; }  // by value; only roots have one
-  // The root of a value; 0 for a constant that nobody reads, or for no value.
+  // The root of a value; 0 for an unread constant or an absent value.
   ValueId root_of(ValueId id) const { return id < roots_.size() ? roots_[id] : 0; }
   const Room& room_of(ValueId id) const { return rooms_[root_of(id)]; }
   // The position where the most bytes live.

@@ -34,7 +34,7 @@ inline NodeId maker(const Graph& graph, ValueId value, OpId op) {
   return is(graph, producer, op) ? producer : kNoNode;
 }
 
-// The only node that reads `value`, if it reads it once and `value` is no output; else kNoNode.
+// The only node that reads `value`, if it reads it once and `value` is not an output; else kNoNode.
 inline NodeId only_reader(const Graph& graph, ValueId value) {
   const std::vector<Use>& uses = graph[value].uses;
   return uses.size() == 1 && !graph.is_output(value) ? uses[0].node : kNoNode;

@@ -213,7 +213,7 @@ class Ordering {
     return true;
   }
 
-  // True if fewer bytes live after they are moved behind place `after`.
+  // True if fewer bytes live after they are moved after place `after`.
   bool frees(const Nodes& nodes, uint32_t after) const {
     uint64_t freed = 0, added = 0;
     std::set<ValueId> inputs;
@@ -288,7 +288,7 @@ class Ordering {
     for (ValueId input : inputs) {
       const Space& space = spaces_[input];
       if (space.maker != kNobody && nodes.count(space.maker) != 0) continue;
-      // Other nodes read the state last, so these must not move behind them.
+      // Other nodes read the state last, so these nodes must not move after them.
       if (space.state && nodes.count(last_reader(space)) == 0 && last(space) < before) return false;
       if (last(space) < before) longer += space.bytes;
     }
