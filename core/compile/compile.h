@@ -31,7 +31,7 @@
 // For global tensors (core/global/global.h) a recording serves one layout and one size. It refuses reads of elements,
 // control flow, and views from outside whose elements had to move.
 //
-// Threads: any may call. The function itself runs on one at a time.
+// Threads: any may call. The function itself runs on one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -38,7 +38,8 @@ class Places {
   bool adds_across(Id stage) const;
   // True if a reduction over work-items is complete after `loop`, in a body at `depth`.
   bool ends_together(const Node& loop, size_t depth) const;
-  // True if the whole group must execute the loop in lockstep, because it contains a barrier or such a reduction.
+  // True if the whole group must execute the loop together, step by step, because it contains a barrier or such a
+  // reduction.
   bool runs_together(const Node& loop, size_t depth) const;
 
  private:
