@@ -234,10 +234,10 @@ TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallSh
 }
 
 TensorList Callable::call_eagerly(const TensorList& inputs) {
-  if (writes_ == Writes::dropped) {  // otherwise it would write its tensors again
+  if (writes_ == Writes::dropped) {  // an eager call would write its tensors again
     throw Error(Code::unsupported,
-                fmt::format("{}: it was asked for in more than {} ways, or inside another recording.", options_.name,
-                            kMostRecordings),
+                fmt::format("{}: it was requested for more than {} kinds of calls, or inside another recording.",
+                            options_.name, kMostRecordings),
                 "Call the function without compile if you need create_graph.");
   }
   eager_.fetch_add(1, std::memory_order_relaxed);

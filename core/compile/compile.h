@@ -57,7 +57,7 @@ struct CompileOptions {
   bool check = true;   // records the second call too and compares
   // Fuses ops that one kernel can compute. Default: the setting TENON_FUSE. Ignored if `exact` is true.
   std::optional<bool> fuse = {};
-  std::optional<Compiling> compile = {};  // if runs wait for compiled kernels; default: the setting TENON_COMPILE
+  std::optional<Compiling> compile = {};  // selects if runs wait for kernels; default: TENON_COMPILE
   // True: cheap values are computed again if a later backward then needs fewer saved values, or if a whole step then
   // needs less memory. False: values are only computed again to meet `memory_limit`.
   bool recompute = true;

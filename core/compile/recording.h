@@ -123,7 +123,7 @@ struct Taken {
   TensorList results;                  // otherwise: the results of the call, whose program has run in part
 };
 
-// Says if the writes of the function to tensors from outside and to gradients of leaves are kept.
+// Selects if the writes of the function to tensors from outside and to gradients of leaves are kept.
 enum class Writes : uint8_t { kept, dropped };
 
 // Calls `function` once and returns what it did. Nothing is computed, unless `parts` is given and the host reads an

@@ -20,8 +20,8 @@ struct Resolved {
   bool limited = false;      // the primitive serves operands only up to a size
 };
 
-// Says if dims and strides that the device can leave open become EP_ANY. `numbers` is for shapes beyond the limits of a
-// primitive with open dims.
+// Selects if dims and strides that the device can leave open become EP_ANY. `numbers` is for shapes beyond the limits
+// of a primitive with open dims.
 enum class Sizes : uint8_t { open, numbers };
 
 // Asks `device` for `desc` (static dims, scalars not baked) and gets or creates the primitive. With Sizes::open, dims

@@ -129,7 +129,7 @@ struct PrepareOptions {
   // True: kernels compute fused nodes. False: the nodes of a fused region run one by one. Default: the setting
   // TENON_FUSE.
   std::optional<bool> fuse = {};
-  // If prepare() waits for compiled kernels. Default: the setting TENON_COMPILE.
+  // Selects if prepare() waits until the kernels are compiled. Default: the setting TENON_COMPILE.
   std::optional<Compiling> compile = {};
   // For a region: the counters of the surrounding program, which also count the region's kernels. Otherwise null.
   std::shared_ptr<AwaitedKernels> awaited = nullptr;

@@ -261,7 +261,7 @@ class Pattern {
   static constexpr AttentionAttributes kWhole{{EP_ATTENTION_START, 0, -1, -1}};  // every query reads every key
   static constexpr int64_t kLeastQueries = 4;                                    // for heads that share keys and values
 
-  static constexpr double kFar = -1e30;  // adding an f32 score to it does not change it
+  static constexpr double kFar = -1e30;  // adding a score to such a number does not change it
 
   Graph& graph_;
   NodeId product_;

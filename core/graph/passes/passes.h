@@ -45,7 +45,7 @@ class TENON_API FoldedConstants {
 struct PassOptions {
   bool exact = false;                 // run only exact passes
   FoldedConstants* folded = nullptr;  // null: shares nothing with other graphs
-  std::optional<bool> fuse = {};      // if nodes are fused into kernels; default: the setting TENON_FUSE
+  std::optional<bool> fuse = {};      // fuses nodes into kernels; default: the setting TENON_FUSE
   std::string* decisions = nullptr;   // receives one line per decision of the pass `fuse`
   // Options of the passes `order` and `recompute` (recompute.h). Null: all inputs count as held, and nothing is
   // computed again.
