@@ -167,7 +167,8 @@ Result<int64_t> Program::run(std::span<const int64_t> parameters) const {
     } else if (step.word == Word::parameter) {
       if (static_cast<size_t>(step.number) >= parameters.size()) {
         return Status(Code::invalid_argument,
-                      fmt::format("The program '{}' is run with {} parameters.", text(), parameters.size()));
+                      fmt::format("The program '{}' reads more parameters than the {} that were given.", text(),
+                                  parameters.size()));
       }
       stack[depth++] = parameters[static_cast<size_t>(step.number)];
     } else {

@@ -318,7 +318,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   std::optional<symbolic::Values> sizes;
   const std::shared_ptr<const Recording> recording = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
   if (recording == nullptr) {
-    if (made.why_not.empty()) made.why_not = "its recording does not serve it";
+    if (made.why_not.empty()) made.why_not = "its recording does not serve this call";
     return made;
   }
   std::shared_ptr<graph::AwaitedKernels> awaited;
@@ -336,7 +336,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   graph::Executable executable = graph::prepare(*recording->graph, &*sizes, options);
   const auto computes = [](const graph::Step& step) { return step.fused != nullptr || graph::is_view(step); };
   if (!std::all_of(executable.steps.begin(), executable.steps.end(), computes)) {
-    made.why_not = "it needs more than kernels";
+    made.why_not = "it has steps that kernels cannot compute";
     return made;
   }
   made.call = std::make_shared<Program>(std::move(pattern).value(), std::move(executable), device, outputs[0]);
@@ -353,7 +353,7 @@ CompiledAnswer compiled_call(const OpCall& call, DeviceState* device, const std:
   if (!takes_modules(device)) {
     refused.why_not = "the device compiles no kernels";
   } else if (codegen::recording_now) {
-    refused.why_not = "a recording computes it at once";
+    refused.why_not = "it is computed while a kernel is recorded";
   } else {
     return codegen::answer(call, device, outputs);
   }

@@ -130,10 +130,12 @@ class Verifier {
     for (size_t i = 0; i < arg_count(expr); ++i) {
       if (expr.args[i] >= id) wrong("Expression {} has an argument that does not come before it.", id);
     }
-    if (!is_supported(expr.dtype)) wrong("Expression {} is of dtype {}.", id, dtype_name(expr.dtype));
+    if (!is_supported(expr.dtype))
+      wrong("Expression {} has dtype {}, which kernels do not compute with.", id, dtype_name(expr.dtype));
     switch (expr.kind) {
       case ExprKind::load:
-        if (expr.target >= kernel_.buffers.size()) wrong("Expression {} loads from buffer {}.", id, expr.target);
+        if (expr.target >= kernel_.buffers.size())
+          wrong("Expression {} loads from buffer {}, which does not exist.", id, expr.target);
         if (kernel_.buffers[expr.target].output) {
           wrong("Expression {} loads from buffer {}, which is an output.", id, kernel_.buffers[expr.target].name);
         }
@@ -145,7 +147,8 @@ class Verifier {
         }
         break;
       case ExprKind::stage:
-        if (expr.target >= kernel_.stages.size()) wrong("Expression {} reads stage {}.", id, expr.target);
+        if (expr.target >= kernel_.stages.size())
+          wrong("Expression {} reads stage {}, which does not exist.", id, expr.target);
         if (expr.dtype != kernel_.stages[expr.target].dtype)
           wrong("Expression {} does not have the dtype of the stage that it reads.", id);
         break;
@@ -153,14 +156,16 @@ class Verifier {
       case ExprKind::binary:
       case ExprKind::ternary: op(expr, id); break;
       case ExprKind::position:
-        if (expr.target >= kernel_.buffers.size()) wrong("Expression {} is a position in buffer {}.", id, expr.target);
+        if (expr.target >= kernel_.buffers.size())
+          wrong("Expression {} is a position from buffer {}, which does not exist.", id, expr.target);
         if (expr.dtype != DType::i64 || kernel_.exprs[expr.args[0]].dtype != DType::i64 ||
             kernel_.exprs[expr.args[1]].dtype != DType::i64) {
-          wrong("Expression {}, a position, is not of i64.", id);
+          wrong("Expression {} is a position and must be i64.", id);
         }
         break;
       case ExprKind::index:
-        if (expr.dtype != DType::i64) wrong("Expression {} is an index of dtype {}.", id, dtype_name(expr.dtype));
+        if (expr.dtype != DType::i64)
+          wrong("Expression {} is an index and must be i64, not {}.", id, dtype_name(expr.dtype));
         break;
       default: break;
     }
@@ -246,7 +251,8 @@ class Verifier {
       wrong("Stage {} is not a reduction, but has axes to reduce.", stage.name);
     }
     if (stage.kind != StageKind::store) return;
-    if (stage.buffer >= kernel_.buffers.size()) wrong("Stage {} stores into buffer {}.", stage.name, stage.buffer);
+    if (stage.buffer >= kernel_.buffers.size())
+      wrong("Stage {} stores into buffer {}, which does not exist.", stage.name, stage.buffer);
     const Buffer& buffer = kernel_.buffers[stage.buffer];
     if (!buffer.output) wrong("Stage {} stores into buffer {}, which is an input.", stage.name, buffer.name);
     if (buffer.dtype != stage.dtype) {
