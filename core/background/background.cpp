@@ -22,7 +22,7 @@ struct Work {
 
 class Beside {
  public:
-  // Returns false, and does not take the work, if no thread runs and the system cannot start one.
+  // Returns false and does not take the work if no thread runs and the system cannot start one.
   bool add(const Work& work) {
     if (!process::usable().ok()) return true;
     const std::lock_guard lock(mutex_);
@@ -90,7 +90,7 @@ class Beside {
       {
         const CancellationScope scope(stop);
         work.run();
-        work.run = nullptr;  // what it keeps goes before the device may
+        work.run = nullptr;  // releases what `run` holds while the device still exists
       }
       lock.lock();
       running_ = nullptr;
@@ -104,7 +104,7 @@ class Beside {
   std::thread thread_;
   std::deque<Work> waiting_;
   const DeviceState* running_ = nullptr;
-  Cancellation stop_;  // of what runs
+  Cancellation stop_;  // stops the running work
   bool ending_ = false;
 };
 

@@ -1,5 +1,4 @@
-// Work on threads beside the program: what waits for a device's compiler, and what looks for better kernels. Internal
-// to the library.
+// Work on background threads: calls to a device's compiler, and the search for better kernels. Internal to the library.
 #pragma once
 
 #include <functional>
@@ -10,24 +9,25 @@
 
 namespace tenon {
 
-// What `wanted` says, or else the setting TENON_COMPILE. Deterministic algorithms wait in any case.
+// Returns `wanted` if it is given, else the setting TENON_COMPILE. With deterministic algorithms programs always wait.
 Compiling compiling(std::optional<Compiling> wanted);
 
-// Has `work` run on the thread beside, after what came before it; `work` throws nothing. If the system has no thread
-// left, `work` runs now, on the caller, who holds no lock that it takes. When `device` or the program ends, work that
-// has not begun is dropped without a run, and a compiler that works for it is told to stop. Threads: any.
+// Queues `work` on the background thread of compilations, where it runs after earlier work. `work` must not throw. If
+// the system cannot start a thread, `work` runs on the calling thread, which must hold no lock that `work` takes. When
+// `device` or the process ends, work that has not begun is dropped, and a compiler that works for it is told to stop.
+// Threads: any.
 void compile_in_background(const DeviceState* device, std::function<void()> work);
 
-// The same on a thread of its own, for work that may take long and that nobody waits for. Without a thread it is
-// dropped.
+// Like compile_in_background, on a second thread, for long work that nobody waits for. If the system cannot start a
+// thread, the work is dropped.
 void tune_in_background(const DeviceState* device, std::function<void()> work);
 
-// Drops the work of `device`, and returns when none of it runs any more. Not to be called by such work.
+// Drops the queued work of `device` and returns when none of it runs any more. Must not be called by such work.
 void end_compiling(const DeviceState* device);
 
-// Returns when no work of compile_in_background waits or runs.
+// Returns when all work of compile_in_background is done.
 void finish_compiling();
-// The same of tune_in_background.
+// Returns when all work of tune_in_background is done.
 void finish_tuning();
 
 }  // namespace tenon

@@ -44,7 +44,7 @@ Status cancelled_error(const Status& why, std::string_view doing) {
     return Status(Code::cancelled, fmt::format("The program cancelled this: {}.", doing));
   }
   return Status(Code::internal,
-                fmt::format("The provider stopped though nobody had asked it to (rule E04): {}", why.message()));
+                fmt::format("The provider returned CANCELLED without a request to stop (rule E04): {}", why.message()));
 }
 
 }  // namespace tenon

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
-// A wish to stop. Copies share it. Once it is expressed it stays, so new work takes a new Cancellation. Threads: every
+// A request to stop, shared by all copies. It cannot be withdrawn, so new work takes a new Cancellation. Threads: every
 // function is thread-safe.
 class Cancellation {
  public:
@@ -30,12 +30,12 @@ class Cancellation {
   std::shared_ptr<std::atomic<bool>> cancelled_;
 };
 
-// While it lives, what the calling thread asks of Tenon may be stopped by `cancellation`. An op or a model that has a
-// device make a primitive or compile a graph then throws Error with Code::cancelled: before the device is asked, or in
-// the middle, where the device can stop. A prepared program stops between two of its launches; what it could have
-// written is then poisoned. A single op that needs no compiler runs on, and so do other threads, those that wait for
-// the same primitive included. Nothing of a cancelled call is remembered: the same call works later. Scopes nest, and
-// each of them counts.
+// While a scope lives, `cancellation` can stop the calls that its thread makes. An op or a model that has a device
+// create a primitive or compile a graph then throws Error with Code::cancelled: before the call, or during it if the
+// device can stop. A prepared program stops between two of its launches; the tensors that it could have written are
+// then poisoned. A single op that needs no compiler runs to its end, and so do other threads, even those that wait for
+// the same primitive. A cancelled call leaves nothing behind: the same call works later. Scopes nest, and each of them
+// counts.
 class CancellationScope {
  public:
   explicit CancellationScope(Cancellation cancellation);
@@ -45,7 +45,7 @@ class CancellationScope {
 
   // True if a scope of the calling thread is cancelled.
   static bool cancelled_here();
-  // The wishes of all scopes of the calling thread.
+  // The cancellations of all scopes of the calling thread.
   static std::vector<Cancellation> here();
 
  private:

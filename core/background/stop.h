@@ -9,12 +9,12 @@
 
 namespace tenon {
 
-// The answer of `call(error)`, which makes a primitive or compiles a graph; CANCELLED without a call if the calling
-// thread is cancelled already.
+// Returns the status of `call(error)`, which creates a primitive or compiles a graph. Returns CANCELLED without a call
+// if the calling thread is already cancelled.
 ep_status stoppable(const std::function<ep_status(ep_error** error)>& call, ep_error** error);
 
-// The error of a CANCELLED from stoppable, in which the provider's words are `why`. `doing`: "creating a primitive on
-// cuda:0".
+// The error for a CANCELLED status of stoppable. `why` has the provider's words; `doing` is like "creating a primitive
+// on cuda:0".
 Status cancelled_error(const Status& why, std::string_view doing);
 
 }  // namespace tenon

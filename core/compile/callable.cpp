@@ -13,7 +13,7 @@
 namespace tenon::lazy {
 namespace {
 
-// True if the calling thread's ops reach the eager interpreter, and not a recording.
+// True if ops of the calling thread reach the eager interpreter, not a recording.
 bool computes() { return &autograd::interpreter_below() == &eager_interpreter(); }
 
 void check_frozen(const CompileOptions& options, const Recording& recording) {
@@ -23,12 +23,12 @@ void check_frozen(const CompileOptions& options, const Recording& recording) {
                 fmt::format("{}: {} has written into a tensor of shape {} that was frozen when the function was "
                             "compiled.",
                             options.name, last_writer(tensor), tensor.dims()),
-                "Compile the function anew after the write, or take the tensor out of the option frozen.");
+                "Compile the function again after the write, or remove the tensor from the option frozen.");
   }
 }
 
 std::vector<ArgumentDims> dims_of(const Recording& recording) {
-  std::vector<size_t> begins{0};  // of the dims of each argument of the function
+  std::vector<size_t> begins{0};  // where the dims of each argument begin
   for (const size_t rank : recording.argument_ranks) begins.push_back(begins.back() + rank);
   std::vector<ArgumentDims> all;
   for (size_t i = 0; i < recording.arguments.size(); ++i) {
@@ -39,7 +39,7 @@ std::vector<ArgumentDims> dims_of(const Recording& recording) {
   return all;
 }
 
-// The sizes of a call. Errors: invalid_argument (a size is another number, or one that its symbol excludes).
+// The sizes of a call. Errors: invalid_argument if a size differs from a fixed one, or if its symbol excludes it.
 symbolic::Values values_of(const std::vector<ArgumentDims>& arguments, const graph::Graph& graph,
                            const CallShape& shape) {
   symbolic::Values values(graph.arena());
@@ -66,8 +66,8 @@ std::shared_ptr<Backward> backward_of(const Recording& recording, const std::vec
 
 void refuse_gone(const std::string& name) {
   throw Error(Code::invalid_argument,
-              fmt::format("backward: {}, whose gradient is to have a gradient of its own, is gone.", name),
-              "Keep the compiled function as long as create_graph is wanted of its results.");
+              fmt::format("backward: {} was destroyed, but its gradient must be differentiated again.", name),
+              "Keep the compiled function alive while backward with create_graph is called on its results.");
 }
 
 Making::Making(const CompileOptions& options) {
@@ -117,7 +117,7 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   try {
     return values_of(dims_, recording_.recorded, shape).broken_guard() == nullptr;
   } catch (const Error&) {
-    return false;  // a size that the declarations exclude
+    return false;  // a size that the symbol excludes
   }
 }
 
@@ -181,10 +181,10 @@ std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, c
   }
   const std::string differs = difference(entry->recording(), *again.recording);
   if (!differs.empty()) {
-    entry->differs =
-        Status(Code::invalid_argument,
-               fmt::format("{}: its second call did not do what its first one did: {}.", options_.name, differs),
-               "Make what changes between calls a tensor, which each run reads, or an argument.");
+    entry->differs = Status(
+        Code::invalid_argument,
+        fmt::format("{}: its second call did not do what its first one did: {}.", options_.name, differs),
+        "Make every value that changes between calls an argument, or a tensor from outside, which each run reads.");
     throw_if_error(entry->differs);
   }
   entry->checked.store(true, std::memory_order_release);
@@ -194,8 +194,8 @@ std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, c
 void Callable::tell(const TensorList& inputs) {
   if (std::exchange(told_, true)) return;
   loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
-              fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is another one, and such calls "
-                          "run eagerly.",
+              fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is of a further kind, and such "
+                          "calls run eagerly.",
                           options_.name, kMostRecordings, text_of(inputs)));
 }
 
@@ -234,11 +234,11 @@ TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallSh
 }
 
 TensorList Callable::call_eagerly(const TensorList& inputs) {
-  if (writes_ == Writes::dropped) {  // what it writes would be written again
+  if (writes_ == Writes::dropped) {  // an eager call would write its tensors again
     throw Error(Code::unsupported,
-                fmt::format("{}: it was asked for in more than {} ways, or inside another recording.", options_.name,
-                            kMostRecordings),
-                "Call the function without compile where create_graph is wanted.");
+                fmt::format("{}: it was requested for more than {} kinds of calls, or inside another recording.",
+                            options_.name, kMostRecordings),
+                "Call the function without compile if you need create_graph.");
   }
   eager_.fetch_add(1, std::memory_order_relaxed);
   return function_(inputs);
@@ -257,7 +257,7 @@ TensorList Callable::call(const TensorList& inputs, const Replay* replay) {
 
 std::shared_ptr<GradientFunction> Callable::gradient_function(Entry* entry, const std::vector<bool>& comes) {
   const auto made = std::make_shared<GradientFunction>();
-  // `entry` holds what is made here.
+  // `entry` owns the function made here, so the function must not own `entry`.
   const auto function = [weak = weak_from_this(), name = options_.name, made = made.get(), entry,
                          comes](const TensorList& given) {
     const std::shared_ptr<Callable> self = locked(weak, name);

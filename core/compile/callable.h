@@ -1,4 +1,4 @@
-// Callable: a function with what was recorded of it. Internal.
+// Callable: a function and its recordings. Internal.
 #pragma once
 
 #include <atomic>
@@ -18,9 +18,9 @@
 namespace tenon::lazy {
 
 using graph::kMostRecordings;
-constexpr size_t kMostExecutables = 256;  // of one recording, for as many sizes; the oldest goes
+constexpr size_t kMostExecutables = 256;  // per recording, one per set of sizes; the oldest is dropped
 
-// How programs are made from recordings.
+// The options for making programs from recordings.
 struct Making {
   explicit Making(const CompileOptions& options);
 
@@ -28,35 +28,36 @@ struct Making {
   graph::PrepareOptions prepare;
 };
 
-// Backward, ready for some sizes and for the results whose gradients come.
+// Backward, prepared for some sizes and for the set of results that have incoming gradients.
 struct BackwardProgram {
   graph::Executable program;
-  std::vector<std::optional<size_t>> outputs;  // as PartOfBackward has them
+  std::vector<std::optional<size_t>> outputs;  // as in PartOfBackward
 };
 
-// A recording, ready for some sizes.
+// A recording, prepared for some sizes.
 struct Programs {
   graph::Executable forward;
   std::mutex mutex;
   std::map<std::vector<bool>, std::shared_ptr<const BackwardProgram>>
-      backward;  // mutex; by the results whose gradients come
+      backward;  // mutex; by the results that have incoming gradients
 };
 
-// The dims of one argument of a function in its recording, and where CallShape::sizes has those of a call.
+// The dims of one argument in the recording, and the position in CallShape::sizes of its dims in a call.
 struct ArgumentDims {
   SymDims dims;
   size_t begin = 0;
 };
 
-// Backward of one recording. Results hold it, so it holds no captured tensor: state that is written leads to results.
+// Backward of one recording. Results hold it, so it must hold no captured tensor: a captured tensor that is written
+// leads to results, which would be a cycle.
 class Backward {
  public:
   Backward(std::shared_ptr<const BackwardPart> part, std::vector<ArgumentDims> dims, Making making)
       : part_(std::move(part)), dims_(std::move(dims)), making_(std::move(making)) {}
 
   const BackwardPart& part() const { return *part_; }
-  // The program where gradients come for those results of BackwardPart::results for which `comes` says so. Errors:
-  // those of graph::prepare.
+  // The program for incoming gradients of those BackwardPart::results for which `comes` is true. Errors: those of
+  // graph::prepare.
   std::shared_ptr<const BackwardProgram> program(Programs* programs, const CallShape& shape,
                                                  const std::vector<bool>& comes);
 
@@ -65,19 +66,19 @@ class Backward {
   const std::vector<ArgumentDims> dims_;
   const Making making_;
   std::mutex mutex_;
-  std::map<std::vector<bool>, PartOfBackward> parts_;  // mutex; as Programs::backward
+  std::map<std::vector<bool>, PartOfBackward> parts_;  // mutex; keyed like Programs::backward
 };
 
 class Callable;
 
-// Computes gradients as a function of arguments and gradients.
+// Computes gradients as a function of arguments and incoming gradients.
 struct GradientFunction {
-  std::shared_ptr<Callable> callable;  // gives those that come, in the order of BackwardPart::targets
+  std::shared_ptr<Callable> callable;  // returns the gradients that exist, in the order of BackwardPart::targets
   std::mutex mutex;
-  std::vector<bool> comes_to;  // mutex; by target; known once the callable was recorded
+  std::vector<bool> comes_to;  // mutex; by target, true if it gets a gradient; known after the callable was recorded
 };
 
-// A recording and what was prepared from it.
+// A recording and the programs that were prepared from it.
 class Entry {
  public:
   Entry(Recording recording, const Making& making);
@@ -89,7 +90,7 @@ class Entry {
   const std::shared_ptr<Backward>& backward() const { return backward_; }  // null: no result wants a gradient
   size_t prepared() const;
   CompileMemory memory() const;
-  // What make() gives for `comes`, or gave before.
+  // Returns the function that make() gives for `comes`; calls make() at most once per `comes`.
   template <class F>
   std::shared_ptr<GradientFunction> gradient(const std::vector<bool>& comes, const F& make) {
     const std::lock_guard lock(mutex_);
@@ -98,8 +99,8 @@ class Entry {
     return known;
   }
 
-  std::atomic<bool> checked{false};  // a second recording was the same
-  Status differs;                    // not ok: it was not, and whoever comes gets this error; Callable::recording_
+  std::atomic<bool> checked{false};  // a second recording was equal
+  Status differs;  // error for all later calls if the second recording differed; guarded by Callable::recording_
 
  private:
   Recording recording_;
@@ -109,13 +110,13 @@ class Entry {
   mutable std::mutex mutex_;
   std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;        // mutex
   std::vector<std::vector<int64_t>> order_;                                   // mutex; the oldest first
-  std::map<std::vector<bool>, std::shared_ptr<GradientFunction>> gradients_;  // mutex; as Programs::backward
+  std::map<std::vector<bool>, std::shared_ptr<GradientFunction>> gradients_;  // mutex; keyed like Programs::backward
 };
 
-// The call of forward that a gradient of gradients belongs to.
+// The forward call whose gradients are differentiated again.
 struct Replay {
-  RandomRange drawn;                                // where its random numbers began
-  std::vector<std::pair<Tensor, uint64_t>> before;  // what it may have read, with the version that each had
+  RandomRange drawn;                                // where its random numbers begin
+  std::vector<std::pair<Tensor, uint64_t>> before;  // tensors that it may have read, each with its version
 };
 
 class Callable : public std::enable_shared_from_this<Callable> {
@@ -123,11 +124,11 @@ class Callable : public std::enable_shared_from_this<Callable> {
   Callable(Function function, CompileOptions options, Writes writes = Writes::kept)
       : function_(std::move(function)), options_(std::move(options)), writes_(writes), parts_(options_) {}
 
-  // `replay`: the function runs as it ran there, for its gradients; null: by itself.
+  // If `replay` is not null, the function runs as it ran in that call, to compute its gradients.
   TensorList call(const TensorList& inputs, const Replay* replay = nullptr);
-  // The gradients that come to the targets of the backward of `entry`, a recording of this function, for the arguments
-  // `inputs` and for `gradients` of those results for which `comes` says so. They have gradients of their own: what
-  // computes them is compiled too. An undefined tensor: nothing comes to that target.
+  // The gradients of the targets of the backward of `entry`, a recording of this function, for the arguments `inputs`
+  // and for `gradients`, one per result for which `comes` is true. The gradients can be differentiated again, because
+  // their computation is compiled too. An undefined tensor means that the target gets no gradient.
   TensorList gradients(const std::shared_ptr<Entry>& entry, const std::vector<bool>& comes, const TensorList& inputs,
                        const TensorList& gradients, const Replay& replay);
   const std::string& name() const { return options_.name; }
@@ -136,9 +137,10 @@ class Callable : public std::enable_shared_from_this<Callable> {
 
  private:
   std::shared_ptr<Entry> find(const CallShape& shape, const TensorList& inputs) const;
-  // Records the call, or records it again and compares, and runs what was recorded; or runs it in parts, or eagerly.
+  // Records the call, or records it again and compares, and then runs the program. If it cannot be one program, runs it
+  // in parts or eagerly.
   TensorList learn(const CallShape& shape, const TensorList& inputs, const Replay* replay);
-  // Records again, for the comparison. The results, if this call went on eagerly.
+  // Records again, for the comparison. Returns the results if this call continued eagerly.
   std::optional<TensorList> check(const std::shared_ptr<Entry>& entry, const CallShape& shape,
                                   const TensorList& inputs);
   TensorList run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs,
@@ -155,11 +157,11 @@ class Callable : public std::enable_shared_from_this<Callable> {
   std::mutex recording_;  // one thread records at a time
   mutable std::shared_mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // mutex
-  bool told_ = false;                            // recording_: that there are too many
+  bool told_ = false;  // guarded by recording_: the log line about too many recordings was written
   std::atomic<size_t> runs_{0}, eager_{0};
 };
 
-// Errors: invalid_argument (the compiled function `name`, or the recording of it, was destroyed).
+// Throws invalid_argument: the compiled function `name` was destroyed, or its recording was.
 [[noreturn]] void refuse_gone(const std::string& name);
 template <class T>
 std::shared_ptr<T> locked(const std::weak_ptr<T>& weak, const std::string& name) {
@@ -167,7 +169,8 @@ std::shared_ptr<T> locked(const std::weak_ptr<T>& weak, const std::string& name)
   refuse_gone(name);
 }
 
-// Runs the program of `entry`, one of `owner`: reads its arguments, writes what it writes, gives the results.
+// Runs the program of `entry`, which belongs to `owner`: reads its arguments, writes captured tensors and arguments,
+// and returns the results.
 TensorList run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callable>& owner, const CallShape& shape,
                const TensorList& inputs, const Replay* replay);
 

@@ -30,7 +30,7 @@ bool fills_storage(const Tensor& tensor) {
   return tensor.contiguous() && static_cast<uint64_t>(tensor.bytes()) == tensor.impl()->storage.bytes();
 }
 
-// `tensor` if it fills its storage, else the whole storage, if that is a tensor of this dtype.
+// `tensor` if it fills its storage, else the whole storage, if its size fits this dtype.
 Tensor root_of(const Tensor& tensor) {
   const Tensor whole = fills_storage(tensor) ? Tensor() : whole_storage(tensor);
   return whole.defined() ? whole : tensor;
@@ -189,12 +189,11 @@ void Captures::check_overlaps() const {
     if (!root.written() || !root.outlives()) continue;
     for (const Root& other : roots_) {
       if (&other == &root || !other.outlives() || !overlap(root.tensor, other.tensor)) continue;
-      throw Error(
-          Code::invalid_argument,
-          fmt::format("a tensor of shape {} from outside is written, and a tensor of shape {} from outside lies "
-                      "in the same memory in a way that is no slice, transpose or reshape of it.",
-                      root.tensor.dims(), other.tensor.dims()),
-          "Make both from one tensor inside the function.");
+      throw Error(Code::invalid_argument,
+                  fmt::format("a tensor of shape {} from outside is written, and a tensor of shape {} from outside "
+                              "shares its memory, but is not a slice, transpose or reshape of it.",
+                              root.tensor.dims(), other.tensor.dims()),
+                  "Make both from one tensor inside the function.");
     }
   }
 }

@@ -1,5 +1,6 @@
-// Captures: the tensors from outside that a recorded function uses, as values of the recording. What shares a storage
-// is one value, its root, seen through views, so that a write through one tensor is seen through the others. Internal.
+// Captures: the tensors from outside that a recorded function uses, as values of the recording. Tensors that share a
+// storage become views of one value, their root, so that a write through one of them is visible through the others.
+// Internal.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +19,38 @@ namespace tenon::lazy {
 
 enum class RootOf : uint8_t {
   input,    // an argument of the call
-  capture,  // a tensor that was there before the call
-  made,     // a tensor that the function made from data of the host: a constant
-  random,   // random numbers, which each run draws
+  capture,  // a tensor that existed before the call
+  made,     // a tensor that the function made from host data: a constant
+  random,   // random numbers, drawn by each run
 };
 
-// The record of an op that makes random numbers, but for where they begin.
+// A recorded op that makes random numbers, without its position in the sequence of random numbers.
 struct Draw {
   const OpInfo* op = nullptr;
   std::vector<uint64_t> attributes;
   DeviceState* device = nullptr;
-  uint64_t offset = 0;  // in blocks, from where the numbers of the call begin
+  uint64_t offset = 0;  // in blocks, from the first random number of the call
 
-  // The numbers of a call, whose numbers begin at `begin`.
+  // The random numbers for a call whose random numbers begin at `begin`.
   Tensor numbers(RandomRange begin) const;
 };
 
 struct Root {
   RootOf of = RootOf::capture;
-  size_t input = 0;      // the number of the argument
-  bool whole = false;    // the storage of the argument as one axis
-  bool part = false;     // of this rank, of a global argument: its sizes are numbers
-  Tensor tensor = {};    // what the value holds, when the function is recorded
+  size_t input = 0;      // index of the argument
+  bool whole = false;    // the whole storage of the argument as one axis
+  bool part = false;     // this rank's part of a global argument; its sizes are numbers
+  Tensor tensor = {};    // the tensor behind the value while the function is recorded
   Tensor recorded = {};  // the value
-  uint64_t writes = 0;   // how many the function made
-  Draw draw = {};        // of random numbers
+  uint64_t writes = 0;   // how many writes the function made
+  Draw draw = {};        // for random numbers
 
   bool written() const { return writes != 0; }
-  // True if its tensor is there before and after the call, so that writes are seen.
+  // True if its tensor exists before and after the call, so that writes to it are visible.
   bool outlives() const { return of == RootOf::input || of == RootOf::capture; }
 };
 
-// A captured tensor that wants a gradient: a leaf, or what ops outside of the function have made.
+// A captured tensor that wants a gradient: a leaf, or a result of ops outside of the function.
 struct WantingCapture {
   Tensor tensor;
   autograd::Edge edge;
@@ -57,36 +58,37 @@ struct WantingCapture {
 
 class Captures final : public autograd::Boundary {
  public:
-  // `gradients`: ops are remembered, so captures that want one matter.
+  // `gradients`: ops are recorded for gradients, so captures that want one matter.
   Captures(graph::Recorder& recorder, bool gradients) : recorder_(recorder), gradients_(gradients) {}
 
-  // The arguments of a call as values; of a global one the part of this rank, undefined where it has none.
+  // The arguments of a call as values. For a global argument it is this rank's part, or undefined if the rank holds
+  // none.
   TensorList add_inputs(const TensorList& inputs);
-  // `tensor` becomes a constant with the elements that it has now; it may be written from then on.
+  // Makes `tensor` a constant with its present elements. The function may write it afterwards.
   void add_made(const Tensor& tensor, bool filled);
-  // The result of `call`, which makes random numbers; those of a run begin `offset` blocks after its first ones.
+  // The result of `call`, which makes random numbers. In a run they begin `offset` blocks after the run's first one.
   Tensor add_random(const OpCall& call, uint64_t offset);
-  // The value that `tensor`, which has data, stands for. A tensor that was not met before is a capture from now on.
+  // The value of the recording for `tensor`, which has data. An unknown tensor becomes a capture.
   Tensor stand_in(const Tensor& tensor);
-  // Notes a tensor from outside that ops use: whether it wants a gradient matters.
+  // Notes a tensor from outside that ops use, in case it wants a gradient.
   void note_handle(const Tensor& tensor);
-  // The same without a look at gradients.
+  // Like stand_in, but ignores gradients.
   Tensor find(const Tensor& tensor);
-  // True if the storage of `tensor` is a root's.
+  // True if a root has the storage of `tensor`.
   bool knows(const Tensor& tensor) const { return by_storage_.count(tensor.impl()->storage.at_hand()) != 0; }
 
-  // Counts what `op`, which was just recorded, has written, in the storages too: gradients look there.
+  // Counts the writes of `op`, which was just recorded, also in the storages' versions, which gradients check.
   void note_writes(const OpInfo& op);
-  // Errors: invalid_argument: a tensor that was written shares memory with one that does not see the write.
+  // Errors: invalid_argument if a tensor that was written shares memory with a tensor that does not see the write.
   void check_overlaps() const;
 
-  // In the order in which they were met; those of inputs and captures are the inputs of the graph, in this order.
+  // In the order of discovery. The roots that are inputs or captures are the inputs of the graph, in this order.
   const std::vector<Root>& roots() const { return roots_; }
   const std::vector<WantingCapture>& wanting() const { return wanting_; }
   bool outside(const autograd::Node& node) const override;
-  // The captured tensors of floats, each handle once; global ones among them.
+  // The captured floating-point tensors, each handle once, global ones included.
   const TensorList& handles() const { return handles_; }
-  // Captured tensors that are views of an argument, with its number.
+  // Captured tensors that are views of an argument, with the argument's index.
   const std::vector<std::pair<size_t, Tensor>>& views_of_inputs() const { return views_of_inputs_; }
 
  private:
@@ -99,16 +101,16 @@ class Captures final : public autograd::Boundary {
   bool gradients_;
   std::vector<Root> roots_;
   std::multimap<const void*, size_t> by_storage_;
-  std::map<Geometry, Tensor> known_;     // the value of each tensor that was met
+  std::map<Geometry, Tensor> known_;     // the value of each known tensor
   std::vector<WantingCapture> wanting_;  // each edge once
   TensorList handles_;
   std::set<const TensorImpl*> met_;
   std::vector<std::pair<size_t, Tensor>> views_of_inputs_;
 };
 
-// The storage of `tensor` as a tensor of one axis; undefined if its elements do not fill it.
+// The storage of `tensor` as a tensor of one axis; undefined if its size is not a multiple of the element size.
 Tensor whole_storage(const Tensor& tensor);
-// Whether both reach a common byte.
+// True if both tensors contain a common byte.
 bool overlap(const Tensor& a, const Tensor& b);
 // dtype, offset, dims and strides.
 std::vector<int64_t> geometry_of(const Tensor& tensor);

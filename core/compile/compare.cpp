@@ -1,4 +1,4 @@
-// What the second recording of a function shows: whether both did the same.
+// Compares the second recording of a function with the first.
 #include <algorithm>
 #include <unordered_map>
 
@@ -52,12 +52,12 @@ std::string line_of(const Graph& program, NodeId node) {
                                  : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
 }
 
-// In what two programs differ.
+// Finds the first difference of two programs.
 class Programs {
  public:
   Programs(const Graph& a, const Graph& b) : a_(a), b_(b) {}
 
-  // Sizes, dtypes and devices of the inputs.
+  // Compares sizes, dtypes and devices of the inputs.
   bool same_inputs() {
     if (a_.inputs().size() != b_.inputs().size()) return false;
     bool same = true;
@@ -68,7 +68,7 @@ class Programs {
     return same;
   }
 
-  // Takes the inputs, as far as both have them, for the same.
+  // Matches the inputs of both by position.
   void match_inputs() {
     for (size_t i = 0; i < a_.inputs().size() && i < b_.inputs().size(); ++i) values_[a_.inputs()[i]] = b_.inputs()[i];
   }
@@ -109,7 +109,7 @@ class Programs {
     return from_host[1] ? ", which the function found first and made then," : "";
   }
 
-  // Numbers that are expressions are compared as such; the attributes hold what they were at the hints.
+  // Compares expressions as expressions, because the attributes contain their values at the hints.
   bool same_attributes(const Node& a, const Node& b) const {
     if (a.attributes.size() != b.attributes.size() || a.patches.size() != b.patches.size()) return false;
     std::vector<uint64_t> words = a.attributes;
@@ -121,7 +121,7 @@ class Programs {
     return words == b.attributes;
   }
 
-  // What differs, as the beginning of a sentence.
+  // The difference of two nodes, as the beginning of a sentence.
   std::string of_nodes(const Node& a, const Node& b) {
     if (a.op != b.op) return fmt::format("{}, then {}: the kind", a.op->name, b.op->name);
     const auto named = [&](const std::string& what) { return fmt::format("{}: {}", a.op->name, what); };
@@ -168,7 +168,7 @@ class Programs {
 
   const Graph& a_;
   const Graph& b_;
-  std::unordered_map<ValueId, ValueId> values_;  // of the first program, in the second
+  std::unordered_map<ValueId, ValueId> values_;  // by value of the first program: the value of the second
 };
 
 class Comparison {
@@ -200,7 +200,7 @@ class Comparison {
     return "";
   }
 
-  // ", in add".
+  // The first node that uses `value`, as ", in add".
   static std::string first_use(const Graph& program, ValueId value) {
     for (NodeId id = program.first(); id != kNoNode; id = program.next(id)) {
       const std::vector<ValueId>& inputs = program.node(id).inputs;

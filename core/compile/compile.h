@@ -1,4 +1,4 @@
-// compile: a function of tensors that is recorded at its first call and runs as one program from then on.
+// compile: turns a function of tensors into one that is recorded at its first call and then runs as one program.
 //
 //   auto step = tenon::compile([&](const Tensor& x, const Tensor& y) {
 //     const Tensor loss = tenon::mean(tenon::square(tenon::matmul(x, w) - y));
@@ -10,28 +10,28 @@
 //   });
 //   for (...) tenon::Tensor loss = step(x, y);
 //
-// A recording serves the calls that look alike: dtypes, ranks and devices of the arguments, which of them share memory
-// and want gradients, grad and inference mode, whether leaves have hooks, precision, current device and streams. It
-// serves every size that decided nothing: reading dims() as numbers decides (core/ops/sizes.h says how to read them
-// without). Another kind of call is recorded too, up to eight; after that it runs eagerly, and one line of the log says
-// so (topic compile).
+// A recording serves calls of the same kind. Calls are of the same kind if these are equal: dtypes, ranks and devices
+// of the arguments, which of them share memory and want gradients, grad and inference mode, hooks on leaves, precision,
+// current device and streams. A recording serves all sizes, unless the function reads a size as a number with dims();
+// core/ops/sizes.h describes how to avoid that. Up to eight kinds of calls are recorded. Further kinds run eagerly, and
+// the log says so once (topic compile).
 //
-// Tensors from outside are state: each run reads what they hold then, and ops inside may write them in place. A run
-// writes them at its end, and counts as one write of each. Results own their elements; a result that is an argument
-// or a tensor from outside, unchanged as a handle, is that tensor. If results want gradients, they carry the gradient
-// of the whole function. A backward that creates a graph records the function again, with its gradient, as a function
-// of its own, so gradients have gradients of every order; the state that it reads must be as it was before the call.
+// Tensors from outside are state: each run reads their present elements, and ops inside may write them in place. A run
+// writes each of them at its end, which counts as one write. Results own their elements, except a result that is the
+// handle of an argument or of a tensor from outside: it is that tensor. If results want gradients, they carry the
+// gradient of the whole function. A backward with create_graph records the function together with its gradient as
+// another function, so gradients of every order exist; the state that it reads must not have changed since the call.
 //
-// What a recording cannot see would make later calls silently wrong: a C++ variable that changes, a handle that is
-// assigned to, an element that the host reads. So the second call is recorded too, and an error says where it differs
-// from the first. A variable that changes only later is not seen: make it a tensor.
+// A recording cannot see a C++ variable that changes, a handle that is assigned to, or an element that the host reads.
+// Later calls would silently be wrong. So the second call is recorded too, and an error says where the two recordings
+// differ. A variable that changes only later is not noticed: make it a tensor.
 //
-// Random numbers are drawn anew by each run, those that the eager run would draw.
+// Each run draws new random numbers, the same as an eager run would draw.
 //
-// Of global tensors (core/global/global.h) a recording serves one layout and one size. A read of elements, control flow
-// and views from outside whose elements had to move are refused.
+// For global tensors (core/global/global.h) a recording serves one layout and one size. It refuses reads of elements,
+// control flow, and views from outside whose elements had to move.
 //
-// Threads: any may call. The function itself runs on one at a time.
+// Threads: any may call. The function itself runs on one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -51,40 +51,42 @@
 namespace tenon {
 
 struct CompileOptions {
-  std::string name = "a compiled function";  // what errors call it
-  bool exact = false;  // results have the bits of the eager run; else passes may move them within their bounds
-  bool whole = true;   // false: where the host reads elements the program ends, and the function goes on eagerly
-  bool check = true;   // the second call is recorded and compared
-  // Whether ops that one kernel can compute become one; as TENON_FUSE says, if it is not given. Exact programs have
-  // none.
+  std::string name = "a compiled function";  // used in error messages
+  bool exact = false;  // results have the bits of the eager run; otherwise passes may change them within their bounds
+  bool whole = true;   // false: where the host reads elements, the program ends and the function continues eagerly
+  bool check = true;   // records the second call too and compares
+  // Fuses ops that one kernel can compute. Default: the setting TENON_FUSE. Ignored if `exact` is true.
   std::optional<bool> fuse = {};
-  std::optional<Compiling> compile = {};  // whether programs wait for their kernels; as TENON_COMPILE says
-  // What costs next to no time is computed again, where a backward that comes later needs less kept for it, or a whole
-  // step less memory at once. False: only a limit of memory has values computed twice.
+  std::optional<Compiling> compile = {};  // selects if runs wait for kernels; default: TENON_COMPILE
+  // True: cheap values are computed again if a later backward then needs fewer saved values, or if a whole step then
+  // needs less memory. False: values are only computed again to meet `memory_limit`.
   bool recompute = true;
-  // Bytes that the values of a run may take at once, forward and backward together: each is there until its last
-  // reader, and arguments, tensors from outside and what kernels need beside them do not count. 0: no limit. Values are
-  // computed again until they fit. Of a whole step these are the values between its kernels. Where a backward comes
-  // later they are those that were recorded: a run takes more where nodes become one kernel, and what was saved is held
-  // until backward is over. It holds for the sizes of the call that is recorded. Backward may then read arguments that
-  // it would not read without it.
+  // The most bytes that the values of a run may take at any time, forward and backward together; 0: no limit. A value
+  // counts from its computation to its last reader. Arguments, tensors from outside and workspaces of kernels do not
+  // count. Values are computed again until the rest fits; backward may then read arguments that it would not read
+  // otherwise. The limit holds for the sizes of the recorded call. For a whole step it counts the values between its
+  // kernels. With a later backward it counts the values as recorded; a run may take more where nodes are fused, and
+  // saved values live until backward ends.
   uint64_t memory_limit = 0;
-  TensorList frozen = {};  // tensors from outside that are constants: folded and packed; writing one is an error later
+  // tensors from outside that are constants: they are folded and packed, and a later write to one is an error
+  TensorList frozen = {};
 };
 
 struct CompileStats {
-  size_t recordings = 0;   // kinds of calls that were recorded
-  size_t executables = 0;  // programs that were prepared, of all sizes
+  size_t recordings = 0;   // recorded kinds of calls
+  size_t executables = 0;  // prepared programs, over all sizes
   size_t runs = 0;         // calls that ran a program
   size_t eager = 0;        // calls that ran the function eagerly, in whole or in part
 };
 
-// What the values of a recording take, in bytes, at the sizes of its first call.
+// Bytes that the values of a recording take at the sizes of its first call. The fields `_before` are without
+// recomputation.
 struct CompileMemory {
-  uint64_t saved = 0, saved_before = 0;  // what forward keeps for a backward to come; if nothing was computed twice
-  uint64_t live = 0, live_before = 0;    // what lives at once at most, as memory_limit counts it; the same
-  uint64_t planned = 0;    // what a run allocates for values at its begin; the newest program, its larger half
-  std::string again = {};  // what is computed twice: "3 gelu, layer_norm"
+  uint64_t saved = 0, saved_before = 0;  // values that forward keeps for a later backward
+  uint64_t live = 0, live_before = 0;    // the most bytes that live at once, counted like memory_limit
+  // bytes that a run allocates for values at its start; of the newest program, forward or backward, whichever is larger
+  uint64_t planned = 0;
+  std::string again = {};  // values that are computed again: "3 gelu, layer_norm"
 };
 
 namespace lazy {
@@ -95,17 +97,17 @@ class TENON_API CompiledList {
  public:
   CompiledList(std::function<TensorList(const TensorList&)> function, CompileOptions options);
 
-  // Errors: those of the function; invalid_argument (undefined arguments; what a recording cannot see, or what the
-  // second call shows; a frozen tensor that was written; a limit of memory that cannot be met).
+  // Errors: those of the function; invalid_argument: an undefined argument, something that a recording cannot see, a
+  // second recording that differs, a write to a frozen tensor, or a memory limit that cannot be met.
   TensorList operator()(const TensorList& inputs) const;
   CompileStats stats() const;
   std::vector<CompileMemory> memory() const;  // by recording
 
  private:
-  std::shared_ptr<lazy::Callable> callable_;  // copies share recordings
+  std::shared_ptr<lazy::Callable> callable_;  // copies share their recordings
 };
 
-// What compile() gives: called with a list of tensors or with tensors, it gives what the function gives.
+// The result of compile(). It takes a list of tensors or single tensors, and returns what the function returns.
 template <class Result>
 class Compiled {
  public:
@@ -156,7 +158,7 @@ constexpr size_t arity() {
     return arity<F, N + 1>();
 }
 
-// Errors: invalid_argument, if `inputs` are not `count`.
+// Errors: invalid_argument unless `inputs` has `count` tensors.
 TENON_API void check_count(const TensorList& inputs, size_t count);
 
 template <class F>
@@ -176,7 +178,8 @@ using ResultOf = std::remove_cvref_t<decltype(lazy::apply(std::declval<F&>(), st
 
 }  // namespace lazy
 
-// `function` takes a TensorList or up to eight Tensors, and gives a Tensor, a TensorList or nothing. It is kept.
+// `function` takes a TensorList or up to eight Tensors, and returns a Tensor, a TensorList or nothing. The result keeps
+// a copy of it.
 template <class F>
 Compiled<lazy::ResultOf<F>> compile(F function, CompileOptions options = {}) {
   using Result = lazy::ResultOf<F>;

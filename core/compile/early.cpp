@@ -24,10 +24,10 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr size_t kList = 0, kToken = 1;  // inputs of an exchange, and its results
+constexpr size_t kList = 0, kToken = 1;  // inputs and results of an exchange
 
-// Whether the node puts elements elsewhere, as boxing does before an exchange, or takes next to no time, as the number
-// with which an optimiser multiplies a gradient.
+// True if the node only moves elements, as boxing does before an exchange, or takes very little time, such as the
+// scaling of a gradient by an optimiser.
 bool is_cheap(const Node& node) {
   for (const OpId id : {OpId::contiguous, OpId::to, OpId::concat, OpId::clone, OpId::reshape}) {
     if (node.op == &op_row(id)) return true;
@@ -56,13 +56,13 @@ class Early {
   }
 
  private:
-  // Sums of small lists that may travel together.
+  // Small sums that may be merged.
   struct Bucket {
     std::set<NodeId> members;
     int64_t bytes = 0, limit = global::kFirstBucket;
-    int64_t asked = 0;  // for the first of them
+    int64_t asked = 0;  // by the first member
   };
-  // The same on all ranks that take part: what adds, of one element type, in one memory.
+  // The key of sums that can be merged on all ranks: communicator, kind, element type and memory.
   using Road = std::tuple<const global::Communicator*, global::Exchange, DType, DeviceState*>;
 
   std::optional<global::ExchangeNode> exchange(NodeId id) const {
@@ -85,7 +85,7 @@ class Early {
                      [&](NodeId a, NodeId b) { return exchange(a)->ready < exchange(b)->ready; });
   }
 
-  // The tokens go from the one to the next in the order in which they are ready.
+  // Passes the token from one exchange to the next, in the order in which they are ready.
   void hand_on() {
     ValueId token = program_.node(exchanges_.front()).inputs[kToken];
     const ValueId last = program_.node(exchanges_.back()).results[kToken];
@@ -101,7 +101,7 @@ class Early {
 
   void join() {
     const std::vector<NodeId> recorded = exchanges_;
-    sort();  // lists that are made one after the other travel together
+    sort();  // merges lists that are made one after another
     std::map<Road, Bucket> open;
     std::vector<Bucket> full;
     for (const NodeId id : exchanges_) {
@@ -129,8 +129,8 @@ class Early {
     }
   }
 
-  // Where the first of `members`, in the order in which they were recorded, stands, all lists were made, and nobody has
-  // read a sum yet. What only moves their elements may stand behind it until the exchange is placed.
+  // Merges `members` at the position of the first one in recording order: all lists exist there, and no sum has been
+  // read yet. Nodes that only move elements of the lists may come later until the exchange is placed.
   void make_one(const std::vector<NodeId>& members) {
     Node all = program_.node(members.front());
     all.results.clear();
@@ -160,9 +160,9 @@ class Early {
     for (const NodeId id : members) program_.erase(id);
   }
 
-  // The lists one behind the other, before the node `at`.
+  // The concatenation of the lists, before the node `at`.
   ValueId one_list(std::vector<ValueId> lists, NodeId at) {
-    constexpr ptrdiff_t kMostParts = EP_MAX_OPERANDS - 1;  // beside the result
+    constexpr ptrdiff_t kMostParts = EP_MAX_OPERANDS - 1;  // one operand is the result
     while (lists.size() > 1) {
       std::vector<ValueId> longer;
       for (auto from = lists.begin(); from != lists.end();) {
@@ -178,14 +178,14 @@ class Early {
     return lists[0];
   }
 
-  // Puts the next exchanges before order_[at], as many as have what they need but for cheap nodes.
+  // Places as many exchanges before order_[at] as have their inputs ready, not counting cheap nodes.
   void place_ready(size_t at) {
     while (next_ < exchanges_.size() && place_next(at, false)) {
     }
   }
 
-  // Puts the next exchange before order_[at], and what it needs. False: it needs other nodes, which stay behind
-  // unless `all`.
+  // Places the next exchange, with the nodes that it needs, before order_[at]. If it needs expensive nodes, it returns
+  // false, unless `all` is true.
   bool place_next(size_t at, bool all) {
     std::vector<NodeId> needed;
     if (!find_needed(exchanges_[next_], all, &needed)) return false;
@@ -198,7 +198,8 @@ class Early {
     return true;
   }
 
-  // What has to be placed so that `id` may be, itself last. False: some of it is dear, and `all` is false.
+  // Finds the nodes that must be placed before `id`, and `id` itself as the last one. Returns false if one of them is
+  // expensive and `all` is false.
   bool find_needed(NodeId id, bool all, std::vector<NodeId>* needed) const {
     std::vector<std::pair<NodeId, size_t>> path{{id, 0}};
     std::set<NodeId> met{id};
@@ -222,7 +223,7 @@ class Early {
   Graph& program_;
   std::vector<NodeId> order_;      // as recorded
   std::vector<NodeId> exchanges_;  // in their new order
-  size_t next_ = 0;                // among them
+  size_t next_ = 0;                // index of the next one
   std::vector<bool> placed_;       // by node
 };
 

@@ -23,7 +23,7 @@ void add_place(DeviceState* device, std::vector<uint64_t>* words) {
   words->push_back(Stream::current(Device(device)).index());
 }
 
-// The number of the first argument over the same storage, and where both lie in it if that is another one.
+// Adds the index of the first argument with the same storage, and both positions in it if they differ.
 void add_sharing(const TensorList& inputs, size_t i, std::vector<uint64_t>* words) {
   const Tensor& own = global::held(inputs[i]);
   const auto shares = [&](const Tensor& given) {
@@ -39,8 +39,8 @@ void add_sharing(const TensorList& inputs, size_t i, std::vector<uint64_t>* word
   }
 }
 
-// The whole of a global tensor: its sizes are numbers in a recording. Placements stay until the process ends, so the
-// address of their ranks names one.
+// Adds the facts of a whole global tensor, whose sizes are numbers in a recording. Placements live until the process
+// ends, so the address of their ranks identifies one.
 void add_global(const Tensor& tensor, const global::GlobalValue& value, std::vector<uint64_t>* words) {
   words->push_back(reinterpret_cast<uintptr_t>(value.layout.placement.ranks().data()));
   for (const global::Sbp sbp : value.layout.sbp) {

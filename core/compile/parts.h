@@ -1,6 +1,6 @@
-// Parts: what runs of a function that cannot be one program. Where the host reads an element, the program that was
-// recorded so far runs, and the function goes on eagerly. Since C++ code cannot begin in its middle, such a function is
-// called each time; equal programs are prepared once. Internal.
+// Parts: the programs of a function that cannot be one program. Where the host reads an element, the program recorded
+// so far runs, and the function continues eagerly. C++ code cannot start in the middle, so such a function is called
+// each time; equal programs are prepared once. Internal.
 #pragma once
 
 #include <map>
@@ -20,11 +20,11 @@ class Parts {
  public:
   explicit Parts(const CompileOptions& options) : options_(options) {}
 
-  // Runs `program`, by the executable of an equal one if there was one before. `bound` as in graph::run.
+  // Runs `program`, with the executable of an equal earlier program if there is one. `bound`: as in graph::run.
   TensorList run(graph::Graph program, std::span<const Tensor> arguments, std::span<const Tensor> bound);
-  // True once a program has run: the function is called each time from then on.
+  // True after a program has run. From then on every call calls the function.
   bool used() const;
-  // True if there were so many programs that the function is better run eagerly.
+  // True if there are so many programs that eager runs are better.
   bool full() const;
   size_t size() const;
 
@@ -44,7 +44,7 @@ class Parts {
   bool full_ = false;        // mutex
 };
 
-// Whether both compute the same from their inputs.
+// True if both compute the same from their inputs.
 bool same_program(const graph::Graph& a, const graph::Graph& b);
 
 }  // namespace tenon::lazy

@@ -10,7 +10,7 @@
 namespace tenon::lazy {
 namespace {
 
-// Tensors like `examples` that share no memory, so that each is an input of its own.
+// Tensors like `examples` that share no memory, so that each becomes an input of its own.
 TensorList apart(const std::string& name, const TensorList& examples) {
   TensorList made;
   for (size_t i = 0; i < examples.size(); ++i) {
@@ -28,28 +28,29 @@ void refuse_effects(const std::string& name, const Recording& recording) {
     const bool own = written.of == RootOf::input;
     throw Error(
         Code::unsupported,
-        own ? fmt::format("{}: it writes its argument {}, and a program by itself writes nothing.", name, written.input)
-            : fmt::format("{}: it writes a tensor from outside of shape {}, and a program by itself writes "
-                          "nothing.",
-                          name, written.tensor.dims()),
-        own ? "Let the function write a copy, clone()."
-            : "Call eval() on the module first: batch norms count what they see while they train.");
+        own ? fmt::format("{}: it writes its argument {}, but a standalone program cannot write tensors.", name,
+                          written.input)
+            : fmt::format(
+                  "{}: it writes a tensor from outside of shape {}, but a standalone program cannot write tensors.",
+                  name, written.tensor.dims()),
+        own ? "Let the function write into a clone() of the tensor."
+            : "Call eval() on the module first: batch norms update their statistics in training.");
   }
   const auto leaves = [](const SlotUpdate& update) { return update.kind != SlotUpdate::keep; };
   if (std::any_of(recording.slots.begin(), recording.slots.end(), leaves)) {
     throw Error(Code::unsupported,
-                fmt::format("{}: it leaves gradients on tensors, and a program by itself has no such state.", name),
-                "Give the function without its backward().");
+                fmt::format("{}: it leaves gradients on tensors, but a standalone program has no such state.", name),
+                "Remove the call of backward() from the function.");
   }
   if (recording.global) {
     throw Error(Code::unsupported,
-                fmt::format("{}: it uses global tensors, and a program by itself belongs to no launch.", name),
-                "Give the function the whole tensors: to_local() of what is on every rank.");
+                fmt::format("{}: it uses global tensors, but a standalone program runs on one rank.", name),
+                "Pass whole tensors to the function: to_local() of tensors that are whole on every rank.");
   }
   if (recording.drawn != 0) {
     throw Error(Code::unsupported,
-                fmt::format("{}: it draws random numbers, and a program by itself has no generator.", name),
-                "Call eval() on the module first: dropout draws only while it trains.");
+                fmt::format("{}: it draws random numbers, but a standalone program has no generator.", name),
+                "Call eval() on the module first: dropout draws random numbers only in training.");
   }
 }
 

@@ -1,4 +1,4 @@
-// Records one call of a function: what it reads, computes, writes and returns.
+// Records one call of a function: its inputs, ops, writes and results.
 #include <algorithm>
 #include <optional>
 
@@ -25,7 +25,7 @@ using autograd::Edge;
 using autograd::edge_of;
 using autograd::history_of;
 
-// Where the gradient of an argument that some op made outside leaves the recording.
+// The point where the gradient of an argument that an op outside computed leaves the recording.
 class BoundaryNode final : public autograd::Node {
  public:
   explicit BoundaryNode(size_t argument) : argument_(argument) { number_after_edges(); }
@@ -47,7 +47,7 @@ class BoundaryNode final : public autograd::Node {
   size_t argument_;
 };
 
-// Where the gradient of a result of a function in parts would go.
+// The point where the gradient of a result of a function in parts would leave the recording.
 class LostNode final : public autograd::Node {
  public:
   explicit LostNode(std::string function) : function_(std::move(function)) { number_after_edges(); }
@@ -57,8 +57,8 @@ class LostNode final : public autograd::Node {
   bool accumulates() const override { return true; }
   void run(std::span<const Tensor>, uint64_t, std::span<Tensor>) override {
     throw Error(Code::unsupported,
-                fmt::format("backward: {} was run in parts, so its results pass no gradient on.", function_),
-                "Call backward inside the function, or the function without compile.");
+                fmt::format("backward: {} was run in parts, so its results have no gradient.", function_),
+                "Call backward inside the function, or call the function without compile.");
   }
 
  private:
@@ -108,9 +108,9 @@ class Take {
     for (const Tensor& tensor : options_.frozen) {
       if (tensor.requires_grad()) {
         throw Error(Code::invalid_argument,
-                    fmt::format("{}: a frozen tensor of shape {} wants a gradient, which a constant has not.",
+                    fmt::format("{}: a frozen tensor of shape {} wants a gradient, but a constant has none.",
                                 options_.name, tensor.dims()),
-                    "Take the tensor out of the option frozen, or call requires_grad_(false).");
+                    "Remove the tensor from the option frozen, or call requires_grad_(false).");
       }
       made_.frozen.emplace_back(tensor, write_count(tensor));
     }
@@ -141,7 +141,7 @@ class Take {
     }
   }
 
-  // The results of a function that went on eagerly. What was computed before has passed no history on.
+  // The results of a function that continued eagerly. Tensors computed before the read have no history.
   TensorList real_results() {
     TensorList results;
     for (const Tensor& result : results_) {
@@ -160,7 +160,7 @@ class Take {
 
   Edge lost_gradient() const { return {autograd::NodeRef(new LostNode(options_.name)), 0}; }
 
-  // Of a global tensor the part of this rank.
+  // Adds an output; for a global tensor this rank's part.
   size_t add_output(const Tensor& tensor) {
     const Tensor& here = global::held(tensor);
     if (!here.defined()) return kNoPart;
@@ -168,7 +168,8 @@ class Take {
     return outputs_.size() - 1;
   }
 
-  // The last exchange since the one that gave `seen_` is needed, and so are those before it.
+  // Adds the token of the last exchange after the one that gave `seen_`, so that it and the exchanges before it are
+  // kept.
   void add_token() {
     const Tensor& token = tracer_.parts_of_ranks().token;
     if (!token.defined() || token.impl() == seen_.impl()) return;
@@ -176,7 +177,7 @@ class Take {
     outputs_.push_back(tracer_.value_of(token));
   }
 
-  // Whether the function uses global tensors.
+  // True if the function uses global tensors.
   bool is_global() {
     const auto global = [](const Tensor& tensor) { return global::value_of(tensor) != nullptr; };
     return !tracer_.globals().empty() || tracer_.parts_of_ranks().token.defined() ||
@@ -203,7 +204,7 @@ class Take {
     }
   }
 
-  // Results own their elements, row-major.
+  // Results own their elements and are row-major.
   static std::optional<global::Facts> facts_of_result(const Tensor& tensor) {
     std::optional<global::Facts> facts = global::facts_of(tensor);
     if (facts) facts->strides = contiguous_strides(facts->dims);
@@ -220,11 +221,11 @@ class Take {
 
   void sort_slots() {
     if (writes_ == Writes::dropped && !slots_.empty()) {
-      throw Error(Code::unsupported,
-                  fmt::format("{}: the function leaves gradients on leaves, so its gradient has no "
-                              "gradient of its own.",
-                              options_.name),
-                  "Use grad() inside the function in place of backward().");
+      throw Error(
+          Code::unsupported,
+          fmt::format("{}: the function leaves gradients on leaves, so its gradient cannot be differentiated again.",
+                      options_.name),
+          "Use grad() inside the function in place of backward().");
     }
     for (const SlotState& state : slots_) {
       SlotUpdate update{ref_of(state.slot)};
@@ -251,7 +252,7 @@ class Take {
     }
   }
 
-  // Notes the slot that holds the gradient over whose storage the argument lies.
+  // Notes the gradient slot whose storage the argument has.
   void take_from_slot(Argument* argument) const {
     for (const SlotState& state : slots_) {
       if (!state.read || !state.before.defined()) continue;
@@ -278,7 +279,8 @@ class Take {
     }
   }
 
-  // Views whose elements had to move ask how often their base was written: the same on every rank.
+  // Lists the global tensors that the function writes. Views whose elements had to move compare write counts, which
+  // must be equal on every rank.
   void sort_global_writes() {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const global::GlobalValue* value = global::value_of(values_[i]);
@@ -289,7 +291,7 @@ class Take {
             fmt::format("{}: it writes its argument {}, a view whose elements had to move, and a recording does "
                         "not see the base of the view.",
                         options_.name, i),
-            "Give the function the base, and make the view inside.");
+            "Pass the base to the function, and make the view inside.");
       }
       made_.written_globals.push_back(i);
     }
@@ -329,7 +331,7 @@ class Take {
     made_.guards.push_back({kind, input, tensor, {}, geometry_of(global::held(inputs_[input]))});
   }
 
-  // Where gradients leave the recording: arguments and captures, each once.
+  // The points where gradients leave the recording: arguments and captures, each once.
   std::vector<autograd::Capture> leaving(std::vector<BackwardPart::Target>* targets) {
     std::vector<autograd::Capture> edges;
     const auto add = [&](const Edge& edge, BackwardPart::Target target) {
@@ -348,7 +350,7 @@ class Take {
     return edges;
   }
 
-  // Records backward from `roots`, whose gradients come to `leaves`. The error, if that cannot be.
+  // Records backward from `roots` to `leaves`. Returns the error if this is impossible.
   Status record_backward(const std::vector<autograd::Root>& roots, std::vector<autograd::Capture>* leaves) {
     try {
       const global::RecordedScope global(&tracer_.parts_of_ranks());
@@ -362,8 +364,8 @@ class Take {
     return {};
   }
 
-  // The gradient of `result`, which whoever calls backward gives: an input of the program. `global`: of a global result
-  // its facts; the input is then the part of this rank, or an empty tensor where the rank has none.
+  // The incoming gradient of `result`, as an input of the program. `global` gets the facts of a global result; the
+  // input is then this rank's part, or an empty tensor if the rank has none.
   Tensor gradient_of(const Tensor& result, std::optional<global::Facts>* global) {
     *global = facts_of_result(result);
     if (!*global) return tracer_.recorder().input_like(result);
@@ -384,8 +386,8 @@ class Take {
     }
   }
 
-  // Records backward from all results that want a gradient. Those for which that cannot be are left out, and whoever
-  // asks for their gradients gets the error.
+  // Records backward from all results that want a gradient. Results for which this is impossible are left out; a later
+  // backward from them fails with the error.
   void add_backward() {
     if (wanting_.empty()) return;
     std::vector<BackwardPart::Target> targets;
@@ -430,10 +432,10 @@ class Take {
     made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
-  // Whether nothing is left for a backward that comes later: none does, or it is refused.
+  // True if no later backward can follow, because none is recorded or all are refused.
   bool is_whole() const { return outputs_.size() == forward_outputs_; }
 
-  // What of the program may be computed twice: that of forward and backward together where both are there.
+  // The options of recomputation for a program, which may contain forward and backward.
   graph::RecomputeOptions recomputing(const graph::Graph& program, graph::RecomputeReport* report) const {
     graph::RecomputeOptions options;
     options.limit = options_.memory_limit;
@@ -463,7 +465,7 @@ class Take {
       graph::compute_again(&program, of_halves);
       of_forward = {.freely = false, .held = recompute.held};
     }
-    passes.recompute = &of_forward;  // once other passes have made what they can of it
+    passes.recompute = &of_forward;  // runs after the other passes
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());
     Halves halves = split(program, forward_outputs_, begin, gradients, written_);
@@ -489,12 +491,12 @@ class Take {
   Tracer tracer_;
   autograd::GradientInterpreter over_;
   Interpreter& interpreter_;
-  TensorList values_;            // the arguments, as the function sees them
-  TensorList results_;           // what the function gave
-  std::vector<size_t> wanting_;  // results that want a gradient
+  TensorList values_;            // the arguments as the function sees them
+  TensorList results_;           // the results of the function
+  std::vector<size_t> wanting_;  // indices of results that want a gradient
   std::vector<SlotState> slots_;
-  TensorList outputs_;  // of the program: first those of forward
-  Tensor seen_;         // the token of the last exchange that is needed
+  TensorList outputs_;  // of the program, those of forward first
+  Tensor seen_;         // token of the last exchange that is needed
   size_t forward_outputs_ = 0;
   std::vector<bool> written_;  // by argument of the program
   Recording made_;

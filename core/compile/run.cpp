@@ -1,4 +1,4 @@
-// One run of a recording; and the node that its results carry, which runs the second half.
+// Runs a recording; defines the autograd node of its results, which runs backward.
 #include <algorithm>
 
 #include "core/autograd/engine.h"
@@ -23,14 +23,14 @@ class CompiledNode final : public autograd::Node {
     Tensor tensor;
     uint64_t version = 0;
   };
-  // The call that made the node, and what it kept.
+  // The call that made the node, and the tensors that it kept.
   struct Call {
     std::shared_ptr<Backward> backward;
-    std::weak_ptr<Entry> entry;  // it holds state, which leads to this node once it is written
+    std::weak_ptr<Entry> entry;  // weak: it holds state, which refers to this node after it is written
     std::shared_ptr<Programs> programs;
     std::weak_ptr<Callable> function;
     CallShape shape;
-    TensorList results;  // where all gradients come: of those that want gradients, without data
+    TensorList results;  // if all_come is true: the results that want gradients, without data
     std::vector<Saved> saved;
     TensorList inputs;  // of the function
     Replay replay;
@@ -44,7 +44,8 @@ class CompiledNode final : public autograd::Node {
     for (Tensor& input : call_.inputs) {
       const Edge edge = autograd::edge_of(input);
       const autograd::History* history = autograd::history_of(input);
-      input = autograd::with_edge(input, edge);  // the tensor itself may lead to this node, once it is written
+      // without its history: the tensor may refer to this node after it is written
+      input = autograd::with_edge(input, edge);
       if (edge.node) autograd::need_history(input).slot = history->slot;
     }
     number_after_edges();
@@ -107,7 +108,7 @@ class CompiledNode final : public autograd::Node {
     }
   }
 
-  // Gradients that are made of zeros alone, of results whose gradients have not come.
+  // Removes gradients that are made only of zeros, because they depend only on results without incoming gradients.
   void drop_unreached(std::span<const Tensor> of_results, std::span<Tensor> of_inputs) const {
     for (size_t target = 0; target < of_inputs.size(); ++target) {
       bool reached = false;
@@ -125,7 +126,7 @@ class CompiledNode final : public autograd::Node {
     return tenon::zeros(like.dims(), like.dtype(), like.device());
   }
 
-  // What the program takes of `gradient`, which comes in any layout.
+  // The program's input for `gradient`, which may have any layout.
   static Tensor part_of_gradient(const Tensor& gradient, const std::optional<global::Facts>& facts) {
     if (!facts) return gradient;
     const global::Placement& placement = facts->layout.placement;
@@ -199,7 +200,7 @@ class Run {
     return replay;
   }
 
-  // Errors: invalid_argument, if what the program reads was written since the call that is replayed has begun.
+  // Errors: invalid_argument if the program reads a tensor that was written since the replayed call began.
   void check_state() const {
     for (size_t i = 0; i < arguments_.size(); ++i) {
       const graph::Value& value = recording_.forward[recording_.forward.inputs()[i]];

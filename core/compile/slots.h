@@ -11,12 +11,12 @@ namespace tenon::lazy {
 
 struct SlotState {
   std::shared_ptr<autograd::GradientSlot> slot;
-  bool read = false;  // what the function does depends on what the slot held before
-  Tensor before;      // what it held
-  Tensor after;       // what the function left there
+  bool read = false;  // the function depends on the earlier content of the slot
+  Tensor before;      // content before the call
+  Tensor after;       // content after the call
 };
 
-// Watches the calling thread for its life, and gives every slot back what it held before.
+// Watches the gradient slots that the calling thread uses. The destructor restores the earlier content of every slot.
 class Slots final : public autograd::SlotWatch {
  public:
   Slots() : previous_(std::exchange(autograd::slot_watch, this)) {}
@@ -25,9 +25,9 @@ class Slots final : public autograd::SlotWatch {
   Slots& operator=(const Slots&) = delete;
 
   void touch(const std::shared_ptr<autograd::GradientSlot>& slot, autograd::SlotUse use) override;
-  // The slots that somebody beside the function knows, as the function left them. Watching ends.
+  // Ends watching and returns the slots that exist outside of the function, with the content that the function left.
   std::vector<SlotState> finish();
-  // Instead: what the function left stays, each gradient as `real` gives it.
+  // Ends watching and keeps the content that the function left, with each gradient replaced by `real(gradient)`.
   void settle(const std::function<Tensor(const Tensor&)>& real);
 
  private:
@@ -38,7 +38,7 @@ class Slots final : public autograd::SlotWatch {
   bool watching_ = true;
 };
 
-// What `slot` holds now.
+// The present content of `slot`.
 Tensor gradient_in(autograd::GradientSlot& slot);
 void set_gradient(autograd::GradientSlot& slot, const Tensor& gradient);
 

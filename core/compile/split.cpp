@@ -17,7 +17,7 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-// For each value, whether one of `outputs` needs it.
+// For each value: true if one of `outputs` needs it.
 std::vector<bool> needed_by(const Graph& program, std::span<const ValueId> outputs) {
   std::vector<bool> needed(program.value_count(), false);
   for (ValueId id : outputs) needed[id] = true;
@@ -29,7 +29,7 @@ std::vector<bool> needed_by(const Graph& program, std::span<const ValueId> outpu
   return needed;
 }
 
-// The value in whose elements `id` lies.
+// The root whose elements `id` is a view of.
 ValueId root_of(const Graph& graph, ValueId id) {
   while (graph[id].producer != kNoNode) {
     const Node& node = graph.node(graph[id].producer);
@@ -49,7 +49,7 @@ class Splitter {
         gradients_(gradients.begin(), gradients.end()),
         forward_(needed_by(program, outputs_.first(results))) {}
 
-  // The values that cross from forward to backward, in order. Backward takes views of them by itself.
+  // The values that cross from forward to backward, in order. Backward takes views of them itself.
   std::vector<ValueId> crossing() const {
     std::vector<ValueId> read;
     const auto note = [&](ValueId seen) {
@@ -109,8 +109,8 @@ class Splitter {
   std::vector<bool> forward_;
 };
 
-// Takes gradients that do not come out of a backward. Backward is linear in its gradients, so a node none of whose
-// gradients comes gives nothing.
+// Removes gradients that do not exist from a backward. Backward is linear in its gradients, so a node without any
+// incoming gradient has no result.
 class Remover {
  public:
   Remover(const Graph& backward, size_t first, const std::vector<bool>& comes)
@@ -161,7 +161,7 @@ class Remover {
     }
   }
 
-  // Gives zeros in place of what does not come.
+  // Replaces missing inputs by zeros.
   void fill_in(NodeId id, std::vector<ValueId> inputs) {
     for (ValueId& input : inputs) {
       if (states_[input] != State::absent) continue;

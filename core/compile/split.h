@@ -1,4 +1,4 @@
-// Split: the two halves of a program that was recorded forward and backward in one. Internal.
+// Split: cuts a program that was recorded forward and backward into its two halves. Internal.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,28 @@
 namespace tenon::lazy {
 
 struct Halves {
-  graph::Graph forward;              // its outputs: those of the program, then what backward reads
-  graph::Graph backward;             // its inputs: what it reads of forward, in the order of `read`, then `gradients`
+  graph::Graph forward;   // outputs: those of the program, then the values that backward reads
+  graph::Graph backward;  // inputs: the values of forward that it reads, in the order of `read`, then `gradients`
   std::vector<graph::ValueId> read;  // values of the program that backward reads
-  std::vector<bool> is_argument;     // for each: an input that may be read where it is, and is no output of forward
+  // for each: true if it is an input that can be read in place and is not an output of forward
+  std::vector<bool> is_argument;
 };
 
-// The first `results` outputs of `program` belong to forward, the others to backward, which begins with node `begin`
-// and takes the inputs `gradients`. written[i]: input i is overwritten after forward, so it is kept for backward.
+// The first `results` outputs of `program` belong to forward, the others to backward. Backward begins with node `begin`
+// and takes the inputs `gradients`. written[i] is true if input i is overwritten after forward; it is then saved for
+// backward.
 Halves split(const graph::Graph& program, size_t results, graph::NodeId begin,
              std::span<const graph::ValueId> gradients, const std::vector<bool>& written);
 
-// What backward computes if not all of its gradients come.
+// The part of backward that runs if only some of its incoming gradients exist.
 struct PartOfBackward {
   graph::Graph graph;
-  std::vector<std::optional<size_t>> outputs;  // of each output of backward the number in `graph`; none: nothing comes
+  std::vector<std::optional<size_t>> outputs;  // by output of backward: its index in `graph`; none: no gradient
 };
 
-// `backward`, whose inputs from number `first` on are gradients, for calls where only those come for which `comes` says
-// so; the others are no inputs of it. What depends on no gradient that comes is not computed, as in an eager run, in
-// which a factor of such a gradient may be infinite.
+// The part of `backward` for calls in which only the gradients with `comes` true exist; the others are no inputs of it.
+// The inputs from index `first` on are gradients. Values that depend on no existing gradient are not computed: a zero
+// gradient times an infinite factor would give NaN, unlike in an eager run.
 PartOfBackward part_of(const graph::Graph& backward, size_t first, const std::vector<bool>& comes);
 
 }  // namespace tenon::lazy

@@ -10,14 +10,14 @@ namespace tenon::lazy {
 namespace {
 
 struct Axis {
-  int32_t number = 0;  // in the tensor
+  int32_t number = 0;  // index in the tensor
   int64_t dim = 0;
   int64_t stride = 0;
-  int64_t start = 0;  // of the first element, in steps of the stride
-  int64_t room = 0;   // how many steps there are
+  int64_t start = 0;  // position of the first element, in steps of the stride
+  int64_t room = 0;   // number of steps that fit
 };
 
-// The axes that move, from the greatest stride to the least.
+// The axes longer than 1 with a stride, from the greatest stride to the least.
 std::vector<Axis> moving_axes(const Tensor& tensor) {
   std::vector<Axis> axes;
   for (int32_t i = 0; i < tensor.rank(); ++i) {
@@ -27,10 +27,10 @@ std::vector<Axis> moving_axes(const Tensor& tensor) {
   return axes;
 }
 
-// Where the axes begin in `elements` elements, of which the first of the tensor is number `offset`. False if the
-// strides are not those of slices of a row-major tensor.
+// Finds the start of each axis in `elements` elements, where the tensor's first element has the index `offset`. Returns
+// false if the strides are not those of slices of a row-major tensor.
 bool place(std::vector<Axis>* axes, int64_t elements, int64_t offset) {
-  int64_t room = elements;  // elements that one step of the axis before holds
+  int64_t room = elements;  // number of elements in one step of the axis before
   for (Axis& axis : *axes) {
     const bool first = &axis == axes->data();
     if (axis.stride <= 0 || (!first && room % axis.stride != 0)) return false;
@@ -43,7 +43,7 @@ bool place(std::vector<Axis>* axes, int64_t elements, int64_t offset) {
   return true;
 }
 
-// The axes that move, in the order of `axes`.
+// The slice of `flat` with the moving axes, in the order of `axes`.
 Tensor sliced(const Tensor& flat, const std::vector<Axis>& axes, int64_t offset) {
   const int64_t last = axes.back().stride;
   std::vector<int64_t> dims;
@@ -59,7 +59,7 @@ Tensor sliced(const Tensor& flat, const std::vector<Axis>& axes, int64_t offset)
   return last == 1 ? result : select(result, static_cast<int64_t>(axes.size()), offset % last);
 }
 
-// Puts the axes where the tensor has them, with its axes of length 1 and its expanded ones.
+// Permutes the axes to the tensor's order and adds its axes of length 1 and its expanded axes.
 Tensor ordered(Tensor view, const std::vector<Axis>& axes, const Tensor& tensor) {
   std::vector<int64_t> order(axes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);

@@ -38,7 +38,7 @@ Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Par
       parts_(parts),
       recorded_{*this, next_number()} {}
 
-// As the eager interpreter: so that what composites of global tensors make is made on every rank.
+// Like the eager interpreter: composites of global tensors must make the same tensors on every rank.
 bool Tracer::keeps(const OpInfo& op) const {
   return values_elsewhere.load(std::memory_order_relaxed) || (!ended() && recorder_.keeps(op));
 }
@@ -191,7 +191,7 @@ void Tracer::apply(const OpCall& call) {
   ended() ? apply_eagerly(call) : apply_traced(call);
 }
 
-// Its parts come back as calls without global tensors.
+// The parts of the global tensors come back as calls without global tensors.
 void Tracer::apply_global(const OpCall& call, const RecordedValue& value) {
   if (recorder_.in_region()) {
     throw Error(Code::unsupported,
@@ -243,13 +243,13 @@ void Tracer::apply_eagerly(const OpCall& call) {
   }
 }
 
-// What a region makes is nothing outside of it.
+// A value made in a region does not exist outside of it.
 void Tracer::note_base(const Tensor& value) {
   if (parts_ == nullptr || recorder_.in_region() || value.impl()->storage != nullptr) return;
   bases_.push_back(base_of(value));
 }
 
-// The functions of control flow may give tensors from outside as their results.
+// The functions of control flow may return tensors from outside.
 void Tracer::apply_control(const OpCall& call) {
   if (global_of(call) != nullptr) {
     throw Error(Code::unsupported, fmt::format("{}: {} of a global tensor is not recorded.", function_, call.op->name),
@@ -298,7 +298,7 @@ void Tracer::apply_traced(const OpCall& call) {
       throw Error(Code::invalid_argument,
                   fmt::format("{}: {} writes a tensor of shape {} that was frozen when the function was compiled.",
                               function_, call.op->name, output.dims()),
-                  "Take the tensor out of the option frozen.");
+                  "Remove the tensor from the option frozen.");
     }
     if (!is_recorded(output)) note_written(output);
     output = value_of(output);

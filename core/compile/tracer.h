@@ -1,5 +1,5 @@
-// Tracer: the interpreter under which a function is recorded. It gives the recorder values in place of the tensors from
-// outside, and refuses what a recording cannot see. Internal.
+// Tracer: the interpreter under which a function is recorded. It replaces tensors from outside by values of the
+// recorder, and refuses operations that a recording cannot see. Internal.
 #pragma once
 
 #include <functional>
@@ -21,18 +21,18 @@
 namespace tenon::lazy {
 
 // True for a value of a recording: a tensor without data, or one whose elements are sizes of the program. Global
-// tensors have values of their own.
+// tensors have separate values.
 inline bool is_recorded(const Tensor& tensor) {
   return tensor.impl()->storage == nullptr || tensor.impl()->recorded != nullptr;
 }
 
 class Tracer final : public Interpreter, public HostWatch {
  public:
-  // `gradients`: ops are remembered. `parts`: runs what was recorded where the host reads an element; null: that is an
-  // error. `lacks`: as Recorder::Options has it.
+  // `gradients`: ops are recorded for gradients. `parts`: runs the program so far when the host reads an element; if it
+  // is null, such a read is an error. `lacks`: as in Recorder::Options.
   Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts,
          const std::function<bool(const OpInfo&)>& lacks = {});
-  // Takes back what the function did to the histories of tensors from outside.
+  // Undoes the function's changes to the histories of tensors from outside.
   ~Tracer() override;
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
@@ -48,36 +48,37 @@ class Tracer final : public Interpreter, public HostWatch {
 
   graph::Recorder& recorder() { return recorder_; }
   Captures& captures() { return captures_; }
-  // The program as global tensors see it.
+  // The recording as global tensors use it.
   global::Recorded& parts_of_ranks() { return recorded_; }
-  // A global tensor from outside that the function has used, and how often it was written before.
+  // A global tensor from outside that the function has used, and its number of writes before that.
   struct Global {
     Tensor tensor;
     uint64_t writes = 0;
   };
   const std::vector<Global>& globals() const { return globals_; }
-  // True for a tensor that the function has not made.
+  // True for a tensor that the function did not make.
   bool is_from_outside(const Tensor& tensor);
-  // `tensor` as a value of the recording, whatever it is.
+  // `tensor`, of any kind, as a value of the recording.
   Tensor value_of(const Tensor& tensor);
-  // True for a tensor with data that the function made from nothing but data of the host.
+  // True for a tensor with data that the function made from host data alone.
   bool was_made(const Tensor& tensor) { return find_made(tensor) != nullptr; }
-  // How many blocks of random numbers a run takes.
+  // Number of blocks of random numbers that a run draws.
   uint64_t drawn() const { return drawn_; }
-  // True if the program has run, and the function goes on eagerly.
+  // True if the program has run and the function continues eagerly.
   bool ended() const { return ended_ != nullptr; }
-  // What `tensor` is now, after the end of the program.
+  // The real tensor for `tensor` after the program has run.
   Tensor real(const Tensor& tensor) const;
-  // Errors: invalid_argument, if a write gave `tensor`, from outside, a history; undefined: any tensor.
+  // Errors: invalid_argument if a write gave `tensor`, which is from outside, a history. If `tensor` is undefined,
+  // checks all tensors.
   void check_histories(const Tensor& tensor) const;
 
  private:
   struct Made {
-    Tensor tensor;        // kept, so that no other storage gets its address
-    bool filled = false;  // its elements mean something
+    Tensor tensor;        // kept alive so that its address is not reused
+    bool filled = false;  // its elements have been written
   };
 
-  // A tensor from outside that was written, with the history that it had.
+  // A tensor from outside that was written, with its earlier history.
   struct Written {
     Tensor tensor;
     autograd::Edge edge;
@@ -101,9 +102,9 @@ class Tracer final : public Interpreter, public HostWatch {
   Captures captures_;
   const TensorList& frozen_;
   uint64_t drawn_ = 0;                 // blocks of random numbers
-  std::optional<uint64_t> next_draw_;  // where the numbers of the op that comes now begin
+  std::optional<uint64_t> next_draw_;  // where the random numbers of the next op begin
   Parts* parts_;
-  std::vector<std::weak_ptr<graph::Base>> bases_;  // of all results, while `parts_` is given
+  std::vector<std::weak_ptr<graph::Base>> bases_;  // of all results; only if `parts_` is given
   std::unique_ptr<Ended> ended_;
   std::unordered_map<const void*, Made> made_;  // by storage
   std::vector<Written> written_;

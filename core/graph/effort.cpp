@@ -7,11 +7,11 @@
 namespace tenon::graph {
 namespace {
 
-constexpr double kFlopsOfMap = 16;  // per element, that of exp or tanh
+constexpr double kFlopsOfMap = 16;  // operations per element, as for exp or tanh
 
 double count(const Dims& dims) { return static_cast<double>(element_count(dims)); }
 
-// Axis `axis` from the end.
+// The length of the axis `axis` counted from the end.
 double axis_of(const Dims& dims, int32_t axis) {
   return dims.rank() < axis ? 1.0 : std::max(1.0, static_cast<double>(dims[dims.rank() - axis]));
 }

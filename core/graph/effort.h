@@ -1,4 +1,4 @@
-// Effort: how much an op computes, told from shapes alone, for estimates of time. Internal.
+// Effort: estimates the work of an op from its shapes alone. Internal.
 #pragma once
 
 #include <span>
@@ -7,9 +7,9 @@
 
 namespace tenon::graph {
 
-// Operations on numbers: of a product two per multiplication; of others those of a map like exp or tanh for each
-// element of the largest argument or result. `inputs`: an absent one has no axes. An axis of length 0 is one whose
-// length nobody knows.
+// Estimated number of operations. Matmuls and convolutions count two per multiplication. Other ops count, for each
+// element of their largest argument or result, as much as a function such as exp or tanh. `inputs`: an absent input has
+// no axes. An axis of length 0 has an unknown length.
 double flops_of(const OpInfo& op, std::span<const Dims> inputs, const Dims& made);
 
 }  // namespace tenon::graph

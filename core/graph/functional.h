@@ -1,6 +1,6 @@
-// Functional: the tensors of a recording as values. A recorded tensor is a base seen through a chain of views. Writing
-// it makes a new value of the base, in which the view is overwritten; its other views are made anew when they are used
-// next. Internal to core/graph and core/compile.
+// Functional: the tensors of a recording as values. A recorded tensor is a base seen through a chain of views. A write
+// makes a new value of the base, in which the viewed part is overwritten; the base's other views are recomputed at
+// their next use. Internal to core/graph and core/compile.
 #pragma once
 
 #include <algorithm>
@@ -15,33 +15,32 @@
 
 namespace tenon::graph {
 
-// What tensors that share memory have in common.
+// The common state of tensors that share memory.
 struct Base {
-  ValueId value = 0;        // as the base is now
-  Dims strides = {};        // of its memory in an eager run at the hints; a write keeps them
-  bool row_major = false;   // whatever the open sizes are
-  uint64_t generation = 0;  // how often it was written
-  // Whether it shares memory with another base, or one of its views with it, was decided on the layout of the hints.
+  ValueId value = 0;        // present value of the base
+  Dims strides = {};        // strides of its memory in an eager run at the hints; writes do not change them
+  bool row_major = false;   // for all values of the open sizes
+  uint64_t generation = 0;  // number of writes
+  // True if the layout at the hints decided whether the base, or one of its views, shares memory with another base.
   bool layout_decided = false;
-  bool outside = false;  // it is the memory of a tensor from outside, which may not be written
-  uint64_t frame = 0;    // whose value `value` is (Recorder::Frame)
+  bool outside = false;  // the memory of a tensor from outside, which must not be written
+  uint64_t frame = 0;    // frame of `value` (Recorder::Frame)
   std::string_view written_by = {};
 };
 
-// A view, as its record says.
+// One view, as its record.
 struct ViewStep {
   const OpInfo* op = nullptr;
   std::vector<uint64_t> attributes;
   std::vector<Patch> patches;
 };
 
-// The views that lead from a base to a tensor. Copies share their steps, so a view of a view of many takes no more
-// room.
+// The views that lead from a base to a tensor. Copies share their steps, so a long chain of views takes memory once.
 class ViewChain {
  public:
   ViewChain with(ViewStep step) const { return ViewChain(std::make_shared<Link>(std::move(step), last_)); }
 
-  // From the base on.
+  // The steps, starting at the base.
   std::vector<const ViewStep*> steps() const {
     std::vector<const ViewStep*> all;
     for (const Link* link = last_.get(); link != nullptr; link = link->before.get()) all.push_back(&link->step);
@@ -54,7 +53,7 @@ class ViewChain {
  private:
   struct Link {
     Link(ViewStep view, std::shared_ptr<Link> of) : step(std::move(view)), before(std::move(of)) {}
-    // Not one destructor inside of the next: chains may be long.
+    // Frees the links in a loop, because nested destructors of a long chain would overflow the stack.
     ~Link() {
       for (auto next = std::move(before); next.use_count() == 1;) next = std::exchange(next->before, nullptr);
     }
@@ -79,16 +78,16 @@ struct RecordedTensor final : RecordedValue {
   uint64_t version() const override { return base->generation; }
   std::string_view written_by() const override { return base->written_by; }
 
-  Recorder* recorder;  // valid until the recording has finished
+  Recorder* recorder;  // valid until the recording is finished
   std::shared_ptr<Base> base;
   ViewChain chain;    // from the base to this tensor
-  ValueId value = 0;  // this tensor as it was at `generation`
+  ValueId value = 0;  // value of this tensor at `generation`
   uint64_t generation = 0;
-  uint64_t frame = 0;      // whose value `value` is
-  bool row_major = false;  // whatever the open sizes are
+  uint64_t frame = 0;      // frame of `value`
+  bool row_major = false;  // for all values of the open sizes
 };
 
-// The value that `tensor`, which is recorded and has no data, stands for.
+// The recorded state of `tensor`, which is recorded and has no data.
 inline RecordedTensor& recorded(const Tensor& tensor) { return static_cast<RecordedTensor&>(*tensor.impl()->recorded); }
 
 }  // namespace tenon::graph

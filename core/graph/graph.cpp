@@ -124,7 +124,7 @@ void Graph::set_inputs(NodeId id, std::vector<ValueId> inputs) {
   for (uint32_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == 0) continue;
     std::vector<Use>& uses = values_[node.inputs[i]].uses;
-    // From the end, since passes that remove many nodes begin with the last one.
+    // Searches from the end, because passes that remove many nodes start with the last one.
     const auto found = std::find(uses.rbegin(), uses.rend(), Use{id, i});
     if (found != uses.rend()) uses.erase(std::next(found).base());
   }
@@ -136,7 +136,7 @@ void Graph::set_inputs(NodeId id, std::vector<ValueId> inputs) {
 
 namespace {
 
-// `dims`, as short as they are known by now.
+// `dims`, simplified with present knowledge.
 SymDims resolved(symbolic::Arena& arena, SymDims dims) {
   for (SymDim& dim : dims) {
     if (!dim.is_number()) dim = arena.resolve(dim);

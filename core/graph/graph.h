@@ -1,11 +1,11 @@
-// Graph: a program as nodes over values, for every caller: models, compiled functions, gradients of steps. It is
-// recorded once and holds for all sizes that its arena allows; passes rewrite it; prepare() makes what runs from it
+// Graph: a program as nodes over values. Models, compiled functions and recorded gradients all use it. It is recorded
+// once and holds for all sizes that its arena allows; passes rewrite it; prepare() makes an executable from it
 // (execute/executable.h).
 //
-// A value is written once, so a graph says nothing of memory: values have no strides, and a write into a tensor is a
+// A value is written once, so a graph does not describe memory: values have no strides, and a write into a tensor is a
 // node that makes a new value. Sizes are expressions of the graph's arena (core/symbolic).
 //
-// Threads: one thread changes a graph. Const functions may be called by many at a time.
+// Threads: only one thread may change a graph. Many threads may call const functions at a time.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ using ValueId = uint32_t;  // 0: absent
 using NodeId = uint32_t;
 constexpr NodeId kNoNode = UINT32_MAX;
 
-// That `node` reads a value as its input number `input`.
+// One read of a value: `node` reads it as input number `input`.
 struct Use {
   NodeId node = kNoNode;
   uint32_t input = 0;
@@ -40,28 +40,28 @@ struct Value {
   DType dtype = DType::none;
   SymDims dims;
   DeviceState* device = nullptr;
-  Tensor constant = {};        // defined: its elements are known
-  NodeId producer = kNoNode;   // kNoNode: an input or a constant
-  uint32_t result = 0;         // which result of its producer
-  std::vector<Use> uses = {};  // in no order; outputs of the graph are no uses
+  Tensor constant = {};        // defined if the elements are known
+  NodeId producer = kNoNode;   // kNoNode for an input or a constant
+  uint32_t result = 0;         // index among the results of its producer
+  std::vector<Use> uses = {};  // unordered; outputs of the graph are not uses
 };
 
-// An op applied to values; as OpCall, with values in place of tensors.
+// An op applied to values; like OpCall, with values in place of tensors.
 struct Node {
-  const OpInfo* op = nullptr;  // null: the node was erased
+  const OpInfo* op = nullptr;  // null if the node was erased
   std::vector<ValueId> inputs = {};
   std::vector<Scalar> scalars = {};
-  std::vector<uint64_t> attributes = {};  // the op's attribute struct in whole words; hints where patched
+  std::vector<uint64_t> attributes = {};  // the op's attribute struct in whole words; patched numbers have their hints
   std::vector<Patch> patches = {};        // numbers of the attribute struct that are expressions
   std::vector<Epilogue> epilogues = {};
-  DeviceState* device = nullptr;  // of a factory or a move, as in OpCall
+  DeviceState* device = nullptr;  // for a factory or a move, as in OpCall
   Precision precision = Precision::stated;
-  uint32_t label = 0;  // in Graph::labels
+  uint32_t label = 0;  // index into Graph::labels
   std::vector<ValueId> results = {};
-  // Of control flow: the programs of its functions, which nobody else has (regions/regions.h).
+  // For control flow and fused nodes: the graphs of its functions, owned by this node alone (regions/regions.h).
   std::vector<std::shared_ptr<Graph>> regions = {};
 
-  // How many of the inputs are the op's own: those of epilogues stand behind them.
+  // Number of inputs of the op itself; the inputs of epilogues follow them.
   size_t own_inputs() const;
   template <class T>
   const T& attributes_as() const {
@@ -71,14 +71,14 @@ struct Node {
 
 class TENON_API Graph {
  public:
-  // `name` is what errors call it: "recording 3 (bert.onnx)".
+  // `name` is used in error messages, such as "recording 3 (bert.onnx)".
   explicit Graph(std::string name);
   Graph(Graph&&) noexcept = default;
   Graph& operator=(Graph&&) noexcept = default;
   ~Graph();
-  // The same program again: sizes, values and nodes have the same names in both. Constants are shared.
+  // A copy with the same ids of sizes, values and nodes. Constants are shared.
   Graph copy() const;
-  // An empty graph that shares the arena of this one: a region of a node to come.
+  // An empty graph that shares the arena of this one, for a region of a new node.
   std::shared_ptr<Graph> new_region() const;
 
   symbolic::Arena& arena() { return *arena_; }
@@ -87,7 +87,7 @@ class TENON_API Graph {
   size_t value_count() const { return values_.size(); }  // [0] is the absent value
   const Value& operator[](ValueId id) const { return values_[id]; }
   const Node& node(NodeId id) const { return nodes_[id].node; }
-  // The nodes in the order of the program: for (NodeId id = first(); id != kNoNode; id = next(id)).
+  // The nodes in program order: for (NodeId id = first(); id != kNoNode; id = next(id)).
   NodeId first() const { return first_; }
   NodeId last() const { return last_; }
   NodeId next(NodeId id) const { return nodes_[id].next; }
@@ -97,30 +97,31 @@ class TENON_API Graph {
   std::span<const ValueId> outputs() const { return outputs_; }
   bool is_output(ValueId id) const;
 
-  // "node 14 (/encoder/MatMul)", by Node::label; [0] is empty.
+  // Texts such as "node 14 (/encoder/MatMul)", by Node::label; [0] is empty.
   const Labels& labels() const { return labels_; }
   uint32_t add_label(std::string text);
 
   ValueId add_input(DType dtype, const SymDims& dims, DeviceState* device);
   ValueId add_constant(Tensor tensor);
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
-  // Inputs of the program from now on; values that are inputs already. Nobody uses those that are left out.
+  // Keeps only `inputs` as inputs of the program. They must be inputs already, and nothing may use those that are
+  // removed.
   void keep_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
 
-  // Puts `node` before the node `before` (kNoNode: at the end) and makes its results, `count` of them, whose dtype,
-  // dims and device follow from the op's rule. Throws the errors of the rule; symbolic::Undecided.
-  // A node with regions has as many results as they say; `count` does not matter.
+  // Inserts `node` before the node `before` (kNoNode: at the end) and makes its `count` results, whose dtype, dims and
+  // device the op's rule gives. For a node with regions, the regions determine the number of results and `count` is
+  // ignored. Throws the errors of the rule; symbolic::Undecided.
   NodeId insert(NodeId before, Node node, size_t count = 1);
   NodeId append(Node node, size_t count = 1) { return insert(kNoNode, std::move(node), count); }
 
-  // Removes a node whose results nobody uses.
+  // Removes a node whose results are unused.
   void erase(NodeId id);
-  // Makes every user of `old`, and every output that is `old`, use `with`, of the same dtype, dims and device.
+  // Replaces `old` by `with` in all inputs of nodes and all outputs. Both have the same dtype, dims and device.
   void replace(ValueId old, ValueId with);
-  // Moves a node before the node `before` (kNoNode: to the end). What it reads still comes before it, and who reads its
-  // results behind it, when all moves are made.
+  // Moves a node before the node `before` (kNoNode: to the end). After all moves of a pass, every node must again come
+  // after the nodes that it reads.
   void move(NodeId id, NodeId before);
-  // Makes `id` read `inputs`.
+  // Replaces the inputs of `id`.
   void set_inputs(NodeId id, std::vector<ValueId> inputs);
 
  private:
@@ -135,7 +136,7 @@ class TENON_API Graph {
   Graph copy_with(const std::shared_ptr<symbolic::Arena>& arena) const;
   NodeId link(NodeId before, Node node);
 
-  std::shared_ptr<symbolic::Arena> arena_;  // regions share it
+  std::shared_ptr<symbolic::Arena> arena_;  // shared with regions
   std::vector<Value> values_;
   std::vector<Linked> nodes_;
   NodeId first_ = kNoNode, last_ = kNoNode;
@@ -144,9 +145,9 @@ class TENON_API Graph {
   Labels labels_;
 };
 
-// What the rule of `node` says of its results; its inputs are values of `graph`. Throws as insert().
+// The metadata of the results of `node` by its op's rule; its inputs are values of `graph`. Throws like insert().
 std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count);
-// Dtype, dims and device of the results of `node`, control flow included. Throws as insert().
+// Dtype, dims and device of the results of `node`, which may have regions. Throws like insert().
 std::vector<Value> infer_values(Graph& graph, const Node& node, size_t count);
 // The device of the results of `node`, which has no regions.
 DeviceState* device_of(const Graph& graph, const Node& node);

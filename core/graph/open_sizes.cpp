@@ -1,4 +1,4 @@
-// The sizes of a recording that are expressions: inputs that bring them, and reads of them as numbers.
+// Sizes of a recording that are expressions: the inputs that introduce them, and reads of them as numbers.
 #include <algorithm>
 
 #include "core/graph/functional.h"
@@ -71,7 +71,7 @@ void Recorder::bind_all_sizes(std::string_view reader) {
   for (uint32_t i = 0; i < arena.symbols().size(); ++i) bound(arena.symbol_at(i), reader);
 }
 
-// Strides follow from the sizes of the tensor alone if it is row-major, else from those of others too.
+// The strides of a row-major tensor depend only on its own sizes, others may depend on more sizes.
 void Recorder::read_sizes(const RecordedTensor& value, TensorImpl* tensor, SizeRead what, int64_t axis) {
   if (reading_hints_ > 0) return;
   const std::string_view reader = reader_of(what);
@@ -89,7 +89,7 @@ void Recorder::read_sizes(const RecordedTensor& value, TensorImpl* tensor, SizeR
   tensor->open = is_open(value);
 }
 
-// Strides may follow from sizes that no dim shows.
+// Strides may depend on sizes that are in no dim.
 bool Recorder::is_open(const RecordedTensor& value) const {
   const SymDims dims = sizes_of(value);
   const bool numbers = std::all_of(dims.begin(), dims.end(), [](SymDim dim) { return dim.is_number(); });

@@ -1,4 +1,4 @@
-// Reads a graph that print.cpp wrote. The text may come from a file: nothing in it is trusted.
+// Parses a graph that print.cpp printed. The text may come from a file and is not trusted.
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -23,12 +23,12 @@ namespace {
 
 constexpr uint32_t kMostResults = 1024;
 
-// What ends the reading of a line that is wrong.
+// Thrown to end the parsing of a malformed line.
 struct Wrong {
   std::string what;
 };
 
-// The words of one line.
+// Splits one line into words.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -56,7 +56,7 @@ class Cursor {
     if (at_ == begin) wrong("a name is expected");
     return text_.substr(begin, at_ - begin);
   }
-  // Up to one of `ends` outside brackets.
+  // Reads up to one of `ends` outside of brackets.
   std::string_view until(std::string_view ends) {
     skip();
     const size_t begin = at_;
@@ -117,7 +117,7 @@ Scalar scalar_of(Cursor& cursor) {
   }
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || end != text.c_str() + text.size()) cursor.wrong(fmt::format("'{}' is no number", text));
+  if (text.empty() || end != text.c_str() + text.size()) cursor.wrong(fmt::format("'{}' is not a number", text));
   return Scalar(value);
 }
 
@@ -133,7 +133,7 @@ class Parser {
       body();
       if (text_.find_first_not_of(" \n") != std::string_view::npos) throw Wrong{"nothing may follow 'return'"};
     } catch (const Wrong& wrong) {
-      throw Error(Code::invalid_argument, fmt::format("The text is no graph: line {}: {}.", lines_, wrong.what));
+      throw Error(Code::invalid_argument, fmt::format("The text is not a graph: line {}: {}.", lines_, wrong.what));
     } catch (const Error& error) {
       throw Error(error.status().with_context(fmt::format("  in line {} of the graph", lines_)));
     }
@@ -149,7 +149,7 @@ class Parser {
     return line;
   }
 
-  // The name and the arena.
+  // Parses the name and the arena.
   void header() {
     Cursor cursor(next_line());
     cursor.expect("graph");
@@ -163,7 +163,7 @@ class Parser {
     graph_->arena_ = std::make_unique<symbolic::Arena>(value_or_throw(symbolic::parse_arena(arena, name)));
   }
 
-  // The lines up to `return`.
+  // Parses the lines up to `return`.
   void body() {
     for (bool returned = false; !returned;) {
       if (text_.empty()) throw Wrong{"the line with 'return' is missing"};
@@ -171,7 +171,7 @@ class Parser {
     }
   }
 
-  // True for the line with `return`.
+  // Parses one line. Returns true for the line with `return`.
   bool line(std::string_view text) {
     Cursor cursor(text);
     const bool returns = cursor.take("return");
@@ -229,7 +229,7 @@ class Parser {
     SymMeta meta;
     const std::string_view name = cursor.word();
     const std::optional<DType> dtype = dtype_from_name(name);
-    if (!dtype) cursor.wrong(fmt::format("'{}' is no dtype", name));
+    if (!dtype) cursor.wrong(fmt::format("'{}' is not a dtype", name));
     meta.dtype = *dtype;
     cursor.expect("[");
     while (!cursor.take("]")) {
@@ -317,7 +317,7 @@ class Parser {
     const bool controls = control::is_control(*made.op);
     const RecordShape shape = controls ? RecordShape{} : record_shape(*made.op);
     if (!shape.listed && made.inputs.size() < shape.most && made.inputs.size() >= shape.required) {
-      made.inputs.resize(shape.most);  // the last ones may be left out
+      made.inputs.resize(shape.most);  // trailing absent inputs may be left out
     }
     if (cursor.take("scalars")) made.scalars = scalars(cursor);
     if (made.scalars.size() > EP_MAX_SCALARS) cursor.wrong("there are too many scalars");
@@ -345,13 +345,13 @@ class Parser {
     define(names, graph_->node(id).results, cursor);
   }
 
-  // `region NAME` and its lines, which know no value from outside.
+  // Parses `region NAME` and its lines, which cannot use values from outside.
   std::shared_ptr<Graph> region(std::string_view name) {
     Cursor cursor(next_line());
     cursor.expect("region");
     cursor.expect(name);
     if (!cursor.done()) cursor.wrong("nothing more is expected");
-    if (++depth_ > kMostRegionDepth) cursor.wrong("regions lie inside of each other too deep");
+    if (++depth_ > kMostRegionDepth) cursor.wrong("regions are nested too deeply");
     std::shared_ptr<Graph> made = graph_->new_region();
     std::map<uint64_t, ValueId> outside = std::exchange(ids_, {});
     Graph* around = std::exchange(graph_, made.get());
@@ -362,7 +362,7 @@ class Parser {
     return made;
   }
 
-  // What rules take for granted, since functors see to it.
+  // Checks the assumptions of the rules, which functors check for recorded ops.
   void check(const Cursor& cursor, const Node& made, size_t results) {
     if (const Status record = check_record(*graph_, made, results); !record.ok()) cursor.wrong(record.message());
   }
@@ -424,7 +424,7 @@ class Parser {
     if (field.type == AttributeType::dtype) {
       const std::string_view name = cursor.word();
       const std::optional<DType> dtype = dtype_from_name(name);
-      if (!dtype) cursor.wrong(fmt::format("'{}' is no dtype", name));
+      if (!dtype) cursor.wrong(fmt::format("'{}' is not a dtype", name));
       return put(*dtype, field.offset, made);
     }
     if (field.type == AttributeType::text) {
@@ -453,7 +453,8 @@ class Parser {
     const std::string_view text = cursor.until(",]}");
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) cursor.wrong(fmt::format("'{}' is no number", text));
+    if (error != std::errc() || end != text.data() + text.size())
+      cursor.wrong(fmt::format("'{}' is not a number", text));
     put(value, offset, made);
   }
 
@@ -467,7 +468,7 @@ class Parser {
     }
   }
 
-  // An i64 or an expression is put at its place; bounds of slices are beyond what a size may be.
+  // Stores an i64 or an expression in the attributes; bounds of slices may be larger than any size.
   SymDim size_or_number(Cursor& cursor, std::string_view text, const AttributeField& field, uint32_t i, Node* made) {
     const uint32_t at = field.offset + (field.type == AttributeType::dims ? 8 : 0) + 8 * i;
     const bool narrow = field.type == AttributeType::i32 || field.type == AttributeType::u32;
@@ -542,8 +543,8 @@ class Parser {
   std::optional<Graph> program_;
   Graph* graph_ = nullptr;  // the program, or a region of it
   std::map<uint64_t, ValueId> ids_;
-  size_t depth_ = 0;  // of regions
-  size_t lines_ = 0;  // that were read
+  size_t depth_ = 0;  // nesting of regions
+  size_t lines_ = 0;  // lines read so far
 };
 
 Graph parse(std::string_view text, std::string_view constants) { return Parser(text, constants).parse(); }

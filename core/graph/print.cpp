@@ -1,4 +1,4 @@
-// Writes a graph as text; parse.cpp reads it.
+// Prints a graph as text, which parse.cpp reads.
 #include <cmath>
 #include <cstring>
 
@@ -44,7 +44,7 @@ class Printer {
     return fmt::format("graph {}\n{}", in_quotes(graph_.arena().name()), graph_.arena().text()) + body("");
   }
 
-  // The lines of values and nodes; those of regions stand behind their node, indented.
+  // The lines of values and nodes. Regions follow their node, indented.
   std::string body(const std::string& indent) {
     std::string text;
     for (ValueId id : graph_.inputs()) text += fmt::format("{}%{} = input {}\n", indent, id, typed(id));
@@ -81,7 +81,7 @@ class Printer {
     return bytes;
   }
 
-  // Where `tensor` begins in the file of constants, to which it is appended.
+  // The offset of `tensor` in the file of constants, to which it is appended.
   size_t place_of(const Tensor& tensor) {
     if (options_.written != nullptr) {
       const auto found = options_.written->find(tensor.impl());
@@ -151,7 +151,7 @@ class Printer {
     return text.empty() ? "" : fmt::format(" {{{}}}", text);
   }
 
-  // The i64 at byte `offset`, or the expression that stands for it.
+  // The i64 at byte `offset`, or the expression that replaces it.
   std::string number(const Node& node, uint32_t offset) const {
     for (const Patch& patch : node.patches) {
       if (patch.word * 8 == offset) return graph_.arena().text(patch.size);

@@ -20,7 +20,7 @@ Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
 
 bool is(const Node& node, OpId op) { return node.op == &op_row(op); }
 
-// A product of real numbers: its arguments have one dtype, and it takes epilogues.
+// True for a floating-point product: its arguments have one dtype, and it takes epilogues.
 bool is_real_product(const Node& node) {
   const int32_t kind = node.op->kind;
   return (kind == EP_PRIMITIVE_matmul || kind == EP_PRIMITIVE_convolution) && !is(node, OpId::quantized_matmul) &&
@@ -34,7 +34,7 @@ Status check_epilogues(const Node& node) {
     const table::ScalarRow* row =
         unary ? table::unary_row(epilogue.op->scalar_op) : table::binary_row(epilogue.op->scalar_op);
     if (epilogue.op->form != OpForm::elementwise || row == nullptr || row->result != table::ResultType::SAME) {
-      return wrong("'{}' can be no epilogue", epilogue.op->name);
+      return wrong("'{}' cannot be an epilogue", epilogue.op->name);
     }
     if (epilogue.input >= 0 && (unary || static_cast<size_t>(epilogue.input) != next++)) {
       return wrong("the tensors of epilogues are not the last inputs, in their order");
@@ -74,7 +74,7 @@ Status check_arguments(const Node& node, size_t results) {
   return {};
 }
 
-// Attributes by their names: the axes that they say are those of the first argument.
+// Checks attributes by name: axes must be axes of the first argument.
 Status check_attributes(const Graph& graph, const Node& node, size_t results) {
   const int32_t rank = node.inputs.empty() || node.inputs[0] == 0 ? 0 : graph[node.inputs[0]].dims.rank();
   for (const AttributeField& field : attribute_fields(*node.op)) {
@@ -105,7 +105,7 @@ Status check_attributes(const Graph& graph, const Node& node, size_t results) {
   return {};
 }
 
-// The arguments of products and of concat have one dtype; of concat, one rank.
+// Checks that the arguments of products and of concat have one dtype, and those of concat one rank.
 Status check_types(const Graph& graph, const Node& node) {
   const bool joins = is(node, OpId::concat);
   if (!joins && !is_real_product(node)) return {};
@@ -121,7 +121,7 @@ Status check_types(const Graph& graph, const Node& node) {
   return {};
 }
 
-// The lists of norms: as long as the axis of a batch norm, or as the axes from that of a layer norm on.
+// Checks the lists of norms: as long as the axis of a batch norm, or as the axes of a layer norm from its first one on.
 Status check_lists(Graph& graph, const Node& node) {
   const bool batch = is(node, OpId::batch_norm) || is(node, OpId::batch_norm_with_statistics);
   const bool layer =
@@ -138,12 +138,12 @@ Status check_lists(Graph& graph, const Node& node) {
     for (int32_t k = 0; same && k < list.rank(); ++k) {
       same = graph.arena().known({Relation::eq, list[k], dims[axis + k]}) == true;
     }
-    if (!same) return wrong("argument {} is no list along axis {}", i, axis);
+    if (!same) return wrong("argument {} is not a list along axis {}", i, axis);
   }
   return {};
 }
 
-// What single ops need.
+// Checks requirements of single ops.
 Status check_op(const Node& node) {
   const bool needs_first = is(node, OpId::clamp) || is(node, OpId::fma);
   if (needs_first && node.inputs[0] == 0) return wrong("argument 0 is absent");

@@ -1,5 +1,5 @@
-// What the record of a node must have. Functors see to it where tensors are given to ops; a graph from a file or out of
-// a pass has no functor. Internal to core/graph.
+// Checks the record of a node. Functors make these checks when ops are called on tensors; a graph from a file or a pass
+// has no functor. Internal to core/graph.
 #pragma once
 
 #include "core/graph/graph.h"
@@ -7,9 +7,9 @@
 
 namespace tenon::graph {
 
-// Checks what the rules of ops take for granted: which arguments `node` has, of which ranks and dtypes, which
-// attributes it has, and how many results. The inputs are values of `graph`. Errors: invalid_argument: "its axis is 3,
-// but its first argument has rank 2".
+// Checks the assumptions of the ops' rules on `node`: its arguments, their ranks and dtypes, its attributes, and the
+// number of results. The inputs are values of `graph`. Errors: invalid_argument, such as "its axis is 3, but its first
+// argument has rank 2".
 Status check_record(Graph& graph, const Node& node, size_t results);
 
 }  // namespace tenon::graph

@@ -23,8 +23,8 @@
 namespace tenon::graph {
 namespace {
 
-// A result of a factory, which has no inputs, only if it has at most this many elements: a large one would waste
-// memory.
+// A result of a factory, which has no inputs, is computed while recording only if it has at most this many elements; a
+// larger one would waste memory.
 constexpr int64_t kSmallFactory = 1024;
 
 bool is_value(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
@@ -37,7 +37,7 @@ int64_t input_elements(const OpCall& call) {
   return elements;
 }
 
-// Whether all inputs of `call` are row-major, whatever the open sizes are. Then its results are.
+// True if all inputs of `call` are row-major for all values of the open sizes. Then its results are too.
 bool all_row_major(const OpCall& call) {
   return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor* input) {
     if (input == nullptr) return true;
@@ -45,7 +45,7 @@ bool all_row_major(const OpCall& call) {
   });
 }
 
-// Views that leave the elements of a row-major tensor row-major.
+// Views that keep the elements of a row-major tensor row-major.
 bool keeps_row_major(const OpInfo& view) {
   for (const OpId id : {OpId::reshape, OpId::view, OpId::squeeze, OpId::unsqueeze}) {
     if (&view == &op_row(id)) return true;
@@ -53,8 +53,8 @@ bool keeps_row_major(const OpInfo& view) {
   return false;
 }
 
-// `value` with its elements in the order of `strides`, those of the memory that it takes the place of. Reductions add
-// in the order of memory, so it shows in their bits.
+// `value` with its elements in the order of `strides`, the order of the memory that it replaces. Reductions add in the
+// order of memory, so the order affects their bits.
 Tensor in_layout(const Tensor& value, const Dims& strides) {
   const TensorImpl& impl = *value.impl();
   if (same_layout(impl.dims, impl.strides, strides)) return value;
@@ -129,7 +129,7 @@ Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta, bool row_majo
 }
 
 Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& meta) {
-  if (!is_value(*call.inputs[0])) {  // a view of open size of a tensor from outside
+  if (!is_value(*call.inputs[0])) {  // a view, with an open size, of a tensor from outside
     auto base = std::make_shared<Base>(Base{value, meta.strides});
     base->frame = frames_[at_].id;
     base->outside = true;
@@ -235,7 +235,8 @@ void Recorder::write(const Tensor& tensor, const Tensor& value, const OpInfo& op
   Base& base = *self.base;
   if (base.layout_decided) bind_all_sizes("a write through a view");
   const InterpreterScope scope(*this);
-  TensorList seen{whole(self.base)};  // the base through more and more of the chain
+  // by the number of applied views: the base, seen through the first part of the chain
+  TensorList seen{whole(self.base)};
   const std::vector<const ViewStep*> chain = self.chain.steps();
   for (size_t i = 0; i + 1 < chain.size(); ++i) seen.push_back(seen_through(*chain[i], seen.back()));
   Tensor written = value;
@@ -252,7 +253,7 @@ void Recorder::write(const Tensor& tensor, const Tensor& value, const OpInfo& op
   base.written_by = op.name;
   const TensorImpl &view = *tensor.impl(), &now = *value.impl();
   if (!same_layout(now.dims, now.strides, strides_like({view.dtype, view.dims, view.strides}, now.dims))) return;
-  self.generation = base.generation;  // else the view is made anew at its next use
+  self.generation = base.generation;  // otherwise the view is recomputed at its next use
   self.value = value_of(value);
   self.frame = base.frame;
 }
@@ -280,7 +281,7 @@ bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outpu
   }
   if (call.patches != nullptr) return false;
   if (call.op->form == OpForm::view) return true;
-  // Other ops may compute on the numbers of a dequantised constant (passes/quantised.cpp).
+  // Integer ops may compute directly on a dequantised constant (passes/quantised.cpp), so it is not folded.
   if (call.op->id == static_cast<uint16_t>(OpId::dequantize_linear)) return false;
   int64_t made = 0;
   for (const TensorMeta& meta : outputs) made += element_count(meta.dims);
@@ -305,7 +306,7 @@ Node Recorder::node_of(const OpCall& call) {
   } else if (anywhere) {
     node.device = value_or_throw(tenon::device_of(call));
   }
-  if (call.op->id == static_cast<uint16_t>(OpId::copy_from)) {  // the only op that must be given its output
+  if (call.op->id == static_cast<uint16_t>(OpId::copy_from)) {  // the only op that needs its output as an argument
     node.op = &op_row(OpId::to);
     node.device = call.outputs[0].impl()->device;
   }
@@ -325,12 +326,13 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   }
   const NodeId id = graph_->append(node_of(call), call.outputs.size());
   const std::vector<ValueId> results = graph_->node(id).results;
-  graph_->arena().context({});  // functors ask next
+  graph_->arena().context({});  // guards from now on are not of this op
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     check_hints(*call.op, results[i], outputs[i]);
     if (call.outputs[i].defined()) {
       require_sizes(*call.op, call.outputs[i], results[i]);
-      TensorMeta made = outputs[i];  // with the strides of a new result: the node does not see what is written
+      // with the strides of a new result, because the node does not see the overwritten tensor
+      TensorMeta made = outputs[i];
       made.strides = result_strides(call, made.dims);
       write(call.outputs[i], new_tensor(results[i], made, all_row_major(call)), *call.op);
     } else if (call.op->form == OpForm::view) {

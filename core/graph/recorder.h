@@ -1,5 +1,5 @@
-// Recorder: the lazy interpreter. It keeps the records of ops on its values as a graph. It hands ops whose inputs are
-// all known to the interpreter below it.
+// Recorder: the lazy interpreter. It records ops on its values as a graph. Ops whose inputs are all known are passed to
+// the interpreter below it.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ class ViewChain;
 class TENON_API Recorder final : public Interpreter {
  public:
   struct Options {
-    // Whether to ask the device of every op if some rung of the ladder takes the op. An op that none takes throws
-    // unsupported.
+    // Asks the device of every op if a rung of the ladder takes it. An op that no rung takes throws unsupported.
     bool check_support = false;
-    // What errors call the recording beside its number: "bert.onnx".
+    // Name of the recording in errors, in addition to its number: "bert.onnx".
     std::string name = {};
-    // Ops that are recorded as their decompositions, if they have one; none: every op is recorded as itself.
+    // Returns true for ops that are recorded as their decompositions, if they have one. Empty: every op is recorded as
+    // itself.
     std::function<bool(const OpInfo&)> lacks = {};
   };
 
-  // Values live on `device`. Known ops go to the interpreter that is current now.
+  // New inputs are on `device`. Known ops are passed to the interpreter that is current now.
   Recorder(Device device, Options options);
   explicit Recorder(Device device) : Recorder(device, Options{}) {}
 
@@ -51,58 +51,59 @@ class TENON_API Recorder final : public Interpreter {
   // A new input of the program: a tensor without data, row-major.
   Tensor input(DType dtype, const Dims& dims) { return input(dtype, dims, Device(device_)); }
   Tensor input(DType dtype, const Dims& dims, Device device);
-  // A new input of which the axes with a name in `symbols` (one per axis; empty: the size is a number) are open: each
-  // name is a symbol of the graph's arena with the size in `hints` as its hint. The same name is the same size, here
-  // and in other inputs. Sizes 0 and 1 are guarded at once. `name` is what errors call the input; empty: its number.
-  // Errors: invalid_argument (a name with two hints).
+  // A new input with open axes: those that have a name in `symbols` (one name per axis; an empty name makes the size a
+  // number). Each name is a symbol of the graph's arena, with the size in `hints` as its hint. The same name means the
+  // same size, also in other inputs. Sizes 0 and 1 are guarded at once. Errors call the input `name`, or its number if
+  // `name` is empty. Errors: invalid_argument for a name with two hints.
   //
   // Code that reads sizes of a recorded tensor as numbers (dims(), elements(), a list of sizes that it does not take as
-  // expressions) is less general and never wrong: the recorder notes the guard `S0 == 7`. signature.h binds the sizes
-  // of a run and says which guard does not hold.
+  // expressions) makes the recording less general but never wrong: the recorder adds the guard `S0 == 7`. signature.h
+  // binds the sizes of a run and reports the guard that does not hold.
   Tensor input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name = {},
                Device device = {});
-  // A new input with the sizes that `value` has, whatever they are.
+  // A new input with the sizes of `value`, which may be symbolic.
   Tensor input_like(const Tensor& value);
-  // `known`, which has data, as a value that may be written. The graph keeps its elements.
+  // `known`, which has data, as a value that can be written. The graph keeps its elements.
   Tensor variable(const Tensor& known);
-  // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
+  // Sets the label of the following nodes: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
-  // The value of `base`, which is one of this recording, as a tensor.
+  // The value of `base`, a base of this recording, as a tensor.
   Tensor whole(const std::shared_ptr<Base>& base);
-  // Nodes recorded from now on have this number or a greater one.
+  // Nodes that are recorded from now on have at least this number.
   NodeId next_node() const { return graph_->last() == kNoNode ? 0 : graph_->last() + 1; }
 
   std::string name() const override;
   void apply(const OpCall& call) override;
-  // Control flow, whose functions become regions.
+  // True for control flow, whose functions become regions.
   bool keeps(const OpInfo& op) const override;
   // True while the function of a region is recorded.
   bool in_region() const { return frames_.size() > 1; }
   bool host_value_known(const Tensor& tensor) override;
 
-  // The arena of the program, for code that makes sizes of its own.
+  // The arena of the program, for code that makes its own sizes.
   symbolic::Arena& arena() { return graph_->arena(); }
 
-  // The program will run at the hints of its sizes: values may be asked for their sizes after finish() too.
+  // Declares that the program will run at the hints of its sizes. Sizes of values can then be read even after finish().
   void keep_sizes();
-  // The program that computes `outputs`, without the nodes they do not need. The recorder is then empty, and another
-  // recording begins; a value of the one that has finished is refused from then on.
+  // The program that computes `outputs`, without unneeded nodes. The recorder is then empty and starts a new recording;
+  // it refuses values of the finished one.
   Graph finish(std::span<const Tensor> outputs);
 
  private:
   friend struct RecordedTensor;
 
-  // A graph that is being recorded: the program, or a region of a node to come, inside of the frame before.
+  // A graph that is being recorded: the program, or a region of a future node inside the frame before.
   struct Frame {
     uint64_t id = 0;
-    std::string name = {};  // what errors call it
+    std::string name = {};  // its name in errors
     std::shared_ptr<Graph> graph;
-    std::unordered_map<const TensorImpl*, ValueId> constants = {};  // the graph keeps their tensors
-    std::vector<std::pair<ValueId, ValueId>> captures = {};         // values of the frame before, as inputs of this one
+    std::unordered_map<const TensorImpl*, ValueId> constants = {};  // the graph keeps the tensors alive
+    // values of the frame before, with the inputs of this frame that carry them
+    std::vector<std::pair<ValueId, ValueId>> captures = {};
     uint32_t label = 0;
   };
-  // While one lives, nodes are recorded in the frame number `at`.
+  // While an At lives, nodes are recorded in frame number `at`.
   class At {
    public:
     At(Recorder& recorder, size_t at) : recorder_(recorder), before_(recorder.go_to(at)) {}
@@ -114,10 +115,10 @@ class TENON_API Recorder final : public Interpreter {
     Recorder& recorder_;
     size_t before_;
   };
-  // Opens the frame of a region and records there while it lives.
+  // Opens the frame of a region; nodes are recorded there while the scope lives.
   class RegionScope;
 
-  // While one lives the recorder itself looks at hints, which binds nobody.
+  // While a HintScope lives, the recorder itself reads hints, which adds no guards.
   class HintScope {
    public:
     explicit HintScope(const Recorder& recorder) : depth_(recorder.reading_hints_) { ++depth_; }
@@ -129,20 +130,22 @@ class TENON_API Recorder final : public Interpreter {
     int32_t& depth_;
   };
 
-  // What a read of sizes as numbers means.
+  // Handles a read of sizes as numbers.
   void read_sizes(const RecordedTensor& value, TensorImpl* tensor, SizeRead what, int64_t axis);
   bool is_open(const RecordedTensor& value) const;
   void bind_all_sizes(std::string_view reader);
-  // The sizes of `value`, as short as they are known.
+  // The simplified sizes of `value`.
   SymDims sizes_of(const RecordedTensor& value) const;
   SymDims sizes_of(const Graph& graph, ValueId value) const;
-  // Checks the result `value` of `op`, as its rule over expressions made it, against the one over hints.
+  // Checks that the sizes of the result `value` of `op`, from its rule on expressions, agree with those from its rule
+  // on hints.
   void check_hints(const OpInfo& op, ValueId value, const TensorMeta& meta) const;
 
-  // Whether `call`, whose inputs are known, reads tensors that hold sizes; and computes it on expressions too.
+  // holds_sizes: true if `call`, whose inputs are known, reads tensors that hold sizes. compute_sizes also computes the
+  // call on expressions.
   bool holds_sizes(const OpCall& call);
   void compute_sizes(const OpCall& call);
-  // Notes that the result `value` has the sizes of `tensor`, which it is written into.
+  // Requires that the result `value` has the sizes of `tensor`, the tensor that it is written into.
   void require_sizes(const OpInfo& op, const Tensor& tensor, ValueId value);
 
   bool compute_now(const OpCall& call, std::span<const TensorMeta> outputs) const;
@@ -150,14 +153,13 @@ class TENON_API Recorder final : public Interpreter {
   void record(const OpCall& call, std::span<const TensorMeta> outputs);
   void begin();
   void check_values(const OpCall& call) const;
-  // Errors: invalid_argument, with both names, for a value of another recording: "relu: argument 0 of shape [2] is
-  // ...".
+  // Errors: invalid_argument for a value of another recording, with both names: "relu: argument 0 of shape [2] is ...".
   void check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const;
 
-  // regions/record.cpp
+  // Defined in regions/record.cpp:
   size_t go_to(size_t at);
   std::optional<size_t> open_frame(uint64_t id) const;
-  // `value`, of the frame number `from`, in the current one: an input of each region between.
+  // `value`, of frame number `from`, as a value of the current frame. It becomes an input of each region in between.
   ValueId carried_in(ValueId value, size_t from);
   ValueId captured(size_t frame, ValueId outer);
   void record_regions(const OpCall& call);
@@ -166,24 +168,24 @@ class TENON_API Recorder final : public Interpreter {
   TensorMeta hinted(ValueId value) const;
 
   Node node_of(const OpCall& call);
-  // The value that `tensor` holds where the recording has come to; of a tensor with data the constant.
+  // The value that `tensor` now holds in the recording; for a tensor with data its constant.
   ValueId value_of(const Tensor& tensor);
-  // A view of the value `of`.
+  // Applies a view to the value `of`.
   ValueId apply_view(const ViewStep& view, ValueId of);
   // A tensor for `value`, seen through `chain` from `base`.
   Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, ViewChain chain, bool row_major);
   Tensor new_tensor(ValueId value, const TensorMeta& meta, bool row_major = true);
   Tensor view_of(const OpCall& call, ValueId value, const TensorMeta& meta);
   Tensor seen_through(const ViewStep& view, const Tensor& of);
-  // Makes `value` what `tensor` holds from now on.
+  // Makes `value` the new content of `tensor`.
   void write(const Tensor& tensor, const Tensor& value, const OpInfo& op);
 
   DeviceState* device_;
   Options options_;
   Interpreter& known_;
   std::shared_ptr<Recording> recording_;
-  std::vector<Frame> frames_;                                    // those that are open, the program first
-  size_t at_ = 0;                                                // the one in which nodes are recorded
+  std::vector<Frame> frames_;                                    // open frames, the program first
+  size_t at_ = 0;                                                // index of the frame in which nodes are recorded
   std::shared_ptr<Graph> graph_;                                 // its graph
   std::unordered_map<uint64_t, std::shared_ptr<Graph>> graphs_;  // of all frames, by id
   std::unique_ptr<symbolic::RecordingArena> open_arena_;

@@ -1,5 +1,5 @@
-// Records on tensors that hold sizes (core/ops/known_sizes.h): their elements are computed as expressions beside the
-// hints. An op that is not listed here reads elements as numbers, which binds the recording.
+// Computes the elements of tensors that hold sizes (core/ops/known_sizes.h) as expressions, in addition to their hints.
+// An op that is not listed here reads elements as numbers, which adds a guard to the recording.
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Elements = std::vector<SymDim>;
 
-// An op that moves elements. Bit i of `data`: it moves those of input i; other inputs say where to.
+// An op that moves elements. Bit i of `data` is set if it moves elements of input i; other inputs are indices.
 struct Mover {
   OpId id;
   uint32_t data;
@@ -48,7 +48,7 @@ constexpr Formula kFormulas[] = {{OpId::add, [](SymDim a, SymDim b) { return a +
                                  {OpId::maximum, [](SymDim a, SymDim b) { return max_size(a, b); }},
                                  {OpId::minimum, [](SymDim a, SymDim b) { return min_size(a, b); }}};
 
-// One that gives bool: the program goes on as the hints say, under a guard where the answer is not known.
+// A comparison with a bool result: if the answer is unknown, the recording follows the hints and adds a guard.
 struct Question {
   OpId id;
   Condition (*ask)(SymDim a, SymDim b);
@@ -70,7 +70,7 @@ Tensor numbered(const Tensor& like, int64_t first) {
   return Tensor::from<int64_t>(numbers, like.dims(), like.device());
 }
 
-// Moves the numbers of elements in place of the elements.
+// Moves the indices of elements instead of the elements.
 Elements moved(const OpCall& call, uint32_t data, Interpreter& below) {
   TensorList stand_ins(call.inputs.size());
   std::vector<const Tensor*> inputs(call.inputs.begin(), call.inputs.end());
@@ -100,7 +100,7 @@ Elements moved(const OpCall& call, uint32_t data, Interpreter& below) {
   return picked;
 }
 
-// The elements of operand `i` as it broadcasts to `dims`.
+// The elements of operand `i`, broadcast to `dims`.
 Elements operand(const OpCall& call, size_t i, const Dims& dims) {
   const auto count = static_cast<size_t>(element_count(dims));
   if (call.inputs[i] == nullptr) return Elements(count, call.scalars[i].to_int());

@@ -54,7 +54,7 @@ class Verifier {
   }
 
   Status check_regions(const Node& node) {
-    if (depth_ == kMostRegionDepth) return wrong("regions lie inside of each other more than {} deep", depth_);
+    if (depth_ == kMostRegionDepth) return wrong("regions are nested more than {} deep", depth_);
     for (const std::shared_ptr<Graph>& region : node.regions) {
       if (region == nullptr || &region->arena() != &graph_.arena()) return wrong("a region has sizes of its own");
       if (const Status status = Verifier(*region, depth_ + 1).run(); !status.ok()) {
@@ -69,7 +69,8 @@ class Verifier {
     if (value == 0) return {};
     if (value >= made_.size() || !made_[value]) return wrong("it reads %{}, which is not made before it", value);
     const std::vector<Use>& uses = graph_[value].uses;
-    if (std::count(uses.begin(), uses.end(), Use{id, i}) != 1) return wrong("%{} does not know that it is read", value);
+    if (std::count(uses.begin(), uses.end(), Use{id, i}) != 1)
+      return wrong("the uses of %{} do not list this read", value);
     return {};
   }
 
@@ -86,7 +87,7 @@ class Verifier {
     for (uint32_t i = 0; i < node.results.size(); ++i) {
       const Value& value = graph_[node.results[i]];
       if (value.producer != id || value.result != i || made_[node.results[i]])
-        return wrong("result {} is another's", i);
+        return wrong("result {} belongs to another node", i);
       if (value.dtype != types[i].dtype || !same(value.dims, types[i].dims)) {
         return wrong("result {} is {} {}, but the op's rule says {} {}", i, dtype_name(value.dtype),
                      to_string(value.dims), dtype_name(types[i].dtype), to_string(types[i].dims));
@@ -105,7 +106,7 @@ class Verifier {
   }
 
   Graph& graph_;
-  size_t depth_;            // regions around it
+  size_t depth_;            // nesting of the regions around it
   std::vector<bool> made_;  // by value
 };
 

@@ -1,4 +1,4 @@
-// The verifier of graphs. Tests and debug builds run it after every pass; the parser checks each node by it.
+// The verifier of graphs. Tests and debug builds run it after every pass; the parser checks each node with it.
 #pragma once
 
 #include "core/device/export.h"
@@ -7,9 +7,9 @@
 
 namespace tenon::graph {
 
-// Checks that `graph` is one: each node is a record of its op, reads values that were made before it, and its results
-// have the types of the op's rule; uses and inputs agree.
-// Errors: invalid_argument: "%7 = add: it reads %9, which is made after it."
+// Checks that `graph` is well formed: each node is a valid record of its op, reads only earlier values, and has results
+// of the types that the op's rule gives; uses and inputs agree. Errors: invalid_argument, such as "%7 = add: it reads
+// %9, which is made after it."
 TENON_API Status verify(Graph& graph);
 
 }  // namespace tenon::graph

@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// Every compiled graph that exists; none outlives its device.
+// All compiled graphs that exist; none outlives its device.
 struct LiveGraphs {
   std::mutex mutex;
   std::unordered_set<CompiledGraph*> all;
@@ -23,7 +23,7 @@ LiveGraphs& live_graphs() {
   return *graphs;
 }
 
-// One answer of the provider.
+// Asks the provider once.
 Status ask(DeviceState* device, const ep_graph_desc& desc, ep_graph** graph, ep_graph_info* info) {
   *info = {};
   info->struct_size = sizeof *info;

@@ -14,7 +14,7 @@
 
 namespace tenon {
 
-// Kept alive by the program that holds it and by every VM slot that is still to launch or finish it. It keeps the
+// The program that holds it, and every VM slot that still has to launch or finish it, keep it alive. It keeps the
 // memory of its constants alive.
 struct CompiledGraph {
   using Node = NodeName;
@@ -27,22 +27,22 @@ struct CompiledGraph {
   DeviceState* device = nullptr;
   ep_graph* handle = nullptr;
   std::string implementation;
-  Tier tier = Tier::full;  // of its least exact node
+  Tier tier = Tier::full;  // tier of its least exact node
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;
-  std::vector<Node> nodes;                // in the order of the table, as faults speak of them
-  std::shared_ptr<const void> constants;  // whatever owns their memory
+  std::vector<Node> nodes;                // in the order of the table, which faults refer to
+  std::shared_ptr<const void> constants;  // owns their memory
 };
 
-// Whether `device` takes graphs at all.
+// True if `device` can compile graphs.
 inline bool takes_graphs(const DeviceState* device) { return device->ops.graph_capability != nullptr; }
 
-// Has `device` compile `desc`, all of whose nodes it has taken. Errors: unsupported, with the provider's reason;
-// out_of_device_memory, after the caches were given back and the device was asked once more (rule G02).
+// Compiles `desc` on `device`, which has accepted all its nodes. Errors: unsupported, with the provider's reason;
+// out_of_device_memory, after the caches were released and a second attempt failed too (rule G02).
 Result<std::shared_ptr<CompiledGraph>> compile_graph(DeviceState* device, const ep_graph_desc& desc);
 
-// Destroys every graph of `device`, which ends. A CompiledGraph that someone still keeps is empty afterwards.
+// Destroys every graph of `device`, which is closing. A CompiledGraph that is still referenced is empty afterwards.
 void destroy_graphs(DeviceState* device);
 
 }  // namespace tenon

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// Every module that exists; none outlives its device.
+// All modules that exist; none outlives its device.
 struct LiveModules {
   std::mutex mutex;
   std::unordered_set<CompiledModule*> all;
@@ -58,7 +58,7 @@ struct Description {
   ep_module_desc desc{};
 };
 
-// One answer of the provider.
+// Asks the provider once.
 Status ask(DeviceState* device, const ep_module_desc& desc, const std::string& name, ep_module** module,
            ep_module_info* info) {
   *info = {};
@@ -106,7 +106,7 @@ CompiledModule::~CompiledModule() {
 
 std::vector<Dialect> dialects_of(DeviceState* device, Status* why_not) {
   std::vector<Dialect> all;
-  Status reason(Code::unsupported, fmt::format("{} compiles no text.", device->opened->spelling));
+  Status reason(Code::unsupported, fmt::format("{} does not compile kernel texts.", device->opened->spelling));
   while (takes_modules(device)) {
     Dialect dialect;
     dialect.info.struct_size = sizeof dialect.info;
@@ -129,7 +129,7 @@ std::vector<Dialect> dialects_of(DeviceState* device, Status* why_not) {
 Result<std::shared_ptr<CompiledModule>> compile_module(DeviceState* device, const ModuleText& text,
                                                        std::string* output) {
   if (!takes_modules(device)) {
-    return Status(Code::unsupported, fmt::format("{} compiles no text.", device->opened->spelling));
+    return Status(Code::unsupported, fmt::format("{} does not compile kernel texts.", device->opened->spelling));
   }
   Description description(text);
   auto module = std::make_shared<CompiledModule>();

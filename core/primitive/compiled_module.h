@@ -23,17 +23,17 @@ struct Dialect {
   std::string compiler;
 };
 
-// An entry of a text, as it is handed to the compiler.
+// An entry of a text, as given to the compiler.
 struct KernelEntry {
   std::string name;           // a C identifier
   uint64_t flags = 0;         // EP_ENTRY_FLAG_*
-  uint32_t buffer_count = 0;  // without workspace and scratch
+  uint32_t buffer_count = 0;  // not counting workspace and scratch
   uint32_t parameter_bytes = 0;
   std::array<uint32_t, 3> group{1, 1, 1};
   uint32_t shared_bytes = 0;
 };
 
-// A text to compile. Names of a program stand neither in it nor in `name`.
+// A text to compile. Neither the text nor `name` may contain names from a program.
 struct ModuleText {
   int32_t dialect = EP_DIALECT_C;
   std::string name;  // for messages
@@ -52,7 +52,7 @@ struct CompiledKernel {
   ep_kernel_info info{};
 };
 
-// Kept alive by whoever launches its kernels: programs, and segments that are to run.
+// Code that launches its kernels keeps it alive: programs, and segments that have not finished.
 struct CompiledModule : std::enable_shared_from_this<CompiledModule> {
   CompiledModule() = default;
   CompiledModule(const CompiledModule&) = delete;
@@ -62,27 +62,27 @@ struct CompiledModule : std::enable_shared_from_this<CompiledModule> {
   DeviceState* device = nullptr;
   ep_module* handle = nullptr;
   std::string name;
-  std::string output;  // what the compiler said: warnings
+  std::string output;  // messages of the compiler: warnings
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
-  std::vector<CompiledKernel> kernels;  // as the entries of the text
+  std::vector<CompiledKernel> kernels;  // in the order of the text's entries
 };
 
-// Whether `device` compiles texts at all.
+// True if `device` can compile texts.
 inline bool takes_modules(const DeviceState* device) { return device->ops.module_create != nullptr; }
 
-// The dialects of `device`, the best first; none: `*why_not`, if it is not null, gets the device's reason. The first
-// call for a device may take the time that starting a compiler takes.
+// The dialects of `device`, the best first. If there is none, `*why_not` (which may be null) gets the device's reason.
+// The first call for a device may have to start a compiler.
 std::vector<Dialect> dialects_of(DeviceState* device, Status* why_not = nullptr);
 
-// Has `device` compile `text`. Errors: unsupported, with the provider's reason; invalid_argument, if the compiler
-// refuses the text, with its first error and the line; cancelled; out_of_device_memory, after the caches were given
-// back and the device was asked once more. `*output`, if it is not null, gets all that the compiler said, also of an
+// Compiles `text` on `device`. Errors: unsupported, with the provider's reason; invalid_argument if the compiler
+// rejects the text, with its first error and the line; cancelled; out_of_device_memory, after the caches were released
+// and a second attempt failed too. `*output`, if it is not null, gets all messages of the compiler, also after an
 // error.
 Result<std::shared_ptr<CompiledModule>> compile_module(DeviceState* device, const ModuleText& text,
                                                        std::string* output = nullptr);
 
-// Destroys every module of `device`, which ends. A CompiledModule that someone still keeps is empty afterwards.
+// Destroys every module of `device`, which is closing. A CompiledModule that is still referenced is empty afterwards.
 void destroy_modules(DeviceState* device);
 
 }  // namespace tenon

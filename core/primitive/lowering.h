@@ -1,5 +1,5 @@
-// Lowering: how an op describes the one primitive that computes it. The op's `lower` fills a Lowering. From it the
-// interpreter asks the device, creates the primitive and launches it, now and whenever the same signature comes again.
+// Lowering: describes the one primitive that computes an op. The op's `lower` fills a Lowering. With it the interpreter
+// asks the device, creates the primitive and launches it, now and for each later call with the same signature.
 #pragma once
 
 #include <array>
@@ -13,28 +13,27 @@ namespace tenon {
 
 class Lowering {
  public:
-  // The descriptor. The row of the op has set its kind; `lower` sets attributes and epilogues.
+  // The descriptor. Its kind comes from the op's row; `lower` sets attributes and epilogues.
   ep_primitive_desc desc{};
 
-  // Where operand i of the descriptor comes from.
+  // The source of operand i of the descriptor.
   struct Source {
-    int16_t input = -1;   // index into call.inputs, or
-    int16_t output = -1;  // index into call.outputs, or neither: a scalar
+    int16_t input = -1;   // index into call.inputs, or -1
+    int16_t output = -1;  // index into call.outputs, or -1; if both are -1 the operand is a scalar
   };
   std::array<Source, EP_MAX_OPERANDS> sources{};
 
   // The dtype each launch scalar is converted to; call.scalars has the values. 0: slot unused.
   std::array<DType, EP_MAX_SCALARS> scalar_dtypes{};
 
-  // Adds an operand, in the order the kind wants (outputs first), with dims and strides already folded. No dim may be
-  // 0.
+  // Adds an operand, in the order of the kind (outputs first), with folded dims and strides. No dim may be 0.
   ep_operand_desc& output(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides) {
     return add(role, dtype, dims, strides, Source{-1, static_cast<int16_t>(index)});
   }
   ep_operand_desc& input(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides) {
     return add(role, dtype, dims, strides, Source{static_cast<int16_t>(index), -1});
   }
-  // The operand is launch scalar 0, 1 or 2, by role (SRC, SRC_B, SRC_C).
+  // Adds launch scalar 0, 1 or 2 as an operand; the role (SRC, SRC_B, SRC_C) selects it.
   ep_operand_desc& scalar(int32_t role, DType dtype) {
     ep_operand_desc& operand = add(role, dtype, Dims(), Dims(), Source{});
     operand.flags |= EP_OPERAND_FLAG_SCALAR;

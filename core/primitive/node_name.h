@@ -1,4 +1,4 @@
-// NodeName: how errors name one part of a program that runs as a whole.
+// NodeName: names one part of a program that runs as a whole, for errors.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct NodeName {
   OpName op;
   uint64_t operand_inputs = 0;  // as in vm::CallNote
   std::vector<int64_t> inputs;  // as in vm::CallNote
-  std::string label;            // of the part of the program: "node 14 (/encoder/Gather)"; may be empty
+  std::string label;            // label of the part: "node 14 (/encoder/Gather)"; may be empty
 };
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Primitive: one created primitive of one device, shared by everything that launches it. Internal to the library.
+// Primitive: one created primitive of one device, shared by all code that launches it. Internal to the library.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@ namespace tenon {
 
 struct DeviceState;
 
-// Kept alive by the primitive cache, the per-thread choice tables and every VM slot that is still to launch or finish
-// it.
+// The primitive cache, the per-thread choice tables, and every VM slot that still has to launch or finish it keep it
+// alive.
 struct Primitive {
   std::atomic<int32_t> count{1};
-  alignas(64) DeviceState* device = nullptr;  // on another cache line than `count`, which several threads write
+  alignas(64) DeviceState* device = nullptr;  // not on the cache line of `count`, which several threads write
   ep_primitive* primitive = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
   Tier tier = Tier::full;      // of its results
@@ -24,14 +24,14 @@ struct Primitive {
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;  // if dims are static
   uint64_t scratch_bytes = 0;
-  int32_t pack_operand = -1;  // the operand that every launch takes packed; -1: none
+  int32_t pack_operand = -1;  // the operand that every launch needs packed; -1: none
   uint64_t pack_bytes = 0;
   uint64_t pack_layout = 0;        // as in ep_primitive_info
-  bool dynamic = false;            // the descriptor holds EP_ANY: launches give shapes
-  bool dynamic_workspace = false;  // primitive_workspace says how much, per shape
+  bool dynamic = false;            // the descriptor contains EP_ANY: launches give shapes
+  bool dynamic_workspace = false;  // primitive_workspace returns the size for each shape
 
   void retain() { count.fetch_add(1, std::memory_order_relaxed); }
-  // Gives `references` back; destroys the primitive when the last user is gone.
+  // Releases `references`; destroys the primitive with the last one.
   void release(int32_t references = 1);
 };
 

@@ -1,4 +1,4 @@
-// The kernels of all devices: one cache per device, and a list of every kernel that exists.
+// The primitives of all devices: one cache per device, and a set of all primitives that exist.
 #include "core/primitive/primitive_cache.h"
 
 #include <malloc.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kByteLimit = uint64_t{256} << 20;
 constexpr uint64_t kTrimBytes = kByteLimit / 8;
-constexpr uint64_t kEntryBytes = 1024;  // the cost of an entry without its primitive: key, list and map nodes
+constexpr uint64_t kEntryBytes = 1024;  // memory of an entry without its primitive: key, list and map nodes
 
 size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
@@ -29,8 +29,7 @@ size_t used_bytes(const ep_primitive_desc& desc) {
 
 void remember(Primitive* kernel);
 
-// The primitives of one device, most recently used first, and the descriptors that the device refused at creation
-// alone.
+// The primitives of one device, most recently used first, and the descriptors that the device refused only at creation.
 class PrimitiveCache {
  public:
   Result<Primitive*> get(DeviceState* device, const ep_primitive_desc& desc) {
@@ -109,14 +108,14 @@ class PrimitiveCache {
     if (trim) give_back_free_pages();
   }
 
-  // Primitives are many small pieces of different ages. The free pages between them go back to the system.
+  // Primitives are many small allocations of different ages, so free pages between them must be returned explicitly.
   static void give_back_free_pages() {
 #if defined(__GLIBC__)
     malloc_trim(0);
 #endif
   }
 
-  // One answer of the provider.
+  // Asks the provider once.
   static Status ask(DeviceState* device, const ep_primitive_desc& desc, ep_primitive** primitive,
                     ep_primitive_info* info) {
     *info = {};
@@ -132,7 +131,7 @@ class PrimitiveCache {
     return code == EP_STATUS_CANCELLED ? cancelled_error(status, doing) : status;
   }
 
-  // No launch could give what is not constant packed.
+  // Checks that a packed operand is constant; no launch could pass another one packed.
   static Status check_packing(const DeviceState* device, const ep_primitive_desc& desc, const ep_primitive_info& info) {
     if (info.pack_operand == 0) return {};
     const uint32_t packed = info.pack_operand - 1;
@@ -144,7 +143,7 @@ class PrimitiveCache {
                               device->opened->spelling, packed, info.pack_bytes));
   }
 
-  // If the device has no memory for the primitive, the caches go back and the device is asked once more (rule P03).
+  // If the device has no memory for the primitive, releases the caches and asks the device once more (rule P03).
   Result<Primitive*> create(DeviceState* device, const ep_primitive_desc& desc) {
     ep_primitive_info info;
     ep_primitive* primitive = nullptr;
@@ -182,7 +181,7 @@ class PrimitiveCache {
   std::list<Entry> entries_;
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index_;
   uint64_t bytes_ = 0;
-  uint64_t dropped_bytes_ = 0;  // since pages were last given back
+  uint64_t dropped_bytes_ = 0;  // since pages were last returned
 };
 
 PrimitiveCache& cache_of(DeviceState* device) {
@@ -192,7 +191,8 @@ PrimitiveCache& cache_of(DeviceState* device) {
   return (*caches)[device];
 }
 
-// Every kernel that exists. Choice tables keep some kernels longer than the cache does, but none outlives its device.
+// All primitives that exist. Choice tables can hold a primitive longer than the cache does, but none outlives its
+// device.
 struct LiveKernels {
   std::mutex mutex;
   std::unordered_set<Primitive*> all;
@@ -208,8 +208,8 @@ void remember(Primitive* kernel) {
   live_primitives().all.insert(kernel);
 }
 
-// Opens the dims and strides that the device does not need. Strides of 0 and 1 stay, and constants, of which the device
-// may want to know how many bytes it packs.
+// Opens the dims and strides that the device does not need. Strides of 0 and 1 stay fixed, and so do constants, because
+// the device may need to know how many bytes it packs.
 void open_dims(ep_primitive_desc* desc, uint64_t flags) {
   for (uint32_t i = 0; i < desc->operand_count; ++i) {
     ep_operand_desc& operand = desc->operands[i];
@@ -225,7 +225,7 @@ bool has_limits(const ep_support_info& info) {
   return (info.greatest_dim | info.greatest_elements | info.greatest_bytes) != 0;
 }
 
-// True if every operand of `desc` is within the limits that `info` states for open dims.
+// True if every operand of `desc` is within the limits of `info` for open dims.
 bool within_limits(const ep_primitive_desc& desc, const ep_support_info& info) {
   const auto fits = [](uint64_t size, uint64_t limit) { return limit == 0 || size <= limit; };
   for (uint32_t i = 0; i < desc.operand_count; ++i) {

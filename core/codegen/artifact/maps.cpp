@@ -37,7 +37,7 @@ class Finder {
     return elements.is_number() && elements.number() == 1;
   }
 
-  // Whether an access to `buffer` is at the place of all others.
+  // True if an access to `buffer` is at the same position as all other accesses.
   bool at_place(Id buffer, SymDim index) {
     if (is_one(buffer)) return true;
     const SymDim elements = kernel_.buffers[buffer].elements;
@@ -62,7 +62,7 @@ class Finder {
     return true;
   }
 
-  // Whether all stages run one after the other in the body of one loop.
+  // True if all stages run one after another in the body of one loop.
   bool in_one_loop() const {
     const std::vector<const Node*>* loops = nullptr;
     for (Id id = 0; id < kernel_.stages.size(); ++id) {
@@ -74,7 +74,7 @@ class Finder {
     return loops != nullptr;
   }
 
-  // The buffers that a stage reads where it runs: through inlined stages too.
+  // The buffers that a stage reads where it runs, also through inlined stages.
   void add_loads(Id id, std::set<Id>* loads) const {
     const Expr& expr = kernel_.exprs[id];
     if (expr.kind == ExprKind::load) loads->insert(expr.target);
@@ -84,14 +84,15 @@ class Finder {
     if (stage.storage == Storage::inlined) add_loads(stage.value, loads);
   }
 
-  // Of an input among inputs, of an output among outputs.
+  // The index of an input among the inputs, or of an output among the outputs.
   size_t number_of(Id buffer) const {
     const bool output = kernel_.buffers[buffer].output;
     return static_cast<size_t>(std::count_if(kernel_.buffers.begin(), kernel_.buffers.begin() + buffer,
                                              [&](const Buffer& each) { return each.output == output; }));
   }
 
-  // As bits, the inputs of the dtype and size of what `store` writes that no stage behind it reads.
+  // A bit mask of the inputs that the output of `store` may overwrite: they have its dtype and size, and no later stage
+  // reads them.
   uint64_t before(Id store) const {
     const Id written = kernel_.stages[store].buffer;
     const size_t at = places_.of(store)[0]->number;

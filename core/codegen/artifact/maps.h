@@ -1,4 +1,4 @@
-// Maps: kernels that compute each element of their results from the elements at the same place of their inputs.
+// Maps: kernels that compute each output element from the input elements at the same position.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 namespace tenon::codegen {
 
 struct MapFacts {
-  // All buffers of more than one element have equally many, and each point of the kernel reads and writes them at one
-  // place. So inputs that lie in another order, all alike, give results in that order.
+  // All buffers with more than one element have the same number of elements, and each point of the kernel reads and
+  // writes them at one position. So if all inputs have the same other order, the results have that order too.
   bool is_map = false;
-  // By output: as bits, the inputs over which it may be written, since at each place they are read before.
+  // By output: a bit mask of the inputs that it may overwrite, because each element is read before it is written.
   std::vector<uint64_t> over;
 };
 
-// Of a kernel that has loops. Pure.
+// The facts of a scheduled kernel. Pure.
 MapFacts map_facts(const Kernel& kernel);
 
 }  // namespace tenon::codegen

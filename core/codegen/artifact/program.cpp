@@ -18,7 +18,7 @@ constexpr size_t kLongest = 4096;
 constexpr std::string_view kNames[] = {"",    "",    "add", "sub", "mul", "floor_div", "ceil_div", "mod",
                                        "min", "max", "eq",  "ne",  "lt",  "le",        "and"};
 
-// The value of a word of two operands; nothing if it has none.
+// The value of a word with two operands; nothing if it is undefined.
 std::optional<int64_t> value_of(Word word, int64_t a, int64_t b) {
   int64_t result = 0;
   switch (word) {
@@ -44,7 +44,7 @@ std::optional<int64_t> value_of(Word word, int64_t a, int64_t b) {
 
 }  // namespace
 
-// Writes the words of a size.
+// Writes the words that compute a size.
 class ProgramWriter {
  public:
   explicit ProgramWriter(const Kernel& kernel) : kernel_(kernel) { program_.code_.clear(); }
@@ -76,7 +76,7 @@ class ProgramWriter {
       case Relation::le: return word(Word::le);
       case Relation::broadcastable: break;
     }
-    throw Error(Code::unsupported, "No program asks whether two sizes broadcast.");
+    throw Error(Code::unsupported, "A size program cannot test if two sizes broadcast.");
   }
 
   void word(Word word, int64_t number = 0) { program_.code_.push_back({word, number}); }
@@ -88,7 +88,7 @@ class ProgramWriter {
       if (identical(kernel_.parameters[i].symbol, symbol)) return word(Word::parameter, static_cast<int64_t>(i));
     }
     throw Error(Code::invalid_argument,
-                fmt::format("{} is no parameter of kernel {}.", kernel_.arena.text(symbol), kernel_.name));
+                fmt::format("{} is not a parameter of kernel {}.", kernel_.arena.text(symbol), kernel_.name));
   }
 
   void sum(const symbolic::Polynomial& terms) {
@@ -109,7 +109,7 @@ class ProgramWriter {
     }
   }
 
-  // a, or b where a is 1: a + (b - a) * (a == 1)
+  // a, or b if a is 1: a + (b - a) * (a == 1)
   void broadcast(const symbolic::Node& node) {
     write(node.a);
     write(node.b);
@@ -167,14 +167,15 @@ Result<int64_t> Program::run(std::span<const int64_t> parameters) const {
     } else if (step.word == Word::parameter) {
       if (static_cast<size_t>(step.number) >= parameters.size()) {
         return Status(Code::invalid_argument,
-                      fmt::format("The program '{}' is run with {} parameters.", text(), parameters.size()));
+                      fmt::format("The program '{}' reads more parameters than the {} that were given.", text(),
+                                  parameters.size()));
       }
       stack[depth++] = parameters[static_cast<size_t>(step.number)];
     } else {
       const std::optional<int64_t> value = value_of(step.word, stack[depth - 2], stack[depth - 1]);
       if (!value) {
         return Status(Code::invalid_argument,
-                      fmt::format("The program '{}' divides by 0 or leaves int64 at {} of {} and {}.", text(),
+                      fmt::format("The program '{}' divides by 0 or overflows int64 in {} of {} and {}.", text(),
                                   kNames[static_cast<size_t>(step.word)], stack[depth - 2], stack[depth - 1]));
       }
       stack[--depth - 1] = *value;

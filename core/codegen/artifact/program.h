@@ -1,5 +1,5 @@
-// Small integer programs: sizes, numbers of items and conditions, as functions of a kernel's parameters. A launch runs
-// them (some tens of nanoseconds each); a file keeps them as text: "p0 768 mul 4095 add 4096 floor_div".
+// Small integer programs over a kernel's parameters: sizes, numbers of items, conditions. Each launch runs them. As
+// text: "p0 768 mul 4095 add 4096 floor_div".
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tenon::codegen {
 
-// Rows: name, words that it takes off the stack and replaces by one.
+// Rows: name, and the number of values that the word replaces on the stack by one.
 enum class Word : uint8_t {
   number,
   parameter,
@@ -37,21 +37,22 @@ class Program {
   // The number 0.
   Program() : code_{{Word::number, 0}} {}
 
-  // What `size` is, with the parameters of `kernel`. Errors: invalid_argument, if it names anything else.
+  // The program that computes `size` from the parameters of `kernel`. Errors: invalid_argument if `size` uses other
+  // symbols.
   static Result<Program> of(const Kernel& kernel, SymDim size);
-  // 1 where all conditions hold, else 0.
+  // The program that gives 1 if all conditions hold, else 0.
   static Result<Program> all(const Kernel& kernel, std::span<const Condition> conditions);
   // ceil(this / divisor)
   Program chunks(int64_t divisor) const;
 
-  // Errors: invalid_argument, for a division by 0, a result beyond int64, and too few parameters.
+  // Errors: invalid_argument for a division by 0, a result beyond int64, or too few parameters.
   Result<int64_t> run(std::span<const int64_t> parameters) const;
 
-  // The words, with one space between two.
+  // The words, separated by single spaces.
   std::string text() const;
-  // The text may come from anywhere. Errors: invalid_argument, with the word and what is wrong with it.
+  // Parses untrusted text. Errors: invalid_argument, with the word and the reason.
   static Result<Program> parse(std::string_view text);
-  // An expression of C on int64_t, with p[0], p[1], ... and the functions of the prelude (ep_least, ...).
+  // A C expression on int64_t that reads p[0], p[1], ... and calls functions of the prelude (ep_least, ...).
   std::string c_text() const;
 
   friend bool operator==(const Program& a, const Program& b) { return a.code_ == b.code_; }
@@ -59,7 +60,7 @@ class Program {
  private:
   struct Step {
     Word word = Word::number;
-    int64_t number = 0;  // or the number of a parameter
+    int64_t number = 0;  // a number, or the index of a parameter
     friend bool operator==(const Step&, const Step&) = default;
   };
 

@@ -14,21 +14,21 @@
 namespace tenon::codegen {
 namespace {
 
-// Rows of so many numbers of four bytes fit into the local memory of an item on a CPU, with another row beside them.
+// Two rows of this many four-byte numbers fit into the local memory of an item on a CPU.
 constexpr int64_t kShortRow = 8192;
-// On a device of groups: rows for which few work-items are enough.
+// On a device of groups: rows this short need only a few work-items.
 constexpr int64_t kRowOfFew = 64;
 
 using Conditions = std::vector<Condition>;
 
-// What a variant is made for.
+// The sizes that a variant serves.
 struct Bucket {
   Conditions conditions;
   IndexBits bits = IndexBits::wide;
 };
 
-// In which order the reductions of a scheduled kernel add up, whatever the sizes are. More work-items than a length has
-// steps add nothing, so how many there are does not count.
+// The order in which the reductions of a scheduled kernel add up, for all sizes. The number of work-items is left out,
+// because work-items beyond a length add nothing.
 std::string order_of_sums(const Kernel& kernel) {
   const Places places(kernel);
   std::string text;
@@ -47,7 +47,7 @@ std::string order_of_sums(const Kernel& kernel) {
   return text;
 }
 
-// `plain` with all that the arena of `scheduled`, which was made of it, knows.
+// `plain` with the knowledge of the arena of `scheduled`, which was made from it.
 Kernel with_sizes_of(const Kernel& plain, const Kernel& scheduled) {
   Kernel made(plain.name, scheduled.arena);
   made.parameters = plain.parameters;
@@ -85,10 +85,10 @@ class Maker {
  private:
   using Lengths = std::vector<SymDim>;
 
-  // From the most general to the most special.
+  // From the most general to the most specialised.
   Status add_for_groups(const Kernel& scheduled) {
     TENON_RETURN_IF_ERROR(add({{}, IndexBits::narrow}));
-    // Rows of four bytes that fit into a group's shared memory, with another row beside them.
+    // Two rows of this many four-byte numbers fit into a group's shared memory.
     const auto row = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(shared_for_values(dialect_) / 8)));
     const Conditions shared = short_rows(row), few = short_rows(kRowOfFew), whole = whole_packs(scheduled);
     if (whole.empty()) {
@@ -105,7 +105,7 @@ class Maker {
     return {};
   }
 
-  // That rows which may be longer, and are added up, have no more than `most` numbers.
+  // The conditions that all reduced rows that may be longer have at most `most` numbers.
   Conditions short_rows(int64_t most) const {
     Conditions conditions;
     for (Id axis = 0; axis < plain_.axes.size(); ++axis) {
@@ -119,7 +119,7 @@ class Maker {
     return conditions;
   }
 
-  // That the axis which is dealt to work-items one beside the other is whole packs, where that is not known.
+  // The condition that the axis that adjacent work-items take is a multiple of the pack, unless that is known.
   Conditions whole_packs(const Kernel& scheduled) {
     const Id axis = axis_of_lanes(scheduled.body);
     if (axis == kNone) return {};
@@ -137,7 +137,7 @@ class Maker {
     return kNone;
   }
 
-  // Keeps the text of `bucket`, unless it is that of all sizes, would add up in another order, or is none.
+  // Keeps the text of `bucket`, unless it equals the text for all sizes, would add in another order, or cannot be made.
   Status add(Bucket bucket) {
     if (bucket.conditions.empty() && bucket.bits == IndexBits::wide) return {};
     std::optional<Kernel> scheduled;
@@ -151,7 +151,7 @@ class Maker {
   }
   void keep(Bucket bucket, Variant variant) { kept_.emplace_back(std::move(bucket), std::move(variant)); }
 
-  // The variant for `bucket`; with loops of `tiles`, if they add in the same order as the default ones.
+  // The variant for `bucket`. It uses `tiles` if they add in the same order as the default loops.
   Result<Variant> make(const Bucket& bucket, const Tiles& tiles, std::optional<Kernel>* out_scheduled) const {
     Kernel kernel = plain_;
     {
@@ -175,7 +175,7 @@ class Maker {
     return variant;
   }
 
-  // All of a variant but its text. `kernel` has its loops.
+  // Fills in a variant except its text. `kernel` is scheduled.
   static Status describe(Kernel* kernel, const Bucket& bucket, Variant* variant) {
     Conditions conditions = bucket.conditions;
     variant->wide = bucket.bits == IndexBits::wide;

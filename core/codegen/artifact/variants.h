@@ -7,7 +7,7 @@
 
 namespace tenon::codegen {
 
-// In the order of Artifact::variants. Errors: those of print_for.
+// The variants of a kernel, in the order of Artifact::variants. Errors: those of print_for.
 Result<std::vector<Variant>> make_variants(const Kernel& kernel, const ep_dialect_info& dialect,
                                            const TilesOf& tiles_of);
 

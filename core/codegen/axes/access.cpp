@@ -84,7 +84,7 @@ class Reader {
   const Value& result() const { return graph_[node_.results[0]]; }
   SymDims dims(size_t i) { return dims_of(graph_, node_.inputs[i]); }
   SymDims result_dims() { return dims_of(graph_, node_.results[0]); }
-  // Ops from outside have numbers behind those of the op table.
+  // True for an op of the op table; ops from outside have ids after the table.
   bool own_row() const { return node_.op->id < op_table().size(); }
   OpId op() const { return static_cast<OpId>(node_.op->id); }
   int32_t rank() const { return result().dims.rank(); }
@@ -115,7 +115,7 @@ class Reader {
     return as(Role::map, 0);
   }
 
-  // False: it is not known whether the input broadcasts there.
+  // Returns false if the compiler cannot know that the input broadcasts.
   bool broadcast(size_t i) {
     const SymDims own = dims(i), all = result_dims();
     const int32_t behind = all.rank() - own.rank();
@@ -208,7 +208,7 @@ class Reader {
     return as(Role::map, kCheap);
   }
 
-  // One element of each row. Gathers of more than one have an axis of their own.
+  // A gather of one element per row. Gathers of more elements have an axis of their own.
   bool gather() {
     const int32_t axis = node_.attributes_as<AxisAttributes>().axis;
     const SymDims from = dims(0), all = result_dims();
@@ -224,7 +224,7 @@ class Reader {
     return as(Role::reduce, kCheap);
   }
 
-  // Of constants around the input. A dim without padding is read where it is.
+  // Padding with constants around the input. A dim without padding is read at its own index.
   bool pad() {
     const ep_pad_attributes& window = node_.attributes_as<PadAttributes>().window;
     if (window.mode != EP_PAD_CONSTANT) return false;
@@ -263,7 +263,7 @@ class Reader {
     return as(Role::reduce, kCheap);
   }
 
-  // Along `count` dims from `first` on.
+  // Rows along `count` dims, starting at `first`.
   bool rows(int32_t first, int32_t count) {
     if (!is_floating(result().dtype)) return false;
     if (input(0).dtype != result().dtype || !broadcast(0)) return false;

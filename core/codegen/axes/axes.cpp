@@ -15,7 +15,7 @@ using graph::ValueId;
 
 constexpr AxisId kNone = UINT32_MAX;
 
-// a / b, if that is whole whatever the symbols are.
+// a / b, if it is whole for all values of the symbols.
 std::optional<SymDim> quotient(symbolic::Arena& arena, SymDim a, SymDim b) {
   if (b.is_number() && b.number() < 1) return std::nullopt;
   if (a.is_number() && b.is_number()) {
@@ -79,7 +79,8 @@ bool Axes::equal(SymDim a, SymDim b) const {
   return identical(a, b) || graph_->arena().known({Relation::eq, a, b}).value_or(false);
 }
 
-// Joins axes from the outermost on, then from the innermost on; what is left between them has other sizes.
+// Joins axes from the outermost on, then from the innermost on. The axes that remain in the middle have different
+// sizes.
 void Axes::join(const Node& node, const Link& link) {
   const ValueId in = node.inputs[link.input], out = node.results[0];
   const auto lists = [&] {
@@ -91,7 +92,7 @@ void Axes::join(const Node& node, const Link& link) {
   }
 }
 
-// True if an axis was split; then nothing was united behind it.
+// True if an axis was split; then no axes after it were merged yet.
 bool Axes::join_front(std::vector<AxisId>* a, std::vector<AxisId>* b) {
   size_t i = 0;
   for (; i < a->size() && i < b->size(); ++i) {
@@ -119,7 +120,7 @@ bool Axes::join_back(std::vector<AxisId>* a, std::vector<AxisId>* b) {
   return false;
 }
 
-// Splits `axis` into a part of `part` indices, outermost if `front`, and the rest.
+// Splits `axis` into a part with `part` indices (outermost if `front`) and the rest.
 bool Axes::split(AxisId axis, SymDim part, bool front) {
   if (equal(part, SymDim(0)) || equal(part, SymDim(1))) return false;
   const std::optional<SymDim> rest = quotient(graph_->arena(), atoms_[axis].size, part);
@@ -131,7 +132,7 @@ bool Axes::split(AxisId axis, SymDim part, bool front) {
   return true;
 }
 
-// Whether a value has both axes; `fewer` has no more values than `more`.
+// True if a value has both axes. The class of `fewer` has at most as many values as that of `more`.
 bool Axes::have_one_value(AxisId fewer, AxisId more) const {
   return std::any_of(atoms_[fewer].of.begin(), atoms_[fewer].of.end(), [&](ValueId value) {
     const std::vector<AxisId> axes = of(value);
@@ -139,8 +140,8 @@ bool Axes::have_one_value(AxisId fewer, AxisId more) const {
   });
 }
 
-// Makes two axes of one size one, unless a value has both: x + transposed x has two axes. The class of fewer values
-// joins the other, so all of this takes n log n steps; its own list stays, for take_back().
+// Merges two axes of equal size, unless a value has both: x + transposed x has two axes. The class with fewer values
+// joins the other, so all merges together take n log n steps. The list of the smaller class is kept for take_back().
 bool Axes::unite(AxisId a, AxisId b) {
   if (a == b) return false;
   const SymDim size = atoms_[a].size;

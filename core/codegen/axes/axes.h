@@ -1,10 +1,10 @@
-// Axes: which dims of which values of a graph move together. An axis is a range of indices; a dim is one axis, or a
-// list of axes (outermost first) where a reshape joins or splits it. Values that are read and made element by element
-// share their axes, so the index of one on an axis is the index of the other.
+// Axes: finds the dims of a graph's values that move together. An axis is a range of indices; a dim is one axis, or a
+// list of axes (outermost first) where a reshape joins or splits it. If a node computes each element from the elements
+// at the same index, its result and its inputs share their axes.
 //
 //   Axes axes(graph);
 //   axes.of(value);                        // of %4 = reshape(%3 [S0, 12, 64]) [S0, 768]: the axes of %3
-//   axes.aligned(node, input, axis);       // whether the node reads that input where its own index on the axis is
+//   axes.aligned(node, input, axis);       // true if the node reads that input at its own index on the axis
 #pragma once
 
 #include <cstdint>
@@ -19,35 +19,35 @@ using AxisId = uint32_t;
 
 class Axes {
  public:
-  // Reads every node of `graph`, which must outlive it and stays as it is.
+  // Reads every node of `graph`, which must outlive this object and must not change.
   explicit Axes(graph::Graph& graph);
 
   const Access& access(graph::NodeId node) const { return accesses_[node]; }
-  // The axes of `value`, and of one of its dims: none of a dim that is 1.
+  // The axes of `value`, or of one of its dims. A dim of length 1 has no axis.
   std::vector<AxisId> of(graph::ValueId value) const;
   std::vector<AxisId> of(graph::ValueId value, int32_t dim) const;
-  // Their length.
+  // The length of `axis`.
   SymDim size(AxisId axis) const { return atoms_[find(axis)].size; }
-  // Whether element i on `axis` of the result of `node` needs element i of its input number `input` there, and no other
-  // one. Both have the axis.
+  // True if element i of the result of `node` along `axis` needs exactly element i of input `input`. Both have the
+  // axis.
   bool aligned(graph::NodeId node, uint32_t input, AxisId axis) const;
 
-  // Makes the axes of values of equal dims the same ones, dim by dim, where no value would have one twice: values that
-  // have nothing to do with each other, but that loops of the same lengths make. Whether that changed anything.
+  // Merges the axes of values with equal dims, dim by dim, unless a value would then have an axis twice. The values
+  // need not be related; the same loops can then compute them. True if any axis was merged.
   bool align(const std::vector<graph::ValueId>& values);
-  // How many pairs of axes were made one so far. take_back() makes those after the first `count` of them two again;
-  // none of them may have been split since.
+  // Number of merges so far. take_back() undoes all merges after the first `count`; none of the merged axes may have
+  // been split since.
   size_t united() const { return united_.size(); }
   void take_back(size_t count);
 
  private:
   struct Atom {
     SymDim size = 1;
-    AxisId parent = 0;                    // itself: it stands for its class
-    std::vector<AxisId> parts = {};       // not empty: it was split
-    std::vector<graph::ValueId> of = {};  // values that have it; of one that was split those at the time
+    AxisId parent = 0;                    // itself if it represents its class
+    std::vector<AxisId> parts = {};       // not empty if it was split
+    std::vector<graph::ValueId> of = {};  // values that have it; if it was split, those that had it at the time
   };
-  // A record of one union: the class of `from` joined the class of `to`, which had this size and this many values.
+  // Undo record of one merge: the class of `from` joined the class of `to`, which had this size and this many values.
   struct United {
     AxisId from = 0, to = 0;
     SymDim size = 1;
@@ -68,7 +68,7 @@ class Axes {
 
   graph::Graph* graph_;
   std::vector<Access> accesses_;           // by node
-  std::vector<std::vector<AxisId>> dims_;  // by value and dim; kNone where it is 1
+  std::vector<std::vector<AxisId>> dims_;  // by value and dim; kNone for a dim of length 1
   std::vector<Atom> atoms_;
   std::vector<United> united_;
 };

@@ -18,7 +18,7 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-// One node, recorded again in the ops that it is written in.
+// Records one node again as its decomposition.
 class Part {
  public:
   Part(Graph* graph, NodeId id) : graph_(*graph), id_(id), node_(graph->node(id)) {}
@@ -48,7 +48,8 @@ class Part {
   }
 
  private:
-  // Sizes that are expressions are open in the recording, one symbol each. An empty graph: it depends on their hints.
+  // Each size that is an expression becomes a symbol of the recording. Returns an empty graph if the decomposition
+  // depends on hints.
   Graph record(std::vector<ValueId>* inputs) {
     Graph none("none");
     graph::Recorder recorder{Device(node_device())};
@@ -69,7 +70,7 @@ class Part {
         names.push_back(size.is_number() ? std::string() : fmt::format("size {}", size.word()));
       }
       const Tensor input = recorder.input(value.dtype, hints, names, {}, Device(value.device));
-      tensors[i] = narrow ? cast(input, DType::f32) : input;  // computed in f32, as the primitive is, and rounded once
+      tensors[i] = narrow ? cast(input, DType::f32) : input;  // computed in f32 and rounded once, like the primitive
       pointers[i] = &tensors[i];
       inputs->push_back(node_.inputs[i]);
     }

@@ -1,5 +1,5 @@
-// Decompositions of a graph's nodes, for the compiler: ops that are written in maps and reductions are taken apart by
-// the functions that the ladder's second rung calls (core/ops/decompose).
+// Decomposes nodes of a graph for the compiler: an op that can be written in maps and reductions is replaced by them,
+// with the functions of the ladder's second rung (core/ops/decompose).
 #pragma once
 
 #include "core/device/export.h"
@@ -7,8 +7,8 @@
 
 namespace tenon::codegen {
 
-// Takes each node of `graph` with the role `rows` (axes/access.h) apart. A node whose decomposition depends on the
-// hints of sizes stays as it is.
+// Replaces each node of `graph` whose role is `rows` (axes/access.h) by its decomposition. A node whose decomposition
+// depends on size hints stays.
 TENON_API void decompose_rows(graph::Graph* graph);
 
 }  // namespace tenon::codegen

@@ -1,4 +1,4 @@
-// Fused nodes get kernels, which are kept for the process.
+// Makes kernels of fused nodes and keeps them for the process.
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -14,19 +14,20 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr size_t kMostKept = 1024;  // regions; beyond that all are forgotten
+constexpr size_t kMostKept = 1024;  // most regions; then all are dropped
 
-// The kernel of each region. Its text, without labels, and the address of the device are its name, in full.
+// The kernel of each region. The key is the region's full text without labels, and the address of the device.
 class Kept {
  public:
   std::shared_ptr<FusedKernel> of(const graph::Graph& region, DeviceState* device) {
     const std::string text = graph::print(region, {.labels = false});
-    std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));  // without the program's
+    // the text without the name of the program
+    std::pair<const DeviceState*, std::string> name(device, text.substr(text.find('\n') + 1));
     {
       const std::lock_guard lock(mutex_);
       if (const auto found = all_.find(name); found != all_.end()) return found->second;
     }
-    // Without the lock: what reads constants of the region may run ops, and these may become kernels.
+    // Runs without the lock: reading constants of the region may run ops, which may themselves become kernels.
     auto made = std::make_shared<FusedKernel>(region, device);
     const std::lock_guard lock(mutex_);
     if (all_.size() >= kMostKept) all_.clear();
@@ -47,7 +48,7 @@ class Kept {
   std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<FusedKernel>> all_;
 };
 
-// It is never destroyed, since programs may end after static objects.
+// Never destroyed, because programs may end after static objects.
 Kept& kept() {
   static Kept& all = *new Kept;
   return all;

@@ -20,8 +20,8 @@ using graph::AwaitedKernels;
 using graph::FusedLaunch;
 using graph::Graph;
 
-constexpr uint64_t kMostBeside = uint64_t{256} << 20;  // bytes of the buffers of a kernel that is tuned beside
-constexpr auto kLook = std::chrono::milliseconds(5);   // how often a waiting thread looks whether it is cancelled
+constexpr uint64_t kMostBeside = uint64_t{256} << 20;  // most bytes of buffers for tuning in the background
+constexpr auto kLook = std::chrono::milliseconds(5);   // how often a waiting thread checks for cancellation
 
 std::string ops_of(const Graph& region) {
   std::string text;
@@ -32,14 +32,14 @@ std::string ops_of(const Graph& region) {
   return text;
 }
 
-// Whether another attempt may end otherwise.
+// True if another attempt may succeed.
 bool is_passing(const Status& failed) {
   return failed.code() == Code::cancelled || failed.code() == Code::out_of_device_memory;
 }
 
 }  // namespace
 
-// What runs beside. Where it is dropped without a run, the bucket is free again.
+// A compilation in the background. If it is dropped before it runs, its destructor frees the bucket again.
 class FusedKernel::Job {
  public:
   Job(std::shared_ptr<FusedKernel> kernel, size_t bucket) : kernel_(std::move(kernel)), bucket_(bucket) {}
@@ -52,7 +52,7 @@ class FusedKernel::Job {
   void run() {
     try {
       std::exchange(kernel_, nullptr)->compile(bucket_);
-    } catch (const Error&) {  // cancelled: the device or the program ends
+    } catch (const Error&) {  // cancelled: the device or the process is ending
     }
   }
 
@@ -139,7 +139,8 @@ void FusedKernel::compile(size_t number) {
     std::unique_lock lock(mutex_);
     Bucket& bucket = buckets_[number];
     while (bucket.state == State::compiles) wait(number, &lock);
-    const bool gone = bucket.module != nullptr && bucket.module->handle == nullptr;  // the device has ended since
+    // the device has been closed since
+    const bool gone = bucket.module != nullptr && bucket.module->handle == nullptr;
     if (bucket.state == State::done && !gone) return;
     bucket.state = State::compiles;
   }
@@ -167,7 +168,7 @@ size_t FusedKernel::compile_now(const std::vector<int64_t>& parameters) {
   return general;
 }
 
-// The general text comes first, so that sizes of other buckets wait no more.
+// Compiles the general text first, because it also serves sizes of other buckets.
 size_t FusedKernel::compile_later(const std::vector<int64_t>& parameters,
                                   const std::shared_ptr<AwaitedKernels>& awaited) {
   const size_t number = artifact_.choose(parameters), general = artifact_.general(parameters);
@@ -244,7 +245,7 @@ TuneRequest FusedKernel::tune_request(size_t number, const std::vector<int64_t>&
   return request;
 }
 
-// Programs that are prepared from now on launch the better text; its results are the same.
+// Programs that are prepared later launch the better text, which gives the same results.
 void FusedKernel::tune_now(size_t number, const std::vector<int64_t>& parameters) {
   TuneRequest request = tune_request(number, parameters);
   request.most_bytes = kMostBeside;
@@ -302,7 +303,7 @@ std::vector<TunedKernel> FusedKernel::tune_buckets(double seconds) {
   return all;
 }
 
-// Once for a bucket: its compiler refuses our text, hangs or dies.
+// Logs once per bucket that its compiler refuses the text, hangs or dies.
 void FusedKernel::tell(size_t number, const Status& failed) const {
   const std::string where = dumped_.empty() ? "TENON_DUMP=FOLDER keeps its text"
                                             : fmt::format("its text is {}/{}", dumped_, text_file(artifact_, number));

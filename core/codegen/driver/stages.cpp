@@ -13,7 +13,7 @@ uint32_t symbol_number(const symbolic::Arena& arena, SymDim symbol) {
   for (uint32_t i = 0; i < arena.symbols().size(); ++i) {
     if (identical(arena.symbol_at(i), symbol)) return i;
   }
-  throw Error(Code::internal, "A parameter of a kernel is no symbol of its program.");
+  throw Error(Code::internal, "A parameter of a kernel is not a symbol of its program.");
 }
 
 }  // namespace

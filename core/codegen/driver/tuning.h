@@ -1,4 +1,4 @@
-// Tuning of the kernels that programs of this process have launched: `tenon tune`.
+// Tunes the kernels that programs of this process have launched: `tenon tune`.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace tenon::codegen {
 
-// What tuning did for a kernel.
+// The result of tuning one kernel.
 struct TunedKernel {
   std::string name, ops, bucket;  // "fused_6", "square mean add rsqrt mul mul", "n <= 8192"
-  std::vector<int64_t> sizes;     // its parameters at the launch
-  std::string tiles;              // "unroll 2"; "default": nothing is clearly better
+  std::vector<int64_t> sizes;     // parameters of the launch that was timed
+  std::string tiles;              // "unroll 2"; "default" if nothing is clearly better
   double default_us = 0, best_us = 0;
-  uint64_t tried = 0;   // candidates
-  bool kept = false;    // for later runs
-  std::string why_not;  // it was not tuned
+  uint64_t tried = 0;   // number of candidates
+  bool kept = false;    // stored for later runs
+  std::string why_not;  // the reason if it was not tuned
 };
 
 struct Tuning {
-  double seconds = 0;  // of launches, for each kernel; 0: what TENON_TUNE=on takes
+  double seconds = 0;  // time for launches, per kernel; 0: as with TENON_TUNE=on
   // Called before each kernel, and once at the end.
   std::function<void(uint64_t done, uint64_t total, const std::string& name)> progress;
 };
 
-// Tunes each kernel that `device` has for a program, for the sizes of its latest preparation, and keeps what is found.
-// Programs keep the kernels that they have. The setting TENON_TUNE was not off when they were prepared. Errors:
-// cancelled; those of a device that is lost.
+// Tunes each kernel that programs have prepared on `device`, for the sizes of the latest preparation, and stores the
+// results. Existing programs keep their kernels. Only kernels that were prepared while TENON_TUNE was not "off" can be
+// tuned. Errors: cancelled; device_lost.
 TENON_API std::vector<TunedKernel> tune_kernels(DeviceState* device, const Tuning& tuning);
 
-// The file in which what is found for `device` is kept; empty: nowhere.
+// The file that stores the results for `device`; empty if none does.
 TENON_API std::string tuning_file(DeviceState* device);
 
 }  // namespace tenon::codegen

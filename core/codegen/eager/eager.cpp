@@ -1,4 +1,4 @@
-// Calls that kernels compute: the ladder's third rung (core/interpreter/compiled_call.h).
+// Computes calls with generated kernels: the ladder's third rung (core/interpreter/compiled_call.h).
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -35,17 +35,17 @@ using graph::Graph;
 using graph::kNoNode;
 using graph::NodeId;
 
-constexpr size_t kMostKept = 1024;      // patterns; beyond that all are forgotten
-constexpr size_t kMostCounted = 16384;  // patterns whose calls are counted
-constexpr size_t kMostBaked = 16;       // patterns of one op that differ in their scalars or their sizes alone
+constexpr size_t kMostKept = 1024;      // most patterns; then all are dropped
+constexpr size_t kMostCounted = 16384;  // most patterns whose calls are counted
+constexpr size_t kMostBaked = 16;       // most patterns of one op that differ only in scalars or sizes
 
-// The program of a pattern: its op, or what that is made of, as nodes that kernels compute.
+// The program of a pattern: its op or its decomposition, as nodes that kernels compute.
 struct Recording {
-  std::string why_not;  // not empty: there is none
+  std::string why_not;  // reason why there is none, or empty
   std::optional<Graph> graph;
-  std::vector<uint32_t> symbols;  // of the graph's arena, by size of the pattern
+  std::vector<uint32_t> symbols;  // symbols of the graph's arena, by size of the pattern
 
-  // Gives the symbols the sizes of a call. False: it was recorded for other sizes.
+  // Binds the symbols to the sizes of a call. Returns false if the recording does not serve these sizes.
   bool serves(const Pattern& pattern, symbolic::Values* sizes) const {
     for (size_t i = 0; i < symbols.size(); ++i) {
       if (!sizes->bind(symbols[i], pattern.sizes[i]).ok()) return false;
@@ -56,7 +56,8 @@ struct Recording {
 
 thread_local constinit bool recording_now = false;
 
-// While it lives, the ops of this thread take no third rung: what a recording computes at once is not recorded itself.
+// While it lives, the ops of this thread do not use the third rung: ops that a recording computes at once must not be
+// recorded.
 class RecordingScope {
  public:
   RecordingScope() : before_(std::exchange(recording_now, true)) {}
@@ -68,13 +69,13 @@ class RecordingScope {
   bool before_;
 };
 
-// One call, recorded on the symbols of its pattern.
+// Records one call with the symbols of its pattern.
 class Recorded {
  public:
   Recorded(const OpCall& call, DeviceState* device, const Pattern& pattern)
       : call_(call), device_(device), pattern_(pattern), recorder_(Device(device)), sizes_(pattern.sizes.size()) {}
 
-  // `apart`: what the op is made of, in place of the op.
+  // `apart`: records the decomposition of the op instead of the op.
   Recording run(bool apart) {
     Recording made;
     const InterpreterScope scope(recorder_);
@@ -133,7 +134,7 @@ class Recorded {
     return expand(made, SizeList(all));
   }
 
-  // The first node that no kernel computes.
+  // The first node that no kernel can compute.
   static std::string left_over(const Graph& graph) {
     bool any = false;
     for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
@@ -148,7 +149,7 @@ class Recorded {
   DeviceState* device_;
   const Pattern& pattern_;
   graph::Recorder recorder_;
-  std::vector<SymDim> sizes_;  // by size of the pattern; a number: it has no symbol yet
+  std::vector<SymDim> sizes_;  // by size of the pattern; a number until it has a symbol
 };
 
 std::shared_ptr<const Recording> record(const OpCall& call, DeviceState* device, const Pattern& pattern) {
@@ -168,10 +169,10 @@ std::shared_ptr<const Recording> record(const OpCall& call, DeviceState* device,
   return made;
 }
 
-// The recordings of each pattern and device. A refusal is kept too.
+// The recordings of each pattern and device, including refusals.
 class Kept {
  public:
-  // How many calls of `pattern` come before its kernels; null: none.
+  // The number of calls of `pattern` that must still come before its kernels are made; null: none.
   std::shared_ptr<std::atomic<uint32_t>> calls_left(DeviceState* device, const Pattern& pattern) {
     const std::lock_guard lock(mutex_);
     if (calls_.size() >= kMostCounted) calls_.clear();
@@ -180,7 +181,7 @@ class Kept {
     return calls->load(std::memory_order_relaxed) == 0 ? nullptr : calls;
   }
 
-  // The recording that serves `call`, whose sizes it gets; or the reason why there is none.
+  // The recording that serves `call`, with `sizes` set; or null, with the reason.
   std::shared_ptr<const Recording> of(const OpCall& call, DeviceState* device, const Pattern& pattern,
                                       std::optional<symbolic::Values>* sizes, std::string* why_not) {
     const std::pair<const DeviceState*, std::string> name(device, pattern.key);
@@ -208,7 +209,7 @@ class Kept {
  private:
   using Recordings = std::vector<std::shared_ptr<const Recording>>;
 
-  // Deterministic algorithms have no bound that depends on what ran before.
+  // With deterministic algorithms there is no limit, because a limit would depend on earlier calls.
   static bool full(size_t count, size_t most) { return count >= most && !are_deterministic_algorithms_enabled(); }
   static std::shared_ptr<const Recording> no(std::string why, std::string* why_not) {
     *why_not = std::move(why);
@@ -226,11 +227,11 @@ class Kept {
 
   std::mutex mutex_;
   std::map<std::pair<const DeviceState*, std::string>, Recordings> all_;
-  std::map<std::pair<const DeviceState*, uint16_t>, size_t> baked_;  // patterns with scalars, by op
+  std::map<std::pair<const DeviceState*, uint16_t>, size_t> baked_;  // by op: number of patterns with scalars
   std::map<std::pair<const DeviceState*, std::string>, std::shared_ptr<std::atomic<uint32_t>>> calls_;
 };
 
-// It is never destroyed, since programs may end after static objects.
+// Never destroyed, because programs may end after static objects.
 Kept& kept() {
   static Kept& all = *new Kept;
   return all;
@@ -277,7 +278,7 @@ class Program final : public CompiledCall {
     return make_view(*call.inputs[i], source.dtype, dims, contiguous_strides(dims), call.inputs[i]->impl()->offset);
   }
 
-  // Where the program writes a result that was given; undefined: elsewhere.
+  // The tensor that the program writes in place of a given result; undefined if it makes its own.
   Tensor place(const Tensor& given) const {
     if (!given.defined() || pattern_.written_apart || (!pattern_.folded && !given.contiguous())) return {};
     const Dims& dims = pattern_.folded ? pattern_.folded_dims : given.dims();
@@ -287,10 +288,10 @@ class Program final : public CompiledCall {
   const Pattern pattern_;
   const graph::Executable executable_;
   DeviceState* const device_;
-  TensorMeta result_;  // of a folded call
+  TensorMeta result_;  // result of a folded call
 };
 
-// Whether a compiler works on kernels of `graph` now, which it counts in `awaited`; `*why_not`: one is refused.
+// True if kernels of `graph` are being compiled; `awaited` counts them. If one is refused, `*why_not` has the reason.
 bool waits(const Graph& graph, symbolic::Values* sizes, const std::shared_ptr<graph::AwaitedKernels>& awaited,
            std::string* why_not) {
   for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
@@ -317,7 +318,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   std::optional<symbolic::Values> sizes;
   const std::shared_ptr<const Recording> recording = kept().of(call, device, pattern.value(), &sizes, &made.why_not);
   if (recording == nullptr) {
-    if (made.why_not.empty()) made.why_not = "its recording does not serve it";
+    if (made.why_not.empty()) made.why_not = "its recording does not serve this call";
     return made;
   }
   std::shared_ptr<graph::AwaitedKernels> awaited;
@@ -335,7 +336,7 @@ CompiledAnswer answer(const OpCall& call, DeviceState* device, const std::vector
   graph::Executable executable = graph::prepare(*recording->graph, &*sizes, options);
   const auto computes = [](const graph::Step& step) { return step.fused != nullptr || graph::is_view(step); };
   if (!std::all_of(executable.steps.begin(), executable.steps.end(), computes)) {
-    made.why_not = "it needs more than kernels";
+    made.why_not = "it has steps that kernels cannot compute";
     return made;
   }
   made.call = std::make_shared<Program>(std::move(pattern).value(), std::move(executable), device, outputs[0]);
@@ -352,7 +353,7 @@ CompiledAnswer compiled_call(const OpCall& call, DeviceState* device, const std:
   if (!takes_modules(device)) {
     refused.why_not = "the device compiles no kernels";
   } else if (codegen::recording_now) {
-    refused.why_not = "a recording computes it at once";
+    refused.why_not = "it is computed while a kernel is recorded";
   } else {
     return codegen::answer(call, device, outputs);
   }

@@ -50,7 +50,8 @@ class Reader {
     made_.sizes.push_back(number);
     return {number, static_cast<uint32_t>(made_.sizes.size() - 1)};
   }
-  // Of an input: dims that are as long as those of an input before it, counted from the last, are one size with them.
+  // The lengths of an input's dims. A dim that is as long as the dim of an earlier input at the same distance from the
+  // end shares its size.
   std::vector<Length> lengths(const Dims& dims) {
     std::vector<Length> all;
     for (int32_t dim = 0; dim < dims.rank(); ++dim) {
@@ -67,7 +68,7 @@ class Reader {
     return all;
   }
 
-  // Reductions of few items and many elements are made of two; which two depends on the sizes.
+  // A reduction of many elements to few items is split into two; how depends on the sizes.
   bool is_long_reduction() const {
     if (call_.inputs.empty() || call_.inputs[0] == nullptr) return false;
     const auto items = static_cast<double>(count(outputs_[0].dims));
@@ -89,7 +90,7 @@ class Reader {
     return {};
   }
 
-  // The axes of an element-wise call are those of its result, and as few as they can be.
+  // The axes of an element-wise call are those of its result, folded to as few as possible.
   Status fold() {
     const Dims& all = outputs_[0].dims;
     std::vector<Dims> strides{outputs_[0].strides};
@@ -103,7 +104,7 @@ class Reader {
     if (inputs.empty()) return no("it reads no tensor");
     Dims dims = folded(all, &strides);
     if (!(strides[0] == contiguous_strides(dims))) {
-      if (is_cast()) return no("its result lies with gaps, and a kernel writes dense results");
+      if (is_cast()) return no("its result has gaps, but kernels write dense results");
       made_.written_apart = true;
       strides[0] = contiguous_strides(all);
       for (size_t k = 0; k < inputs.size(); ++k) {
@@ -132,7 +133,8 @@ class Reader {
     return Dims(std::span<const int64_t>(dims.data(), rank));
   }
 
-  // Arguments broadcast: an axis that they repeat has length 1, but for one of them if all repeat it.
+  // Arguments broadcast: an axis that an argument repeats has length 1. If all arguments repeat it, one of them has its
+  // full length.
   Status sources(const std::vector<Length>& dims, const std::vector<Dims>& strides, const std::vector<size_t>& inputs) {
     DType compute = DType::none;
     for (size_t i = call_.op->cond_first ? 1 : 0; i < call_.inputs.size() && compute == DType::none; ++i) {
@@ -159,7 +161,7 @@ class Reader {
 
   size_t arity() const { return static_cast<size_t>(call_.op->kind - EP_PRIMITIVE_unary + 1); }
 
-  // A launch scalar in place of an argument is a tensor of rank 0: its value is in no text.
+  // A launch scalar that replaces an argument becomes a tensor of rank 0, so no text contains its value.
   Status number(size_t i, DType dtype) {
     if (i >= call_.scalars.size() || dtype == DType::none) return no("an argument is absent");
     Source source;
@@ -170,7 +172,7 @@ class Reader {
     return {};
   }
 
-  // Other scalars are numbers in the text.
+  // Other scalars become numbers in the text.
   void bake_scalars() {
     std::vector<bool> taken(call_.scalars.size(), false);
     for (const Source& source : made_.sources) {
@@ -185,7 +187,7 @@ class Reader {
     }
   }
 
-  // An input of `dims` and `strides`.
+  // Adds an input with `dims` and `strides`.
   Status add(DType dtype, const std::vector<Length>& dims, const Dims& strides) {
     Source source;
     source.dtype = dtype;
@@ -197,9 +199,9 @@ class Reader {
     return {};
   }
 
-  // `source` of a tensor whose elements do not lie row-major.
+  // Sets `source` for a tensor whose elements are not row-major.
   Status view(const std::vector<Length>& dims, const Dims& strides, Source* source) {
-    std::vector<int32_t> axes;  // the longest step first
+    std::vector<int32_t> axes;  // the largest stride first
     for (int32_t dim = 0; dim < strides.rank(); ++dim) {
       const Length own = dims[static_cast<size_t>(dim)];
       if (own.number > 1 && strides[dim] != 0) {
@@ -215,7 +217,8 @@ class Reader {
       const Length own = dims[static_cast<size_t>(axes[i])];
       const int64_t step = strides[axes[i]];
       const int64_t room = i == 0 ? own.number : strides[axes[i - 1]] / step;
-      if (i != 0 && (strides[axes[i - 1]] % step != 0 || room < own.number)) return no("the steps of an input overlap");
+      if (i != 0 && (strides[axes[i - 1]] % step != 0 || room < own.number))
+        return no("the strides of an input overlap");
       source->dims.push_back(room == own.number ? own : length(room));
       if (room != own.number) source->slices.emplace_back(static_cast<int32_t>(i), own);
     }
@@ -251,8 +254,8 @@ class Reader {
 
   const OpCall& call_;
   const std::vector<TensorMeta>& outputs_;
-  bool exact_ = false;                     // its sizes are numbers
-  std::vector<std::vector<Length>> seen_;  // of inputs
+  bool exact_ = false;                     // sizes are baked as numbers
+  std::vector<std::vector<Length>> seen_;  // dims of earlier inputs
   Pattern made_;
 };
 

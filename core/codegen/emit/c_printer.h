@@ -1,5 +1,5 @@
-// The printer of EP_DIALECT_C, which emit_c.cpp makes: one walk over the tree of loops. Every number is a vector of 16
-// lanes; what does not depend on the axis of a vector loop is the same in all of them.
+// The printer of EP_DIALECT_C, which emit_c.cpp uses: it walks once over the tree of loops. Every number is a vector of
+// 16 lanes; a value that does not depend on the vector loop's axis is the same in all lanes.
 #pragma once
 
 #include <map>
@@ -21,54 +21,54 @@ namespace tenon::codegen {
 
 constexpr int64_t kLanes = 16;
 
-// What a loop left of an axis, as texts, and how many positions those are at most; 0: nobody knows.
+// The range of an axis that a loop left, as texts, and the maximum number of its positions (0: unknown).
 struct Part {
   std::string lo, hi;
   int64_t most = 0;
 };
 
-// A load whose memory is contiguous along `rows` and not along the lanes: it was turned, so that in local memory it is
-// contiguous along the lanes.
+// A load whose memory is contiguous along `rows` and not along the lanes. It was transposed into local memory, where it
+// is contiguous along the lanes.
 struct Turned {
   Id rows = kNone;
   std::string tile, rows_lo, lanes_lo;
-  int64_t width = 0;       // elements between its lines
-  int64_t lines = 0;       // of the cache, of a row of its memory
-  std::string next, step;  // what the next tile is made of, and how far apart its lines are
+  int64_t width = 0;       // distance between lines, in elements
+  int64_t lines = 0;       // cache lines of one row of its memory
+  std::string next, step;  // address and line distance of the next tile's source
 };
 
-// Where the printer is.
+// The printer's position in the loops.
 struct Context {
   std::vector<std::string> at;            // by axis: the position
   std::vector<std::vector<Part>> levels;  // by depth, then by axis
   Id vector_axis = kNone;
   int64_t copies = 1;           // vectors in a row
-  std::string part;             // how many lanes count; empty: all
-  bool prefetches = false;      // loads fetch those of the next item
-  Id ahead = kNone;             // loads fetch those further along this axis
-  const Node* block = nullptr;  // the loop around that left a block of lanes
+  std::string part;             // how many lanes are valid; empty: all
+  bool prefetches = false;      // loads prefetch the next item
+  Id ahead = kNone;             // loads prefetch further positions along this axis
+  const Node* block = nullptr;  // the enclosing loop that left a block of lanes
   std::map<Id, Turned> turned;
 
   const std::vector<Part>& parts() const { return levels.back(); }
   std::string count() const { return part.empty() ? "EP_LANES" : part; }
 };
 
-// How a stage in a row lies in local memory.
+// The placement of a stage's row in local memory.
 struct Row {
-  size_t level = 0;  // the loops that all its readers share with it
+  size_t level = 0;  // number of loops that all its readers share with it
   std::vector<std::pair<Id, int64_t>> steps;
-  int64_t lanes = 1;  // more than 1: a slot is this many numbers, since the vector loop is around
+  int64_t lanes = 1;  // more than 1: a slot has this many numbers, because the vector loop encloses the row
   int64_t slots = 1;
   int64_t offset = 0;  // in bytes
 };
 
-// Whether a condition holds in all lanes that count, and whether in none, as texts of C. `same`: it is one truth.
+// C texts that are true if a condition holds in all valid lanes, or in none of them. `same`: it is equal in all lanes.
 struct Truth {
   std::string all, none;
   bool same = false;
 };
 
-// What the loops around a statement have computed, by the expression and the copy.
+// Values that the enclosing loops have computed, by expression and copy.
 struct Memo {
   std::map<std::pair<Id, int64_t>, std::string> values;
   std::map<std::pair<Id, int64_t>, std::optional<Truth>> truths;
@@ -98,10 +98,10 @@ class CPrinter {
 
   // --- Sizes
 
-  // `size` at the point of `context`; `lane`: what is added to the position on the axis of the vector loop.
+  // `size` at the position of `context`. `lane` is added to the position on the vector loop's axis.
   std::string size(const Context& context, SymDim size, const std::string& lane = "") const;
   static std::string lane_of(int64_t copy) { return copy == 0 ? "" : fmt::format("{}", kLanes * copy); }
-  // The greatest value that `size` may have, if there is a number.
+  // The greatest value that `size` may have, if it is known.
   std::optional<int64_t> most(SymDim size) const;
   Stride stride(const Context& context, SymDim index);
   static bool is_number(SymDim size, int64_t number) { return size.is_number() && size.number() == number; }
@@ -109,14 +109,14 @@ class CPrinter {
   // --- Rows in local memory
 
   void lay_out(Id id);
-  // How many positions of `axis` the loops from `level` on run over, at most.
+  // The maximum number of positions of `axis` that the loops from `level` on visit.
   int64_t positions(const Stage& stage, const Place& place, size_t level, Id axis) const;
-  // The positions that a loop leaves to those inside of it, at most.
+  // The maximum number of positions that a loop leaves to the loops inside it.
   static int64_t left_by(const Node& loop);
   [[noreturn]] void too_long(const Stage& stage) const;
-  // The address of a stage's number at the point, without the lanes.
+  // The address of a stage's number at the current position, without the lanes.
   std::string slot(const Context& context, Id id, int64_t copy) const;
-  // How far apart the lanes of a vector lie in a row: 1 next to each other, 0 one number for all.
+  // The distance between the lanes of a vector in a row: 1 if adjacent, 0 if all lanes share one number.
   int64_t row_step(const Context& context, Id id) const;
   std::string read_row(const Context& context, Id id, int64_t copy);
   void write_row(const Context& context, Id id, int64_t copy, const std::string& value);
@@ -128,36 +128,38 @@ class CPrinter {
 
   std::string floating(DType dtype, double number) const;
   std::string constant(const Expr& expr);
-  // A function that computes a row, once per kernel. Its name.
+  // Adds a function that computes a row, once per kernel, and returns its name.
   std::string function(const std::string& name, std::string_view result, std::string_view parameters,
                        std::string_view expression, DType dtype);
   std::string op(const Expr& expr, const std::vector<std::string>& args);
   std::string parameter(DType type, double number);
   std::string index(const Context& context, const Expr& expr, int64_t copy);
   std::string load(const Context& context, const Expr& expr, int64_t copy, Memo* memo);
-  // Of comparisons of positions, and what logic makes of them: they are lines, so their ends tell of all lanes.
+  // The truth of comparisons of positions and of logic on them. These are linear, so their first and last lane decide
+  // for all lanes.
   std::optional<Truth> truth(const Context& context, Id id, int64_t copy, Memo* memo);
   std::string named(const std::string& condition);
   bool is_position(Id id) const;
   std::optional<Truth> comparison(const Context& context, const Expr& expr, int64_t copy);
   std::optional<Truth> conjunction(const Context& context, const Expr& expr, int64_t copy, Memo* memo);
-  // By expression: whether it loads where a condition holds alone, so that a branch is worth not being computed.
+  // Finds, by expression, the loads that are executed only under a condition, so that a branch that skips them pays.
   void find_guarded_loads();
-  // A choice by one truth for all lanes, of which one side is computed; empty where both sides are.
+  // A select whose condition is equal in all lanes, as a branch that computes one side; empty if both sides must be
+  // computed.
   std::string branch(const Context& context, Id id, int64_t copy, Memo* memo);
-  // What is read later: lines further on, the same place of the next columns, or of the next item. A processor that
-  // works on this item has time to fetch it.
+  // Prefetches memory that is read later: lines further on, the same position of the next columns, or the next item.
+  // The processor fetches it while it works on the current item.
   void prefetch(const Context& context, const Expr& expr, const std::string& address);
   std::string read(const Context& context, Id id, int64_t copy, Memo* memo);
   std::string fresh() { return fmt::format("t{}", next_++); }
-  // Whether an expression may raise a fault.
+  // True if an expression may raise a fault.
   bool faults() const;
-  // The variable that holds a position. Its check is written out, since ep_raise works in the entry alone.
+  // The variable that holds a position. Its check is written inline, because ep_raise works only in the entry.
   std::string position(const Context& context, const Expr& expr, int64_t copy, Memo* memo);
-  // Writes out, before all loops, what is the same at every point but must be loaded: no store between them may change
-  // what a compiler would have to load and compute again.
+  // Writes loads that are the same at every point before all loops. A C compiler could not move them, because stores in
+  // the loops might change them.
   void settle(Id id, std::set<Id>* seen);
-  // Whether an expression is the same at every point; `*loads`: whether it loads.
+  // True if an expression is the same at every point. `*loads` tells if it loads.
   bool is_settled(Id id, bool* loads) const;
   // The variable that holds an expression.
   std::string expr(const Context& context, Id id, int64_t copy, Memo* memo);
@@ -174,7 +176,7 @@ class CPrinter {
   bool reduces(Id id, Id axis) const;
   void begin_reduction(const Context& context, Id id);
   void end_reduction(const Context& context, Id id);
-  // The sums of `count` vectors, and then of the lanes, pairwise: all lanes of the first have it in the end.
+  // Adds up `count` vectors and then their lanes, pairwise. At the end all lanes of the first vector have the sum.
   void add_up(const Stage& stage, Id id, int64_t count);
   void accumulate(const Context& context, Id id, int64_t copy, const std::string& value);
 
@@ -188,15 +190,15 @@ class CPrinter {
   void block_of(const Context& inside, const Node& node, size_t depth);
   void body(const std::string& entry);
 
-  // --- Tiles: where memory is contiguous along a loop around the vector loop, a block of it is turned at once.
+  // --- Tiles: where memory is contiguous along a loop around the vector loop, a block of it is transposed at once.
 
-  // Turns what the loads inside of `node` read, a loop that leaves a block of lanes or of the axis along which their
-  // memory is contiguous; `inside` is the context there.
+  // Transposes the data that loads inside `node` read. `node` leaves a block of lanes, or a block of the axis along
+  // which their memory is contiguous. `inside` is the context in its body.
   void turn(Context* inside, const Node& node);
   void turn(Context* inside, Id blocked, Id rows_axis, Id lanes_axis, Id id);
-  // Whether a loop of step 1 over `axis` is inside of `node`.
+  // True if `node` contains a loop of step 1 over `axis`.
   static bool has_single(const Node& node, Id axis);
-  // Fetches a line of the next tile for each vector, as many as it has, in their order in memory.
+  // Prefetches one line of the next tile for each vector that is read, in memory order.
   std::string load_turned(const Context& context, const Turned& turned, const std::string& type, int64_t copy);
   static const Node* vector_in(const Node& node);
   template <class Visit>
@@ -208,7 +210,7 @@ class CPrinter {
   }
   void find_far_loads(const Context& context, Id rows, Id lanes, Id id, std::set<Id>* seen, std::set<Id>* found);
 
-  Kernel kernel_;  // a copy, since strides are made in its arena
+  Kernel kernel_;  // a copy, because strides are added to its arena
   Places places_;
   std::vector<std::optional<Row>> rows_;
   int64_t local_ = 0;
@@ -216,7 +218,7 @@ class CPrinter {
   std::map<std::string, std::string> functions_;
   std::map<Id, int64_t> held_copies_;
   std::vector<bool> guarded_;
-  std::map<Id, std::string> settled_;  // by expression: the variable that holds it everywhere
+  std::map<Id, std::string> settled_;  // by expression: the variable that holds it in the whole kernel
   bool turns_ = false;
   std::string body_;
   size_t indent_ = 0;

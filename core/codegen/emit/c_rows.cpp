@@ -1,4 +1,4 @@
-// Stages that are rows in local memory, and sums, in rows or in registers, as C.
+// Prints rows in local memory, and sums in rows or registers, as C.
 #include <algorithm>
 
 #include "core/codegen/emit/c_printer.h"

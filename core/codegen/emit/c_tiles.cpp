@@ -1,4 +1,4 @@
-// Loads whose memory is contiguous along a loop around the vector loop, as C: a block of it is turned at once.
+// Prints loads whose memory is contiguous along a loop around the vector loop: a block of memory is transposed at once.
 #include <algorithm>
 
 #include "core/codegen/emit/c_printer.h"
@@ -6,7 +6,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int64_t kMostTile = int64_t{256} << 10;  // bytes of a block that is turned: half of a small L2
+constexpr int64_t kMostTile = int64_t{256} << 10;  // most bytes of a transposed block: half of a small L2 cache
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void CPrinter::turn(Context* inside, Id blocked, Id rows_axis, Id lanes_axis, Id
   turned.rows = rows_axis;
   turned.rows_lo = rows.lo;
   turned.lanes_lo = lanes.lo;
-  // Lines that lie a power of two apart would share few lines of the cache.
+  // Lines that are a power of two apart would compete for a few cache lines.
   turned.width = (lanes.most + kLanes - 1) / kLanes * kLanes + kLanes;
   if (rows.most == 0 || lanes.most == 0 || rows.most > kMostTile / (4 * turned.width) ||
       !inside->turned.emplace(id, turned).second) {
@@ -50,7 +50,7 @@ void CPrinter::turn(Context* inside, Id blocked, Id rows_axis, Id lanes_axis, Id
   local_ += rows.most * turned.width * 4;
   line("ep_turn(b{} + {}, {}, {}, {}, {} - {}, {} - {});", expr.target, size(at, expr.index), turned.step, turned.tile,
        turned.width, lanes.hi, lanes.lo, rows.hi, rows.lo);
-  // The next block is the next one along the axis of this loop, or the first along it beside this one.
+  // The next block follows along the axis of this loop, or is the first one of the neighbouring block.
   const Id other = blocked == rows_axis ? lanes_axis : rows_axis;
   const Part &part = inside->parts()[blocked], &all = inside->levels[inside->levels.size() - 2][blocked];
   at.at[blocked] = part.hi;
@@ -103,7 +103,7 @@ void CPrinter::find_far_loads(const Context& context, Id rows, Id lanes, Id id, 
   const Stride along = stride_of(kernel_.arena, expr.index, kernel_.axes[rows].symbol);
   const bool is_near = is_number(across.step, 0) || is_number(across.step, 1);
   if (!across.linear || is_near || !along.linear || !is_number(along.step, 1)) return;
-  // Every other axis has its position already.
+  // All other axes have a position already.
   const std::set<uint32_t> symbols = symbols_of(kernel_.arena, expr.index);
   for (size_t axis = 0; axis < kernel_.axes.size(); ++axis) {
     const bool is_open = axis != rows && axis != lanes && context.at[axis].empty();

@@ -1,4 +1,4 @@
-// Sizes and expressions as C.
+// Prints sizes and expressions as C.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,7 +12,7 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kLinesAhead = 8;
-constexpr int64_t kNearElements = 4096;  // of the next item, which the first cache has room for
+constexpr int64_t kNearElements = 4096;  // elements of the next item that fit into the first cache
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::string CPrinter::size(const Context& context, SymDim size, const std::strin
       if (i == context.vector_axis && !lane.empty()) return fmt::format("({} + {})", context.at[i], lane);
       return context.at[i];
     }
-    throw Error(Code::internal, "A size names what is no parameter and no axis.");
+    throw Error(Code::internal, "A size contains a symbol that is neither a parameter nor an axis.");
   });
 }
 
@@ -147,7 +147,7 @@ std::string CPrinter::load(const Context& context, const Expr& expr, int64_t cop
     line("if ({}) {} = {};", truth->all, name, whole);
     return name;
   }
-  // Lane by lane: where the index is no line, and where a condition leaves lanes out.
+  // Loads lane by lane if the index is not linear, or if the condition excludes some lanes.
   const std::string where = expr.args[0] == kNone ? "" : this->expr(context, expr.args[0], copy, memo);
   line("{} {} = {{}};", vector_of(dtype), name);
   if (truth && !whole.empty()) {
@@ -286,7 +286,7 @@ void CPrinter::prefetch(const Context& context, const Expr& expr, const std::str
     const bool is_row = next.step.is_number() && next.step.number() <= kNearElements;
     return line("__builtin_prefetch({} + {}{});", address, item, is_row ? "" : ", 0, 2");
   }
-  // The block beside this one, or the first of the next item.
+  // The next block, or the first one of the next item.
   const Part &part = context.levels[context.levels.size() - 2][context.vector_axis],
              &all = context.levels[1][context.vector_axis];
   line("__builtin_prefetch({} + ({} < {} ? {} : {} - {}), 0, 2);", address, part.hi, all.hi, context.block->step, item,
@@ -326,7 +326,7 @@ bool CPrinter::is_settled(Id id, bool* loads) const {
   if (expr.kind == ExprKind::index || expr.kind == ExprKind::position) return false;
   if (expr.kind == ExprKind::load) {
     *loads = true;
-    const Buffer& buffer = kernel_.buffers[expr.target];  // it must have the element even where no loop runs
+    const Buffer& buffer = kernel_.buffers[expr.target];  // the element must exist even if no loop runs
     return expr.args[0] == kNone && !buffer.output && buffer.elements.is_number() && expr.index.is_number();
   }
   if (expr.kind == ExprKind::stage) {
@@ -386,7 +386,7 @@ std::string CPrinter::expr(const Context& context, Id id, int64_t copy, Memo* me
 
 std::string CPrinter::cast(const Expr& expr, const std::string& value) {
   const DType from = kernel_.exprs[expr.args[0]].dtype;
-  // f16 and bf16 are held as f32: to them it rounds, from them it is f32's own.
+  // f16 and bf16 are held as f32: a cast to them rounds, a cast from them is a cast from f32.
   const DType source = computed(from);
   const DType target = expr.dtype;
   if (source == target) return value;

@@ -35,7 +35,7 @@ std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not) {
   for (Dialect& dialect : dialects_of(device, &refused)) {
     if (dialect.info.dialect == EP_DIALECT_C || words_of(dialect.info.dialect) != nullptr) return std::move(dialect);
   }
-  *why_not = refused.ok() ? "the device compiles no dialect that kernels are printed in" : refused.message();
+  *why_not = refused.ok() ? "the device compiles none of the dialects in which kernels are printed" : refused.message();
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// The dialect in which kernels for a device are printed.
+// Chooses the dialect in which kernels for a device are printed.
 #pragma once
 
 #include <optional>
@@ -10,28 +10,28 @@
 
 namespace tenon::codegen {
 
-constexpr int64_t kWidestAccess = 16;  // bytes that a work-item loads or stores at once
+constexpr int64_t kWidestAccess = 16;  // most bytes that a work-item loads or stores at once
 
-// The first of those that the device names which there is a printer for; nothing, with the reason, if there is none.
+// The first of the device's dialects that has a printer. Returns nothing, with the reason, if none has.
 std::optional<Dialect> dialect_for(DeviceState* device, std::string* why_not);
 
-// A device without limits that compiles `dialect`, with all of its features: to see texts without a device.
+// A device without limits that compiles `dialect` with all its features, to see texts without a device.
 TENON_API ep_dialect_info unlimited(int32_t dialect);
 
-// How many bytes of a group's shared memory values of a kernel may take. The rest is for sums, and several groups share
-// a multiprocessor's memory.
+// Bytes of a group's shared memory that a kernel's values may use. The rest is for sums, and so that several groups fit
+// on one multiprocessor.
 int64_t shared_for_values(const ep_dialect_info& dialect);
 
-// `kernel`, which has no loops, with loops of `tiles` for `dialect`, as text. Errors: those of the schedule and of the
-// printer; unsupported, where the text is beyond a limit of the device, with the limit.
+// Schedules `kernel`, which has no loops, with `tiles` for `dialect`, and prints it. Errors: those of the schedule and
+// of the printer; unsupported if the text exceeds a limit of the device, with the limit.
 Result<KernelText> print_for(Kernel* kernel, const ep_dialect_info& dialect, const Tiles& tiles = {},
                              IndexBits bits = IndexBits::wide);
 
-// What the device compiles, named `name` in messages.
+// The text as the device compiles it. Messages call it `name`.
 ModuleText module_of(const std::string& name, const KernelText& text);
 
-// The groups of a launch of `items` items: along x as many as the device takes, the others along y. Errors:
-// unsupported, if there are more than it takes.
+// The grid of a launch with `items` items: as many groups along x as the device allows, the rest along y. Errors:
+// unsupported if there are too many.
 Result<std::array<uint64_t, 3>> groups_for(uint64_t items, const ep_dialect_info& dialect);
 
 }  // namespace tenon::codegen

@@ -33,7 +33,7 @@ std::string text_named(std::string_view name) {
   return {};
 }
 
-// --- The prelude of one type: words replaced, macros left behind taken away
+// --- The prelude of one type: replaces words and removes leftover macros
 
 bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -53,7 +53,7 @@ std::string replaced(std::string_view text, const Replacement& replacement) {
   return result;
 }
 
-// #undef of each macro that `text` defines, but of those that callers need.
+// #undef of each macro that `text` defines, except macros that callers need.
 std::string macros_away(std::string_view text) {
   std::set<std::string> names;
   constexpr std::string_view define = "#define ";
@@ -70,7 +70,7 @@ std::string macros_away(std::string_view text) {
 
 int width_of(DType dtype) { return dtype == DType::boolean ? 1 : dtype_info(dtype).bits; }
 
-// From floats: what is beyond the type becomes its nearest number, and NaN 0.
+// Casts from floats: values outside the range of the type become its nearest number, and NaN becomes 0.
 std::string from_float(const DialectWords& words, DType from, DType to) {
   const int bits = width_of(to);
   const double high = std::ldexp(1.0, is_signed(to) ? bits - 1 : bits);
@@ -85,7 +85,7 @@ std::string from_float(const DialectWords& words, DType from, DType to) {
       is_glsl(words) ? fmt::format("ep_isnan_f32(x) ? {}(0) : ", type) : "");
 }
 
-// An expression as `type`.
+// An expression cast to `type`.
 std::string as(const DialectWords& words, std::string_view type, std::string_view expression) {
   return is_glsl(words) ? fmt::format("{}({})", type, expression) : fmt::format("(({})({}))", type, expression);
 }
@@ -101,7 +101,7 @@ std::string float_of(const DialectWords& words, std::string_view bits) {
                      bits);
 }
 
-// The bits of a number of `dtype` as it lies in memory, rounded from a float.
+// The bits of a number of `dtype` in memory, rounded from a float.
 std::string narrowed(const DialectWords& words, DType dtype, std::string_view x) {
   const char* prefix = is_glsl(words) ? "" : "ep_";
   return fmt::format("{}{}_from_f32({})", prefix, dtype_name(dtype), x);
@@ -111,7 +111,7 @@ std::string widened(const DialectWords& words, DType dtype, std::string_view bit
   return float_of(words, fmt::format("{} << 16", as(words, "uint", bits)));
 }
 
-// Rounded to odd, so that rounding to fewer bits then rounds right (Boldo and Melquiond, Emulation of FMA).
+// Rounds to odd, so that a second rounding to fewer bits is correct (Boldo and Melquiond, Emulation of FMA).
 std::string to_odd(const DialectWords& words, DType from) {
   if (from == DType::f64) {
     return fmt::format(
@@ -188,7 +188,7 @@ constexpr std::string_view kSizes =
     "  const $I q = a / b;\n  return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;\n}\n"
     "$F$I ep_floor_rest($I a, $I b) { return a - ep_floor_quotient(a, b) * b; }\n";
 
-// Of 32 bits as 64. Mesa 22.3 compares int64_t(x) with a constant wrongly, where x is an int.
+// Extends 32 bits to 64. Mesa 22.3 compares int64_t(x) with a constant wrongly if x is an int.
 constexpr std::string_view kWide =
     "int64_t ep_wide(int x) { return packInt2x32(ivec2(x, x >> 31)); }\n"
     "uint64_t ep_wide(uint x) { return packUint2x32(uvec2(x, 0u)); }\n";
@@ -302,7 +302,7 @@ std::string memory_text(const DialectWords& words, DType dtype, std::string_view
   std::string text;
   std::string element = "(b)[i]";
   if (is_glsl(words)) {
-    // A driver adds an index of 32 bits to the address by itself; one of 64 is none of an array's.
+    // Drivers add a 32-bit index to the address themselves; a 64-bit index cannot index an array.
     const int64_t size = dtype_size(dtype);
     const bool is_array = index == "int";
     text = fmt::format(

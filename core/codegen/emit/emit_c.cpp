@@ -1,4 +1,4 @@
-// Emits EP_DIALECT_C: a kernel as a function of C, and its loops.
+// Prints EP_DIALECT_C: a kernel as a C function, with its loops.
 #include <algorithm>
 
 #include "core/codegen/emit/c_printer.h"
@@ -132,8 +132,8 @@ void CPrinter::loop(const Context& context, const Node& node, size_t depth) {
     turn(&inside, node);
   }
   if (node.kind == LoopKind::serial && node.step != 1) inside.block = &node;
-  // Of columns that several loops read, one that does more than to add up fetches those beside them; where threads
-  // share columns, no prefetcher of the processor knows where a line goes on.
+  // If several loops read columns, a loop that does more than add up prefetches the neighbouring columns. Where threads
+  // share columns, no hardware prefetcher knows where a line continues.
   if (inside.vector_axis != kNone && node.step == 1) {
     const bool works = std::any_of(node.body.begin(), node.body.end(), [&](const Node& step) {
       return !step.is_loop() && kernel_.stages[step.stage].kind != StageKind::reduce;
@@ -154,13 +154,13 @@ void CPrinter::vector_loop(const Context& context, const Node& node, size_t dept
   inside.at[node.axis] = at;
   inside.vector_axis = node.axis;
   if (inside.block != nullptr && inside.block->axis != node.axis) inside.block = nullptr;
-  // Loops that only add up wait for memory themselves.
+  // Loops that only add up wait for memory themselves, so they do not prefetch.
   inside.prefetches = std::any_of(node.body.begin(), node.body.end(), [&](const Node& step) {
     return !step.is_loop() && kernel_.stages[step.stage].kind != StageKind::reduce;
   });
   inside.levels.push_back(context.parts());
   inside.levels.back()[node.axis] = {at, ""};
-  // What is known of the length: where the loop runs over the whole axis, that of the axis.
+  // The known bounds of the length: if the loop covers the whole axis, those of the axis.
   const bool whole = part.lo == "0";
   const SymDim extent = kernel_.axes[node.axis].extent;
   const int64_t length = whole && extent.is_number() ? extent.number() : -1;
@@ -213,7 +213,7 @@ void CPrinter::body(const std::string& entry) {
   const Context none;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     if (!kernel_.buffers[i].output) continue;
-    std::string over;  // a store over what was just read finds its line in the cache
+    std::string over;  // a store over data that was just read hits the cache
     for (size_t k = 0; k < kernel_.buffers.size(); ++k) {
       if (!kernel_.buffers[k].output) over += fmt::format(" && (const void*)b{} != (const void*)b{}", i, k);
     }

@@ -1,5 +1,5 @@
-// The printer of the dialects of work-items. A number is a scalar; a stage is computed by the work-items that the loops
-// deal its positions to. A file of more than 400 lines, since it is one walk over one tree.
+// The printer of the dialects of work-items. A number is a scalar. A stage is computed by the work-items that the loops
+// assign its positions to. This file has more than 400 lines because it is one walk over one tree.
 #include <algorithm>
 #include <optional>
 
@@ -19,20 +19,20 @@ namespace {
 
 constexpr int64_t kMostShared = int64_t{1} << 20;
 
-// What a loop left of an axis, as texts.
+// The range of an axis that a loop left, as texts.
 struct Part {
   std::string lo, hi;
 };
 
-// Where the printer is.
+// The printer's position in the loops.
 struct Context {
   std::vector<std::string> at;      // by axis: the position
-  std::vector<std::string> slot;    // by axis: the same, but of work-items that have no position one of their own
-  std::vector<Part> parts;          // by axis: what the loops left
-  std::vector<std::string> guards;  // what must hold for a store
+  std::vector<std::string> slot;    // by axis: the position, but distinct for work-items without one
+  std::vector<Part> parts;          // by axis: the range that the loops left
+  std::vector<std::string> guards;  // conditions of a store
 };
 
-// How a stage lies in shared memory.
+// The placement of a stage in shared memory.
 struct Row {
   std::vector<std::pair<Id, int64_t>> steps;
   int64_t slots = 1;
@@ -76,7 +76,7 @@ class GroupEmitter {
     body_ += '\n';
   }
 
-  // --- What stands in front
+  // --- The head of the text
 
   void want(uint64_t feature, const char* name, std::string_view what) const {
     if ((features_ & feature) != 0) return;
@@ -164,7 +164,7 @@ class GroupEmitter {
     return fmt::format("{}void {}() {{\n{}{}}}\n", arrays_, name, buffers, body_);
   }
 
-  // An array that the group shares: its name.
+  // Declares an array that the group shares and returns its name.
   std::string array(const std::string& name, DType dtype, int64_t count) {
     const int64_t bytes = count * (dtype_size(computed(dtype)) == 8 ? 8 : 4);
     want(EP_DIALECT_FEATURE_BARRIERS, "EP_DIALECT_FEATURE_BARRIERS", "Shared memory");
@@ -185,7 +185,7 @@ class GroupEmitter {
       for (size_t i = 0; i < kernel_.axes.size(); ++i) {
         if (kernel_.axes[i].symbol.index() == symbol) return context.at[i];
       }
-      throw Error(Code::internal, "A size names what is no parameter and no axis.");
+      throw Error(Code::internal, "A size contains a symbol that is neither a parameter nor an axis.");
     });
     constexpr std::string_view macro = "INT64_C(";
     for (size_t at = text.find(macro); at != std::string::npos; at = text.find(macro)) {
@@ -199,7 +199,7 @@ class GroupEmitter {
     return words_.dialect == EP_DIALECT_GLSL ? fmt::format("{}({})", to, expression)
                                              : fmt::format("(({})({}))", to, expression);
   }
-  // A number of work-items, as a word of the dialect says it.
+  // A word of the dialect for one dim, such as the number of a work-item.
   static std::string along(std::string_view word, int dim) {
     return fmt::format(fmt::runtime(word), dim, dim == 0 ? "x" : "y");
   }
@@ -238,7 +238,7 @@ class GroupEmitter {
     return fmt::format("row{}[{}]", id, as("int", index.empty() ? "0" : index));
   }
 
-  // What must hold for a store, or a write into shared memory, of a stage whose result has `count` loops around it.
+  // The conditions of a store or a write to shared memory, for a stage whose result is inside of `count` loops.
   std::string guard(const Context& context, Id id, size_t count, bool stores) const {
     std::vector<std::string> guards;
     if (stores) guards = context.guards;
@@ -267,7 +267,7 @@ class GroupEmitter {
     if (!is_floating(dtype)) return integer_text(words_, dtype, expr.integer);
     return number_text(words_, dtype, rounded(expr));
   }
-  // A constant of f16 or bf16 as its dtype holds it.
+  // A constant of f16 or bf16, rounded to its dtype.
   static double rounded(const Expr& expr) {
     if (expr.dtype == DType::f64 || expr.dtype == DType::f32) return expr.a;
     return decode_float(expr.dtype, encode_float(expr.dtype, expr.a));
@@ -369,7 +369,7 @@ class GroupEmitter {
     return name;
   }
 
-  // The variable that holds a position. Its check is written out, since ep_raise works in the entry alone.
+  // The variable that holds a position. Its check is written inline, because ep_raise works only in the entry.
   std::string position(const Context& context, const Expr& expr, Memo* memo) {
     const std::string x = this->expr(context, expr.args[0], memo), n = this->expr(context, expr.args[1], memo);
     const std::string name = fresh();
@@ -383,7 +383,7 @@ class GroupEmitter {
   }
 
   std::string cast(const Expr& expr, const std::string& value) {
-    // f16 and bf16 are held as f32: to them it rounds, from them it is f32's own.
+    // f16 and bf16 are held as f32: a cast to them rounds, a cast from them is a cast from f32.
     const DType source = computed(kernel_.exprs[expr.args[0]].dtype);
     if (source == expr.dtype) return value;
     name_of(expr.dtype);
@@ -439,7 +439,7 @@ class GroupEmitter {
     line("const {} s{} = {};", type(stage.dtype), id, finished(context, stage, sum));
   }
 
-  // The sums of the work-items along `dim`, pairwise: each of them has it in the end.
+  // Adds up the numbers of the work-items along `dim`, pairwise. At the end each of them has the sum.
   void add_across(const Stage& stage, Id id, int64_t dim) {
     const int64_t width = group_[static_cast<size_t>(dim)];
     if (width == 1) return;
@@ -508,7 +508,7 @@ class GroupEmitter {
     inside.parts[node.axis] = {at, fmt::format("{} + 1", at)};
     around_.push_back(&node);
     if (node.kind == LoopKind::work_items && places_.runs_together(node, depth)) {
-      // Who has no position computes the first one again, since all of the group must come to the barriers.
+      // A work-item without a position computes the first one again, because the whole group must reach the barriers.
       const std::string own = fmt::format("own{}", next_++);
       line("{{");
       ++indent_;
@@ -540,7 +540,7 @@ class GroupEmitter {
 
   // --- Packs
 
-  // Whether `loop`, of work-items, takes steps of whole packs, and there is memory that is contiguous along them.
+  // True if `loop`, of work-items, takes steps of whole packs, and some memory is contiguous along them.
   bool takes_packs(const Node& loop) {
     if (loop.step == 1 || loop.body.size() != 1 || loop.body.front().axis != loop.axis) return false;
     const auto whole = [&](int64_t number) { return number % loop.step == 0; };
@@ -556,14 +556,14 @@ class GroupEmitter {
   bool is_pack(const Stage& stage, Id axis, int64_t count) {
     return stage.kind == StageKind::store && is_pack(stage.index, axis, count);
   }
-  // Whether the elements from `index` on along `axis` lie side by side, from a multiple of `count` on.
+  // True if the elements from `index` on along `axis` are adjacent and start at a multiple of `count`.
   bool is_pack(SymDim index, Id axis, int64_t count) {
     const Stride stride = stride_of(kernel_.arena, index, kernel_.at(axis));
     if (!stride.linear || !identical(stride.step, 1)) return false;
     const SymDim first = substitute(kernel_.arena, index, {{kernel_.at(axis).index(), 0}});
     return kernel_.arena.divisor(first) % count == 0;
   }
-  // The loads below an expression that are packs; not those of other stages, but for inlined ones.
+  // The loads in an expression that are packs, including those in inlined stages.
   std::vector<Id> loads_of(Id value, Id axis, int64_t count) {
     std::vector<Id> found;
     std::set<Id> seen;
@@ -588,7 +588,7 @@ class GroupEmitter {
     return fmt::format("{}_{}", count, name);
   }
 
-  // The positions of `lanes`, `count` of them: all loads first, then each position, then all stores.
+  // Computes `count` positions of `lanes`: all loads first, then each position, then all stores.
   void pack(const Context& context, const Node& lanes, int64_t count, size_t depth) {
     std::map<std::pair<Id, uint64_t>, std::string> arrays;
     for (const Node& node : lanes.body) {
@@ -653,8 +653,8 @@ class GroupEmitter {
         fmt::format("({} + {} * {}) * {}", as("int64_t", along(words_.group, 0)), as("int64_t", along(words_.group, 1)),
                     as("int64_t", along(words_.groups, 0)), items.step);
     if (places_.runs_together(items, 0)) {
-      // A group beyond the items computes the first one again and stores nothing: compilers of OpenCL C take no barrier
-      // behind a return.
+      // A group beyond the items computes the first item again and stores nothing, because OpenCL C compilers reject a
+      // barrier after a return.
       line("const bool is_item = {} < {};", number, narrow_index_ ? as("int64_t", extent) : extent);
       line("const {} first = is_item ? {} : {};", index_, narrow_index_ ? as(index_, number) : number, as(index_, "0"));
       context.guards.emplace_back("is_item");
@@ -678,7 +678,7 @@ class GroupEmitter {
     --indent_;
   }
 
-  Kernel kernel_;  // a copy, since sizes are made in its arena
+  Kernel kernel_;  // a copy, because sizes are added to its arena
   const DialectWords& words_;
   uint64_t features_;
   const bool narrow_index_;
@@ -689,12 +689,12 @@ class GroupEmitter {
   int64_t shared_ = 0;
   std::set<DType> numbers_, memory_, trees_, casts_from_;
   std::set<std::pair<DType, int64_t>> packs_;
-  bool narrow_ = false;  // there are narrow floats
+  bool narrow_ = false;  // true if there are narrow floats
   bool faults_ = false;
   std::set<std::pair<DType, DType>> casts_;
   std::map<std::string, std::string> functions_;
-  std::vector<const Node*> around_;  // the loops around what is printed
-  // In a loop over the positions of a pack: the arrays of loads and of stores, and the name of the position.
+  std::vector<const Node*> around_;  // the loops around the current position
+  // In a loop over the positions of a pack: the arrays of loads and stores, and the name of the position.
   std::map<Id, std::string> taken_, laid_;
   std::string lane_;
   std::string arrays_;
@@ -712,12 +712,14 @@ Result<KernelText> emit_groups(const Kernel& kernel, int32_t dialect, uint64_t f
   }
   const DialectWords* words = words_of(dialect);
   if (words == nullptr) {
-    return Status(Code::unsupported, fmt::format("Dialect {} is none that kernels of groups are printed in.", dialect));
+    return Status(Code::unsupported,
+                  fmt::format("Dialect {} is not one of those in which kernels of groups can be printed.", dialect));
   }
   for (const Stage& stage : kernel.stages) {
     if (stage.storage != Storage::row) continue;
     return Status(Code::unsupported,
-                  fmt::format("Stage {} of kernel {} is in a row, as for a CPU.", stage.name, kernel.name));
+                  fmt::format("Stage {} of kernel {} is in a row, which only kernels for a CPU can have.", stage.name,
+                              kernel.name));
   }
   try {
     return GroupEmitter(kernel, *words, features, bits).emit();

@@ -14,7 +14,7 @@ class Bounds {
  public:
   explicit Bounds(Kernel* kernel) : kernel_(*kernel), arena_(kernel->arena) {}
 
-  // False: nothing bounds `size`, or a part of it.
+  // Returns false if `size` or a part of it has no bound.
   bool add(SymDim size) {
     const std::optional<SymDim> bound = of(size);
     return bound && note(*bound);
@@ -32,7 +32,7 @@ class Bounds {
   }
 
  private:
-  // False: it is always too much.
+  // Returns false if the bound is always too large.
   bool note(SymDim bound) {
     const symbolic::Range range = arena_.range(bound);
     if (range.lo > kMostNarrow) return false;
@@ -43,7 +43,7 @@ class Bounds {
 
   std::optional<SymDim> of(SymDim size) {
     if (size.is_number()) return SymDim(std::abs(size.number()));
-    const symbolic::Node node = arena_.node(size);  // a copy, since the arena may grow
+    const symbolic::Node node = arena_.node(size);  // a copy, because the arena may grow
     switch (node.kind) {
       case Kind::symbol: return of_symbol(size);
       case Kind::sum: return of_sum(node.terms);
@@ -58,7 +58,7 @@ class Bounds {
     return max_size(*a, *b);
   }
 
-  // A position on an axis is below its extent where there is one.
+  // A position on an axis is less than the extent, if the symbol is an axis.
   std::optional<SymDim> of_symbol(SymDim symbol) {
     for (const Axis& axis : kernel_.axes) {
       if (!identical(axis.symbol, symbol)) continue;
@@ -71,7 +71,7 @@ class Bounds {
     return symbol;
   }
 
-  // The sum of the magnitudes of its terms is no less than any sum of some of them.
+  // The sum of the terms' magnitudes bounds every partial sum.
   std::optional<SymDim> of_sum(const symbolic::Polynomial& terms) {
     SymDim sum = 0;
     for (const symbolic::Term& term : terms) {
@@ -93,7 +93,7 @@ class Bounds {
     return node.kind == Kind::modulo ? *b : *a;
   }
 
-  // Of what is computed on the way to another size.
+  // The bound of an intermediate result.
   std::optional<SymDim> part(SymDim size) {
     std::optional<SymDim> bound = of(size);
     if (bound && !note(*bound)) return std::nullopt;
@@ -102,7 +102,7 @@ class Bounds {
 
   Kernel& kernel_;
   symbolic::Arena& arena_;
-  std::vector<SymDim> bounds_;  // that may be too much
+  std::vector<SymDim> bounds_;  // bounds that may be too large
 };
 
 }  // namespace
@@ -124,7 +124,7 @@ std::optional<std::vector<Condition>> narrow_conditions(Kernel* kernel) {
     }
     if (!all) return std::nullopt;
     return bounds.conditions();
-  } catch (const Error&) {  // a size that is no number of the arena any more, or too large an expression
+  } catch (const Error&) {  // a size beyond the arena's numbers, or an expression that is too large
     return std::nullopt;
   }
 }

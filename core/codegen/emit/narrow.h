@@ -1,4 +1,4 @@
-// Where 32 bits are enough for the indices of a text.
+// Finds the sizes for which 32-bit indices are enough.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace tenon::codegen {
 
-// The greatest number that is computed in 32 bits: a loop may add a step to one.
+// The greatest number that may be computed in 32 bits. It leaves room for a loop to add one step.
 constexpr int64_t kMostNarrow = (int64_t{1} << 31) - (int64_t{1} << 20);
 
-// What must hold of the parameters so that each index and each size that the text of `kernel` computes, and each number
-// on the way to one, is no more than kMostNarrow and no less than its negative. Empty: that holds of all of them.
-// Nothing: it is not known, or never holds. The sizes of the conditions are in the kernel's arena.
+// The conditions on the parameters under which every index and size that the text of `kernel` computes, intermediate
+// results included, lies between -kMostNarrow and kMostNarrow. Empty: it always does. Nothing: unknown, or it never
+// does. The sizes of the conditions are in the kernel's arena.
 std::optional<std::vector<Condition>> narrow_conditions(Kernel* kernel);
 
 }  // namespace tenon::codegen

@@ -7,8 +7,8 @@ namespace {
 
 bool is_narrow_float(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-// `text` with $T the type of a number, $S that of an element, $d the dtype, $N the count, $B the bytes of all, $I the
-// type of an index, $W the type of the access.
+// Placeholders of a text: $T the type of a number, $S of an element, $d the dtype, $N the count, $B the bytes of the
+// pack, $I the type of an index, $W the type of the access.
 struct Words {
   std::string number, element, dtype, count, bytes, index, access;
 
@@ -81,7 +81,7 @@ static inline void ep_put$N_$d(__global $S* b, $I i, const $T* v) {
 }
 )";
 
-// --- GLSL: the access is a vector of words, and numbers are cut out of it
+// --- GLSL: an access is a vector of words, from which numbers are extracted
 
 std::string word(int64_t words, int64_t number) { return words == 1 ? "w" : fmt::format("w[{}]", number); }
 
@@ -99,7 +99,7 @@ std::string cut_out(DType dtype, int64_t words, int64_t k) {
   return dtype == DType::bf16 ? fmt::format("uintBitsToFloat({} << 16)", bits) : bits;
 }
 
-// Word j of what is stored.
+// Word j of the stored pack.
 std::string put_together(DType dtype, int64_t j) {
   const int64_t size = dtype_size(dtype);
   const int64_t per_word = size >= 4 ? 1 : 4 / size;
@@ -116,7 +116,7 @@ std::string put_together(DType dtype, int64_t j) {
 
 std::string glsl_text(const Words& words, DType dtype, int64_t count) {
   const int64_t size = dtype_size(dtype);
-  const int64_t parts = size >= 4 ? count : count * size / 4;  // of the access; 0: less than a word
+  const int64_t parts = size >= 4 ? count : count * size / 4;  // words of the access; 0: less than a word
   std::string text, get, put;
   if (parts != 0) {
     text = words.in("layout(buffer_reference, scalar, buffer_reference_align = $B) buffer Pack$N_$d { $W v; };\n");

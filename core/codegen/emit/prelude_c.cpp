@@ -117,7 +117,7 @@ EP_INLINE int64_t ep_most(int64_t a, int64_t b) { return a < b ? b : a; }
 #endif
 )C";
 
-// Pairs of numbers, of pairs, of fours and of eights change places: 16 by 16 numbers in registers.
+// Transposes 16 by 16 numbers in registers: exchanges pairs of numbers, then of pairs, of fours and of eights.
 constexpr std::string_view kTurn = R"C(#if defined(EP_SHUFFLES)
 #define EP_UNROLL _Pragma("GCC unroll 16")
 #define EP_PAIR(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
@@ -175,7 +175,7 @@ EP_CALL void ep_turn(const void* src, int64_t step, void* dst, int64_t width, in
 }
 )C";
 
-// Every dtype has these.
+// The functions that every dtype has.
 constexpr std::string_view kAny =
     R"C(EP_INLINE $V ep_splat_$s($S x) { return ($V){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
 EP_INLINE $V ep_select_$s($M m, $V x, $V y) { return ($V)((m & ($M)x) | (~m & ($M)y)); }
@@ -196,7 +196,7 @@ EP_INLINE $M ep_ge_$s($V x, $V y) { return x >= y; }
 EP_INLINE $M ep_truth_$s($V x) { return x != ($V){}; }
 )C";
 
-// Lane i gets that of lane i ^ by.
+// Lane i gets the value of lane i ^ by.
 constexpr std::string_view kShifts = R"C(#if defined(EP_SHUFFLES)
 #define EP_SHIFTED_$s(x, ...) __builtin_shufflevector(x, x, __VA_ARGS__)
 EP_INLINE $V ep_shift_8_$s($V x) { return EP_SHIFTED_$s(x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7); }
@@ -282,7 +282,7 @@ constexpr std::string_view kExtremesF64 =
 EP_INLINE $V ep_max_$s($V x, $V y) { return ep_select_$s((x > y) | (x != x), x, y); }
 )C";
 
-// Functions of C's library, lane by lane, where products are not fused with sums: of both, and of f64.
+// Functions of C's library, called lane by lane on f32 and f64 if there is no fused multiply-add.
 constexpr std::string_view kLibrary[] = {"sin", "cos", "tan"};
 constexpr std::string_view kLibraryF64[] = {"exp",  "exp2", "expm1", "log",  "log1p", "log2",  "log10", "asin", "acos",
                                             "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",  "erfc"};
@@ -307,7 +307,7 @@ EP_CALL $V ep_fmod_$s($V x, $V y) {
 }
 )C";
 
-// Where a formula does not hold in all lanes, the library computes the others.
+// If a formula does not hold for some lanes, the library computes those lanes.
 constexpr std::string_view kAngles[] = {"sin", "cos", "tan"};
 constexpr std::string_view kAngleText = R"C($S $n$f($S);
 EP_CALL $V ep_far_$n_$s($V x, $V y, $M near) {
@@ -347,7 +347,7 @@ EP_CALL $V ep_fmod_$s($V x, $V y) {
 }
 )C";
 
-// Of f32, computed in f64.
+// f32 functions that are computed in f64.
 constexpr std::string_view kByDouble[] = {"sinh", "cosh", "asinh", "acosh", "atanh", "erfc", "lgamma", "digamma"};
 constexpr std::string_view kByDoubleText =
     R"C(EP_CALL ep_v_f32 ep_$n_f32(ep_v_f32 x) { return ep_narrow_f32(ep_$n_f64(ep_wide_f32(x))); }
@@ -455,7 +455,7 @@ EP_CALL $V ep_gcd_$s($V x, $V y) {
 }
 )C";
 
-// Of a memory type: `$K` its vector, `$m` one of its elements, `$t` its dtype.
+// Functions of a memory type: `$K` is its vector, `$m` the type of an element, `$t` its dtype.
 constexpr std::string_view kMemory = R"C(EP_INLINE $V ep_load_$t(const $m* p) {
   $K r;
   __builtin_memcpy(&r, p, sizeof(r));
@@ -582,7 +582,7 @@ std::string for_dtype(std::string_view text, DType dtype) {
                          {"G", dtype == DType::f32 ? "8388608.0f" : "4503599627370496.0"}});
 }
 
-// `$P(x, a, b, c)` and, of f64, `$Q(x, a, b, c)` become (a x + b) x + c.
+// Replaces `$P(x, a, b, c)` and, for f64, `$Q(x, a, b, c)` by (a x + b) x + c.
 std::string with_polynomials(std::string_view text, DType dtype) {
   std::string result;
   for (size_t begin = text.find('$'); begin != std::string_view::npos; begin = text.find('$')) {
@@ -613,7 +613,8 @@ std::string with_polynomials(std::string_view text, DType dtype) {
 
 // --- Pieces
 
-// A function, a macro or a table, or those within one #if; what it defines, and which words of the prelude it has.
+// A function, a macro, a table, or several within one #if; with the names that it defines and the prelude names that it
+// uses.
 struct Piece {
   std::string text;
   std::vector<std::string> names, words;
@@ -634,7 +635,7 @@ void each_word(std::string_view text, const Visit& visit) {
   }
 }
 
-// What a line at the margin defines; empty: nothing.
+// The name that a line without indentation defines; empty if it defines none.
 std::string_view defined_by(std::string_view line) {
   constexpr std::string_view define = "#define ";
   size_t end = line.find_first_of("([");
@@ -650,7 +651,7 @@ std::string_view defined_by(std::string_view line) {
   return line.substr(begin, end - begin);
 }
 
-// The pieces of `text`, each within #if `condition` if there is one.
+// Cuts `text` into pieces, each within #if `condition` unless that is empty.
 void cut(std::string_view text, std::string_view condition, Pieces* pieces) {
   int depth = 0;
   const size_t first = pieces->size();
@@ -696,7 +697,7 @@ void cut_functions(DType dtype, Pieces* pieces) {
   if (!is_f32) cut(prelude_c_shared(), {}, pieces);
 }
 
-// The pieces on numbers of one dtype (f32, f64, an integer, bool), made once.
+// The pieces for numbers of one dtype (f32, f64, an integer, bool), made once.
 const Pieces& pieces_of(DType dtype) {
   static std::mutex mutex;
   static std::map<DType, Pieces> all;
@@ -799,7 +800,7 @@ std::string cast_text(DType from, DType to) {
   } else if (to == DType::boolean) {
     body = fmt::format("return __builtin_convertvector(x != ({}){{}}, ep_v_i32);", source.vector);
   } else if (is_floating(from) && !is_floating(to)) {
-    // Toward zero; what is beyond the type becomes its nearest number, NaN becomes 0.
+    // Rounds toward zero; values outside the range of the type become its nearest number, NaN becomes 0.
     const int bits = dtype_info(to).bits;
     const bool is_signed = dtype_info(to).type_class == DTypeClass::INT;
     const std::string high = fmt::format("0x1p{}", is_signed ? bits - 1 : bits);
@@ -812,7 +813,7 @@ std::string cast_text(DType from, DType to) {
   } else if (is_narrow(to)) {
     std::string number = "x";
     if (source.vector != "ep_v_f32") {
-      // Rounded to odd, so that rounding again rounds right (Boldo and Melquiond, Emulation of FMA).
+      // Rounds to odd, so that a second rounding is correct (Boldo and Melquiond, Emulation of FMA).
       body =
           "const ep_v_f64 w = __builtin_convertvector(x, ep_v_f64);\n"
           "  ep_v_f32 f = __builtin_convertvector(w, ep_v_f32);\n"
@@ -845,7 +846,7 @@ std::string prelude_c(const PreludeUse& use, std::string_view code) {
   const auto add = [&](const Pieces& list) {
     for (const Piece& piece : list) pieces.push_back(&piece);
   };
-  // The functions of f32 stand on those of f64.
+  // The functions of f32 call those of f64.
   if (use.numbers.contains(DType::f32) || use.numbers.contains(DType::f64)) add(pieces_of(DType::f64));
   for (const DType dtype : use.numbers) {
     if (dtype != DType::f64) add(pieces_of(dtype));
@@ -853,7 +854,7 @@ std::string prelude_c(const PreludeUse& use, std::string_view code) {
   add(others);
   std::unordered_set<std::string_view> needed;
   each_word(code, [&](std::string_view word) { needed.insert(word); });
-  // Each piece comes after those that it names.
+  // Each piece comes after the pieces that it uses.
   std::vector<const Piece*> taken;
   for (size_t i = pieces.size(); i-- > 0;) {
     const Piece& piece = *pieces[i];
@@ -871,7 +872,7 @@ std::string prelude_c(const PreludeUse& use, std::string_view code) {
 
 std::string with_suffix(std::string_view text, std::string_view suffix) {
   std::string result;
-  bool inside = false;  // of a word that starts with ep_
+  bool inside = false;  // inside a word that starts with ep_
   for (size_t i = 0; i <= text.size(); ++i) {
     const char c = i < text.size() ? text[i] : ' ';
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

@@ -1,6 +1,6 @@
-// The functions of the prelude in C that have an error, on vectors of float, within the bounds of ep_api/accuracy.def.
-// Sources: exp, log and asin as in Cephes; erf by N. Juffa. Polynomials that are not theirs interpolate at Chebyshev's
-// nodes. Pieces of tanh and erf are those of providers/cpu/simd.
+// The C prelude's functions with an approximation error, on vectors of float, within the bounds of ep_api/accuracy.def.
+// Sources: exp, log and asin from Cephes; erf by N. Juffa. The other polynomials interpolate at Chebyshev nodes. Parts
+// of tanh and erf are those of providers/cpu/simd.
 #include "core/codegen/emit/prelude_c.h"
 
 namespace tenon::codegen {
@@ -313,7 +313,7 @@ EP_INLINE ep_v_f64 ep_wide_f32(ep_v_f32 x) { return __builtin_convertvector(x, e
 EP_INLINE ep_v_f32 ep_narrow_f32(ep_v_f64 x) { return __builtin_convertvector(x, ep_v_f32); }
 )C";
 
-// These need a fused multiply-add, and lean on the functions of double.
+// These need a fused multiply-add and call functions of double.
 constexpr std::string_view kFusedFunctions =
     R"C(// x - n pi/2, at most pi/4 in magnitude, and n in the low bits of `quadrant`. The first step is exact up to 2^17,
 // and the parts of pi/2 have one sign, so that -0 stays -0.

@@ -1,5 +1,5 @@
-// The functions of the prelude in C that have an error, on vectors of double, within the bounds of ep_api/accuracy.def:
-// those of providers/cpu/simd (f64_prelude-inl.h, sources there), for any vector type.
+// The C prelude's functions with an approximation error, on vectors of double, within the bounds of
+// ep_api/accuracy.def: those of providers/cpu/simd (f64_prelude-inl.h, which names the sources), for any vector type.
 #include "core/codegen/emit/prelude_c.h"
 #include "emit_texts.h"
 
@@ -370,13 +370,13 @@ EP_INLINE ep_v_f64 ep_near_fmod_f64(ep_v_f64 x, ep_v_f64 y, ep_v_i64* ordinary) 
 
 std::string_view prelude_c_f64() { return kFunctions; }
 
-// lgamma and digamma of sdk/provider.
+// The lgamma and digamma of sdk/provider.
 std::string prelude_c_shared() {
   std::string text;
   for (const emit_texts::ProgramText& each : emit_texts::program_texts) {
     if (each.name == std::string_view("functions")) text = each.text;
   }
-  // What is defined unless the dialect has an erfc of its own comes first.
+  // The definitions for dialects without an erfc come first; they are removed.
   constexpr std::string_view end = "#endif\n";
   text.erase(0, text.find(end) + end.size());
   text = with_suffix(text, "f64");

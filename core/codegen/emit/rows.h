@@ -8,7 +8,7 @@
 
 namespace tenon::codegen {
 
-// "ep_mul(x, x)"; empty for an id that no row has.
+// The text of a row, such as "ep_mul(x, x)"; empty for an unknown id.
 std::string_view unary_text(int32_t op);
 std::string_view binary_text(int32_t op);
 std::string_view ternary_text(int32_t op);
@@ -18,7 +18,7 @@ struct ReduceText {
 };
 ReduceText reduce_text(int32_t op);
 
-// The dtype in which kernels compute with numbers of `dtype`: f16 and bf16 are held as f32.
+// The dtype in which kernels compute numbers of `dtype`: f16 and bf16 are computed as f32.
 inline DType computed(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 }  // namespace tenon::codegen

@@ -31,7 +31,7 @@ std::string sum_text(const symbolic::Arena& arena, const symbolic::Polynomial& t
   return text;
 }
 
-// What binds like a name.
+// The text of a size as an operand: a name, a number, a call, or a sum in brackets.
 std::string atom_text(const symbolic::Arena& arena, SymDim size, const SymbolText& symbol) {
   if (size.is_number()) {
     return size.number() < 0 ? fmt::format("({})", number_text(size.number())) : number_text(size.number());

@@ -12,7 +12,7 @@ using graph::NodeId;
 using graph::Use;
 using graph::ValueId;
 
-// Looks at edges for all searches together, so that they take time in proportion to the program.
+// The number of edges that all searches together may visit, so that they take time in proportion to the program.
 constexpr size_t kLooksPerNode = 512, kMoreLooks = size_t{1} << 26;
 
 }  // namespace
@@ -74,7 +74,8 @@ Circles::Found Circles::search(Group from, Group to, bool forward) {
   return found;
 }
 
-// Puts `before` to the first of the places that all of them have, `after` to the last ones, and `last` between them.
+// Distributes the positions that these groups have: `before` gets the first ones, `after` the last ones, and `last` the
+// position between them.
 void Circles::reorder(const std::vector<Group>& before, Group first, Group last, const std::vector<Group>& after) {
   std::vector<uint32_t> places{ranks_[first], ranks_[last]};
   std::vector<Group> order = before;

@@ -23,7 +23,7 @@ using graph::Use;
 using graph::ValueId;
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr size_t kNearest = 4;  // readers of one value that are looked at together
+constexpr size_t kNearest = 4;  // how many readers of one value are considered together
 
 class Fusing {
  public:
@@ -77,7 +77,7 @@ class Fusing {
     return all + "}";
   }
 
-  // Maps with one reader go to that reader: so a map in front of a reduction reaches the reduction first.
+  // Merges maps with one reader into that reader, so that a map before a reduction joins the reduction first.
   void sink() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
       if (!fusible(*at) || axes_.access(*at).role != Role::map) continue;
@@ -87,8 +87,8 @@ class Fusing {
     }
   }
 
-  // Cheap maps of values from outside, which several groups read, wait until the groups have grown: in one of them they
-  // would be a path from it to the others.
+  // Holds back cheap maps of values from outside that several groups read, until the groups have grown: in one group
+  // they would be a path from it to the others.
   void hold_back() {
     for (uint32_t group = 0; group < groups_.size(); ++group) {
       if (!groups_[group].empty() && is_shared_and_cheap(group)) held_.insert(group);
@@ -124,7 +124,7 @@ class Fusing {
     return merged;
   }
 
-  // Groups that read the same value.
+  // Merges groups that read the same value.
   bool merge_siblings() {
     bool merged = false;
     for (ValueId id = 1; id < graph_.value_count(); ++id) {
@@ -142,7 +142,7 @@ class Fusing {
     return merged;
   }
 
-  // Brings the axes of the results of `nodes` in line, if that makes `nodes` a kernel.
+  // Aligns the axes of the results of `nodes`, if `nodes` can then be one kernel.
   bool align(const std::vector<NodeId>& nodes, const Wanted& wanted, Verdict* verdict) {
     std::vector<ValueId> made;
     for (const NodeId id : nodes) {
@@ -175,7 +175,7 @@ class Fusing {
     if (verdict.axes_differ && may_align) align(nodes, read_outside(a, b), &verdict);
     std::string why = std::move(verdict.why_not);
     if (why.empty() && !circles_.join(seeds_[a], seeds_[b])) {
-      why = "a path through a node outside would close a circle";
+      why = "a path through a node outside would form a cycle";
       axes_.take_back(before);
     }
     if (options_.logs) {
@@ -208,7 +208,7 @@ class Fusing {
     return home_[id] == group || (group != kNone && borrowed_[group].count(id) != 0);
   }
 
-  // A value that costs less than a store and a load is computed by each group that reads it.
+  // Lets each group that reads a value compute it again, if it costs less than a store and a load.
   void recompute() {
     for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
       if (fusible(*at) && axes_.access(*at).role == Role::map && !is_output(result(*at))) lend(*at);
@@ -223,7 +223,8 @@ class Fusing {
       if (group == kNone || graph_.node(use.node).regions.size() != 0) all = false;
       if (group != kNone && group != home_[id]) readers.insert(group);
     }
-    // A view costs nothing, so those who can take it do; others are worth it where the store goes.
+    // A view costs nothing, so every reader that can takes a copy. Other values are only copied if their store can then
+    // be left out.
     const bool view = axes_.access(id).view;
     if (readers.empty() || (!all && !view)) return;
     std::vector<NodeId> part;
@@ -241,8 +242,8 @@ class Fusing {
     }
   }
 
-  // What `id` costs with the maps of its group that it is made of, which go to `part`; more than kMostRecomputed if it
-  // is made of a reduction there.
+  // The cost of `id` together with the maps of its group that it needs, which are added to `part`; more than
+  // kMostRecomputed if it needs a reduction.
   int32_t cost_with(NodeId id, uint32_t group, std::vector<NodeId>* part) const {
     if (axes_.access(id).role != Role::map) return kMostRecomputed + 1;
     if (std::find(part->begin(), part->end(), id) != part->end()) return 0;
@@ -255,7 +256,8 @@ class Fusing {
     return cost;
   }
 
-  // The nodes of `group` with `part`, which makes `id`, if they may be one kernel that reads no more than it saves.
+  // The nodes of `group` together with `part`, which computes `id`, if they may be one kernel that reads no more than
+  // it saves.
   std::optional<std::vector<NodeId>> with(uint32_t group, const std::vector<NodeId>& part, NodeId id,
                                           size_t readers) const {
     std::vector<NodeId> nodes = groups_[group];
@@ -278,7 +280,7 @@ class Fusing {
     return nodes;
   }
 
-  // Whether a node outside of the home of `id` reads it there.
+  // True if a node outside of the home of `id` reads it from there.
   bool wanted_outside(NodeId id) const {
     if (is_output(result(id))) return true;
     const auto reads = [&](const Use& use) {
@@ -297,7 +299,7 @@ class Fusing {
         std::count_if(nodes.begin(), nodes.end(), [&](NodeId id) { return !axes_.access(id).view; }));
   }
 
-  // Views at the end of a group, which nobody inside reads, are free outside of it, unless they are results.
+  // Removes views at the end of a group that no node of the group reads; they are free outside of it. Results are kept.
   void drop_last_views(uint32_t group) {
     std::vector<NodeId>& nodes = groups_[group];
     for (size_t i = nodes.size(); i-- > 0;) {
@@ -344,7 +346,7 @@ class Fusing {
     return made;
   }
 
-  // Nodes whose results neither others nor the nodes behind them in the group read go.
+  // Removes nodes whose results are read neither inside nor outside of the group.
   void keep_needed(uint32_t group) {
     std::vector<NodeId>& nodes = groups_[group];
     std::set<NodeId> needed;
@@ -367,15 +369,17 @@ class Fusing {
   Circles circles_;
   std::vector<bool> outputs_;  // by value
   std::vector<NodeId> order_;
-  std::vector<uint32_t> places_;                  // by node: its place in the program
-  std::vector<uint32_t> home_;                    // by node: its group, or kNone
-  std::vector<std::vector<NodeId>> groups_;       // in the order of the program
-  std::vector<NodeId> seeds_;                     // by group: the node that it began with
-  std::vector<std::set<NodeId>> borrowed_;        // by group: its nodes whose home is another group
-  std::vector<std::vector<uint32_t>> borrowers_;  // by node: the groups that have borrowed it, and some that are gone
-  std::map<uint32_t, uint32_t> versions_;         // by group: how often it has grown
-  std::set<std::array<uint32_t, 5>> tried_;  // pairs of groups, with their versions, and whether axes may be aligned
-  std::set<uint32_t> held_;                  // groups that wait
+  std::vector<uint32_t> places_;             // by node: its position in the program
+  std::vector<uint32_t> home_;               // by node: its group, or kNone
+  std::vector<std::vector<NodeId>> groups_;  // in program order
+  std::vector<NodeId> seeds_;                // by group: the node that it began with
+  std::vector<std::set<NodeId>> borrowed_;   // by group: its nodes whose home is another group
+  // by node: the groups that have borrowed it, possibly including groups that no longer exist
+  std::vector<std::vector<uint32_t>> borrowers_;
+  std::map<uint32_t, uint32_t> versions_;  // by group: how often it has grown
+  // pairs of groups that were tried, with their versions, and if axes could be aligned
+  std::set<std::array<uint32_t, 5>> tried_;
+  std::set<uint32_t> held_;  // groups that are held back
   std::string log_;
 };
 

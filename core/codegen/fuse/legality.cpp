@@ -60,21 +60,23 @@ class Judge {
     }
   }
 
-  // To take one element of a row costs a kernel the whole row: only one that has it anyway does.
+  // Picking one element of a row costs a kernel a pass over the whole row, so only a kernel that reads the row anyway
+  // may do it.
   bool picks_from_rows() {
     const bool has_rows = std::any_of(nodes_.begin(), nodes_.end(), [&](NodeId id) {
       return axes_.access(id).role != Role::map && !axes_.access(id).picks;
     });
     for (const NodeId id : nodes_) {
       if (!axes_.access(id).picks) continue;
-      if (!has_rows || !made_inside(graph_.node(id).inputs[0])) return refuse("it would read a row for one element");
+      if (!has_rows || !made_inside(graph_.node(id).inputs[0]))
+        return refuse("it would read a whole row to get one element");
     }
     return true;
   }
 
   bool one_device() {
     for (const NodeId id : nodes_) {
-      if (axes_.access(id).role == Role::opaque) return refuse("a node of it is no map and no reduction");
+      if (axes_.access(id).role == Role::opaque) return refuse("a node of it is neither a map nor a reduction");
       if (empty(result(id)) || std::any_of(graph_.node(id).inputs.begin(), graph_.node(id).inputs.end(),
                                            [&](ValueId input) { return empty(input); })) {
         return refuse("a value of it has no elements");
@@ -89,7 +91,7 @@ class Judge {
     return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) { return identical(axes_.size(axis), SymDim(0)); });
   }
 
-  // The axes of a reduction's result that it keeps; those of rows are its result's without the reduced ones.
+  // The axes that a reduction's result keeps; for rows, the axes of the result without the reduced ones.
   std::vector<AxisId> kept(NodeId id) const {
     if (axes_.access(id).role == Role::reduce) return sorted_axes(result(id));
     std::vector<AxisId> axes;
@@ -103,7 +105,7 @@ class Judge {
     return axes;
   }
 
-  // The lengths over which it reduces, without ones.
+  // The lengths over which the node reduces, except lengths of 1.
   std::vector<SymDim> lengths(NodeId id) const {
     std::vector<SymDim> sizes;
     const SymDims& dims = graph_[graph_.node(id).inputs[0]].dims;
@@ -138,7 +140,7 @@ class Judge {
     return true;
   }
 
-  // Beyond the spatial axes an output has some of the reduced lengths, each once.
+  // An output may have some of the reduced lengths in addition to the spatial axes, each once.
   bool outputs_fit() {
     for (const ValueId output : verdict_.outputs) {
       const std::vector<AxisId> axes = sorted_axes(output);
@@ -157,7 +159,7 @@ class Judge {
     return true;
   }
 
-  // From the outputs on: each input of a node is read where the item is, or is computed there.
+  // Starts at the outputs: each input of a node must be read at the item's position, or be computed again there.
   bool edges_fit() {
     for (const NodeId id : nodes_) {
       const Node& node = graph_.node(id);
@@ -165,7 +167,7 @@ class Judge {
         if (node.inputs[i] == 0 || !made_inside(node.inputs[i]) || aligned(id, i)) continue;
         const NodeId maker = graph_[node.inputs[i]].producer;
         const int32_t cost = cost_of_maps(maker);
-        if (cost < 0) return refuse(fmt::format("%{} is read at other places than it is made", node.inputs[i]));
+        if (cost < 0) return refuse(fmt::format("%{} is read at other positions than it is computed", node.inputs[i]));
         const bool repeats =
             !axes_.access(id).puts && elements_at_hints(graph_, result(id)) > elements_at_hints(graph_, node.inputs[i]);
         if (repeats && cost > kMostRecomputed)
@@ -180,7 +182,8 @@ class Judge {
                        [&](AxisId axis) { return axes_.aligned(id, input, axis); });
   }
 
-  // What an element of the result of `id` costs with all that it is made of inside; -1 if a reduction is.
+  // The cost of one element of the result of `id` with everything inside that it is computed from; -1 if that includes
+  // a reduction.
   int32_t cost_of_maps(NodeId id) {
     if (axes_.access(id).role != Role::map) return -1;
     if (const auto known = costs_.find(id); known != costs_.end()) return known->second;
@@ -193,13 +196,13 @@ class Judge {
     return costs_[id] = cost;
   }
 
-  // A kernel of few items leaves most of a device idle; apart, its parts are spread.
+  // A kernel of few items leaves most of a device idle; as separate kernels its parts have more items.
   bool enough_items() {
     if (!verdict_.reduces || nodes_.size() < 2) return true;
     double items = 1, length = 1;
     for (const AxisId axis : verdict_.spatial) items *= hint(axes_.size(axis));
     for (const SymDim size : reduced_) length *= hint(size);
-    return items >= kFewItems || items * length < kManyElements || refuse("it has few items of many elements");
+    return items >= kFewItems || items * length < kManyElements || refuse("it has few items and many elements");
   }
 
   double hint(SymDim size) const { return static_cast<double>(graph_.arena().hint(size).value_or(kFewItems)); }
@@ -210,7 +213,7 @@ class Judge {
   const Wanted& wanted_;
   const FuseOptions& options_;
   std::vector<NodeId> sorted_;
-  std::vector<SymDim> reduced_;  // lengths
+  std::vector<SymDim> reduced_;  // reduced lengths
   std::map<NodeId, int32_t> costs_;
   Verdict verdict_;
 };

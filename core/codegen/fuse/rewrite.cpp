@@ -1,4 +1,4 @@
-// Groups become nodes with a region.
+// Replaces groups by nodes with a region.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -39,7 +39,7 @@ class Rewriting {
     }
   }
 
-  // Whether it changed the graph.
+  // True if it changed the graph.
   bool run() {
     size_t made = 0;
     for (const FusionGroup& group : fusion_.groups) made += rewrite(group) ? 1 : 0;
@@ -51,11 +51,11 @@ class Rewriting {
   }
 
  private:
-  // Nodes that stand before what they read go to the end, with those that read them, each behind what it reads.
+  // Moves nodes that precede their inputs to the end, together with their readers, each after its inputs.
   void sort() {
     std::unordered_set<NodeId> seen;
     std::vector<NodeId> late;
-    std::unordered_map<NodeId, size_t> numbers;  // of late nodes
+    std::unordered_map<NodeId, size_t> numbers;  // of the moved nodes
     const auto ready = [&](NodeId id) {
       const std::vector<ValueId>& inputs = graph_.node(id).inputs;
       return std::all_of(inputs.begin(), inputs.end(), [&](ValueId input) {
@@ -73,7 +73,7 @@ class Rewriting {
     put_last(late, numbers);
   }
 
-  // Puts the late nodes to the end: always the first one that waits for no other of them.
+  // Moves the late nodes to the end in topological order; among ready nodes the first one is taken.
   void put_last(const std::vector<NodeId>& late, const std::unordered_map<NodeId, size_t>& numbers) {
     std::vector<size_t> waits(late.size(), 0);
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
@@ -95,16 +95,16 @@ class Rewriting {
         }
       }
     }
-    if (moved != late.size()) throw Error(Code::internal, "fuse: the groups of the program form a circle.");
+    if (moved != late.size()) throw Error(Code::internal, "fuse: the groups of the program form a cycle.");
   }
 
-  // What stands for `id`, a value of the graph before.
+  // The value that replaced `id`, a value of the original graph.
   ValueId now(ValueId id) const {
     for (auto found = replaced_.find(id); found != replaced_.end(); found = replaced_.find(id)) id = found->second;
     return id;
   }
 
-  // Alone a region may have other axes than in its graph, where further values say which are one.
+  // A region by itself may have more axes than in its graph, where other values show that some are equal.
   static bool stands_alone(Graph& region) {
     codegen::Axes axes(region);
     axes.align(std::vector<ValueId>(region.outputs().begin(), region.outputs().end()));
@@ -136,13 +136,13 @@ class Rewriting {
     return true;
   }
 
-  // A node of the program before, by its number, and the last of the nodes that stand behind it: fused ones, if any.
+  // A node of the original program, by its number, and the last of the fused nodes that were inserted after it.
   struct Place {
     size_t number = 0;
     NodeId last = kNoNode;
   };
 
-  // The last place that the group has a node at, or that makes what it reads.
+  // The last position of the group's nodes and of the producers of its inputs.
   Place place_of(const FusionGroup& group) const {
     Place found;
     const auto note = [&](NodeId id) {
@@ -157,7 +157,7 @@ class Rewriting {
 
   std::shared_ptr<Graph> region(const FusionGroup& group, std::vector<ValueId>* operands) {
     std::shared_ptr<Graph> made = graph_.new_region();
-    std::map<ValueId, ValueId> of{{0, 0}};  // by value of the graph before: the region's
+    std::map<ValueId, ValueId> of{{0, 0}};  // by value of the original graph: the value of the region
     for (const NodeId id : group.nodes) {
       Node copy = nodes_.at(id);
       for (ValueId& input : copy.inputs) {
@@ -175,7 +175,7 @@ class Rewriting {
     return made;
   }
 
-  // A constant of one element is the region's own, other values are operands.
+  // A constant of one element is copied into the region; other values become operands.
   ValueId given(Graph* region, ValueId id, std::vector<ValueId>* operands) {
     const Value value = graph_[now(id)];
     if (value.constant.defined() && value.constant.elements() == 1) return region->add_constant(value.constant);
@@ -194,13 +194,13 @@ class Rewriting {
 
   Graph& graph_;
   const Fusion& fusion_;
-  std::map<NodeId, Node> nodes_;         // of groups, as they were
-  std::map<ValueId, ValueId> replaced_;  // values of the graph before
-  std::vector<NodeId> order_;            // of the program before
+  std::map<NodeId, Node> nodes_;         // nodes of groups, before they were replaced
+  std::map<ValueId, ValueId> replaced_;  // by value of the original graph
+  std::vector<NodeId> order_;            // of the original program
   std::unordered_map<NodeId, Place> places_;
 };
 
-// What a kernel may take on every device of the graph, up to `most`.
+// The number of buffers that a kernel may have on every device of the graph, at most `most`.
 size_t most_buffers(const Graph& graph, size_t most) {
   std::set<DeviceState*> devices;
   for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
@@ -224,7 +224,7 @@ std::string fuse_nodes(Graph* graph, FusedGroups groups, bool logs) {
   options.logs = logs;
   options.most_buffers = most_buffers(*graph, options.most_buffers);
   codegen::split_reductions(graph);
-  for (;;) {  // what a group has left behind may be a group
+  for (;;) {  // the remaining nodes of a group may form another group
     const Fusion fusion = codegen::find_groups(*graph, options);
     log += fusion.log;
     if (fusion.groups.empty() || !Rewriting(graph, fusion).run()) return log;

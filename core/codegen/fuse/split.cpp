@@ -20,9 +20,10 @@ using graph::NodeId;
 using graph::result;
 using graph::ValueId;
 
-constexpr int64_t kParts[] = {64, 60, 48, 40, 32, 24, 20, 16};  // of one long axis: the first that divides it
+// parts of one long axis: the first one that divides it is used
+constexpr int64_t kParts[] = {64, 60, 48, 40, 32, 24, 20, 16};
 
-// What a reduction reads, and which axes the first of two reduces.
+// The input of a reduction, and the axes that the first of the two reductions reduces.
 struct Parts {
   ValueId from = 0;
   uint32_t axes = 0;
@@ -47,7 +48,7 @@ class Splitting {
   }
 
  private:
-  // Calls `visit`, which may remove the node and any before it.
+  // Calls `visit` for each node; it may remove the node and nodes before it.
   template <class Visit>
   void each(const Visit& visit) {
     for (NodeId id = graph_.first(); id != kNoNode;) {
@@ -96,7 +97,7 @@ class Splitting {
     return result(graph_, graph_.insert(before, std::move(node)));
   }
 
-  // The reduction `id` of `from` over `axes`, before the node `before`.
+  // The reduction like `id`, of `from` over `axes`, inserted before the node `before`.
   ValueId reduced(NodeId before, NodeId id, ValueId from, uint32_t axes, bool keep_dims) {
     Node node = graph_.node(id);
     auto attributes = node.attributes_as<ReduceAttributes>();
@@ -108,7 +109,7 @@ class Splitting {
     return result(graph_, graph_.insert(before, std::move(node)));
   }
 
-  // Puts the reduction of `of`, the results of the parts, in the place of `id`.
+  // Replaces `id` by the reduction of `of`, the results of the parts.
   void put(NodeId id, ValueId of, uint32_t axes) {
     const bool keeps = graph_.node(id).attributes_as<ReduceAttributes>().keep_dims != 0;
     const ValueId made = reduced(id, id, of, axes, keeps);
@@ -124,7 +125,7 @@ class Splitting {
     return access.role == Role::map && !access.view && access.cost > 0;
   }
 
-  // A reduction of one long axis, whose length is a number, becomes one of two axes, which can be split.
+  // Turns a reduction of one long axis of known length into one over two axes, which can be split.
   void part_axis(NodeId id) {
     if (!is_reduction(id)) return;
     const ValueId from = graph_.node(id).inputs[0];
@@ -162,8 +163,8 @@ class Splitting {
     return result(graph_, graph_.insert(before, std::move(node)));
   }
 
-  // The mean of (x - m)^2, where m is the mean of x: with p the mean of a part, the mean over the part of (x - p)^2 is
-  // less than that of (x - m)^2 by (p - m)^2.
+  // Splits the mean of (x - m)^2, where m is the mean of x. With p the mean of a part, the part's mean of (x - p)^2 is
+  // less than its mean of (x - m)^2 by (p - m)^2.
   void split_variance(NodeId id, const Parts& parts) {
     if (!is(graph_, id, OpId::mean)) return;
     const ValueId centred = square_of(parts.from);
@@ -189,7 +190,7 @@ class Splitting {
     return graph_.node(by).inputs[0] == graph_.node(by).inputs[1] ? graph_.node(by).inputs[0] : 0;
   }
 
-  // The mean that makes `value`, of one element, through views.
+  // The mean that computes `value`, of one element, possibly through views.
   NodeId mean_behind(ValueId value) const {
     if (value == 0) return kNoNode;
     for (const SymDim size : graph_[value].dims) {

@@ -33,7 +33,7 @@ Number number_of(T value) {
   return {0, static_cast<int64_t>(value)};
 }
 
-// `number` as an element of `dtype` would hold it.
+// `number` rounded or wrapped to an element of `dtype`.
 template <class T>
 Number as_element(DType dtype, T value) {
   if (dtype == DType::f64) return number_of(static_cast<double>(value));
@@ -47,7 +47,7 @@ class Sizes {
  public:
   Sizes(const Kernel& kernel, std::span<const int64_t> parameters) : arena_(kernel.arena), values_(arena_.size()) {
     if (parameters.size() != kernel.parameters.size()) {
-      throw Error(Code::invalid_argument, fmt::format("Kernel {} takes {} parameters, but is given {}.", kernel.name,
+      throw Error(Code::invalid_argument, fmt::format("Kernel {} has {} parameters, but {} were given.", kernel.name,
                                                       kernel.parameters.size(), parameters.size()));
     }
     for (size_t i = 0; i < parameters.size(); ++i) bind(kernel.parameters[i].symbol, parameters[i]);
@@ -90,7 +90,7 @@ class Interpreter {
         shared_(kernel.stages.size()),
         stored_(kernel.buffers.size()) {
     if (buffers.size() != kernel.buffers.size()) {
-      throw Error(Code::invalid_argument, fmt::format("Kernel {} takes {} buffers, but is given {}.", kernel.name,
+      throw Error(Code::invalid_argument, fmt::format("Kernel {} has {} buffers, but {} were given.", kernel.name,
                                                       kernel.buffers.size(), buffers.size()));
     }
     for (const Axis& axis : kernel.axes) ranges_.push_back({0, sizes_.of(axis.extent)});
@@ -107,7 +107,7 @@ class Interpreter {
   }
 
  private:
-  // What a stage holds: in registers the number of the last point, otherwise that of each point.
+  // The numbers of a stage: in registers only that of the last point, otherwise that of each point.
   struct Held {
     std::map<Point, Number> numbers;
   };
@@ -155,7 +155,7 @@ class Interpreter {
 
   // --- Groups
 
-  // One group after another.
+  // Runs one group after another.
   void launch(const Node& items) {
     const auto range = ranges_[items.axis];
     for (int64_t i = range.first; i < range.second; i += items.step) {
@@ -167,7 +167,7 @@ class Interpreter {
     ranges_[items.axis] = range;
   }
 
-  // All work-items go through `nodes`: one after another up to where all must have come.
+  // Runs `nodes` on all work-items: one after another up to each point that all of them must reach.
   void together(const std::vector<Node>& nodes, size_t depth) {
     size_t begin = 0;
     for (size_t i = 0; i < nodes.size(); ++i) {
@@ -194,7 +194,7 @@ class Interpreter {
     each(nodes, begin, nodes.size(), depth);
   }
 
-  // A loop whose steps all work-items take together.
+  // Runs a loop whose steps all work-items execute together.
   void in_step(const Node& loop, size_t depth) {
     if (loop.kind == LoopKind::work_items) {
       around_.push_back(&loop);
@@ -220,7 +220,7 @@ class Interpreter {
     each_work_item([&] { run(part, depth); });
   }
 
-  // Calls `work` as each work-item that has positions in the loops around, the last one first.
+  // Calls `work` for each work-item that has positions in the enclosing loops, the last one first.
   template <class Work>
   void each_work_item(const Work& work) {
     for (at_[1] = group_[1] - 1; at_[1] >= 0; --at_[1]) {
@@ -240,7 +240,7 @@ class Interpreter {
     at_ = {0, 0};
   }
 
-  // A sum in registers begins anew; what shared storage holds of other points stays.
+  // Resets a sum in registers. Shared storage keeps the numbers of other points.
   void begin(Id id) {
     if (kernel_.stages[id].storage == Storage::shared) {
       held(id).numbers.erase(point(id));
@@ -249,10 +249,10 @@ class Interpreter {
     }
   }
 
-  // What the work-item that runs holds by itself.
+  // The numbers that the running work-item holds by itself.
   Held& held(Id id) { return held_[static_cast<size_t>(at_[1] * group_[0] + at_[0]) * kernel_.stages.size() + id]; }
 
-  // Whether the work-item is the first along each dim whose loops are not around the result of `id`.
+  // True if the work-item is the first along each dim that has no loop around the result of `id`.
   bool is_first(Id id) const {
     const Place& place = *places_.of(id).front();
     for (size_t dim = 0; dim < 2; ++dim) {
@@ -264,7 +264,7 @@ class Interpreter {
     return true;
   }
 
-  // Its own work-item sees it at once, the others after the next barrier.
+  // The writing work-item sees the number at once, the others after the next barrier.
   void share(Id id, Number number) {
     if (!is_first(id)) return;
     held(id).numbers[point(id)] = number;
@@ -275,7 +275,7 @@ class Interpreter {
     written_.clear();
   }
 
-  // What a reduction has added up at a point: by this work-item, or by all that add it up together.
+  // The sum of a reduction at a point: of this work-item, or of all that add it up together.
   Number total(Id id, const Point& at) {
     const Stage& stage = kernel_.stages[id];
     std::array<int64_t, 2> begin = at_, end{at_[0] + 1, at_[1] + 1};
@@ -330,7 +330,7 @@ class Interpreter {
     });
   }
 
-  // What a reduction of nothing is: for a maximum the least number of the dtype.
+  // The result of an empty reduction: for a maximum the least number of the dtype.
   template <class T>
   static T initial(const Stage& stage) {
     const std::string_view row = table::reduce_row(stage.op)->name;
@@ -439,7 +439,7 @@ class Interpreter {
     const bool shared = stage.storage == Storage::shared;
     const bool is_sum = stage.kind == StageKind::reduce && !shared;
     auto found = held(id).numbers.find(at);
-    // What the others hold of a shared sum is their part of it.
+    // The other work-items hold only their part of a shared sum.
     const bool is_part = shared && stage.kind == StageKind::reduce && !is_first(id);
     bool is_there = is_sum || (!is_part && found != held(id).numbers.end());
     if (!is_there && shared) {
@@ -448,7 +448,7 @@ class Interpreter {
     }
     if (!is_there) {
       throw Error(Code::invalid_argument,
-                  fmt::format("Stage {} is read where it does not hold this point.", stage.name));
+                  fmt::format("Stage {} is read at a point whose number it does not hold.", stage.name));
     }
     if (stage.kind == StageKind::value) return found->second;
     const Number added = is_sum ? total(id, at) : found->second;
@@ -464,14 +464,14 @@ class Interpreter {
   Sizes sizes_;
   std::span<void* const> buffers_;
   Places places_;
-  std::vector<std::pair<int64_t, int64_t>> ranges_;  // by axis: what the loops around left
-  std::array<int64_t, 2> group_;                     // work-items of a group
-  std::array<int64_t, 2> at_{};                      // the work-item that runs
-  std::vector<const Node*> around_;                  // loops of work-items that all of the group is in
+  std::vector<std::pair<int64_t, int64_t>> ranges_;  // by axis: the range that the enclosing loops left
+  std::array<int64_t, 2> group_;                     // number of work-items of a group
+  std::array<int64_t, 2> at_{};                      // the running work-item
+  std::vector<const Node*> around_;  // enclosing loops of work-items that the whole group executes together
   bool in_groups_ = false;
-  std::vector<Held> held_;  // of each work-item, by stage
+  std::vector<Held> held_;  // by work-item and stage
   std::vector<Held> shared_;
-  std::vector<std::tuple<Id, Point, Number>> written_;  // into shared storage, since the last barrier
+  std::vector<std::tuple<Id, Point, Number>> written_;  // writes to shared storage since the last barrier
   std::vector<std::unordered_set<int64_t>> stored_;
   std::vector<std::optional<Number>> memo_;
 };

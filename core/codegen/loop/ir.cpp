@@ -36,7 +36,7 @@ Id append(std::vector<T>* list, T item) {
 const table::ScalarRow& row_named(int32_t arity, std::string_view op) {
   const table::ScalarRow* row = table::scalar_row(arity, op);
   if (row == nullptr) {
-    throw Error(Code::invalid_argument, fmt::format("'{}' is no scalar function of {} arguments.", op, arity));
+    throw Error(Code::invalid_argument, fmt::format("'{}' is not a scalar function of {} arguments.", op, arity));
   }
   return *row;
 }
@@ -64,7 +64,7 @@ Id Kernel::add_axis(std::string axis_name, SymDim extent) {
   declared.source = "axis " + axis_name;
   declared.range = {0, range.hi == symbolic::Range::kEndless ? SymDim::kMost : std::max<int64_t>(range.hi - 1, 0)};
   const SymDim symbol = arena.symbol(std::move(declared));
-  // A launch runs nothing where the extent is 0.
+  // A launch with an extent of 0 runs nothing, so the position is less than the extent.
   if (!extent.is_number()) arena.assume(symbol < extent);
   return append(&axes, Axis{std::move(axis_name), symbol, extent});
 }
@@ -148,7 +148,7 @@ Id Kernel::add_value(std::string stage_name, std::vector<Id> spatial, Id expr) {
 Id Kernel::add_reduce(std::string stage_name, std::string_view op, std::vector<Id> spatial, std::vector<Id> over,
                       Id expr) {
   const table::ReduceRow* row = table::reduce_row(op);
-  if (row == nullptr) throw Error(Code::invalid_argument, fmt::format("'{}' is no reduction.", op));
+  if (row == nullptr) throw Error(Code::invalid_argument, fmt::format("'{}' is not a reduction.", op));
   Stage stage;
   stage.name = std::move(stage_name);
   stage.kind = StageKind::reduce;
@@ -221,7 +221,7 @@ SymDim replaced(const Arena& arena, SymDim size, const std::map<uint32_t, SymDim
 SymDim replaced(const Arena& arena, uint32_t index, const std::map<uint32_t, SymDim>& replacements) {
   if (const auto found = replacements.find(index); found != replacements.end()) return found->second;
   const SymDim whole = arena.atom(index);
-  const symbolic::Node node = arena.node(whole);  // a copy, since the arena may grow
+  const symbolic::Node node = arena.node(whole);  // a copy, because the arena may grow
   switch (node.kind) {
     case symbolic::Kind::symbol: return whole;
     case symbolic::Kind::floor_div:
@@ -280,7 +280,7 @@ Stride stride_of(const Arena& arena, SymDim index, SymDim symbol) {
   if (!symbols_of(arena, index).contains(symbol.index())) return {true, 0};
   if (identical(index, symbol)) return {true, 1};
   if (arena.node(index).kind != symbolic::Kind::sum) return {};
-  const symbolic::Polynomial terms = arena.node(index).terms;  // a copy, since the arena may grow
+  const symbolic::Polynomial terms = arena.node(index).terms;  // a copy, because the arena may grow
   SymDim step = 0;
   for (const symbolic::Term& term : terms) {
     SymDim product = term.coefficient;

@@ -1,4 +1,4 @@
-// Sizes in the words of a kernel: the arena calls its symbols S0, S1; the kernel gave them names.
+// Prints sizes with a kernel's names: the arena calls its symbols S0, S1; the kernel gave them names.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tenon::codegen {
 
-// "768*i + r". A symbol that the kernel does not name keeps the arena's name.
+// Writes sizes like "768*i + r". A symbol without a name in the kernel keeps the arena's name.
 class SizeWriter {
  public:
   explicit SizeWriter(const Kernel& kernel);
@@ -20,13 +20,13 @@ class SizeWriter {
   std::map<std::string, std::string, std::less<>> names_;  // by the arena's name
 };
 
-// Reads what a SizeWriter wrote, in the open arena of `kernel`. Errors: invalid_argument.
+// Reads text of a SizeWriter, in the open arena of `kernel`. Errors: invalid_argument.
 Result<SymDim> read_size(Kernel& kernel, std::string_view text);
 
-// The word at the start of `text` that could be a name of C; empty if there is none.
+// The C identifier at the start of `text`; empty if there is none.
 std::string_view leading_name(std::string_view text);
 
-// `text` with each word replaced that `replacement` knows.
+// `text` with each word replaced for which `replacement` has a value.
 template <class Replacement>
 std::string with_words_replaced(std::string_view text, const Replacement& replacement) {
   std::string result;

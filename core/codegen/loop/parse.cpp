@@ -1,4 +1,4 @@
-// Reads kernels that text.cpp wrote. The text may come from a file: nothing in it is trusted.
+// Parses kernels that text.cpp printed. The text may come from a file and is not trusted.
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -23,7 +23,7 @@ Result<SymDim> read_size(Kernel& kernel, std::string_view text) {
     return std::string(word);
   });
   if (!unknown.empty()) {
-    return Status(Code::invalid_argument, fmt::format("'{}' is no size and no axis of the kernel.", unknown));
+    return Status(Code::invalid_argument, fmt::format("'{}' is neither a size nor an axis of the kernel.", unknown));
   }
   return kernel.arena.parse(in_arena);
 }
@@ -32,7 +32,7 @@ namespace {
 
 constexpr int kMostDepth = 200;
 
-// What ends the reading of a text that is wrong.
+// Thrown to end the parsing of a malformed text.
 struct Wrong {
   std::string what;
 };
@@ -77,7 +77,7 @@ class LineReader {
     if (!found) wrong(fmt::format("a dtype is expected, not '{}'", word));
     return *found;
   }
-  // The size that ends before `stop`, or at the end of the line.
+  // Parses the size before `stop`, or before the end of the line.
   SymDim size(size_t stop = std::string_view::npos) {
     const std::string_view text = rest_.substr(0, stop);
     const Result<SymDim> size = read_size(kernel_, text);
@@ -92,7 +92,7 @@ class LineReader {
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i].name == word) return static_cast<Id>(i);
     }
-    wrong(fmt::format("'{}' is no {} above this line", word, what));
+    wrong(fmt::format("'{}' is not a {} above this line", word, what));
   }
   std::vector<Id> axes(const char* word) {
     std::vector<Id> result;
@@ -104,7 +104,7 @@ class LineReader {
     }
   }
 
-  // "x[768*i + r", up to the closing bracket or a condition.
+  // Parses "x[768*i + r", up to the closing bracket or a condition.
   std::pair<Id, SymDim> element() {
     const Id buffer = find(kernel_.buffers, "buffer");
     expect("[");
@@ -319,7 +319,7 @@ class KernelReader {
 
   Kernel& kernel_;
   std::vector<Id> shared_;
-  std::vector<std::vector<Node>*> open_;  // the bodies that the next line may go into
+  std::vector<std::vector<Node>*> open_;  // the bodies that the next line may belong to
   bool in_loops_ = false;
 };
 

@@ -55,7 +55,7 @@ std::vector<const Place*> Places::of(Id stage) const {
   return found;
 }
 
-// Of what `stage` reads: readers share no more loops with it than they are in together.
+// Sets the level of the stages that `stage` reads: their readers share at most the loops that contain all of them.
 void Places::find_level(Id stage) {
   if (kernel_.stages[stage].storage == Storage::inlined) return;
   for (const Id read : reads_[stage]) {

@@ -1,4 +1,4 @@
-// Where the loops of a scheduled kernel run its stages.
+// Places: where the loops of a scheduled kernel run its stages.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace tenon::codegen {
 
-// Where a stage runs. `loops` are those around it, the outermost first. Its result is whole in the body of
-// loops[result - 1]: a reduction's outside of all loops that it reduces over, any other stage's where it runs. All its
-// readers share the first `level` of its loops, which are no more than `result`. So in the body of loops[level - 1] a
-// row of its numbers lives.
+// A place where a stage runs. `loops` are the enclosing loops, the outermost first. The result is complete in the body
+// of loops[result - 1]: for a reduction this is outside of all loops that it reduces over, for any other stage it is
+// where it runs. All readers share the first `level` of its loops, with `level` <= `result`. So a row of its numbers
+// lives in the body of loops[level - 1].
 struct Place {
   Id stage = kNone;
   size_t number = 0;  // in the order of the text
@@ -19,26 +19,27 @@ struct Place {
   size_t level = 0;
 };
 
-// Of a kernel that outlives it and does not change meanwhile.
+// The places of `kernel`, which must outlive this object and must not change.
 class Places {
  public:
   explicit Places(const Kernel& kernel);
 
-  // One, in a verified kernel; none for a stage that is inlined.
+  // The places of a stage: one in a verified kernel, none for an inlined stage.
   std::vector<const Place*> of(Id stage) const;
-  // The stages whose storage `stage` reads: through inlined ones too.
+  // The stages whose storage `stage` reads, directly or through inlined stages.
   const std::vector<Id>& reads(Id stage) const { return reads_[stage]; }
-  // Whether the loops inside of which a reduction's result is not whole yet are all loops that it reduces over: then
-  // one number is enough to add up in.
+  // True if the reduction reduces over every loop inside of which its result is incomplete. Then one number is enough
+  // to add up in.
   bool adds_in_one_number(Id stage) const;
-  // The reductions that begin where `loop` stands, in a body at `depth`: with the outermost loop that they reduce over,
-  // and those that add up in a row with the outermost loop that their row spans.
+  // The reductions that begin at `loop`, in a body at `depth`: `loop` is the outermost loop that they reduce over, or,
+  // for those that add up in a row, the outermost loop that the row spans.
   std::vector<Id> starting(const Node& loop, size_t depth) const;
-  // Whether work-items add up a reduction together: a loop that it reduces over is one of work_items.
+  // True if work-items add up the reduction together: it reduces over a work_items loop.
   bool adds_across(Id stage) const;
-  // Whether a reduction over work-items is whole behind `loop`, in a body at `depth`.
+  // True if a reduction over work-items is complete after `loop`, in a body at `depth`.
   bool ends_together(const Node& loop, size_t depth) const;
-  // Whether all of the group goes through the loop step by step, since a barrier or such a reduction is inside.
+  // True if the whole group must execute the loop together, step by step, because it contains a barrier or such a
+  // reduction.
   bool runs_together(const Node& loop, size_t depth) const;
 
  private:

@@ -1,4 +1,4 @@
-// Kernels as text; parse.cpp reads it.
+// Prints kernels as text, which parse.cpp reads.
 #include <cmath>
 
 #include "core/codegen/loop/ir.h"
@@ -68,7 +68,7 @@ class KernelWriter {
     for (size_t i = 0; i < arg_count(expr); ++i) count(expr.args[i]);
   }
 
-  // An expression with arguments that is used more than once is a line of its own, before its first use.
+  // True for an expression with arguments that is used more than once. It gets a line of its own, before its first use.
   bool is_shared(Id id) const { return uses_[id] > 1 && arg_count(kernel_.exprs[id]) > 0; }
 
   void write_shared(Id id) {

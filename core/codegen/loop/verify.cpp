@@ -1,4 +1,4 @@
-// What makes a kernel well made. Each rule is one sentence of an error.
+// The rules of a well-formed kernel, each with its error sentence.
 #include <algorithm>
 #include <functional>
 
@@ -66,12 +66,12 @@ class Verifier {
     name(given, what);
     if (symbol.is_number() || symbol.index() >= kernel_.arena.size() ||
         kernel_.arena.node(symbol).kind != symbolic::Kind::symbol) {
-      wrong("The {} {} is no symbol of the kernel's arena.", what, given);
+      wrong("The {} {} is not a symbol of the kernel's arena.", what, given);
     }
     if (std::string_view(what) == "size") sizes_.insert(symbol.index());
   }
 
-  // Whether `size` names sizes and these axes alone.
+  // Checks that `size` names only parameters and these axes.
   void names_only(SymDim size, const std::vector<Id>& axes, const std::string& what) {
     for (const uint32_t symbol : symbols_of(kernel_.arena, size)) {
       const bool is_axis =
@@ -96,7 +96,7 @@ class Verifier {
     const table::ScalarRow* row = expr.kind == ExprKind::unary    ? table::unary_row(expr.op)
                                   : expr.kind == ExprKind::binary ? table::binary_row(expr.op)
                                                                   : table::ternary_row(expr.op);
-    if (row == nullptr) wrong("Expression {} has op {}, which scalar_ops.def has not.", id, expr.op);
+    if (row == nullptr) wrong("Expression {} has the unknown op {}.", id, expr.op);
     return *row;
   }
 
@@ -109,11 +109,12 @@ class Verifier {
       const DType given = kernel_.exprs[expr.args[i]].dtype;
       const DType expected = has_condition && i == 0 ? DType::boolean : type;
       if (given != expected) {
-        wrong("{} takes {} as argument {}, but is given {}.", row.name, dtype_name(expected), i + 1, dtype_name(given));
+        wrong("{} needs {} as argument {}, but got {}.", row.name, dtype_name(expected), i + 1, dtype_name(given));
       }
     }
     if (is_narrow(type) && !has_condition) {
-      wrong("{} is given {}, which only loads, stores and casts take; cast to f32 first.", row.name, dtype_name(type));
+      wrong("{} has an argument of {}, which only loads, stores and casts accept; cast to f32 first.", row.name,
+            dtype_name(type));
     }
     if (!table::in_domain(has_condition ? table::Domain::ANY : row.domain, type)) {
       wrong("{} is defined on {}, not on {}.", row.name, table::domain_text(row.domain), dtype_name(type));
@@ -129,41 +130,48 @@ class Verifier {
     for (size_t i = 0; i < arg_count(expr); ++i) {
       if (expr.args[i] >= id) wrong("Expression {} has an argument that does not come before it.", id);
     }
-    if (!is_supported(expr.dtype)) wrong("Expression {} is of dtype {}.", id, dtype_name(expr.dtype));
+    if (!is_supported(expr.dtype))
+      wrong("Expression {} has dtype {}, which kernels do not compute with.", id, dtype_name(expr.dtype));
     switch (expr.kind) {
       case ExprKind::load:
-        if (expr.target >= kernel_.buffers.size()) wrong("Expression {} loads from buffer {}.", id, expr.target);
+        if (expr.target >= kernel_.buffers.size())
+          wrong("Expression {} loads from buffer {}, which does not exist.", id, expr.target);
         if (kernel_.buffers[expr.target].output) {
-          wrong("Expression {} loads from buffer {}, an output.", id, kernel_.buffers[expr.target].name);
+          wrong("Expression {} loads from buffer {}, which is an output.", id, kernel_.buffers[expr.target].name);
         }
-        if (expr.dtype != kernel_.buffers[expr.target].dtype) wrong("Expression {} loads another dtype.", id);
+        if (expr.dtype != kernel_.buffers[expr.target].dtype)
+          wrong("Expression {} does not have the dtype of the buffer from which it loads.", id);
         if (expr.args[0] != kNone && kernel_.exprs[expr.args[0]].dtype != DType::boolean) {
           wrong("The condition of a load from {} is {}, not bool.", kernel_.buffers[expr.target].name,
                 dtype_name(kernel_.exprs[expr.args[0]].dtype));
         }
         break;
       case ExprKind::stage:
-        if (expr.target >= kernel_.stages.size()) wrong("Expression {} reads stage {}.", id, expr.target);
-        if (expr.dtype != kernel_.stages[expr.target].dtype) wrong("Expression {} reads another dtype.", id);
+        if (expr.target >= kernel_.stages.size())
+          wrong("Expression {} reads stage {}, which does not exist.", id, expr.target);
+        if (expr.dtype != kernel_.stages[expr.target].dtype)
+          wrong("Expression {} does not have the dtype of the stage that it reads.", id);
         break;
       case ExprKind::unary:
       case ExprKind::binary:
       case ExprKind::ternary: op(expr, id); break;
       case ExprKind::position:
-        if (expr.target >= kernel_.buffers.size()) wrong("Expression {} is a position in buffer {}.", id, expr.target);
+        if (expr.target >= kernel_.buffers.size())
+          wrong("Expression {} is a position from buffer {}, which does not exist.", id, expr.target);
         if (expr.dtype != DType::i64 || kernel_.exprs[expr.args[0]].dtype != DType::i64 ||
             kernel_.exprs[expr.args[1]].dtype != DType::i64) {
-          wrong("Expression {}, a position, is not of i64.", id);
+          wrong("Expression {} is a position and must be i64.", id);
         }
         break;
       case ExprKind::index:
-        if (expr.dtype != DType::i64) wrong("Expression {} is an index of dtype {}.", id, dtype_name(expr.dtype));
+        if (expr.dtype != DType::i64)
+          wrong("Expression {} is an index and must be i64, not {}.", id, dtype_name(expr.dtype));
         break;
       default: break;
     }
   }
 
-  // All expressions below `id`, each once.
+  // Visits all expressions below `id`, each once.
   void walk(Id id, std::set<Id>* seen, const std::function<void(const Expr&)>& visit) {
     if (!seen->insert(id).second) return;
     const Expr& expr = kernel_.exprs[id];
@@ -171,7 +179,7 @@ class Verifier {
     for (size_t i = 0; i < arg_count(expr); ++i) walk(expr.args[i], seen, visit);
   }
 
-  // An index that certainly leaves its buffer: one whose bounds are numbers that it takes.
+  // Refuses an index that certainly leaves its buffer: a bound of it is a number outside of the buffer.
   void bounds(const Stage& stage, SymDim index, const Buffer& buffer) {
     const symbolic::Range range = kernel_.arena.range(index);
     if (!buffer.elements.is_number() || !range.bounded()) return;
@@ -191,7 +199,7 @@ class Verifier {
     }
   }
 
-  // Whether `index` is a sum in which `symbol` stands alone and once.
+  // True if `index` is a sum in which `symbol` occurs once, as a term of its own.
   bool is_linear(SymDim index, uint32_t symbol) const {
     if (index.index() == symbol) return true;
     size_t terms = 0;
@@ -211,7 +219,7 @@ class Verifier {
     std::vector<Id> axes = stage.axes;
     axes.insert(axes.end(), stage.reduce_axes.begin(), stage.reduce_axes.end());
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i] >= kernel_.axes.size()) wrong("Stage {} has an axis that the kernel has not.", stage.name);
+      if (axes[i] >= kernel_.axes.size()) wrong("Stage {} has an axis that the kernel does not have.", stage.name);
       if (std::find(axes.begin(), axes.begin() + static_cast<ptrdiff_t>(i), axes[i]) !=
           axes.begin() + static_cast<ptrdiff_t>(i)) {
         wrong("Stage {} names axis {} twice.", stage.name, kernel_.axes[axes[i]].name);
@@ -220,11 +228,12 @@ class Verifier {
     if (stage.value >= kernel_.exprs.size()) wrong("Stage {} has no expression.", stage.name);
     const DType type = kernel_.exprs[stage.value].dtype;
     if (type != stage.dtype) {
-      wrong("Stage {} is of {}, but its expression of {}.", stage.name, dtype_name(stage.dtype), dtype_name(type));
+      wrong("Stage {} has dtype {}, but its expression has dtype {}.", stage.name, dtype_name(stage.dtype),
+            dtype_name(type));
     }
     reduction_or_store(stage, axes);
     if (stage.storage == Storage::inlined && stage.kind != StageKind::value) {
-      wrong("Stage {} is no value, so it cannot be inlined.", stage.name);
+      wrong("Stage {} is not a value, so it cannot be inlined.", stage.name);
     }
     std::set<Id> seen;
     walk(stage.value, &seen, [&](const Expr& expr) { reads(id, expr, axes); });
@@ -233,18 +242,19 @@ class Verifier {
   void reduction_or_store(const Stage& stage, const std::vector<Id>& axes) {
     if (stage.kind == StageKind::reduce) {
       const table::ReduceRow* row = table::reduce_row(stage.op);
-      if (row == nullptr) wrong("Stage {} has reduction {}, which scalar_ops.def has not.", stage.name, stage.op);
+      if (row == nullptr) wrong("Stage {} has the unknown reduction {}.", stage.name, stage.op);
       if (is_narrow(stage.dtype) || !table::in_domain(row->domain, stage.dtype)) {
         wrong("Stage {}: {} is not computed in {}; cast first.", stage.name, row->name, dtype_name(stage.dtype));
       }
       if (stage.reduce_axes.empty()) wrong("Stage {} reduces over no axis.", stage.name);
     } else if (!stage.reduce_axes.empty()) {
-      wrong("Stage {} is no reduction, but has axes to reduce.", stage.name);
+      wrong("Stage {} is not a reduction, but has axes to reduce.", stage.name);
     }
     if (stage.kind != StageKind::store) return;
-    if (stage.buffer >= kernel_.buffers.size()) wrong("Stage {} stores into buffer {}.", stage.name, stage.buffer);
+    if (stage.buffer >= kernel_.buffers.size())
+      wrong("Stage {} stores into buffer {}, which does not exist.", stage.name, stage.buffer);
     const Buffer& buffer = kernel_.buffers[stage.buffer];
-    if (!buffer.output) wrong("Stage {} stores into buffer {}, an input.", stage.name, buffer.name);
+    if (!buffer.output) wrong("Stage {} stores into buffer {}, which is an input.", stage.name, buffer.name);
     if (buffer.dtype != stage.dtype) {
       wrong("Stage {} stores {} into buffer {} of {}.", stage.name, dtype_name(stage.dtype), buffer.name,
             dtype_name(buffer.dtype));
@@ -262,10 +272,11 @@ class Verifier {
     if (expr.kind != ExprKind::stage) return;
     const Stage& read = kernel_.stages[expr.target];
     if (expr.target >= id) wrong("Stage {} reads stage {}, which does not come before it.", stage.name, read.name);
-    if (read.kind == StageKind::store) wrong("Stage {} reads stage {}, a store.", stage.name, read.name);
+    if (read.kind == StageKind::store) wrong("Stage {} reads stage {}, which is a store.", stage.name, read.name);
     for (const Id axis : read.axes) {
       if (!contains(axes, axis)) {
-        wrong("Stage {} reads stage {}, whose axis {} it has not.", stage.name, read.name, kernel_.axes[axis].name);
+        wrong("Stage {} reads stage {}, whose axis {} it does not have.", stage.name, read.name,
+              kernel_.axes[axis].name);
       }
     }
   }
@@ -280,14 +291,14 @@ class Verifier {
     if (in_groups_) together(places, kernel_.body[0], {});
   }
 
-  // Each loop by itself.
+  // Checks each loop without regard to stages.
   void shape(const Node& node, const std::vector<const Node*>& around) {
     if (node.is_barrier) return;
     if (!node.is_loop()) {
-      if (node.stage >= kernel_.stages.size()) wrong("The loops run a stage that the kernel has not.");
+      if (node.stage >= kernel_.stages.size()) wrong("The loops run a stage that the kernel does not have.");
       return;
     }
-    if (node.axis >= kernel_.axes.size()) wrong("A loop runs over an axis that the kernel has not.");
+    if (node.axis >= kernel_.axes.size()) wrong("A loop runs over an axis that the kernel does not have.");
     const std::string& axis = kernel_.axes[node.axis].name;
     if (node.kind == LoopKind::items && !around.empty()) wrong("The items loop over {} is not the outermost.", axis);
     const int64_t most = node.kind == LoopKind::items ? 1024 : 16;
@@ -298,15 +309,16 @@ class Verifier {
     if (node.kind == LoopKind::vector && node.step != 1) wrong("The vector loop over {} has step {}.", axis, node.step);
     const bool has_blocks = node.kind == LoopKind::items && node.step > 1;
     if (node.kind != LoopKind::vector && !has_blocks && node.unroll != 1) {
-      wrong("The loop over {} is unrolled, but neither a vector nor items of several positions.", axis);
+      wrong("The loop over {} is unrolled, but it is neither a vector loop nor an items loop of several positions.",
+            axis);
     }
     work_items(node, axis);
     for (const Node* outer : around) {
       if (outer->kind == LoopKind::work_items && node.kind == LoopKind::work_items && outer->dim == node.dim) {
-        wrong("The loop of work_items over {} along dim {} is inside of another along it.", axis, node.dim);
+        wrong("The loop of work_items over {} along dim {} is inside of another one along this dim.", axis, node.dim);
       }
       if (outer->kind == LoopKind::vector && node.kind == LoopKind::vector) {
-        wrong("The vector loop over {} is inside of another.", axis);
+        wrong("The vector loop over {} is inside of another vector loop.", axis);
       }
       if (outer->axis == node.axis && outer->step <= node.step) {
         wrong("The loop over {} has step {}, but it is inside of one of step {}.", axis, node.step, outer->step);
@@ -319,7 +331,8 @@ class Verifier {
 
   void work_items(const Node& node, const std::string& axis) {
     if (node.kind != LoopKind::work_items) {
-      if (node.width != 1 || node.dim != 0) wrong("The loop over {} has a width, but is none of work_items.", axis);
+      if (node.width != 1 || node.dim != 0)
+        wrong("The loop over {} has a width, but it is not a loop of work_items.", axis);
       if (node.kind == LoopKind::vector) has_vectors_ = true;
     } else {
       if (node.dim != 0 && node.dim != 1)
@@ -337,11 +350,11 @@ class Verifier {
     if (in_groups_ && has_vectors_) wrong("Kernel {} has loops of work_items and vector loops.", kernel_.name);
   }
 
-  // Whether all of the group comes to each barrier, and to the end of each reduction over work-items.
+  // Checks that the whole group reaches each barrier, and the end of each reduction over work-items.
   void together(const Places& places, const Node& loop, std::vector<const Node*> around) {
     if (loop.kind == LoopKind::work_items && places.runs_together(loop, around.size())) {
       if (loop.step != 1) {
-        wrong("The loop over {} is around a barrier or a reduction over work-items, but has step {}.",
+        wrong("The loop over {} contains a barrier or a reduction over work-items, but has step {}.",
               kernel_.axes[loop.axis].name, loop.step);
       }
       int64_t left = 0;
@@ -350,7 +363,7 @@ class Verifier {
       }
       if (left != loop.width) {
         wrong(
-            "The loop over {} is around a barrier or a reduction over work-items, so it must have {} positions left, "
+            "The loop over {} contains a barrier or a reduction over work-items, so it must have {} positions left, "
             "not {}.",
             kernel_.axes[loop.axis].name, loop.width, left == 0 ? "all" : std::to_string(left));
       }
@@ -361,8 +374,8 @@ class Verifier {
     }
   }
 
-  // Whether the work-item that wrote a number of `source` is the one that reads it: each loop of work_items around the
-  // one has its like around the other, over the same positions.
+  // True if the work-item that wrote a number of `source` is the one that reads it: the work_items loops around both
+  // run over the same positions.
   bool same_work_items(const Place& written, const Place& place) const {
     const auto dealt = [](const std::vector<const Node*>& loops, size_t count, int64_t dim) {
       std::vector<std::array<int64_t, 3>> result;  // the loops over the axis of the dim's loop
@@ -382,7 +395,7 @@ class Verifier {
     return true;
   }
 
-  // Whether a barrier stands between the loops of the one and those of the other, in the body that both are in.
+  // True if a barrier lies between the loops of the write and those of the read, in their common body.
   bool has_barrier_between(const Place& written, const Place& place, size_t shared) const {
     const std::vector<Node>& body = shared == 0 ? kernel_.body : written.loops[shared - 1]->body;
     const auto holds = [&](const Node& node, const Place& each, Id stage) {
@@ -411,13 +424,13 @@ class Verifier {
     for (const Id axis : axes) {
       if (std::none_of(place.loops.begin(), place.loops.end(),
                        [&](const Node* loop) { return loop->axis == axis && loop->step == 1; })) {
-        wrong("Stage {} has axis {}, but no loop of step 1 over it is around the stage.", stage.name,
+        wrong("Stage {} has axis {}, but no loop of step 1 over it encloses the stage.", stage.name,
               kernel_.axes[axis].name);
       }
     }
     for (const Node* loop : place.loops) {
       if (!contains(axes, loop->axis)) {
-        wrong("A loop over {} is around stage {}, which has no such axis: it would run more than once.",
+        wrong("A loop over {} encloses stage {}, which has no such axis: the stage would run more than once.",
               kernel_.axes[loop->axis].name, stage.name);
       }
     }
@@ -439,12 +452,12 @@ class Verifier {
       wrong("Stage {} is in shared storage, but the kernel has no loop of work_items.", stage.name);
     }
     if (in_groups_ && stage.kind == StageKind::reduce && !places.adds_in_one_number(id)) {
-      wrong("Stage {} does not add up in one number, in a kernel of groups.", stage.name);
+      wrong("Stage {} needs more than one number to add up in, which a kernel of groups does not support.", stage.name);
     }
     for (const Id read : places.reads(id)) order(places, id, place, read);
   }
 
-  // Whether `read` is there when the stage at `place` runs.
+  // Checks that the number of `read` exists when the stage at `place` runs.
   void order(const Places& places, Id id, const Place& place, Id read) {
     const Stage& stage = kernel_.stages[id];
     const Stage& source = kernel_.stages[read];
@@ -468,7 +481,7 @@ class Verifier {
     }
     if (source.storage == Storage::shared && !same_work_items(written, place) &&
         !has_barrier_between(written, place, shared)) {
-      wrong("Stage {} reads stage {}, which other work-items wrote, and no barrier is between.", stage.name,
+      wrong("Stage {} reads stage {}, which other work-items wrote, without a barrier in between.", stage.name,
             source.name);
     }
   }
@@ -479,7 +492,7 @@ class Verifier {
   std::set<uint32_t> sizes_;
   bool in_groups_ = false;
   bool has_vectors_ = false;
-  std::array<int64_t, 2> widths_{};  // of the group; 0: no loop along the dim
+  std::array<int64_t, 2> widths_{};  // work-items of a group; 0: no loop along the dim
 };
 
 }  // namespace

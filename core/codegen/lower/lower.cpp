@@ -31,10 +31,10 @@ using graph::ValueId;
 
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-// Numbers of f16 and bf16 are f32 that have been rounded.
+// Numbers of f16 and bf16 are computed as rounded f32.
 DType wide(DType dtype) { return is_narrow(dtype) ? DType::f32 : dtype; }
 
-// By axis of a value, outermost first: where it is read.
+// The position at which a value is read: one size per axis, outermost first.
 using Index = std::vector<SymDim>;
 
 class Lowering {
@@ -71,7 +71,7 @@ class Lowering {
     if (!output) loads_[id] = made;
   }
 
-  // The kernel's axis for `axis`.
+  // The kernel's axis for an axis of the graph.
   Id axis(AxisId axis) {
     const auto known = kernel_axes_.find(axis);
     if (known != kernel_axes_.end()) return known->second;
@@ -83,14 +83,14 @@ class Lowering {
     for (const AxisId one : list) made.push_back(axis(one));
     return made;
   }
-  // The place of each element of `value` itself.
+  // The index of each element of `value` itself.
   Index here(ValueId value) {
     Index index;
     for (const AxisId one : axes_.of(value)) index.push_back(kernel_.at(axis(one)));
     return index;
   }
 
-  // The axes that every output and every reduction has: an item of a launch is a place on them.
+  // Finds the axes that all outputs and all reductions have. An item of a launch is a position on them.
   void find_shared() {
     std::vector<ValueId> values(graph_.outputs().begin(), graph_.outputs().end());
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
@@ -111,8 +111,8 @@ class Lowering {
     return axes;
   }
 
-  // Whether a map is worth a stage: several read it, or each of its numbers is read more than once, as a factor of a
-  // row is. It must belong to an item, since a value that all items share would be computed in each.
+  // True if a map should be a stage: several stages read it, or each of its numbers is read more than once, such as a
+  // factor of a row. It must have all shared axes, because a value without them would be computed again in each item.
   bool worth_a_stage(ValueId made) const {
     const std::vector<AxisId> own = sorted_axes(made);
     if (!std::includes(own.begin(), own.end(), shared_.begin(), shared_.end())) return false;
@@ -123,18 +123,18 @@ class Lowering {
     return uses.size() + (graph_.is_output(made) ? 1 : 0) >= 2 || std::any_of(uses.begin(), uses.end(), wider);
   }
 
-  // Reductions, and maps that are worth it, are stages of their own.
+  // Makes stages of reductions, and of maps that should be stages.
   void add(NodeId id) {
     const Access& access = axes_.access(id);
     const ValueId made = result(id);
     if (access.role == Role::reduce) return reduce(id);
-    if (access.role != Role::map) refuse("{} is no map and no reduction.", node(id).op->name);
+    if (access.role != Role::map) refuse("{} is neither a map nor a reduction.", node(id).op->name);
     if (access.view || access.cost == 0 || !worth_a_stage(made)) return;
     const Id value = compute(id, here(made), kNone);
     stages_[made] = kernel_.add_value(fmt::format("v{}", made), kernel_axes(axes_.of(made)), value);
   }
 
-  // Whether the reduction of one number is that number.
+  // True if the reduction is over one number, which is then the result.
   bool is_of_one(NodeId id) const {
     if (axes_.access(id).picks) return false;
     for (const std::string_view op : {"sum", "mean", "max", "min", "prod"}) {
@@ -172,7 +172,7 @@ class Lowering {
     narrow_[made] = is_narrow(graph_[made].dtype);
   }
 
-  // The greatest of the element that is meant and of -infinity for each other one.
+  // A pick as a maximum over the row: the element at the position, and -infinity in place of all others.
   void pick(NodeId id, const Index& index, const std::vector<Id>& over) {
     const ValueId from = node(id).inputs[0], which = node(id).inputs[1], made = result(id);
     const int32_t dim = static_cast<int32_t>(node(id).attributes_as<AxisAttributes>().axis);
@@ -206,7 +206,7 @@ class Lowering {
   }
   SymDim linear(ValueId id, const Index& index) const { return joined(axes_.of(id), index); }
 
-  // `number` as an index on each of `list`.
+  // `number` split into an index on each axis of `list`.
   Index split(SymDim number, const std::vector<AxisId>& list) const {
     Index index(list.size(), 0);
     const auto empty = [&](AxisId one) { return identical(axes_.size(one), SymDim(0)); };
@@ -218,7 +218,7 @@ class Lowering {
     return index;
   }
 
-  // The element of `id` at `index`; where `where` (a bool) is false nothing is read.
+  // The element of `id` at `index`. If `where` (a bool) is false, nothing is read.
   Id read(ValueId id, const Index& index, Id where) {
     std::vector<uint64_t> key{id, where};
     for (const SymDim one : index) key.push_back(one.word());
@@ -239,7 +239,7 @@ class Lowering {
     }
     const NodeId maker = graph_[id].producer;
     if (maker == kNoNode || axes_.access(maker).role != Role::map) {
-      refuse("%{} is read at other places than it is made.", id);
+      refuse("%{} is read at other positions than it is computed.", id);
     }
     return compute(maker, index, where);
   }
@@ -250,7 +250,7 @@ class Lowering {
                       [](SymDim a, SymDim b) { return identical(a, b); });
   }
 
-  // A constant of one element.
+  // The number of a constant of one element.
   Id constant(ValueId id) {
     const Tensor& tensor = graph_[id].constant;
     if (tensor.elements() != 1) refuse("%{} is a constant of {} elements.", id, tensor.elements());
@@ -264,10 +264,11 @@ class Lowering {
     return is_narrow(dtype) ? kernel_.cast(DType::f32, kernel_.cast(dtype, value)) : value;
   }
 
-  // Where `id` reads its input `i` for the element `index` of its result. Dims without a link are what the op says.
+  // The index at which `id` reads its input `i` for the element `index` of its result. For dims without a link the op
+  // decides.
   Index input_index(NodeId id, uint32_t i, const Index& index, SymDim shift = 0) {
     const ValueId in = node(id).inputs[i], out = result(id);
-    std::map<int32_t, Index> by_dim;  // by first dim of what was found
+    std::map<int32_t, Index> by_dim;  // by first dim of the input
     const auto take = [&](ValueId of, const Index& from, int32_t first, int32_t count) {
       size_t begin = 0, end = 0;
       for (int32_t dim = 0; dim < first + count; ++dim) (dim < first ? begin : end) += axes_.of(of, dim).size();
@@ -302,7 +303,7 @@ class Lowering {
     return list;
   }
 
-  // An index on `out` as one on `in`, which hold the same elements in row-major order.
+  // Converts an index on `out` into one on `in`; both have the same elements in row-major order.
   Index through(const std::vector<AxisId>& in, const std::vector<AxisId>& out, const Index& index) const {
     size_t front = 0, back = 0;
     const size_t least = std::min(in.size(), out.size());
@@ -326,12 +327,12 @@ class Lowering {
     return value_or_throw(infer::slice_range<SymDim>("slice", size, size_of(call, attributes.start),
                                                      size_of(call, attributes.end), attributes.step));
   }
-  // How many elements a pad has in front of its input along `dim`.
+  // The number of elements that a pad puts before its input along `dim`.
   SymDim padding(NodeId id, int32_t dim) const {
     return size_of(call_of(node(id)), node(id).attributes_as<PadAttributes>().window.low[dim]);
   }
 
-  // What an op without links says of dim `dim` of its input; `number` gives the index on a dim of its result.
+  // The index on dim `dim` of the input of an op without links. `number` gives the index on a dim of the result.
   template <class Number>
   SymDim number_of(NodeId id, int32_t dim, const Number& number) const {
     const SymDim size = dims_of(graph_, node(id).inputs[0])[dim];
@@ -349,7 +350,7 @@ class Lowering {
       return value_or_throw(infer::selected<SymDim>("select", size, dim, size_of(call_of(node(id)), attributes.index)));
     }
     if (node(id).op == &op_row(OpId::concat)) return number(dim);
-    refuse("{} reads dim {} in a way that is not known.", node(id).op->name, dim);
+    refuse("{} reads dim {} in a way that the compiler does not know.", node(id).op->name, dim);
   }
 
   Id compute(NodeId id, const Index& index, Id where) {
@@ -367,7 +368,7 @@ class Lowering {
     return wide(graph_[from].dtype) == dtype ? value : kernel_.cast(dtype, value);
   }
 
-  // Launch scalar `slot`, as an argument of `dtype`.
+  // Launch scalar `slot` as an argument of `dtype`.
   Id scalar(NodeId id, size_t slot, DType dtype) {
     for (const Patch& patch : node(id).patches) {
       if (patch.word == kScalarPatch + slot) return kernel_.cast(wide(dtype), kernel_.index(patch.size));
@@ -403,7 +404,7 @@ class Lowering {
     return kernel_.unary(table::unary_row(row)->name, args[0], parameter(0), parameter(1));
   }
 
-  // Of the input in whose part the index lies, the others being read nowhere.
+  // Reads the input that contains the index; the loads of the other inputs are guarded.
   Id concat(NodeId id, const Index& index, Id where) {
     const int32_t axis = node(id).attributes_as<AxisAttributes>().axis;
     const SymDim at = position(result(id), axis, index);
@@ -421,7 +422,7 @@ class Lowering {
     return value;
   }
 
-  // The position on dim `dim` of `id` that `index` says.
+  // The position on dim `dim` of `id` that `index` means.
   SymDim position(ValueId id, int32_t dim, const Index& index) const {
     size_t begin = 0;
     for (int32_t before = 0; before < dim; ++before) begin += axes_.of(id, before).size();
@@ -429,11 +430,11 @@ class Lowering {
     const auto first = index.begin() + static_cast<ptrdiff_t>(begin);
     return joined(list, Index(first, first + static_cast<ptrdiff_t>(list.size())));
   }
-  // Both, either of which may be kNone: always.
+  // The conjunction of two conditions; kNone means true.
   Id both(Id a, Id b) { return a == kNone ? b : b == kNone ? a : kernel_.binary("logical_and", a, b); }
   Id compared(const char* op, SymDim a, SymDim b) { return kernel_.binary(op, kernel_.index(a), kernel_.index(b)); }
 
-  // The input where the index lies in it, a constant around it.
+  // Reads the input if the index lies in it, else the padding constant.
   Id pad(NodeId id, const Index& index, Id where) {
     const ValueId in = node(id).inputs[0], made = result(id);
     const SymDims from = dims_of(graph_, in), all = dims_of(graph_, made);
@@ -449,7 +450,7 @@ class Lowering {
                                              rounded(scalar(id, 0, graph_[made].dtype), graph_[made].dtype));
   }
 
-  // The second input where the index is one of the slice's, the first one elsewhere.
+  // Reads the second input if the index lies in the slice, else the first one.
   Id slice_scatter(NodeId id, const Index& index, Id where) {
     const int32_t axis = node(id).attributes_as<SliceAttributes>().axis;
     const auto range = slice_range(id, dims_of(graph_, result(id))[axis]);
@@ -461,7 +462,7 @@ class Lowering {
     return kernel_.ternary("where", inside, part, read(node(id).inputs[0], input_index(id, 0, index), outside));
   }
 
-  // The symbols that are not axes, in the order of their numbers.
+  // Finds the symbols that are not axes, in the order of their numbers.
   void find_parameters() {
     std::set<uint32_t> symbols;
     const auto note = [&](SymDim size) { symbols.merge(symbols_of(kernel_.arena, size)); };
@@ -485,8 +486,8 @@ class Lowering {
   std::map<AxisId, Id> kernel_axes_;
   std::vector<AxisId> shared_;      // sorted
   std::map<ValueId, Id> loads_;     // buffers
-  std::map<ValueId, Id> stages_;    // of those that have one
-  std::map<ValueId, bool> narrow_;  // of stages: their numbers are to be rounded
+  std::map<ValueId, Id> stages_;    // for values that have a stage
+  std::map<ValueId, bool> narrow_;  // of stages: true if their numbers must be rounded
   std::map<std::vector<uint64_t>, Id> known_;
 };
 

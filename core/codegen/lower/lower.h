@@ -1,4 +1,4 @@
-// Lowering: a fusion group, as a graph of its own, becomes one kernel of loop IR, unscheduled.
+// Lowering: turns a fusion group, given as a graph, into one unscheduled kernel of loop IR.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace tenon::codegen {
 
 // The kernel `name` that computes the outputs of `region`. Its buffers are the inputs of the region and then its
-// outputs, row-major; its parameters are the symbols that it needs, as sizes of the region's arena. Nodes that are
-// written in maps and reductions are taken apart, so `region` changes.
-// Errors: unsupported, for what no stage can compute: a reduction that is read at other places than it is made.
+// outputs, row-major; its parameters are the symbols that it needs, as sizes of the region's arena. Changes `region`:
+// nodes that can be written in maps and reductions are decomposed. Errors: unsupported if no stage can compute a node,
+// such as a reduction that is read at other points than it is computed.
 TENON_API Kernel lower(graph::Graph* region, std::string name);
 
 }  // namespace tenon::codegen

@@ -1,4 +1,4 @@
-// How a primitive changes a kernel: whole or not at all. Internal to core/codegen/schedule.
+// Applies a schedule primitive to a kernel completely or not at all. Internal to core/codegen/schedule.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tenon::codegen {
 
-// Runs `change` on a copy, whose arena is open meanwhile, and keeps the copy if it is well made.
+// Runs `change` on a copy, with the copy's arena open, and keeps the copy if it verifies.
 template <class Change>
 Status changed(Kernel* kernel, const Change& change) {
   Kernel copy = *kernel;

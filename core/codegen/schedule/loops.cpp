@@ -8,7 +8,8 @@
 namespace tenon::codegen {
 namespace {
 
-// The loops around the step of a stage, the outermost first, and the step itself; empty if the loops do not run it.
+// Finds the loops around the step of a stage, the outermost first, and the step itself. `path` is empty if the loops do
+// not run the stage.
 bool find(std::vector<Node>& nodes, Id stage, std::vector<Node*>* path) {
   for (Node& node : nodes) {
     path->push_back(&node);
@@ -28,7 +29,7 @@ Status no_step(const char* what, const Kernel& kernel, Id stage) {
       fmt::format("{}: the loops of kernel {} do not run stage {}.", what, kernel.name, kernel.stages[stage].name));
 }
 
-// The innermost loop over `axis` around a stage; null if there is none.
+// The innermost loop over `axis` around a stage, or null.
 Node* loop_over(Kernel* kernel, Id stage, Id axis) {
   Node* found = nullptr;
   for (Node* node : path_to(kernel, stage)) {
@@ -38,7 +39,7 @@ Node* loop_over(Kernel* kernel, Id stage, Id axis) {
 }
 Status no_loop(const char* what, const Kernel& kernel, Id stage, Id axis) {
   return refused(
-      fmt::format("{}: no loop over {} is around stage {}.", what, kernel.axes[axis].name, kernel.stages[stage].name));
+      fmt::format("{}: no loop over {} encloses stage {}.", what, kernel.axes[axis].name, kernel.stages[stage].name));
 }
 
 void erase_step(std::vector<Node>* nodes, Id stage) {
@@ -74,7 +75,7 @@ Status hold(Kernel* kernel, Id stage, Storage storage) {
   return changed(kernel, [&](Kernel* copy) -> Status {
     if (storage == Storage::inlined || copy->stages[stage].storage == Storage::inlined) {
       return refused(
-          fmt::format("hold: stage {} is or would be inlined; that is inline_stage.", copy->stages[stage].name));
+          fmt::format("hold: stage {} is or would be inlined; use inline_stage instead.", copy->stages[stage].name));
     }
     copy->stages[stage].storage = storage;
     return {};
@@ -113,7 +114,7 @@ Status tile(Kernel* kernel, Id stage, Id axis, int64_t step) {
   return changed(kernel, [&](Kernel* copy) -> Status {
     Node* loop = loop_over(copy, stage, axis);
     if (loop == nullptr) return no_loop("tile", *copy, stage, axis);
-    if (step < 2) return refused(fmt::format("tile: a step is at least 2, not {}.", step));
+    if (step < 2) return refused(fmt::format("tile: the step must be at least 2, but it is {}.", step));
     Node inner;
     inner.axis = axis;
     inner.kind = loop->kind == LoopKind::vector ? LoopKind::vector : LoopKind::serial;
@@ -146,7 +147,7 @@ Status reorder(Kernel* kernel, Id stage, Id axis) {
     Node* loop = loop_over(copy, stage, axis);
     if (loop == nullptr) return no_loop("reorder", *copy, stage, axis);
     if (loop->body.size() != 1 || !loop->body[0].is_loop()) {
-      return refused(fmt::format("reorder: the loop over {} around stage {} is not around one loop alone.",
+      return refused(fmt::format("reorder: the loop over {} around stage {} must contain one loop and nothing else.",
                                  copy->axes[axis].name, copy->stages[stage].name));
     }
     Node inner = std::move(loop->body[0]);

@@ -41,7 +41,7 @@ Status align(Kernel* kernel, Id axis, Id with) {
     const Axis& from = copy->axes[axis];
     const Axis& to = copy->axes[with];
     if (axis == with || !copy->arena.known(from.extent == to.extent).value_or(false)) {
-      return refused(fmt::format("align: axis {} of extent {} is not axis {} of extent {}.", from.name,
+      return refused(fmt::format("align: axis {} has extent {}, but axis {} has extent {}.", from.name,
                                  to_string(from.extent), to.name, to_string(to.extent)));
     }
     for (Stage& stage : copy->stages) {
@@ -70,7 +70,7 @@ Result<Id> merge(Kernel* kernel, Id outer, Id inner) {
       axes->erase(std::remove(axes->begin(), axes->end(), inner), axes->end());
       return {};
     };
-    if (outer == inner) return refused(fmt::format("merge: {} are one axis.", names));
+    if (outer == inner) return refused(fmt::format("merge: both axes are {}.", names));
     merged = copy->add_axis(fresh_name(*copy, copy->axes[outer].name + "_" + copy->axes[inner].name),
                             copy->axes[outer].extent * copy->axes[inner].extent);
     for (Stage& stage : copy->stages) {
@@ -135,7 +135,7 @@ Result<Id> reduce_in_two_steps(Kernel* kernel, Id stage, Id axis, int64_t chunks
       return {};
     }
     return refused(
-        fmt::format("reduce_in_two_steps: stage {} is a {}, whose parts do not combine as it does.", name, row));
+        fmt::format("reduce_in_two_steps: stage {} is a {}, which cannot reduce its own partial results.", name, row));
   }));
   return stage;
 }

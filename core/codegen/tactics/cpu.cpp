@@ -11,14 +11,14 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int64_t kColumnVectors = 8;
-constexpr int64_t kFewColumns = 16 * kColumnVectors;  // whose sums registers hold
+constexpr int64_t kFewColumns = 16 * kColumnVectors;  // most columns whose sums fit into registers
 constexpr int64_t kManyColumns = 1024;
-constexpr int64_t kMostColumns = 2048;              // whose sums stay in a row
-constexpr int64_t kMostBlock = int64_t{384} << 10;  // bytes of columns that are read again
-constexpr int64_t kColumnStep = 64;                 // of these, by which threads share columns
-constexpr int64_t kManyItems = 64;                  // for all processors
-constexpr int64_t kLeastRow = 64;                   // lanes that are worth a quotient
-constexpr int64_t kMostRow = int64_t{128} << 10;    // bytes of a row in local memory: half of a small L2
+constexpr int64_t kMostColumns = 2048;              // most columns whose sums are kept in a row
+constexpr int64_t kMostBlock = int64_t{384} << 10;  // most bytes of a block of columns that are read again
+constexpr int64_t kColumnStep = 64;                 // threads share columns in multiples of this
+constexpr int64_t kManyItems = 64;                  // enough for all processors
+constexpr int64_t kLeastRow = 64;                   // fewest lanes that are worth a quotient
+constexpr int64_t kMostRow = int64_t{128} << 10;    // most bytes of a row in local memory: half of a small L2 cache
 
 class CpuTactic : public Tactic {
  public:
@@ -46,7 +46,7 @@ class CpuTactic : public Tactic {
     for (const Id axis : shared) {
       if (axis != vector_ && (items_ == kNone || at_most(axis) > at_most(items_))) items_ = axis;
     }
-    // Few items of much work each: columns instead.
+    // If there are few items with much work each, the items are columns instead.
     if (items_ != kNone && contains(shared, vector_) && at_most(items_) < 64 && at_most(vector_) > kManyColumns &&
         rows_ == kNone) {
       items_ = vector_;
@@ -67,9 +67,9 @@ class CpuTactic : public Tactic {
     }
   }
 
-  // Of reductions that are not along the lanes. Where a few columns are all there are, or several loops read columns
-  // that a cache near by holds, the loops are inside of the lanes, and sums stay in registers. Elsewhere memory is read
-  // line after line, and sums stay in a row.
+  // Chooses the loops of reductions that are not along the lanes. If there are few columns, or if several loops read
+  // columns that a near cache holds, the reducing loops are inside of the lanes, and sums stay in registers. Otherwise
+  // memory is read line after line, and sums are kept in a row.
   void choose_columns() {
     const SymDim width = kernel_.axes[vector_].extent;
     const bool few = width.is_number() && width.number() <= kFewColumns;
@@ -78,28 +78,28 @@ class CpuTactic : public Tactic {
     most_vectors_ = again ? std::min(kColumnVectors, kMostRow / (64 * length)) : kColumnVectors;
     in_columns_ = few || (again && keeps_values() && most_vectors_ > 0);
     if (most_vectors_ == 0) most_vectors_ = kColumnVectors;
-    // A block of columns that are read again stays in the cache, beside the next one.
+    // A block of columns that are read again stays in the cache, together with the next block.
     const int64_t near = kMostBlock / (4 * length) / kColumnStep * kColumnStep;
     columns_ = again && near > 0 ? std::min(near, kMostColumns) : kMostColumns;
     if (items_ == vector_) step_ = in_columns_ ? tiles_.column_block : kColumnStep;
     if (items_ == vector_ && !in_columns_) at_once_ = columns_ / kColumnStep;
   }
 
-  // Whether a value that costs more than to keep it is kept.
+  // True if a value is kept because it costs more than keeping it.
   bool keeps_values() const {
     return std::any_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& stage) {
       std::set<Id> seen;
       return stage.kind == StageKind::value && !is_cheap(stage) && cost(stage.value, &seen) > tiles_.cheap;
     });
   }
-  // One number for all that a reduction adds up.
+  // True if the stage does not have the reduced axis of some reduction, for which it is one number.
   bool is_cheap(const Stage& stage) const {
     return std::any_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& other) {
       return other.kind == StageKind::reduce && !contains(stage.axes, other.reduce_axes.front());
     });
   }
 
-  // The length of reductions along whose axes another stage runs that reads their results; 0: there are none.
+  // The length of reductions whose results are read by another stage along the reduced axes; 0: there are none.
   int64_t reads_again() const {
     int64_t most = 0;
     for (const Stage& stage : kernel_.stages) {
@@ -129,7 +129,7 @@ class CpuTactic : public Tactic {
            (each.target == stage || depends_on(kernel_.stages[each.target].value, stage, seen));
   }
 
-  // Of a transposition: the longest shared axis along which memory is contiguous that is not along the lanes.
+  // For a transposition: chooses the longest shared axis along which memory is contiguous, except that of the lanes.
   void choose_rows(const std::vector<Id>& shared) {
     const bool adds = std::any_of(kernel_.stages.begin(), kernel_.stages.end(),
                                   [](const Stage& stage) { return stage.kind == StageKind::reduce; });
@@ -145,7 +145,7 @@ class CpuTactic : public Tactic {
     }
   }
 
-  // The items are positions of another axis, if there are many, or blocks of the lanes or of the rows.
+  // The items are positions of another axis if there are many; otherwise blocks of the lanes or of the rows.
   void choose_tiles(const std::vector<Id>& shared) {
     items_ = at_most(vector_) >= at_most(rows_) ? vector_ : rows_;
     step_ = items_ == vector_ ? tiles_.transpose_columns : tiles_.transpose_block;
@@ -169,7 +169,7 @@ class CpuTactic : public Tactic {
     } else {
       items.body = nest(stages_to_run(), step_ == 1 ? std::set<Id>{items_} : std::set<Id>{});
     }
-    if (has_long_rows()) {  // of sums
+    if (has_long_rows()) {  // for sums
       Node columns;
       columns.axis = vector_;
       columns.step = columns_;
@@ -187,7 +187,7 @@ class CpuTactic : public Tactic {
                        [](const Stage& stage) { return stage.kind == StageKind::reduce; });
   }
 
-  // Of a transposition: blocks of rows inside of blocks of lanes, in the loops of the other axes.
+  // For a transposition: blocks of rows inside of blocks of lanes, inside of the loops over the other axes.
   std::vector<Node> blocks() const {
     std::set<Id> others;
     for (const Id axis : shared_axes()) {
@@ -209,15 +209,15 @@ class CpuTactic : public Tactic {
     return body;
   }
 
-  // Spatial axes before reduced ones, and the lanes last; before them the rows of a transposition. Where the items are
-  // columns, everything is inside of the lanes, so that sums of columns stay in registers.
+  // Spatial axes come before reduced ones, and the lanes last; before them the rows of a transposition. If the items
+  // are columns, everything is inside of the lanes, so that sums of columns stay in registers.
   Id next_axis(Id stage, const std::set<Id>& done) const override {
     const std::vector<Id> axes = left(stage, done);
     if (in_columns_ && contains(axes, vector_)) return vector_;
     Id next = kNone;
     for (const Id axis : axes) {
       if (axis == vector_ || axis == rows_) continue;
-      if (is_shared(axis)) return axis;  // the loop of all stages
+      if (is_shared(axis)) return axis;  // the loop around all stages
       if (next == kNone) next = axis;
     }
     if (next != kNone) return next;
@@ -233,8 +233,8 @@ class CpuTactic : public Tactic {
     return loop;
   }
 
-  // By what is computed alone where something is added up along the lanes: how long an axis is, what is known of that,
-  // and tiles change no order of additions.
+  // The number of vectors in a row. If something is added up along the lanes, it depends only on the computation:
+  // neither lengths nor tiles may change the order of additions.
   int64_t unroll(const std::vector<Id>& stages) const {
     const bool adds = std::any_of(stages.begin(), stages.end(),
                                   [&](Id stage) { return contains(kernel_.stages[stage].reduce_axes, vector_); });
@@ -248,7 +248,7 @@ class CpuTactic : public Tactic {
     return sum < 16 ? 4 : sum < 48 ? 2 : 1;
   }
 
-  // Registers where all readers are in the same loops, rows elsewhere.
+  // Uses registers if all readers are in the same loops, rows otherwise.
   void set_storage() {
     const Places places(kernel_);
     for (size_t id = 0; id < kernel_.stages.size(); ++id) {
@@ -260,7 +260,7 @@ class CpuTactic : public Tactic {
     }
   }
 
-  // Inlines a value in a row that is cheap, or too long for a row. Whether it did.
+  // Inlines one value in a row that is cheap, or too long for a row. True if it did.
   bool place_values() {
     for (size_t id = 0; id < kernel_.stages.size(); ++id) {
       Stage& stage = kernel_.stages[id];
@@ -274,7 +274,7 @@ class CpuTactic : public Tactic {
     return false;
   }
 
-  // Whether a stage that reads this one has further axes: what is computed again there is computed many times.
+  // True if a reader of this stage has further axes: each value that is inlined there is computed many times.
   bool is_read_along_more(Id id) const {
     const Places places(kernel_);
     const size_t axes = kernel_.stages[id].axes.size();
@@ -286,7 +286,7 @@ class CpuTactic : public Tactic {
     return false;
   }
 
-  // At most: the product of the extents of the loops that its readers do not share.
+  // The maximum size of a row: the product of the extents of the loops that its readers do not share.
   int64_t row_bytes(Id id) const {
     const Places places(kernel_);
     const Place& place = *places.of(id).front();
@@ -312,10 +312,10 @@ class CpuTactic : public Tactic {
   Id items_ = kNone;
   int64_t step_ = 1;
   int64_t at_once_ = 1;
-  int64_t columns_ = kMostColumns;  // of a block
+  int64_t columns_ = kMostColumns;  // columns of a block
   bool in_columns_ = false;
-  int64_t most_vectors_ = kColumnVectors;  // of columns
-  Id rows_ = kNone;                        // of a transposition: along these memory is contiguous, too
+  int64_t most_vectors_ = kColumnVectors;  // vectors of columns
+  Id rows_ = kNone;                        // for a transposition: another axis along which memory is contiguous
 };
 
 }  // namespace

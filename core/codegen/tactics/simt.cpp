@@ -1,4 +1,4 @@
-// Loops for devices of groups of work-items.
+// Schedules kernels for devices of groups of work-items.
 #include <bit>
 
 #include "core/codegen/schedule/schedule.h"
@@ -10,8 +10,8 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int64_t kWorkItems = 256;  // of a group that adds something up
-constexpr int64_t kMostInPack = 8;   // registers for as many numbers of each value
+constexpr int64_t kWorkItems = 256;  // work-items of a group that adds up
+constexpr int64_t kMostInPack = 8;   // each value takes as many registers
 
 class GroupTactic : public Tactic {
  public:
@@ -49,14 +49,14 @@ class GroupTactic : public Tactic {
     if (items_ == kNone && contains(shared, vector_)) items_ = vector_;
     if (items_ == kNone) items_ = add_unit_axis(&kernel_);
     if (vector_ == kNone) vector_ = items_;
-    // Columns: a long axis that is contiguous in memory, and few of the others.
+    // If a long axis is contiguous in memory and the other axes are short, the items are columns.
     if (items_ != vector_ && contains(shared, vector_) && at_most(items_) < 16 && at_most(vector_) > kWorkItems) {
       items_ = vector_;
     }
     in_columns_ = !is_reduced(vector_);
   }
 
-  // No more work-items along an axis than it has steps; more would add up nothing, and change no sum.
+  // Limits the work-items along an axis to its steps. More work-items would add nothing and change no sum.
   int64_t width_over(Id axis, int64_t most) const {
     const int64_t step = axis == vector_ ? pack_ : 1;
     const int64_t positions = std::clamp<int64_t>(at_most(axis), 1, most * step);
@@ -94,14 +94,14 @@ class GroupTactic : public Tactic {
     if (second_ == items_) step_ = widths_[1];
   }
 
-  // How many work-items along dim 1 there may be; `most` where they add up together.
+  // The most work-items along dim 1; `most` if they add up together.
   int64_t rows_beside(int64_t most) const {
     if (tiles_.group_rows == 0 || is_reduced(second_)) return most;
     return std::min(most, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(tiles_.group_rows))));
   }
 
-  // The longest axis but that of the lanes, one that is reduced before all others; none if there is no other.
-  // `of_reduced`: of those alone that are reduced.
+  // The longest axis except that of the lanes, preferring reduced ones; kNone if there is none. `of_reduced`: considers
+  // reduced axes only.
   Id longest_other(bool of_reduced = false) const {
     Id found = kNone;
     bool found_reduced = false;
@@ -118,8 +118,8 @@ class GroupTactic : public Tactic {
     return found;
   }
 
-  // The items first, where a group has several; then columns, where rows are added up; then other axes, and those that
-  // are dealt to work-items last. Spatial axes are around reduced ones, so that a sum is one number.
+  // The order of loops: the items, if a group has several; then columns, if rows are added up; then other axes; then
+  // those that work-items take. Spatial axes are outside of reduced ones, so that a sum is one number.
   Id next_axis(Id stage, const std::set<Id>& done) const override {
     const std::vector<Id> axes = left(stage, done);
     if (contains(axes, items_)) return items_;
@@ -166,7 +166,7 @@ class GroupTactic : public Tactic {
     }
   }
 
-  // Whether visit(loop) is true of each loop of work-items over the axis of the lanes.
+  // True if visit(loop) is true for each work_items loop over the axis of the lanes.
   template <class Visit>
   bool each_along_lanes(std::vector<Node>* nodes, const Visit& visit) const {
     return std::all_of(nodes->begin(), nodes->end(), [&](Node& node) {
@@ -185,10 +185,10 @@ class GroupTactic : public Tactic {
     loop->body = {std::move(pack)};
   }
 
-  // A row of an input that several loops read becomes a value, so that memory is read once. Whether there was one.
+  // Makes a value of an input row that several loops read, so that memory is read once. True if there was one.
   bool keep_rows() {
     const Places places(kernel_);
-    std::map<Id, std::set<const Node*>> loops;  // by load: those that read it
+    std::map<Id, std::set<const Node*>> loops;  // by load: the loops that read it
     for (const Id stage : stages_to_run()) {
       const Place& place = *places.of(stage).front();
       std::set<Id> seen;
@@ -204,7 +204,7 @@ class GroupTactic : public Tactic {
     }
     return found;
   }
-  // A load of its own element for each position along the lanes and the items.
+  // True for a load that reads a different element for each position along the lanes and the items.
   bool is_row(const Expr& expr) const {
     if (expr.kind != ExprKind::load || expr.args[0] != kNone || items_ == vector_) return false;
     const std::set<uint32_t> symbols = symbols_of(kernel_.arena, expr.index);
@@ -218,7 +218,7 @@ class GroupTactic : public Tactic {
         std::find_if(kernel_.exprs.begin(), kernel_.exprs.end(), [&](const Expr& each) { return is_like(each, expr); });
     return static_cast<Id>(found - kernel_.exprs.begin());
   }
-  // The value is the first stage; its name is that of no other thing.
+  // The value becomes the first stage, with a name that nothing else has.
   void keep_row(Id load) {
     const Expr row = kernel_.exprs[load];
     for (Expr& expr : kernel_.exprs) {
@@ -239,7 +239,7 @@ class GroupTactic : public Tactic {
     kernel_.stages.insert(kernel_.stages.begin(), std::move(stage));
   }
 
-  // Computed again by each reader, it would read memory as often.
+  // True if the expression reads a kept row. If each reader computed it again, the memory would be read as often.
   bool reads_row(Id expr) const {
     bool found = false;
     std::set<Id> seen;
@@ -247,8 +247,8 @@ class GroupTactic : public Tactic {
     return found;
   }
 
-  // Inlines a shared value that is cheap, or for which the shared memory is too short beside reductions; rows of inputs
-  // come last. Whether it did.
+  // Inlines one shared value that is cheap, or that does not fit into the shared memory with the reductions; rows of
+  // inputs are inlined last. True if it did.
   bool place_values() {
     std::vector<Id> order = stages_to_run();
     const auto rank = [&](Id id) {
@@ -294,7 +294,8 @@ class GroupTactic : public Tactic {
     while (add_barrier()) {
     }
   }
-  // In front of the first loop that reads what other work-items wrote, and has none between. Whether it did.
+  // Adds a barrier before the first loop that reads data that other work-items wrote since the last barrier. True if
+  // there was one.
   bool add_barrier() {
     const Places places(kernel_);
     for (const Id reader : stages_to_run()) {
@@ -321,7 +322,7 @@ class GroupTactic : public Tactic {
     }
     return true;
   }
-  // The axes and steps of the loops of work-items, by dim.
+  // The axes and steps of the work_items loops, by dim.
   using Dealt = std::pair<Id, int64_t>;
   static std::array<Dealt, 2> dealt(const std::vector<const Node*>& loops, size_t count) {
     std::array<Dealt, 2> found{Dealt{kNone, 1}, Dealt{kNone, 1}};
@@ -357,10 +358,10 @@ class GroupTactic : public Tactic {
   GroupLimits limits_;
   const Tiles tiles_;
   Id items_ = kNone;
-  Id second_ = kNone;  // the axis along dim 1
+  Id second_ = kNone;  // axis along dim 1
   bool in_columns_ = false;
-  std::vector<Id> kept_;  // values that are rows of inputs
-  int64_t pack_ = 1;      // positions side by side that a work-item takes
+  std::vector<Id> kept_;  // values that hold rows of inputs
+  int64_t pack_ = 1;      // adjacent positions that a work-item takes
   int64_t step_ = 1;
   std::array<int64_t, 2> widths_{1, 1};
 };
@@ -368,7 +369,7 @@ class GroupTactic : public Tactic {
 }  // namespace
 
 int64_t pack_along(const Kernel& kernel, Id axis, int64_t vector_bytes) {
-  Kernel copy = kernel;  // strides are sizes of its arena
+  Kernel copy = kernel;  // a copy, because strides are added to its arena
   const symbolic::ArenaScope scope(copy.arena);
   int64_t largest = 0;
   const auto see = [&](SymDim index, DType dtype) {

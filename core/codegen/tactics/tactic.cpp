@@ -5,7 +5,7 @@
 namespace tenon::codegen {
 namespace {
 
-// How many times as much as an addition an op costs.
+// The cost of an op, relative to an addition.
 int64_t weight(const Expr& expr) {
   if (expr.kind == ExprKind::load) return 1;
   if (expr.kind != ExprKind::unary && expr.kind != ExprKind::binary && expr.kind != ExprKind::ternary) return 0;
@@ -165,7 +165,7 @@ std::vector<Node> Tactic::nest(const Places& places, std::vector<Id> stages, con
       const bool joins = contains(axes, axis) && next_axis(stage, done) == axis && !reads_any(places, stage, waiting) &&
                          !reads_any(places, stage, outside);
       (joins ? inside : outside).push_back(stage);
-      // What reads a sum, or what waits for one, comes after the loop.
+      // A stage that reads a sum, or waits for one, comes after the loop.
       if (joins && contains(kernel_.stages[stage].reduce_axes, axis)) waiting.push_back(stage);
     }
     std::set<Id> inner = done;

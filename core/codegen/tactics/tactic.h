@@ -1,4 +1,4 @@
-// What tactics have in common: the axes of a kernel, and loops around its stages. Internal to core/codegen/tactics.
+// The common base of tactics: the axes of a kernel, and loops around its stages. Internal to core/codegen/tactics.
 #pragma once
 
 #include <algorithm>
@@ -23,24 +23,22 @@ class Tactic {
   Tactic& operator=(const Tactic&) = delete;
 
  protected:
-  // The axis whose loop is around `stage` next, inside of loops over `done`.
+  // The axis of the next loop around `stage`, inside of loops over `done`.
   virtual Id next_axis(Id stage, const std::set<Id>& done) const = 0;
   // A loop over `axis` around `stages`, without its body.
   virtual Node loop_over(Id axis, const std::vector<Id>& stages) const = 0;
 
-  // Merges axes while two are found whose indices all collapse.
+  // Merges pairs of axes until no pair is left whose indices can all be merged.
   void merge_axes();
-  // Makes one axis of all axes but that of the lanes that all stages share, so that there are as many items as can be:
-  // nobody knows which axis of a symbolic size is long. Where indices do not collapse an item finds its place by a
-  // quotient and a rest.
+  // Merges all axes that all stages share, except the lanes' axis, into one, to get as many items as possible: the
+  // length of a symbolic size is unknown. If indices cannot be merged, an item computes its position by division.
   void merge_shared_axes();
-  // The axis along which most memory is contiguous. Stores count twice: where memory is contiguous for either, stores
-  // are.
+  // Chooses the axis along which most memory is contiguous. Stores count twice, so they win a tie.
   void choose_vector();
   bool is_used(Id axis) const;
-  // Axes that all stages have.
+  // The axes that all stages have.
   std::vector<Id> shared_axes() const;
-  // The greatest number that is known to be no less than the extent.
+  // The smallest known upper bound of the extent.
   int64_t at_most(Id axis) const { return kernel_.arena.range(kernel_.axes[axis].extent).hi; }
   // Calls visit(stage, index, bytes of an element) for each load and store; stores count twice.
   template <class Visit>
@@ -53,7 +51,7 @@ class Tactic {
     }
   }
 
-  // Calls visit(load) for each load below an expression, but for those of stages that it reads.
+  // Calls visit(load) for each load in an expression, except loads in the stages that it reads.
   template <class Visit>
   void each_load(Id id, std::set<Id>* seen, const Visit& visit) const {
     if (!seen->insert(id).second) return;
@@ -64,13 +62,13 @@ class Tactic {
 
   // The stages that are not inlined.
   std::vector<Id> stages_to_run() const;
-  // Loops around `stages`, as few as the order in which they read each other allows.
+  // As few loops around `stages` as the order of their reads allows.
   std::vector<Node> nest(std::vector<Id> stages, const std::set<Id>& done) const;
-  // The axes of a stage that `done` has not, spatial ones first.
+  // The axes of a stage that are not in `done`, spatial ones first.
   std::vector<Id> left(Id stage, const std::set<Id>& done) const;
-  // Whether all readers of a stage are where its result is whole, so that registers hold it.
+  // True if all readers of a stage are at its place, so that registers can hold it.
   bool is_near(const Place& place) const;
-  // What an expression costs, in additions.
+  // The cost of an expression, in additions.
   int64_t cost(Id expr, std::set<Id>* seen) const;
 
   Kernel& kernel_;
@@ -78,7 +76,7 @@ class Tactic {
 
  private:
   bool merges(Id outer, Id inner);
-  // How many elements an access with `index` moves; an extent that may be longer counts as kSomeExtent.
+  // Number of elements that an access with `index` moves. An extent without a known bound counts as kSomeExtent.
   double accesses_at(SymDim index) const;
   double bytes_along(Id axis) const;
   bool reads_any(const Places& places, Id stage, const std::vector<Id>& others) const;

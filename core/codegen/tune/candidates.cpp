@@ -6,12 +6,12 @@
 namespace tenon::codegen {
 namespace {
 
-// What the loops of a kernel let one choose.
+// The choices that the loops of a kernel allow.
 struct Shape {
-  bool in_groups = false;   // of work-items
+  bool in_groups = false;   // it has groups of work-items
   bool has_blocks = false;  // an item is a block of the axis of the lanes
   bool has_tiles = false;   // an item is a block of rows or columns of a transposition
-  bool has_values = false;  // values that may be kept or computed again
+  bool has_values = false;  // it has values that may be kept or computed again
 };
 
 void look(const std::vector<Node>& nodes, const Node* items, Shape* shape) {

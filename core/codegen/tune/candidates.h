@@ -8,11 +8,11 @@
 
 namespace tenon::codegen {
 
-// In the order in which they are worth a try, without the defaults; some give the same loops as others or add in
-// another order. `scheduled` has its default loops. No two of them are equal.
+// The candidates for a kernel that has its default loops (`scheduled`), the most promising first, without the defaults.
+// All differ, but some may give the same loops or add in another order.
 std::vector<Tiles> candidates(const Kernel& scheduled);
 
-// Both changes: of a member that both change, that of `first`.
+// Combines the changes of both; if both change a member, `first` wins.
 Tiles joined(const Tiles& first, const Tiles& second);
 
 }  // namespace tenon::codegen

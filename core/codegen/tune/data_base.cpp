@@ -10,7 +10,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr uint64_t kMostFiles = 64;  // devices and compilers; beyond that the oldest go
+constexpr uint64_t kMostFiles = 64;  // devices and compilers; beyond that the oldest files are removed
 
 std::string head_of(const DeviceState* device, const Dialect& dialect) {
   return fmt::format(R"({{"tenon_tune": 1, "provider": {}, "device": {}, "dialect": {}, "compiler": {}}})",

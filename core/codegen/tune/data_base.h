@@ -1,4 +1,4 @@
-// The data base: which tiles were found for kernels of a device, on this machine and for this user.
+// The data base stores the tiles that were found for the kernels of a device, on this machine and for this user.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace tenon::codegen {
 
-// One file, of lines of JSON: its head, and a line per kernel, of which the last one counts. Damaged lines count as
-// none, and so does a file that another user could have written. Threads: any.
+// One file with lines of JSON: a head, and one line per kernel; the last line for a kernel counts. Ignores damaged
+// lines, and files that another user could have written. Threads: any.
 class DataBase {
  public:
-  static constexpr uint64_t kMostBytes = uint64_t{4} << 20;  // then the older half goes
+  static constexpr uint64_t kMostBytes = uint64_t{4} << 20;  // beyond this the older half is dropped
 
-  // `path` empty: nothing is kept.
+  // With an empty `path` nothing is stored.
   DataBase(std::string path, std::string head);
 
   std::optional<TunedLine> find(std::string_view space) const;
-  // False: it stays for this process alone.
+  // Returns false if the line is only kept in this process.
   bool keep(const TunedLine& tuned);
   const std::string& path() const { return path_; }
 
@@ -33,8 +33,8 @@ class DataBase {
   std::map<std::string, TunedLine, std::less<>> lines_;  // by space
 };
 
-// That of a device and a dialect, below the user's cache folder: the file's head names the device's fingerprint and the
-// compiler in full. It is read at the first call, once in the process.
+// The data base of a device and a dialect, below the user's cache folder. The file's head names the device's
+// fingerprint and the compiler in full. The file is read at the first call, once per process.
 DataBase& data_base_of(const DeviceState* device, const Dialect& dialect);
 
 }  // namespace tenon::codegen

@@ -9,7 +9,7 @@
 namespace tenon::codegen {
 namespace {
 
-// Reads JSON from a text, piece by piece. Each function says whether the piece is there, and passes it.
+// Parses JSON. Each function returns true and advances if the text continues with its item.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -46,7 +46,7 @@ class Reader {
     }
     return false;
   }
-  // {"name": ..., ...}: member(name) reads what stands behind the colon.
+  // Parses {"name": ..., ...}; member(name) parses the value after the colon.
   bool object(const std::function<bool(const std::string&)>& member) {
     if (!mark('{')) return false;
     if (mark('}')) return true;

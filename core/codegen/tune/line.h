@@ -1,4 +1,4 @@
-// A line of the data base: what was found for one kernel, as a JSON object.
+// One line of the data base, the result for one kernel, as a JSON object.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 namespace tenon::codegen {
 
 struct TunedLine {
-  std::string space;  // the kernel without loops, as text, and its variant
-  Tiles tiles;        // the defaults: nothing was better
+  std::string space;  // text of the kernel without loops, and its variant
+  Tiles tiles;        // the defaults if nothing was better
   std::string sizes;  // the parameters that were timed: "16384 768"
   double default_us = 0, best_us = 0;
 };
 
-// {"space": "axis i n\n...", "tiles": {"unroll": 2}, "sizes": "16384", "default_us": 812.5, "best_us": 700.1}
+// Example: {"space": "axis i n\n...", "tiles": {"unroll": 2}, "sizes": "16384", "default_us": 812.5, "best_us": 700.1}
 std::string line_of(const TunedLine& tuned);
-// Nothing for a line that is anything else, in part too: the line may come from anywhere.
+// Parses an untrusted line. Returns nothing if any part of it is malformed.
 std::optional<TunedLine> parse_line(std::string_view line);
 
-// `text` as a string of JSON, with its quotes.
+// `text` as a JSON string, with its quotes.
 std::string quoted_json(std::string_view text);
 
 }  // namespace tenon::codegen

@@ -9,8 +9,8 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr size_t kFewest = 3, kMost = 12;  // runs of a candidate
-constexpr size_t kTurns = 9;               // of the last comparison
+constexpr size_t kFewest = 3, kMost = 12;  // least and most runs of a candidate
+constexpr size_t kTurns = 9;               // runs in the last comparison
 
 class Search {
  public:
@@ -40,7 +40,7 @@ class Search {
     double least = 0;
   };
 
-  // The first run also says how many runs the budget has room for.
+  // Runs the defaults first; the first run also determines how many runs fit into the budget.
   Status warm_up(size_t count) {
     TENON_ASSIGN_OR_RETURN(const Sample first, plain_->run());
     const double room = budget_.seconds / static_cast<double>(std::min(count, budget_.candidates) + 1);
@@ -49,7 +49,7 @@ class Search {
     return {};
   }
 
-  // The least of some runs; of fewer, if it is hopeless.
+  // The least time of some runs. It stops early if the trial is hopeless.
   Result<double> least_of(Trial* trial) {
     double least = INFINITY;
     for (size_t i = 0; i < runs_; ++i) {
@@ -77,7 +77,7 @@ class Search {
     return {};
   }
 
-  // By turns, so that what else the machine does meets both.
+  // Times both in turn, so that other load on the machine affects both.
   Status compare() {
     if (best_ == nullptr) return {};
     std::vector<double> plain, best;
@@ -100,7 +100,7 @@ class Search {
   const Budget budget_;
   std::unique_ptr<Trial> plain_, best_;
   Tiles best_tiles_;
-  std::vector<Timed> quicker_;  // than the defaults
+  std::vector<Timed> quicker_;  // faster than the defaults
   double least_ = INFINITY;
   double spent_ = 0;
   size_t runs_ = kMost;

@@ -1,4 +1,4 @@
-// Search: the best of some candidates, by their times, within a budget.
+// Search: finds the fastest candidate within a time budget.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace tenon::codegen {
 
 struct Sample {
-  double seconds = 0;  // of one launch
-  double spent = 0;    // for the sample: of all its launches
+  double seconds = 0;  // time of one launch
+  double spent = 0;    // time of all launches of the sample
 };
 
 // Tiles that are ready to be timed.
@@ -26,34 +26,34 @@ class Trial {
   virtual Result<Sample> run() = 0;
 };
 
-// Null for tiles that are not worth a trial: they do not suit the kernel, or give the text of earlier ones. Errors end
-// the search.
+// Returns null for tiles that are not worth a trial: they do not suit the kernel, or give the same text as earlier
+// ones. An error ends the search.
 using Prepare = std::function<Result<std::unique_ptr<Trial>>(const Tiles&)>;
 
 struct Budget {
-  double seconds = 0.5;    // of launches, for all candidates together
-  size_t candidates = 16;  // at most so many are timed
+  double seconds = 0.5;    // total time of launches, for all candidates
+  size_t candidates = 16;  // maximum number of candidates that are timed
 };
 
 struct Found {
-  Tiles tiles;                 // the defaults, if nothing is clearly better
-  double default_seconds = 0;  // of a launch
-  double best_seconds = 0;     // of those tiles
+  Tiles tiles;                 // the defaults if nothing is clearly better
+  double default_seconds = 0;  // time of one launch
+  double best_seconds = 0;     // time of one launch with `tiles`
   size_t tried = 0;            // candidates that were timed
-  bool kept = false;           // for later runs
+  bool kept = false;           // stored for later runs
 
   bool better() const { return !(tiles == Tiles()); }
 };
 
-// A candidate is better if it takes less than this part of the time of the defaults, in its least and in its median of
-// runs by turns.
+// A candidate is better if both its least and its median time, in alternating runs, are below this fraction of the time
+// with the defaults.
 constexpr double kClearly = 0.97;
-// A candidate beyond this part of the least time is given up.
+// A candidate is given up if it takes more than this multiple of the least time.
 constexpr double kHopeless = 1.3;
 
-// Times the defaults, then `candidates` in their order until the budget is used up, then the quickest of them joined
-// with others that were quicker than the defaults; and at the end the best one and the defaults by turns, beyond the
-// budget. Errors: those of `prepare` for the defaults, and of trials.
+// Times the defaults, then `candidates` in order until the budget is used up, then the fastest one combined with others
+// that beat the defaults. At the end it times the best one and the defaults in turn, beyond the budget. Errors: those
+// of `prepare` for the defaults, and of trials.
 Result<Found> search(std::span<const Tiles> candidates, const Prepare& prepare, const Budget& budget);
 
 }  // namespace tenon::codegen

@@ -16,12 +16,12 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr double kSample = 200e-6;  // seconds that the launches of a sample take at least
+constexpr double kSample = 200e-6;  // least seconds of a sample's launches
 constexpr double kMostRepeats = 200;
-constexpr size_t kPattern = 65521;  // numbers of an input that are different ones
+constexpr size_t kPattern = 65521;  // how many numbers of an input differ
 constexpr std::byte kPoison{0xa5};
 
-// Positive numbers, so that no function of them is a NaN whose bits a compiler may choose; positions are 0.
+// Generates positive numbers, so that no function of them is a NaN whose bits depend on the compiler. Positions are 0.
 std::vector<std::byte> numbers(DType dtype, size_t bytes, bool positions) {
   const size_t size = static_cast<size_t>(dtype_size(dtype));
   std::vector<std::byte> result(bytes);
@@ -158,7 +158,7 @@ Result<std::unique_ptr<Trial>> Launches::trial(const std::string& name, const Va
   TENON_ASSIGN_OR_RETURN(const bool same, same_results());
   if (!same) return std::unique_ptr<Trial>();
   if (repeats_ == 0) {
-    TENON_ASSIGN_OR_RETURN(once, made->run());  // the first one met memory that was not there yet
+    TENON_ASSIGN_OR_RETURN(once, made->run());  // the first run may have had to map memory
     repeats_ = static_cast<size_t>(std::clamp(std::ceil(kSample / std::max(once.seconds, 1e-9)), 1.0, kMostRepeats));
   }
   TENON_RETURN_IF_ERROR(made->build(repeats_));

@@ -19,9 +19,9 @@ namespace {
 
 constexpr double kSecondsCpu = 0.5, kSecondsElsewhere = 0.2;
 constexpr auto kMoment = std::chrono::milliseconds(20);
-constexpr double kBusy = 0.1;  // of a moment
+constexpr double kBusy = 0.1;  // busy fraction of a moment
 
-// The kernel without the line of its name, which is that of any kernel with as many ops.
+// The text of the kernel without the line with its name, which all kernels with as many ops share.
 std::string space_of(const Kernel& kernel, const std::string& variant) {
   const std::string text = to_string(kernel);
   return fmt::format("{}for {}", text.substr(text.find('\n') + 1), variant.empty() ? "all sizes" : variant);
@@ -99,7 +99,7 @@ Result<Found> tune(const TuneRequest& request) {
     found.kept = base.keep(line);
     if (!found.kept) {
       loader::log(loader::LogTopic::compile, loader::LogLevel::info,
-                  fmt::format("what was found for {} cannot be kept in '{}'.", plain.name, base.path()));
+                  fmt::format("the result for {} cannot be kept in '{}'.", plain.name, base.path()));
     }
     return found;
   } catch (const Error& error) {
@@ -120,7 +120,7 @@ TilesOf kept_tiles(const DeviceState* device, const Dialect& dialect, const Kern
 
 Status wait_until_spare(const DeviceState* device) {
   while (true) {
-    if (CancellationScope::cancelled_here()) return {Code::cancelled, "The device or the program ends."};
+    if (CancellationScope::cancelled_here()) return {Code::cancelled, "The device or the process is ending."};
     const double before = process_seconds();
     std::this_thread::sleep_for(kMoment);
     const double used = process_seconds() - before;

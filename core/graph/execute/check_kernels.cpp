@@ -21,8 +21,9 @@
 namespace tenon::graph {
 namespace {
 
-constexpr double kPerOp = 32;  // roundings that an op may move its result by: exp doubles errors of its argument
-constexpr double kMostFlipped = 0.01;  // of integers that follow from floats: a rounding may cross a step
+constexpr double kPerOp = 32;  // roundings by which an op may change its result: exp doubles errors of its argument
+// fraction of integers computed from floats that may differ, because a rounding can cross a step
+constexpr double kMostFlipped = 0.01;
 
 struct Checks {
   std::mutex mutex;
@@ -34,7 +35,7 @@ Checks& checks() {
   return *made;
 }
 
-// A program that is the launch of `step` alone.
+// A program with the launch of `step` only.
 Executable alone(const Executable& program, const Step& step) {
   Executable made;
   made.labels = program.labels;
@@ -58,7 +59,7 @@ Executable alone(const Executable& program, const Step& step) {
   return made;
 }
 
-// The most numbers that one number of a step of `region` follows from, and how many steps compute.
+// The most numbers that one result of `region` is computed from, and the number of computing steps.
 struct Extent {
   double longest = 1;
   double ops = 0;
@@ -95,7 +96,7 @@ double rounding_of(DType dtype) {
 }
 
 struct Difference {
-  double most = 0;  // infinite where only one of two numbers is one
+  double most = 0;  // infinite if only one of two numbers is finite
   double bound = 0;
   double ratio() const {
     return most <= bound ? (bound == 0 ? 0 : most / bound) : bound == 0 ? HUGE_VAL : most / bound;

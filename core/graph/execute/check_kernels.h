@@ -1,4 +1,5 @@
-// TENON_CHECK=compile: runs launch their kernels, compute the same ops one by one from the same inputs, and compare.
+// TENON_CHECK=compile: each run launches its fused kernels, computes the same ops one by one from the same inputs, and
+// compares the results.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +12,29 @@
 
 namespace tenon::graph {
 
-// What was compared of the kernels of one set of ops, since the program began. `bound` is the difference that other
-// orders of addition and other roundings allow: it grows with the length of the kernel's reductions.
+// The comparisons of all kernels of one set of ops since the process began. `bound` is the difference that another
+// order of addition and other roundings can cause. It grows with the length of the kernel's reductions.
 struct KernelCheck {
   std::string kernel;
   std::string ops;
-  std::string where;  // the launch with the worst difference: its label
+  std::string where;  // label of the launch with the largest difference
   uint64_t launches = 0;
-  double worst = 0;  // as a multiple of the bound; infinite where only one of two numbers is finite
+  double worst = 0;  // largest difference as a multiple of the bound; infinite if only one of two numbers is finite
   double difference = 0;
   double bound = 0;
 };
 
-// Those that ran, the worst first. Threads: any.
+// The checked kernels, the largest difference first. Threads: any.
 TENON_API std::vector<KernelCheck> kernel_checks();
 
-// Whether runs check their kernels.
+// True if runs check their kernels.
 bool checks_kernels();
 
-// Runs `program` on row-major inputs without a check. Internal to core/graph/execute.
+// Runs `program` on row-major inputs without checks. Internal to core/graph/execute.
 TensorList run_by_schedule(const Executable& program, TensorList inputs);
 
-// The results of the kernel of `step`, one of `program`, after they were compared with those of its ops. A difference
-// beyond the bound is a warning, once for these ops (topic compile). Internal to core/graph/execute.
+// The results of the kernel of `step`, a step of `program`, after a comparison with its ops. A difference beyond the
+// bound is logged as a warning, once per set of ops (topic compile). Internal to core/graph/execute.
 TensorList run_checked(const Executable& program, const Step& step, std::span<const Tensor* const> inputs);
 
 }  // namespace tenon::graph

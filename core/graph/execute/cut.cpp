@@ -6,7 +6,7 @@
 namespace tenon::graph {
 namespace {
 
-// The program with the parts found so far drawn together: a group is a part, or a node that is in none.
+// The program with the islands found so far contracted: a group is an island, or a node outside of all islands.
 class Cutter {
  public:
   Cutter(std::span<const std::vector<uint32_t>> preds, std::span<const uint32_t> claims)
@@ -27,8 +27,8 @@ class Cutter {
   }
 
  private:
-  // A node's level is how often a path to the node has left the claim and entered it again. Along a path levels never
-  // fall, so nodes of one level can run as one, after those of lower levels.
+  // The level of a node is the largest number of times that a path to it has left the claim and entered it again.
+  // Levels never decrease along a path, so nodes of one level can run as one, after those of lower levels.
   std::vector<std::vector<uint32_t>> cut(uint32_t claim, const std::vector<uint32_t>& nodes) {
     if (nodes.size() == 1) return {nodes};
     const std::vector<uint32_t> levels = levels_of(claim);
@@ -44,7 +44,7 @@ class Cutter {
 
   bool in(uint32_t claim, uint32_t group) const { return claims_[group] == claim; }
 
-  // By group, for groups outside the claim too: the level that a node of the claim after them has.
+  // By group, also for groups outside of the claim: the level that a claimed node after it has at least.
   std::vector<uint32_t> levels_of(uint32_t claim) const {
     const auto size = static_cast<uint32_t>(preds_.size());
     std::vector<std::vector<uint32_t>> followers(size);

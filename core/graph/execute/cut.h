@@ -1,5 +1,5 @@
-// Cutting what a device claims of a program into islands: parts that no path leaves and enters again, so that each part
-// can run as one piece of work.
+// Cuts the nodes that a device takes into islands: parts that no path leaves and enters again, so that each part can
+// run as one piece of work.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace tenon::graph {
 
-// preds[i]: the nodes that come before node i; all are smaller than i. claims[i]: 0, or the number of the island that
-// node i may be part of. Gives the parts, each of nodes of one number, in ascending order; together they hold every
-// node with a number, and a program in which each part is one node has no circle.
+// preds[i]: the nodes before node i; all have smaller numbers. claims[i]: 0, or the number of the island that node i
+// may be part of. Returns the islands, each with its nodes in ascending order. All nodes of an island have the same
+// claim, and every node with a claim is in one island. If each island is replaced by one node, the program has no
+// cycle.
 TENON_API std::vector<std::vector<uint32_t>> cut_islands(std::span<const std::vector<uint32_t>> preds,
                                                          std::span<const uint32_t> claims);
 

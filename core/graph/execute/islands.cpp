@@ -56,7 +56,7 @@ class Islands {
     }
   }
 
-  // Views read nothing: whoever reads a view reads its root.
+  // Views are not readers: a reader of a view counts as a reader of its root.
   void find_readers() {
     readers_.resize(program_.values.size());
     for (uint32_t i = 0; i < step_count(); ++i) {
@@ -67,13 +67,13 @@ class Islands {
     for (uint32_t id : program_.outputs) given_[roots_.root(id)] = true;
   }
 
-  // Whether a result of the program is in `root`, or a step outside `inside` reads it.
+  // True if a result of the program is in `root`, or if a step that is not `inside` reads it.
   bool wanted(uint32_t root, const std::function<bool(uint32_t step)>& inside) const {
     const std::vector<uint32_t>& readers = readers_[root];
     return given_[root] || std::any_of(readers.begin(), readers.end(), [&](uint32_t step) { return !inside(step); });
   }
 
-  // The device's answer, by step: 0, or the number of an island.
+  // The device's answer by step: 0, or the number of an island.
   std::vector<uint32_t> ask() {
     std::vector<const TableNode*> all;
     for (const TableNode& node : nodes_) all.push_back(&node);
@@ -95,8 +95,8 @@ class Islands {
     return claims;
   }
 
-  // By step: the steps that must run before it. Views count as readers of their root, and nothing waits for them, since
-  // a view of an island's value is taken after the island has run.
+  // By step: the steps that must run before it. A view counts as a reader of its root. No step depends on a view,
+  // because a view of an island's value is made after the island has run.
   std::vector<std::vector<uint32_t>> predecessors() const {
     std::vector<std::vector<uint32_t>> preds(step_count());
     std::vector<uint32_t> maker(program_.values.size(), kNone);
@@ -143,7 +143,7 @@ class Islands {
 
   static std::string nodes_text(size_t count) { return fmt::format("{} node{}", count, count == 1 ? "" : "s"); }
 
-  // "graph of 12 nodes, node 3 (/first/Gather) to node 14 (/last/Add)"
+  // Example: "graph of 12 nodes, node 3 (/first/Gather) to node 14 (/last/Add)"
   uint32_t label(const std::vector<uint32_t>& part) {
     const std::string& first = (*program_.labels)[program_.steps[part.front()].label];
     const std::string& last = (*program_.labels)[program_.steps[part.back()].label];
@@ -154,7 +154,7 @@ class Islands {
     return static_cast<uint32_t>(program_.labels->size() - 1);
   }
 
-  // Puts the islands in place of their steps, in an order in which each step follows those it depends on.
+  // Replaces the islands' steps by the islands, in topological order.
   void put_in_place() {
     std::vector<Step> ordered;
     for (uint32_t step : in_order(groups())) {
@@ -164,7 +164,7 @@ class Islands {
     program_.steps = std::move(ordered);
   }
 
-  // By step: the last step of its island, or itself.
+  // By step: the last step of its island, or the step itself.
   std::vector<uint32_t> groups() const {
     std::vector<uint32_t> last(made_.size()), group(step_count());
     for (uint32_t i = 0; i < step_count(); ++i) {
@@ -174,8 +174,8 @@ class Islands {
     return group;
   }
 
-  // The groups in an order of dependence; where that leaves a choice, as recorded. So a view comes before its readers:
-  // it waits for no more than they do, and stands before them.
+  // The groups in topological order; among ready groups, in recorded order. So a view comes before its readers, because
+  // it depends on nothing more than they do and was recorded before them.
   std::vector<uint32_t> in_order(const std::vector<uint32_t>& group) const {
     const std::vector<std::vector<uint32_t>> preds = predecessors();
     std::vector<std::vector<uint32_t>> followers(step_count());
@@ -207,7 +207,7 @@ class Islands {
   std::vector<TableNode> nodes_;
   std::vector<uint32_t> node_of_;               // by step: its index in nodes_, or kNone
   std::vector<std::vector<uint32_t>> readers_;  // by root: steps
-  std::vector<bool> given_;                     // by root: a result of the program lies in it
+  std::vector<bool> given_;                     // by root: true if a result of the program is in it
   std::vector<Step> made_;                      // the islands
   std::vector<uint32_t> island_of_;             // by step: its index in made_, or kNone
 };

@@ -13,17 +13,18 @@
 namespace tenon::graph {
 namespace {
 
-constexpr uint64_t kWorthAThread = 1 << 20;  // bytes of constants
+constexpr uint64_t kWorthAThread = 1 << 20;  // bytes of constants that justify a thread
 
-// One constant, as one launch takes it.
+// One constant, in the form that one launch needs.
 struct Work {
   const Prepared* prepared = nullptr;
   size_t input = 0;
   Tensor tensor;
-  std::shared_ptr<Constant> packed;  // null: the launch takes it as it is
+  std::shared_ptr<Constant> packed;  // null: the launch does not take it packed
   std::exception_ptr failure;
 
-  // Threads may share the work of synchronous devices. A copy that packing needs is listed on the caller.
+  // Threads may share the work for synchronous devices. If packing needs a copy, the calling thread does it, so that
+  // its execution report lists the copy.
   bool may_be_shared() const {
     return prepared->device->synchronous && (packed == nullptr || (prepared->dense_inputs >> input & 1) == 0);
   }
@@ -64,8 +65,8 @@ size_t helpers_for(const std::vector<Work*>& shared) {
   return side_threads(bytes, kWorthAThread);
 }
 
-// Reading and packing wait for memory, and each constant is work of its own; so a thread takes one after the other, the
-// largest first.
+// Reading and packing wait for memory, and the constants are independent. So each thread takes the next largest
+// constant.
 void run_shared(std::vector<Work*> shared) {
   std::stable_sort(shared.begin(), shared.end(),
                    [](const Work* a, const Work* b) { return a->tensor.bytes() > b->tensor.bytes(); });

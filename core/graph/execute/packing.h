@@ -1,5 +1,5 @@
-// Constants before the first run: those that kernels take packed are packed, and those that they take as they are are
-// read, if nobody has read them yet (core/tensor/unread.h). Internal to core/graph/execute.
+// Prepares constants before the first run: packs those that kernels take packed, and reads the others from their files
+// if they are unread (core/tensor/unread.h). Internal to core/graph/execute.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,8 @@ namespace tenon::graph {
 // True if the prepared launch of `step` takes input `input`, a constant, packed.
 bool takes_packed(const Step& step, size_t input);
 
-// Makes the constants of all prepared launches ready, on as many threads as compute; gives those that are packed, which
-// stay packed as long as somebody keeps them. Errors: those of the first constant, in the order of the steps, that
-// could not be read or packed.
+// Prepares the constants of all launches in parallel. Returns the packed constants; they stay packed as long as someone
+// holds them. Errors: the first failure to read or pack a constant, in the order of the steps.
 std::vector<std::shared_ptr<Constant>> ready_constants(const Executable& program);
 
 }  // namespace tenon::graph

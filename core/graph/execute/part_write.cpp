@@ -11,14 +11,14 @@
 namespace tenon::graph {
 namespace {
 
-// The view that sees the part which `op` writes; null: `op` writes no part.
+// The view op that selects the part which `op` writes; null if `op` does not write a part.
 const OpInfo* view_of(const OpInfo* op) {
   if (op == &op_row(OpId::slice_scatter)) return &op_row(OpId::slice);
   if (op == &op_row(OpId::select_scatter)) return &op_row(OpId::select);
   return nullptr;
 }
 
-// Gives `step` its launch. False: it needs more than one, or workspace, or operands at other addresses than it finds.
+// Prepares the launch of `step`. Returns false if it needs several launches, workspace, or operands at other addresses.
 bool prepare_copy(const Executable& program, DeviceState* device, Step* step) {
   const StepCall call(program, *step);
   Result<std::unique_ptr<Prepared>> made = prepare(call.call(), device, Reach::native_only);

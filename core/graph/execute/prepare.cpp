@@ -1,4 +1,4 @@
-// prepare: the sizes of a graph become numbers, and its nodes become steps.
+// prepare: evaluates the sizes of a graph and turns its nodes into steps.
 #include "core/background/background.h"
 #include "core/device/device_state.h"
 #include "core/graph/execute/executable.h"
@@ -39,7 +39,7 @@ class Preparation {
   }
 
  private:
-  // Inputs and constants; results come with their nodes.
+  // Adds an input or a constant; results are added with their nodes.
   void place(ValueId id) {
     const Value& value = graph_[id];
     Slot& slot = made_.values[id];
@@ -53,7 +53,7 @@ class Preparation {
     }
   }
 
-  // The step of `node`, of `graph`; its results and inputs are values of that.
+  // The step of `node` of `graph`. Its inputs and results have the ids of that graph.
   Step step_of(const Graph& graph, const Node& node) {
     Step step;
     step.op = node.op;
@@ -87,7 +87,7 @@ class Preparation {
     add(graph_, node, std::move(step), dims);
   }
 
-  // A kernel that the device has compiled, or the nodes one by one.
+  // Adds the kernel that the device has compiled for the node, or the nodes of its region.
   void add_fused(NodeId id, const Node& node) {
     std::string why_not = "fusion is off, or the program is not scheduled";
     Step step;
@@ -110,10 +110,10 @@ class Preparation {
     add_step(&made_, std::move(step));
   }
 
-  // Of nodes that no kernel computes in one: each by itself.
+  // Adds the nodes of a region that no kernel computes, each as a step.
   void add_parts(NodeId id, const Node& node) {
     const Graph& region = *node.regions[0];
-    std::vector<uint32_t> of(region.value_count(), 0);  // by value of the region: its value here
+    std::vector<uint32_t> of(region.value_count(), 0);  // by value of the region: its value in the executable
     for (size_t i = 0; i < region.inputs().size(); ++i) of[region.inputs()[i]] = node.inputs[i];
     for (size_t i = 0; i < region.outputs().size(); ++i) {
       const ValueId output = region.outputs()[i];
@@ -153,7 +153,8 @@ class Preparation {
     return static_cast<uint32_t>(made_.labels->size() - 1);
   }
 
-  // Of the results of `node`; asked for before the rule over numbers looks, since these errors name the symbols.
+  // The dims of the results of `node`. They are evaluated before the rule over numbers runs, because these errors name
+  // the symbols.
   std::vector<Dims> dims_of(const Graph& graph, const Node& node) {
     std::vector<Dims> dims;
     for (const ValueId id : node.results) dims.push_back(value_or_throw(sizes_->of(node.op->name, graph[id].dims)));
@@ -168,7 +169,7 @@ class Preparation {
     for (size_t i = 0; i < expected.size(); ++i) check(node, results[i], graph[node.results[i]].dtype, expected[i]);
   }
 
-  // Checks the rule over numbers against the rule over expressions.
+  // Checks that the rule over numbers agrees with the rule over expressions.
   void check(const Node& node, uint32_t id, DType dtype, const Dims& expected) {
     const TensorMeta& meta = made_.values[id].meta;
     if (expected == meta.dims && meta.dtype == dtype) return;
@@ -185,7 +186,7 @@ class Preparation {
 
 }  // namespace
 
-// Whether kernels stand or stood for some steps of it, so that another preparation may find them.
+// True if kernels are or were awaited for some steps, so that another preparation may use them.
 static bool awaits(const Executable& executable) {
   const AwaitedKernels* awaited = executable.awaited.get();
   return awaited != nullptr && (awaited->left.load(std::memory_order_acquire) != 0 || awaited->ready.load() != 0);

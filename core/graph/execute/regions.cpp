@@ -15,7 +15,7 @@ namespace {
 
 using control::Kind;
 
-// The values of `region` that are results and no inputs.
+// The results of `region` that are not its inputs.
 std::vector<ValueId> made_results(const Graph& region, std::vector<uint32_t>* passed) {
   std::vector<ValueId> made;
   for (ValueId output : region.outputs()) {
@@ -27,7 +27,7 @@ std::vector<ValueId> made_results(const Graph& region, std::vector<uint32_t>* pa
   return made;
 }
 
-// Whether an interpreter must see the ops on `tensor`.
+// True if an interpreter must see the ops on `tensor`.
 bool watched(const Tensor& tensor) {
   return tensor.impl()->storage == nullptr || (tensor.impl()->gradient != nullptr && tensor.requires_grad());
 }
@@ -55,7 +55,7 @@ class RegionRun {
     return run_region(control::holds(Kind::cond, operands_[0]) ? 0 : 1, arguments);
   }
 
-  // The invariants of a loop are no state of the function that is called.
+  // The invariants of a loop are not part of the state that the functions get.
   TensorList through_interpreter() {
     const size_t own = step_.kind == Kind::while_loop ? step_.carried : operands_.size();
     const TensorList given(operands_.begin(), operands_.begin() + static_cast<ptrdiff_t>(own));
@@ -84,7 +84,7 @@ class RegionRun {
     return results;
   }
 
-  // The state moves from step to step: a result of one is an input of the next, and is freed after that.
+  // The results of a step are moved into the inputs of the next, so they are freed after it.
   TensorList run_loop() const {
     const control::Attributes& numbers = step_.attributes;
     TensorList now = operands_;
@@ -98,7 +98,7 @@ class RegionRun {
     return now;
   }
 
-  // Each step writes its part of the stacked results itself.
+  // Each step writes its part of the stacked results directly.
   TensorList run_scan() const {
     const int64_t steps = control::steps_of(step_.attributes, operands_);
     const size_t carried = step_.carried;
@@ -121,7 +121,7 @@ class RegionRun {
     return carry;
   }
 
-  // Makes result `i` a copy if it lies in the memory of an operand or of a result before it.
+  // Makes result `i` a copy if it shares memory with an operand or an earlier result.
   void own(TensorList* results, size_t i) const {
     Tensor& result = (*results)[i];
     const auto shares = [&](const Tensor& other) { return other.impl()->storage == result.impl()->storage; };
@@ -151,7 +151,7 @@ const PreparedRegion& LateRegion::prepared() {
     if (sizes_[i]) throw_if_error(sizes.bind(i, *sizes_[i]));
   }
   PrepareOptions options;
-  options.scheduled = options.whole_graphs = false;  // each op shows
+  options.scheduled = options.whole_graphs = false;  // an interpreter must see each op
   PreparedRegion made;
   const std::vector<ValueId> outputs = made_results(*region_, &made.passed);
   made.program = prepare_outputs(*region_, outputs, &sizes, options);
@@ -167,7 +167,7 @@ std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node
   made->carried = carried_count(node);
   PrepareOptions inside = options;
   inside.like = nullptr;
-  inside.over.clear();  // it says which results of the program lie in the memory of inputs
+  inside.over.clear();  // `over` refers to results and inputs of the whole program
   if (made->kind == Kind::fused) made->late = std::make_shared<LateRegion>(node.regions[0], sizes);
   for (const std::shared_ptr<Graph>& region : node.regions) {
     if (made->late != nullptr) break;

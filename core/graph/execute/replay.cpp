@@ -8,8 +8,8 @@
 namespace tenon::graph {
 namespace {
 
-constexpr uint32_t kRunsBefore = 2;   // a program that runs once is not worth a recording
-constexpr uint64_t kAlignment = 256;  // what every binding of a list begins at
+constexpr uint32_t kRunsBefore = 2;   // recording does not pay for a program that runs once
+constexpr uint64_t kAlignment = 256;  // alignment of every binding of a list
 
 struct Live {
   std::mutex mutex;
@@ -17,11 +17,12 @@ struct Live {
 };
 
 Live& live() {
-  static auto* one = new Live;  // never destroyed: executables in statics may end later
+  static auto* one = new Live;  // never destroyed, because executables in static objects may end later
   return *one;
 }
 
-// Whether the device may take these bindings: they do not overlap, and each may begin where any other does.
+// True if a list can have these bindings: they do not overlap, and each start is aligned so that any other may replace
+// it.
 bool can_record(std::span<const vm::Operand> bindings) {
   for (size_t i = 0; i < bindings.size(); ++i) {
     if (bindings[i].offset % kAlignment != 0) return false;

@@ -1,7 +1,7 @@
-// Replay: a segment as a command list of its device, recorded once the segment has run a few times. Internal to
+// Replay: runs a segment as a command list of its device, recorded after the segment has run a few times. Internal to
 // core/graph/execute.
 //
-// The list keeps the blocks that its segment alone uses. They are a cache: they go when a run finds no memory.
+// The list keeps the blocks that only its segment uses. These are a cache: they are freed when a run finds no memory.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  // The list, if there is one now.
+  // The command list, or null if there is none now.
   std::shared_ptr<vm::CommandList> list() const;
-  // Counts a plain run of `segment`, whose bindings lay at `bindings`; records the list after the second. A binding
-  // with 0 `moving` bytes stays with the list. If the device refuses, nobody asks again.
+  // Counts a run of `segment` without a list, with its bindings at `bindings`; records the list after the second run. A
+  // binding with 0 `moving` bytes is fixed in the list. If the device refuses once, it is not asked again.
   void ran(const std::shared_ptr<const vm::Segment>& segment, std::span<const vm::Operand> bindings,
            std::span<const uint64_t> moving);
 
@@ -38,7 +38,7 @@ class Replay {
   uint32_t runs_ = 0;
 };
 
-// Drops the lists of `device`. False: there was none.
+// Drops the lists of `device`. Returns false if there was none.
 bool drop_replays(DeviceState* device);
 
 }  // namespace tenon::graph

@@ -25,7 +25,7 @@ class Resizing {
   Resizing(const Graph& graph, symbolic::Values* sizes, const Executable& like, bool packed)
       : graph_(graph), sizes_(sizes), like_(like), packed_(packed), roots_(like.schedule->roots) {}
 
-  // False: other sizes need other steps.
+  // Returns false if the sizes need other steps.
   bool run() {
     made_.values = like_.values;
     made_.inputs = like_.inputs;
@@ -58,16 +58,17 @@ class Resizing {
   }
 
   bool take(const Step& step) {
-    if (step.regions != nullptr && step.fused == nullptr) return false;  // their programs may read any size
+    if (step.regions != nullptr && step.fused == nullptr) return false;  // regions may read any size
     made_.steps.push_back(step);
     Step& next = made_.steps.back();
     bool changes = step.fused != nullptr ||
                    std::any_of(step.inputs.begin(), step.inputs.end(), [&](uint32_t id) { return changed_[id]; });
     if (step.node != kNoNode) {
       const Node& node = graph_.node(step.node);
-      if (step.derived && !step.dense_copy && !node.patches.empty()) return false;  // its numbers came from these
+      // its attributes may depend on the sizes
+      if (step.derived && !step.dense_copy && !node.patches.empty()) return false;
       for (size_t i = 0; !step.derived && i < node.patches.size(); ++i) {
-        if (node.patches[i].word >= kScalarPatch) return false;  // a scalar, which belongs to the prepared launch
+        if (node.patches[i].word >= kScalarPatch) return false;  // a scalar, which is part of the prepared launch
         const auto value = static_cast<uint64_t>(value_or_throw(sizes_->of(node.patches[i].size)));
         uint64_t& word = next.attributes[node.patches[i].word];
         changes = changes || word != value;
@@ -90,7 +91,7 @@ class Resizing {
     return computes(*step) ? launch(step) : write(step, metas);
   }
 
-  // Whether the rule over numbers says what the rule over expressions says.
+  // True if the rule over numbers agrees with the rule over expressions.
   bool fits(const Step& step, const std::vector<TensorMeta>& metas) const {
     for (size_t i = 0; i < metas.size(); ++i) {
       const Dims expected = value_or_throw(sizes_->of(step.op->name, graph_[step.outputs[i]].dims));
@@ -116,7 +117,7 @@ class Resizing {
     return launch(step);
   }
 
-  // A kernel for the new sizes, if the device has compiled one.
+  // Uses a kernel for the new sizes, if the device has compiled one.
   bool fuse(Step* step) {
     const Node& node = graph_.node(step->node);
     std::string why_not;
@@ -137,7 +138,8 @@ class Resizing {
     return true;
   }
 
-  // A launch that needs what the one before needed: no copies, no decomposition, and no address of its own kind.
+  // Accepts a new launch only if it has the same needs as the old one: no copies, no decomposition, the same kind of
+  // addresses.
   bool launch(Step* step) {
     const std::shared_ptr<const Prepared> prepared = prepare_launch(made_, *step, packed_);
     if (!fits_segment(*prepared).ok() || prepared->placed || step->prepared->placed) return false;
@@ -147,7 +149,7 @@ class Resizing {
     return true;
   }
 
-  // A step without a primitive of its own.
+  // Resizes a step without a primitive of its own.
   bool write(Step* step, const std::vector<TensorMeta>& metas) {
     for (size_t i = 0; i < metas.size(); ++i) give(step->outputs[i], metas[i]);
     if (step->part == nullptr) return true;
@@ -158,7 +160,7 @@ class Resizing {
     return made_.steps.back().part != nullptr;
   }
 
-  // Whether a result fills what it lies in, in row-major order.
+  // True if a value fills its root in row-major order.
   bool is_whole(uint32_t id) const {
     const TensorMeta &meta = made_.values[id].meta, &root = made_.values[roots_.root(id)].meta;
     return is_contiguous(meta.dims, meta.strides) && roots_[id].offset == 0 &&

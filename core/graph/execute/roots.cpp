@@ -3,8 +3,8 @@
 namespace tenon::graph {
 namespace {
 
-// Where `view`, a step of a view of the value at `source`, puts its result; the result itself is its root if that
-// fails.
+// The location of the result of `view`, a view of a value at `source`. If it cannot be computed, the result is its own
+// root.
 RootView view_of_root(const StepCall& view, const RootView& source, uint32_t result) {
   TensorImpl impl;
   const Status status = view.call().op->view(view.call(), &impl);

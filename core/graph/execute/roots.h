@@ -1,5 +1,5 @@
-// Roots: where the values of an executable lie. A value that is a view lies in the bytes of another value, its root;
-// every other value is its own root. Internal to core/graph/execute.
+// Roots: the values that own memory. A value that is a view lies in the bytes of another value, its root; every other
+// value is its own root. Internal to core/graph/execute.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tenon::graph {
 
 struct RootView {
   uint32_t root = 0;
-  int64_t offset = 0;  // of the first element, in elements of the root
+  int64_t offset = 0;  // offset of the first element, in elements of the root
 };
 
 class Roots {
@@ -19,10 +19,10 @@ class Roots {
   Roots() = default;
   explicit Roots(const Executable& program) { follow(program); }
 
-  // Takes in the values and steps that came at the end of `program` since the last call.
+  // Adds the values and steps that were appended to `program` since the last call.
   void follow(const Executable& program);
 
-  // `view`, a value that has been taken in, is a view that begins at `offset` of `source`.
+  // Makes `view`, an added value, a view that begins at `offset` of `source`.
   void set(uint32_t view, uint32_t source, int64_t offset) {
     roots_[view] = {roots_[source].root, roots_[source].offset + offset};
   }
@@ -32,7 +32,7 @@ class Roots {
 
  private:
   std::vector<RootView> roots_;  // by value
-  size_t steps_ = 0;             // how many were taken in
+  size_t steps_ = 0;             // number of steps that were added
 };
 
 }  // namespace tenon::graph

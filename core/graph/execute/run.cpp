@@ -1,4 +1,4 @@
-// run: an executable on inputs, by its schedule.
+// run: runs an executable on inputs by its schedule.
 #include <algorithm>
 #include <array>
 
@@ -32,7 +32,7 @@ void check_input(const Executable& program, size_t index, const Tensor& given) {
 
 constexpr std::string_view kRun = "a run of a program";
 
-// Whether an interpreter must see the ops on `input`. The eager one remembers no gradients.
+// True if an interpreter must see the ops on `input`. The eager interpreter does not record gradients.
 bool watched(const Tensor& input, bool remembers) {
   return input.impl()->storage == nullptr || (remembers && input.impl()->gradient != nullptr && input.requires_grad());
 }
@@ -65,7 +65,7 @@ class Run {
   }
 
  private:
-  // Command lists keep memory that a run may need.
+  // If memory is short, drops command lists, which keep memory.
   void take_memory_or_drop() {
     try {
       take_memory();
@@ -80,7 +80,7 @@ class Run {
     }
   }
 
-  // Everything that the run needs, before its first launch.
+  // Allocates all memory of the run before its first launch.
   void take_memory() {
     for (const Piece& piece : schedule_.pieces) {
       if (piece.replay == nullptr) continue;
@@ -105,14 +105,14 @@ class Run {
     }
   }
 
-  // Whether a result lies in the memory of an input.
+  // True if a result is in the memory of an input.
   bool is_input(const TensorImpl& result) const {
     const auto inputs = std::span(tensors_).first(program_.inputs.size());
     return std::any_of(inputs.begin(), inputs.end(),
                        [&](const Tensor& input) { return input.defined() && input.impl()->storage == result.storage; });
   }
 
-  // Whether the step that makes result `i` may write it into the tensor that is bound to it.
+  // True if the step that computes result `i` may write it into the tensor bound to it.
   bool takes_result(size_t i) const {
     if (i >= bound_.size() || !bound_[i].defined()) return false;
     const TensorImpl& bound = *bound_[i].impl();
@@ -164,7 +164,7 @@ class Run {
 
   void launch(const Piece& piece, std::span<const vm::Operand> operands) {
     const uint16_t stream = vm::current_stream(piece.segment->device());
-    // The bindings of a list do not overlap.
+    // The bindings of a list must not overlap.
     if (piece.replay == nullptr || overwrites_) [[likely]]
       return throw_if_error(vm::run({piece.segment.get(), operands, stream}));
     vm::CommandList* list = lists_[number(piece)].get();
@@ -177,7 +177,7 @@ class Run {
 
   size_t number(const Piece& piece) const { return static_cast<size_t>(&piece - schedule_.pieces.data()); }
 
-  // How many bytes at a binding each replay names anew.
+  // The number of bytes of a binding that each replay sets again.
   uint64_t moving_bytes(const SegmentBinding& binding, const Piece& piece) const {
     const Home& home = binding.home;
     if (home.of == Home::Of::block) {
@@ -206,7 +206,7 @@ class Run {
     }
   }
 
-  // A tensor over `value`, wherever it lies.
+  // A tensor for `value`, wherever it is.
   Tensor tensor_of(uint32_t value) {
     const Slot& slot = program_.values[value];
     if (slot.constant.defined()) return slot.constant;
@@ -214,7 +214,8 @@ class Run {
     const Home& home = schedule_.homes[view.root];
     if (home.of == Home::Of::block) return in_block(slot, home, view.offset);
     const Tensor& base = home.of == Home::Of::output ? outputs_[home.index] : tensors_[home.index];
-    const bool itself = view.root == value && home.of == Home::Of::tensor;  // or state of other dims in its memory
+    // otherwise a view, or state with other dims in its memory
+    const bool itself = view.root == value && home.of == Home::Of::tensor;
     if (itself && base.dims() == slot.meta.dims) return base;
     return make_view(base, slot.meta.dtype, slot.meta.dims, slot.meta.strides, base.impl()->offset + view.offset);
   }
@@ -248,14 +249,14 @@ class Run {
   std::vector<StepExecution>* executions_;
   std::vector<Tensor> tensors_;
   std::vector<StorageOwner> blocks_;
-  std::vector<std::shared_ptr<vm::CommandList>> lists_;  // by piece; empty where no device records any
-  TensorList outputs_;                                   // those that a segment writes
-  bool overwrites_ = false;                              // some of them lie in the memory of an input
+  std::vector<std::shared_ptr<vm::CommandList>> lists_;  // by piece; empty if no device records lists
+  TensorList outputs_;                                   // results that a segment writes
+  bool overwrites_ = false;                              // some of them are in the memory of an input
   std::span<const Tensor> bound_;
 };
 
-// Whether the results that are made in the memory of inputs may be: their tensors are bound to them, and no other
-// tensor of the run has memory in common with these.
+// True if results may be computed in the memory of inputs: their tensors are bound to these results, and no other
+// tensor of the run shares memory with them.
 bool may_write_inputs(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound) {
   const Schedule& schedule = *program.schedule;
   for (size_t i = 0; i < schedule.in_place.size(); ++i) {
@@ -274,7 +275,7 @@ bool may_write_inputs(const Executable& program, std::span<const Tensor> inputs,
   return true;
 }
 
-// Results under another interpreter, which decides itself what they share.
+// Runs under another interpreter, which decides what its results share.
 TensorList run_through(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                        std::vector<StepExecution>* executions) {
   TensorList outputs = walk(program, current_interpreter(), inputs, executions);
@@ -292,7 +293,7 @@ bool has_kernels(const Executable& program) {
                      [](const Step& step) { return step.fused != nullptr; });
 }
 
-// Step after step, so that the inputs and results of each kernel are at hand.
+// Runs step by step, so that the inputs and results of each kernel are available.
 TensorList run_and_check(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                          std::vector<StepExecution>* executions) {
   const InterpreterScope scope(eager_interpreter());

@@ -57,7 +57,7 @@ class Rungs {
 
   std::string device_spelling(const Step& step) const { return device_of_step(program_, step)->opened->spelling; }
 
-  // Kernels take row-major buffers, but for maps.
+  // Kernels need row-major buffers, unless they are maps.
   void add_fused(Step step) {
     const std::vector<uint32_t> outputs = step.outputs;
     const std::optional<Dims> strides = channels_last_of(program_, step);
@@ -69,7 +69,7 @@ class Rungs {
     for (size_t i = 0; strides && i < outputs.size(); ++i) program_.values[outputs[i]].meta.strides = *strides;
   }
 
-  // A step without a launch of its own.
+  // Adds a step that has no launch of its own.
   void add(Step step) {
     if (step.island == nullptr) return add_step(&program_, std::move(step));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
@@ -98,7 +98,8 @@ class Rungs {
     for (size_t i = 0; i < metas.size(); ++i) program_.values[step.outputs[i]].meta = metas[i];
   }
 
-  // Has the inputs of `step` copied that `prepared` wants dense or better aligned. False: there are none.
+  // Adds copies for the inputs of `step` that `prepared` needs dense or better aligned. Returns false if there are
+  // none.
   bool replace_inputs(Step* step, const Prepared& prepared) {
     uint32_t dense = prepared.dense_inputs, misaligned = 0;
     if (prepared.packed_input >= 0) dense &= ~(1u << prepared.packed_input);
@@ -121,7 +122,7 @@ class Rungs {
     return (dense | misaligned) != 0;
   }
 
-  // True if a run finds the first element of `value` at a multiple of `alignment` bytes.
+  // True if `value` always starts at a multiple of `alignment` bytes.
   bool aligned(uint32_t value, int32_t alignment) {
     const Slot& slot = program_.values[value];
     if (slot.constant.defined()) return !misaligned(slot.constant, alignment);
@@ -133,7 +134,7 @@ class Rungs {
     return roots_[value];
   }
 
-  // A dense copy of `from` with `strides`.
+  // Adds a dense copy of `from` with `strides` and returns it.
   uint32_t copy(uint32_t from, const Dims& strides, const Step& like) {
     Step step = copy_step(program_, from, like);
     const TensorMeta& meta = program_.values[from].meta;
@@ -147,7 +148,7 @@ class Rungs {
   void decompose(const Step& step, const Prepared& prepared) {
     std::vector<uint32_t> inputs;
     const Graph part = record_parts(step, prepared.device, &inputs);
-    std::vector<uint32_t> of(part.value_count(), 0);  // by value of the part: its value here
+    std::vector<uint32_t> of(part.value_count(), 0);  // by value of the part: its value in the executable
     for (size_t i = 0; i < inputs.size(); ++i) of[part.inputs()[i]] = inputs[i];
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const ValueId result = part.outputs()[i];
@@ -171,7 +172,7 @@ class Rungs {
                                           Rung::decomposed, prepared.reason, 1, 0, ""});
   }
 
-  // The decomposition of `step` as a graph, and the values here that are its inputs.
+  // The decomposition of `step` as a graph, and the values that are its inputs.
   Graph record_parts(const Step& step, DeviceState* device, std::vector<uint32_t>* inputs) const {
     Recorder recorder{Device(device)};
     std::array<Tensor, EP_MAX_OPERANDS> tensors, made;
@@ -214,8 +215,8 @@ class Rungs {
     return step;
   }
 
-  // The value that becomes a result of the program in place of `value`: row-major, and in memory that no input, no
-  // constant and no other result has.
+  // The value that the program returns in place of `value`: row-major, and not in the memory of an input, a constant or
+  // another result.
   uint32_t own(uint32_t value) {
     const Slot& slot = program_.values[value];
     const auto [root, offset] = root_of(value);
@@ -235,7 +236,7 @@ class Rungs {
     if (program_.values[root].constant.defined()) return false;
     for (const Step& step : program_.steps) {
       if (std::find(step.outputs.begin(), step.outputs.end(), root) == step.outputs.end()) continue;
-      // `to` gives its input itself where that is on the device.
+      // `to` returns its input itself if that is already on the device.
       return step.op != &op_row(OpId::to) || program_.values[step.inputs[0]].device != program_.values[root].device;
     }
     return false;
@@ -244,7 +245,7 @@ class Rungs {
   Executable& program_;
   const bool packed_;
   Roots roots_;
-  std::vector<uint32_t> given_;  // roots that are results of the program
+  std::vector<uint32_t> given_;  // roots that are already results of the program
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rungs: how each step of an executable runs, by the fallback ladder, worked out before the first run. Internal to
+// Rungs: chooses for each step of an executable how it runs, by the fallback ladder, before the first run. Internal to
 // core/graph/execute.
 #pragma once
 
@@ -6,15 +6,14 @@
 
 namespace tenon::graph {
 
-// Prepares each step that computes. A step that its device takes gets its launch (Step::prepared); inputs that the
-// device wants dense or better aligned are copied by steps of their own. The steps of its decomposition take the place
-// of a step on the second rung. Other steps run by themselves. Results of the program get memory of their own.
-// Errors: those of the ladder, with the step's label.
-// `packed`: kernels may take constants packed.
+// Prepares each step that computes. A step that its device takes gets its launch (Step::prepared); copies are added for
+// inputs that the device needs dense or better aligned. A step on the second rung is replaced by the steps of its
+// decomposition. Other steps run by themselves. Results of the program get memory of their own. `packed`: kernels may
+// use packed constants. Errors: those of the ladder, with the step's label.
 void choose_rungs(Executable* program, bool packed);
 
-// Asks for the launch of `step`, which computes; with open sizes, so that executables for other sizes share the kernel,
-// unless its shapes have limits. Errors: those of the ladder.
+// Prepares the launch of `step`, which computes. Sizes are left open, so that executables for other sizes share the
+// kernel, unless the device has limits for them. Errors: those of the ladder.
 std::shared_ptr<const Prepared> prepare_launch(const Executable& program, const Step& step, bool packed);
 
 }  // namespace tenon::graph

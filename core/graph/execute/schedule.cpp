@@ -23,7 +23,7 @@
 namespace tenon::graph {
 namespace {
 
-constexpr uint64_t kAlignment = 64;            // of values in blocks, at least
+constexpr uint64_t kAlignment = 64;            // least alignment of values in blocks
 constexpr uint64_t kWorkspaceAlignment = 256;  // SegmentLaunch::workspace
 constexpr uint32_t kNobody = UINT32_MAX - 1;
 
@@ -88,7 +88,7 @@ class Scheduling {
         last_use_[root(id)] = std::max(last_use_[root(id)], i);
         makers_[id] = i;
       }
-      // `to` gives its input itself where that is on the device.
+      // `to` returns its input itself if that is already on the device.
       if (program_.steps[i].op == &op_row(OpId::to)) kept_[root(program_.steps[i].inputs[0])] = true;
     }
   }
@@ -117,8 +117,8 @@ class Scheduling {
     }
   }
 
-  // Puts result `i`, and what it is made of, into the memory of the input whose later state it is, if each step from
-  // the one to the other may write over what it reads.
+  // Places result `i`, and the values it is computed from, into the memory of the input whose later state it is, if
+  // each step in between may overwrite what it reads.
   void place_over_input(uint32_t i) {
     if (program_.over[i] == kNoInput) return;
     const uint32_t input = program_.inputs[program_.over[i]];
@@ -156,29 +156,29 @@ class Scheduling {
       values.push_back({id, at, {bytes, kAlignment, at, last_use_[id], plan::kNone}});
       made_->homes[id].of = Home::Of::block;
     }
-    if (step.part != nullptr || step.fused != nullptr) return;  // their kernels want neither alignments nor workspace
+    if (step.part != nullptr || step.fused != nullptr) return;  // their kernels need no alignments and no workspace
     for (const PreparedOperand& operand : step.prepared->operands) note_alignment(step, operand);
     if (step.prepared->workspace_bytes != 0) {
       values.push_back({0, at, {step.prepared->workspace_bytes, kWorkspaceAlignment, at, at, plan::kNone}});
     }
   }
 
-  // The same for a value that lies in a block.
+  // Like overwritten(), for a value in a block.
   uint32_t written_over(const Step& step, uint32_t at, uint32_t id) const {
     const uint32_t from = overwritten(step, at, id);
     return from != 0 && made_->homes[from].of == Home::Of::block ? from : 0;
   }
 
-  // The value that step number `at` may overwrite with its result `id`: the input that the kind names, element by
-  // element, or the one of which it writes a part, if nobody reads it later. 0: none.
+  // The value that step number `at` may overwrite with its result `id`: the input that its kind allows, element by
+  // element, or the input that it writes a part of. No later step may read it. 0: none.
   uint32_t overwritten(const Step& step, uint32_t at, uint32_t id) const {
     const size_t over = step.part != nullptr ? 0 : step.op != nullptr ? step.op->alias_input : SIZE_MAX;
     if (step.prepared == nullptr || over >= step.inputs.size() || step.outputs.size() != 1) return 0;
     return may_overwrite(step, at, step.inputs[over], id) ? root(step.inputs[over]) : 0;
   }
 
-  // The same on the way to the later state of `input`. A kernel with several results writes over the state itself
-  // alone.
+  // Like overwritten(), on the path to the later state of `input`. A kernel with several results may overwrite only the
+  // state itself.
   uint32_t overwritten_for_state(uint32_t at, uint32_t id, uint32_t input) const {
     const Step& step = program_.steps[at];
     if (step.fused == nullptr) return overwritten(step, at, id);
@@ -191,7 +191,7 @@ class Scheduling {
     return 0;
   }
 
-  // Whether nobody needs `input` any more once step number `at` has read it, and result `id` lies as it does.
+  // True if step number `at` is the last reader of `input` and result `id` has the same layout.
   bool may_overwrite(const Step& step, uint32_t at, uint32_t input, uint32_t id) const {
     const uint32_t from = root(input);
     if (program_.values[from].constant.defined() || kept_[from] || last_use_[from] != at) return false;
@@ -239,7 +239,7 @@ class Scheduling {
     note(device, plan);
   }
 
-  // Two threads that prepare at a time may leave the bound of the other's plan; it is a figure to read.
+  // If two threads prepare at once, the lower bound may be that of the other plan; it is only used for reports.
   static void note(DeviceState* device, const plan::MemoryPlan& plan) {
     uint64_t most = device->planned_peak.load(std::memory_order_relaxed);
     while (plan.peak() > most && !device->planned_peak.compare_exchange_weak(most, plan.peak())) {
@@ -297,7 +297,7 @@ class Scheduling {
 
   // --- segments ---
 
-  // The bindings of one segment, numbered as they come.
+  // The bindings of one segment, numbered in the order of their first use.
   struct Bindings {
     std::vector<SegmentBinding> all;
     std::map<Memory, uint32_t> numbers = {};
@@ -398,7 +398,7 @@ class Scheduling {
     add(builder, write.part, {{&addresses.inputs[1], 1}, {&part, 1}, {}});
   }
 
-  // Whether the result of a part write lies elsewhere than its input.
+  // True if the result of a part write is not in the memory of its input.
   bool copies_first(const Step& step) const {
     if (program_.values[step.inputs[0]].constant.defined()) return true;
     return !(home(step.inputs[0]) == home(step.outputs[0]));
@@ -437,7 +437,7 @@ class Scheduling {
             ""};
   }
 
-  // Each input is read once, each output is written once.
+  // A fused kernel reads each input once and writes each output once.
   Work fused_work(const Step& step) const {
     Work work;
     const auto add = [&](uint32_t id) {
@@ -473,7 +473,7 @@ class Scheduling {
   // --- tensors ---
 
   void find_drops() {
-    std::vector<uint32_t> last(made_->tensors, UINT32_MAX);  // piece
+    std::vector<uint32_t> last(made_->tensors, UINT32_MAX);  // by tensor: the last piece
     for (uint32_t p = 0; p < made_->pieces.size(); ++p) {
       const Piece& piece = made_->pieces[p];
       for (uint32_t i = piece.first; i < piece.first + piece.count; ++i) {
@@ -488,7 +488,7 @@ class Scheduling {
     }
   }
 
-  // A block that steps which run by themselves read has no owner.
+  // A block that steps outside of segments read has no owner.
   void find_block_owners() {
     for (Block& block : made_->blocks) block.piece = kNobody;
     const auto note = [&](const Home& memory, uint32_t piece) {
@@ -504,8 +504,8 @@ class Scheduling {
     }
   }
 
-  // Which inputs a result may be written over: the step that makes it is the last that reads the input, and its kind
-  // allows that alias.
+  // Finds the inputs that each result may overwrite: the step that computes it is the last reader, and its kind allows
+  // the alias.
   void find_in_place() {
     made_->written_over.assign(program_.outputs.size(), kNoInput);
     for (uint32_t i = 0; i < step_count(); ++i) {
@@ -521,13 +521,13 @@ class Scheduling {
     }
   }
 
-  // Whether `step` reads `from` once.
+  // True if `step` reads `from` exactly once.
   bool alone(const Step& step, uint32_t from) const {
     const auto reads = [&](uint32_t other) { return other != 0 && root(other) == from; };
     return std::count_if(step.inputs.begin(), step.inputs.end(), reads) == 1;
   }
 
-  // Whether the elements of two values lie in the same order, so that one may be written over the other.
+  // True if the elements of two values have the same order in memory, so that one may overwrite the other.
   bool same_elements(uint32_t a, uint32_t b) const {
     const TensorMeta &left = program_.values[a].meta, &right = program_.values[b].meta;
     return left.dtype == right.dtype && left.dims == right.dims && left.strides == right.strides;
@@ -539,18 +539,18 @@ class Scheduling {
 
   const Executable& program_;
   std::shared_ptr<Schedule> made_;
-  std::multimap<uint32_t, uint32_t> inputs_;  // by value: which inputs it is, in order
-  std::vector<uint32_t> last_use_;            // by root: the last step that reads or makes it
-  std::vector<uint32_t> makers_;              // by root: the step that makes it, or kNobody
-  std::vector<bool> kept_;                    // by root: somebody may look at it after its last use
+  std::multimap<uint32_t, uint32_t> inputs_;  // by value: the indices of the inputs that it is
+  std::vector<uint32_t> last_use_;            // by root: the last step that reads or writes it
+  std::vector<uint32_t> makers_;              // by root: the step that computes it, or kNobody
+  std::vector<bool> kept_;                    // by root: it may be read after its last use
   std::map<DeviceState*, std::vector<Planned>> planned_;
   std::vector<uint32_t> group_of_;  // by root: plan::Value::group
   uint32_t groups_ = 0;
-  std::map<uint32_t, int32_t> alignments_;  // by root, where a device wants more than its element
+  std::map<uint32_t, int32_t> alignments_;  // by root, if a device needs more than the element's alignment
   std::map<uint32_t, Home> workspaces_;     // by step
   std::map<DeviceState*, DeviceConstants> constants_;
   std::map<std::pair<uint32_t, size_t>, ConstantAddress> addresses_;  // by step and input
-  std::set<Memory> used_;                                             // that an earlier segment binds
+  std::set<Memory> used_;                                             // bound by an earlier segment
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Schedule: how the steps of an executable run. Consecutive launches of one device are one instruction (core/vm,
-// Segment); every other step runs by itself. Values between launches lie in the blocks of a memory plan (core/plan),
-// results in memory of their own. Internal to core/graph/execute.
+// Segment); every other step runs by itself. Values between launches are kept in the blocks of a memory plan
+// (core/plan), results in memory of their own. Internal to core/graph/execute.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace tenon::graph {
 
-// Where a value lies while the executable runs.
+// The place of a value during a run.
 struct Home {
   enum class Of : uint8_t {
-    nothing,   // nobody reads it
-    tensor,    // an input, or the result of a step that runs by itself: `index` counts these
+    nothing,   // the value is not read
+    tensor,    // an input, or the result of a step that runs by itself; `index` counts these
     constant,  // Slot::constant
-    block,     // `offset` bytes behind the begin of block `index`
+    block,     // at `offset` bytes in block `index`
     output,    // in the memory of result `index` of the program
   };
 
@@ -32,11 +32,11 @@ struct Home {
   friend bool operator==(const Home&, const Home&) = default;
 };
 
-// Memory that one segment uses, by its number among the segment's bindings.
+// Memory that one segment uses. Its position in the list is the index of the segment's binding.
 struct SegmentBinding {
   Home home;  // offset 0
   bool write = false;
-  bool whole = false;  // nobody has written it before in this run
+  bool whole = false;  // not written before in this run
 };
 
 constexpr uint32_t kEveryPiece = UINT32_MAX;
@@ -45,16 +45,16 @@ struct Piece {
   uint32_t first = 0, count = 1;               // steps
   std::shared_ptr<const vm::Segment> segment;  // null: one step that runs by itself
   std::vector<SegmentBinding> bindings;
-  std::vector<StepExecution> executions;  // what a run of the segment launches
-  std::shared_ptr<LaunchCounts> counts;   // of `executions`
-  std::shared_ptr<Replay> replay;         // null: the device records no command lists
-  std::vector<uint32_t> drops;            // tensors (Home) that no later piece needs
+  std::vector<StepExecution> executions;  // the launches of one run of the segment
+  std::shared_ptr<LaunchCounts> counts;   // for `executions`
+  std::shared_ptr<Replay> replay;         // null: the device has no command lists
+  std::vector<uint32_t> drops;            // tensors (Home) that no later piece reads
 };
 
 struct Block {
   DeviceState* device = nullptr;
   uint64_t bytes = 0;
-  uint32_t piece = kEveryPiece;  // the only one that uses it
+  uint32_t piece = kEveryPiece;  // the only piece that uses it
 };
 
 struct Schedule {
@@ -62,18 +62,18 @@ struct Schedule {
 
   Roots roots;
   std::vector<Home> homes;                // by root
-  uint32_t tensors = 0;                   // inputs of the program first
-  std::vector<uint32_t> written_over;     // by result: the input that it may be written over, or kNoInput
-  std::vector<uint32_t> in_place;         // by result: the input in whose memory it is made, or kNoInput
+  uint32_t tensors = 0;                   // the inputs of the program are first
+  std::vector<uint32_t> written_over;     // by result: the input that it may overwrite, or kNoInput
+  std::vector<uint32_t> in_place;         // by result: the input in whose memory it is computed, or kNoInput
   std::vector<int32_t> input_alignments;  // in bytes
   std::vector<Block> blocks;
   std::vector<Piece> pieces;
-  std::vector<std::shared_ptr<Constant>> constants;  // those that kernels have packed
-  std::vector<Storage*> constant_storages;           // sorted; what a run reads
+  std::vector<std::shared_ptr<Constant>> constants;  // packed constants
+  std::vector<Storage*> constant_storages;           // sorted; the storages that a run reads
   PlannedMemory memory;
 };
 
-// The schedule of `program`, whose rungs were chosen, and whose values have these roots. Packs constants.
+// Makes the schedule of `program`, whose rungs are chosen and whose values have these roots. Packs constants.
 std::shared_ptr<const Schedule> make_schedule(const Executable& program, Roots roots);
 
 }  // namespace tenon::graph

@@ -14,7 +14,8 @@
 namespace tenon::graph {
 namespace {
 
-// A view of a constant is a constant. False: it is none, or only a copy can be seen so.
+// Makes a view of a constant a constant. Returns false if the input is not a constant, or if only a copy has the view's
+// elements.
 bool fold_view(Executable* program, const Step& step) {
   const Tensor constant = program->values[step.inputs[0]].constant;
   if (!constant.defined()) return false;
@@ -32,7 +33,7 @@ bool fold_view(Executable* program, const Step& step) {
   return true;
 }
 
-// The strides of a pass or of a layout may be others than those that were recorded, and may not allow the view.
+// After a pass or a layout change the strides may differ from the recorded ones and may not allow the view.
 void add_view(Executable* program, Step step) {
   if (fold_view(program, step)) return;
   TensorImpl view;

@@ -14,7 +14,7 @@ Status refuse(std::string_view why) { return Status(Code::unsupported, std::stri
 
 bool is_output(const Lowering& lowering, uint32_t operand) { return lowering.sources[operand].output >= 0; }
 
-// How many elements lie between the first element of a value and the end of its last.
+// The number of elements from the first element of a value to the end of its last element.
 int64_t reach_of(const TensorMeta& meta) {
   int64_t reach = 1;
   for (int32_t axis = 0; axis < meta.dims.rank(); ++axis) reach += (meta.dims[axis] - 1) * meta.strides[axis];
@@ -27,7 +27,7 @@ int64_t elements_of(const ep_operand_desc& operand) {
   return count;
 }
 
-// Constants are written before they reach the device.
+// Waits until a constant's bytes are written, before the device gets them.
 Status wait_for(const Tensor& constant) {
   try {
     wait_for_bytes(constant);
@@ -37,7 +37,7 @@ Status wait_for(const Tensor& constant) {
   }
 }
 
-// Why value `id` cannot be an operand of a node; ok: it can.
+// The reason why value `id` cannot be an operand of a node; ok if it can.
 Status check_value(const Executable& program, const Roots& roots, DeviceState* device, uint32_t id) {
   const uint32_t root = roots.root(id);
   const Tensor& constant = program.values[root].constant;
@@ -55,7 +55,7 @@ Status check_values(const Executable& program, const Roots& roots, DeviceState* 
   return {};
 }
 
-// Finds where operand `i` of `node` lies, whose step has these operands.
+// Finds the location of operand `i` of `node`.
 Status locate_operand(const Executable& program, const Roots& roots, const Step& step, const Lowering& lowering,
                       uint32_t i, TableNode* node) {
   const Lowering::Source source = lowering.sources[i];

@@ -24,7 +24,7 @@ TensorList StepRunner::run(const Step& step, std::span<const Tensor* const> inpu
     for (const ExecutionEntry& entry : step.ends) executions_->push_back({step.label, entry, {}});
     return results;
   } catch (const Error& error) {
-    // A fault inside an island has the label of its node.
+    // A fault inside an island already has the label of its node.
     if (step.island != nullptr && error.code() == Code::invalid_argument) throw;
     throw Error(with_label(error.status(), (*program_.labels)[step.label], device_of(step, inputs)));
   }

@@ -1,4 +1,4 @@
-// Steps that run by themselves, through an interpreter. Internal to core/graph/execute.
+// Runs steps one at a time through an interpreter. Internal to core/graph/execute.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@ class StepRunner {
   StepRunner(const Executable& program, Interpreter& interpreter, std::vector<StepExecution>* executions)
       : program_(program), executions_(executions), interpreter_(interpreter) {}
 
-  // Runs `step` on `inputs` (null: absent) and gives its results.
-  // Errors: those of the op, with the step's label and device.
+  // Runs `step` on `inputs` (null: absent) and returns its results. Errors: those of the op, with the step's label and
+  // device.
   TensorList run(const Step& step, std::span<const Tensor* const> inputs);
 
  private:
@@ -32,7 +32,7 @@ class StepRunner {
   Interpreter& interpreter_;
 };
 
-// Runs all steps of `program` through `interpreter`, and gives the results of the program. Inputs are row-major.
+// Runs all steps of `program` through `interpreter` and returns the results of the program. Inputs are row-major.
 TensorList walk(const Executable& program, Interpreter& interpreter, std::span<const Tensor> inputs,
                 std::vector<StepExecution>* executions);
 

@@ -1,7 +1,7 @@
-// Attention as exporters write it: queries times keys, a scale, perhaps a mask, softmax, times values. Scales may stand
-// before the product; heads may share keys and values, as the pass `groups` leaves them. where(keep, scores, number) is
-// the addition of where(keep, 0, number) if the number is so far below 0 that a sum with it is the number itself. It is
-// none with minus infinity: attention takes a row of which nothing is kept otherwise.
+// Finds attention as exporters write it: queries times keys, a scale, an optional mask, softmax, times values. Scales
+// may precede the product; heads may share keys and values, in the form that the pass `groups` leaves. where(keep,
+// scores, number) becomes an addition of where(keep, 0, number), if the number is so small that a sum with it equals
+// the number. Minus infinity is excluded, because attention treats a row in which nothing is kept differently.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -32,7 +32,7 @@ class Pattern {
   }
 
  private:
-  // Finds what softmax takes: scores of queries, scaled, and perhaps with a mask added.
+  // Finds the input of softmax: the scores of queries, scaled, with an optional mask added.
   bool find_scores(ValueId weights) {
     if (const NodeId split = maker(graph_, weights, OpId::reshape); split != kNoNode) {
       weights = graph_.node(split).inputs[0];
@@ -50,7 +50,7 @@ class Pattern {
     return true;
   }
 
-  // An addition to the scores that is no product of its own.
+  // An addition to the scores that is not itself a product.
   void take_mask() {
     const NodeId add = maker(graph_, scores_, OpId::add);
     if (add == kNoNode || !graph_.node(add).epilogues.empty() || graph_.node(add).inputs.size() != 2) return;
@@ -64,7 +64,7 @@ class Pattern {
     }
   }
 
-  // A choice between the scores and a number.
+  // A `where` between the scores and a number.
   void take_choice() {
     const NodeId choice = maker(graph_, scores_, OpId::where);
     if (choice == kNoNode || mask_ != 0 || !graph_.node(choice).epilogues.empty()) return;
@@ -81,7 +81,7 @@ class Pattern {
     }
   }
 
-  // What is added to the scores, or chooses among them; 0: nothing.
+  // The mask that is added to the scores or selects them; 0 if there is none.
   ValueId mask() const { return mask_ != 0 ? mask_ : choice_; }
 
   bool leads_to_product(ValueId value) const {
@@ -91,7 +91,7 @@ class Pattern {
     return maker(graph_, value, OpId::matmul) != kNoNode;
   }
 
-  // What `value` is a multiple of; the factor goes into `scale`.
+  // The value that `value` is a multiple of; multiplies the factor into `scale`.
   ValueId without_scale(ValueId value, double* scale) const {
     for (;;) {
       const NodeId mul = maker(graph_, value, OpId::mul), div = maker(graph_, value, OpId::div);
@@ -112,7 +112,7 @@ class Pattern {
   }
   void take_scale(ValueId* value) { *value = without_scale(*value, &scale_); }
 
-  // Finds the product of the scores, its queries [B, H, M, W] and its keys, which it has as [B, G, W, S].
+  // Finds the product of the scores, its queries [B, H, M, W] and its keys, which it reads as [B, G, W, S].
   bool find_keys() {
     ValueId scores = scores_;
     const NodeId join = maker(graph_, scores, OpId::reshape);
@@ -141,12 +141,12 @@ class Pattern {
     if (!is_floating(dtype) || graph_[turned_].dtype != dtype || graph_[value_].dtype != dtype) return false;
     if (!query[1].is_number() || !key[1].is_number() || key[1].number() < 1) return false;
     if (query[1].number() % key[1].number() != 0) return false;
-    // A size that may be 0 stays as it is.
+    // A size that may be 0 is not supported.
     for (const SymDim size : {query[3], key[3]}) {
       if (!graph_.arena().known({Relation::le, SymDim(1), size}).value_or(false)) return false;
     }
     if (mask() != 0 && !broadcasts(graph_[mask()].dims, scores)) return false;
-    // Products would broadcast; attention does not.
+    // The products would broadcast; attention does not.
     return identical(query[0], key[0]) && identical(key[0], value[0]) && identical(key[1], value[1]) &&
            identical(query[3], key[2]) && identical(key[3], value[2]) && identical(scores[0], query[0]) &&
            identical(scores[1], query[1]) && identical(scores[2], query[2]) && identical(scores[3], key[3]) &&
@@ -163,14 +163,14 @@ class Pattern {
     return true;
   }
 
-  // True where one op was measured to be no slower than its parts (README.md).
+  // True where one op is not slower than its parts, by measurement.
   bool pays() const {
     const bool grouped = last_ != product_;
     if (grouped && graph_.arena().hint(graph_[query_].dims[2]).value_or(0) < kLeastQueries) return false;
     return runs_whole();
   }
 
-  // A tensor without data with the hints of a value's sizes; undefined where there are none.
+  // A tensor without data with the size hints of a value; undefined if there are none.
   Tensor at_hints(ValueId id) const { return at_hints(id, graph_[id].dtype); }
   Tensor at_hints(ValueId id, DType dtype) const {
     Dims dims;
@@ -182,7 +182,7 @@ class Pattern {
     return make_meta(graph_[id].device, {dtype, dims, contiguous_strides(dims)});
   }
 
-  // True if the device has a kernel for the op itself, or if that cannot be asked.
+  // True if the device has a kernel for the op itself, or if it cannot be asked.
   bool runs_whole() const {
     const bool masks = mask() != 0;
     Tensor inputs[] = {at_hints(query_), at_hints(turned_), at_hints(value_),
@@ -238,7 +238,7 @@ class Pattern {
     node.attributes = std::move(attributes);
     return put(std::move(node));
   }
-  // 0 where the scores count, and the number elsewhere.
+  // 0 where the scores are kept, and the number elsewhere.
   ValueId chosen() {
     const ValueId dropped = keeps_true_ ? put(OpId::logical_not, {choice_}, {}, {}) : choice_;
     CastAttributes attributes{};
@@ -259,15 +259,16 @@ class Pattern {
   }
 
   static constexpr AttentionAttributes kWhole{{EP_ATTENTION_START, 0, -1, -1}};  // every query reads every key
-  static constexpr int64_t kLeastQueries = 4;                                    // of heads that share keys and values
+  static constexpr int64_t kLeastQueries = 4;                                    // for heads that share keys and values
 
-  static constexpr double kFar = -1e30;  // scores beside it vanish in f32
+  static constexpr double kFar = -1e30;  // adding a score to such a number does not change it
 
   Graph& graph_;
   NodeId product_;
-  NodeId last_ = kNoNode;  // gives the result: the product, or what splits its rows into heads again
+  NodeId last_ = kNoNode;  // computes the result: the product, or the reshape that splits its rows into heads again
   ValueId query_ = 0, turned_ = 0, value_ = 0, scores_ = 0, mask_ = 0;
-  ValueId choice_ = 0;  // of where(choice, scores, far) or, unless it keeps what is true, where(choice, far, scores)
+  // the condition of where(choice, scores, far), or, if keeps_true_ is false, of where(choice, far, scores)
+  ValueId choice_ = 0;
   double far_ = 0;
   bool keeps_true_ = true;
   double scale_ = 1;

@@ -1,11 +1,11 @@
-// Ops that exporters write in a dearer way: x to the power of 2, 1 over a root, and x times its sigmoid.
+// Replaces ops that exporters write in an expensive form: x to the power of 2, 1 over a root, and x times its sigmoid.
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
 
 namespace tenon::graph {
 namespace {
 
-// Puts `op` of `x` in the place of `id`, if the result is the same otherwise.
+// Replaces `id` by `op` of `x`, if the result has the same dtype and dims.
 void put(Graph* graph, NodeId id, OpId op, ValueId x) {
   const Value &from = (*graph)[x], &to = (*graph)[result(*graph, id)];
   if (from.dtype != to.dtype || from.device != to.device || !same_dims(from.dims, to.dims)) return;

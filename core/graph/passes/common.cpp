@@ -32,7 +32,7 @@ void merge_common(Graph* graph, const PassOptions&) {
   std::map<std::vector<uint64_t>, NodeId> first;
   for (NodeId id = graph->first(); id != kNoNode;) {
     const NodeId after = graph->next(id);
-    if (!graph->node(id).regions.empty()) {  // equal ones would have to be found by their texts
+    if (!graph->node(id).regions.empty()) {  // equal regions would have to be found by their texts
       id = after;
       continue;
     }

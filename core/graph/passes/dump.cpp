@@ -34,7 +34,7 @@ std::string file_name_of(std::string_view name) {
   return safe;
 }
 
-// For its owner alone: constants may be secret.
+// Only the owner can access it, because constants may be secret.
 std::string new_dump_folder(const std::string& parent, std::string_view name) {
   namespace fs = std::filesystem;
   static std::atomic<uint32_t> count{0};
@@ -55,7 +55,7 @@ std::string new_dump_folder(const std::string& parent, std::string_view name) {
 void append_dump(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   if (!file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush()) {
-    throw cannot(path, "the file takes no more bytes");
+    throw cannot(path, "writing to the file failed");
   }
 }
 

@@ -1,4 +1,4 @@
-// Products take what follows them as epilogues (ep_api.h): they add and activate before they store.
+// Turns the ops that follow a product into epilogues (ep_api.h), which the product applies before it stores.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@ namespace {
 
 class Product {
  public:
-  // `kernels`: what no product takes becomes kernels.
+  // `kernels`: ops that no product takes are fused into kernels.
   Product(Graph* graph, NodeId id, bool kernels) : graph_(*graph), id_(id), kernels_(kernels) {}
 
-  // Takes as much of what follows as it can.
+  // Takes as many of the following ops as possible.
   void run() {
     if (!may_have_epilogues()) return;
     while (take_next()) continue;
@@ -25,7 +25,7 @@ class Product {
   const Node& node() const { return graph_.node(id_); }
   const Value& made() const { return graph_[result(graph_, id_)]; }
 
-  // The product of a vector has another rank than its primitive.
+  // The product of a vector has another rank than its primitive's result, so it takes no epilogues.
   bool may_have_epilogues() const {
     return is_floating(made().dtype) && graph_[node().inputs[0]].dims.rank() > 1 &&
            graph_[node().inputs[1]].dims.rank() > 1;
@@ -63,7 +63,7 @@ class Product {
     return is(graph_, next, OpId::add) && take_add(next, taken);
   }
 
-  // A number that multiplies or divides, as the scores of attention have it. Divisions become products.
+  // A number that multiplies or divides, such as the scale of attention scores. A division becomes a product.
   bool take_scale(NodeId next, Node* taken) const {
     if (!is(graph_, id_, OpId::matmul)) return false;
     const bool product = is(graph_, next, OpId::mul);
@@ -84,15 +84,15 @@ class Product {
     return add_epilogue(graph_.node(next).op, static_cast<int16_t>(taken->inputs.size() - 1), {}, taken);
   }
 
-  // Whether a kernel that adds `other` computes it too, so that nobody stores it: a map that `sum` alone reads. A
-  // product would read it from memory.
+  // True if a kernel that adds `other` would also compute it, so that it is never stored: `other` is a map that only
+  // `sum` reads. A product would have to read it from memory.
   bool joins_kernel(NodeId sum, ValueId other) const {
     const NodeId maker = graph_[other].producer;
     return maker != kNoNode && graph_.node(maker).op->form == OpForm::elementwise &&
            same_dims(graph_[other].dims, made().dims) && only_reader(graph_, other) == sum;
   }
 
-  // A number for each column of a matrix product, which has no bias yet.
+  // One number per column of a matrix product that has no bias yet.
   bool is_bias(ValueId other) const {
     const SymDims& dims = graph_[other].dims;
     return is(graph_, id_, OpId::matmul) && node().epilogues.empty() && dims.rank() == 1 &&

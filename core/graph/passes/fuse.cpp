@@ -1,11 +1,11 @@
-// Nodes that one kernel can compute become one node.
+// Replaces nodes that one kernel can compute by one node.
 #include "core/graph/fusion.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/regions/regions.h"
 
 namespace tenon::graph {
 
-// What is fused already stays as it is; control flow has regions of its own.
+// Fused nodes are not fused again; control flow has regions of its own.
 void fuse(Graph* graph, const PassOptions& options) {
   for (NodeId id = graph->first(); id != kNoNode; id = graph->next(id)) {
     if (is_fused(graph->node(id))) continue;

@@ -1,4 +1,4 @@
-// gelu as exporters write it: x / sqrt(2) or x * sqrt(1/2), erf, + 1, and times x and 1/2 in any order.
+// Finds gelu as exporters write it: x / sqrt(2) or x * sqrt(1/2), erf, + 1, and times x and 1/2 in any order.
 #include <cmath>
 
 #include "core/graph/passes/match.h"
@@ -7,7 +7,7 @@
 namespace tenon::graph {
 namespace {
 
-// x, if the node `id` computes x / sqrt(2); else 0.
+// x if the node `id` computes x / sqrt(2); else 0.
 ValueId over_root_two(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   if (is(graph, id, OpId::div)) {
@@ -20,7 +20,7 @@ ValueId over_root_two(const Graph& graph, NodeId id) {
   return 0;
 }
 
-// The node that is the last of the pattern, if `product` multiplies `sum` by x; else kNoNode.
+// The last node of the pattern if `product` multiplies `sum` by x; else kNoNode.
 NodeId last_of(const Graph& graph, NodeId product, ValueId sum, ValueId x) {
   const ValueId other = other_input(graph, product, sum);
   if (other == x) {

@@ -1,5 +1,5 @@
-// Heads that share keys and values, as exporters write them: keys are repeated for each head of a group, and
-// multiplied. The heads of a group become rows of one product, and nothing is repeated.
+// Finds heads that share keys and values as exporters write them: keys are repeated for each head of a group, and
+// multiplied. The heads of a group become rows of one product, so that nothing is repeated.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -11,7 +11,8 @@
 namespace tenon::graph {
 namespace {
 
-// a [B, groups * heads, M, K] times a matrix of each group, which is [B, groups, 1, S, D] repeated `heads` times.
+// The product of a [B, groups * heads, M, K] and one matrix per group, which is [B, groups, 1, S, D] repeated `heads`
+// times.
 class Groups {
  public:
   Groups(Graph* graph, NodeId product) : graph_(*graph), product_(product) {}
@@ -28,7 +29,7 @@ class Groups {
   }
 
  private:
-  // Finds unsqueeze or reshape to [B, groups, 1, S, D], expand, reshape to [B, groups * heads, S, D], and perhaps a
+  // Finds unsqueeze or reshape to [B, groups, 1, S, D], expand, reshape to [B, groups * heads, S, D], and optionally a
   // permutation of the last two axes.
   bool find_repeated(ValueId value) {
     const NodeId turn = maker(graph_, value, OpId::permute);
@@ -47,7 +48,7 @@ class Groups {
     return fits(graph_[once_].dims, graph_[result(graph_, expand)].dims, graph_[value].dims);
   }
 
-  // What `value` is a row-major copy of.
+  // The value that `value` is a row-major copy of.
   ValueId uncopied(ValueId value) const {
     const NodeId copy = maker(graph_, value, OpId::cast);
     if (copy == kNoNode) return value;

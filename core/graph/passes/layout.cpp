@@ -1,10 +1,10 @@
-// The order of elements of each value, row-major or channels-last, so that reorders and penalties together cost least:
-// a minimum cut (min_cut.h) at hint sizes. The graph says an order by casts that change nothing else, and by the rules
-// of orders (core/interpreter/order.h), which prepare() follows: a convolution has the order of its input.
+// Chooses row-major or channels-last for each value so that the total cost of reorders and penalties is minimal: a
+// minimum cut (min_cut.h) at hint sizes. The graph expresses an order by casts that change only the order, and by the
+// rules of orders (core/interpreter/order.h), which prepare() applies: a convolution has the order of its input.
 //
-// A node follows if it gives channels-last results for channels-last inputs; its carriers, the inputs that say so, and
-// its results have one side of the cut. Any other node gives what it gives for row-major inputs, and may read either
-// order at a price. Inputs and outputs of the graph are row-major.
+// A node follows if it gives channels-last results for channels-last inputs. Its carriers, the inputs that determine
+// the order, and its results are on one side of the cut. Any other node has the result order that it has for row-major
+// inputs, and may read either order at a price. Inputs and outputs of the graph are row-major.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -42,7 +42,7 @@ class HintCall {
   HintCall(const HintCall&) = delete;
   HintCall& operator=(const HintCall&) = delete;
 
-  // The strides of result `i`; none if it cannot be made of these inputs.
+  // The strides of result `i`; nothing if these inputs are not possible.
   std::optional<Dims> strides(size_t i) const {
     if (call_.op->form == OpForm::view) {
       TensorImpl view;
@@ -51,7 +51,7 @@ class HintCall {
     std::vector<TensorMeta> metas;
     return infer_outputs(call_, &metas).ok() ? std::optional(metas[i].strides) : std::nullopt;
   }
-  // None if the device refuses these strides.
+  // Nothing if the device refuses these strides.
   std::optional<uint64_t> penalty(DeviceState* device) const {
     const Result<uint64_t> answer = penalty_of(call_, device);
     return answer.ok() ? std::optional(answer.value()) : std::nullopt;
@@ -63,13 +63,13 @@ class HintCall {
   OpCall call_;
 };
 
-// A value with channels at hint sizes.
+// A value with channels, at hint sizes.
 struct Placed {
   bool matters = false;     // the two orders differ
   TensorMeta metas[2];      // by Order
-  uint64_t bytes = 0;       // what a reorder costs
-  uint32_t side = 0;        // its node of the cut: first side where it is channels-last
-  uint32_t copies[2] = {};  // by Order: its node of the cut that stands for a copy; 0: nobody may want one
+  uint64_t bytes = 0;       // cost of a reorder
+  uint32_t side = 0;        // its node of the cut, on the first side if it is channels-last
+  uint32_t copies[2] = {};  // by Order: the cut's node for a copy in that order; 0: no copy can be needed
 };
 
 class Layouts {
@@ -87,13 +87,13 @@ class Layouts {
   }
 
  private:
-  // A cast that changes the order alone.
+  // True for a cast that changes only the order.
   bool is_reorder(NodeId id) const {
     if (!is(graph_, id, OpId::cast)) return false;
     const Value &from = graph_[graph_.node(id).inputs[0]], &to = graph_[result(graph_, id)];
     return from.dtype == to.dtype && from.device == to.device;
   }
-  // `id` before it was reordered.
+  // `id` before all reorders.
   ValueId root(ValueId id) const {
     while (id != 0 && graph_[id].producer != kNoNode && is_reorder(graph_[id].producer)) {
       id = graph_.node(graph_[id].producer).inputs[0];
@@ -128,7 +128,7 @@ class Layouts {
     placed.side = value.producer == kNoNode ? uint32_t{MinCut::kSecond} : 0;
   }
 
-  // The call of `node`, input i in the order orders[i].
+  // The inputs of `node` with input i in the order orders[i].
   std::vector<Tensor> inputs_in(const Node& node, const std::vector<Order>& orders) const {
     std::vector<Tensor> inputs(node.inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -145,7 +145,7 @@ class Layouts {
            std::all_of(node.results.begin(), node.results.end(), known);
   }
 
-  // Whether input `i` of `node` may say the order of its results.
+  // True if input `i` of `node` may determine the order of its results.
   bool is_carrier(const Node& node, size_t i) const {
     const ValueId id = node.inputs[i];
     if (id == 0 || !placed_[root(id)].matters) return false;
@@ -181,7 +181,7 @@ class Layouts {
     for (size_t i = 0; i < node.inputs.size(); ++i) read_fixed(id, i, open);
   }
 
-  // One node of the cut for the carriers and the results of `id`.
+  // Adds one node of the cut for the carriers and the results of `id`.
   void follow(NodeId id, const std::vector<bool>& carriers, const std::vector<Order>& channels_last) {
     const Node& node = graph_.node(id);
     const uint32_t side = cut_.add_node();
@@ -205,7 +205,7 @@ class Layouts {
     cut_.add_cost(MinCut::kFirst, side, penalty(row_major));
   }
 
-  // Results of a node that does not follow: they lie as row-major inputs make them.
+  // Adds the results of a node that does not follow; they have the order that row-major inputs give.
   void give_fixed(const Node& node, bool open) {
     const std::vector<Order> row_major(node.inputs.size(), kRowMajor);
     for (size_t i = 0; i < node.results.size(); ++i) {
@@ -219,7 +219,7 @@ class Layouts {
     }
   }
 
-  // What a node that does not follow pays for reading input `i` with channels last.
+  // Adds the price that a node that does not follow pays for a channels-last input `i`.
   void read_fixed(NodeId id, size_t i, bool open) {
     const Node& node = graph_.node(id);
     const ValueId value = root(node.inputs[i]);
@@ -250,7 +250,7 @@ class Layouts {
     return *with - std::min(*with, without.value_or(0));
   }
 
-  // The node `side` of the cut reads `value`: in its own order, or in a copy that others of its side read too.
+  // Lets the node `side` of the cut read `value`: in its own order, or in a copy that other readers on that side share.
   void read(ValueId value, uint32_t side) {
     Placed& placed = placed_[value];
     if (value == 0 || !placed.matters) return;
@@ -265,7 +265,7 @@ class Layouts {
 
   Order order_of(uint32_t side) const { return first_[side] ? kChannelsLast : kRowMajor; }
 
-  // Makes every node and output read what the cut says.
+  // Makes every node and output read the order that the cut chose.
   void rewrite() {
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
       if (is_reorder(id)) {
@@ -292,7 +292,7 @@ class Layouts {
     }
   }
 
-  // A reorder that is there serves the nodes behind it.
+  // An existing reorder serves the nodes after it.
   void keep_copy(NodeId id) {
     const auto& attributes = graph_.node(id).attributes_as<CastAttributes>();
     const ValueId from = graph_.node(id).inputs[0];
@@ -323,7 +323,7 @@ class Layouts {
   Graph& graph_;
   MinCut cut_;
   std::vector<Placed> placed_;                             // by value
-  std::map<std::pair<NodeId, size_t>, uint32_t> readers_;  // by node and input: its node of the cut
+  std::map<std::pair<NodeId, size_t>, uint32_t> readers_;  // by node and input: the node of the cut
   std::vector<bool> first_;                                // by node of the cut
   std::map<std::pair<ValueId, Order>, ValueId> copies_;
 };

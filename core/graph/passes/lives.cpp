@@ -59,7 +59,7 @@ Room& Lives::open(const Graph& graph, ValueId id, uint32_t at) {
   return room;
 }
 
-// A constant is met where it is read.
+// A constant is added when it is first read.
 void Lives::visit(const Graph& graph, uint32_t at) {
   const Node& node = graph.node(order_[at]);
   for (ValueId input : node.inputs) {

@@ -1,4 +1,4 @@
-// Lives: from which node to which node the values of a graph take memory. Internal to core/graph/passes.
+// Lives: the ranges of nodes during which the values of a graph take memory. Internal to core/graph/passes.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,32 @@
 
 namespace tenon::graph {
 
-// Elements at hint sizes; none: a size is not known.
+// Number of elements at hint sizes; nothing if a size is unknown.
 std::optional<uint64_t> elements_of(const Graph& graph, ValueId id);
-// The same in bytes; 0: not known.
+// Number of bytes at hint sizes; 0 if unknown.
 uint64_t bytes_of(const Graph& graph, ValueId id);
 
 constexpr uint32_t kNoState = UINT32_MAX;
 
-// Which inputs and outputs of a graph take no memory of their own.
+// The inputs and outputs of a graph that take no memory of their own.
 struct Held {
-  std::vector<bool> inputs = {};    // by input: its elements are there, whether nodes read them or not
-  std::vector<uint32_t> over = {};  // by output: the input whose later state it is, in its memory; kNoState; none
-  bool all_inputs = false;          // all inputs are held
+  std::vector<bool> inputs = {};  // by input: true if the caller keeps its memory in any case
+  // by output: the input that it is the later state of, in the same memory; or kNoState
+  std::vector<uint32_t> over = {};
+  bool all_inputs = false;  // treats all inputs as held
 
-  // The input whose state output `i` is.
+  // The input that output `i` is the new state of, or kNoState.
   uint32_t state(size_t i) const { return i < over.size() ? over[i] : kNoState; }
 };
 
-// The elements of one value, which its views share.
+// The memory of one value, which its views share.
 struct Room {
   std::vector<ValueId> values;  // the root first
-  uint64_t bytes = 0;           // 0: not ours to count, or not known
-  uint32_t made = 0, last = 0;  // positions
-  bool held = false;            // an input or a constant that is there anyway
+  uint64_t bytes = 0;           // 0: not counted, or unknown
+  uint32_t made = 0, last = 0;  // first and last position
+  bool held = false;            // an input or a constant that exists in any case
   bool given = false;           // an output
-  bool over = false;            // it is made in the memory of what its node reads for the last time
+  bool over = false;            // computed in the memory of an input that its node reads last
 };
 
 class Lives {
@@ -47,11 +48,11 @@ class Lives {
 
   const std::vector<NodeId>& order() const { return order_; }
   uint32_t position(NodeId id) const { return positions_[id]; }
-  const std::vector<Room>& rooms() const { return rooms_; }  // by value; of roots
-  // Of a root; 0: of a constant that nobody reads, or of no value.
+  const std::vector<Room>& rooms() const { return rooms_; }  // by value; only roots have one
+  // The root of a value; 0 for an unread constant or an absent value.
   ValueId root_of(ValueId id) const { return id < roots_.size() ? roots_[id] : 0; }
   const Room& room_of(ValueId id) const { return rooms_[root_of(id)]; }
-  // Where most bytes live.
+  // The position where the most bytes live.
   Most most() const;
 
  private:

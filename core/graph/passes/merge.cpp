@@ -1,5 +1,5 @@
-// Products of one row by several constant matrices, as queries, keys and values or gate and up of a decoder's step: one
-// product by all their columns, and a slice for each.
+// Merges products of one row by several constant matrices, such as queries, keys and values, or gate and up, in a
+// decoder's step. They become one product by all columns, and a slice for each.
 #include <map>
 #include <tuple>
 
@@ -11,9 +11,9 @@
 namespace tenon::graph {
 namespace {
 
-constexpr uint64_t kColumns = 0x636f6c756d6e73;  // a key of FoldedConstants: matrices beside each other
+constexpr uint64_t kColumns = 0x636f6c756d6e73;  // key of FoldedConstants for concatenated matrices
 
-// A product by a constant matrix; with the constant list that is added to it, or kNoNode.
+// A product by a constant matrix, and the addition of a constant list to it, or kNoNode.
 struct Linear {
   NodeId product = kNoNode;
   NodeId add = kNoNode;
@@ -24,7 +24,7 @@ class Merge {
   Merge(Graph* graph, FoldedConstants* folded) : graph_(*graph), folded_(folded) {}
 
   void run() {
-    // By input, precision and whether a list is added; in the order of the program.
+    // By input, precision and presence of an added list; in program order.
     std::map<std::tuple<ValueId, Precision, bool>, std::vector<Linear>> groups;
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
       if (!is_product(id)) continue;
@@ -38,7 +38,8 @@ class Merge {
   }
 
  private:
-  // Of one row: other products are as fast alone, and their parts of the merged result would have strides.
+  // True for products of one row. Other products are as fast alone, and their slices of the merged result would have
+  // strides.
   bool is_product(NodeId id) const {
     if (!is(graph_, id, OpId::matmul) || !graph_.node(id).epilogues.empty()) return false;
     const Value &x = graph_[graph_.node(id).inputs[0]], &matrix = graph_[graph_.node(id).inputs[1]];
@@ -63,7 +64,7 @@ class Merge {
     return other_input(graph_, linear.add, result(graph_, linear.product));
   }
 
-  // The constants side by side, along their last axis.
+  // The constants concatenated along their last axis.
   ValueId beside(const TensorList& parts) {
     const auto make = [&]() -> TensorList {
       const InterpreterScope scope(eager_interpreter());

@@ -1,5 +1,5 @@
-// The largest flow is the cheapest cut: Dinic, "Algorithm for solution of a problem of maximum flow in a network with
-// power estimation" (1970). Flow goes along shortest paths only, until none is left.
+// The maximum flow equals the cheapest cut: Dinic, "Algorithm for solution of a problem of maximum flow in a network
+// with power estimation" (1970). Flow is sent only along shortest paths, until none is left.
 #include "core/graph/passes/min_cut.h"
 
 #include <algorithm>
@@ -31,7 +31,8 @@ bool MinCut::find_levels() {
   return levels_[kSecond] != 0;
 }
 
-// Sends flow along paths whose levels rise by one, until there is none. A node whose edges are all tried is a dead end.
+// Sends flow along paths whose levels increase by one, until there is none. A node whose edges are all tried is a dead
+// end.
 void MinCut::push_flow() {
   std::vector<size_t> tried(edges_.size(), 0);
   std::vector<uint32_t> path{kFirst};

@@ -1,4 +1,4 @@
-// Layer norms as exporters write them, and batch norms behind convolutions.
+// Finds layer norms as exporters write them, and batch norms after convolutions.
 #include <cstring>
 #include <optional>
 
@@ -10,7 +10,7 @@
 namespace tenon::graph {
 namespace {
 
-// mean, x - mean, its square, mean, + eps, sqrt, (x - mean) / root, and then * weight and + bias, if they are there.
+// mean, x - mean, its square, mean, + eps, sqrt, (x - mean) / root, and optionally * weight and + bias.
 class LayerNorm {
  public:
   LayerNorm(Graph* graph, NodeId mean) : graph_(*graph), mean_(mean) {}
@@ -34,7 +34,7 @@ class LayerNorm {
     return input.dims.rank() > 0 && reduce.keep_dims != 0 && reduce.axes == 1u << (input.dims.rank() - 1);
   }
 
-  // The square of x - mean, and the quotient: the two readers of x - mean.
+  // Finds the square of x - mean and the quotient, the two readers of x - mean.
   bool find_root() {
     const std::vector<Use>& uses = graph_[centred_].uses;
     if (graph_.is_output(centred_) || uses.size() < 2) return false;
@@ -66,7 +66,7 @@ class LayerNorm {
     return true;
   }
 
-  // The next node multiplies or adds a list as long as the axis.
+  // Takes the next node if it multiplies by, or adds, a list as long as the axis.
   void take_parameter(OpId op, ValueId* parameter) {
     const NodeId next = only_reader(graph_, result(graph_, last_), op);
     if (next == kNoNode) return;
@@ -124,7 +124,8 @@ class BatchNorm {
   }
 
  private:
-  // Weight and bias of the convolution that does both. `from`: weight, scale, shift, mean, variance, and a bias.
+  // The weight and bias of the convolution that includes the batch norm. `from`: weight, scale, shift, mean, variance,
+  // and a bias.
   static TensorList folded(const TensorList& from, double epsilon) {
     const InterpreterScope scope(eager_interpreter());
     const Tensor factor = div(from[1], sqrt(add(from[4], Scalar(epsilon))));

@@ -1,4 +1,4 @@
-// Nodes stand where fewer bytes live.
+// Moves nodes so that fewer bytes live at once.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -13,14 +13,15 @@
 namespace tenon::graph {
 namespace {
 
-constexpr size_t kMostTogether = 32;  // nodes that move together
-constexpr uint64_t kLeast = 1024;     // bytes of a value for which a node comes early
+constexpr size_t kMostTogether = 32;  // most nodes that move together
+constexpr uint64_t kLeast = 1024;     // least bytes of a value for which a node is moved forward
 constexpr int kMostRounds = 8;
-// How many places all moves together may change, and how many readers they may look at: a second of work at most.
+// A limit for the positions that all moves together change and the readers that they visit: at most about a second of
+// work.
 constexpr size_t kMostLooks = size_t{1} << 28;
 
-// Nodes are numbered in the order of the program, views left out: a view stands before its first reader. A place is a
-// position in the new order.
+// Nodes are numbered in program order. Views are left out: a view comes before its first reader. A place is a position
+// in the new order.
 class Ordering {
  public:
   Ordering(Graph* graph, const Held& held) : graph_(*graph), lives_(*graph, held), held_(held) {
@@ -48,12 +49,12 @@ class Ordering {
  private:
   using Nodes = std::set<uint32_t>;
 
-  // What shares elements: an input, or a result with its views.
+  // Values that share memory: an input, or a result with its views.
   struct Space {
     uint64_t bytes = 0;
     uint32_t maker = kNobody;
     std::vector<uint32_t> readers = {};
-    bool given = false;  // an output: it lives on
+    bool given = false;  // an output, which lives to the end
     bool state = false;  // an input whose later state is an output
   };
   static constexpr uint32_t kNobody = UINT32_MAX;
@@ -103,7 +104,7 @@ class Ordering {
     return devices.size() > 1;
   }
 
-  // The place of the last reader; that of the maker, if there is none.
+  // The place of the last reader, or of the maker if there is no reader.
   uint32_t last(const Space& space) const {
     uint32_t place = space.maker == kNobody ? 0 : places_[space.maker];
     spend(space.readers.size());
@@ -115,7 +116,7 @@ class Ordering {
     return *std::max_element(space.readers.begin(), space.readers.end(),
                              [&](uint32_t a, uint32_t b) { return places_[a] < places_[b]; });
   }
-  // The last place of readers that are not in `nodes`; `least` if there is none.
+  // The last place of readers that are not in `nodes`; at least `least`.
   uint32_t last_outside(const Space& space, const Nodes& nodes, uint32_t least) const {
     spend(space.readers.size());
     for (uint32_t reader : space.readers) {
@@ -124,7 +125,7 @@ class Ordering {
     return least;
   }
 
-  // The most that lives at one place, and the sum over all places.
+  // The most bytes that live at one place, and the sum over all places.
   std::pair<int64_t, int64_t> bytes() const {
     std::vector<int64_t> change(nodes_.size() + 2, 0);
     for (const Space& space : spaces_) {
@@ -137,12 +138,12 @@ class Ordering {
             std::accumulate(change.begin(), change.end() - 2, int64_t{0})};
   }
 
-  // --- what ends early
+  // --- values that end early
 
-  // What leads to results alone that take no memory, as new states do, comes as soon as what it reads is there: each
-  // such node with more and more of what is made for it alone.
+  // Moves nodes that lead only to results without memory of their own, such as new states, to the place where their
+  // inputs are ready, each together with more and more of the nodes that compute its inputs.
   void finish_early() {
-    if (fixed_) return;  // readers of what comes later, as results of exchanges do, would wait for it
+    if (fixed_) return;  // readers of later values, such as results of exchanges, would wait for them
     for (uint32_t at = 0; at < nodes_.size() && left_ > 0; ++at) {
       if (!is_end(at)) continue;
       Nodes nodes{at};
@@ -164,7 +165,7 @@ class Ordering {
                        [&](ValueId made) { return spaces_[made].readers.empty() && spaces_[made].bytes == 0; });
   }
 
-  // Of the last one that takes memory.
+  // The place of the last input that takes memory.
   uint32_t place_of_inputs(const Nodes& nodes) const {
     uint32_t place = 0;
     for (uint32_t at : nodes) {
@@ -177,7 +178,7 @@ class Ordering {
     return place;
   }
 
-  // `ends` and what they need that comes after `place`. False: too much.
+  // Finds `ends` and the nodes that they need after `place`. Returns false if there are too many.
   bool find_needed(const Nodes& ends, uint32_t place, Nodes* needed) const {
     *needed = ends;
     std::vector<uint32_t> next(ends.begin(), ends.end());
@@ -193,7 +194,8 @@ class Ordering {
     return true;
   }
 
-  // Behind which place they may come: a state is written over once nobody else reads it. False: others need them there.
+  // Finds the place after which they may come: a state is overwritten only after all its other readers. Returns false
+  // if other nodes need them there.
   bool find_place(const Nodes& nodes, uint32_t* after) const {
     for (uint32_t at : nodes) {
       for (ValueId input : read_[at]) {
@@ -211,7 +213,7 @@ class Ordering {
     return true;
   }
 
-  // Whether fewer bytes live behind them if they come after place `after`.
+  // True if fewer bytes live after they are moved after place `after`.
   bool frees(const Nodes& nodes, uint32_t after) const {
     uint64_t freed = 0, added = 0;
     std::set<ValueId> inputs;
@@ -232,9 +234,10 @@ class Ordering {
     return freed > added && end > after + nodes.size();
   }
 
-  // --- what begins late
+  // --- values that begin late
 
-  // A node that makes more than it lets go, with what is made for it alone, comes before its first reader.
+  // Moves a node that allocates more than it frees before its first reader, together with the nodes that are only
+  // computed for it.
   void begin_late() {
     for (uint32_t place = static_cast<uint32_t>(order_.size()); place-- > 0 && left_ > 0;) {
       const uint32_t at = order_[place];
@@ -246,7 +249,7 @@ class Ordering {
     }
   }
 
-  // Others would come before it, and who waits is better off with them done.
+  // False if a node with a fixed place, such as an exchange, waits for it.
   bool begins_late(uint32_t at) const { return movable_[at] && !waits_[at]; }
 
   // Adds a node whose results only `nodes` read.
@@ -285,7 +288,7 @@ class Ordering {
     for (ValueId input : inputs) {
       const Space& space = spaces_[input];
       if (space.maker != kNobody && nodes.count(space.maker) != 0) continue;
-      // A state is read by others for the last time, so these would need it as it was.
+      // Other nodes read the state last, so these nodes must not move after them.
       if (space.state && nodes.count(last_reader(space)) == 0 && last(space) < before) return false;
       if (last(space) < before) longer += space.bytes;
     }
@@ -298,7 +301,7 @@ class Ordering {
 
   void spend(size_t looks) const { left_ -= std::min(left_, looks); }
 
-  // Puts `nodes`, in the order they have, before what stands at `place`.
+  // Moves `nodes`, in their present order, before `place`.
   void move(const Nodes& nodes, uint32_t place) {
     uint32_t begin = place, end = place;
     for (uint32_t at : nodes) {
@@ -319,7 +322,7 @@ class Ordering {
     for (NodeId id : lives_.order()) place(id, &placed);
   }
 
-  // Puts node `id` at the end, behind the views that it reads.
+  // Appends node `id`, after the views that it reads.
   void place(NodeId id, std::set<NodeId>* placed) {
     if (!placed->insert(id).second) return;
     for (ValueId input : graph_.node(id).inputs) {
@@ -335,11 +338,11 @@ class Ordering {
   std::vector<NodeId> nodes_;               // by number
   std::vector<uint32_t> order_, places_;    // numbers by place, places by number
   std::vector<Space> spaces_;               // by root
-  std::vector<std::vector<ValueId>> read_;  // by number: roots
+  std::vector<std::vector<ValueId>> read_;  // by number: the roots that it reads
   std::vector<std::vector<ValueId>> made_;  // by number
   std::vector<bool> movable_;               // by number
-  std::vector<bool> waits_;                 // by number: for what a node makes that stays where it is, as exchanges do
-  bool fixed_ = false;                      // some are not
+  std::vector<bool> waits_;                 // by number: a node with a fixed place, such as an exchange, waits for it
+  bool fixed_ = false;                      // some nodes have a fixed place
   mutable size_t left_ = kMostLooks;
 };
 

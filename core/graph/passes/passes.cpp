@@ -14,43 +14,42 @@ constexpr std::string_view kOrder = "kernels may add in another order: a few rou
 constexpr std::string_view kAttention =
     "a few roundings of the result's dtype; a query all of whose scores are -inf gives 0 instead of NaN";
 
-// The pass in the regions of a graph, from inside, and then in the graph.
+// Runs the pass in the regions of a graph, the innermost first, and then in the graph.
 template <auto run>
 void everywhere(Graph* graph, const PassOptions& options) {
   for_each_region(*graph, [&](Graph& region) { everywhere<run>(&region, options); });
   run(graph, options);
 }
 
-constexpr std::string_view kStep = "one step of a quantised result, where a real lies between two";
+constexpr std::string_view kStep = "one step of a quantised result, if its value lies between two steps";
 
 constexpr Pass kPasses[] = {
-    {"quantised", "products and sums of quantised tensors compute on their numbers", kStep,
-     everywhere<compute_on_numbers>},
-    {"fold_constants", "computes nodes of constants alone", "", everywhere<fold_constants>},
-    {"slices", "gathers of one known place, or of some in a row, as views", kOrder, everywhere<find_slices>},
+    {"quantised", "computes products and sums of quantised tensors on integers", kStep, everywhere<compute_on_numbers>},
+    {"fold_constants", "computes nodes whose inputs are all constants", "", everywhere<fold_constants>},
+    {"slices", "turns gathers of one known position, or of consecutive ones, into views", kOrder,
+     everywhere<find_slices>},
     {"groups", "multiplies keys and values that heads share without repeating them", kRounding,
      everywhere<join_groups>},
     {"redundant", "removes nodes that change nothing, and joins views of views", "", everywhere<remove_redundant>},
     {"common", "computes equal nodes once", "", everywhere<merge_common>},
-    {"regions", "gives regions the constants and nothing that they do not read, and takes branches that are known", "",
+    {"regions", "moves constants into regions, removes inputs that they do not read, and inlines known branches", "",
      simplify_regions},
-    {"attention", "products of queries, keys and values with a softmax between them", kAttention,
+    {"attention", "replaces the products and the softmax of an attention by one op", kAttention,
      everywhere<find_attention>},
-    {"layer_norm", "layer norms written in nine nodes", kRounding, everywhere<find_layer_norms>},
-    {"gelu", "gelu written in five nodes", kRounding, everywhere<find_gelus>},
-    {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding,
+    {"layer_norm", "replaces the nine nodes of a layer norm by one", kRounding, everywhere<find_layer_norms>},
+    {"gelu", "replaces the five nodes of a gelu by one", kRounding, everywhere<find_gelus>},
+    {"cheaper", "replaces squares, inverse roots and silu that are written in expensive ops", kRounding,
      everywhere<find_cheaper_ops>},
-    {"picked", "the loss of classes and its gradient without a tensor of all their logarithms", kRounding,
+    {"picked", "computes a classification loss and its gradient without a tensor of all logarithms", kRounding,
      everywhere<find_picked>},
-    {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding,
+    {"batch_norm", "folds batch norms into the weights of the convolution before", kRounding,
      everywhere<fold_batch_norms>},
-    {"merge", "makes products of one row by several constant matrices one product", kRounding,
-     everywhere<merge_products>},
-    {"epilogues", "lets products add and activate before they store", kRounding, everywhere<take_epilogues>},
+    {"merge", "merges products of one row by several constant matrices", kRounding, everywhere<merge_products>},
+    {"epilogues", "adds the ops after a product to its launch as epilogues", kRounding, everywhere<take_epilogues>},
     {"dead_code", "removes nodes that no output needs", "", everywhere<remove_dead_code>},
-    {"layout", "lets values lie with channels last where that costs least", kOrder, everywhere<choose_orders>},
-    {"fuse", "makes nodes that one kernel can compute one node", kOrder, fuse},
-    {"order", "puts nodes where fewer bytes live at once", "", order_nodes},
+    {"layout", "makes values channels-last where that costs least", kOrder, everywhere<choose_orders>},
+    {"fuse", "fuses nodes that one kernel can compute into one node", kOrder, fuse},
+    {"order", "orders nodes so that fewer bytes live at once", "", order_nodes},
     {"recompute", "computes values again so that they need not be kept", "", recompute},
 };
 

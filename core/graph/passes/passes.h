@@ -1,6 +1,6 @@
-// Passes: functions that rewrite a graph into one that computes the same, faster. Each is a row of passes(). A pass is
-// idempotent. An exact pass keeps the bits of every result, NaN, -0 and rounding included; a bounded pass moves them by
-// no more than its row says.
+// Passes: functions that rewrite a graph into a faster one that computes the same. Each is a row of passes(). A pass is
+// idempotent. An exact pass keeps the bits of every result, including NaN, -0 and rounding; a bounded pass changes them
+// by at most the bound in its row.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ namespace tenon::graph {
 
 struct RecomputeOptions;
 
-// Constants that passes have made of other constants, so that several graphs of one model share them. Threads: any.
+// Constants that passes computed from other constants, shared by the graphs of one model. Threads: any.
 class TENON_API FoldedConstants {
  public:
-  // What `make` gave for `key` and these constants before, or gives now.
+  // Returns the result of `make` for `key` and these constants; calls it at most once.
   template <class F>
   TensorList get(uint64_t key, const TensorList& from, F make) {
     const std::lock_guard lock(mutex_);
@@ -35,7 +35,7 @@ class TENON_API FoldedConstants {
 
  private:
   struct Folded {
-    TensorList from;  // kept, so that no other tensor gets their addresses
+    TensorList from;  // kept alive so that their addresses are not reused
     TensorList made;
   };
   std::mutex mutex_;
@@ -43,35 +43,36 @@ class TENON_API FoldedConstants {
 };
 
 struct PassOptions {
-  bool exact = false;                 // only exact passes
-  FoldedConstants* folded = nullptr;  // null: nothing is shared with other graphs
-  std::optional<bool> fuse = {};      // whether nodes become kernels; as TENON_FUSE says, if it is not given
-  std::string* decisions = nullptr;   // gets a line for each decision of the pass `fuse`
-  // Of the passes `order` and `recompute` (recompute.h); null: inputs are held, and nothing is computed again.
+  bool exact = false;                 // run only exact passes
+  FoldedConstants* folded = nullptr;  // null: shares nothing with other graphs
+  std::optional<bool> fuse = {};      // fuses nodes into kernels; default: the setting TENON_FUSE
+  std::string* decisions = nullptr;   // receives one line per decision of the pass `fuse`
+  // Options of the passes `order` and `recompute` (recompute.h). Null: all inputs count as held, and nothing is
+  // computed again.
   const RecomputeOptions* recompute = nullptr;
 };
 
 struct Pass {
   std::string_view name;   // "epilogues"
-  std::string_view about;  // what it does, in a sentence
-  std::string_view bound;  // by how much it may move a result; empty: it is exact
+  std::string_view about;  // one sentence on what the pass does
+  std::string_view bound;  // how far it may change a result; empty: it is exact
   void (*run)(Graph* graph, const PassOptions& options) = nullptr;
 };
 
 // All passes, in the order in which optimise() runs them.
 TENON_API std::span<const Pass> passes();
-// Errors: not_found, with the nearest name.
+// Errors: not_found, with the most similar name.
 TENON_API const Pass& find_pass(std::string_view name);
 // Runs all passes that `options` allow.
 TENON_API void optimise(Graph* graph, const PassOptions& options = {});
 
-// Whether optimise() makes nodes kernels.
+// True if optimise() fuses nodes into kernels.
 bool fuses(const PassOptions& options);
 
-// remove_dead_code in `graph` and in all regions.
+// Runs remove_dead_code on `graph` and all its regions.
 void remove_dead_code_everywhere(Graph* graph);
 
-// The passes themselves: but for the first one, each looks at the nodes of one graph, not into their regions.
+// The passes. All except the first look at the nodes of one graph, not into their regions.
 void simplify_regions(Graph* graph, const PassOptions& options);
 void compute_on_numbers(Graph* graph, const PassOptions& options);
 void fold_constants(Graph* graph, const PassOptions& options);

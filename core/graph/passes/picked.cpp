@@ -1,6 +1,6 @@
-// The loss of classes and its gradient: one element per row of a log softmax is picked, and one number per row is added
-// to zeros. Both become comparisons with the places 0, 1, ... of a row, so that one kernel reads the scores, and no
-// tensor of logarithms or zeros of their size is stored.
+// Rewrites a classification loss and its gradient: one element per row of a log softmax is picked, and one number per
+// row is added to zeros. Both become comparisons with the positions 0, 1, ... of a row. So one kernel reads the scores,
+// and no tensor of logarithms or zeros of their size is stored.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -14,7 +14,7 @@
 namespace tenon::graph {
 namespace {
 
-constexpr int64_t kLeastPlaces = 4, kMostPlaces = int64_t{1} << 20;  // of a row
+constexpr int64_t kLeastPlaces = 4, kMostPlaces = int64_t{1} << 20;  // positions of a row
 
 int32_t from_begin(int64_t axis, const SymDims& dims) {
   return static_cast<int32_t>(axis < 0 ? axis + dims.rank() : axis);
@@ -37,7 +37,7 @@ class Picked {
     return put_before(&graph_, before_, op, std::move(inputs), std::move(parts));
   }
 
-  // The element at `index` of each row of a log softmax, as a sum over where(place == index, logarithm, 0).
+  // Replaces the element at `index` of each row of a log softmax by a sum over where(position == index, logarithm, 0).
   void pick(NodeId id) {
     const ValueId all = graph_.node(id).inputs[0], index = graph_.node(id).inputs[1];
     const NodeId maker_of_all = maker(graph_, all, OpId::log_softmax);
@@ -55,7 +55,7 @@ class Picked {
     graph_.replace(result(graph_, id), put(OpId::sum, {chosen}, {.attributes = words_of(sum)}));
   }
 
-  // Whether all that read `id` may be in one kernel with what makes it.
+  // True if all readers of `id` may be in one kernel with its producer.
   bool is_for_kernels(ValueId id) const {
     const std::vector<Use>& uses = graph_[id].uses;
     return !graph_.is_output(id) && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
@@ -65,7 +65,7 @@ class Picked {
     });
   }
 
-  // One number per row, added to zeros, as where(place == index, number, 0).
+  // Replaces one number per row, added to zeros, by where(position == index, number, 0).
   void put_in_zeros(NodeId id) {
     const Node& node = graph_.node(id);
     const ep_scatter_attributes at = node.attributes_as<ScatterAttributes>().scatter;
@@ -82,8 +82,8 @@ class Picked {
                                            {.scalars = {Scalar(), Scalar(), Scalar(0.0)}}));
   }
 
-  // True where the place along `axis` is the one that `index` names. A place that is not there is found by a gather of
-  // the places themselves, which also counts negative ones from the end.
+  // True where the position along `axis` equals `index`. A gather of the positions themselves handles positions that
+  // are out of range, and negative ones, which count from the end.
   ValueId here(const SymDims& dims, int32_t axis, ValueId index) {
     ValueId& known = here_[{index, axis, dims[axis].number()}];
     if (known == 0) known = compare(dims, axis, index);
@@ -108,7 +108,7 @@ class Picked {
     return dims;
   }
 
-  // Whether `rows` have one element for each row along `axis` of a tensor of reals of `dims`.
+  // True if `rows` have one element for each row along `axis` of a floating-point tensor of `dims`.
   bool fits(const SymDims& dims, int32_t axis, std::initializer_list<ValueId> rows) {
     if (!dims[axis].is_number() || dims[axis].number() < kLeastPlaces || dims[axis].number() > kMostPlaces)
       return false;
@@ -124,7 +124,7 @@ class Picked {
     return true;
   }
 
-  // `id`, whose dims are known to be `dims`, with these as numbers.
+  // `id` with `dims` as numbers; they are known to be its dims.
   ValueId as(ValueId id, const SymDims& dims) {
     if (same_dims(graph_[id].dims, dims)) return id;
     ShapeAttributes attributes{};
@@ -141,13 +141,14 @@ class Picked {
   }
 
   Graph& graph_;
-  NodeId before_ = kNoNode;                                        // nodes are put before it
-  std::map<std::tuple<ValueId, int32_t, int64_t>, ValueId> here_;  // by index, axis and length; nodes are met in order
+  NodeId before_ = kNoNode;  // nodes are inserted before it
+  // by index, axis and length; nodes are visited in order
+  std::map<std::tuple<ValueId, int32_t, int64_t>, ValueId> here_;
 };
 
 }  // namespace
 
-// Where nothing makes kernels of them, comparisons would be dearer.
+// Without fused kernels, comparisons would be slower.
 void find_picked(Graph* graph, const PassOptions& options) {
   if (fuses(options)) Picked(graph).run();
 }

@@ -1,6 +1,6 @@
-// Quantised models as exporters write them: numbers are dequantised, an op computes on reals, and its result is
-// quantised. Here products and sums compute on the numbers themselves, and what only moves numbers, or takes the
-// greatest of them, does so without reals.
+// Rewrites quantised models as exporters write them: integers are dequantised, an op computes on floats, and its result
+// is quantised. Here products and sums compute on the integers, and ops that only move elements, or take the greatest,
+// do not dequantise.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@
 namespace tenon::graph {
 namespace {
 
-// Numbers that stand for reals: (value - zero point) * scale. A scale of rank 1 differs along `axis`.
+// Integers that represent reals: (value - zero point) * scale. A scale of rank 1 varies along `axis`.
 struct Numbers {
   ValueId value = 0, scale = 0, zero = 0;
   int64_t axis = -1;
@@ -22,7 +22,7 @@ class Quantised {
   explicit Quantised(Graph* graph) : graph_(*graph) {}
 
   void run() {
-    // A result that is quantised again comes first, so that its product makes numbers and not reals.
+    // Visits results that are quantised again first, so that their products give integers and not floats.
     for (NodeId id = graph_.first(); id != kNoNode;) {
       const NodeId after = graph_.next(id);
       if (is(graph_, id, OpId::quantize_linear)) take_result(id);
@@ -44,7 +44,7 @@ class Quantised {
   bool is_byte(ValueId id) const { return id != 0 && (graph_[id].dtype == DType::i8 || graph_[id].dtype == DType::u8); }
   bool is_one(ValueId id) const { return id == 0 || graph_[id].dims.rank() == 0; }
 
-  // Bytes that dequantize_linear makes reals of.
+  // The 8-bit input of the dequantize_linear that makes `real`.
   std::optional<Numbers> numbers_of(ValueId real) const {
     const NodeId id = maker(graph_, real, OpId::dequantize_linear);
     if (id == kNoNode) return std::nullopt;
@@ -54,7 +54,7 @@ class Quantised {
     return numbers;
   }
 
-  // What quantize_linear `id` makes of its input: one scale, bytes.
+  // The result of the quantize_linear `id`, if it has one scale and 8 bits.
   std::optional<Numbers> result_of(NodeId id) const {
     const Numbers made{result(graph_, id), node(id).inputs[1], node(id).inputs[2]};
     return is_byte(made.value) && is_one(made.scale) && is_one(made.zero) ? std::optional(made) : std::nullopt;
@@ -72,7 +72,7 @@ class Quantised {
     return equal(a.scale, b.scale) && equal(a.zero, b.zero) && graph_[a.value].dtype == graph_[b.value].dtype;
   }
 
-  // The least number of `made` stands for 0, so what is below 0 becomes 0 by itself.
+  // True if the least integer represents 0, so that negative values become 0 without a relu.
   bool cuts_at_zero(const Numbers& made) const {
     const int64_t least = graph_[made.value].dtype == DType::i8 ? -128 : 0;
     if (made.zero == 0) return least == 0;
@@ -80,7 +80,7 @@ class Quantised {
     return zero.defined() && zero.elements() == 1 && zero.item().to_double() == static_cast<double>(least);
   }
 
-  // `real` as it is before a relu that `made` applies by itself, if nobody else reads what lies between.
+  // `real` before a relu that the quantisation `made` includes, if nothing else reads the values in between.
   ValueId before_relu(ValueId real, const Numbers& made) const {
     const NodeId relu = maker(graph_, real, OpId::relu);
     return relu != kNoNode && cuts_at_zero(made) && graph_[real].uses.size() == 1 ? node(relu).inputs[0] : real;
@@ -105,7 +105,7 @@ class Quantised {
     }
   }
 
-  // Puts `op` before the node `id`, in whose place its result is read.
+  // Inserts `op` before the node `id`, whose result it replaces.
   ValueId put(NodeId before, OpId op, std::vector<ValueId> inputs, std::vector<uint64_t> attributes) {
     Node made;
     made.op = &op_row(op);
@@ -116,7 +116,7 @@ class Quantised {
     return result(graph_, graph_.insert(before, std::move(made)));
   }
 
-  // The right factor of a product, whose scales may differ along its columns or results. A matrix may be turned.
+  // The right factor of a product, whose scales may vary along its columns or results. A matrix may be transposed.
   std::optional<Numbers> right_factor(NodeId product, NodeId before) {
     const ValueId real = node(product).inputs[1];
     const bool conv = is(graph_, product, OpId::conv);
@@ -134,7 +134,8 @@ class Quantised {
     return numbers;
   }
 
-  // Replaces the result of `id` by that of the product `from` on numbers, as `made` or as reals of `dtype`.
+  // Replaces the result of `id` by an integer product of the inputs of `from`, quantised as `made` or as floats of
+  // `dtype`.
   bool product(NodeId id, NodeId from, const Numbers& made, DType dtype, ValueId bias = 0) {
     const bool conv = is(graph_, from, OpId::conv);
     const std::optional<Numbers> left = numbers_of(node(from).inputs[0]);
@@ -162,7 +163,7 @@ class Quantised {
 
   static bool is_real(DType dtype, const Numbers& made) { return made.scale != 0 || dtype == DType::f32; }
 
-  // A product to which a list is added, a number for each column.
+  // A product to which a list is added, one number per column.
   bool with_bias(NodeId id, NodeId add, const Numbers& made, DType dtype) {
     if (!is(graph_, add, OpId::add) || node(add).inputs.size() != 2) return false;
     for (size_t i : {0, 1}) {
@@ -190,7 +191,7 @@ class Quantised {
                                            words_of(at)));
   }
 
-  // What moves numbers, or takes the greatest, gives numbers of the same scale.
+  // An op that moves elements, or takes the greatest, gives integers of the same scale.
   void moved(NodeId id, NodeId from, const Numbers& made) {
     constexpr OpId known[] = {OpId::reshape, OpId::permute,  OpId::squeeze,      OpId::unsqueeze,
                               OpId::slice,   OpId::max_pool, OpId::gather_slices};

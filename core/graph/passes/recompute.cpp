@@ -17,10 +17,10 @@
 namespace tenon::graph {
 namespace {
 
-// Time is estimated in bytes of memory traffic: a processor computes so many operations while a byte comes.
+// Estimated time is in bytes of memory traffic: a processor does this many operations per byte.
 constexpr double kFlopsPerByte = 8;
-constexpr double kFreely = 0.01;         // of the estimated time of a program, without a limit
-constexpr size_t kMostNodesAgain = 256;  // for one value
+constexpr double kFreely = 0.01;         // fraction of the estimated time of a program, without a limit
+constexpr size_t kMostNodesAgain = 256;  // nodes that are repeated for one value
 
 class Planner {
  public:
@@ -50,7 +50,7 @@ class Planner {
     ValueId value = 0;
     Use use;
   };
-  // The results of one node to be computed again, and what that takes.
+  // The results of one node that are computed again, and the cost.
   struct Move {
     std::vector<ValueId> roots;
     std::vector<NodeId> nodes;  // in order
@@ -59,7 +59,7 @@ class Planner {
   };
   enum class Allowed : uint8_t { light, light_behind, all };
 
-  // --- what there is
+  // --- the values
 
   const Room& room(ValueId root) const { return lives_.rooms()[root]; }
   ValueId root_of(ValueId id) const { return lives_.root_of(id); }
@@ -83,7 +83,7 @@ class Planner {
     return found;
   }
 
-  // Where backward begins; none: nowhere.
+  // The position where backward begins; nothing if there is no backward.
   std::optional<uint32_t> begin() const {
     if (options_.begin == kNoNode) return std::nullopt;
     for (uint32_t at = 0; at < lives_.order().size(); ++at) {
@@ -101,9 +101,9 @@ class Planner {
     return bytes;
   }
 
-  // --- what it costs
+  // --- costs
 
-  // A size that nobody knows is 0.
+  // The dims at hints; an unknown size is 0.
   static Dims dims_of(const Graph& graph, ValueId id) {
     Dims dims;
     for (SymDim dim : graph[id].dims) {
@@ -143,7 +143,7 @@ class Planner {
     return cost;
   }
 
-  // --- what may be computed again
+  // --- which values may be computed again
 
   static bool every(const Graph& graph, bool (*holds)(const Graph&, const Node&)) {
     for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
@@ -185,7 +185,7 @@ class Planner {
     }
   }
 
-  // The value that was computed again for `root` before, if it is there when node `first` runs, and after `at`.
+  // The earlier copy of `root`, if it exists when node `first` runs and still does after `at`.
   ValueId twin_of(ValueId root, uint32_t at, uint32_t first) const {
     const auto found = twins_.find(root);
     if (found == twins_.end() || root_of(found->second) != found->second) return 0;
@@ -208,7 +208,7 @@ class Planner {
     return first;
   }
 
-  // What it takes to compute `root`, and what its node makes besides, again before the first reader from position `at`
+  // The plan for computing `root`, and the other results of its node, again before the first reader from position `at`
   // on.
   std::optional<Move> plan(ValueId root, uint32_t at, Allowed allowed) {
     const NodeId producer = graph_[root].producer;
@@ -225,7 +225,7 @@ class Planner {
     const uint32_t first = first_of(late);
     std::set<uint32_t> nodes{lives_.position(producer)};  // by position
     std::vector<NodeId> next{producer};
-    std::set<ValueId> longer;  // roots that must live longer
+    std::set<ValueId> longer;  // roots that live longer
     while (!next.empty()) {
       const Node& node = graph_.node(next.back());
       next.pop_back();
@@ -234,7 +234,7 @@ class Planner {
         const ValueId id = root_of(input);
         const Room& read = room(id);
         if (graph_[id].constant.defined()) continue;
-        if (states_.count(id) != 0 && first > read.last) return std::nullopt;  // it is another one by then
+        if (states_.count(id) != 0 && first > read.last) return std::nullopt;  // the state has changed by then
         if (read.last >= at && graph_[id].producer != producer) continue;
         if (read.held && allowed != Allowed::light) continue;
         if (twin_of(id, at, first) != 0) continue;
@@ -242,7 +242,8 @@ class Planner {
         const bool again =
             !read.held && maker != kNoNode && (allowed == Allowed::all ? possible : light)(graph_, graph_.node(maker));
         if (!again) {
-          if (read.held) return std::nullopt;  // nobody may write it then, and so far somebody may
+          // the input would become read-only until then, and it may be overwritten now
+          if (read.held) return std::nullopt;
           longer.insert(id);
         } else if (nodes.insert(lives_.position(maker)).second) {
           next.push_back(maker);
@@ -269,7 +270,7 @@ class Planner {
       traffic += traffic_of(node);
       flops += flops_of(graph_, node);
     }
-    // In one kernel with its readers the value is neither stored nor loaded, and what it is made of is read there.
+    // In one kernel with its readers, the value is neither stored nor loaded, and its inputs are read there.
     if (maps) {
       traffic = 0;
       for (ValueId root : move.roots) traffic -= static_cast<double>(room(root).bytes);
@@ -277,14 +278,14 @@ class Planner {
     return flops / kFlopsPerByte + traffic;
   }
 
-  // --- doing it
+  // --- rewriting
 
   struct Again {
     NodeId before = kNoNode;
-    std::unordered_map<ValueId, ValueId> known;  // the new value for an old one
+    std::unordered_map<ValueId, ValueId> known;  // by old value: the new value
   };
 
-  // Computes those results of node `id` again for which `wanted` says so.
+  // Computes those results of node `id` again for which `wanted` is true.
   void insert_again(NodeId id, const std::vector<bool>& wanted, Again* again) {
     const std::vector<ValueId> results = graph_.node(id).results;
     Node node = is_fused(graph_.node(id)) ? part_of(graph_.node(id), wanted) : graph_.node(id);
@@ -326,7 +327,7 @@ class Planner {
     for (const Reader& reader : late) {
       const NodeId producer = graph_[reader.value].producer;
       const bool root = reader.value == root_of(reader.value);
-      if (!root && lives_.position(producer) >= at) continue;  // a view that is late itself
+      if (!root && lives_.position(producer) >= at) continue;  // the view itself is late
       std::vector<ValueId> inputs = graph_.node(reader.use.node).inputs;
       inputs[reader.use.input] = mapped(reader.value, &again);
       graph_.set_inputs(reader.use.node, std::move(inputs));
@@ -336,7 +337,7 @@ class Planner {
     survey();
   }
 
-  // By result: whether it, or a view of it, is what `move` is for, or another node of `move` reads it.
+  // By result: true if it, or a view of it, is a root of `move`, or if another node of `move` reads it.
   std::vector<bool> wanted_of(const std::vector<ValueId>& results, const Move& move) const {
     std::vector<bool> wanted;
     for (ValueId result : results) {
@@ -349,7 +350,7 @@ class Planner {
     return wanted;
   }
 
-  // Results of a kernel that nobody reads any more are not computed.
+  // Removes results of a kernel that are no longer read.
   void drop_unread(NodeId id) {
     if (graph_.node(id).op == nullptr || !is_fused(graph_.node(id))) return;
     const std::vector<ValueId> results = graph_.node(id).results;
@@ -373,8 +374,8 @@ class Planner {
     for (NodeId id = region.first(); id != kNoNode; id = region.next(id)) count(region.node(id));
   }
 
-  // Values that are alive before position `at` and needed after it, and that node `at - 1` neither makes nor, if
-  // `not_there`, reads.
+  // Values that live before position `at` and are needed after it, and that node `at - 1` does not compute. If
+  // `not_there`, it must not read them either.
   std::vector<ValueId> crossing(uint32_t at, bool not_there) const {
     std::vector<ValueId> found;
     for (ValueId id = 1; id < lives_.rooms().size(); ++id) {
@@ -415,7 +416,7 @@ class Planner {
     }
   }
 
-  // Of a whole program: as long as fewer bytes live at once.
+  // For a whole program: recomputes as long as fewer bytes live at once.
   void shrink_alive_freely() {
     double left = kFreely * cost_of_all();
     uint64_t least = lives_.most().bytes;
@@ -461,7 +462,7 @@ class Planner {
   Lives lives_;
   std::set<ValueId> states_;  // inputs whose later states are outputs
   std::unordered_map<ValueId, ValueId> twins_;
-  std::map<std::string_view, size_t> again_;  // nodes that are computed again, by op
+  std::map<std::string_view, size_t> again_;  // by op: number of repeated nodes
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Nodes that change nothing, and views of views. Everything here is exact: x + 0 stays, since -0 + 0 is 0. Sums are
-// added in the order in which their elements lie, so where every bit counts (PassOptions::exact), a node that may
-// change that order stays too.
+// Removes nodes that change nothing, and views of views. Everything here is exact: x + 0 stays, because -0 + 0 is 0.
+// Sums are added in the order of their elements in memory, so with PassOptions::exact a node that may change that order
+// stays too.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 class Redundant {
  public:
-  // `exact`: what may change the order of elements stays.
+  // `exact`: keeps nodes that may change the order of elements.
   Redundant(Graph* graph, bool exact)
       : graph_(*graph), exact_(exact), row_major_(graph->value_count(), true) {}  // inputs are row-major
 
@@ -30,15 +30,15 @@ class Redundant {
   const Node& node(NodeId id) const { return graph_.node(id); }
   bool is_reshape(NodeId id) const { return is(graph_, id, OpId::reshape) || is(graph_, id, OpId::view); }
 
-  // True if `value` lies row-major, or if it does not matter how it lies. What was just put in counts as not row-major.
+  // True if `value` is row-major, or if its order does not matter. Newly inserted values count as not row-major.
   bool order_known(ValueId value) const {
     const Tensor& constant = graph_[value].constant;
     return !exact_ || value == 0 ||
            (constant.defined() ? constant.contiguous() : value < row_major_.size() && row_major_[value]);
   }
 
-  // Notes whether the results of `id` are surely row-major, when they are made as the graph says. A new result is, if
-  // the axes of all inputs follow each other as in row-major ones, gaps and broadcasts allowed.
+  // Notes if the results of `id` are certainly row-major in the graph. A new result is, if the axes of all inputs are
+  // in row-major order; gaps and broadcasts are allowed.
   void note_order(NodeId id) {
     row_major_.resize(graph_.value_count(), false);
     in_order_.resize(graph_.value_count(), false);
@@ -49,7 +49,7 @@ class Redundant {
       return std::all_of(node(id).inputs.begin(), node(id).inputs.end(),
                          [&](ValueId input) { return order_known(input) || (input < known.size() && known[input]); });
     };
-    const bool controls = !node(id).regions.empty();  // its results are row-major, whatever it reads
+    const bool controls = !node(id).regions.empty();  // its results are always row-major
     for (ValueId made : node(id).results) {
       row_major_[made] = controls || (dense && all(is_view ? row_major_ : in_order_));
       in_order_[made] = controls || (ordered && all(in_order_));
@@ -86,7 +86,7 @@ class Redundant {
       return true;
     }
     if (is(graph_, id, OpId::permute)) return is_identity(axes_of(id));
-    // A slice of every element, since steps are positive, and lengths are what is left.
+    // A slice of all elements: steps are positive, and the length is unchanged.
     if (is(graph_, id, OpId::slice)) return true;
     if (is(graph_, id, OpId::pad)) return node(id).patches.empty() && pads_nothing(id);
     if (adds_nothing(id)) return true;
@@ -101,7 +101,7 @@ class Redundant {
            std::all_of(std::begin(window.high), std::end(window.high), zero);
   }
 
-  // x - 0, and x + -0; of whole numbers also x + 0.
+  // x - 0 and x + -0; for integers also x + 0.
   bool adds_nothing(NodeId id) const {
     const bool add = is(graph_, id, OpId::add);
     if ((!add && !is(graph_, id, OpId::sub)) || node(id).inputs.size() != 2) return false;
@@ -110,7 +110,7 @@ class Redundant {
     return !is_floating(graph_[result(graph_, id)].dtype) || std::signbit(*given) == add;
   }
 
-  // A cast of a cast from which nothing is lost needs only the last one.
+  // A cast after a lossless cast only needs the last one.
   void join_casts(NodeId id) {
     const NodeId before = maker(graph_, node(id).inputs[0], OpId::cast);
     if (before == kNoNode || !order_known(node(before).inputs[0])) return;
@@ -127,7 +127,7 @@ class Redundant {
     return wide == DType::i64 && narrow == DType::i32;
   }
 
-  // A reshape of a reshape needs only the last one.
+  // A reshape of a reshape only needs the last one.
   void join_reshapes(NodeId id) {
     const NodeId before = graph_[node(id).inputs[0]].producer;
     if (is_reshape(before) && order_known(node(before).inputs[0])) graph_.set_inputs(id, {node(before).inputs[0]});
@@ -146,7 +146,7 @@ class Redundant {
     return true;
   }
 
-  // A permutation of a permutation is one.
+  // A permutation of a permutation becomes one permutation.
   void join_permutes(NodeId id) {
     const NodeId before = maker(graph_, node(id).inputs[0], OpId::permute);
     if (before == kNoNode) return;
@@ -171,7 +171,7 @@ class Redundant {
   Graph& graph_;
   bool exact_;
   std::vector<bool> row_major_;
-  std::vector<bool> in_order_;  // row-major, but for gaps and broadcasts
+  std::vector<bool> in_order_;  // row-major except for gaps and broadcasts
 };
 
 }  // namespace

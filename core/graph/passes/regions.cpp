@@ -1,5 +1,5 @@
-// Regions and what is around them: constants go in, what is not read stays out, and a branch that is known takes the
-// place of its node.
+// Simplifies regions: moves constants into them, removes unread inputs, and replaces a node by its branch if the
+// predicate is known.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -14,7 +14,7 @@ class Regions {
  public:
   Regions(Graph* graph, const PassOptions& options) : graph_(*graph), options_(options) {}
 
-  // What goes into a region may go on into those inside; what they do not read then comes out again.
+  // Inputs of a region may be passed on to inner regions; inputs that those do not read are then removed here.
   void run() {
     pass();
     for_each_region(graph_, [&](Graph& region) { Regions(&region, options_).run(); });
@@ -39,7 +39,7 @@ class Regions {
     const Tensor& predicate = graph_[cond.inputs[0]].constant;
     if (!predicate.defined()) return false;
     const std::shared_ptr<Graph> branch = cond.regions[predicate.item().to_int() != 0 ? 0 : 1];
-    std::map<ValueId, ValueId> of{{0, 0}};  // by value of the branch: its value here
+    std::map<ValueId, ValueId> of{{0, 0}};  // by value of the branch: its value in the graph
     for (size_t i = 0; i < branch->inputs().size(); ++i) of[branch->inputs()[i]] = cond.inputs[i + 1];
     for (ValueId value = 1; value < branch->value_count(); ++value) {
       if ((*branch)[value].constant.defined()) of[value] = graph_.add_constant((*branch)[value].constant);
@@ -51,7 +51,7 @@ class Regions {
     return true;
   }
 
-  // Puts a copy of the node `from` of `branch` before the node `id`.
+  // Inserts a copy of the node `from` of `branch` before the node `id`.
   void bring(NodeId id, const Graph& branch, NodeId from, std::map<ValueId, ValueId>* of) {
     Node copy = branch.node(from);
     const std::vector<ValueId> results = std::exchange(copy.results, {});
@@ -80,7 +80,7 @@ class Regions {
     graph_.erase(id);
   }
 
-  // Carried results are needed by the next step.
+  // The next step needs the carried results.
   std::vector<bool> kept_results(const Node& node) const {
     std::vector<bool> kept;
     for (size_t i = 0; i < node.results.size(); ++i) {
@@ -101,8 +101,8 @@ class Regions {
     }
   }
 
-  // Puts constants in place of the inputs that are always them, and one input in place of equal ones. Tells which
-  // operands the regions do not read afterwards.
+  // Replaces inputs that are always the same constant by the constant, and equal inputs by one. Returns the operands
+  // that the regions no longer read.
   std::vector<bool> sink(const Node& node) {
     std::vector<bool> gone(node.inputs.size(), false);
     std::map<ValueId, size_t> first;
@@ -152,7 +152,7 @@ class Regions {
 
 }  // namespace
 
-// Regions inside of regions are its own affair.
+// Regions handles nested regions itself.
 void simplify_regions(Graph* graph, const PassOptions& options) { Regions(graph, options).run(); }
 
 }  // namespace tenon::graph

@@ -1,5 +1,5 @@
-// Gathers of one place, or of places that follow each other, as views: what exporters write for the query, the key and
-// the value in one tensor.
+// Turns gathers of one position, or of consecutive positions, into views: exporters write them to split one tensor into
+// query, key and value.
 #include <cstring>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMostPlaces = 4096;
 
-// The places that `index` names; none: they are not known, or too many to look at.
+// The positions that `index` contains; nothing if they are unknown or too many.
 std::vector<int64_t> places_of(const Value& index) {
   const Tensor& places = index.constant;
   if (!places.defined() || places.rank() > 1 || places.elements() > kMostPlaces) return {};

@@ -1,4 +1,5 @@
-// cond, while_loop and scan: the rows, the functions called eagerly, and the way to the recorder.
+// cond, while_loop and scan: their rows, and the choice between calling the functions and handing the record to a
+// recorder.
 #include "core/graph/regions/control_flow.h"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ std::string type_of(const Tensor& tensor) {
   return fmt::format("{} {} on {}", dtype_name(tensor.dtype()), tensor.dims(), tensor.device().spelling());
 }
 
-// Errors: invalid_argument: the first results of a step are not what was given to it.
+// Errors: invalid_argument if the first results of a step have other types than its inputs.
 void check_step(Kind kind, std::string_view what, const TensorList& before, const TensorList& after, size_t count) {
   const std::string_view op = row_of(kind).op.name;
   if (after.size() < count) {
@@ -26,9 +26,10 @@ void check_step(Kind kind, std::string_view what, const TensorList& before, cons
   for (size_t i = 0; i < count; ++i) {
     const Tensor &a = before[i], &b = after[i];
     if (b.defined() && a.dtype() == b.dtype() && a.dims() == b.dims() && a.device() == b.device()) continue;
-    throw Error(Code::invalid_argument,
-                fmt::format("{}: a step keeps the types of the {}, but value {} is {} before a step and {} after it.",
-                            op, what, i, type_of(a), b.defined() ? type_of(b) : "undefined"));
+    throw Error(
+        Code::invalid_argument,
+        fmt::format("{}: a step must keep the types of the {}, but value {} is {} before a step and {} after it.", op,
+                    what, i, type_of(a), b.defined() ? type_of(b) : "undefined"));
   }
 }
 
@@ -47,7 +48,7 @@ TensorList run_loop(const Attributes& attributes, std::span<const Body> bodies, 
   return state;
 }
 
-// What a scan of no step stacks: the step is recorded for the types of its results.
+// The stacked results of a scan without steps: the step is recorded only for the types of its results.
 TensorList nothing_stacked(const Attributes& attributes, const Body& body, const TensorList& operands) {
   const auto carried = static_cast<size_t>(attributes.carried);
   graph::Recorder recorder(operands.empty() ? Device::current() : operands[0].device());
@@ -90,7 +91,7 @@ TensorList run_scan(const Attributes& attributes, const Body& body, const Tensor
   return carry;
 }
 
-// A recorded program gives new tensors, row-major; so a result that somebody else holds, or sees through a view,
+// A recorded program returns new row-major tensors. So a result that something else refers to, or that is a view,
 // becomes a copy.
 void own(const OpInfo& op, Tensor* result) {
   if (!result->defined()) {

@@ -1,5 +1,5 @@
-// Recording control flow: each function once, in a frame of its own, whose graph becomes a region of the node. A value
-// of an outer frame that the function uses becomes an input of the region.
+// Records control flow: each function once, in a frame of its own, whose graph becomes a region of the node. A value of
+// an outer frame that the function uses becomes an input of the region.
 #include <algorithm>
 #include <cstring>
 
@@ -37,7 +37,7 @@ ValueId Recorder::carried_in(ValueId value, size_t from) {
   return value;
 }
 
-// Constants are constants in there too.
+// Constants are copied as constants.
 ValueId Recorder::captured(size_t frame, ValueId outer) {
   Frame& inner = frames_[frame];
   const Value& value = (*frames_[frame - 1].graph)[outer];
@@ -63,8 +63,7 @@ class Recorder::RegionScope {
  public:
   RegionScope(Recorder& recorder, std::string name) : recorder_(recorder) {
     if (recorder.frames_.size() > kMostRegionDepth) {
-      throw Error(Code::unsupported,
-                  fmt::format("{}: regions lie inside of each other more than {} deep.", name, kMostRegionDepth));
+      throw Error(Code::unsupported, fmt::format("{}: regions are nested more than {} deep.", name, kMostRegionDepth));
     }
     std::shared_ptr<Graph> graph = recorder.graph_->new_region();
     const uint64_t id = recorder.graphs_.size();
@@ -86,7 +85,7 @@ class Recorder::RegionScope {
   size_t before_ = 0;
 };
 
-// Inputs of a region for the operands of the call. Eager functions would write the operands themselves.
+// Makes the inputs of a region for the operands of the call. Eager functions would write the operands themselves.
 TensorList Recorder::region_inputs(const OpCall& call, const Node& node) {
   const control::Row& row = control::row_of(*call.op);
   const control::Attributes& numbers = call.attributes_as<control::Call>().attributes;
@@ -169,7 +168,8 @@ void Recorder::record_regions(const OpCall& call) {
   graph_->arena().context({});
   for (const ValueId result : graph_->node(id).results) {
     const TensorMeta meta = hinted(result);
-    value_or_throw(infer::checked(call.op->name, meta.dims));  // a region's result times the number of its runs
+    // the size of a region's result times the number of steps
+    value_or_throw(infer::checked(call.op->name, meta.dims));
     given.results->push_back(new_tensor(result, meta));
   }
 }

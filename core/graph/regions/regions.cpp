@@ -58,7 +58,7 @@ class Inference {
     if (node_.attributes.size() * 8 < sizeof(control::Attributes)) wrong(node_, "its numbers are missing.");
     if (std::count(node_.inputs.begin(), node_.inputs.end(), 0u) != 0) wrong(node_, "an operand is absent.");
     if (!node_.scalars.empty() || !node_.epilogues.empty() || !node_.patches.empty() || node_.device != nullptr) {
-      wrong(node_, "it has scalars, epilogues or a device, which control flow has not.");
+      wrong(node_, "it has scalars, epilogues or a device, which control flow does not have.");
     }
     const control::Attributes& numbers = attributes_of(node_);
     const int64_t least = std::min({numbers.carried, numbers.sliced, numbers.length, numbers.most});
@@ -132,25 +132,25 @@ class Inference {
   std::vector<Value> of_cond() {
     check_predicate(operand(0), "the predicate");
     if (region(0).outputs().size() != region(1).outputs().size()) {
-      wrong(node_, "both branches give as many results, but the first gives {} and the second {}.",
+      wrong(node_, "both branches must give the same number of results, but the first gives {} and the second {}.",
             region(0).outputs().size(), region(1).outputs().size());
     }
     std::vector<Value> results;
     for (size_t i = 0; i < region(0).outputs().size(); ++i) {
       if (!same(output(0, i), output(1, i))) {
-        wrong(node_, "both branches give the same types, but result {} is {} in the first and {} in the second.", i,
-              text(output(0, i)), text(output(1, i)));
+        wrong(node_, "both branches must give the same types, but result {} is {} in the first and {} in the second.",
+              i, text(output(0, i)), text(output(1, i)));
       }
       results.push_back(result_of(output(0, i), output(0, i).dims));
     }
     return results;
   }
 
-  // The first `count` results of region `k` are what the operands were.
+  // Checks that the first `count` results of region `k` have the types of the operands.
   void check_carried(size_t k, size_t count, std::string_view what) {
     for (size_t i = 0; i < count; ++i) {
       if (same(operand(i), output(k, i))) continue;
-      wrong(node_, "a step keeps the types of the {}, but value {} is {} before a step and {} after it.", what, i,
+      wrong(node_, "a step must keep the types of the {}, but value {} is {} before a step and {} after it.", what, i,
             text(operand(i)), text(output(k, i)));
     }
   }
@@ -217,7 +217,7 @@ Node part_of(const Node& node, const std::vector<bool>& wanted) {
     for (ValueId input : region.node(id).inputs) needed[input] = true;
   }
   const std::shared_ptr<Graph> made = region.new_region();
-  std::vector<ValueId> of(region.value_count(), 0);  // by value of `region`: that of `made`
+  std::vector<ValueId> of(region.value_count(), 0);  // by value of `region`: the value of `made`
   Node part = node;
   part.inputs.clear();
   part.results.clear();

@@ -212,7 +212,7 @@ def main():
         refused(["was made for 1 < S0", "but S0 (batch, axis 0 of input 'x') is 1."],
                 "graph", folder / "open" / "graph.txt", "--sizes", "S0=1", "--run")
         (folder / "wrong.txt").write_text('graph "g"\n%1 = input f32[2] on cpu:0\n%2 = relo(%1)\nreturn %2\n')
-        refused(["The text is no graph: line 3: at position 9 there is no op 'relo'.", "while reading '", "wrong.txt'"],
+        refused(["The text is not a graph: line 3: at position 9 there is no op 'relo'.", "while reading '", "wrong.txt'"],
                 "graph", folder / "wrong.txt")
         refused(["no.txt' cannot be read"], "graph", folder / "no.txt")
         refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, profile, tune, compare, check, graph, compile, plan, devices, "], "runn", model, code=2)

@@ -68,8 +68,9 @@ TEST(Program, RefusesBadText) {
   EXPECT_FALSE(Program::parse("p-1").ok());
   const Program division = value_or_throw(Program::parse("p0 0 floor_div"));
   EXPECT_EQ(division.run(std::vector<int64_t>{5}).status().message(),
-            "The program 'p0 0 floor_div' divides by 0 or leaves int64 at floor_div of 5 and 0.");
-  EXPECT_EQ(division.run({}).status().message(), "The program 'p0 0 floor_div' is run with 0 parameters.");
+            "The program 'p0 0 floor_div' divides by 0 or overflows int64 in floor_div of 5 and 0.");
+  EXPECT_EQ(division.run({}).status().message(),
+            "The program 'p0 0 floor_div' reads more parameters than the 0 that were given.");
 }
 
 const std::string kSoftmax =

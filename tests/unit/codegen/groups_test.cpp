@@ -44,7 +44,7 @@ TEST(GroupLoops, ParseBackToTheSameText) { EXPECT_EQ(to_string(parsed(kTurned)),
 
 TEST(GroupLoops, ABarrierIsMissed) {
   EXPECT_EQ(refusal(without(kTurned, "    barrier\n")),
-            "Stage u reads stage v, which other work-items wrote, and no barrier is between.");
+            "Stage u reads stage v, which other work-items wrote, without a barrier in between.");
   // Whoever wrote a number may read it.
   const std::string same = with(without(kTurned, "    barrier\n"), "    serial j\n      work_items i width 8\n",
                                 "    serial i\n      work_items j width 8\n");
@@ -54,18 +54,20 @@ TEST(GroupLoops, ABarrierIsMissed) {
   std::vector<Node>& body = kernel.body.front().body;
   body.erase(body.begin() + 1);
   Memory memory(kernel, {}, 7);
-  EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(), "Stage v is read where it does not hold this point.");
+  EXPECT_EQ(interpret(kernel, {}, memory.addresses()).message(),
+            "Stage v is read at a point whose number it does not hold.");
 }
 
 TEST(GroupLoops, RefuseWhatNotAllOfTheGroupReaches) {
   const std::string inside = with(kTurned, "    barrier\n    serial j\n", "    serial j\n      barrier\n");
-  EXPECT_TRUE(parse_kernel(with(inside, "      barrier\n", "")).status().message().find("no barrier is between") !=
-              std::string::npos);
+  EXPECT_TRUE(
+      parse_kernel(with(inside, "      barrier\n", "")).status().message().find("without a barrier in between") !=
+      std::string::npos);
   EXPECT_EQ(refusal("kernel k\naxis i 9\naxis j 13\nin x f32 117\nout y f32 9\n"
                     "s = sum f32 at i over j: x[13*i + j]\nu = store y[i] at i: s\n"
                     "loops\n  items i step 4\n    work_items i width 8 dim 1\n      work_items j width 8\n        s\n"
                     "      u\n"),
-            "The loop over i is around a barrier or a reduction over work-items, so it must have 8 positions left, "
+            "The loop over i contains a barrier or a reduction over work-items, so it must have 8 positions left, "
             "not 4.");
   EXPECT_EQ(refusal(with(kTurned, "work_items j width 8", "work_items j width 6")),
             "The loop over j has width 6, which must be a power of two from 1 to 1024.");
@@ -141,9 +143,9 @@ TEST(GroupLoops, PacksAreOtherWorkItems) {
   EXPECT_EQ(to_string(parsed(shared)), shared);
   const std::string other = with(shared, "    work_items j step 4 width 16\n      serial j\n        u\n",
                                  "    work_items j step 2 width 16\n      serial j\n        u\n");
-  EXPECT_EQ(refusal(other), "Stage u reads stage v, which other work-items wrote, and no barrier is between.");
+  EXPECT_EQ(refusal(other), "Stage u reads stage v, which other work-items wrote, without a barrier in between.");
   EXPECT_EQ(refusal(with(shared, "        v\n", "        v\n        barrier\n")),
-            "The loop over j is around a barrier or a reduction over work-items, but has step 4.");
+            "The loop over j contains a barrier or a reduction over work-items, but has step 4.");
   expect_dialects(parsed(shared), {{}}, 8, 0, IndexBits::narrow);
 }
 

@@ -85,9 +85,9 @@ TEST(LoopText, KeepsEveryPartOfTheIr) {
 TEST(LoopText, SaysWhatItExpected) {
   EXPECT_EQ(refusal(""), "A kernel is expected, but the text is empty.");
   EXPECT_EQ(refusal(with(kRmsNorm, "square(", "squares(")),
-            "Line 8 of a kernel: 'squares' is no scalar function of 1 arguments.");
+            "Line 8 of a kernel: 'squares' is not a scalar function of 1 arguments.");
   EXPECT_EQ(refusal(with(kRmsNorm, "axis r 24", "axis r m")),
-            "Line 4 of a kernel: at position 6 a size is expected: 'm' is no size and no axis of the kernel..");
+            "Line 4 of a kernel: at position 6 a size is expected: 'm' is neither a size nor an axis of the kernel..");
 }
 
 TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
@@ -98,10 +98,11 @@ TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
   EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in x f32")),
             "Line 10 of a kernel: at position 56 'w' is no buffer above "
             "this line.");
-  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f16")), "mul takes f16 as argument 1, but is given f32.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f16")), "mul needs f16 as argument 1, but got f32.");
   EXPECT_EQ(refusal(with(kRmsNorm, "in w f32", "in w f8e4m3fn")),
             "Buffer w is of f8e4m3fn; a kernel has buffers of bool, integers from 8 bits on, f16, bf16, f32 and f64.");
-  EXPECT_EQ(refusal(with(kRmsNorm, "at i: rsqrt", "at r: rsqrt")), "Stage t reads stage s, whose axis i it has not.");
+  EXPECT_EQ(refusal(with(kRmsNorm, "at i: rsqrt", "at r: rsqrt")),
+            "Stage t reads stage s, whose axis i it does not have.");
   EXPECT_EQ(refusal(with(kRmsNorm, "sum f32", "all f32")), "Stage s: all is not computed in f32; cast first.");
   EXPECT_EQ(refusal(with(kRmsNorm, "u = store y[24*i + r] at i r", "u = value f32 at i r")),
             "No stage stores into buffer y, which is an output.");
@@ -110,7 +111,7 @@ TEST(LoopVerifier, RefusesWhatIsNotWellMade) {
       refusal(with(kRmsNorm + kLoops, "    vector r unroll 4\n      s\n    t\n", "    t\n    vector r\n      s\n")),
       "Stage t runs before stage s, which it reads.");
   EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "    t\n", "      t\n")),
-            "A loop over r is around stage t, which has no such axis: it would run more than once.");
+            "A loop over r encloses stage t, which has no such axis: the stage would run more than once.");
   EXPECT_EQ(refusal(with(kRmsNorm + kLoops, "items i", "serial i")),
             "The loops of kernel rms_norm must be one loop of items.");
 }

@@ -106,7 +106,7 @@ TEST(Schedule, RefusesWhatIsIllegal) {
   const std::string plain = to_string(kernel);
   expect_refusal(&kernel, merge(&kernel, i, r).status(),
                  "merge: stage m has one of the axes i and r without the other.", plain);
-  expect_refusal(&kernel, align(&kernel, i, r), "align: axis i of extent S0 is not axis r of extent 40.", plain);
+  expect_refusal(&kernel, align(&kernel, i, r), "align: axis i has extent S0, but axis r has extent 40.", plain);
   expect_refusal(&kernel, reduce_in_two_steps(&kernel, kS, r, 7).status(),
                  "reduce_in_two_steps: 7 chunks do not divide the extent 40 of axis r.", plain);
   expect_refusal(&kernel, make_loops(&kernel, r), "Stage m reduces over r, whose positions are the items of a launch.",
@@ -119,14 +119,15 @@ TEST(Schedule, RefusesWhatIsIllegal) {
                  "Stage u reads stage s inside of the loop over r that computes it.", loops);
   expect_refusal(&kernel, compute_at(&kernel, kM, kE),
                  "Stage e reads stage m inside of the loop over r that computes it.", loops);
-  expect_refusal(&kernel, inline_stage(&kernel, kS), "Stage s is no value, so it cannot be inlined.", loops);
+  expect_refusal(&kernel, inline_stage(&kernel, kS), "Stage s is not a value, so it cannot be inlined.", loops);
   expect_refusal(&kernel, vectorise(&kernel, kE, i, 1),
                  "vectorise: the positions of i are the items of a launch; tile it first.", loops);
   expect_refusal(&kernel, vectorise(&kernel, kE, r, 17),
                  "The loop over r has step 1 and unroll 17; a step is at least 1, unroll from 1 to 16.", loops);
   ASSERT_TRUE(vectorise(&kernel, kE, b, 1).ok());
   const std::string vector = to_string(kernel);
-  expect_refusal(&kernel, vectorise(&kernel, kE, r, 1), "The vector loop over r is inside of another.", vector);
+  expect_refusal(&kernel, vectorise(&kernel, kE, r, 1), "The vector loop over r is inside of another vector loop.",
+                 vector);
 }
 
 }  // namespace
