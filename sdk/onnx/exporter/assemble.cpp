@@ -1,4 +1,4 @@
-// New tensors, and tensors that are put together: concat, split, pad, gather, scatter, one-hot, resize.
+// Ops that create tensors or put them together: concat, split, pad, gather, scatter, one-hot, resize.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -16,7 +16,7 @@ void full(NodeWriter& n) {
   n.give(n.add("Expand", {value, n.model().shape(n.result().dims)}));
 }
 
-// The positions 0, 1, ... times the step, plus the start.
+// Writes positions 0, 1, ... times the step, plus the start.
 void arange(NodeWriter& n) {
   const DType dtype = n.attributes<FullAttributes>().dtype;
   const std::string count = n.add("Squeeze", {n.model().size(n.result().dims[0]), n.model().integers({0})});
@@ -58,7 +58,7 @@ void gather_nd(NodeWriter& n) {
   n.give(n.add("GatherND", {n.in(0), indices}, {{"batch_dims", int64_t{n.attributes<CoordinatesAttributes>().batch}}}));
 }
 
-// The list of positions along `axis` as the positions of all elements of the updates.
+// Expands the list of positions along `axis` to the shape of the updates.
 std::string spread(NodeWriter& n, int64_t axis) {
   if (n.rank(1) != 1) n.refuse("ONNX scatters slices at a list of positions alone.");
   std::vector<int64_t> column(static_cast<size_t>(n.rank() - axis), 1);
@@ -94,7 +94,7 @@ void one_hot(NodeWriter& n) {
   n.give(n.add("OneHot", {n.in(0), n.model().size(n.size_of(at.depth)), values}, {{"axis", int64_t{at.axis}}}));
 }
 
-// How ONNX says where the points lie along one axis. `sizes`: it works out the scale from the lengths.
+// How Resize places points along one axis. With `sizes`, ONNX computes the scale from the lengths.
 struct Grid {
   std::string transform, rounding;
   bool sizes = true;
@@ -102,7 +102,7 @@ struct Grid {
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-8 * std::max(1.0, std::abs(b)); }
 
-// Nothing where the axis stays as it is. Refuses what ONNX has no name for.
+// Returns nothing if the axis does not change. Refuses placements that ONNX has no name for.
 std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at, int64_t axis, int64_t from,
                             int64_t to) {
   const double scale = at.scale[axis], offset = at.offset[axis];

@@ -11,13 +11,13 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr int32_t kNewestType = 16;  // bfloat16: those of kWrittenIrVersion end there
+constexpr int32_t kNewestType = 16;  // bfloat16, the last type of kWrittenIrVersion
 
 bool is_symbol(const lazy::ProgramSizes& sizes, SymDim size) {
   return !size.is_number() && sizes.node(size).kind == symbolic::Kind::symbol;
 }
 
-// That a size is not 0 or 1, which every size that a program leaves open is recorded for.
+// True for a condition that only says that a size is not 0 or 1. Every open size is recorded under it.
 bool is_usual(const lazy::ProgramSizes& sizes, const Condition& condition) {
   const bool of_number = condition.a.is_number() && condition.a.number() <= 1 && is_symbol(sizes, condition.b);
   return of_number && (condition.relation == Relation::lt || condition.relation == Relation::le ||
@@ -46,8 +46,8 @@ void ProgramWriter::add_inputs() {
   }
 }
 
-// Sizes that the model is not to leave open get the numbers of the examples; so do those that the program has decided
-// by, since a model has no guards.
+// Fixes sizes to the numbers of the examples: sizes that options.dynamic_axes does not list, and sizes that the program
+// has branched on, since a model has no guards.
 void ProgramWriter::fix_sizes() {
   for (const Operand& input : inputs_) {
     for (int32_t axis = 0; axis < input.dims.rank(); ++axis) {
@@ -75,7 +75,7 @@ void ProgramWriter::fix_sizes() {
     sizes_.fix(condition.a);
     sizes_.fix(condition.b);
   }
-  // A declaration has names for sizes, and none for what follows from others, as twice a size.
+  // A declaration can name a size, but not an expression such as twice a size.
   for (const Operand& input : inputs_) {
     for (const SymDim each : input.dims) {
       if (const SymDim size = sizes_.resolve(each); !is_symbol(sizes_, size)) sizes_.fix(size);
@@ -83,7 +83,7 @@ void ProgramWriter::fix_sizes() {
   }
 }
 
-// Errors: unsupported: an axis that is to be dynamic is not.
+// Errors: unsupported if an axis in dynamic_axes had to be fixed.
 void ProgramWriter::check_sizes() {
   if (!options_.dynamic_axes) return;
   for (const Operand& input : inputs_) {
@@ -131,7 +131,7 @@ void ProgramWriter::write_by_row(const OpInfo& op, NodeWriter& n) const {
   onnx::write_node(*row, n);
 }
 
-// What a product does to its result, as nodes of its own.
+// Writes the epilogue of a product as separate nodes.
 void ProgramWriter::write_epilogues(const graph::Node& node, Operand* result) {
   for (const Epilogue& epilogue : node.epilogues) {
     graph::Node alone;
@@ -175,9 +175,9 @@ void ProgramWriter::write_node(graph::NodeId id) {
   for (size_t i = 0; i < results.size(); ++i) values_[node.results[i]] = results[i];
 }
 
-// Each output is a value of its own with the name that is wanted.
+// Gives each output a value of its own with the requested name.
 void ProgramWriter::name_outputs() {
-  std::map<std::string, std::string> names;  // of results of nodes, by the name they have
+  std::map<std::string, std::string> names;  // names of node results: current name to output name
   for (size_t i = 0; i < graph_.outputs().size(); ++i) {
     Operand output = operand(graph_.outputs()[i]);
     const std::string& wanted = options_.output_names[i];

@@ -23,9 +23,10 @@ namespace {
 namespace proto = onnx_proto;
 using proto::AttributeProto;
 
-// Functions inside of functions, and graphs inside of graphs.
+// Limit of functions inside functions, and of graphs inside graphs.
 constexpr int kMostDepth = 32;
-// Nodes of all graphs, after functions are expanded. A few functions that call each other can make any number of nodes.
+// Limit of nodes in all graphs, with functions expanded. A few functions that call each other can make any number of
+// nodes.
 constexpr size_t kMostNodes = size_t{1} << 18;
 
 class Reader {
@@ -125,7 +126,8 @@ class Reader {
     }
   }
 
-  // An input with an initialiser. Before IR version 4, files list every weight as one, and none can be given.
+  // Reads an input that has an initialiser. Before IR version 4, files list every weight as an input, and no run can
+  // give it.
   void read_default(const proto::ValueInfoProto& input, int32_t weight) {
     ValueInfo info;
     if (model_.ir_version < 4 || !read_value_info(input, "input", &info).empty()) return;
@@ -144,7 +146,7 @@ class Reader {
     return fmt::format("{}: {}{} (version {}){}: ", label(node), domain, node.op_type, node.version, types);
   }
 
-  // Notes the types of the outputs, as far as they follow from the rules.
+  // Notes the types of the outputs, as far as the rules decide them.
   void note_types(const Node& node) {
     if (node.schema == nullptr) return;
     std::vector<TypeId> inputs;
@@ -159,7 +161,8 @@ class Reader {
     return scope.call != nullptr && !scope.call->opsets.empty() ? scope.call->opsets : opsets_;
   }
 
-  // The attribute itself, or what the call of the function gives for it; null: the call gives nothing.
+  // The attribute itself, or the attribute of the call that a function's attribute refers to; null if the call has
+  // none.
   static const AttributeProto* resolved(const Node& node, const AttributeProto& from, const Scope& scope) {
     if (from.ref_attr_name.empty()) return &from;
     if (scope.call == nullptr)
@@ -221,11 +224,11 @@ class Reader {
     }
   }
 
-  // The node without its outputs.
+  // Reads the node without its outputs.
   Node read_node(const proto::NodeProto& from, size_t position, Scope* scope) {
     Node node;
     node.position = static_cast<int32_t>(position);
-    node.name = visible(from.name);  // only people read it
+    node.name = visible(from.name);  // only for display
     node.inside = scope->inside;
     node.op_type = std::string(from.op_type);
     node.domain = domain_of(from.domain);
@@ -333,7 +336,7 @@ class Reader {
   std::map<std::string, const proto::FunctionProto*> functions_;
   Scope scope_;
   size_t node_count_ = 0;
-  bool sorted_ = false;  // some nodes run in another order than the file has them
+  bool sorted_ = false;  // the order of the nodes differs from the file
   Budget budget_;
   std::vector<TypeId> types_;  // by value; 0: not known
   ParsedModel parsed_;

@@ -30,7 +30,7 @@ Result<Value> read_strings(const Proto& proto) {
   return Value::strings(dims, {proto.string_data.begin(), proto.string_data.end()});
 }
 
-// The places of the elements in row-major order, checked: rising, and below `count`.
+// The positions of the elements in row-major order, checked to rise and to be below `count`.
 Result<std::vector<int64_t>> read_places(const onnx_proto::SparseTensorProto& proto, const Dims& dims, int64_t count,
                                          int64_t given, TensorFiles& files) {
   const std::string_view name = proto.values->name;

@@ -25,7 +25,7 @@ TensorList quick_gelu(NodeContext& n) {
 
 SizeList last_axis(const Tensor& x) { return SizeList{size_at(x, x.rank() - 1)}; }
 
-// The sum of input and skip is output 3; means and deviations are for training.
+// Output 3 is the sum of input and skip; the outputs for mean and deviation are for training.
 std::string skip_why_not(const Node& node) {
   const auto wanted = [&](size_t i) { return i < node.outputs.size() && node.outputs[i] >= 0; };
   return wanted(1) || wanted(2) ? "its mean or inverse deviation is wanted, which are for training." : std::string();
@@ -53,7 +53,7 @@ std::string simplified_why_not(const Node& node) {
   return more ? "its inverse deviation is wanted, which is for training." : std::string();
 }
 
-// As LayerNormalization, by the root mean square alone.
+// Like LayerNormalization, but only divides by the root mean square.
 TensorList simplified_layer_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(-1, x.rank());
