@@ -1,4 +1,4 @@
-// What the application or another API made: memory by address and by file descriptor, streams, semaphores and events.
+// Imports: memory by address and by file descriptor, streams, semaphores and events of the application or another API.
 #include <unistd.h>
 
 #include "providers/cuda/device.h"

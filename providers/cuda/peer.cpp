@@ -34,7 +34,7 @@ CUresult open_way(const ep_device* device, const ep_device* peer) {
 
 ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
-  if (device->facts.number == peer->facts.number) return EP_STATUS_OK;  // one GPU, opened twice
+  if (device->facts.number == peer->facts.number) return EP_STATUS_OK;  // the same GPU, opened twice
   const Current current(device);
   CUresult result = current.result();
   int can = 0;
@@ -53,7 +53,7 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
   }
 }
 
-// Pinned memory belongs to no device, so its copies are ordinary copies in the stream's context.
+// Pinned memory belongs to no device, so such copies are ordinary copies in the stream's context.
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
   if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;

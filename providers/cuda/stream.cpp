@@ -32,7 +32,7 @@ void stream_destroy(ep_device* device, ep_stream* stream) noexcept {
   destroy(stream);
 }
 
-// Calls `work(driver)` in the device's context. The error of a failure says that it failed while `doing`.
+// Calls `work(driver)` in the device's context. On failure, the error says that it failed while `doing`.
 template <class Work>
 ep_status on_stream(ep_stream* stream, const char* doing, ep_error** error, const Work& work) {
   ep_device* device = stream->device;

@@ -96,7 +96,7 @@ ep_status status_of(CUresult result) {
     case CUDA_SUCCESS: return EP_STATUS_OK;
     case CUDA_ERROR_NOT_READY: return EP_STATUS_BUSY;
     case CUDA_ERROR_OUT_OF_MEMORY: return EP_STATUS_OUT_OF_DEVICE_MEMORY;
-    case CUDA_ERROR_NOT_INITIALIZED:  // an open device gives this in a child of the process that opened it
+    case CUDA_ERROR_NOT_INITIALIZED:  // what an open device returns in a child of the process that opened it
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_ECC_UNCORRECTABLE:

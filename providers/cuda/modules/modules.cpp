@@ -38,7 +38,7 @@ ep_status load(ep_module* module, const ep_module_desc& desc, const std::string&
                                module->device->driver->text_of(result)));
 }
 
-// Compiles, or finds what was kept, and loads that.
+// Compiles the text, or finds a kept result, and loads it.
 ep_status make_code(ep_module* module, const ep_module_desc& desc, uint64_t* out_bytes, ep_error** error) {
   ep_device* device = module->device;
   const ep_host* host = device->host;

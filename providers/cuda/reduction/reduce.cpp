@@ -1,4 +1,4 @@
-// reduce over any set of axes, in one launch, or in two: values of parts first, then their combination.
+// reduce over any set of axes, in one launch, or in two: values of parts, then their combination.
 #include <fmt/core.h>
 
 #include <algorithm>
