@@ -54,7 +54,7 @@ ep_status memory_invalidate(ep_device* device, ep_memory* memory, uint64_t offse
   return result == VK_SUCCESS ? EP_STATUS_OK : device->context->failed(error, "vkInvalidateMappedMemoryRanges", result);
 }
 
-// The native handle is the VkBuffer over the whole block.
+// The native handle is the VkBuffer of the whole block.
 ep_status memory_native_handle(ep_device*, ep_memory* memory, uint64_t* out_handle, ep_error**) {
   *out_handle = reinterpret_cast<uint64_t>(memory->block.buffer);
   return EP_STATUS_OK;

@@ -5,7 +5,7 @@ EP_PLUGIN_NOTE("vulkan", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
 namespace tenon::provider::vulkan {
 namespace {
 
-// Looks for devices until that succeeds once. After a failure the next call tries again.
+// Looks for devices until it succeeds once. After a failure the next call tries again.
 ep_status discover(ep_plugin* plugin, ep_error** error) {
   std::lock_guard lock(plugin->mutex);
   if (plugin->discovered) return EP_STATUS_OK;

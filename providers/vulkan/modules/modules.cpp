@@ -10,7 +10,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-// Why the device compiles no text. OK: it does.
+// Why the device cannot compile texts; OK if it can.
 ep_status check_compiles(ep_device* device, ep_status status, ep_error** error) {
   if (!device->context->physical->features.int64) {
     return fail(device->host, error, status, "%s has no integers of 64 bits (shaderInt64), in which addresses come.",
@@ -33,7 +33,7 @@ ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_i
   return EP_STATUS_OK;
 }
 
-// Compiles `source`, or finds what was kept.
+// Compiles `source`, or finds a kept result.
 ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::string& source,
                      std::vector<uint32_t>* out_words, ep_error** error) {
   const ep_host* host = device->host;
@@ -50,7 +50,7 @@ ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::s
   if (compiled.status != EP_STATUS_OK) {
     return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
   }
-  // The device may have been lost meanwhile.
+  // The device may have been lost during compilation.
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   *out_words = spirv_words(compiled.binary);
   if (out_words->empty()) {

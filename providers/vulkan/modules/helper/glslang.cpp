@@ -55,7 +55,7 @@ Outcome compile(const std::string& text, const Question&) {
   std::vector<unsigned int> words;
   spv::SpvBuildLogger logger;
   glslang::SpvOptions options;
-  options.disableOptimizer = true;  // the driver has one
+  options.disableOptimizer = true;  // the driver has its own optimizer
   glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), words, &logger, &options);
   said += logger.getAllMessages();
   if (words.empty()) return {Result::failed, "glslang made no SPIR-V of the text: " + cut(said), {}};
