@@ -1,4 +1,4 @@
-// What the application made in the device's cl_context: buffers, queues and events.
+// Imports: buffers, queues and events that the application made in the device's cl_context.
 #include "providers/opencl/device.h"
 #include "sdk/provider/import.h"
 
@@ -10,7 +10,7 @@ ImportTerms terms_of(const ep_device* device, const char* what, int32_t type) {
   return {physical.name.c_str(), what, handle_bit(type), physical.uuid};
 }
 
-// Errors: INVALID_ARGUMENT unless `theirs` is the context of the device.
+// Errors: INVALID_ARGUMENT unless `theirs` is the device's context.
 ep_status check_context(ep_device* device, cl_context theirs, const char* what, ep_error** error) {
   if (theirs == device->context->handle()) return EP_STATUS_OK;
   return fail_with_remedy(device->host, error, EP_STATUS_INVALID_ARGUMENT,
@@ -19,13 +19,13 @@ ep_status check_context(ep_device* device, cl_context theirs, const char* what, 
                           device->context->physical.name.c_str());
 }
 
-// How a buffer of the application lies.
+// Properties of a buffer of the application.
 struct BufferFacts {
   cl_context context = nullptr;
   cl_mem_object_type type = 0;
   cl_mem_flags flags = 0;
   size_t size = 0;
-  size_t offset = 0;  // in the buffer of which it is a part
+  size_t offset = 0;  // offset in the parent buffer
   void* host = nullptr;
 };
 

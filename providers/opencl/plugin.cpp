@@ -21,7 +21,7 @@ ep_status look_for_devices(ep_plugin* plugin, ep_error** error) {
                           result_name(result), result);
 }
 
-// Looks for devices until that succeeds once. After a failure the next call tries again.
+// Looks for devices until it succeeds once. After a failure the next call tries again.
 ep_status discover(ep_plugin* plugin, ep_error** error) {
   std::lock_guard lock(plugin->mutex);
   if (plugin->discovered) return EP_STATUS_OK;

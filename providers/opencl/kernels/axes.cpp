@@ -43,7 +43,7 @@ RowParameters rows_of(const ep_operand_desc& dst, const ep_operand_desc& src, ui
     (is_walked ? rows.walked_dst : rows.kept_dst)[at] = static_cast<uint64_t>(dst.strides[axis]);
     (is_walked ? rows.walked_src : rows.kept_src)[at] = static_cast<uint64_t>(src.strides[axis]);
   }
-  if (rows.walked_rank == 0) {  // kernels take a stride
+  if (rows.walked_rank == 0) {  // kernels need at least one stride
     rows.walked_rank = 1;
     rows.walked_dims[0] = 1;
   }

@@ -17,7 +17,7 @@ struct ep_kernel {
   size_t group[3] = {1, 1, 1};
   uint64_t words = 0;         // bytes of struct ep_launch_words
   bool by_reference = false;  // the parameters come in a buffer
-  ep_kernel_info info{};      // registers and groups at once: unknown, OpenCL does not say
+  ep_kernel_info info{};      // registers and concurrent groups are unknown: OpenCL does not report them
 };
 
 struct ep_module {
