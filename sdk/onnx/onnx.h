@@ -1,7 +1,9 @@
 // Loads and runs ONNX models, and writes functions of tensors as ONNX models.
-// |   tenon::onnx::Model model = tenon::onnx::load("resnet.onnx");
+//
+//   tenon::onnx::Model model = tenon::onnx::load("resnet.onnx");
 //   tenon::TensorList y = model.run({{"image", x}});
-// | load() checks a model: one error lists everything in it that cannot run. A model file is untrusted input: the
+//
+// load() checks a model: one error lists everything in it that cannot run. A model file is untrusted input: the
 // importer checks sizes before it allocates memory, and reads external data only below one folder. Errors: every
 // function of this header throws tenon::Error and no other exception.
 #pragma once
@@ -158,7 +160,8 @@ using Values = std::map<std::string, Value>;
 
 // A loaded model; a cheap handle. Threads: any number may call run() on one model at once; equal inputs give equal
 // bits.
-// | On an asynchronous device run() returns when the work is submitted, and outputs may still be computing. Reading an
+//
+// On an asynchronous device run() returns when the work is submitted, and outputs may still be computing. Reading an
 // output (to_host, copy_to_host, item, data) waits for it and throws the error of its computation; Tensor::wait waits
 // without reading. Until every output has been read or waited for, do not change the memory of borrowed inputs
 // (Tensor::borrow), and neither read nor change tensors in `bound`.
@@ -297,9 +300,10 @@ using ExportedFunction = std::function<TensorList(const TensorList&)>;
 
 // Records one call of `function` on tensors with the shapes and dtypes of `examples`, and writes it to a file of opset
 // 17. The elements of `examples` are not read. Captured tensors, such as weights, become initialisers.
-// |   tenon::onnx::export_model([&](const TensorList& in) { return TensorList{relu(matmul(in[0], w))}; }, {x},
-// "m.onnx");
-// | Errors: those of the function; invalid_argument (the function reads elements; names that do not fit; a path that
+//
+//   tenon::onnx::export_model([&](const TensorList& in) { return TensorList{relu(matmul(in[0], w))}; }, {x}, "m.onnx");
+//
+// Errors: those of the function; invalid_argument (the function reads elements; names that do not fit; a path that
 // cannot be written); not_found (no such folder); unsupported, with a line for each kind of op that ONNX lacks, and for
 // a function that writes captured tensors or draws random numbers, a model larger than 2 GiB, or a dynamic axis that
 // the function branched on.

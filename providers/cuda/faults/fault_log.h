@@ -1,9 +1,11 @@
 // FaultLog: the faults of one stream, in the order of its launches. A launch that may meet bad data gets a number and a
 // slot in pinned memory. Its kernels write the first fault into the slot. Once an event after the launch has fired, the
 // slot shows if the launch faulted.
-// | A command list has its own log for its recorded launches. Each replay is one entry in the log of its stream; once
+//
+// A command list has its own log for its recorded launches. Each replay is one entry in the log of its stream; once
 // the replay is done, the faults of the list's log become faults of the replay.
-// | Owner: the stream, and every event recorded on it, because an event may be queried after its stream is destroyed;
+//
+// Owner: the stream, and every event recorded on it, because an event may be queried after its stream is destroyed;
 // or a command list, and the entries of its replays.
 #pragma once
 

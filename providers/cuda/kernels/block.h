@@ -1,7 +1,8 @@
 // Functions for kernels whose threads share the memory of their block: barriers, shuffles, copies to shared memory, and
 // matrix products of a warp. All threads of a warp must make the same calls of from_lane_across and multiply; all
 // threads of a block the same calls of block_meets.
-// | On the host, the threads of a block take turns between barriers (tests/fakes/cuda). Each thread computes the warp's
+//
+// On the host, the threads of a block take turns between barriers (tests/fakes/cuda). Each thread computes the warp's
 // joint results from the registers of the other threads, which it reads between two barriers of its warp.
 #pragma once
 

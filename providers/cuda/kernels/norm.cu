@@ -2,7 +2,8 @@
 // registers of their team, and reads each row once. Longer contiguous rows are cut into parts: norm_f32_block_moments
 // writes the mean and the squares of each part; norm_f32_block_parts combines them and normalises the part.
 // batch_norm_<class> computes one element per number of a chunk.
-// | The variance is computed from differences from the mean, which loses no digits if the mean is large.
+//
+// The variance is computed from differences from the mean, which loses no digits if the mean is large.
 #include "providers/cuda/kernels/held_row.h"
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/prelude.h"

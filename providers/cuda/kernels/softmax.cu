@@ -1,6 +1,7 @@
 // softmax_<class>_<team> serves rows of any length. softmax_f32_<team>_held serves contiguous rows that fit the
 // registers of their team, and reads each row once.
-// | The maximum ignores NaN: a NaN in the row makes the sum NaN, and so every result.
+//
+// The maximum ignores NaN: a NaN in the row makes the sum NaN, and so every result.
 #include "providers/cuda/kernels/held_row.h"
 #include "sdk/provider/prelude.h"
 

@@ -2,7 +2,8 @@
 // threads and gives each thread the result; first(value, combine) gives it to thread 0 only. before(value, neutral,
 // combine, &total) gives each thread the combination of the threads before it, and the total. All threads of a team
 // must make the same calls. CUB does the combining.
-// | For other needs of a block: TENON_BLOCK_SHARED declares variables in shared memory, block_barrier() must be called
+//
+// For other needs of a block: TENON_BLOCK_SHARED declares variables in shared memory, block_barrier() must be called
 // by all threads, and rank_in_warp() ranks elements.
 #pragma once
 

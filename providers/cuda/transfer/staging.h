@@ -1,9 +1,11 @@
 // Staging: transfers between the device and host memory that the driver has not pinned. The driver's own copy would be
 // synchronous or wait inside the call. Staging uses pinned memory of the stream:
-// | - Small uploads: the call copies them into a ring of pinned slots, from which the device reads.
+//
+// - Small uploads: the call copies them into a ring of pinned slots, from which the device reads.
 // - Other transfers: chunks go through one pinned buffer. The stream calls a host function for the host's part of each
 //   chunk, in stream order, so no thread waits for the buffer.
-// | Owner: one stream. Threads: any, under the lock. Memory is allocated at first use.
+//
+// Owner: one stream. Threads: any, under the lock. Memory is allocated at first use.
 #pragma once
 
 #include <cuda.h>
