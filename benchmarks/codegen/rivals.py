@@ -30,19 +30,20 @@ import time
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-# By side: Tenon's time may be at most so many of its times. The copy's stands with the row.
+# By side: the largest allowed ratio of Tenon's time to the side's time. The bar for the copy is in the row.
 BARS = {"primitives": 1.0, "eager": 1 / 5, "torch.compile": 1 / 5, "eager warm": 1 / 1.3}
 BARS_OF = {"RMS norm": {"eager": 1 / 10}, "decoder": {"eager": 1 / 1.3, "torch.compile": 1.0}}
 EPSILON = 1e-5
-PAUSE = 0.015  # seconds; OpenMP's threads spin for milliseconds after their last work
+PAUSE = 0.015  # seconds; OpenMP threads spin for milliseconds after their last work
 
 
 def gelu(x):
     return torch.nn.functional.gelu(x)
 
 
-# By name: PyTorch's function of (x, y, weight, bias, mask), as its users write it; the arrays of x's size that are read
-# and written; the wanted share of the copy's speed; the operators of ONNX, each "operator inputs > output".
+# By name: PyTorch's function of (x, y, weight, bias, mask), as its users write it; the number of arrays of x's size
+# that are read and written; the required share of the copy's speed; the operators of ONNX, each "operator inputs >
+# output".
 ROWS = {
     "RMS norm": (
         lambda x, y, w, b, m: x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON) * w,
@@ -120,7 +121,7 @@ class Ours:
 class Heap:
     """Whether malloc keeps the pages of large blocks that were freed."""
 
-    MOST_MAPPED, TRIM_ABOVE = -4, -1  # names of glibc's mallopt
+    MOST_MAPPED, TRIM_ABOVE = -4, -1  # parameters of glibc's mallopt
 
     def __init__(self):
         self.mallopt = ctypes.CDLL(None).mallopt
@@ -170,7 +171,7 @@ def onnxruntime_side(operators, arrays, threads):
 
     def run():
         session.run_with_iobinding(binding)
-        return output  # which the binding does not keep
+        return output  # kept, because the binding does not keep it
 
     return timed(run)
 

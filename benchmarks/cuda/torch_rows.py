@@ -189,7 +189,7 @@ def median_ns(run):
 
 
 def main():
-    torch.backends.cudnn.allow_tf32 = False  # as in matrix products, whose default it is
+    torch.backends.cudnn.allow_tf32 = False  # like matrix products, where this is the default
     families = {}
     for line in open(sys.argv[1]):
         row = json.loads(line)

@@ -288,7 +288,8 @@ def randomise(model):
         for module in model.modules():
             if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):
                 fan_in = module.weight[0].numel()
-                if isinstance(module, nn.ConvTranspose2d):  # of stride 2 and side 2: one weight of each channel per result
+                if isinstance(module, nn.ConvTranspose2d):  # with stride 2 and side 2: one weight per channel and
+                                                            # result
                     fan_in = module.weight.size(0)
                 module.weight.normal_(0, math.sqrt((2 if isinstance(module, nn.Conv2d) else 1) / fan_in))
                 if module.bias is not None:

@@ -31,7 +31,7 @@ from compare import CASES, OpenVino, cache_values, openvino, peer_session
 
 FIRST_TOKEN = 128
 LAYERS = 16
-# What a step of the decoder reads: all but the embeddings of the other tokens (export.py).
+# The bytes that a step of the decoder reads: all weights except the embeddings of other tokens (export.py).
 WEIGHT_BYTES = 4 * (LAYERS * (2 * 1024 * 1024 + 2 * 1024 * 256 + 3 * 1024 * 2816) + 1024 * 32000)
 
 
@@ -112,7 +112,7 @@ def openvino_step(model, caches):
     return step
 
 
-# A process begins with the peak memory of the one that started it, so a small one starts those that are measured.
+# A process begins with the peak memory of its parent, so a small process starts the measured ones.
 LAUNCHER = """import os, sys
 process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(process, 0)
@@ -137,7 +137,7 @@ class Sides:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.tenon = args.build / "bin" / "tenon"
-        self.read_gbs = 0.0  # two threads reading memory, the best that a turn of the decoder has met
+        self.read_gbs = 0.0  # two threads reading memory, the best of all turns of the decoder
         self.peers = ["onnxruntime"] + (["openvino"] if openvino is not None else [])
 
     def inputs(self, name):

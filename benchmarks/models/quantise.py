@@ -16,7 +16,9 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import compare
 
-MODELS = {"resnet50": "1x3x224x224", "mobilenet_v2": "1x3x224x224", "bert_base": "1x128"}  # the case of compare.py whose inputs calibrate
+MODELS = {"resnet50": "1x3x224x224", "mobilenet_v2": "1x3x224x224", "bert_base": "1x128"}  # the case of compare.py
+                                                                                           # whose inputs are used for
+                                                                                           # calibration
 
 
 class Samples(CalibrationDataReader):

@@ -22,7 +22,7 @@ from rows import Report, medians, timed
 
 LENGTH, WORDS = 128, 30522
 STEPS, TOLERANCE = 5, 1e-3
-BY_DEFAULT, LIMITED = 1.03, 1.1  # bars: shares of the time of the step that computes nothing twice; 1.03 is parity
+BY_DEFAULT, LIMITED = 1.03, 1.1  # bars: time relative to the step without recomputation; 1.03 is parity
 
 
 def side(args, **options):

@@ -22,8 +22,8 @@ import numpy as np
 import nets
 from rows import Report, medians, timed
 
-TOLERANCE = 1e-3  # of a loss
-EAGER, COMPILED = 1.0, 0.8  # bars: shares of PyTorch's time
+TOLERANCE = 1e-3  # for a loss
+EAGER, COMPILED = 1.0, 0.8  # bars: time relative to PyTorch
 
 
 class Net:

@@ -85,7 +85,7 @@ def main():
             print(f"\r{done * 100 // len(wanted):3}% {case['case']:60}", end="", file=sys.stderr)
         measured = [row | {"op": op, "size": case["size"], "dtype": case["dtype"]} for row in program.rows(case)]
         rows += measured
-        if file:  # at once: a whole sweep takes an hour
+        if file:  # immediately, since a whole sweep takes an hour
             file.writelines(json.dumps(row) + "\n" for row in measured)
             file.flush()
     if sys.stderr.isatty():
