@@ -30,7 +30,8 @@ ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (desc->binding_count != 0) {
-    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED, "A captured graph has fixed addresses.");
+    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
+                     "A captured graph has fixed addresses, so bindings are not supported.");
   }
   auto faults = std::make_shared<FaultLog>();
   faults->keep_launches();

@@ -35,7 +35,7 @@ DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUres
   const ep_status status = status_of(result);
   return {status == EP_STATUS_DEVICE_LOST ? EP_STATUS_INTERNAL : status,
           fmt::format("{} cannot be opened: {}.", facts.name, driver.text_of(result)),
-          "Look with nvidia-smi whether another process holds it, or whether it has failed."};
+          "Check with nvidia-smi if another process holds it or if it has failed."};
 }
 
 }  // namespace

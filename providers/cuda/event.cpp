@@ -138,7 +138,7 @@ ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_err
     const std::lock_guard lock(event->mutex);
     if (event->timed) continue;
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
-                     "The event was recorded on a stream without times.");
+                     "The event was recorded on a stream that is not timed.");
   }
   const Current current(device);
   CUresult result = current.result();

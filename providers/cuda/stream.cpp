@@ -68,7 +68,7 @@ ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, e
   RecordableCall call(stream);
   if (stream->records && dst.memory->mapped != nullptr && src.memory->mapped != nullptr) {
     return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
-                     "A copy within pinned memory is the host's work, and no list replays it.");
+                     "The host copies within pinned memory, so a command list cannot contain such a copy.");
   }
   return call.end(on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); }));
 }

@@ -50,7 +50,8 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
 ep_status timed_point_of(ep_event* event, std::shared_ptr<Point>* out_point, ep_error** error) {
   if (const ep_status status = point_of(event, out_point, error); status != EP_STATUS_OK) return status;
   if ((*out_point)->queue().timed()) return (*out_point)->ask(error);
-  return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was recorded on a stream without times.");
+  return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
+                   "The event was recorded on a stream that is not timed.");
 }
 
 ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {

@@ -14,7 +14,8 @@ namespace {
 ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc, ep_error** error) {
   if (stream->commands->records()) return EP_STATUS_BUSY;
   if (desc->binding_count != 0) {
-    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED, "A recorded command buffer has fixed addresses.");
+    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
+                     "A recorded command buffer has fixed addresses, so bindings are not supported.");
   }
   return stream->commands->begin_list(error);
 }

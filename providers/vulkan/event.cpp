@@ -70,7 +70,7 @@ ep_status ticks_of(ep_event* event, uint64_t* out_ticks, ep_error** error) {
   if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
   if (point.time == nullptr) {
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
-                     "The event was recorded on a stream without times.");
+                     "The event was recorded on a stream that is not timed.");
   }
   if (const ep_status status = point.commands->query(point.value, error); status != EP_STATUS_OK) return status;
   const VkResult result = point.time->read(out_ticks);

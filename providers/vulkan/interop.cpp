@@ -51,7 +51,7 @@ ep_status memory_import_host(ep_device* device, void* pointer, uint64_t size, ep
   }
   if (reinterpret_cast<uintptr_t>(pointer) % page != 0 || size % page != 0) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED,
-                "%s imports host memory in whole pages of %llu bytes; the %llu bytes at %p are none.",
+                "%s imports host memory in whole pages of %llu bytes; the %llu bytes at %p do not fit that.",
                 context.physical->name.c_str(), static_cast<unsigned long long>(page),
                 static_cast<unsigned long long>(size), pointer);
   }

@@ -37,7 +37,7 @@ void memory_free(ep_device* device, ep_memory* memory) noexcept {
 
 ep_status memory_map(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error) {
   if (memory->block.host == nullptr) {
-    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "The memory of %s is not the host's.",
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "The memory of %s is not accessible to the host.",
                 device->context->physical->name.c_str());
   }
   *out_pointer = memory->block.host;

@@ -99,10 +99,10 @@ Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t im
   const std::optional<int64_t> position = stride_of_run(dst, 2);
   const std::optional<int64_t> column = stride_of_run(weight, 1);
   const std::optional<int64_t> pixel = stride_of_run(src, 2);
-  if (!position) return Refusal::because("the positions of its result are no run");
-  if (!column) return Refusal::because("the elements of a filter are no run");
+  if (!position) return Refusal::because("the positions of its result are not contiguous");
+  if (!column) return Refusal::because("the elements of a filter are not contiguous");
   const bool direct = sizes.is_pointwise();
-  if (direct && !pixel) return Refusal::because("the positions of its source are no run");
+  if (direct && !pixel) return Refusal::because("the positions of its source are not contiguous");
   const int64_t rows = sizes.outputs / sizes.groups, length = sizes.column() / sizes.groups;
   const Strides to = {dst.strides[0], rows * dst.strides[1], dst.strides[1], *position};
   const Strides filter = {0, rows * weight.strides[0], weight.strides[0], *column};

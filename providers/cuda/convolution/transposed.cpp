@@ -30,14 +30,14 @@ Refusal check(const ep_primitive_desc& desc) {
   int64_t stride = 1;
   for (int32_t axis = weight->rank - 1; axis > 0; --axis) {
     if (weight->dims[axis] != 1 && weight->strides[axis] != stride)
-      return Refusal::because("the elements of a filter do not lie side by side");
+      return Refusal::because("the elements of a filter are not contiguous");
     stride *= weight->dims[axis];
   }
   for (int32_t axis = 0; axis < given.spatial_rank; ++axis) {
     const int64_t window = weight->dims[axis + 2];
     const bool apart = given.stride[axis] == window && given.dilation[axis] == 1 && given.pad_low[axis] == 0 &&
                        given.pad_high[axis] == 0 && desc.operands[0].dims[axis + 2] == src->dims[axis + 2] * window;
-    if (!apart) return Refusal::because("its windows do not lie side by side along axis %d", axis);
+    if (!apart) return Refusal::because("its windows overlap or leave gaps along axis %d", axis);
   }
   return ConvolutionTail::why_not(desc);
 }

@@ -63,7 +63,7 @@ DriverFailure load(Driver* driver) {
   if (result == CUDA_SUCCESS) result = driver->device_get_count(&driver->device_count);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NO_DEVICE) return {};
   return {EP_STATUS_NOT_FOUND, fmt::format("The NVIDIA driver does not start: {}.", driver->text_of(result)),
-          "Look whether nvidia-smi works; after an update of the driver the machine must be started again."};
+          "Check that nvidia-smi works; after an update of the driver the machine must be started again."};
 }
 
 }  // namespace

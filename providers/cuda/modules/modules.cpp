@@ -34,7 +34,7 @@ ep_status load(ep_module* module, const ep_module_desc& desc, const std::string&
   const ep_status status = status_of(result);
   if (status != EP_STATUS_INTERNAL) return driver_failed(module->device, result, "loading a module", error);
   return fail_text(module->host, error, EP_STATUS_UNSUPPORTED,
-                   fmt::format("The driver does not load the module '{}': {}.", shown(desc.name),
+                   fmt::format("The driver cannot load the module '{}': {}.", shown(desc.name),
                                module->device->driver->text_of(result)));
 }
 

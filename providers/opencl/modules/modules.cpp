@@ -107,8 +107,8 @@ ep_status make_program(Build* build, uint64_t* out_bytes) {
       return build->device->context->failed(build->error, "clBuildProgram", result);
     }
     return fail(host, build->error, EP_STATUS_UNSUPPORTED,
-                "The driver answered %s (%d) to what its compiler made of the module '%s'.", result_name(result),
-                result, shown(build->desc.name).c_str());
+                "The driver answered %s (%d) for the compiled binary of the module '%s'.", result_name(result), result,
+                shown(build->desc.name).c_str());
   }
   log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s", shown(build->desc.name).c_str(), name.c_str());
   *out_bytes = compiled.binary.size();

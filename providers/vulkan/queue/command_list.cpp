@@ -59,7 +59,7 @@ ep_status CommandStream::end_list(std::shared_ptr<CommandList>* out_list, ep_err
   if (batch->work >= context_->most_work) {
     return fail_text(
         context_->host, error, EP_STATUS_UNSUPPORTED,
-        "The list is more work than one submission may hold; kernel drivers reset a device that runs longer.");
+        "The list has more work than one submission may have; kernel drivers reset a device that runs longer.");
   }
   *out_list = list;
   return EP_STATUS_OK;

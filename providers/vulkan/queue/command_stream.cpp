@@ -389,7 +389,7 @@ ep_status CommandStream::wait(uint64_t value, uint64_t timeout_ns, ep_error** er
   }
   const VkResult result = await(value, timeout_ns);
   if (result == VK_TIMEOUT) {
-    return fail(context_->host, error, EP_STATUS_TIMEOUT, "The event did not happen within %llu ns.",
+    return fail(context_->host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.",
                 static_cast<unsigned long long>(timeout_ns));
   }
   if (result != VK_SUCCESS) return context_->failed(error, "vkWaitSemaphores", result);

@@ -128,7 +128,7 @@ ep_status fill_block(Context& context, const ExternalMemory& memory, Block* bloc
   api.vkGetBufferMemoryRequirements(context.device, block->buffer, &requirements);
   if (requirements.size > memory.size) {
     return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-                "A buffer over memory of %llu bytes takes %llu bytes on %s; the whole allocation has to be named.",
+                "A buffer over memory of %llu bytes takes %llu bytes on %s; give the size of the whole allocation.",
                 static_cast<unsigned long long>(memory.size), static_cast<unsigned long long>(requirements.size),
                 context.physical->name.c_str());
   }
@@ -169,8 +169,8 @@ ep_status borrow_buffer(Context& context, VkBuffer buffer, uint64_t size, Block*
   context.api.vkGetBufferMemoryRequirements(context.device, buffer, &requirements);
   if (size > requirements.size) {
     return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-                "%llu bytes are to be imported; the VkBuffer takes %llu.", static_cast<unsigned long long>(size),
-                static_cast<unsigned long long>(requirements.size));
+                "An import of %llu bytes was requested; the VkBuffer takes %llu.",
+                static_cast<unsigned long long>(size), static_cast<unsigned long long>(requirements.size));
   }
   const uint64_t address = address_of(context, buffer);
   if (address == 0 || address % operand_alignment != 0) {

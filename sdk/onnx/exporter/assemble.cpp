@@ -60,7 +60,7 @@ void gather_nd(NodeWriter& n) {
 
 // Expands the list of positions along `axis` to the shape of the updates.
 std::string spread(NodeWriter& n, int64_t axis) {
-  if (n.rank(1) != 1) n.refuse("ONNX scatters slices at a list of positions alone.");
+  if (n.rank(1) != 1) n.refuse("ONNX scatters slices only at a list of positions.");
   std::vector<int64_t> column(static_cast<size_t>(n.rank() - axis), 1);
   column[0] = -1;
   const std::string index = n.add("Reshape", {n.in(1), n.model().integers(column)});
@@ -119,7 +119,7 @@ std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at,
   // floor((i + 1/2) / scale) is the element nearest to (i + 1/2) / scale - 1/2, halves up.
   const bool exact = half && nearest && at.round == EP_RESIZE_FLOOR && near(offset, 0);
   if (exact) grid.rounding = "round_prefer_ceil";
-  if (!whole && !exact) n.refuse("ONNX has no name for where its points lie.");
+  if (!whole && !exact) n.refuse("ONNX has no coordinate mode for its points.");
   grid.sizes = near(scale, static_cast<double>(to) / static_cast<double>(from));
   if (!grid.sizes && static_cast<int64_t>(std::floor(static_cast<double>(from) * scale)) != to) {
     n.refuse("its scale does not give its size.");
@@ -130,7 +130,7 @@ std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at,
 void resize(NodeWriter& n) {
   const ep_resize_attributes& at = n.attributes<ResizeAttributes>().grid;
   if ((at.flags & EP_RESIZE_FLAG_ANTIALIAS) != 0) n.refuse("ONNX has antialias from opset 18 on.");
-  if ((at.flags & EP_RESIZE_FLAG_EXTRAPOLATE) != 0) n.refuse("it fills what is outside.");
+  if ((at.flags & EP_RESIZE_FLAG_EXTRAPOLATE) != 0) n.refuse("it fills points outside the input.");
   const std::vector<int64_t> from = n.fixed_dims(n.input(0)), to = n.fixed_dims(n.result());
   std::optional<Grid> grid;
   std::vector<float> scales;

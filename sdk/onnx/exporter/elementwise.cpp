@@ -113,7 +113,7 @@ void signbit(NodeWriter& n) { n.give(negative(n, n.in(0))); }
 
 // Bitwise ops on bools; ONNX has them for integers from opset 18 on.
 void bits(NodeWriter& n, std::string_view of_bool) {
-  if (n.computed() != DType::boolean) n.refuse("ONNX has it for bool alone before opset 18.");
+  if (n.computed() != DType::boolean) n.refuse("ONNX has it only for bool before opset 18.");
   n.give(n.add(of_bool, n.all()));
 }
 void bitwise_not(NodeWriter& n) { bits(n, "Not"); }
@@ -131,7 +131,7 @@ void bitwise_or(NodeWriter& n) { bits(n, "Or"); }
 void bitwise_xor(NodeWriter& n) { bits(n, "Xor"); }
 void shift(NodeWriter& n, const char* direction) {
   const DTypeClass kind = dtype_info(n.computed()).type_class;
-  if (kind != DTypeClass::UINT) n.refuse("ONNX shifts unsigned integers alone.");
+  if (kind != DTypeClass::UINT) n.refuse("ONNX shifts only unsigned integers.");
   n.give(n.add("BitShift", n.all(), {{"direction", Name(direction)}}));
 }
 void shift_left(NodeWriter& n) { shift(n, "LEFT"); }

@@ -124,7 +124,7 @@ void lp_pool(NodeWriter& n) {
 class Attention {
  public:
   explicit Attention(NodeWriter& n) : n_(n), at_(n.attributes<AttentionAttributes>().attention) {
-    if (n.has(4)) n.refuse("lengths of keys are no input of an operator of ONNX.");
+    if (n.has(4)) n.refuse("no ONNX operator takes lengths of keys.");
     const SymDims query = n.dims(n.input(0)), key = n.dims(n.input(1));
     grouped_ = !identical(query[1], key[1]);
     if (grouped_) {

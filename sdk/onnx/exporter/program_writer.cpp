@@ -92,9 +92,9 @@ void ProgramWriter::check_sizes() {
       const SymDim size = sizes_.resolve(input.dims[axis]);
       if (axes == options_.dynamic_axes->end() || axes->second.count(axis) == 0 || !size.is_number()) continue;
       throw Error(Code::unsupported,
-                  fmt::format("{}: axis {} of input '{}' cannot be dynamic: the program is one for {} alone.",
+                  fmt::format("{}: axis {} of input '{}' cannot be dynamic: the program only works for size {}.",
                               options_.name, axis, input.name, size.number()),
-                  "The function reads this size as a number, or decides by it.");
+                  "The function reads this size as a number, or branches on it.");
     }
   }
 }
@@ -125,7 +125,8 @@ Operand ProgramWriter::operand(graph::ValueId id) {
 void ProgramWriter::write_by_row(const OpInfo& op, NodeWriter& n) const {
   const OperatorRow* row = find_row(op.name);
   if (row == nullptr) {
-    throw NotWritten{fmt::format("opset {} of ONNX has no such operator, and no others make it up.", kWrittenOpset)};
+    throw NotWritten{
+        fmt::format("opset {} of ONNX has no such operator and no combination of others for it.", kWrittenOpset)};
   }
   for (size_t i = 0; i < n.result_count(); ++i) refuse_dtype(n.result(i).dtype);
   onnx::write_node(*row, n);
@@ -157,7 +158,7 @@ void ProgramWriter::write_node(graph::NodeId id) {
     results.push_back({{}, graph_[result].dtype, graph_[result].dims});
   }
   try {
-    if (!node.regions.empty()) throw NotWritten{"control flow is not written."};
+    if (!node.regions.empty()) throw NotWritten{"control flow cannot be exported."};
     std::vector<Operand> inputs;
     const auto reads = [](const Epilogue& epilogue) { return epilogue.input >= 0; };
     const auto behind = std::count_if(node.epilogues.begin(), node.epilogues.end(), reads);

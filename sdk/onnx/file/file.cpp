@@ -226,7 +226,7 @@ Status ExternalFiles::read(std::string_view location, uint64_t offset, uint64_t 
   TENON_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenFile> file, open(location));
   if (offset > file->size() || length > file->size() - offset) {
     return Status(Code::invalid_argument,
-                  fmt::format("External data '{}' has {} bytes; a tensor wants {} bytes at offset {}.", location,
+                  fmt::format("External data '{}' has {} bytes; a tensor needs {} bytes at offset {}.", location,
                               file->size(), length, offset));
   }
   return file->read(offset, length, data);

@@ -106,8 +106,8 @@ Result<ModelFile> ModelFile::open(const std::string& path, uint64_t limit) {
   // Pages that nobody writes take no memory.
   void* room = mmap(nullptr, made.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) {
-    return Status(Code::out_of_host_memory, fmt::format("There is no room for the {} bytes of '{}': {}.", made.size_,
-                                                        path, std::strerror(errno)));
+    return Status(Code::out_of_host_memory, fmt::format("There is not enough memory for the {} bytes of '{}': {}.",
+                                                        made.size_, path, std::strerror(errno)));
   }
   made.begin_ = static_cast<char*>(room);
   TENON_RETURN_IF_ERROR(Scanner(&made).run());

@@ -116,7 +116,7 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
   for (const ValueInfo& info : parsed.inputs) {
     if (info.kind != Value::Kind::tensor)
       throw Error(Code::invalid_argument,
-                  fmt::format("Input {} is {}; such a model runs by run_values.", quoted(info.name), info));
+                  fmt::format("Input {} is {}; call run_values for such a model.", quoted(info.name), info));
     bound.push_back(fitting_input(inputs.at(info.name), info, parsed.device, options.shapes));
   }
   if (one_size_per_name()) check_named_dims(parsed.inputs, bound);
@@ -174,8 +174,9 @@ graph::Graph Model::Impl::record_for(std::span<const Tensor> inputs, DynamicDims
       return std::move(record_graph(parsed, inputs, values, dims, one_size_per_name()).graph);
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
-      throw Error(Code::unsupported,
-                  "The model has shapes that depend on data, so it is no graph; it runs node after node.");
+      throw Error(
+          Code::unsupported,
+          "The model has shapes that depend on data, so it cannot be recorded as a graph; it runs node after node.");
     }
   }
 }
@@ -389,7 +390,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   for (const ValueInfo& info : parsed.outputs) {
     if (info.kind == Value::Kind::tensor && !info.optional) continue;
     throw Error(Code::invalid_argument,
-                fmt::format("Output {} is {}; such a model runs by run_values.", quoted(info.name), info));
+                fmt::format("Output {} is {}; call run_values for such a model.", quoted(info.name), info));
   }
   const TensorList given = bind(inputs);
   TensorList targets(parsed.outputs.size());
@@ -539,7 +540,7 @@ std::shared_ptr<Model::Impl> Model::Impl::with_defaults(const std::set<std::stri
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::Impl& Model::impl() const {
-  if (impl_ == nullptr) throw Error(Code::invalid_argument, "The model is none: load() gives one.");
+  if (impl_ == nullptr) throw Error(Code::invalid_argument, "The model is empty. Load one with load().");
   return *impl_;
 }
 const std::vector<ValueInfo>& Model::inputs() const { return impl().parsed.inputs; }

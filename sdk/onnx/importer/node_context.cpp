@@ -244,7 +244,7 @@ std::optional<std::vector<int64_t>> NodeContext::axes(size_t index, int64_t sinc
 
 Tensor NodeContext::positions(SymDim count) const {
   if (hint_of(count) > kMostPositions) {
-    unsupported(fmt::format("it numbers {} places; at most {} are possible", count, kMostPositions));
+    unsupported(fmt::format("it needs {} positions; at most {} are possible", count, kMostPositions));
   }
   return sized::positions(count, device_);
 }

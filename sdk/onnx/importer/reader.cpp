@@ -46,10 +46,11 @@ class Reader {
     read_outputs();
     for (Node& node : parsed_.nodes) find_captures(&node);
     if (sorted_) {
-      loader::log(loader::LogTopic::load, loader::LogLevel::warning,
-                  fmt::format("The nodes of the model{} are not in an order in which they can run, as ONNX wants; they "
-                              "were sorted.",
-                              graph_.name.empty() ? "" : " " + quoted(graph_.name)));
+      loader::log(
+          loader::LogTopic::load, loader::LogLevel::warning,
+          fmt::format("The nodes of the model{} are not in an order in which they can run, as ONNX requires; they "
+                      "were sorted.",
+                      graph_.name.empty() ? "" : " " + quoted(graph_.name)));
     }
     return std::move(parsed_);
   }
@@ -188,7 +189,7 @@ class Reader {
 
   std::shared_ptr<Subgraph> read_subgraph(const proto::GraphProto& from, const Scope& outer, std::string inside) {
     if (outer.depth + 1 > kMostDepth)
-      malformed(fmt::format("its graphs and functions lie inside of each other more than {} deep", kMostDepth));
+      malformed(fmt::format("its graphs and functions are nested more than {} deep", kMostDepth));
     Scope scope{&outer, outer.call, std::move(inside), outer.depth + 1, {}};
     auto graph = std::make_shared<Subgraph>();
     const auto first = static_cast<int32_t>(parsed_.names.size());
@@ -204,7 +205,7 @@ class Reader {
     for (const proto::ValueInfoProto& output : from.output) {
       const int32_t* found = scope.find(output.name);
       if (found == nullptr || *found < 0)
-        malformed(fmt::format("nothing makes the output {} of {}", quoted(output.name), scope.inside));
+        malformed(fmt::format("no node computes the output {} of {}", quoted(output.name), scope.inside));
       graph->outputs.push_back(*found);
       ValueInfo info;
       if (output.type) read_value_info(output, "output", &info);
@@ -218,7 +219,7 @@ class Reader {
     for (std::string_view name : from.input) {
       const int32_t* found = name.empty() ? nullptr : scope.find(name);
       if (!name.empty() && found == nullptr) {
-        malformed(fmt::format("{} ({}) reads {}, which nothing makes", label(*node), node->op_type, quoted(name)));
+        malformed(fmt::format("{} ({}) reads {}, which no node computes", label(*node), node->op_type, quoted(name)));
       }
       node->inputs.push_back(found == nullptr ? -1 : *found);
     }
@@ -240,7 +241,7 @@ class Reader {
               std::vector<Node>* nodes) {
     if (outer->depth + 1 > kMostDepth)
       malformed(
-          fmt::format("its graphs and functions lie inside of each other more than {} deep, or the function {} "
+          fmt::format("its graphs and functions are nested more than {} deep, or the function {} "
                       "calls itself",
                       kMostDepth, quoted(function.name)));
     if (from.input.size() > function.input.size() || from.output.size() > function.output.size())
@@ -264,7 +265,7 @@ class Reader {
       if (from.output[i].empty()) continue;
       const int32_t* made = scope.find(function.output[i]);
       if (made == nullptr || *made < 0)
-        malformed(fmt::format("nothing makes the output {} of {}", quoted(function.output[i]), scope.inside));
+        malformed(fmt::format("no node computes the output {} of {}", quoted(function.output[i]), scope.inside));
       outer->bind(from.output[i], *made, label(node));
       parsed_.names[static_cast<size_t>(*made)] = std::string(from.output[i]);
     }
@@ -286,7 +287,7 @@ class Reader {
     for (const size_t i : order) {
       Node node = read_node(from[i], i, scope);
       if (++node_count_ > kMostNodes)
-        malformed(fmt::format("it has more than {} nodes, with those of its functions", kMostNodes));
+        malformed(fmt::format("it has more than {} nodes, including the nodes of its functions", kMostNodes));
       if (scope->call != nullptr) budget_.spend(node.name.size() + 4 * node.inside.size());
       const auto function = functions_.find(key_of(from[i].domain, from[i].op_type, from[i].overload));
       if (function != functions_.end()) {
@@ -298,8 +299,8 @@ class Reader {
         node.outputs.push_back(name.empty() ? -1 : define(scope, name, label(node)));
       const auto opset = opsets_of(*scope).find(node.domain);
       if (opset == opsets_of(*scope).end())
-        malformed(
-            fmt::format("{} is of domain {}, of which the model imports no version", label(node), quoted(node.domain)));
+        malformed(fmt::format("{} is of domain {}, but the model imports no version of it", label(node),
+                              quoted(node.domain)));
       const int32_t copied = copied_version(node.domain, node.op_type);
       node.version = copied != 0 ? copied : opset->second;
       check_form(&node);
@@ -314,7 +315,7 @@ class Reader {
   void read_outputs() {
     for (const proto::ValueInfoProto& output : graph_.output) {
       const int32_t* found = scope_.find(output.name);
-      if (found == nullptr) malformed(fmt::format("nothing makes the output {}", quoted(output.name)));
+      if (found == nullptr) malformed(fmt::format("no node computes the output {}", quoted(output.name)));
       ValueInfo info;
       const std::string refused = read_value_info(output, "output", &info);
       if (refused.empty()) {

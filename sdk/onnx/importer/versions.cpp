@@ -45,12 +45,12 @@ Opsets read_versions(const onnx_proto::ModelProto& model, ModelInfo* info, std::
   }
   Opsets opsets = read_opsets(model.opset_import);
   if (opsets.empty() && model.ir_version >= kIrVersionWithOpsets)
-    malformed("it does not say which versions of operators it wants (opset_import)");
+    malformed("it does not state the versions of its operators (opset_import)");
   if (opsets.empty()) opsets[""] = 1;
   info->opset = opsets.count("") != 0 ? opsets[""] : 0;
   if (info->opset > kNewestOpset) {
     refusals->push_back(
-        fmt::format("the model wants version {} of the operators of ai.onnx; versions up to {} are known. Export it "
+        fmt::format("the model needs opset version {} of ai.onnx; versions up to {} are supported. Export it "
                     "with opset_version={}, or convert it with onnx.version_converter.convert_version(model, {}).",
                     info->opset, kNewestOpset, kNewestOpset, kNewestOpset));
   }

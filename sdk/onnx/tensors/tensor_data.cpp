@@ -81,7 +81,7 @@ Status check_external(const Proto& proto, TensorFiles& files, TensorHeader* head
   if (files.without_external) return {};
   TENON_ASSIGN_OR_RETURN(const uint64_t size, files.external.size(header->location));
   if (header->offset > size || length > size - header->offset) {
-    return bad(proto, fmt::format("wants {} bytes at offset {} of '{}', which has {} bytes", length, header->offset,
+    return bad(proto, fmt::format("needs {} bytes at offset {} of '{}', which has {} bytes", length, header->offset,
                                   header->location, size));
   }
   return {};

@@ -116,7 +116,7 @@ Result<Value> read_sparse_tensor(const onnx_proto::SparseTensorProto& proto, Ten
   const std::optional<int64_t> count = checked_count(dims, size);
   if (!count) return bad(name, fmt::format("has the impossible shape {}", dims));
   if (*count > kLargestSparse / size) {
-    return Status(Code::unsupported, fmt::format("Tensor '{}' of shape {} is sparse; with its zeros it would have {} "
+    return Status(Code::unsupported, fmt::format("Tensor '{}' of shape {} is sparse; in dense form it would have {} "
                                                  "bytes, and at most {} are possible.",
                                                  name, dims, *count * size, kLargestSparse));
   }

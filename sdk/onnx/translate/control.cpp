@@ -132,7 +132,7 @@ class Loop {
   ValueList run() {
     if (start_known_ && n_.has(1) && !is_true(n_, n_.value(1))) most_ = 0, most_known_ = true;
     const bool counted = start_known_ && goes_on();
-    if (!n_.has(0) && counted) n_.invalid("nothing ends it: it has no number of steps, and its condition stays true");
+    if (!n_.has(0) && counted) n_.invalid("it never ends: it has no number of steps, and its condition stays true");
     if (!recording()) return steps();
     if (start_known_ && most_known_ && (counted ? most_ <= kFewSteps : all_known(inputs()))) return steps();
     if (counted && most_known_ && n_.has(0)) return scanned();

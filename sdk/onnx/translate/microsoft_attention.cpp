@@ -100,7 +100,7 @@ TensorList multi_head_attention(NodeContext& n) {
       n.invalid(
           fmt::format("its bias has {} numbers, but queries, keys and values have {} columns", n.dims(3)[0], begin));
   }
-  if (n.has(6) != n.has(7)) n.invalid("past_key and past_value come together");
+  if (n.has(6) != n.has(7)) n.invalid("past_key and past_value must be given together");
   if (n.has(6)) {
     s.key = concat({n.input(6), s.key}, 2);
     s.value = concat({n.input(7), s.value}, 2);
@@ -188,7 +188,7 @@ TensorList group_query_attention(NodeContext& n) {
   if (!n.has(1)) {
     const int64_t width = query.dim(2) / (heads + 2 * groups);
     if (width < 1 || width * (heads + 2 * groups) != query.dim(2))
-      n.invalid(fmt::format("{} columns are not of {} heads", query.dim(2), heads + 2 * groups));
+      n.invalid(fmt::format("{} columns cannot be split into {} heads", query.dim(2), heads + 2 * groups));
     key = narrow(query, 2, heads * width, groups * width);
     value = narrow(query, 2, (heads + groups) * width, groups * width);
     query = narrow(query, 2, 0, heads * width);

@@ -114,7 +114,7 @@ constexpr Translator kRows[] = {
 std::string activation_why_not(const Node& node) {
   const auto activation = node.attributes.find("activation");
   if (activation == node.attributes.end() || find_activation(activation->second.s) != nullptr) return {};
-  return fmt::format("its activation is '{}', which no translation knows.", activation->second.s);
+  return fmt::format("its activation is '{}', which is not translated.", activation->second.s);
 }
 
 Tensor activated(NodeContext& n, const Tensor& x, std::string_view name, const std::vector<double>& numbers) {

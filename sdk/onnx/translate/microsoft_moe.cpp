@@ -19,7 +19,7 @@ std::string moe_why_not(const Node& node) {
   for (const char* known : {"relu", "gelu", "silu", "swiglu", "identity"}) {
     if (type == node.attributes.end() || type->second.s == known) return {};
   }
-  return fmt::format("its activation_type is '{}', which no translation knows.", type->second.s);
+  return fmt::format("its activation_type is '{}', which is not translated.", type->second.s);
 }
 
 // The product of `x` and one expert's weights [o, i] from input `weights`, plus its bias from input `bias`.

@@ -54,12 +54,12 @@ Grid grid_of(const Axis& axis, const Method& method) {
 
 void check_axis(NodeContext& n, const Axis& axis) {
   if (!(axis.scale > 0) || axis.result < 0 || (axis.length == 0 && axis.result != 0)) {
-    n.invalid(fmt::format("an axis of length {} cannot become {} long", axis.length, axis.result));
+    n.invalid(fmt::format("an axis of length {} cannot be resized to length {}", axis.length, axis.result));
   }
   const int64_t limit = int64_t{1} << 26;
   if (axis.result > limit || (axis.result != 0 && axis.length > limit / axis.result))
-    n.invalid(
-        fmt::format("an axis of length {} that becomes {} long is too long to be resized", axis.length, axis.result));
+    n.invalid(fmt::format("an axis of length {} cannot be resized to length {}, which is too long", axis.length,
+                          axis.result));
 }
 
 double weight_at(const Method& method, double t) {
@@ -125,7 +125,7 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
     const bool cut = crops && (axes[i].roi_begin != 0 || axes[i].roi_end != 1);
     if (axes[i].length == axes[i].result && axes[i].scale == 1 && !cut) continue;
     const Grid grid = grid_of(axes[i], method);
-    if (!(grid.scale >= 0)) n.unsupported("its roi goes from the end of an axis to the beginning");
+    if (!(grid.scale >= 0)) n.unsupported("its roi ends before it begins along an axis");
     const bool stretched = method.antialias && method.mode != "nearest" && axes[i].scale < 1;
     if (stretched && !crops && grid.scale != axes[i].scale) {
       x = antialiased(n, x, static_cast<int64_t>(i), axes[i], method, grid);
@@ -169,7 +169,7 @@ std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales,
     Axis& axis = axes[static_cast<size_t>(named[i])];
     const double result = std::floor(static_cast<double>(axis.length) * scales[i]);
     if (!(result >= 0 && result < 1e9))
-      n.invalid(fmt::format("the scale {} makes an axis of {} of length {}", scales[i], axis.length, result));
+      n.invalid(fmt::format("the scale {} would resize an axis of {} to length {}", scales[i], axis.length, result));
     axis.result = static_cast<int64_t>(result);
     axis.scale = scales[i];
   }

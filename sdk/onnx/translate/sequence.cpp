@@ -95,7 +95,8 @@ ValueList split_to_sequence(NodeContext& n) {
 ValueList concat_from_sequence(NodeContext& n) {
   TensorList tensors;
   for (const Value& element : elements(n, 0)) {
-    if (!element.is_tensor()) n.invalid(fmt::format("its sequence has {}; tensors are joined", to_string(element)));
+    if (!element.is_tensor())
+      n.invalid(fmt::format("its sequence contains {}; only tensors can be joined", to_string(element)));
     tensors.push_back(element.tensor().to(n.device()));
   }
   if (tensors.empty()) n.invalid("its sequence is empty, so the result has no shape");

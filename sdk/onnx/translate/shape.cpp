@@ -348,7 +348,8 @@ Tensor padded_around(NodeContext& n, Tensor x, const Ints& by_axis) {
     constexpr int64_t kMost = int64_t{1} << 31;
     if (low == 0 && high == 0) continue;
     if (length == 0 || low < -kMost || low > kMost || high < -kMost || high > kMost || low + length + high < 0)
-      n.invalid(fmt::format("an axis of length {} cannot go round with pads of {} and {}", length, low, high));
+      n.invalid(
+          fmt::format("an axis of length {} is too short to wrap around for pads of {} and {}", length, low, high));
     const Tensor places = sub(n.positions(low + length + high), Scalar(low));
     x = index_select(x, axis, remainder(places, Scalar(length)));
   }

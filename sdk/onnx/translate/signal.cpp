@@ -32,7 +32,7 @@ TensorList dft(NodeContext& n) {
   }
   const int64_t given = n.version() < 20 ? n.integer("axis", 1) : n.has(2) ? n.scalar(2).to_int() : -2;
   const int64_t axis = n.normalise_axis(given, rank);
-  if (axis == rank - 1) n.invalid("its axis is that of real and imaginary parts");
+  if (axis == rank - 1) n.invalid("its axis is the axis of real and imaginary parts");
   const bool inverse = n.flag("inverse", false), half = n.flag("onesided", false), complex = x.dim(-1) == 2;
   if (half && inverse) {
     // The other half would be the conjugates, so the result is real.

@@ -21,7 +21,7 @@ int64_t length(const Floats& values) { return static_cast<int64_t>(values.size()
 // The kernel function of each row of x and each of `count` support vectors: [rows, count].
 Tensor kernels(NodeContext& n, const Tensor& x, const Floats& vectors, int64_t count) {
   if (count * x.dim(1) != length(vectors)) {
-    n.invalid(fmt::format("{} numbers are no {} support vectors of {} features", vectors.size(), count, x.dim(1)));
+    n.invalid(fmt::format("{} numbers do not make {} support vectors of {} features", vectors.size(), count, x.dim(1)));
   }
   Floats given = numbers_of(n, "kernel_params");
   if (!given.empty() && given.size() != 3) n.invalid(fmt::format("it has {} kernel_params, not 3", given.size()));

@@ -80,8 +80,8 @@ TensorList translate_attention(NodeContext& n) {
   if (rank != n.rank(1) || rank != n.rank(2) || (rank != 3 && rank != 4))
     n.invalid(fmt::format("Q, K and V have ranks {}, {} and {}; all must be 3, or all 4", rank, n.rank(1), n.rank(2)));
   const Tensor new_key = headed(n, 1, "kv_num_heads"), new_value = headed(n, 2, "kv_num_heads");
-  if (n.has(4) != n.has(5)) n.invalid("past_key and past_value come together");
-  if (n.has(4) && n.has(6)) n.invalid("nonpad_kv_seqlen and past_key exclude each other");
+  if (n.has(4) != n.has(5)) n.invalid("past_key and past_value must be given together");
+  if (n.has(4) && n.has(6)) n.invalid("nonpad_kv_seqlen and past_key cannot both be given");
   const Tensor key = n.has(4) ? concat({n.input(4), new_key}, 2) : new_key;
   const Tensor value = n.has(5) ? concat({n.input(5), new_value}, 2) : new_value;
   Scores s;
@@ -199,8 +199,8 @@ Tensor headed(NodeContext& n, size_t i, std::string_view attribute) {
 
 Tensor with_heads(NodeContext& n, const Tensor& x, int64_t heads) {
   const SymDims dims = sizes(x);
-  if (dims.rank() != 3) n.invalid(fmt::format("heads are to be cut out of the shape {}; its rank must be 3", dims));
-  if (heads < 1) n.invalid("it does not say how many heads there are");
+  if (dims.rank() != 3) n.invalid(fmt::format("the shape {} cannot be split into heads; its rank must be 3", dims));
+  if (heads < 1) n.invalid("it does not state its number of heads");
   const int64_t width = bound(dims[2], "heads");
   if (width % heads != 0) n.invalid(fmt::format("{} heads do not fit rows of {}", heads, width));
   return transpose(reshape(x, SizeList{dims[0], dims[1], heads, width / heads}), 1, 2);

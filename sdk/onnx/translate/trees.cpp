@@ -63,10 +63,10 @@ void Forest::score(NodeContext& n, std::span<const double> row, double* out) con
   std::fill(out, out + targets, 0.0);
   for (size_t at : roots) {
     for (size_t steps = 0; nodes[at].mode != Mode::leaf; ++steps) {
-      if (steps > nodes.size()) n.invalid("a tree leads back to a node above");
+      if (steps > nodes.size()) n.invalid("a tree contains a cycle");
       const TreeNode& node = nodes[at];
       if (node.feature < 0 || static_cast<size_t>(node.feature) >= row.size())
-        n.invalid(fmt::format("a node looks at feature {} of {}", node.feature, row.size()));
+        n.invalid(fmt::format("a node reads feature {} of {}", node.feature, row.size()));
       at = goes_to_yes(node, row[static_cast<size_t>(node.feature)]) ? node.yes : node.no;
     }
     for (const TreeNode::Vote& vote : nodes[at].votes) {
@@ -139,7 +139,7 @@ class OldForest {
     if (!missing.empty()) check_length(n, "nodes_missing_value_tracks_true", missing.size(), count);
     for (size_t i = 0; i < count; ++i) {
       if (!places_.emplace(std::pair(trees[i], ids[i]), i).second)
-        n.invalid(fmt::format("node {} of tree {} is there twice", ids[i], trees[i]));
+        n.invalid(fmt::format("node {} of tree {} occurs twice", ids[i], trees[i]));
       if (i == 0 || trees[i] != trees[i - 1]) forest_.roots.push_back(i);
     }
     for (size_t i = 0; i < count; ++i) {

@@ -95,7 +95,7 @@ TensorList center_crop_pad(NodeContext& n) {
     n.invalid(fmt::format("{} lengths are given for {} axes", shape.size(), axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = n.normalise_axis(axes[i], x.rank()), length = x.dim(axis), wanted = shape[i];
-    if (wanted < 0) n.invalid(fmt::format("a wanted length is {}", wanted));
+    if (wanted < 0) n.invalid(fmt::format("a requested length is {}", wanted));
     if (wanted <= length) {
       x = narrow(x, axis, (length - wanted) / 2, wanted);
       continue;

@@ -268,7 +268,7 @@ TEST(Rules, AFileIsOfAVersionThatIsKnown) {
   expect_refusal(none, "its IR version is 0; the first is 1");
   ModelBuilder silent = with_node("Relu");
   silent.model().opset_import.clear();
-  expect_refusal(silent, "it does not say which versions of operators it wants");
+  expect_refusal(silent, "it does not state the versions of its operators");
 }
 
 TEST(Rules, OfSeveralVersionsTheHighestCounts) {

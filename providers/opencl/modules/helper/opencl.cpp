@@ -125,15 +125,16 @@ Outcome build(cl_program program, const Asked& asked) {
   // If the text is wrong, a compiler's log contains "error" and a position; if the disk is full, it does not.
   if (result == CL_BUILD_PROGRAM_FAILURE && log.find("error") != std::string::npos) return {Result::refused, log, {}};
   if (result == CL_BUILD_PROGRAM_FAILURE) {
-    return {
-        Result::failed, fmt::format("The compiler failed and names no error of its text: {}", log.substr(0, 256)), {}};
+    return {Result::failed,
+            fmt::format("The compiler failed without reporting an error in the text: {}", log.substr(0, 256)),
+            {}};
   }
   if (result != CL_SUCCESS) return failed("clBuildProgram", result);
   if ((own.device.type & CL_DEVICE_TYPE_CPU) != 0) {
     for (const AskedEntry& entry : asked.entries) rehearse(program, entry);
   }
   std::vector<char> binary = binary_of(program);
-  if (binary.empty()) return {Result::failed, "The driver gives no binary of what it compiled.", {}};
+  if (binary.empty()) return {Result::failed, "The driver returns no binary of the compiled text.", {}};
   return {Result::done, std::move(log), std::move(binary)};
 }
 
@@ -144,7 +145,7 @@ Outcome identify(const std::string& chosen) {
   Driver& own = driver();
   const size_t first = std::min(chosen.find('\n'), chosen.size());
   const size_t second = std::min(chosen.find('\n', first + 1), chosen.size());
-  if (second == chosen.size()) return {Result::failed, "The compile helper is told of no device.", {}};
+  if (second == chosen.size()) return {Result::failed, "The compile helper was given no device.", {}};
   if (const std::string why = own.api.open(chosen.substr(first + 1, second - first - 1)); !why.empty()) {
     return {Result::failed, why, {}};
   }
@@ -153,7 +154,7 @@ Outcome identify(const std::string& chosen) {
   const size_t number = std::strtoul(chosen.c_str(), nullptr, 10);
   if (result != CL_SUCCESS) return failed("clGetPlatformIDs", result);
   if (number >= devices.size() || devices[number].fingerprint != chosen.substr(second + 1)) {
-    return {Result::failed, "The compile helper finds other devices of OpenCL.", {}};
+    return {Result::failed, "The compile helper finds other OpenCL devices than the program.", {}};
   }
   own.device = devices[number];
   own.context = own.api.clCreateContext(nullptr, 1, &own.device.handle, nullptr, nullptr, &result);
