@@ -1,9 +1,9 @@
-"""The cases of the sweep, made from the rows of ops.yaml: each op at several sizes, and PyTorch's name for the same.
+"""The cases of the sweep, made from the rows of ops.yaml: each op at several sizes, with PyTorch's name for it.
 
 A case is {"case": NAME, "op", "size", "dtype", "tensors": [{"dims", "dtype", "low", "high", "order"}], "args", "kwargs",
 "torch": {"op", "args", "kwargs"}, "tolerance"}. An argument is a JSON value, {"t": number of a tensor}, {"ts": [...]},
-{"dtype": NAME}. A row gets its arguments from its first signature, parameter by parameter; CASES says more, or other
-things, of the rows that need it.
+{"dtype": NAME}. A row gets its arguments from its first signature, parameter by parameter; CASES has additional or other
+arguments for the rows that need them.
 """
 
 import math
@@ -51,7 +51,7 @@ def square(size):
 
 
 class Case:
-    """The arguments of one call, as they are added."""
+    """Collects the arguments of one call."""
 
     def __init__(self, op, size, dtype, note=""):
         self.op, self.size, self.dtype, self.note = op, size, dtype, note
@@ -87,7 +87,7 @@ def spelled(size):
 # ---- the rule for ops without an entry in CASES ----
 
 def by_signature(case, op):
-    """Arguments by the types and names of the parameters that have no default."""
+    """Arguments from the types and names of the parameters without a default."""
     dims = square(case.size)
     for parameter in op.signatures[0].parameters:
         if parameter.default is not None or parameter.keyword_only:
@@ -334,7 +334,7 @@ def made(op, size, dtype):
 
 
 def spaced(op, size, dtype):
-    """As many numbers as the size says."""
+    """As many numbers as the size demands."""
     case = Case(op, size, dtype)
     case.args = {"randperm": [size], "linspace": [0.0, 1.0, size], "logspace": [0.0, 1.0, size]}.get(op, square(size))
     case.kwargs, case.peer_kwargs = {"device": {"device": True}}, {}
@@ -342,7 +342,7 @@ def spaced(op, size, dtype):
 
 
 def equal_tensors(op, size, dtype):
-    """PyTorch's ends at the first difference; here there is none."""
+    """Equal tensors, because PyTorch's op stops at the first difference."""
     case = Case(op, size, dtype)
     case.args = [case.tensor(square(size), low=1, high=1), case.tensor(square(size), low=1, high=1)]
     yield case
@@ -356,7 +356,7 @@ def arange(op, size, dtype):
 
 
 def simple(*arguments, peer=None, peer_arguments=None, note="", why_not=""):
-    """A function of one case: `X` stands for a square tensor, a function of the dims for what it returns."""
+    """Makes a function that yields one case. `X` stands for a square tensor; a function of the dims is replaced by its result."""
     def make(op, size, dtype):
         dims, case = square(size), Case(op, size, dtype, note)
         x = case.tensor(dims)
@@ -377,7 +377,7 @@ def also(*makers):
 
 
 def tensor(dims, **range_or_dtype):
-    """An argument: a tensor whose dims follow from those of the square one and from the case."""
+    """An argument: a tensor whose dims are computed from the dims of the square tensor and from the case."""
     return lambda case, square_dims: case.tensor(dims(square_dims, case.size), **range_or_dtype)
 
 
@@ -530,7 +530,7 @@ def integer_only(op, abi):
 
 
 def cases(sizes=SIZES, dtypes=("f32", *NARROW)):
-    """Yields (row name, case line) of every row; the line is a sentence for a row without a case."""
+    """Yields (row name, case line) for every row; a row without a case has a sentence instead of the line."""
     ops, _ = load(ROOT / "core/ops/ops.yaml", ROOT / "ep_api")
     abi = read_abi(ROOT / "ep_api")
     for op in ops:

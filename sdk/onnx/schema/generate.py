@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes operators.def, ONNX's own rules for each operator: its inputs, outputs, element types and attributes.
 
-Usage: generate.py             writes the table, with every operator of DOMAINS; needs a Python onnx that knows NEWEST_OPSET
+Usage: generate.py             writes the table, with every operator of DOMAINS; needs a Python onnx with NEWEST_OPSET
        generate.py --check     prints the rows in which the installed onnx differs, for opset versions it knows
 
-The build reads operators.def only, so it needs no onnx. CHOICES below has what onnx says in prose only: the allowed
-values of an attribute.
+The build reads operators.def only, so it needs no onnx. CHOICES below has the allowed values of attributes, which onnx
+only describes in prose.
 """
 import os
 import re
@@ -83,7 +83,7 @@ HEAD = """\
 
 
 def word_of(type_text):
-    """The word of the table for ONNX's name of one type; None if neither tensors nor the rules know it."""
+    """The table's word for ONNX's name of a type; None if Tenon has no such type."""
     own = re.fullmatch(r"tensor\((\w+)\)", type_text)
     outer = type_text.split("(")[0]
     return TYPES.get(own.group(1)) if own else outer if outer in NO_TENSORS else None
