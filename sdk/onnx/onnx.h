@@ -224,7 +224,7 @@ class TENON_API Model {
 struct NodeResult {
   int32_t node = -1;  // number of the node in the file
   std::string name, op_type;
-  bool known = false;               // true: it depends on weights alone, and load() computed it
+  bool known = false;               // true: it depends only on weights, and load() computed it
   std::vector<std::string> values;  // names of `tensors`
   TensorList tensors;               // the outputs that are used and are tensors
   std::vector<NodeExecution> executions;

@@ -13,7 +13,7 @@ inline constexpr int32_t row_warp = 32;         // threads of a warp, on every d
 inline constexpr int32_t digit_bits = 8;        // bits of the digits by which keys are sorted
 inline constexpr int32_t digit_values = 1 << digit_bits;
 
-// Where the kernels of one launch report a fault. One fault per launch is kept: that of the first thread to claim the
+// Where the kernels of one launch report a fault. One fault per launch is kept, from the first thread that claims the
 // slot. A claim is a number in device memory that only grows, so each stream needs only one.
 struct FaultSlot {
   uint64_t sequence;  // number of the launch; written last
@@ -67,7 +67,7 @@ struct IndexArguments {
   int64_t strides[kernel_max_rank];  // strides of the same axes
 };
 
-// dst[i] = src[i - low] where that is inside src; elsewhere `value`, or another element of src (`mode` is EP_PAD_*).
+// dst[i] = src[i - low] if i - low is inside src; else `value`, or another element of src (`mode` is EP_PAD_*).
 struct PadArguments {
   uint64_t dst;
   uint64_t src;

@@ -1,5 +1,5 @@
 // The loop of the element-wise kernels. A thread takes chunks of the innermost axis, finds each operand's part of the
-// chunk, and computes the scalar function on it. This file alone deals with strides, storage types and alignment.
+// chunk, and computes the scalar function on it. Strides, storage types and alignment are handled only here.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"

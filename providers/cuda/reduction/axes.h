@@ -24,7 +24,7 @@ bool rows_are_aligned(uint64_t address, int64_t size, const AxisSet& axes, const
 // The threads that work on one row together.
 enum class Team : uint8_t { SOLO, WARP, BLOCK };
 const char* team_name(Team team);
-// The number of rows that a block of row_block threads computes at once.
+// The number of rows that a block of row_block threads computes at the same time.
 int64_t teams_per_block(Team team);
 
 }  // namespace tenon::provider::cuda

@@ -49,7 +49,7 @@ struct Features {
   // Only for kernel modules; never set for an application's device.
   bool float16 = false;
   bool float64 = false;
-  bool int8 = false;  // 8-bit arithmetic; 8-bit storage alone only has loads and stores
+  bool int8 = false;  // 8-bit arithmetic; 8-bit storage without it only has loads and stores
   bool int16 = false;
 };
 

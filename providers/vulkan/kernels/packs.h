@@ -15,7 +15,7 @@ struct Layout {
   bool strided = false;              // each launch passes dims and strides; else operands are contiguous or repeated
   uint32_t repeated = 0;             // bit i: input i is a single element, used for all results
   int32_t sizes[1 + most_inputs]{};  // bytes per element of a contiguous operand; 0 for other operands
-  int32_t pack = 1;                  // elements per pack: those of the largest type fill 16 bytes
+  int32_t pack = 1;                  // elements per pack, so that those of the largest type fill 16 bytes
 };
 
 // Operand 0 is the destination and is not repeated. Uses no packs if `packs` is false, or if a pack of the smallest

@@ -8,7 +8,7 @@
 #include "providers/vulkan/device.h"
 #include "providers/vulkan/modules/source.h"
 
-// An entry of a module; a module has one. Threads: several may launch it at once.
+// An entry of a module; a module has one. Threads: several may launch it at the same time.
 struct ep_kernel {
   std::shared_ptr<tenon::provider::vulkan::Pipeline> pipeline;
   std::string name;

@@ -15,7 +15,7 @@
 
 namespace tenon::onnx {
 
-// Weights of at least so many bytes are left out and read on first use.
+// Weights of at least this many bytes are left out and read on first use.
 constexpr uint64_t kLargeWeight = 64 << 10;
 
 class ModelFile {

@@ -15,7 +15,7 @@ namespace {
 
 // The largest model file. Larger weights belong in external data.
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
-// An input of at most so many elements may be taken by value if shapes in the model depend on it.
+// An input of at most this many elements may be taken by value if shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
 // The number of prepared models that are kept with some defaults as inputs.
 constexpr size_t kMostWithInputs = 4;
@@ -93,7 +93,7 @@ TensorList tensors_of(const ValueList& values) {
   return tensors;
 }
 
-// Checks a value that is no tensor of numbers against `info`.
+// Checks a value of another kind than a tensor of numbers against `info`.
 Value fitting_value(const Value& value, const ValueInfo& info) {
   const bool fits = value.kind() == info.kind || (info.optional && value.kind() == Value::Kind::optional);
   if (fits && info.kind == Value::Kind::strings && info.has_shape &&

@@ -69,7 +69,7 @@ std::string label_with_operator(const Node& node);
 // The part of a parsed model that its copies share.
 struct ReadModel {
   std::vector<std::string> names;   // by value
-  std::vector<Value> constants;     // by value: weights and values computed from weights alone; else undefined
+  std::vector<Value> constants;     // by value: weights and values computed only from weights; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: keep it to the end
   std::vector<Node> nodes;          // in an order in which they can run
   std::vector<int32_t> input_values, default_values, output_values;
@@ -107,7 +107,7 @@ void for_each_node(Nodes& nodes, Visit visit) {
   }
 }
 
-// Integer tensors of up to so many elements stay on the host, because they are usually shapes, axes or indices.
+// Integer tensors of at most this many elements stay on the host, because they are usually shapes, axes or indices.
 constexpr int64_t kHostElements = 1024;
 bool stays_on_host(DType dtype, int64_t elements);
 

@@ -32,10 +32,10 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>*
 // The values before the first node: the weights, and `inputs` in the order of the parsed model.
 std::vector<Value> initial_values(const ParsedModel& parsed, std::span<const Value> inputs);
 
-// True if the outputs of the node depend on weights alone and are known.
+// True if the outputs of the node depend only on weights and are known.
 bool is_settled(const ParsedModel& parsed, const Node& node);
 
-// Computes the nodes that depend on weights alone, and frees weights that no other node reads.
+// Computes the nodes that depend only on weights, and frees weights that no other node reads.
 void settle_constants(ParsedModel* parsed);
 
 // A recording of the model. It serves every signature that its guards allow.

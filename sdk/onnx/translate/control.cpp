@@ -15,9 +15,9 @@
 namespace tenon::onnx {
 namespace {
 
-// A recorded loop of at most so many steps is unrolled if it cannot be a region.
+// A recorded loop of at most this many steps is unrolled if it cannot be a region.
 constexpr int64_t kMostUnrolled = 1024;
-// A loop of at most so few steps is always unrolled.
+// A loop of at most this many steps is always unrolled.
 constexpr int64_t kFewSteps = 4;
 
 bool recording() { return dynamic_cast<graph::Recorder*>(&current_interpreter()) != nullptr; }
@@ -67,7 +67,7 @@ bool is_true(NodeContext& n, const Value& value) {
   return condition.item().to_int() != 0;
 }
 
-// A part that cannot be recorded is no error of the model: the node waits until `value` is known.
+// If a part cannot be recorded, the model is still valid: the node waits until `value` is known.
 template <class Record>
 auto recorded_or_unknown(int32_t value, Record record) {
   try {

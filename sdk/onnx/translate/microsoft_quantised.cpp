@@ -1,5 +1,5 @@
-// Operators of com.microsoft on quantised tensors, written as the op between dequantize_linear and quantize_linear. A
-// pass turns this into one quantised op where there is one (core/graph/passes/quantised.cpp).
+// Operators of com.microsoft on quantised tensors, written as dequantize_linear, the op, and quantize_linear. A pass
+// turns these into one quantised op if there is one (core/graph/passes/quantised.cpp).
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
 #include "primitives/text/format.h"

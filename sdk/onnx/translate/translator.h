@@ -24,7 +24,7 @@ struct Translator {
   int32_t since = 1;  // version of the opset, not of the operator
   // Returns the outputs in the operator's order. Unused outputs may be undefined.
   TensorList (*translate)(NodeContext& node) = nullptr;
-  // Why the node cannot run, judged by its attributes alone; empty if it can. May be NULL.
+  // Why the node cannot run, judged only by its attributes; empty if it can. May be NULL.
   std::string (*why_not)(const Node& node) = nullptr;
   // True if the outputs depend on the shapes of the inputs, not on their elements.
   bool reads_shapes_only = false;
