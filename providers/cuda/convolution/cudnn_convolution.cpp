@@ -25,7 +25,7 @@ const std::string& tell_missing(const ep_device& device, const std::string& miss
   if (missing.empty()) return missing;
   device.cudnn->tell_once([&] {
     log_line(device.host, EP_LOG_WARNING, "load",
-             "Convolutions on %s run as matrix products, which is slower, and their gradients elsewhere: %s.",
+             "Convolutions on %s run as matrix products, which is slower, and their gradients run elsewhere: %s.",
              device.facts.name.c_str(), missing.c_str());
   });
   return missing;

@@ -46,7 +46,7 @@ struct MapArguments {
   uint32_t reserved;
   int64_t inner;                   // elements of the innermost axis
   int32_t rank;                    // >= 1
-  int32_t op;                      // scalar function, for kernels that hold a whole class
+  int32_t op;                      // scalar function, for kernels that contain a whole class
   uint64_t parameters[2];          // a and b, in the compute class
   uint32_t dims[kernel_max_rank];  // [rank - 1] is unused
   MapOperand operands[map_max_operands];

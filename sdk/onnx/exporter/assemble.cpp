@@ -70,12 +70,12 @@ std::string spread(NodeWriter& n, int64_t axis) {
 void scatter(NodeWriter& n) {
   const ep_scatter_attributes& at = n.attributes<ScatterAttributes>().scatter;
   WrittenAttributes attributes;
-  if (at.op == EP_SCATTER_MIN || at.op == EP_SCATTER_MAX) n.refuse("ONNX has no least or greatest before opset 18.");
+  if (at.op == EP_SCATTER_MIN || at.op == EP_SCATTER_MAX) n.refuse("ONNX has no min or max reduction before opset 18.");
   if (at.op != EP_SCATTER_ASSIGN) {
     attributes.emplace_back("reduction", std::string(at.op == EP_SCATTER_ADD ? "add" : "mul"));
   }
   if (at.mode == EP_GATHER_COORDINATES) {
-    if (at.axis != 0) n.refuse("ONNX has no axes of a batch in ScatterND.");
+    if (at.axis != 0) n.refuse("ONNX's ScatterND has no batch axes.");
     return n.give(
         n.add("ScatterND", {n.in(0), n.cast(n.in(1), n.dtype(1), DType::i64), n.in(2)}, std::move(attributes)));
   }
@@ -122,7 +122,7 @@ std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at,
   if (!whole && !exact) n.refuse("ONNX has no coordinate mode for its points.");
   grid.sizes = near(scale, static_cast<double>(to) / static_cast<double>(from));
   if (!grid.sizes && static_cast<int64_t>(std::floor(static_cast<double>(from) * scale)) != to) {
-    n.refuse("its scale does not give its size.");
+    n.refuse("its scale does not produce its size.");
   }
   return grid;
 }

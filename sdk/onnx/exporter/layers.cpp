@@ -29,7 +29,7 @@ void layer_norm(NodeWriter& n) {
 }
 
 void batch_norm(NodeWriter& n) {
-  if (n.attributes<AxisAttributes>().axis != 1) n.refuse("ONNX has the channels in axis 1.");
+  if (n.attributes<AxisAttributes>().axis != 1) n.refuse("ONNX requires the channels in axis 1.");
   n.give(n.add("BatchNormalization", {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)},
                {{"epsilon", n.scalar(0).to_double()}}));
 }

@@ -63,7 +63,7 @@ WrittenAttributes pooling(const NodeWriter& n) {
       const auto axis = static_cast<size_t>(i);
       const int64_t reach = (to[axis + 2] - 1) * at.stride[i] + (at.kernel[i] - 1) * at.dilation[i] + 1;
       const int64_t more = reach - (from[axis + 2] + pads[axis] + pads[axis + static_cast<size_t>(spatial)]);
-      if (more > 0 && at.op != EP_POOLING_MAX) n.refuse("its last window reaches beyond its padding.");
+      if (more > 0 && at.op != EP_POOLING_MAX) n.refuse("its last window extends beyond its padding.");
       pads[axis + static_cast<size_t>(spatial)] += std::max<int64_t>(more, 0);
     }
   }
@@ -76,7 +76,7 @@ WrittenAttributes pooling(const NodeWriter& n) {
 void refuse_dilation(const NodeWriter& n) {
   const ep_pooling_attributes& at = n.attributes<PoolingAttributes>().window;
   for (int32_t i = 0; i < at.spatial_rank; ++i) {
-    if (at.dilation[i] != 1) n.refuse("ONNX has no dilation there before opset 19.");
+    if (at.dilation[i] != 1) n.refuse("ONNX's operator has no dilation before opset 19.");
   }
 }
 
@@ -112,9 +112,9 @@ void avg_pool(NodeWriter& n) {
 
 void lp_pool(NodeWriter& n) {
   refuse_dilation(n);
-  if (n.attributes<PoolingAttributes>().ceil_mode != 0) n.refuse("ONNX has no ceil_mode there before opset 18.");
+  if (n.attributes<PoolingAttributes>().ceil_mode != 0) n.refuse("ONNX's operator has no ceil_mode before opset 18.");
   const double p = n.attributes<PoolingAttributes>().window.p;
-  if (p != std::floor(p) || p > 1e6) n.refuse("ONNX has whole norms there.");
+  if (p != std::floor(p) || p > 1e6) n.refuse("ONNX's operator only has integer norms.");
   WrittenAttributes attributes = pooling(n);
   attributes.emplace_back("p", static_cast<int64_t>(p));
   n.give(n.add("LpPool", {n.in(0)}, std::move(attributes)));

@@ -76,9 +76,10 @@ HEAD = """\
 // ONNX's rules for its operators, one row per version. generate.py writes this file.
 //   OPERATOR(name, first opset version, inputs, outputs, types, attributes)
 //   OPERATOR_OF(domain, name, ..)
-// An input or output is name:type. "?" after the name: it may be absent. "+": it is the last and may occur many times.
-// "*": so may it, or not at all. "~" after that: the many need not be of one type. `types` lists the types of each
-// letter. An attribute is name:kind. "!" after the kind: a node must have the attribute. "=": its allowed values.
+// An input or output is name:type. After the name, "?" means that it may be absent; "+" that it is the last one and may
+// be repeated; "*" that it is the last one and may be repeated or absent. "~" after that means that the repeated values
+// may differ in type. `types` lists the types of each letter. An attribute is name:kind. After the kind, "!" means that
+// the attribute is required, and "=" lists its allowed values.
 """
 
 

@@ -140,7 +140,7 @@ void read_typed(const Proto& proto, DType dtype, void* out) {
 // A function that reads the elements of a large tensor from its file, if they are stored there unchanged; else empty.
 std::function<Status(void* out)> reader_of(const Proto& proto, const TensorHeader& header, TensorFiles& files) {
   if (header.external && files.without_external)
-    return [](void*) { return Status(Code::not_found, "External data are left out of a check."); };
+    return [](void*) { return Status(Code::not_found, "A check does not read external data."); };
   if (header.dtype == DType::boolean || static_cast<uint64_t>(header.bytes) < kLargeWeight) return {};
   if (header.external)
     return files.external.reader(header.location, header.offset, static_cast<uint64_t>(header.bytes));

@@ -135,7 +135,7 @@ Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device dev
   return at_border([&] {
     if (info.optional) return decoded<onnx_proto::OptionalProto>(bytes, device, "OptionalProto", read_optional);
     if (info.kind == Value::Kind::map) {
-      throw Error(Code::unsupported, fmt::format("'{}' is a map, which no file of a value holds here.", info.name));
+      throw Error(Code::unsupported, fmt::format("'{}' is a map; maps cannot be read from a file.", info.name));
     }
     if (info.kind == Value::Kind::sequence)
       return decoded<onnx_proto::SequenceProto>(bytes, device, "SequenceProto", read_sequence);

@@ -107,7 +107,8 @@ Value stacked(NodeContext& n, const ValueList& steps, const ValueInfo& info, int
     }
     return tensors.size() == 1 ? tensors[0] : concat(tensors, n.normalise_axis(axis, tensors[0].rank()));
   }
-  if (info.dtype == DType::none) n.unsupported("it runs no step, and its body does not say what a step would give");
+  if (info.dtype == DType::none)
+    n.unsupported("it runs zero steps, and its body does not declare the type of its outputs");
   Dims dims{0};
   for (const Dim& dim : info.dims) {
     if (dims.rank() < EP_MAX_RANK) dims.push_back(std::max<int64_t>(0, dim.value));

@@ -202,7 +202,7 @@ std::string batch_norm_why_not(const Node& node) {
   if (node.version < 7 && value("is_test", 0) == 0) return "it works in training mode.";
   if (node.version < 9 && value("spatial", 1) == 0) return "it has a mean for each element (spatial = 0).";
   if (node.version < 14 && node.outputs.size() > 1)
-    return "it works in training mode: more than its first output is wanted.";
+    return "it works in training mode: not only its first output is used.";
   return {};
 }
 

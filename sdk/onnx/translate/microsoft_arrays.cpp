@@ -65,7 +65,7 @@ TensorList crop_and_resize(NodeContext& n) {
   const int64_t boxes = n.dims(1)[0], points = size[0] * size[1];
   if (x.elements() == 0 || boxes == 0) n.unsupported("it has no elements or no boxes");
   if (boxes * x.dim(1) > kMostElements / points)
-    n.unsupported(fmt::format("it takes {} points of {} boxes", points, boxes));
+    n.unsupported(fmt::format("it samples {} points in each of {} boxes, which is too many", points, boxes));
   const Tensor corners = cast(n.input(1), DType::f32), images = gather_slices(x, 0, n.input(2));
   const auto places = [&](int64_t axis) {
     return box_places(n, select(corners, 1, axis), select(corners, 1, axis + 2), x.dim(axis + 2),
@@ -113,7 +113,8 @@ TensorList unfold_axis(NodeContext& n) {
   if (size < 1 || step < 1 || size > length || x.rank() == EP_MAX_RANK)
     n.invalid(fmt::format("slices of {} at steps of {} cannot be taken of {}", size, step, length));
   const int64_t count = (length - size) / step + 1;
-  if (count > kMostElements / size) n.unsupported(fmt::format("it takes {} slices of {}", count, size));
+  if (count > kMostElements / size)
+    n.unsupported(fmt::format("it takes {} slices of {} elements, which is too many", count, size));
   const Tensor starts = mul(n.positions(count), Scalar(step));
   const Tensor slices = gather_slices(x, axis, add(unsqueeze(starts, 1), n.positions(size)));
   return {movedim(slices, {axis + 1}, {x.rank()})};

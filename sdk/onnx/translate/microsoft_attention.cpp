@@ -66,7 +66,7 @@ Tensor packed_part(const Tensor& x, int64_t i) { return transpose(select(x, 3, i
 
 std::string multi_head_why_not(const Node& node) {
   if (is_given(node.inputs, 8) || is_given(node.inputs, 9)) return "it keeps keys and values in a shared buffer.";
-  return is_given(node.outputs, 3) ? "its products of queries and keys are wanted." : std::string();
+  return is_given(node.outputs, 3) ? "its output of query-key products is used." : std::string();
 }
 
 TensorList multi_head_attention(NodeContext& n) {
@@ -76,7 +76,7 @@ TensorList multi_head_attention(NodeContext& n) {
   const bool ready = !packed && n.has(1) && n.rank(1) == 4;
   if (!packed && query.rank() != 3) n.invalid(fmt::format("query has shape {}; its rank must be 3 or 5", sizes(query)));
   if (n.has(3) && (packed || packed_keys || ready))
-    n.unsupported("it has a bias beside packed queries, keys or values");
+    n.unsupported("it has both a bias and packed queries, keys or values");
   if (!packed && !n.has(1)) n.invalid("it has no keys");
   if (!packed && !packed_keys && (!n.has(2) || n.rank(2) != n.rank(1))) n.invalid("its values do not fit its keys");
   Scores s;
@@ -159,9 +159,9 @@ std::string group_query_why_not(const Node& node) {
   if (is_given(node.inputs, 12) || is_given(node.inputs, 13)) return "its keys and values in the cache are quantised.";
   if (is_given(node.inputs, 14) || is_given(node.inputs, 15)) return "it normalises its queries or keys.";
   if (is_given(node.inputs, 16)) return "it has query_seqlens.";
-  if (is_given(node.outputs, 3)) return "its products of queries and keys are wanted.";
+  if (is_given(node.outputs, 3)) return "its output of query-key products is used.";
   const auto causal = node.attributes.find("causal");
-  if (causal != node.attributes.end() && causal->second.i != 1) return "its queries read the keys behind them.";
+  if (causal != node.attributes.end() && causal->second.i != 1) return "its queries also read later keys.";
   return set_to_other_than_zero(node, {"qk_output", "sliding_window_cache"});
 }
 
@@ -183,7 +183,7 @@ Tensor appended(NodeContext& n, const Tensor& past, const Tensor& fresh, const T
 TensorList group_query_attention(NodeContext& n) {
   const int64_t heads = n.require("num_heads", Attribute::Kind::integer).i;
   const int64_t groups = n.require("kv_num_heads", Attribute::Kind::integer).i;
-  if (n.has(1) != n.has(2) || n.has(3) != n.has(4)) n.invalid("keys and values come together");
+  if (n.has(1) != n.has(2) || n.has(3) != n.has(4)) n.invalid("keys and values must be given together");
   Tensor query = n.input(0), key = n.optional(1), value = n.optional(2);
   if (!n.has(1)) {
     const int64_t width = query.dim(2) / (heads + 2 * groups);

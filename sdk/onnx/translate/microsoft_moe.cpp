@@ -15,7 +15,7 @@ std::string moe_why_not(const Node& node) {
   const auto after = node.attributes.find("swiglu_limit_after_activation");
   if (fusion != node.attributes.end() && (fusion->second.i < 0 || fusion->second.i > 2))
     return fmt::format("its swiglu_fusion is {}; 0, 1 and 2 are known.", fusion->second.i);
-  if (after != node.attributes.end() && after->second.i != 0) return "it limits the activated gate.";
+  if (after != node.attributes.end() && after->second.i != 0) return "its swiglu_limit_after_activation is not 0.";
   for (const char* known : {"relu", "gelu", "silu", "swiglu", "identity"}) {
     if (type == node.attributes.end() || type->second.s == known) return {};
   }

@@ -86,7 +86,7 @@ TensorList reorder_output(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t channels = n.integer("channels", 0);
   if (channels < 1 || channels > x.dim(1))
-    n.invalid(fmt::format("it wants {} channels of an input of shape {}", channels, sizes(x)));
+    n.invalid(fmt::format("it cannot take {} channels from an input of shape {}", channels, sizes(x)));
   const Tensor y = channels == x.dim(1) ? x : narrow(x, 1, 0, channels);
   return {n.flag("channels_last", false) ? channels_last(y) : y};
 }

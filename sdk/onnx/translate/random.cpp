@@ -94,7 +94,8 @@ TensorList dropout(NodeContext& n) {
 std::string dropout_why_not(const Node& node) {
   if (node.version >= 7) return {};
   const auto test = node.attributes.find("is_test");
-  return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
+  return test != node.attributes.end() && test->second.i != 0 ? std::string()
+                                                              : "it drops random elements (training mode).";
 }
 
 constexpr Translator kRows[] = {

@@ -41,7 +41,7 @@ std::string why_not(const Node& node) {
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
     const std::string name = in_lower_case((*given)[i]);
     if (name == usual[i % usual.size()] || (node.op_type == "RNN" && name == "relu")) continue;
-    return fmt::format("its activation '{}' is not the one that its gate usually has.", (*given)[i]);
+    return fmt::format("its activation '{}' is not the default activation of its gate.", (*given)[i]);
   }
   return {};
 }

@@ -80,7 +80,7 @@ TensorList mel_weights(NodeContext& n) {
   const double low = n.scalar(3).to_double(), high = n.scalar(4).to_double();
   const int64_t rows = length / 2 + 1;
   if (bins < 1 || length < 1 || rate < 1 || bins > 1 << 20 || rows > 1 << 20 || bins * rows > 1 << 26) {
-    n.invalid(fmt::format("it wants {} bins of a transform of {} elements at {} Hz", bins, length, rate));
+    n.invalid(fmt::format("it cannot have {} bins for a transform of {} elements at {} Hz", bins, length, rate));
   }
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double step = (mel(high) - mel(low)) / static_cast<double>(bins + 2);

@@ -58,7 +58,7 @@ class Classifier {
   Classifier(NodeContext& n, int64_t classes) : n_(n), classes_(classes), rho_(numbers_of(n, "rho")) {
     per_class_ = n.integers("vectors_per_class").value_or(std::vector<int64_t>());
     for (const int64_t each : per_class_) {
-      if (each < 0 || each > INT32_MAX) n.invalid(fmt::format("a class has {} support vectors", each));
+      if (each < 0 || each > INT32_MAX) n.invalid(fmt::format("a class cannot have {} support vectors", each));
     }
     count_ = std::accumulate(per_class_.begin(), per_class_.end(), int64_t{0});
     coefficients_ = numbers_of(n, "coefficients");

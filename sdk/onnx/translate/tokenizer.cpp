@@ -18,7 +18,7 @@ Strings parts_between(NodeContext& n, const std::string& whole, const text::Patt
   Strings parts;
   size_t at = 0;
   while (const auto match = separator.find(whole, at)) {
-    if (match->size == 0) n.invalid("one of its separators matches nothing, so it cannot cut");
+    if (match->size == 0) n.invalid("one of its separators matches the empty string, so it cannot split");
     parts.push_back(whole.substr(at, match->begin - at));
     at = match->begin + match->size;
   }
