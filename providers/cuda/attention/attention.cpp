@@ -154,12 +154,13 @@ Refusal PlainAttention::why_not(const ep_device&, const ep_primitive_desc& desc,
   const int32_t align = desc.attributes.attention.align;
   const int32_t dtype_class = class_of(dtype);
   if (dtype_class != EP_DTYPE_f32 && dtype_class != EP_DTYPE_f64)
-    return Refusal::because("no attention of %s", dtype_name(dtype));
+    return Refusal::because("no kernel computes attention of %s", dtype_name(dtype));
   if (align != EP_ATTENTION_START && align != EP_ATTENTION_END) return Refusal::because("align %d", align);
   for (const int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C}) {
     const ep_operand_desc* each = operand(desc, role);
     if (each == nullptr || each->rank != 4) return Refusal::because("operand %d is missing or not of rank 4", role);
-    if (each->dtype != dtype) return Refusal::because("%s beside %s", dtype_name(each->dtype), dtype_name(dtype));
+    if (each->dtype != dtype)
+      return Refusal::because("operands of %s and %s", dtype_name(each->dtype), dtype_name(dtype));
   }
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   if (bias != nullptr && (bias->rank != 4 || (bias->dtype != EP_DTYPE_bool && bias->dtype != dtype)))

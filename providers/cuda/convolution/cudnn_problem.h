@@ -34,7 +34,7 @@ Refusal why_no_operand(const ep_primitive_desc& desc, int32_t index);
 int64_t elements_of(const ep_operand_desc& operand);
 // True if `operand` is dense, row-major or with axis 1 innermost. The strides of axes of length 1 do not matter.
 bool lies(const ep_operand_desc& operand, bool channels_last);
-// True if the operands are mostly channels-last; the source decides first.
+// True if the operands prefer channels-last: the first one with a clear order decides, and the source comes first.
 bool prefers_channels_last(const ep_primitive_desc& desc);
 // The window along at least two axes, the minimum of cuDNN.
 CudnnWindow window_of(const CudnnProblem& problem);

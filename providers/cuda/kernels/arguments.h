@@ -20,7 +20,7 @@ struct FaultSlot {
   int64_t value;
   int32_t code;
   int32_t reserved;
-  int64_t limit;  // the limit that the value exceeds; 0: none
+  int64_t limit;  // the limit that the value violates; 0: none
 };
 
 struct FaultTarget {

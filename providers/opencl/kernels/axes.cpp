@@ -25,8 +25,9 @@ Refusal why_no_rows(const ep_primitive_desc& desc, uint32_t src, uint32_t walked
   if (is_scalar(from) || from.rank < 1 || from.rank != desc.operands[0].rank) {
     return Refusal::because("operands of rank %d and %d", desc.operands[0].rank, from.rank);
   }
-  if (walked == 0 || walked >> from.rank != 0) return Refusal::because("axes 0x%x of rank %d", walked, from.rank);
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (walked == 0 || walked >> from.rank != 0)
+    return Refusal::because("axes 0x%x are not axes of rank %d", walked, from.rank);
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   return {};
 }
 

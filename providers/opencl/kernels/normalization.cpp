@@ -176,7 +176,7 @@ Refusal check_floats(const ep_device& device, const ep_primitive_desc& desc) {
   if (desc.operands[0].role != EP_ROLE_DST || src == nullptr || src->rank != desc.operands[0].rank) {
     return Refusal::because("it has no DST and SRC of one rank");
   }
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (src->dtype != dtype) return Refusal::because("a source of %s", dtype_name(src->dtype));
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& one = desc.operands[i];

@@ -219,7 +219,7 @@ class MatmulPrimitive final : public ep_primitive {
 
 Refusal Matmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (Refusal refusal = check_operands(device, desc)) return refusal;
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (Refusal refusal = check_matrices(desc)) return refusal;
   if (desc.epilogue_count > EP_MAX_EPILOGUES) return Refusal::because("%u epilogues", desc.epilogue_count);
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {

@@ -259,7 +259,8 @@ Tensor NodeContext::within(size_t i, int64_t least, SymDim most) {
     }
     return numbers;
   }
-  // The lookup below reports numbers that are too large. Numbers that are too small are replaced by such ones first.
+  // The lookup below reports numbers that are too large. Numbers that are too small are first replaced by one that
+  // is too large.
   const Tensor places = sub(numbers, Scalar(least));
   const Tensor checked = where(lt(places, Scalar(0)), Scalar(INT32_MAX), places);
   return add(gather_slices(positions(most - least + 1), 0, checked), Scalar(least));
