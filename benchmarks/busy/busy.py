@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Models on a machine that other programs use too: endless loops run beside, one per processor.
+"""Models on a busy machine: endless loops, one per processor, run at the same time.
 
     VENV/bin/python benchmarks/busy/busy.py MODELS --tenon BUILD/bin/tenon [--turns 9] [--loops 2]
     VENV/bin/python benchmarks/busy/busy.py MODELS --serve BUILD/bin/bench/bench_serve [--callers 4] [--seconds 5]
 
 MODELS is a folder that benchmarks/models/export.py wrote. Tenon and ONNX Runtime (the better of one and two threads, idle)
-take turns with the same inputs, first on the idle machine, then beside the loops. A turn is a process of its own on both
-sides. A row says, of each side, the median of the turns' medians, their 90th percentile and the ratio of the medians.
-With --serve, callers run one model at once (BERT, or ResNet-50 by --models resnet50), each with its own request, on an idle
-machine; a row says the answers per second of each side, with its own default number of threads. The bar: the median of
-Tenon's is at least ONNX Runtime's.
+take turns with the same inputs, first on the idle machine, then with the loops. Each turn of a side is a separate process.
+A row has, for each side, the median of the turns' medians, their 90th percentile and the ratio of the medians.
+With --serve, several callers run one model at the same time (BERT, or ResNet-50 with --models resnet50), each with its own
+request, on an idle machine. A row has the answers per second of each side, with its default number of threads. The bar:
+Tenon's median is at least ONNX Runtime's.
 
 The bars without --serve: BERT's busy ratio at most 1.2; ResNet-50's at most 1.2 times its own idle ratio; the 90th percentile of Tenon's
 turns at most twice their median. The exit status is 1 if a bar is missed.
@@ -35,7 +35,7 @@ RATES = ("answers_per_s", "answers_per_cpu_s")
 
 
 def peer_turn(model, threads, inputs_file, repeat):
-    """The main function of a process that times ONNX Runtime and prints milliseconds, one a line."""
+    """The main function of a process that times ONNX Runtime and prints milliseconds, one per line."""
     inputs = dict(np.load(inputs_file))
     for time_ms in peer_times(peer_session(model, threads), inputs, repeat + 2)[2:]:
         print(time_ms)
@@ -45,7 +45,7 @@ SERVED = {"bert_base": "1,128", "resnet50": "1"}  # the dims that these models l
 
 
 def serve_peer(model, callers, seconds):
-    """The main function of a process that serves `callers` threads by ONNX Runtime, and prints answers per second."""
+    """The main function of a process that serves `callers` threads with ONNX Runtime, and prints answers per second."""
     session = peer_session(model, 0)
     inputs = next(iter(CASES[pathlib.Path(model).stem].values()))(np.random.default_rng(5))
     want = session.run(None, inputs)[0]
@@ -113,7 +113,7 @@ def row_of(name, state, ours, theirs):
 
 
 def bars(name, idle, busy):
-    """Yields each bar of a model: what, its value and the most it may be."""
+    """Yields each bar of a model: its name, the value and the limit."""
     if name == "bert_base":
         yield "busy ratio", busy["ratio"], 1.2
     else:
@@ -161,8 +161,8 @@ def main():
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--repeat", type=int, default=10, help="runs per turn")
     parser.add_argument("--loops", type=int, default=2)
-    parser.add_argument("--callers", type=int, default=4, help="threads that run a model at once, with --serve")
-    parser.add_argument("--seconds", type=float, default=5, help="of a turn, with --serve")
+    parser.add_argument("--callers", type=int, default=4, help="threads that run a model at the same time, with --serve")
+    parser.add_argument("--seconds", type=float, default=5, help="length of a turn, with --serve")
     args = parser.parse_args()
     if args.serve:
         names = [name for name in args.models.split(",") if name in SERVED]

@@ -1,10 +1,10 @@
-// Answers per second of threads that run one model at once, each with its own request.
+// Measures answers per second of threads that run one model at the same time, each with its own request.
 //
 //   bench_serve MODEL --dims 1,128 [--threads 4] [--seconds 5]
 //
-// A request has ones for whole numbers and random values for others; dims that the model leaves open come from --dims,
-// in order. Every answer must have the bits of the first one. Prints one JSON line; answers per second of processor
-// time hold still where others use the processors too.
+// Integer inputs of a request are ones, other inputs are random; dims that the model leaves open come from --dims, in
+// order. Every answer must have the bits of the first one. Prints one JSON line. Answers per second of processor time
+// stay stable even if other programs use the processors.
 
 #include <atomic>
 #include <chrono>
@@ -76,7 +76,7 @@ tenon::onnx::Inputs request(const tenon::onnx::Model& model, const std::vector<i
   return inputs;
 }
 
-// Runs until `end`, and counts the answers; false if one differs from `want`.
+// Runs until `end` and counts the answers; false if one differs from `want`.
 bool serve(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inputs, const std::vector<float>& want,
            Clock::time_point end, std::atomic<int64_t>* answers) {
   while (Clock::now() < end) {

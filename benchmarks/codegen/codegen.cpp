@@ -1,7 +1,7 @@
-// Kernels that the compiler makes from loop IR, compiled by the C compiler of this build or of the variable CC and run
-// on two threads of OpenMP, against the best copy of as many bytes. The bar of a row is 1 / (the wanted share of the
-// copy's speed). A row "in the nearest cache" has the same kernel on a few rows again and again: what its vector math
-// takes without memory, which bounds the row before it.
+// Kernels that the compiler makes from loop IR, compiled by the C compiler of this build or by $CC and run on two
+// threads of OpenMP, against the best copy of as many bytes. The bar of a row is 1 / (the required share of the copy's
+// speed). A row "in the nearest cache" repeats the kernel on a few rows: it measures the vector math without memory
+// traffic, which bounds the row before it.
 #include <dlfcn.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -49,10 +49,10 @@ struct AlignedBuffer {
   std::unique_ptr<char, decltype(&std::free)> data;
 };
 
-constexpr int64_t kParts = 64;  // of 256 rows each, for reductions and transpositions inside of an item
+constexpr int64_t kParts = 64;  // of 256 rows each, for reductions and transpositions inside an item
 constexpr int64_t kPartRows = kRows / kParts;
 
-// A kernel whose only parameter is how many rows or parts there are, ready to run.
+// A kernel whose only parameter is the number of rows or parts, ready to run.
 class Compiled {
  public:
   explicit Compiled(const std::string& text) : kernel_(tenon::value_or_throw(tenon::codegen::parse_kernel(text))) {
@@ -88,7 +88,7 @@ class Compiled {
       entry_(buffers, &count, all * t / kThreads, all * (t + 1) / kThreads, local_[t].data.get());
     }
   }
-  // Each thread computes `count` rows again and again, until both together have computed `rows`.
+  // Each thread computes `count` rows repeatedly, until both together have computed `rows`.
   void run_near(void* const* buffers, size_t buffer_count, int64_t count, int64_t rows) {
     const int64_t all = items(count);
 #pragma omp parallel num_threads(kThreads)
@@ -112,14 +112,14 @@ class Compiled {
 
 struct Work {
   std::string name;
-  std::string kernel;  // without its name
-  double share;        // of the copy's speed
+  std::string kernel;  // the kernel's text, without its name
+  double share;        // required share of the copy's speed
   double tolerance;
   std::function<double(size_t)> wanted;
   int64_t count = kRows;    // the kernel's parameter
-  double moved = 2;         // arrays of kCells that it reads and writes
-  size_t written = kCells;  // elements
-  int64_t near_rows = 0;    // computed at once in the nearest cache; 0: no such row
+  double moved = 2;         // arrays of kCells elements that it reads and writes
+  size_t written = kCells;  // elements written
+  int64_t near_rows = 0;    // rows per repetition in the nearest cache; 0: no such row
 };
 
 const std::string kPerRow =
@@ -174,7 +174,7 @@ class Table {
     for (size_t c = 0; c < kColumns; ++c) sum += term(i / kColumns * kColumns + c);
     return sum;
   }
-  // Over the rows of a part, or over all rows.
+  // Sums over the rows of a part, or over all rows.
   double over_column(size_t i, size_t rows, const std::function<double(double)>& term) const {
     double sum = 0;
     const size_t first = i / kColumns / rows * rows * kColumns + i % kColumns;
@@ -188,7 +188,7 @@ class Table {
     tenon::bench::Row row{name, {"kernel of the compiler", [run](int64_t n) {
                                    for (int64_t i = 0; i < n; ++i) run();
                                  }}};
-    // Other bytes each time: the same ones again would come from a cache.
+    // Moves to other bytes each time, since the same ones would be in a cache.
     const auto at = std::make_shared<size_t>(0);
     row.peers.push_back({fmt::format("copy, {} threads", kThreads), [this, bytes, at](int64_t n) {
                            const size_t half = bytes / 128 * 64;

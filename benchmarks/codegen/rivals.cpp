@@ -1,6 +1,6 @@
-// Tenon's side of rivals.py, a library that Python's ctypes loads: rows of ops as kernels of the compiler and as our
-// own hand-written primitives, models, and the best copy. A function that gives null or a negative number has left a
-// sentence in rivals_error().
+// Tenon's side of rivals.py, a library that Python loads with ctypes: rows of ops as compiled kernels and as our
+// hand-written primitives, models, and the best copy. If a function returns null or a negative number, rivals_error()
+// has the reason.
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -22,12 +22,12 @@ namespace {
 using tenon::Tensor;
 using tenon::TensorList;
 
-// What all rows take. The mask has the shape of x.
+// The inputs of all rows. The mask has the shape of x.
 struct Inputs {
   Tensor x, y, weight, bias, mask;
 };
 
-// A row: from elementary ops, for the compiler, and by the primitives that we have for it.
+// A row: written in elementary ops for the compiler, and with our primitives.
 struct Row {
   const char* name;
   Tensor (*elementary)(const Inputs& in);
@@ -72,7 +72,7 @@ constexpr Row kRows[] = {
 struct Side {
   std::function<TensorList()> call;
   TensorList results;
-  tenon::onnx::Inputs inputs;  // of a model
+  tenon::onnx::Inputs inputs;  // for a model
 };
 
 std::string last_error;
@@ -106,10 +106,10 @@ extern "C" {
 
 TENON_API const char* rivals_error() { return last_error.c_str(); }
 
-// The name of row `number`; null past the last.
+// The name of row `number`; null after the last row.
 TENON_API const char* rivals_row(size_t number) { return number < std::size(kRows) ? kRows[number].name : nullptr; }
 
-// `inputs`: x and y of rows x columns, weight and bias of columns, f32, and the mask, bool. They stay the caller's.
+// `inputs`: x and y of rows x columns, weight and bias of columns, f32, and the mask, bool. The caller keeps them.
 TENON_API Side* rivals_open(size_t number, bool compiled, const void* const* inputs, int64_t rows, int64_t columns) {
   return guarded(
       [&] {
@@ -155,7 +155,7 @@ TENON_API int rivals_input(Side* side, const char* name, bool integers, const in
       -1);
 }
 
-// Seconds of `count` calls, each waited for; less than 0 if one failed.
+// Seconds for `count` calls, each waited for; negative if one failed.
 TENON_API double rivals_run(Side* side, int64_t count) {
   return guarded(
       [&] {
@@ -176,7 +176,7 @@ TENON_API int rivals_result(const Side* side, float* data) {
 
 TENON_API void rivals_close(Side* side) { delete side; }
 
-// Seconds of `count` copies of `bytes`, as stream_copy.
+// Seconds for `count` copies of `bytes` with stream_copy.
 TENON_API double rivals_copy(void* to, const void* from, size_t bytes, int threads, int64_t count) {
   const auto begin = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < count; ++i) tenon::bench::stream_copy(to, from, bytes, threads);

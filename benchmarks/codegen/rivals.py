@@ -6,11 +6,12 @@
     VENV/bin/python benchmarks/codegen/rivals.py BUILD ...
 
 ./dev makes VENV in build/rivals, with torch and onnxruntime from PyPI; torch.compile needs g++. ONNX Runtime takes part
-if it can be imported, from VENV or from --packages (the site-packages of another environment), with onnx beside it.
+if it can be imported together with onnx, from VENV or from --packages (the site-packages of another environment).
 `cmake --build BUILD --target tenon_rivals tenon_cpu` makes our side.
 
-Sides take turns in random order; a time is the median of the rounds. The first number of a side is its milliseconds,
-the second how often Tenon's kernel fits into it. "copy" is the best copy of the bytes that the row reads and writes.
+Sides take turns in random order; a time is the median of the rounds. The first number of a side is its time in
+milliseconds, the second is that time divided by the time of Tenon's kernel. "copy" is the best copy of the bytes that
+the row reads and writes.
 PyTorch runs twice: as a program calls it, and "warm", when malloc keeps its pages so that results need no new ones.
 With --model, which export.py wrote with the same torch: one step of the decoder after 128 tokens.
 
@@ -30,19 +31,20 @@ import time
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-# By side: Tenon's time may be at most so many of its times. The copy's stands with the row.
+# By side: the largest allowed ratio of Tenon's time to the side's time. The bar for the copy is in the row.
 BARS = {"primitives": 1.0, "eager": 1 / 5, "torch.compile": 1 / 5, "eager warm": 1 / 1.3}
 BARS_OF = {"RMS norm": {"eager": 1 / 10}, "decoder": {"eager": 1 / 1.3, "torch.compile": 1.0}}
 EPSILON = 1e-5
-PAUSE = 0.015  # seconds; OpenMP's threads spin for milliseconds after their last work
+PAUSE = 0.015  # seconds; OpenMP threads spin for milliseconds after their last work
 
 
 def gelu(x):
     return torch.nn.functional.gelu(x)
 
 
-# By name: PyTorch's function of (x, y, weight, bias, mask), as its users write it; the arrays of x's size that are read
-# and written; the wanted share of the copy's speed; the operators of ONNX, each "operator inputs > output".
+# By name: PyTorch's function of (x, y, weight, bias, mask), as its users write it; the number of arrays of x's size
+# that are read and written; the required share of the copy's speed; the operators of ONNX, each "operator inputs >
+# output".
 ROWS = {
     "RMS norm": (
         lambda x, y, w, b, m: x * torch.rsqrt(x.square().mean(-1, keepdim=True) + EPSILON) * w,
@@ -118,9 +120,9 @@ class Ours:
 
 
 class Heap:
-    """Whether malloc keeps the pages of large blocks that were freed."""
+    """Switches whether malloc keeps the pages of freed large blocks."""
 
-    MOST_MAPPED, TRIM_ABOVE = -4, -1  # names of glibc's mallopt
+    MOST_MAPPED, TRIM_ABOVE = -4, -1  # parameters of glibc's mallopt
 
     def __init__(self):
         self.mallopt = ctypes.CDLL(None).mallopt
@@ -170,7 +172,7 @@ def onnxruntime_side(operators, arrays, threads):
 
     def run():
         session.run_with_iobinding(binding)
-        return output  # which the binding does not keep
+        return output  # kept, because the binding does not keep it
 
     return timed(run)
 
@@ -203,7 +205,7 @@ def measured(sides, heap, rounds):
 
 
 def verdict(name, times, error, tolerance, share):
-    """The row, printed: times, ratios to Tenon's, and which bars were missed."""
+    """Prints the row: times, ratios to Tenon's, and missed bars."""
     ours = times["tenon"]
     bars = {side: bar for side, bar in (BARS | BARS_OF.get(name, {})).items() if side in times}
     if name == "decoder":
@@ -278,10 +280,10 @@ def measure_decoder(args, ours, heap):
 
 
 def load_torch():
-    """PyTorch, after everybody else: its thread-local data leaves no room for ours, and it is loaded for all to see.
+    """Loads PyTorch after all other libraries, since its thread-local data leaves no room for ours, and with global symbols.
 
-    2.15 cannot load the library by which it tries which vectors there are, so it would compile for none: Sleef's functions
-    are not global, and kernels that call them name no library that has them.
+    PyTorch 2.15 cannot load the library with which it tests vector instructions, and so would not use any: the functions
+    of Sleef are not global, and its kernels call them without linking a library that has them.
     """
     os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
     before = sys.getdlopenflags()
@@ -295,13 +297,13 @@ def load_torch():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path, help="the build folder of Tenon")
-    parser.add_argument("--rows", default="", help="a regular expression: only rows whose name it is found in")
+    parser.add_argument("--rows", default="", help="a regular expression: run only rows whose name contains a match")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each side")
     parser.add_argument("--shape", default="16384x768")
-    parser.add_argument("--threads", type=int, default=2, help="of each side")
-    parser.add_argument("--model", type=pathlib.Path, help="llama.onnx of export.py")
-    parser.add_argument("--packages", type=pathlib.Path, help="a folder that has onnxruntime and onnx")
-    parser.add_argument("--json", help="a file that gets a line for each row")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each side")
+    parser.add_argument("--model", type=pathlib.Path, help="llama.onnx, written by export.py")
+    parser.add_argument("--packages", type=pathlib.Path, help="a folder with onnxruntime and onnx")
+    parser.add_argument("--json", help="append a line per row to this file")
     args = parser.parse_args()
     if args.packages:
         sys.path.append(str(args.packages))

@@ -1,4 +1,4 @@
-// The best copy, which other kernels are compared with: 16 bytes per thread and step, with 1, 2 or 4 steps in flight.
+// The best copy, the peer of other kernels: 16 bytes per thread and step, with 1, 2 or 4 steps in flight.
 #include <cstdint>
 
 template <int steps>

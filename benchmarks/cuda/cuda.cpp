@@ -1,6 +1,6 @@
-// Compares the cuda provider with the best copy kernel and with cuBLASLt called directly, on one GPU in one process.
-// Compares the vulkan provider on the same GPU too, if it has that GPU. A batch of ops is submitted, and then waited
-// for once. Without a GPU the program says so and measures nothing.
+// Compares the cuda provider with the best copy kernel and with direct calls of cuBLASLt, on one GPU in one process. If
+// the vulkan provider finds the same GPU, compares it too. A batch of ops is submitted, then waited for once. Without a
+// GPU the program says so and measures nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -31,7 +31,7 @@ using tenon::bench::Side;
 constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kDrawn = int64_t{1} << 20;  // random values, repeated in larger tensors
 
-// The same floats at every call, so that a check can draw the values of a tensor again.
+// Returns the same floats at every call, so that a check can draw the values of a tensor again.
 std::vector<float> random_floats(size_t count) {
   std::mt19937 engine(7);
   std::uniform_real_distribution<float> values(-1, 1);
@@ -40,7 +40,7 @@ std::vector<float> random_floats(size_t count) {
   return made;
 }
 
-// kDrawn values on the device, repeated until `dims` are full. The host need not make a gigabyte of them.
+// Draws kDrawn values on the device and repeats them to fill `dims`, so that the host need not create a gigabyte.
 Tensor random_tensor(const std::vector<int64_t>& dims, tenon::Device device) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
@@ -57,7 +57,7 @@ Side ours(tenon::Device device, Op op) {
           }};
 }
 
-// Copies of `bytes` (read once and written once) by every kernel of copy.cu.
+// Copies of `bytes` (read once and written once) with every kernel of copy.cu.
 std::vector<Side> copies(Gpu* gpu, uint64_t bytes) {
   static CUdeviceptr from = gpu->allocate(kGiB);
   static CUdeviceptr to = gpu->allocate(kGiB);
@@ -140,7 +140,7 @@ void add_rows(Gpu* gpu, tenon::Device device, const Bars& bars, int64_t length, 
                    [=] { return differs(sum(), 3, 50, 1e-3, sum_wanted); }, 1.0 * kGiB});
 }
 
-// The values of random_tensor in the type that cuBLASLt gets.
+// The values of random_tensor in cuBLASLt's type.
 std::vector<unsigned char> pattern_of(cudaDataType_t type) {
   const std::vector<float> drawn = random_floats(kDrawn);
   const size_t size = type == CUDA_R_32F ? 4 : 2;
@@ -155,7 +155,7 @@ std::vector<unsigned char> pattern_of(cudaDataType_t type) {
   return pattern;
 }
 
-// The peer of a product of two n by n matrices. None, with a message, if cuBLASLt cannot be called.
+// The peer for a product of two n by n matrices. Empty, with a message, if cuBLASLt cannot be called.
 std::vector<Side> called_directly(Gpu* gpu, cudaDataType_t type, int64_t n, const std::vector<unsigned char>& pattern) {
   auto direct = std::make_shared<DirectMatmul>(gpu, type, n, pattern);
   if (!direct->failure().empty()) {
@@ -210,7 +210,7 @@ void add_tiny(tenon::Device device, std::vector<Row>* rows) {
   rows->push_back({"add, 4 floats, submitted", ours(device, add), {}});
 }
 
-// The vulkan provider's device for the same GPU, found by its name; none if there is none.
+// The vulkan device for the same GPU, found by its name; none if there is none.
 tenon::Device on_vulkan(const tenon::Device& cuda) {
   for (const char* spelling : {"vulkan:0", "vulkan:1", "vulkan:2"}) {
     try {
@@ -223,8 +223,8 @@ tenon::Device on_vulkan(const tenon::Device& cuda) {
   return {};
 }
 
-// A family of rows keeps its tensors only while it runs. If a family cannot be made, the program says why and runs the
-// others.
+// A family of rows keeps its tensors only while it runs. If a family cannot be created, the program prints the reason
+// and runs the others.
 bool measure(const std::function<void(std::vector<Row>*)>& add, tenon::bench::Report* report) try {
   std::vector<Row> rows;
   add(&rows);

@@ -4,8 +4,8 @@
     benchmarks/cuda/models.py BUILD [--models resnet50,...] [--repeat 30] [--compile]
 
 Needs PyTorch with CUDA. The models are those of benchmarks/models/export.py with random weights, each with the inputs that
-it is exported with. Outputs must agree within 1e-4 of their range. Prints for each model the medians, the ratio and the
-time of the first run; with --compile also those of torch.compile. The exit status is 1 if an output differs.
+it is exported with. Outputs must agree within 1e-4 of their range. Prints the medians, the ratio and the time of the first
+run of each model; with --compile also for torch.compile. The exit status is 1 if an output differs.
 """
 
 import argparse

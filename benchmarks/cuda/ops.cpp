@@ -120,7 +120,7 @@ void run_random(const Device& device, DType dtype, Report* report) {
   report->run(table.rows());
 }
 
-// One row of 1 M elements, or 1,000 rows of 1,000: random, in order, equal.
+// One row of 1 M elements, or 1,000 rows of 1,000: random, sorted, all equal.
 void run_sorting(const Device& device, DType dtype, int64_t rows, int64_t columns, Report* report) {
   Rows table(device, fmt::format(" {} sort{}x{}", dtype_name(dtype), rows, columns));
   const Tensor x = uniform({rows, columns}, dtype, device);
@@ -142,7 +142,7 @@ void run_sorting(const Device& device, DType dtype, int64_t rows, int64_t column
 // `x` with its channels innermost in memory.
 Tensor channels_last(const Tensor& x) { return permute(contiguous(permute(x, {0, 2, 3, 1})), {0, 3, 1, 2}); }
 
-// Layers of convolutional networks, forward and the gradient of a filter.
+// Layers of convolutional networks: forward, and the gradient of a filter.
 void run_convolutions(const Device& device, DType dtype, Report* report) {
   Rows table(device, fmt::format(" {} convolutions", dtype_name(dtype)));
   const Tensor large = uniform({32, 64, 56, 56}, dtype, device);
@@ -182,7 +182,7 @@ Tensor attention_of(const Tensor& query, const Tensor& key, const Tensor& value)
   return matmul(softmax(mul(matmul(query, transpose(key, -2, -1)), 0.125), -1), value);
 }
 
-// Functions of several ops, compiled; their peers are torch.compile's.
+// Compiled functions of several ops; their peers are torch.compile's.
 void run_compiled(const Device& device, DType dtype, Report* report) {
   Rows table(device, fmt::format(" {} compiled", dtype_name(dtype)));
   const Tensor x = uniform({4096, 4096}, dtype, device);

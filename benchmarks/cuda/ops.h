@@ -6,7 +6,7 @@
 
 namespace tenon::bench {
 
-// A row is called "<op> <dtype> <rows>x<columns>"; of products the sizes are rows, columns and length. Each family of
+// A row is called "<op> <dtype> <rows>x<columns>"; for products the sizes are rows, columns and length. Each family of
 // rows keeps its tensors only while it runs.
 void run_ops(const Device& device, Report* report);
 

@@ -1,4 +1,4 @@
-// The other side of the rows on a GPU: driver and cuBLASLt, called directly in the context that the provider uses too.
+// The peers of rows on a GPU: driver and cuBLASLt, called directly in the context that the provider also uses.
 #pragma once
 
 #include <cuda.h>
@@ -16,7 +16,7 @@ namespace tenon::bench {
 // Device 0, its primary context and a stream.
 class Gpu {
  public:
-  // Opens device 0. Without one it returns NULL and says why in `why_not`.
+  // Opens device 0. Without one, returns NULL and sets `why_not`.
   static std::unique_ptr<Gpu> open(std::string* why_not);
   ~Gpu();
 
@@ -26,10 +26,10 @@ class Gpu {
   CUdeviceptr allocate(uint64_t bytes);
   void fill(CUdeviceptr address, unsigned char byte, uint64_t bytes);
   void wait();
-  // Uploads `pattern` repeatedly until `bytes` are full.
+  // Uploads `pattern` repeatedly until `bytes` are filled.
   void upload(CUdeviceptr address, const std::vector<unsigned char>& pattern, uint64_t bytes);
 
-  // Copies through one of the kernels of copy.cu. `steps` is 1, 2 or 4.
+  // Copies with one of the kernels of copy.cu. `steps` is 1, 2 or 4.
   void copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps);
 
  private:
@@ -43,8 +43,9 @@ class Gpu {
   CUmodule module_ = nullptr;
 };
 
-// c = a * b for square matrices of `pattern`, in columns, as in cuBLASLt's own example: its first algorithm, 32 MiB of
-// workspace. The values matter: a GPU multiplies equal values faster than random ones, because it draws less power.
+// c = a * b for square matrices of `pattern`, stored by columns, as in cuBLASLt's own example: its first algorithm, 32
+// MiB of workspace. The values matter: a GPU multiplies equal values faster than random ones, because it draws less
+// power.
 class DirectMatmul {
  public:
   DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n, const std::vector<unsigned char>& pattern);

@@ -1,4 +1,4 @@
-"""The ops of `ops.cpp` by PyTorch on the same GPU, and the ratio of each row, the worst first.
+"""Runs the ops of `ops.cpp` in PyTorch on the same GPU, and prints the ratio of each row, worst first.
 
 Usage: torch_rows.py ROWS       the lines that bench_cuda wrote with --benchmark_out=ROWS
 """
@@ -158,7 +158,7 @@ def compiled_ops(dtype):
 
 
 def ops_of(suffix):
-    """The ops of a family of rows by its suffix: "f32 1024x1024", "bf16 images", "f32 sort1x9", ...; None if it is none of them."""
+    """The ops of a family of rows by its suffix: "f32 1024x1024", "bf16 images", "f32 sort1x9", ...; None for other suffixes."""
     dtype, _, sizes = suffix.partition(" ")
     if dtype not in DTYPES:
         return None
@@ -189,7 +189,7 @@ def median_ns(run):
 
 
 def main():
-    torch.backends.cudnn.allow_tf32 = False  # as in matrix products, whose default it is
+    torch.backends.cudnn.allow_tf32 = False  # like matrix products, where this is the default
     families = {}
     for line in open(sys.argv[1]):
         row = json.loads(line)

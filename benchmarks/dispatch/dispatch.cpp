@@ -1,5 +1,5 @@
-// The cost of one eager op on the host: on four floats, where only the way to the kernel counts; on broadcast and
-// strided operands; and on a million floats, where the order of the walk through memory counts.
+// The cost of one eager op on the host: on four floats, where only the path to the kernel counts; on broadcast and
+// strided operands; and on a million floats, where the memory access order counts.
 #include <memory>
 #include <string>
 #include <vector>
@@ -89,7 +89,7 @@ void add_tiny(const tenon::Device& device, std::vector<Row>* rows) {
       [x, out]() mutable -> const Tensor& { return tenon::add_out(out, x, x); }, twice));
 }
 
-// n x n results of operands that are no plain vectors.
+// n x n results from operands that are not contiguous vectors.
 void add_shaped(const tenon::Device& device, int64_t n, const std::string& size, double bar, std::vector<Row>* rows) {
   const Operands operands = make_operands(n, n, false);
   const Operands wide = make_operands(n, n, true);

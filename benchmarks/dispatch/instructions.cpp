@@ -10,7 +10,8 @@
 #include "benchmarks/report/keep.h"
 #include "core/ops/ops.h"
 
-// callgrind counts in here and nowhere else: starting the program takes a million instructions, more or less.
+// callgrind counts only in this function: starting the program takes about a million instructions, and the number
+// varies.
 extern "C" [[gnu::noinline]] void tenon_counted(const std::function<void()>& op, long n) {
   for (long i = 0; i < n; ++i) op();
 }

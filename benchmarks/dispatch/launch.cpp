@@ -1,5 +1,5 @@
-// The cost of the stable ABI itself: a ready relu on four floats, launched through the device's table, against the same
-// loop called directly.
+// The cost of the stable ABI itself: a prepared relu on four floats, launched through the device's table, against a
+// direct call of the same loop.
 #include <array>
 #include <vector>
 
@@ -15,7 +15,7 @@ constexpr int64_t kCount = 4;
 constexpr double kSlackNs = 20;
 using Floats = std::array<float, kCount>;
 
-// A relu whose launches give the shape, as the host makes it.
+// A relu whose launches give the shape, as the host creates it.
 ep_primitive* make_relu(tenon::DeviceState* device) {
   ep_primitive_desc desc{};
   desc.kind = EP_PRIMITIVE_unary;

@@ -19,7 +19,7 @@ class TinyChain {
   Tensor run_eagerly() const { return chain(x_, length_); }
 
  private:
-  // No pass could leave one of them out: relu of a negated value, and back.
+  // No pass may remove an op of the chain: relu of a negated value, then negated back.
   static Tensor chain(Tensor x, int64_t length) {
     for (int64_t i = 0; i < length; ++i) x = i % 2 == 0 ? neg(x) : relu(x);
     return x;

@@ -1,9 +1,9 @@
-// Exchanges of our communicator against MPI called directly, in one run, by turns.
+// Exchanges of our communicator against direct MPI calls, alternating in one run.
 //
-//   mpirun -n 2 bench_collectives [<megabytes>...]     1 4 16 64 256 without arguments
+//   mpirun -n 2 bench_collectives [<megabytes>...]     default: 1 4 16 64 256
 //
-// Each row: the median time of both sides, their ratio, and the bytes that a rank sends or gets per second. Rows in
-// microseconds are of 8 bytes: what an exchange costs beyond MPI's own.
+// Each row: the median time of both sides, their ratio, and the bytes that a rank sends or receives per second. Rows in
+// microseconds have 8 bytes and show the cost of an exchange beyond MPI's own.
 #include <mpi.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-// Seconds of one call, the slowest rank's.
+// Seconds of one call on the slowest rank.
 double seconds_of(const std::function<void()>& call, int times) {
   MPI_Barrier(MPI_COMM_WORLD);
   const Clock::time_point begin = Clock::now();
@@ -48,7 +48,7 @@ void must(const Status& status) {
 struct Row {
   std::string name;
   std::function<void()> ours, theirs;
-  double bytes;  // that a rank sends
+  double bytes;  // sent by one rank
 };
 
 void measure(const Communicator& ranks, const Row& row) {
@@ -58,7 +58,7 @@ void measure(const Communicator& ranks, const Row& row) {
     const bool ours_first = round % 2 == 0;
     const double first = seconds_of(ours_first ? row.ours : row.theirs, times);
     const double second = seconds_of(ours_first ? row.theirs : row.ours, times);
-    if (round < 2) continue;  // warms up
+    if (round < 2) continue;  // warm-up
     ours.push_back(ours_first ? first : second);
     theirs.push_back(ours_first ? second : first);
     ratios.push_back(ours.back() / theirs.back());

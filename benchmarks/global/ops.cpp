@@ -1,9 +1,9 @@
-// What a global op costs beyond the local one that it makes, on tensors of four numbers, where nothing has to move.
+// The cost of a global op beyond its local op, on tensors of four numbers, where no data has to move.
 //
 //   bench_global                      one rank
 //   mpirun -n 2 bench_global          several
 //
-// Each row: the median time of both, and what is between them; bar: 1 us.
+// Each row: the median time of both, and the difference; bar: 1 us.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -47,7 +47,7 @@ void measure(const Row& row) {
   std::vector<double> global, local;
   for (int round = 0; round < 33; ++round) {
     const double first = nanoseconds_of(row, x, y), second = nanoseconds_of(row, a, b);
-    if (round < 3) continue;  // warms up
+    if (round < 3) continue;  // warm-up
     global.push_back(first);
     local.push_back(second);
   }

@@ -1,10 +1,10 @@
-// How much of its reductions' time a data-parallel step hides behind backward.
+// The share of reduction time that a data-parallel step hides behind backward.
 //
-//   bench_overlap <device> [<layers> <width> <rows>]      a rank of a launch; overlap.py launches it on the fakes
+//   bench_overlap <device> [<layers> <width> <rows>]      one rank of a launch; overlap.py launches it on the fakes
 //
-// Two rows, of eager and of compiled steps: the median times of a step, of the same step whose gradients nobody needs
-// (so that nothing is reduced), and of its reductions alone; and the share of these that does not show in the first: 1
-// - (with - without) / alone.
+// Two rows, for eager and compiled steps: the median times of a step (with), of the same step without any reduction,
+// because no gradient is needed (without), and of its reductions alone (alone); and the hidden share: 1 - (with -
+// without) / alone.
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -56,7 +56,7 @@ class Net {
   }
 
  private:
-  // Gradients that nobody needs are results, so that they are computed.
+  // Returns the unneeded gradients as results, so that they are computed.
   TensorList train(const Tensor& batch) {
     Tensor x = batch;
     for (const Tensor& weight : weights_) x = matmul(x, weight);
@@ -100,7 +100,7 @@ void run(const std::string& device, int64_t layers, int64_t width, int64_t rows,
     const double first = seconds_of(world, [&] { net.step(); });
     const double second = seconds_of(world, [&] { idle.step(); });
     const double third = seconds_of(world, reduce);
-    if (round < 0) continue;  // the first step expects nothing; the first two are recorded
+    if (round < 0) continue;  // warm-up: the first step expects no reductions, and the first two steps are recorded
     with.push_back(first);
     without.push_back(second);
     alone.push_back(third);

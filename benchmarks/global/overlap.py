@@ -1,7 +1,7 @@
-"""overlap.py BUILD [RANKS]: bench_overlap on the asynchronous fake and the fake of pipes, whose delays are stated.
+"""overlap.py BUILD [RANKS]: runs bench_overlap on the asynchronous fake and the fake of pipes, with given delays.
 
-A launch takes 4 ms and computes nothing, and a rank gives 64 MB to others in a second; so backward takes longer than its
-reductions. Two processors cannot show it otherwise: who moves bytes takes the time of who computes."""
+A launch takes 4 ms and computes nothing, and a rank sends 64 MB per second; so backward takes longer than its reductions.
+Two processors cannot show overlap otherwise: the thread that moves bytes would take time from the one that computes."""
 
 import pathlib
 import sys

@@ -1,10 +1,10 @@
-// How much of a step the stages of a pipeline work at the same time.
+// The share of a step in which the stages of a pipeline work at the same time.
 //
-//   mpirun -n 2 bench_pipeline [<layers of a stage> <width> <rows>]     one thread for each rank: TENON_THREADS=1
+//   mpirun -n 2 bench_pipeline [<layers of a stage> <width> <rows>]     one thread per rank: TENON_THREADS=1
 //
-// One stage on each rank. A row has the median times of a training step, eager and compiled, with the batch as one
-// part, so that one stage works after the other, and in more parts; and the least that so many parts allow, were
-// nothing lost: (parts + stages - 1) / (parts * stages).
+// One stage per rank. A row has the median times of a training step, eager and compiled, with the batch as one part, so
+// that the stages work one after the other, and in several parts; and the ideal ratio for so many parts: (parts +
+// stages - 1) / (parts * stages).
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,9 +1,9 @@
-// How long the plan of a decoder in the shape of Llama 70B for 4,096 ranks takes, and how its modelled time compares
-// with that of the layout of Megatron (tensor parallel in a node, data parallel beyond) in the same model.
+// The time to plan a decoder in the shape of Llama 70B for 4,096 ranks, and its modelled step time compared with
+// Megatron's layout (tensor parallel in a node, data parallel beyond) in the same model.
 //
-//   bench_plan [<layers>]     80 without an argument
+//   bench_plan [<layers>]     default: 80
 //
-// Each row: the seconds that planning took, the modelled seconds of a step of both, and their ratio.
+// Each row: seconds of planning, modelled seconds of a step for both layouts, and their ratio.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What the programs of this folder share: numbers that every rank makes alike, and times of the slowest rank.
+// Shared by the programs of this folder: numbers that are equal on every rank, and times of the slowest rank.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline Tensor numbers(int64_t rows, int64_t columns, uint32_t seed) {
   return Tensor::from(std::span<const float>(values), {rows, columns}, Device::host());
 }
 
-// Seconds of a call, the slowest rank's.
+// Seconds of a call on the slowest rank.
 inline double seconds_of(global::Communicator& world, const std::function<void()>& call) {
   throw_if_error(world.barrier());
   using Clock = std::chrono::steady_clock;

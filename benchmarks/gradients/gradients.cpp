@@ -1,5 +1,5 @@
-// The cost of gradients on four floats (an op whose result remembers how it was made, one node of backward, a chain of
-// both), of a step of AdamW, and of whole steps (steps.h).
+// The cost of gradients on four floats (an op that records its history, one node of backward, a chain of both), of a
+// step of AdamW, and of whole steps (steps.h).
 #include <cmath>
 #include <memory>
 #include <string>
@@ -57,7 +57,7 @@ Row forward_row(std::string name, const tenon::Device& device, Work work, const 
   return row;
 }
 
-// A backward through kChain nodes counts as so many runs.
+// A backward through kChain nodes counts as kChain runs.
 Row backward_row(std::string name, const tenon::Device& device, Work work, const Operands& operands, const Tensor& x,
                  const Tensor& y, const std::vector<float>& wanted) {
   Row row = make_row(std::move(name), device, work, operands);
@@ -75,7 +75,7 @@ Row backward_row(std::string name, const tenon::Device& device, Work work, const
   return row;
 }
 
-// A chain is built and run through anew each time, and its graph is dropped. Each of its ops counts as one run.
+// A chain is built and run through each time, and its graph is dropped. Each of its ops counts as one run.
 Row chain_row(const tenon::Device& device, const Operands& operands, const Tensor& x, const Tensor& c) {
   Row row = make_row("a chain of 1,000 ops and its backward, per op, 4 floats", device, Work::chain, operands);
   row.burst = kChain;
@@ -95,7 +95,7 @@ Row chain_row(const tenon::Device& device, const Operands& operands, const Tenso
   return row;
 }
 
-// A step of `count` parameters of `elements` elements; the first step moves each by the learning rate.
+// A step of `count` parameters of `elements` elements; the first step changes each element by the learning rate.
 Row adamw_row(const tenon::Device& device, int64_t count, int64_t elements, double bar, std::string name) {
   Operands operands{std::vector<float>(static_cast<size_t>(elements), 1.0f), count, elements};
   Row row = make_row(std::move(name), device, Work::adamw, operands);

@@ -34,12 +34,12 @@ void descend(const TensorList& parameters) {
 
 constexpr int64_t kPoints = 256, kHidden = 64;
 
-// u at the points [rows, 2], by a net of two hidden layers.
+// u at the points [rows, 2], computed by a net with two hidden layers.
 Tensor field(const TensorList& p, const Tensor& x) {
   return linear(tanh(linear(tanh(linear(x, p[0], p[1])), p[2], p[3])), p[4], p[5]);
 }
 
-// u_t = 0.1 u_xx + 1 in the mean square, and u = 0 at time 0.
+// The mean squares of u_t - 0.1 u_xx - 1, and of u at time 0.
 Tensor physics_loss(const TensorList& p, const Tensor& points, const Tensor& start) {
   const Tensor x = points.detach().requires_grad_();
   const Tensor first = grad({sum(field(p, x))}, {x}, {}, {.create_graph = true})[0];

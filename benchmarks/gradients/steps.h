@@ -1,4 +1,4 @@
-// Rows of whole training steps: that of a net with gradients of its gradients.
+// Rows of whole training steps: a net with gradients of gradients.
 #pragma once
 
 #include <vector>

@@ -3,7 +3,7 @@
 
     VENV/bin/python compare.py FOLDER --tenon BUILD/bin/tenon [--models resnet50,...] [--device cpu] [--threads 1,2]
 
-The peers are ONNX Runtime and, if it is installed, OpenVINO (f32, latency hint, as many threads).
+The peers are ONNX Runtime and, if it is installed, OpenVINO (f32, latency hint, the same number of threads).
 
 export.py writes FOLDER. Each model gets two shapes; the second text input has padding with a mask of zero. Before
 anything is timed, the results must agree within 1e-4 of the range of ONNX Runtime's (quantised ones: tolerance_of). Then
@@ -48,7 +48,7 @@ def text_inputs(batch, sequence, padded):
 
 
 def cache_values(dims):
-    """What decode.cpp fills the cache with."""
+    """The values with which decode.cpp fills the cache."""
     count = np.arange(np.prod(dims), dtype=np.uint32) * np.uint32(2654435761)
     return ((count >> np.uint32(8)).astype(np.float32) / np.float32(8388608) - np.float32(1)).reshape(dims)
 
@@ -76,8 +76,8 @@ CASES = {
 
 
 def tolerance_of(name, expected, model, inputs):
-    """Of a quantised model one step of its results, whose smallest difference is a step; or what ONNX Runtime differs from
-    itself without its optimisations, as a deep model makes much of a number beside the middle of a step."""
+    """The tolerance of a quantised model: one quantisation step of its results; or, if greater, the difference between ONNX
+    Runtime with and without optimisations, since a deep model amplifies a number that is rounded to another step."""
     if not name.endswith("_qdq"):
         return TOLERANCE
     options = onnxruntime.SessionOptions()
@@ -105,7 +105,7 @@ def peer_times(session, inputs, repeat):
 
 
 class OpenVino:
-    """A model with the shapes of `inputs`, and `run` as a session of ONNX Runtime has it."""
+    """A model with the shapes of `inputs`. `run` has the form of ONNX Runtime's session."""
 
     def __init__(self, path, inputs, threads):
         core = openvino.Core()
@@ -119,7 +119,7 @@ class OpenVino:
 
 
 def tenon_run(args, model, inputs, repeat, folder):
-    """One `tenon run`; gives the outputs by name and its report (`runs_ms`: each repetition after the first)."""
+    """Runs `tenon run`; returns the outputs by name and the report (`runs_ms`: each repetition after the first)."""
     command = [str(args.tenon), "run", str(model), "--device", args.device, "--repeat", str(repeat), "--json"]
     for name, value in inputs.items():
         np.save(folder / f"{name}.npy", value)
@@ -132,7 +132,7 @@ def tenon_run(args, model, inputs, repeat, folder):
 
 
 def largest_difference(expected, actual):
-    """The largest |difference| of each output in units of the range of the expected one."""
+    """The largest |difference| of each output, relative to the range of the expected output."""
     out = {}
     for name, want in expected.items():
         got = actual.get(name)

@@ -1,10 +1,10 @@
-// Steps of a decoder that takes the keys and values of all tokens before, as export.py's llama.
+// Steps of a decoder that takes the keys and values of all earlier tokens, like llama of export.py.
 //
 //   bench_decode MODEL --first 128 --last 255 [--logits FILE]
 //
-// A step has one token; its outputs "present.*" are the next step's "past.*". The cache of the tokens before the first
-// step is made by a formula that measure.py has too. Prints one JSON line: the milliseconds of each step, and how fast
-// two threads read memory afterwards, which is what a step cannot do without. FILE gets the logits of the last one.
+// A step has one token; its outputs "present.*" are the next step's "past.*". The cache before the first step comes
+// from a formula that measure.py also has. Prints one JSON line: the milliseconds of each step, and the speed at which
+// two threads read memory afterwards, which bounds a step. FILE receives the logits of the last step.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -102,7 +102,7 @@ int run(const Arguments& arguments) {
   for (int64_t step = arguments.first; step <= arguments.last; ++step) {
     inputs["token"] = number(step * 7919 % 32000);
     inputs["position"] = number(step);
-    if (step == arguments.first) model.run(inputs);  // what the first run of all costs is another row
+    if (step == arguments.first) model.run(inputs);  // the cost of the very first run is another row
     const Clock::time_point begin = Clock::now();
     const tenon::TensorList outputs = model.run(inputs);
     logits = outputs[0].to_host<float>();

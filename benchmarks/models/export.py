@@ -5,12 +5,12 @@
 
 Needs torch 1.13 or newer: Debian's python3-torch, or one in a virtual environment.
 
-The modules are written here in plain torch, so torchvision and transformers are not needed; layer sizes are those of
+The modules are written here in plain torch, so torchvision and transformers are not needed. Layer sizes are from
 He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381), Devlin et al. 2018 (arXiv:1810.04805),
 Dosovitskiy et al. 2020 (arXiv:2010.11929), Ronneberger et al. 2015 (arXiv:1505.04597; same padding and batch norms, as is
 usual today) and Touvron et al. 2023 (arXiv:2302.13971; grouped heads as in arXiv:2305.13245).
-Batch and sequence are dynamic. The exporter is TorchScript's, because most models have its graphs. A fixed seed gives the
-weights. Batch norms take their statistics from one random batch, so that no output fades to a constant.
+Batch and sequence are dynamic. The TorchScript exporter is used, because most models have its graphs. Weights come from a
+fixed seed. Batch norms take their statistics from one random batch, so that no output degenerates to a constant.
 """
 
 import argparse
@@ -190,7 +190,7 @@ class ViT(nn.Module):
 
 
 class UNet(nn.Module):
-    """Two convolutions of each width, four times halved and doubled again, with what was there before beside it."""
+    """Two convolutions per width; the image is halved four times, then doubled, with the earlier features concatenated."""
 
     def __init__(self, widths=(64, 128, 256, 512, 1024), classes=2):
         super().__init__()
@@ -261,7 +261,7 @@ class LlamaLayer(nn.Module):
 
 
 class Llama(nn.Module):
-    """One step of a decoder: the next token with the keys and values of all before; 4 groups of 4 heads of 64."""
+    """One step of a decoder: the next token, with the keys and values of all earlier ones; 4 groups of 4 heads of 64."""
 
     def __init__(self, layers=16, width=1024, heads=16, groups=4, hidden=2816, vocabulary=32000, positions=2048):
         super().__init__()
@@ -283,12 +283,13 @@ class Llama(nn.Module):
 
 
 def randomise(model):
-    """Weights of unit gain, and batch norms with statistics of their own; nothing stays zero or one."""
+    """Sets weights of unit gain and random statistics of batch norms, so that no parameter stays zero or one."""
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):
                 fan_in = module.weight[0].numel()
-                if isinstance(module, nn.ConvTranspose2d):  # of stride 2 and side 2: one weight of each channel per result
+                if isinstance(module, nn.ConvTranspose2d):  # with stride 2 and side 2: one weight per channel and
+                                                            # result
                     fan_in = module.weight.size(0)
                 module.weight.normal_(0, math.sqrt((2 if isinstance(module, nn.Conv2d) else 1) / fan_in))
                 if module.bias is not None:
@@ -306,7 +307,7 @@ def randomise(model):
 
 
 def calibrate(model, example):
-    """Gives each batch norm the statistics of one random batch, as training gives it those of its data."""
+    """Sets the statistics of each batch norm from one random batch."""
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in norms:
         module.momentum = 0.9
@@ -358,7 +359,7 @@ MODELS = {
 
 
 def export(name, path, opset):
-    """Writes the model; gives the module, its example inputs and their names."""
+    """Writes the model; returns the module, its example inputs and their names."""
     torch.manual_seed(2026)
     model, example, options = MODELS[name]()
     randomise(model)

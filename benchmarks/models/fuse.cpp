@@ -1,10 +1,11 @@
-// A model with its ops fused into kernels, and without, in one process: launches of a run, and times in turns.
+// A model with its ops fused into kernels, and without, in one process: launches per run, and times of alternating
+// runs.
 //
 //   bench_fuse MODEL --dims 1,128 [--runs 30] [--compile wait|beside]
 //
 // All inputs are ones; dims that the model leaves open come from --dims, in order. Prints one JSON line: launches of
-// both, those that are kernels, the largest difference over the largest number, medians in milliseconds, and the ratio
-// of the medians. With `beside` it prints the first runs too, one by one.
+// both, launches of fused kernels, the largest difference divided by the largest number, medians in milliseconds, and
+// the ratio of the medians. With `beside` it also prints each of the first runs.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 using tenon::Tensor;
 using tenon::bench::ones;
 
-// A model, loaded one way, and its times.
+// A model, loaded in one way, and its times.
 struct Side {
   Side(const std::string& file, const std::vector<int64_t>& dims, bool fuse, tenon::Compiling compiling)
       : model(tenon::onnx::load(file, options(fuse, compiling))), inputs(ones(model, dims)) {}

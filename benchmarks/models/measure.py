@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Measures what is no steady latency: first answers, memory, decoding, recording. compare.py measures latency.
+"""Measures first answers, memory, decoding and recording. compare.py measures steady latency.
 
     VENV/bin/python measure.py FOLDER --build BUILD [--rows first,memory,decode,record] [--models resnet50,...] [--turns 5]
 
-export.py writes FOLDER. Every turn of every side is a process of its own, with the files in the page cache; a row has the
+export.py writes FOLDER. Every turn of every side is a separate process, with the files in the page cache. A row has the
 medians of the turns, and the ratio to the better peer: ONNX Runtime and, if it is installed, OpenVINO, both with f32 and
 two threads.
 
-first: milliseconds from the start of loading to the first answer, less a steady run.
-memory: the peak resident memory of loading and ten runs, mapped pages included, less that of a process that has only
-  loaded the library (Tenon: a graph of one op on the processor; peers: the import).
+first: milliseconds from the start of loading to the first answer, minus a steady run.
+memory: the peak resident memory of loading and ten runs, including mapped pages, minus the memory of a process that only
+  loads the library (Tenon: a graph of one op on the processor; peers: the import).
 decode: steps of the decoder with a growing cache, for tokens 129 to 256; --steps takes fewer. The logits of the last step
   must agree.
-record: milliseconds of recording, passes and preparing; the first time includes packing, later ones do not. Then for
-  eight further sizes the first run, which prepares, and a steady one.
+record: milliseconds of recording, passes and preparing; the first time includes packing, later ones do not. Then the
+  first run, which prepares, and a steady run at each of eight further sizes.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from compare import CASES, OpenVino, cache_values, openvino, peer_session
 
 FIRST_TOKEN = 128
 LAYERS = 16
-# What a step of the decoder reads: all but the embeddings of the other tokens (export.py).
+# The bytes that a step of the decoder reads: all weights except the embeddings of other tokens (export.py).
 WEIGHT_BYTES = 4 * (LAYERS * (2 * 1024 * 1024 + 2 * 1024 * 256 + 3 * 1024 * 2816) + 1024 * 32000)
 
 
@@ -40,7 +40,7 @@ def session_of(side, model, inputs, threads=2):
 
 
 def peer_turn(side, model, inputs_file, repeat):
-    """The main function of a process: loads, runs `repeat` times (0: nothing at all), and prints times and memory."""
+    """The main function of a process: loads, runs `repeat` times (0: does not load), and prints times and memory."""
     times = {}
     if int(repeat):
         inputs = dict(np.load(inputs_file))
@@ -112,7 +112,7 @@ def openvino_step(model, caches):
     return step
 
 
-# A process begins with the peak memory of the one that started it, so a small one starts those that are measured.
+# A process begins with the peak memory of its parent, so a small process starts the measured ones.
 LAUNCHER = """import os, sys
 process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(process, 0)
@@ -121,7 +121,7 @@ sys.exit(os.waitstatus_to_exitcode(status))"""
 
 
 def checked(command):
-    """Runs `command`; gives what it printed and its peak memory in kB."""
+    """Runs `command`; returns its output and its peak memory in kB."""
     command = list(map(str, command))
     with tempfile.NamedTemporaryFile("r") as peak:
         launch = [sys.executable, "-I", "-S", "-c", LAUNCHER, peak.name]
@@ -137,7 +137,7 @@ class Sides:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.tenon = args.build / "bin" / "tenon"
-        self.read_gbs = 0.0  # two threads reading memory, the best that a turn of the decoder has met
+        self.read_gbs = 0.0  # two threads reading memory, the best of all turns of the decoder
         self.peers = ["onnxruntime"] + (["openvino"] if openvino is not None else [])
 
     def inputs(self, name):
@@ -236,7 +236,7 @@ def main():
     parser.add_argument("--rows", default="first,memory,decode,record")
     parser.add_argument("--models", default="resnet50,mobilenet_v2,bert_base,vit_b16")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=128, help="of the decoder")
+    parser.add_argument("--steps", type=int, default=128, help="steps of the decoder")
     args = parser.parse_args()
     rows, good = args.rows.split(","), True
     with tempfile.TemporaryDirectory() as folder:

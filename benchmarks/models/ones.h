@@ -1,4 +1,4 @@
-// The inputs of a model that is measured.
+// The inputs of a measured model.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tenon::bench {
 
-// Ones for all inputs of `model`; the dims that it leaves open are `open_dims`, in order. Throws: std::out_of_range, if
-// there are too few.
+// Ones for all inputs of `model`; its open dims are taken from `open_dims`, in order. Throws std::out_of_range if there
+// are too few.
 inline onnx::Inputs ones(const onnx::Model& model, const std::vector<int64_t>& open_dims) {
   onnx::Inputs inputs;
   for (const onnx::ValueInfo& input : model.inputs()) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes quantised models of those that export.py wrote: NAME_qdq.onnx, by ONNX Runtime's own quantiser.
+"""Quantises models that export.py wrote, with ONNX Runtime's quantiser, and writes NAME_qdq.onnx.
 
     VENV/bin/python quantise.py FOLDER [--models resnet50,bert_base]
 
-Needs onnx and onnxruntime. Weights are i8, of convolutions with a scale per channel; activations are u8, whose ranges are
-those of a few random inputs. Every op that ONNX Runtime quantises stands between QuantizeLinear and DequantizeLinear.
+Needs onnx and onnxruntime. Weights are i8 (convolutions: one scale per channel); activations are u8, with ranges measured
+on a few random inputs. Every quantised op has QuantizeLinear and DequantizeLinear around it.
 """
 
 import argparse
@@ -16,7 +16,9 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import compare
 
-MODELS = {"resnet50": "1x3x224x224", "mobilenet_v2": "1x3x224x224", "bert_base": "1x128"}  # the case of compare.py whose inputs calibrate
+MODELS = {"resnet50": "1x3x224x224", "mobilenet_v2": "1x3x224x224", "bert_base": "1x128"}  # the case of compare.py
+                                                                                           # whose inputs are used for
+                                                                                           # calibration
 
 
 class Samples(CalibrationDataReader):

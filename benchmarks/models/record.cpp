@@ -1,4 +1,4 @@
-// How long it takes to record a model, to run the passes, and to prepare what runs; and the first run at a new size.
+// Times to record a model, to run the passes, and to prepare the executable; and the first run at a new size.
 //
 //   bench_record MODEL --dims 1,128 [--times 5] [--sizes 8]
 //
@@ -34,7 +34,7 @@ double run_once(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inpu
   return milliseconds(begin);
 }
 
-// Each size has 8 less than the one before on the last open dim, and every other one has 1 more on the first.
+// Each size has 8 less than the one before on the last open dim, and every other size has 1 more on the first.
 void run_sizes(const tenon::onnx::Model& model, const std::vector<int64_t>& dims, int count) {
   run_once(model, ones(model, dims));
   double worst = 0;
@@ -58,7 +58,7 @@ int run(const std::string& file, const std::vector<int64_t>& dims, int times, in
   const tenon::onnx::Model model = tenon::onnx::load(file);
   const tenon::onnx::Inputs inputs = ones(model, dims);
   tenon::graph::FoldedConstants folded;
-  std::vector<tenon::graph::Executable> kept;  // so that packed constants stay
+  std::vector<tenon::graph::Executable> kept;  // keeps packed constants alive
   std::printf("{\"record_passes_prepare_ms\": [");
   for (int i = 0; i < times; ++i) {
     const Clock::time_point begin = Clock::now();

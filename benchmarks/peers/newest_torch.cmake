@@ -1,5 +1,6 @@
-# tenon_find_newest_torch(<variable>) sets <variable> to the folder TENON_NEWEST_TORCH, which benchmarks/peers/newest_torch
-# fills, or to "" if the setting is empty. A folder that was removed is left out with a sentence, and the build goes on.
+# tenon_find_newest_torch(<variable>) sets <variable> to the folder TENON_NEWEST_TORCH, which
+# benchmarks/peers/newest_torch fills, or to "" if the setting is empty. If the folder was removed, prints a message and
+# the build continues.
 function(tenon_find_newest_torch variable)
   set(${variable} "" PARENT_SCOPE)
   if(NOT TENON_NEWEST_TORCH)

@@ -67,7 +67,7 @@ uint64_t read_range(const char* src, size_t bytes) {
   return read_words(src, bytes);
 }
 
-// Calls body(from, size) for a part of the bytes on each thread.
+// Calls body(from, size) on each thread for its part of the bytes.
 template <class Body>
 void on_parts(size_t bytes, int threads, const Body& body) {
   const size_t part = bytes / static_cast<size_t>(threads) / 64 * 64;

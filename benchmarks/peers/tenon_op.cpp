@@ -64,7 +64,7 @@ Value TenonOp::value_of(const json& j) const {
   return list;
 }
 
-// Empty if equal within `tolerance` of the greatest magnitude; else what differs.
+// Empty if equal within `tolerance` of the greatest magnitude; else describes the difference.
 std::string difference(const std::vector<Values>& want, const TensorList& got, double tolerance) {
   if (want.size() != got.size()) return fmt::format("{} results, not {}", got.size(), want.size());
   for (size_t r = 0; r < want.size(); ++r) {

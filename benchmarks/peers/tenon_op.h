@@ -1,4 +1,4 @@
-// Tenon's side of a call that torch_op.h makes in libtorch: the same op by its name, on the same numbers.
+// Tenon's side of a call that torch_op.h makes in libtorch: the op with the same name, on the same numbers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,13 +10,13 @@
 
 namespace tenon::bench {
 
-// One call. The case is a line of benchmarks/sweep/cases.py; `spec["device"]` says where, the default is cpu.
+// One call. The case is a line of benchmarks/sweep/cases.py; `spec["device"]` is the device, by default cpu.
 class TenonOp {
  public:
   TenonOp(const nlohmann::json& spec, const std::vector<Input>& inputs);
 
   TensorList call() const;
-  // Makes a tensor that later calls write into. False if the op takes none.
+  // Makes a tensor that later calls write into. False if the op does not support that.
   bool want_out();
   void run(int64_t n) const;
 
@@ -31,7 +31,7 @@ class TenonOp {
   std::vector<Keyword> keywords_;
 };
 
-// Empty if equal within `tolerance` of the greatest magnitude; else what differs.
+// Empty if equal within `tolerance` of the greatest magnitude; else describes the difference.
 std::string difference(const std::vector<Values>& want, const TensorList& got, double tolerance);
 
 }  // namespace tenon::bench

@@ -32,7 +32,7 @@ Side side_of(int threads, Op op) {
           }};
 }
 
-// The same of work that records gradients: a chain of `per_run` nodes counts as so many runs.
+// Like side_of, for work that records gradients: a chain of `per_run` nodes counts as `per_run` runs.
 template <class Op>
 Side recording_side_of(int threads, int64_t per_run, Op op) {
   Side side = side_of(threads, [] { return at::Tensor(); });
@@ -44,7 +44,7 @@ Side recording_side_of(int threads, int64_t per_run, Op op) {
   return side;
 }
 
-// A fused step of AdamW on the processor is younger than the other works.
+// libtorch before 2.4 has no fused step of AdamW on the processor.
 Side adamw_side(int threads, [[maybe_unused]] const Operands& operands) {
   Side side = side_of(threads, [] { return at::Tensor(); });
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)

@@ -39,7 +39,7 @@ at::Tensor make_tensor(const json& spec) {
   return type == at::kBool ? values.gt(0) : whole.to(type).contiguous();
 }
 
-// What schemas and arguments have in common.
+// Shared by schemas and arguments.
 class Binder {
  public:
   explicit Binder(const std::vector<at::Tensor>& tensors) : tensors_(tensors) {}
@@ -69,7 +69,7 @@ class Binder {
     }
   }
 
-  // The arguments of a call of `schema`; nothing, if they do not fit.
+  // The arguments for a call of `schema`; nothing if they do not fit.
   std::optional<Stack> stack(const c10::FunctionSchema& schema, const json& call,
                              const std::vector<at::Tensor>& out) const {
     const json& positional = call["args"];
@@ -147,7 +147,7 @@ void flatten(const IValue& value, std::vector<at::Tensor>* out) {
 
 struct TorchOp::Call {
   std::vector<at::Tensor> held;     // contiguous
-  std::vector<at::Tensor> tensors;  // as the call sees them
+  std::vector<at::Tensor> tensors;  // the views of them that the call uses
   std::vector<Input> inputs;
   std::string why_not;
   std::optional<c10::OperatorHandle> op, op_out;

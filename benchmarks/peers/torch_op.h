@@ -15,7 +15,7 @@ struct Values {
   std::vector<double> values;
 };
 
-// The bytes of a tensor argument, row-major over `dims`. `order` says which view of it is the argument: its axis i is
+// The bytes of a tensor argument, row-major over `dims`. `order` describes the view that is the argument: its axis i is
 // axis order[i] of the tensor.
 struct Input {
   std::vector<int64_t> dims;
@@ -24,21 +24,21 @@ struct Input {
   const void* data = nullptr;
 };
 
-// The tensors of a case and one call on them. A case is a line of benchmarks/sweep/cases.py.
+// The tensors of a case and one call with them. A case is a line of benchmarks/sweep/cases.py.
 class TorchOp {
  public:
-  // Makes the tensors, with random numbers. Errors: std::runtime_error, if libtorch has no overload for the arguments.
+  // Makes the tensors, with random numbers. Errors: std::runtime_error if libtorch has no overload for the arguments.
   explicit TorchOp(const nlohmann::json& spec);
   ~TorchOp();
 
   // The tensors that both sides compute on. They live as long as this object.
   const std::vector<Input>& inputs() const;
-  // The sentence that says why libtorch does not do the call; empty: it does.
+  // Why libtorch cannot make the call; empty if it can.
   const std::string& why_not() const;
   // True if the call has a form that writes into a given tensor.
   bool has_out() const;
 
-  // Makes the call `n` times on `threads` threads; with `out` into the same tensor each time.
+  // Makes the call `n` times on `threads` threads; with `out`, into the same tensor each time.
   void run(int64_t n, int threads, bool out);
   // The results of the call.
   std::vector<Values> results();

@@ -1,5 +1,5 @@
-// Ops that read and write memory once, with an output that the call allocates, against the best copy that moves as many
-// bytes; reductions against the best read. The bar of a row is 1 / (the wanted share of the copy's speed).
+// Ops that read and write memory once, with an output that the call allocates, against the best copy of as many bytes;
+// reductions against the best read. The bar of a row is 1 / (the required share of the copy's speed).
 #include <omp.h>
 
 #include <cmath>
@@ -53,12 +53,12 @@ constexpr size_t kMaps = size_t{16} << 20;       // 64 MB of floats
 constexpr size_t kRows = 16384, kColumns = 768;  // 48 MB
 constexpr size_t kCells = kRows * kColumns;
 
-// One op: what it computes, and how many bytes a run reads and writes.
+// One op: its computation, and the bytes that a run reads and writes.
 struct Work {
   std::string name;
   std::function<Tensor()> run;
   size_t read, written;
-  double share;  // of the copy's speed, that is wanted
+  double share;  // required share of the copy's speed
   double tolerance;
   std::function<double(size_t)> wanted;
 };
@@ -83,7 +83,7 @@ class Table {
             }};
   }
 
-  // The copy of half as many bytes; what writes next to nothing is compared with a read.
+  // The copy of half as many bytes; an op that writes next to nothing is compared with a read.
   std::vector<Side> peers(const Work& work) const {
     const bool reads = work.written * 64 < work.read;
     const size_t bytes = reads ? work.read : (work.read + work.written) / 128 * 64;

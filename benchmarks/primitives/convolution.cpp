@@ -1,6 +1,6 @@
-// Convolutions of ResNet-50, MobileNet-v2 and U-Net, batch 1, against oneDNN called directly in the layouts that it
-// likes best, everything reordered beforehand. Our side runs a prepared launch: row-major or channels-last tensors,
-// weights as they are or packed.
+// Convolutions of ResNet-50, MobileNet-v2 and U-Net, batch 1, against direct calls of oneDNN in its preferred layouts,
+// with everything reordered beforehand. Our side runs a prepared launch: row-major or channels-last tensors, weights
+// plain or packed.
 #include <omp.h>
 
 #include <cmath>
@@ -118,7 +118,7 @@ class Direct {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-// Keeps the prepared launch of the one convolution that runs under it.
+// Keeps the prepared launch of the convolution that runs under it.
 class Preparing final : public tenon::Interpreter {
  public:
   Preparing(const Tensor& weight, bool packed) : constant_(tenon::Constant::of(weight)), packed_(packed) {}

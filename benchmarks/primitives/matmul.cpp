@@ -1,4 +1,4 @@
-// matmul against oneDNN called directly, whose primitive, memory objects and output buffer are made once; and one row
+// matmul against direct calls of oneDNN, whose primitive, memory objects and output buffer are made once; and one row
 // times constant weights against the best read of their bytes.
 #include <omp.h>
 
@@ -33,13 +33,13 @@ struct Product {
 };
 
 // One product of `batch` pairs of matrices through oneDNN's own API, on the OpenMP team of the calling thread.
-// `packed`: b lies as oneDNN likes it best.
+// `packed`: b is in oneDNN's preferred layout.
 class Direct {
  public:
   Direct(const Product& p, memory::data_type dtype, std::vector<float>& a, std::vector<float>& b, bool packed)
       : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
     using tag = memory::format_tag;
-    // A batch axis, be it of one, would keep oneDNN from packing.
+    // A batch axis, even of length 1, would keep oneDNN from packing.
     const bool is_batch = p.batch > 1;
     const memory::dims shapes[] = {is_batch ? memory::dims{p.batch, p.m, p.k} : memory::dims{p.m, p.k},
                                    is_batch ? memory::dims{p.batch, p.k, p.n} : memory::dims{p.k, p.n},
@@ -85,7 +85,7 @@ std::vector<float> random_floats(int64_t count, uint32_t seed) {
 
 int most_threads() { return std::min(2, omp_get_num_procs()); }
 
-// A call of Tenon, `times` times. `program` outlives it.
+// Calls Tenon `times` times. `program` must outlive the function.
 template <class Program>
 Side ours(const tenon::Device& device, Program program) {
   return {"tenon on " + device.spelling(), [program](int64_t n) {
@@ -93,7 +93,7 @@ Side ours(const tenon::Device& device, Program program) {
           }};
 }
 
-// tenon::matmul against oneDNN, where b changes from call to call; or a compiled function whose b is a constant.
+// tenon::matmul against oneDNN, with b changing from call to call; or a compiled function with a constant b.
 Row product(const tenon::Device& device, const Product& p, DType dtype, bool constant) {
   const auto a = std::make_shared<std::vector<float>>(random_floats(p.batch * p.m * p.k, 1));
   const auto b = std::make_shared<std::vector<float>>(random_floats(p.batch * p.k * p.n, 2));
@@ -139,8 +139,8 @@ Row product(const tenon::Device& device, const Product& p, DType dtype, bool con
           ours(device, run), peers, work > 2e7 ? 1.02 : 1.1, check};
 }
 
-// One row times constant weights, against a read of their bytes and those of their scales. Weights of `dtype`; integers
-// have one scale per column, of i4 one per 32 rows of it.
+// One row times constant weights, against a read of the bytes of weights and scales. Weights have `dtype`; integers
+// have one scale per column, i4 one scale per 32 rows of a column.
 Row decoding(const tenon::Device& device, int64_t k, int64_t n, DType dtype) {
   const auto a = std::make_shared<std::vector<float>>(random_floats(k, 3));
   const Tensor x = Tensor::from<float>(*a, {1, k}, device);
@@ -196,7 +196,8 @@ int main(int argc, char** argv) {
   const tenon::Device device("cpu");
   std::vector<Row> rows;
   for (int64_t n = 64; n <= 2048; n *= 2) rows.push_back(product(device, {1, n, n, n}, DType::f32, false));
-  // The products of BERT-base on 128 tokens, and of a decoder of 4096 on 128 and 16 tokens, down again too.
+  // The products of BERT-base on 128 tokens, and of a decoder of 4096 on 128 and 16 tokens, including the down
+  // projection.
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const Product& p : {Product{1, 128, 768, 768}, Product{1, 128, 768, 3072}, Product{1, 128, 3072, 768},
                              Product{1, 128, 4096, 4096}, Product{1, 16, 4096, 4096}, Product{1, 16, 4096, 11008},

@@ -1,5 +1,5 @@
-// Scans, sorts, scatters, attention, recurrent networks, convolutions and norms against the newest PyTorch, on as many
-// threads as there are processors. Both sides make the call by its name, on the same numbers. Bars are issue 14's.
+// Scans, sorts, scatters, attention, recurrent networks, convolutions and norms against the newest PyTorch, with one
+// thread per processor. Both sides call the op of the same name, on the same numbers.
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,7 +22,7 @@ using tenon::bench::TorchOp;
 
 constexpr int64_t kMillion = int64_t{1} << 20;
 
-// Both sides of one row. Only the row that was asked for last holds its tensors.
+// Both sides of one row. Only the row that was used last holds its tensors.
 struct Sides {
   explicit Sides(const json& spec) : peer(spec), ours(spec, peer.inputs()) {}
   TorchOp peer;
@@ -45,7 +45,7 @@ json tensor(std::vector<int64_t> dims, const char* dtype = "f32", double low = -
 }
 json at(int number) { return {{"t", number}}; }
 
-// A call, which PyTorch makes alike unless `torch` has arguments or a name of its own.
+// A call. PyTorch makes the same call unless `torch` has another name or arguments.
 struct Call {
   std::string name;
   double bar;
@@ -53,7 +53,7 @@ struct Call {
   json tensors;
   json args;
   json torch = json::object();
-  bool compares = true;  // false: of equal elements either may stand first
+  bool compares = true;  // false: equal elements may come in any order
 };
 
 Row row_of(const Call& call) {

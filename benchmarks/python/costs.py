@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Python costs: tiny ops against the same ops in C++ and against PyTorch, import, chains, optimisers.
+"""The cost of Python: tiny ops against the same ops in C++ and against PyTorch, import, chains, optimisers.
 
     ./dev costs [--rows REGEX] [--rounds 9] [--json FILE]
     VENV/bin/python benchmarks/python/costs.py BUILD ...
@@ -34,7 +34,7 @@ CHAIN = 1000
 
 
 def side_of(text, package, x):
-    """The text in a loop of its own, so that nothing but the op is in it."""
+    """Compiles the text into a loop that contains nothing but the op."""
     names = {"f": package, "x": x}
     exec(f"def run(count):\n begin = now()\n for _ in range(count): {text}\n return now() - begin", {"now": __import__("time").perf_counter, **names}, names)
     return names["run"]
@@ -115,9 +115,9 @@ def optimizer_row(args, report, count, elements, bar):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path, help="the build folder of Tenon")
-    parser.add_argument("--rows", default="", help="a regular expression: only rows whose name it is found in")
+    parser.add_argument("--rows", default="", help="a regular expression: run only rows whose name contains a match")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each side")
-    parser.add_argument("--json", help="a file that gets a line for each row")
+    parser.add_argument("--json", help="append a line per row to this file")
     args = parser.parse_args()
     global tenon, torch, PEER
     build = args.build.resolve()

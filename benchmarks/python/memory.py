@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The memory of a compiled training step of BERT, and what less of it costs in time.
+"""The memory of a compiled training step of BERT, and the time that a lower limit costs.
 
     VENV/bin/python benchmarks/python/memory.py BUILD [--blocks 12] [--batch 4] [--share 0.6] [--rounds 7] [--json FILE]
 
-Sides are the step that computes nothing twice, the step as it is by default, and the step under a limit of so large a
-share of the first one's memory. Memory is what a run allocates for its values; parameters and the states of AdamW stay
-where they are and do not count. The losses of five steps are compared. Two threads. VENV: build/python, with numpy.
+Sides are the step without recomputation, the default step, and the step limited to --share of the first one's memory.
+Memory is the memory that a run allocates for its values, without parameters and the states of AdamW. The losses of five
+steps are compared. Two threads. VENV: build/python, with numpy.
 
 The exit status is 1 if a row misses its bar.
 """
@@ -22,7 +22,7 @@ from rows import Report, medians, timed
 
 LENGTH, WORDS = 128, 30522
 STEPS, TOLERANCE = 5, 1e-3
-BY_DEFAULT, LIMITED = 1.03, 1.1  # bars: shares of the time of the step that computes nothing twice; 1.03 is parity
+BY_DEFAULT, LIMITED = 1.03, 1.1  # bars: time relative to the step without recomputation; 1.03 is parity
 
 
 def side(args, **options):

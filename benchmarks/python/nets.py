@@ -1,4 +1,4 @@
-"""Nets of the rows in steps.py. A function takes the `nn` of a framework, tenon.nn or torch.nn, which have one spelling."""
+"""Nets of the rows in steps.py. A function takes `nn`: tenon.nn or torch.nn, which have the same names."""
 
 
 def resnet18(nn, classes=1000):
@@ -26,14 +26,14 @@ def resnet18(nn, classes=1000):
 
 
 class _Shape:
-    """Of a block: its width, its heads, its width inside."""
+    """A block's width, number of heads, and inner width."""
 
     def __init__(self, width, heads):
         self.width, self.heads, self.inner = width, heads, 4 * width
 
 
 def _block(nn, shape, attend):
-    """A block of BERT, whose norms stand after what they belong to."""
+    """A block of BERT, with each norm after its layer."""
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
@@ -56,7 +56,7 @@ def _block(nn, shape, attend):
 
 
 def bert(nn, blocks=12, width=768, heads=12, words=30522, length=128):
-    """BERT (Devlin et al. 2018) without dropout, which guesses the word at each place of [batch, length]."""
+    """BERT (Devlin et al. 2018) without dropout; it predicts the word at each position of [batch, length]."""
     attend = nn.functional.scaled_dot_product_attention
 
     class Bert(nn.Module):

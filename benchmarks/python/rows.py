@@ -1,4 +1,4 @@
-"""How the programs of this folder measure sides by turns and print rows: medians, ratio, bar."""
+"""Measures sides in turns and prints rows: medians, ratio, bar."""
 
 import json
 import pathlib
@@ -46,8 +46,8 @@ class Report:
         self.peers, self.path, self.missed = peers, path, 0
 
     def row(self, name, unit, ours, peer, bar, what="ratio", figure=None, wrong=""):
-        """`ours` and `peer`: (label, median, spread) in `unit`, peer None where there is none. `figure` is what the bar
-        limits: by default the ratio. `wrong`: what is wrong with the answer; the row is void then."""
+        """`ours` and `peer`: (label, median, spread) in `unit`; `peer` may be None. The bar limits `figure`, by default the
+        ratio. `wrong`: the error in the answer, which makes the row void."""
         figure = ours[1] / peer[1] if figure is None else figure
         ok = not wrong and figure <= bar
         sides = " | ".join(f"{label}: {value:.4g} {unit} +-{spread:.2g}" for label, value, spread in (ours, peer) if label) if peer else \

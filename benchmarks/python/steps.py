@@ -22,8 +22,8 @@ import numpy as np
 import nets
 from rows import Report, medians, timed
 
-TOLERANCE = 1e-3  # of a loss
-EAGER, COMPILED = 1.0, 0.8  # bars: shares of PyTorch's time
+TOLERANCE = 1e-3  # for a loss
+EAGER, COMPILED = 1.0, 0.8  # bars: time relative to PyTorch
 
 
 class Net:
@@ -110,12 +110,12 @@ def net_rows(args, report, name, net):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path, help="the build folder of Tenon")
-    parser.add_argument("--rows", default="", help="a regular expression: only rows whose name it is found in")
+    parser.add_argument("--rows", default="", help="a regular expression: run only rows whose name contains a match")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each side")
-    parser.add_argument("--images", default="4x224", help="of ResNet-18: how many, and their width")
-    parser.add_argument("--blocks", type=int, default=12, help="of BERT")
-    parser.add_argument("--curve", type=int, default=0, help="losses that are compared")
-    parser.add_argument("--json", help="a file that gets a line for each row")
+    parser.add_argument("--images", default="4x224", help="images of ResNet-18: number x width")
+    parser.add_argument("--blocks", type=int, default=12, help="blocks of BERT")
+    parser.add_argument("--curve", type=int, default=0, help="number of losses to compare")
+    parser.add_argument("--json", help="append a line per row to this file")
     args = parser.parse_args()
     global tenon, torch, PEER
     build = args.build.resolve()

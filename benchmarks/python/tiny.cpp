@@ -1,5 +1,5 @@
-// The C++ side of costs.py, a library that Python's ctypes loads: tiny ops as a program in C++ calls them, beside the
-// extension module in one process.
+// The C++ side of costs.py, a library that Python loads with ctypes: tiny ops called as a C++ program would, in the
+// same process as the extension module.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -35,7 +35,7 @@ const std::map<std::string, std::function<Tensor(const Tensor&)>>& ops() {
 
 }  // namespace
 
-// Seconds of `n` calls of op `name` on four floats; -1 if there is no such op.
+// Seconds for `n` calls of op `name` on four floats; -1 if there is no such op.
 extern "C" [[gnu::visibility("default")]] double tiny_seconds(const char* name, int64_t n) {
   const auto found = ops().find(name);
   if (found == ops().end()) return -1;

@@ -1,4 +1,4 @@
-// Keeps the result of a measured loop.
+// Keeps the result of a measured loop alive.
 #pragma once
 
 namespace tenon::bench {

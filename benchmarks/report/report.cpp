@@ -34,8 +34,8 @@ double time_ns(const Side& side, int64_t n) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The number of runs in a batch. Google Benchmark's estimate uses the first run that was long enough, and on a busy
-// machine that may be an interrupted run. Here the fastest of three runs counts. The runs also warm up.
+// The number of runs per batch. Google Benchmark's estimate uses the first run that was long enough; on a busy machine
+// that may be an interrupted run. Here the fastest of three runs counts. The runs also warm up.
 int64_t runs_in_batch(const Side& side, double batch_ns) {
   for (int64_t n = 1;;) {
     const double least = std::min({time_ns(side, n), time_ns(side, n), time_ns(side, n)});
@@ -45,13 +45,14 @@ int64_t runs_in_batch(const Side& side, double batch_ns) {
   }
 }
 
-// The threads of another side spin for milliseconds after its last region, and would take the processors of this one.
+// The threads of another side spin for milliseconds after its last parallel region and would occupy this side's
+// processors.
 constexpr auto kSleep = std::chrono::milliseconds(15);
 
 void measure(benchmark::State& state, const Row& row, const Side& side) {
   const auto count = static_cast<benchmark::IterationCount>(state.max_iterations);
   std::this_thread::sleep_for(kSleep);
-  if (row.burst == 0) side.run(std::max<int64_t>(1, count / 8));  // wakes this side
+  if (row.burst == 0) side.run(std::max<int64_t>(1, count / 8));  // wakes this side's threads
   while (state.KeepRunningBatch(count)) side.run(count);
   if (row.settle) row.settle();
 }
@@ -97,7 +98,7 @@ Report::Report(int* argc, char** argv) {
   int count = static_cast<int>(all.size());
   all.push_back(nullptr);
   benchmark::Initialize(&count, all.data());
-  // Leaves the program its own arguments. There are never more of them than before.
+  // Leaves the program its own arguments. Their number never grows.
   *argc = 1;
   for (int i = 1; i < count; ++i) {
     if (all[static_cast<size_t>(i)][0] == '-') {

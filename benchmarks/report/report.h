@@ -14,7 +14,7 @@ namespace tenon::bench {
 
 class Report {
  public:
-  // Takes the options of Google Benchmark out of the arguments: --benchmark_filter=REGEX, --benchmark_repetitions=N
+  // Removes the options of Google Benchmark from the arguments: --benchmark_filter=REGEX, --benchmark_repetitions=N
   // (batches per side, default 15), --benchmark_min_time=SECONDS (of one batch, default 0.004), --benchmark_list_tests,
   // --benchmark_format=json (one line of JSON per row), --benchmark_out=FILE (the same lines, appended to FILE) and the
   // rest. Ends the program if an option is unknown.

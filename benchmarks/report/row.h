@@ -1,4 +1,4 @@
-// One row of a table: a work, done by Tenon and by peers in the same process, so that the figure is a ratio.
+// One row of a table: work done by Tenon and by peers in the same process, so that the figure is a ratio.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tenon::bench {
 
-// One way of doing the work. `run(n)` does it n times; the whole call is timed.
+// One way to do the work. `run(n)` does it n times; the whole call is timed.
 struct Side {
   std::string label;  // "libtorch 1.13.1, 1 thread"
   std::function<void(int64_t n)> run;
@@ -21,11 +21,11 @@ struct Row {
   std::vector<Side> peers = {};  // if empty, only our time is printed
   double bar = 0;                // the largest ratio of ours to the peer
   std::function<std::string()> check =
-      {};               // empty text: the answer is right; else the text says what is wrong, and the row is void
+      {};               // returns an empty text if the answer is right; else the error, and the row is void
   double bytes = 0;     // bytes that one run moves, for GB/s; 0: not printed
-  double slack_ns = 0;  // nanoseconds that ours may take longer than the peer
-  double most_ns = 0;   // the longest time of ours, in nanoseconds
-  int64_t burst = 0;    // runs per batch; 0: as many as the time of a batch needs
+  double slack_ns = 0;  // nanoseconds by which ours may exceed the peer
+  double most_ns = 0;   // limit of our time, in nanoseconds
+  int64_t burst = 0;    // runs per batch; 0: chosen by the time of a batch
   std::function<void()> settle = {};  // runs after each batch, not timed: waits for work in flight
 };
 

@@ -1,4 +1,4 @@
-// Sums up the samples of a row: medians, the ratio, and whether the row keeps its bar.
+// Summarises the samples of a row: medians, the ratio, and the verdict on its bar.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tenon::bench {
 
-// Samples in their order: nanoseconds per run, one sample per batch. Ours first, then the peers.
+// Samples in order: nanoseconds per run, one sample per batch. Ours first, then the peers.
 using Samples = std::vector<std::vector<double>>;
 
 struct Timing {
@@ -20,18 +20,19 @@ enum class Verdict { none, ok, over, void_row };  // none: the row states no bar
 
 struct Summary {
   std::string name;
-  std::vector<std::string> labels;            // of `timings`, without sides that have no samples
+  std::vector<std::string> labels;            // for `timings`, without sides that have no samples
   std::vector<Timing> timings;                // ours first, if it was measured
-  double bytes = 0;                           // as in the row
+  double bytes = 0;                           // from the row
   bool compared = false;                      // ours and a peer were measured, so `ratio` is set
-  Timing ratio;                               // the ratio of medians; its spread is that of n-th sample by n-th sample
-  double over_ns = 0;                         // nanoseconds of ours less those of the peer, if compared
-  double bar = 0, slack_ns = 0, most_ns = 0;  // as in the row
+  Timing ratio;                               // the ratio of medians; its spread is computed from the ratios of
+                                              // corresponding samples
+  double over_ns = 0;                         // our time minus the peer's in nanoseconds, if compared
+  double bar = 0, slack_ns = 0, most_ns = 0;  // from the row
   Verdict verdict = Verdict::none;
   std::string wrong;  // why the row is void
 };
 
-// The median of an even number of samples is the upper one. `samples` is not empty.
+// `samples` must not be empty. For an even number of samples, the median is the upper one.
 Timing summarize(std::vector<double> samples);
 
 // `samples[0]` belongs to row.ours, `samples[i]` to row.peers[i - 1]. The fastest peer is the one with the least

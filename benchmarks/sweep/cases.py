@@ -1,9 +1,9 @@
-"""The cases of the sweep, made from the rows of ops.yaml: each op at several sizes, and PyTorch's name for the same.
+"""The cases of the sweep, made from the rows of ops.yaml: each op at several sizes, with PyTorch's name for it.
 
 A case is {"case": NAME, "op", "size", "dtype", "tensors": [{"dims", "dtype", "low", "high", "order"}], "args", "kwargs",
 "torch": {"op", "args", "kwargs"}, "tolerance"}. An argument is a JSON value, {"t": number of a tensor}, {"ts": [...]},
-{"dtype": NAME}. A row gets its arguments from its first signature, parameter by parameter; CASES says more, or other
-things, of the rows that need it.
+{"dtype": NAME}. A row gets its arguments from its first signature, parameter by parameter; CASES has additional or other
+arguments for the rows that need them.
 """
 
 import math
@@ -19,18 +19,18 @@ from generator.model.op_list import load  # noqa: E402
 SIZES = (4, 1 << 10, 1 << 16, 1 << 20, 1 << 24)
 NARROW = ("bf16", "f16", "f64")
 TOLERANCE = {"f32": 2e-4, "f64": 1e-6, "f16": 4e-3, "bf16": 3e-2}
-# Where rounding of the arguments may change the results by more: the condition of a random matrix of n rows is above
-# 100 n once in 50, and of so many roundings it is off.
+# Ops whose results change more when arguments are rounded: the condition number of a random matrix of n rows exceeds
+# 100 n in one case of 50, and the error grows with it.
 TOLERANCES = {"linalg_cond": 2e-2}
-# Ops that are measured in the other floating types too.
+# Ops that are also measured in the other floating types.
 MANY_TYPES = ("add", "mul", "div", "exp", "tanh", "gelu", "relu", "pow", "sum", "mean", "amax", "argmax", "softmax", "layer_norm",
               "matmul", "cast", "concat", "where", "index_select")
-# PyTorch's names, where they differ.
+# PyTorch's names, if they differ.
 TORCH = {"concat": "cat", "log_sum_exp": "logsumexp", "hard_sigmoid": "hardsigmoid", "hard_swish": "hardswish", "cast": "to",
          "conv": "conv2d", "conv_transpose": "conv_transpose2d", "max_pool": "max_pool2d", "avg_pool": "avg_pool2d",
          "max_pool_with_indices": "max_pool2d_with_indices", "adaptive_avg_pool": "adaptive_avg_pool2d",
          "gather_slices": "index_select", "empty": "empty", "copy_from": "copy_", "shrink": "hardshrink"}
-# Where the numbers of an op lie, if not within -3 and 3.
+# The range of an op's arguments, if not -3 to 3.
 RANGES = {"log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "log1p": (-0.9, 3), "sqrt": (0.1, 3), "rsqrt": (0.1, 3),
           "acosh": (1.1, 5), "asin": (-0.99, 0.99), "acos": (-0.99, 0.99), "atanh": (-0.99, 0.99), "pow": (0.1, 3),
           "arccosh": (1.1, 5), "arcsin": (-0.99, 0.99), "arccos": (-0.99, 0.99), "arctanh": (-0.99, 0.99),
@@ -39,8 +39,8 @@ RANDOM = ("normal", "multinomial", "exponential", "uniform_", "normal_", "rand",
           "dropout", "empty", "empty_like", "randint", "randperm", "philox_uniform", "philox_normal")
 
 
-# Rows whose values are the same in another form, or one choice of several that are right: complex numbers that are pairs
-# here, results that are a bool there, signs of vectors, ranks of equal elements, matrices that are nearly singular.
+# Rows whose results have another form in PyTorch, or are one of several correct choices: complex numbers that are pairs
+# here, results that are a bool there, signs of vectors, ranks of equal elements, nearly singular matrices.
 OTHER_FORM = ("fft_rfft", "fft_ihfft", "fft_rfftn", "equal", "allclose", "linalg_lstsq", "linalg_svd", "linalg_eigh", "linalg_lu_factor",
               "linalg_qr", "linalg_inv", "linalg_solve", "linalg_pinv", "inverse", "pinverse", "sort", "argsort", "topk")
 
@@ -51,7 +51,7 @@ def square(size):
 
 
 class Case:
-    """The arguments of one call, as they are added."""
+    """Collects the arguments of one call."""
 
     def __init__(self, op, size, dtype, note=""):
         self.op, self.size, self.dtype, self.note = op, size, dtype, note
@@ -84,10 +84,10 @@ def spelled(size):
     return f"{size >> 20}M" if size >= 1 << 20 else f"{size >> 10}K" if size >= 1 << 10 else str(size)
 
 
-# ---- the rule for a row without a line in CASES ----
+# ---- the rule for ops without an entry in CASES ----
 
 def by_signature(case, op):
-    """Arguments by the types and names of the parameters that have no default."""
+    """Arguments from the types and names of the parameters without a default."""
     dims = square(case.size)
     for parameter in op.signatures[0].parameters:
         if parameter.default is not None or parameter.keyword_only:
@@ -119,7 +119,7 @@ def argument(case, parameter, dims):
     raise KeyError(f"{case.op}: no rule for the parameter {name}")
 
 
-# ---- rows that need more: a function of (op name, size, dtype) that yields cases ----
+# ---- ops that need more: a function of (op name, size, dtype) that yields cases ----
 
 def transposed(op, size, dtype):
     a, b = square(size)
@@ -334,7 +334,7 @@ def made(op, size, dtype):
 
 
 def spaced(op, size, dtype):
-    """As many numbers as the size says."""
+    """As many numbers as the size demands."""
     case = Case(op, size, dtype)
     case.args = {"randperm": [size], "linspace": [0.0, 1.0, size], "logspace": [0.0, 1.0, size]}.get(op, square(size))
     case.kwargs, case.peer_kwargs = {"device": {"device": True}}, {}
@@ -342,7 +342,7 @@ def spaced(op, size, dtype):
 
 
 def equal_tensors(op, size, dtype):
-    """PyTorch's ends at the first difference; here there is none."""
+    """Equal tensors, because PyTorch's op stops at the first difference."""
     case = Case(op, size, dtype)
     case.args = [case.tensor(square(size), low=1, high=1), case.tensor(square(size), low=1, high=1)]
     yield case
@@ -356,7 +356,7 @@ def arange(op, size, dtype):
 
 
 def simple(*arguments, peer=None, peer_arguments=None, note="", why_not=""):
-    """A function of one case: `X` stands for a square tensor, a function of the dims for what it returns."""
+    """Makes a function that yields one case. `X` stands for a square tensor; a function of the dims is replaced by its result."""
     def make(op, size, dtype):
         dims, case = square(size), Case(op, size, dtype, note)
         x = case.tensor(dims)
@@ -377,7 +377,7 @@ def also(*makers):
 
 
 def tensor(dims, **range_or_dtype):
-    """An argument: a tensor whose dims follow from those of the square one and from the case."""
+    """An argument: a tensor whose dims are computed from the dims of the square tensor and from the case."""
     return lambda case, square_dims: case.tensor(dims(square_dims, case.size), **range_or_dtype)
 
 
@@ -519,7 +519,7 @@ def one_transposed(op, size, dtype):
     a, b = square(size)
     case = Case(op, size, dtype, "of a transposed")
     case.args = [case.tensor([b, a], order=[1, 0])]
-    # A clone is row-major here; PyTorch's keeps the order unless it is told.
+    # A clone is row-major here; PyTorch's keeps the order unless told otherwise.
     case.peer, case.peer_args, case.peer_kwargs = "clone", case.args, {"memory_format": 0}
     return case
 
@@ -530,7 +530,7 @@ def integer_only(op, abi):
 
 
 def cases(sizes=SIZES, dtypes=("f32", *NARROW)):
-    """Yields (row name, case line) of every row; the line is a sentence for a row without a case."""
+    """Yields (row name, case line) for every row; a row without a case has a sentence instead of the line."""
     ops, _ = load(ROOT / "core/ops/ops.yaml", ROOT / "ep_api")
     abi = read_abi(ROOT / "ep_api")
     for op in ops:

@@ -1,15 +1,15 @@
-// Measures calls of Tenon against the same calls of libtorch, in one process, each on as many threads as the argument
-// says (as many processors as the process may use should be as many), in as many batches as the second says. Reads a
-// case of cases.py per line and answers each with a line:
+// Measures calls of Tenon against the same calls of libtorch in one process. The first argument is the number of
+// threads of each side (usually all processors of the process), the second the number of batches. Reads one case of
+// cases.py per line and answers each with a line:
 //
 //   {"case": NAME, "mode": "fresh", "ours_ns", "peer_ns", "ratio", "equal": true}      one for each mode: fresh, out
-//   {"case": NAME, "mode": "fresh", "ours_ns", "why_not": SENTENCE}                    if libtorch does not do the call
-//   {"case": NAME, "error": SENTENCE}                                                  if Tenon does not
+//   {"case": NAME, "mode": "fresh", "ours_ns", "why_not": SENTENCE}                    if libtorch cannot make the call
+//   {"case": NAME, "error": SENTENCE}                                                  if Tenon cannot
 //
-// Both sides make the call by its name, with the same numbers in their tensors. Their batches alternate. Before a batch
-// of several threads the process sleeps until the threads of the other side, which spin for milliseconds, sleep too;
-// and a batch begins with runs that are not timed. A time is that of the fastest batch, since other programs only make
-// a batch slower.
+// Both sides call the op of the same name, with the same numbers in their tensors. Their batches alternate. Before a
+// batch with several threads the process sleeps until the other side's threads, which spin for milliseconds, have gone
+// to sleep. A batch begins with runs that are not timed. The fastest batch counts, since other programs only make a
+// batch slower.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -35,9 +35,9 @@ using tenon::bench::TorchOp;
 constexpr double kBatch = 1.5e6;   // nanoseconds
 constexpr double kSettle = 1.0e6;  // of runs before each batch
 int batches = 7;
-constexpr auto kSleep = std::chrono::milliseconds(15);  // until the other side's threads no longer spin
+constexpr auto kSleep = std::chrono::milliseconds(15);  // until the other side's threads have stopped spinning
 
-// On one thread a time is that of the process, which other programs on the processors hardly lengthen.
+// With one thread, times are process times, which other programs hardly affect.
 bool counts_own_time = false;
 
 double now() {
@@ -50,7 +50,7 @@ double now() {
           .count());
 }
 
-// Nanoseconds per run of each side. The number of runs follows from the side's own time.
+// Nanoseconds per run of each side. Each side's own time decides its number of runs.
 template <class... Run>
 std::vector<double> measure(const Run&... run) {
   const std::vector<std::function<void(int64_t)>> sides = {run...};

@@ -2,7 +2,7 @@
 
 usage: sweep.py PROGRAM [--ops REGEX] [--sizes 4,1024] [--dtypes f32,f16] [--threads N] [--batches N] [--least RATIO] [--json FILE]
 
-A ratio is Tenon's time over PyTorch's. `equal` says whether the values agree. The exit status is 1 if a row was over
+A ratio is Tenon's time over PyTorch's. `equal` is true if the values agree. The exit status is 1 if a row was over
 1.05 (of 4 elements: 0.3), if values differed, or if a call failed.
 """
 
@@ -27,7 +27,7 @@ class Program:
         self.path, self.threads, self.batches, self.process, self.peer = path, threads, batches, None, ""
 
     def start(self):
-        """On as many processors as there shall be threads: Tenon takes as many as it may use."""
+        """Limits the process to as many processors as threads are wanted, because Tenon uses every processor it may use."""
         few = sorted(os.sched_getaffinity(0))[:self.threads]
         self.process = subprocess.Popen([self.path, str(self.threads), str(self.batches)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         preexec_fn=lambda: os.sched_setaffinity(0, few))
@@ -63,13 +63,13 @@ def text(row):
 def main():
     parser = argparse.ArgumentParser(prog="./dev sweep", description=__doc__.splitlines()[0])
     parser.add_argument("program", help=argparse.SUPPRESS)
-    parser.add_argument("--ops", default="", help="a regular expression: only ops whose case it is found in")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="elements, separated by commas")
-    parser.add_argument("--dtypes", default=",".join(("f32", *NARROW)), help="separated by commas")
-    parser.add_argument("--threads", type=int, default=2, help="of each side")
-    parser.add_argument("--batches", type=int, default=7, help="of each side; a time is that of the fastest")
-    parser.add_argument("--least", type=float, default=0, help="print only rows of at least this ratio")
-    parser.add_argument("--json", help="a file that gets a line for each row")
+    parser.add_argument("--ops", default="", help="a regular expression: run only ops whose case contains a match")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of elements, separated by commas")
+    parser.add_argument("--dtypes", default=",".join(("f32", *NARROW)), help="dtypes, separated by commas")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each side")
+    parser.add_argument("--batches", type=int, default=7, help="batches of each side; the fastest one counts")
+    parser.add_argument("--least", type=float, default=0, help="print only rows with at least this ratio")
+    parser.add_argument("--json", help="append a line per row to this file")
     args = parser.parse_args()
     program, rows, left_out = Program(args.program, args.threads, args.batches), [], {}
     wanted = [(op, case) for op, case in cases([int(s) for s in args.sizes.split(",")], args.dtypes.split(","))
@@ -85,7 +85,7 @@ def main():
             print(f"\r{done * 100 // len(wanted):3}% {case['case']:60}", end="", file=sys.stderr)
         measured = [row | {"op": op, "size": case["size"], "dtype": case["dtype"]} for row in program.rows(case)]
         rows += measured
-        if file:  # at once: a whole sweep takes an hour
+        if file:  # immediately, since a whole sweep takes an hour
             file.writelines(json.dumps(row) + "\n" for row in measured)
             file.flush()
     if sys.stderr.isatty():

@@ -1,5 +1,5 @@
 // Instructions per second through an asynchronous device that computes next to nothing: submitted through apply with
-// allocated outputs, until the last completion. The bars are those of an idle machine.
+// allocated outputs, until the last completion. The bars are for an idle machine.
 #include <cstdlib>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Command lists: the driver captures a stream into a graph, which is launched again and again.
+// Command lists: the driver captures a stream into a graph, which can be launched many times.
 #include <utility>
 
 #include "providers/cuda/device.h"
@@ -7,8 +7,8 @@ struct ep_command_list {
   const ep_host* host = nullptr;
   CUgraphExec graph = nullptr;
   std::shared_ptr<tenon::provider::cuda::FaultLog> faults;
-  std::weak_ptr<tenon::provider::cuda::FaultLog> last;  // log of the last replay's stream
-  uint64_t last_sequence = 0;                           // number of the last replay there
+  std::weak_ptr<tenon::provider::cuda::FaultLog> last;  // fault log of the stream of the last replay
+  uint64_t last_sequence = 0;                           // number of the last replay in that log
 };
 
 namespace tenon::provider::cuda {
@@ -23,13 +23,15 @@ void destroy_list(const ep_device* device, ep_command_list* list) {
   destroy(list);
 }
 
-// A graph of kernels has their addresses in it, and an update of each node costs what a launch costs.
+// Not supported with bindings: a graph holds the addresses of its kernels, and updating a node costs as much as a
+// launch.
 ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc, ep_error** error) {
   if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (desc->binding_count != 0) {
-    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED, "A captured graph has fixed addresses.");
+    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
+                     "A captured graph has fixed addresses, so bindings are not supported.");
   }
   auto faults = std::make_shared<FaultLog>();
   faults->keep_launches();
@@ -54,7 +56,7 @@ ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc
   return EP_STATUS_OK;
 }
 
-// Ends the capture and makes the graph ready to be launched.
+// Ends the capture and instantiates the graph.
 CUresult make_graph(const ep_device* device, const ep_stream* stream, CUgraphExec* out_graph) {
   const Driver& driver = *device->driver;
   CUgraph captured = nullptr;
@@ -65,7 +67,7 @@ CUresult make_graph(const ep_device* device, const ep_stream* stream, CUgraphExe
   return result;
 }
 
-// Why there is no list. `result`: of the driver, CUDA_SUCCESS if it made a graph or was not asked for one.
+// The error if there is no list. `result`: from the driver; CUDA_SUCCESS if the driver did not fail.
 ep_status no_list(ep_device* device, CUresult result, ep_error** error) {
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (result == CUDA_SUCCESS) {
@@ -101,7 +103,7 @@ ep_status command_list_end(ep_stream* stream, ep_command_list** out_list, ep_com
   return EP_STATUS_OK;
 }
 
-// The last replay of `list` is done, so its faults are known.
+// Called when the last replay of `list` is done; its faults are then known.
 void settle(ep_command_list* list) {
   if (const std::shared_ptr<FaultLog> log = list->last.lock()) FaultLog::end_replay(*log, list->last_sequence);
   list->last.reset();

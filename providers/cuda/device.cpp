@@ -7,9 +7,8 @@ namespace {
 
 void device_close(ep_device* device) noexcept { close_device(device); }
 
-// Makes a pool of our own. Other users of the device keep the settings of their pools, and all our blocks go when our
-// pool goes. Some virtual machines have a driver with pools that refuses to make one; the device then uses plain
-// blocks.
+// Makes a memory pool for this device. The default pool stays as other users set it, and all our blocks are freed with
+// our pool. Some drivers in virtual machines report pools but refuse to make one; the device then uses plain blocks.
 CUresult make_pool(ep_device* device) {
   CUmemPoolProps wanted{};
   wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -24,7 +23,7 @@ CUresult make_pool(ep_device* device) {
   return status_of(result) == EP_STATUS_DEVICE_LOST ? result : CUDA_SUCCESS;
 }
 
-// Errors that only the first use of a device shows.
+// The failure of opening a device, with causes that only its first use reveals.
 DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUresult result) {
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
       result == CUDA_ERROR_INVALID_PTX) {
@@ -36,7 +35,7 @@ DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUres
   const ep_status status = status_of(result);
   return {status == EP_STATUS_DEVICE_LOST ? EP_STATUS_INTERNAL : status,
           fmt::format("{} cannot be opened: {}.", facts.name, driver.text_of(result)),
-          "Look with nvidia-smi whether another process holds it, or whether it has failed."};
+          "Check with nvidia-smi if another process holds it or if it has failed."};
 }
 
 }  // namespace

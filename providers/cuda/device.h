@@ -21,7 +21,7 @@
 #include "sdk/provider/import.h"
 #include "sdk/provider/negotiate.h"
 
-// The facts about a device that are known before it is opened.
+// Facts about a device that are known before it is opened.
 struct DeviceFacts {
   CUdevice number = 0;
   int index = 0;  // number in the driver's list: cuda:<index>
@@ -35,13 +35,13 @@ struct DeviceFacts {
   int capability = 0;  // 90 for compute capability 9.0
   int processors = 0;  // number of multiprocessors
   int threads_per_processor = 0;
-  int group_items = 1024;  // most threads of a block; then along each axis
+  int group_items = 1024;  // most threads of a block, in total and along each axis
   int group_dims[3] = {1024, 1024, 64};
   int groups[3] = {0x7fffffff, 65535, 65535};  // most blocks along each axis
-  int shared_bytes = 48 << 10;                 // that a kernel of a block may declare
-  int shared_bytes_on_demand = 48 << 10;       // that a launch may give a block, if its kernel is allowed to have it
+  int shared_bytes = 48 << 10;                 // limit for a kernel without special permission
+  int shared_bytes_on_demand = 48 << 10;       // limit for a launch, if its kernel has been allowed more
   bool integrated = false;
-  bool memory_pools = false;  // the driver offers stream-ordered allocation on this device
+  bool memory_pools = false;  // the driver has stream-ordered allocation on this device
 };
 
 struct ep_plugin {
@@ -55,14 +55,14 @@ struct ep_device {
   const ep_host* host = nullptr;
   const tenon::provider::cuda::Driver* driver = nullptr;
   DeviceFacts facts;
-  CUcontext context = nullptr;           // the primary context, which other libraries of the process share
-  CUmemoryPool pool = nullptr;           // source of device memory; NULL: cuMemAlloc is the source
-  CUstream allocation_stream = nullptr;  // orders the work of the pool; runs nothing else
+  CUcontext context = nullptr;           // the primary context, shared with other libraries of the process
+  CUmemoryPool pool = nullptr;           // source of device memory; NULL: cuMemAlloc is used
+  CUstream allocation_stream = nullptr;  // orders allocations from the pool; runs nothing else
   tenon::provider::cuda::Modules modules;
-  std::unique_ptr<tenon::provider::cuda::NvrtcCompiler> compiler;  // of texts of the host
+  std::unique_ptr<tenon::provider::cuda::NvrtcCompiler> compiler;  // compiles kernel modules
   tenon::provider::cuda::CublasLt cublaslt;
   std::unique_ptr<tenon::provider::cuda::Cudnn> cudnn;
-  std::atomic<int> lost{0};  // the CUresult that ended the device; 0: the device lives
+  std::atomic<int> lost{0};  // the CUresult that ended the device; 0: the device works
 };
 
 struct ep_memory {
@@ -70,7 +70,7 @@ struct ep_memory {
   CUdeviceptr address = 0;
   void* mapped = nullptr;  // host address of pinned memory
   bool ordered = false;    // the memory is from the device's pool
-  bool imported = false;   // the memory is the application's, or that of `external`
+  bool imported = false;   // the memory belongs to the application, or to `external`
   CUexternalMemory external = nullptr;
 };
 
@@ -85,14 +85,15 @@ struct ep_stream {
   const ep_host* host = nullptr;
   ep_device* device = nullptr;
   CUstream handle = nullptr;
-  bool imported = false;  // `handle` is the application's
+  bool imported = false;  // `handle` belongs to the application
   tenon::provider::cuda::Staging staging;
   std::shared_ptr<tenon::provider::cuda::FaultLog> faults;
   bool timed = false;
-  // Between command_list_begin and command_list_end. The stream is then captured, and `faults` is the list's.
+  // True between command_list_begin and command_list_end. The stream is then being captured, and `faults` belongs to
+  // the list.
   std::atomic<bool> records{false};
-  std::shared_ptr<tenon::provider::cuda::FaultLog> own_faults;  // meanwhile
-  ep_command_list* list = nullptr;                              // what the recording is to become
+  std::shared_ptr<tenon::provider::cuda::FaultLog> own_faults;  // the stream's own log while it records
+  ep_command_list* list = nullptr;                              // the list that is being recorded
   uint64_t recorded_calls = 0;
   bool recording_failed = false;
 };
@@ -101,8 +102,8 @@ struct ep_event {
   const ep_host* host = nullptr;
   ep_device* device = nullptr;
   CUevent handle = nullptr;
-  std::mutex mutex;  // guards the two below: several threads query the event, one records it again
-  std::shared_ptr<tenon::provider::cuda::FaultLog> faults;  // faults of the recorded stream; NULL: never recorded
+  std::mutex mutex;  // guards the two members below: several threads query the event, one records it again
+  std::shared_ptr<tenon::provider::cuda::FaultLog> faults;  // fault log of the recorded stream; NULL: never recorded
   uint64_t fault_sequence = 0;                              // number of the last launch before the record
   CUevent clock = nullptr;  // recorded before `handle` on timed streams; made at the first such record
   bool timed = false;       // the last record was on a timed stream
@@ -113,10 +114,10 @@ namespace tenon::provider::cuda {
 inline constexpr uint32_t device_pool = 0;
 inline constexpr uint32_t pinned_pool = 1;
 
-// Blocks begin at multiples of it.
+// Blocks begin at multiples of this.
 inline constexpr uint64_t block_alignment = 256;
 
-// What the device imports: bits 1 << EP_HANDLE_*.
+// Handle types that the device imports: bits 1 << EP_HANDLE_*.
 inline constexpr uint64_t imported_memory = handle_bit(EP_HANDLE_OPAQUE_FD) | handle_bit(EP_HANDLE_CUDA_POINTER);
 inline constexpr uint64_t imported_semaphores = handle_bit(EP_HANDLE_OPAQUE_FD) | handle_bit(EP_HANDLE_CUDA_EVENT);
 
@@ -145,20 +146,20 @@ inline CUdeviceptr address_of(ep_buffer buffer) {
 
 // The error of a driver call that failed while `doing` ("recording an event"). Marks the device as lost if it is.
 ep_status driver_failed(ep_device* device, CUresult result, const char* doing, ep_error** error);
-// Translates the result of a wait or a query. At the exit of the program the driver has ended, and no work runs any
-// more: that counts as success.
+// Translates the result of a wait or a query. At the exit of the program the driver has shut down and no work runs;
+// that counts as success.
 inline CUresult as_waited(CUresult result) { return result == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : result; }
-// EP_STATUS_OK, or the error of a device that is lost.
+// EP_STATUS_OK, or an error if the device is lost.
 ep_status check_lost(ep_device* device, ep_error** error);
 
-// A stream over `handle`, which is destroyed with it unless it is `imported`.
+// A stream around `handle`. Destroying it destroys the handle, unless it is `imported`.
 ep_stream* make_stream(ep_device* device, CUstream handle, bool imported);
 
 // Copies in the order of `stream`, within its device or between its device and pinned memory. The stream's context is
 // current.
 CUresult copy_on(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size);
 
-// Each function fills its slots of a device's table.
+// Each function fills its part of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
@@ -168,8 +169,7 @@ void fill_interop(ep_device_ops* ops);
 void fill_command_list(ep_device_ops* ops);
 void fill_modules(ep_device_ops* ops);
 
-// A launch or copy on a stream. If the stream records and the call does not end well, an exception included, the
-// recording has failed.
+// Scope of a launch or copy on a stream. If the stream records and the call fails or throws, the recording has failed.
 class RecordableCall {
  public:
   explicit RecordableCall(ep_stream* stream) : stream_(stream) {}

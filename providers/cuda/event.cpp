@@ -31,7 +31,7 @@ void event_destroy(ep_device* device, ep_event* event) noexcept {
   destroy(event);
 }
 
-// Records the event that keeps the time. It comes no later than the one that others wait for.
+// Records the event that measures time, before the one that others wait for.
 CUresult record_clock(const Driver& driver, ep_event* event, const ep_stream* stream) {
   if (event->clock == nullptr) {
     const CUresult made = driver.event_create(&event->clock, CU_EVENT_DEFAULT);
@@ -57,7 +57,7 @@ ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// The last record of the event. CUDA reports an event that was never recorded as fired.
+// The state of the event's last record. CUDA reports an event that was never recorded as fired.
 struct Point {
   std::shared_ptr<FaultLog> faults;
   uint64_t sequence = 0;
@@ -104,7 +104,7 @@ ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// The driver has no wait with a time limit, and its wake-ups are slow: a wait without a limit polls first too.
+// The driver has no wait with a time limit, and it wakes threads late, so even a wait without limit polls first.
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
   const Point point = point_of(event);
   if (point.faults == nullptr) return never_recorded(event, error);
@@ -138,7 +138,7 @@ ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_err
     const std::lock_guard lock(event->mutex);
     if (event->timed) continue;
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
-                     "The event was recorded on a stream without times.");
+                     "The event was recorded on a stream that is not timed.");
   }
   const Current current(device);
   CUresult result = current.result();

@@ -1,4 +1,4 @@
-// What the application or another API made: memory by address and by file descriptor, streams, semaphores and events.
+// Imports: memory by address and by file descriptor, streams, semaphores and events of the application or another API.
 #include <unistd.h>
 
 #include "providers/cuda/device.h"
@@ -29,7 +29,7 @@ ep_status check_pointer(ep_device* device, CUdeviceptr address, uint64_t size, e
   }
   const auto at = static_cast<unsigned long long>(address);
   if (result == CUDA_ERROR_INVALID_VALUE) {
-    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "0x%llx is no address that CUDA knows.", at);
+    return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "CUDA does not know the address 0x%llx.", at);
   }
   if (result != CUDA_SUCCESS) return driver_failed(device, result, "looking at an address", error);
   if (ordinal != device->facts.number) {
@@ -38,12 +38,13 @@ ep_status check_pointer(ep_device* device, CUdeviceptr address, uint64_t size, e
   }
   if (const uint64_t left = start + bytes - address; size > left) {
     return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT,
-                "%llu bytes are to be imported; %llu follow 0x%llx in its block.",
+                "An import of %llu bytes was requested; %llu follow 0x%llx in its block.",
                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(left), at);
   }
   if (address % block_alignment == 0) return EP_STATUS_OK;
-  return fail(device->host, error, EP_STATUS_UNSUPPORTED, "0x%llx is no multiple of %llu; name the block's beginning.",
-              at, static_cast<unsigned long long>(block_alignment));
+  return fail(device->host, error, EP_STATUS_UNSUPPORTED,
+              "0x%llx is not a multiple of %llu; give the start of the block.", at,
+              static_cast<unsigned long long>(block_alignment));
 }
 
 // Maps the memory behind a file descriptor. On success the driver owns a duplicate of the file descriptor.
@@ -198,7 +199,7 @@ ep_status stream_signal_semaphore(ep_stream* stream, ep_semaphore* semaphore, ui
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (semaphore->event != nullptr) {
-    return fail_text(device->host, error, EP_STATUS_UNSUPPORTED, "A CUevent is waited for, not signalled.");
+    return fail_text(device->host, error, EP_STATUS_UNSUPPORTED, "A CUevent can only be waited for, not signalled.");
   }
   CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS signal{};
   signal.params.fence.value = value;

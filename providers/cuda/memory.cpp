@@ -1,5 +1,5 @@
-// Blocks of memory. Pool 0 is device memory; pool 1 is pinned host memory that the device reaches. Device memory comes
-// from the driver's stream-ordered allocator if the device has one, because cuMemFree waits for all work of the device.
+// Blocks of memory. Pool 0 is device memory; pool 1 is pinned host memory that the device can access. Device memory
+// comes from the driver's stream-ordered allocator if there is one, because cuMemFree waits for all work of the device.
 #include "providers/cuda/device.h"
 
 namespace tenon::provider::cuda {

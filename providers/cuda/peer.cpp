@@ -34,14 +34,14 @@ CUresult open_way(const ep_device* device, const ep_device* peer) {
 
 ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
-  if (device->facts.number == peer->facts.number) return EP_STATUS_OK;  // one GPU, opened twice
+  if (device->facts.number == peer->facts.number) return EP_STATUS_OK;  // the same GPU, opened twice
   const Current current(device);
   CUresult result = current.result();
   int can = 0;
   if (result == CUDA_SUCCESS) {
     result = device->driver->device_can_access_peer(&can, device->facts.number, peer->facts.number);
   }
-  if (result == CUDA_SUCCESS && can == 0) return no_way(device, peer, "the driver knows no direct way", error);
+  if (result == CUDA_SUCCESS && can == 0) return no_way(device, peer, "the driver has no direct path", error);
   if (result == CUDA_SUCCESS) result = open_way(device, peer);
   switch (result) {
     case CUDA_SUCCESS: return EP_STATUS_OK;
@@ -49,17 +49,17 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
     case CUDA_ERROR_TOO_MANY_PEERS:
     case CUDA_ERROR_INVALID_DEVICE:
     case CUDA_ERROR_NOT_SUPPORTED: return no_way(device, peer, device->driver->text_of(result), error);
-    default: return driver_failed(device, result, fmt::format("opening a way to {}", name_of(peer)).c_str(), error);
+    default: return driver_failed(device, result, fmt::format("opening access to {}", name_of(peer)).c_str(), error);
   }
 }
 
-// Pinned memory belongs to no device, so its copies are ordinary copies in the stream's context.
+// Pinned memory belongs to no device, so such copies are ordinary copies in the stream's context.
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
   if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (peer->lost.load(std::memory_order_relaxed) != 0) {
-    return fail(device->host, error, EP_STATUS_CANCELLED, "%s, which was to be copied from, is lost.",
+    return fail(device->host, error, EP_STATUS_CANCELLED, "%s, the source of the copy, is lost.",
                 name_of(peer).c_str());
   }
   const Current current(device);

@@ -72,7 +72,7 @@ DeviceFacts describe(const Driver& driver, int index) {
   facts.memory = memory;
   if (result != CUDA_SUCCESS) {
     facts.unusable_reason = fmt::format("The driver cannot describe it: {}.", driver.text_of(result));
-    facts.remedy = "Look with nvidia-smi whether it has failed.";
+    facts.remedy = "Check with nvidia-smi if it has failed.";
     return facts;
   }
   describe_limits(driver, &facts);
@@ -101,8 +101,8 @@ ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error)
 }
 
 ep_status no_such_device(ep_plugin* plugin, uint32_t index, ep_error** error) {
-  return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "cuda has %zu devices; there is no %u.", plugin->devices.size(),
-              index);
+  return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "cuda has %zu devices; there is no device %u.",
+              plugin->devices.size(), index);
 }
 
 void describe_pools(const DeviceFacts& facts, ep_device_info* info) {

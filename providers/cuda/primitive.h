@@ -22,7 +22,7 @@ struct Geometry {
 inline constexpr int32_t block_threads = 256;       // threads of a block in kernels without teams
 inline constexpr int64_t most_blocks = 0x7fffffff;  // limit of a grid's first axis, on every device
 
-// Enough blocks for `items` threads, up to most_blocks. Kernels step by the size of the grid.
+// Enough blocks for `items` threads, up to most_blocks. Kernels loop with the size of the grid as step.
 Geometry blocks_for(int64_t items, int32_t threads = block_threads);
 
 // Launches `function` with one parameter, `arguments`.
@@ -30,7 +30,7 @@ ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& 
                         ep_error** error);
 
 // Calls launch(target) with the fault target of a launch named `tag`, whose faults blame `operand`. If the launch
-// fails, it has no faults.
+// fails, the entry is removed.
 template <class Launch>
 ep_status launch_watched(ep_stream* stream, uint64_t tag, int32_t operand, const Launch& launch, ep_error** error) {
   const CUresult result = stream->faults->make_room(*stream->device->driver, stream->handle);
@@ -41,8 +41,8 @@ ep_status launch_watched(ep_stream* stream, uint64_t tag, int32_t operand, const
   return status;
 }
 
-// A driver failure that another implementation could not avoid: no memory, or a lost device. make() throws it, and the
-// creation of the primitive fails with it.
+// A driver failure that another implementation could not avoid: no memory, or a lost device. make() throws it, and
+// creating the primitive then fails.
 struct DriverError {
   CUresult result;
 };

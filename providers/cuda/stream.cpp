@@ -32,7 +32,7 @@ void stream_destroy(ep_device* device, ep_stream* stream) noexcept {
   destroy(stream);
 }
 
-// Calls `work(driver)` in the device's context. The error of a failure says that it failed while `doing`.
+// Calls `work(driver)` in the device's context. On failure, the error says that it failed while `doing`.
 template <class Work>
 ep_status on_stream(ep_stream* stream, const char* doing, ep_error** error, const Work& work) {
   ep_device* device = stream->device;
@@ -68,7 +68,7 @@ ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, e
   RecordableCall call(stream);
   if (stream->records && dst.memory->mapped != nullptr && src.memory->mapped != nullptr) {
     return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
-                     "A copy within pinned memory is the host's work, and no list replays it.");
+                     "The host copies within pinned memory, so a command list cannot contain such a copy.");
   }
   return call.end(on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); }));
 }

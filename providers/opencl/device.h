@@ -14,7 +14,7 @@
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  std::mutex mutex;  // guards all below until `discovered`
+  std::mutex mutex;  // guards all members below until `discovered`
   bool discovered = false;
   tenon::provider::opencl::Options options;
   tenon::provider::opencl::Api api;
@@ -38,7 +38,7 @@ struct ep_stream {
   std::shared_ptr<tenon::provider::opencl::CommandQueue> queue;
 };
 
-// An event of the application's.
+// An event of the application.
 struct ep_semaphore {
   const ep_host* host;
   cl_event event = nullptr;
@@ -55,7 +55,7 @@ namespace tenon::provider::opencl {
 
 inline cl_mem buffer_of(ep_buffer buffer) { return buffer.memory == nullptr ? nullptr : buffer.memory->buffer; }
 
-// Each function fills its slots of a device's table.
+// Each function fills its part of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
@@ -63,7 +63,7 @@ void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
 void fill_modules(ep_device_ops* ops);
 
-// Makes the context of `physical`; or, if `adopt` is not NULL, shares the application's.
+// Makes a context for `physical`, or shares the application's context if `adopt` is not NULL.
 ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,
                       ep_error** error);
 // The table of a device, filled by the functions above.

@@ -3,7 +3,7 @@
 namespace tenon::provider::opencl {
 namespace {
 
-// The last record of the event. Errors: INVALID_ARGUMENT if the event was never recorded.
+// The event's last record. Errors: INVALID_ARGUMENT if the event was never recorded.
 ep_status point_of(ep_event* event, std::shared_ptr<Point>* out_point, ep_error** error) {
   std::lock_guard lock(event->mutex);
   if (event->point == nullptr) {
@@ -46,11 +46,12 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   return stream->queue->wait_for(*point, error);
 }
 
-// The point of an event on a timed queue. Errors: INVALID_ARGUMENT; BUSY if it has not come.
+// The event's point on a timed queue. Errors: INVALID_ARGUMENT; BUSY if the event has not fired.
 ep_status timed_point_of(ep_event* event, std::shared_ptr<Point>* out_point, ep_error** error) {
   if (const ep_status status = point_of(event, out_point, error); status != EP_STATUS_OK) return status;
   if ((*out_point)->queue().timed()) return (*out_point)->ask(error);
-  return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was recorded on a stream without times.");
+  return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
+                   "The event was recorded on a stream that is not timed.");
 }
 
 ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {

@@ -1,4 +1,4 @@
-// What the application made in the device's cl_context: buffers, queues and events.
+// Imports: buffers, queues and events that the application made in the device's cl_context.
 #include "providers/opencl/device.h"
 #include "sdk/provider/import.h"
 
@@ -10,7 +10,7 @@ ImportTerms terms_of(const ep_device* device, const char* what, int32_t type) {
   return {physical.name.c_str(), what, handle_bit(type), physical.uuid};
 }
 
-// Errors: INVALID_ARGUMENT unless `theirs` is the context of the device.
+// Errors: INVALID_ARGUMENT unless `theirs` is the device's context.
 ep_status check_context(ep_device* device, cl_context theirs, const char* what, ep_error** error) {
   if (theirs == device->context->handle()) return EP_STATUS_OK;
   return fail_with_remedy(device->host, error, EP_STATUS_INVALID_ARGUMENT,
@@ -19,13 +19,13 @@ ep_status check_context(ep_device* device, cl_context theirs, const char* what, 
                           device->context->physical.name.c_str());
 }
 
-// How a buffer of the application lies.
+// Properties of a buffer of the application.
 struct BufferFacts {
   cl_context context = nullptr;
   cl_mem_object_type type = 0;
   cl_mem_flags flags = 0;
   size_t size = 0;
-  size_t offset = 0;  // in the buffer of which it is a part
+  size_t offset = 0;  // offset in the parent buffer
   void* host = nullptr;
 };
 
@@ -51,7 +51,7 @@ ep_status check_buffer(ep_device* device, const BufferFacts& facts, uint64_t siz
     return fail(host, error, EP_STATUS_UNSUPPORTED, "The cl_mem is an object of type 0x%x, not a buffer.", facts.type);
   }
   if (size > facts.size) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "%llu bytes are to be imported; the cl_mem has %zu.",
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "An import of %llu bytes was requested; the cl_mem has %zu.",
                 static_cast<unsigned long long>(size), facts.size);
   }
   if ((facts.flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) != 0) {
@@ -76,7 +76,7 @@ ep_status memory_import(ep_device* device, const ep_import_desc* desc, ep_memory
   BufferFacts facts;
   cl_int result = read_facts(context.api, buffer, &facts);
   if (result == CL_INVALID_MEM_OBJECT) {
-    return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The cl_mem is no memory object.");
+    return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The given cl_mem is not a memory object.");
   }
   if (result != CL_SUCCESS) return context.failed(error, "clGetMemObjectInfo", result);
   if (const ep_status status = check_buffer(device, facts, desc->size, error); status != EP_STATUS_OK) return status;
@@ -103,7 +103,7 @@ ep_status check_queue(ep_device* device, cl_command_queue queue, ep_error** erro
   if (result == CL_SUCCESS) result = read(CL_QUEUE_DEVICE, &worker);
   if (result == CL_SUCCESS) result = read(CL_QUEUE_PROPERTIES, &properties);
   if (result == CL_INVALID_COMMAND_QUEUE) {
-    return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The cl_command_queue is no queue.");
+    return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The given cl_command_queue is not valid.");
   }
   if (result != CL_SUCCESS) return context.failed(error, "clGetCommandQueueInfo", result);
   const ep_status status = check_context(device, theirs, "cl_command_queue", error);
@@ -140,7 +140,7 @@ ep_status semaphore_import(ep_device* device, const ep_import_desc* desc, ep_sem
   cl_context theirs = nullptr;
   cl_int result = context.api.clGetEventInfo(event, CL_EVENT_CONTEXT, sizeof theirs, &theirs, nullptr);
   if (result == CL_INVALID_EVENT) {
-    return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The cl_event is no event.");
+    return fail_text(device->host, error, EP_STATUS_INVALID_ARGUMENT, "The given cl_event is not valid.");
   }
   if (result != CL_SUCCESS) return context.failed(error, "clGetEventInfo", result);
   if (const ep_status status = check_context(device, theirs, "cl_event", error); status != EP_STATUS_OK) return status;

@@ -14,14 +14,14 @@ ep_status look_for_devices(ep_plugin* plugin, ep_error** error) {
   const cl_int result = find_devices(plugin->api, &plugin->devices);
   if (result == no_platform) {
     return fail_with_remedy(plugin->host, error, EP_STATUS_NOT_FOUND, install_remedy,
-                            "The ICD loader %s found no driver of OpenCL.", plugin->options.library.c_str());
+                            "The ICD loader %s found no OpenCL driver.", plugin->options.library.c_str());
   }
   if (result == CL_SUCCESS) return EP_STATUS_OK;
   return fail_with_remedy(plugin->host, error, status_of(result), install_remedy, "clGetPlatformIDs answered %s (%d).",
                           result_name(result), result);
 }
 
-// Looks for devices until that succeeds once. After a failure the next call tries again.
+// Looks for devices until it succeeds once. After a failure the next call tries again.
 ep_status discover(ep_plugin* plugin, ep_error** error) {
   std::lock_guard lock(plugin->mutex);
   if (plugin->discovered) return EP_STATUS_OK;
@@ -39,7 +39,7 @@ ep_status discover(ep_plugin* plugin, ep_error** error) {
 ep_status find_device(ep_plugin* plugin, uint32_t index, const PhysicalDevice** out_device, ep_error** error) {
   if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
   if (index >= plugin->devices.size()) {
-    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "opencl has %zu devices; there is no %u.",
+    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "opencl has %zu devices; there is no device %u.",
                 plugin->devices.size(), index);
   }
   *out_device = &plugin->devices[index];

@@ -10,11 +10,12 @@ struct ep_command_list {
 namespace tenon::provider::vulkan {
 namespace {
 
-// A copy names its buffers in the command buffer, so no replay can replace them.
+// A command buffer contains the buffers of its copies, so replays cannot replace them.
 ep_status command_list_begin(ep_stream* stream, const ep_command_list_desc* desc, ep_error** error) {
   if (stream->commands->records()) return EP_STATUS_BUSY;
   if (desc->binding_count != 0) {
-    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED, "A recorded command buffer has fixed addresses.");
+    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
+                     "A recorded command buffer has fixed addresses, so bindings are not supported.");
   }
   return stream->commands->begin_list(error);
 }
@@ -34,7 +35,7 @@ ep_status command_list_end(ep_stream* stream, ep_command_list** out_list, ep_com
   return EP_STATUS_OK;
 }
 
-// The last replay is done; the stream that ran it may not have looked yet.
+// The last replay is done, but its stream may not have noticed yet.
 void command_list_destroy(ep_device*, ep_command_list* list) noexcept {
   if (list == nullptr) return;
   if (const std::shared_ptr<CommandStream> last = list->commands->last.lock()) (void)last->retire(nullptr);

@@ -39,7 +39,7 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   return api.vkCreateDevice(physical.handle, &info, nullptr, out_device);
 }
 
-// Plans memory over the types that really serve buffers. Only the open device knows them.
+// Plans memory over the types that buffers can use. Only the open device can report them.
 ep_status plan_buffers(Context& context, ep_error** error) {
   uint32_t types = 0;
   const VkResult result = buffer_memory_types(context, &types);
@@ -54,7 +54,7 @@ ep_status plan_buffers(Context& context, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// Makes the application's VkDevice and queue those of `context`.
+// Uses the application's VkDevice and queue in `context`.
 ep_status adopt_device(const Api& api, const ep_adopt_desc& adopt, Context* context, ep_error** error) {
   const PhysicalDevice& physical = *context->physical;
   const ImportTerms terms{physical.name.c_str(), "context", handle_bit(EP_HANDLE_VK_DEVICE), physical.facts.uuid};
@@ -82,7 +82,7 @@ ep_status adopt_device(const Api& api, const ep_adopt_desc& adopt, Context* cont
   return EP_STATUS_OK;
 }
 
-// The host has destroyed all streams. The members free everything that streams kept alive.
+// The host has destroyed all streams. The members free what the streams kept alive.
 void device_close(ep_device* device) noexcept { destroy(device); }
 
 void device_trim(ep_device* device) noexcept {

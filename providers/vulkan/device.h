@@ -15,7 +15,7 @@
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  std::mutex mutex;  // guards the three below
+  std::mutex mutex;  // guards the three members below
   bool discovered = false;
   tenon::provider::vulkan::Options options;
   tenon::provider::vulkan::Instance instance;
@@ -44,7 +44,7 @@ struct ep_stream {
 struct ep_semaphore {
   const ep_host* host;
   VkSemaphore handle = VK_NULL_HANDLE;
-  bool owned = false;  // `handle` is the provider's, over a payload that it imported
+  bool owned = false;  // the provider made `handle` for an imported payload
 };
 
 // A point of a stream. An event outlives the handle of its stream.
@@ -53,7 +53,7 @@ struct ep_event {
   std::mutex mutex;
   std::shared_ptr<tenon::provider::vulkan::CommandStream> commands;
   uint64_t value = 0;
-  std::shared_ptr<tenon::provider::vulkan::Timestamps::Place> time;  // NULL: the stream has no times
+  std::shared_ptr<tenon::provider::vulkan::Timestamps::Place> time;  // NULL: the stream is not timed
 };
 
 namespace tenon::provider::vulkan {
@@ -62,16 +62,16 @@ inline uint64_t address_of(ep_buffer buffer) {
   return buffer.memory == nullptr ? 0 : buffer.memory->block.address + buffer.offset;
 }
 
-// Makes the logical device for `physical`, or, if `adopt` is not NULL, uses the application's; then pipelines and
-// staging.
+// Makes the logical device for `physical`, or uses the application's device if `adopt` is not NULL; then creates
+// pipelines and staging.
 ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,
                       ep_error** error);
 
-// Bits 1 << EP_HANDLE_* that the open device takes.
+// Handle types that the open device imports: bits 1 << EP_HANDLE_*.
 uint64_t memory_handles(const Context& context);
 uint64_t semaphore_handles(const Context& context);
 
-// Each function fills its slots of a device's table.
+// Each function fills its part of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);

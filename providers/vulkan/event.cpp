@@ -9,7 +9,7 @@ struct Point {
   std::shared_ptr<Timestamps::Place> time;
 };
 
-// The last record of the event. Errors: INVALID_ARGUMENT if the event was never recorded.
+// The event's last record. Errors: INVALID_ARGUMENT if the event was never recorded.
 ep_status point_of(ep_event* event, Point* out_point, ep_error** error) {
   std::lock_guard lock(event->mutex);
   if (event->commands == nullptr) {
@@ -64,13 +64,13 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   return stream->commands->wait_for(*point.commands, point.value, error);
 }
 
-// The ticks of the device's clock at the event. Errors: INVALID_ARGUMENT; BUSY if it has not come.
+// The device's clock ticks at the event. Errors: INVALID_ARGUMENT; BUSY if the event has not fired.
 ep_status ticks_of(ep_event* event, uint64_t* out_ticks, ep_error** error) {
   Point point;
   if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
   if (point.time == nullptr) {
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
-                     "The event was recorded on a stream without times.");
+                     "The event was recorded on a stream that is not timed.");
   }
   if (const ep_status status = point.commands->query(point.value, error); status != EP_STATUS_OK) return status;
   const VkResult result = point.time->read(out_ticks);

@@ -1,4 +1,5 @@
-// What other APIs and other VkDevices made: memory by file descriptor, by host address and by VkBuffer; semaphores.
+// Imports: memory by file descriptor, by host address and by VkBuffer, and semaphores, from other APIs and other
+// VkDevices.
 #include <unistd.h>
 
 #include "providers/vulkan/device.h"
@@ -50,7 +51,7 @@ ep_status memory_import_host(ep_device* device, void* pointer, uint64_t size, ep
   }
   if (reinterpret_cast<uintptr_t>(pointer) % page != 0 || size % page != 0) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED,
-                "%s imports host memory in whole pages of %llu bytes; the %llu bytes at %p are none.",
+                "%s imports host memory in whole pages of %llu bytes; the %llu bytes at %p do not fit that.",
                 context.physical->name.c_str(), static_cast<unsigned long long>(page),
                 static_cast<unsigned long long>(size), pointer);
   }
@@ -68,7 +69,7 @@ ep_status memory_import_host(ep_device* device, void* pointer, uint64_t size, ep
   return status;
 }
 
-// Makes a semaphore of the device that shares the payload of the file descriptor.
+// Makes a semaphore that shares the payload of the file descriptor.
 VkResult import_semaphore(const Context& context, const ep_import_desc& desc, VkSemaphore* out_semaphore,
                           const char** out_call) {
   VkSemaphoreTypeCreateInfo type{};
@@ -148,7 +149,7 @@ ep_status stream_signal_semaphore(ep_stream* stream, ep_semaphore* semaphore, ui
 
 uint64_t memory_handles(const Context& context) {
   uint64_t taken = memory_handles(context.physical->facts);
-  // A VkDevice of the application may lack extensions that the physical device has.
+  // The application's VkDevice may lack extensions that the physical device has.
   if (context.api.vkGetMemoryFdPropertiesKHR == nullptr) {
     taken &= ~(handle_bit(EP_HANDLE_OPAQUE_FD) | handle_bit(EP_HANDLE_DMA_BUF));
   }

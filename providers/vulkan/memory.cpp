@@ -37,7 +37,7 @@ void memory_free(ep_device* device, ep_memory* memory) noexcept {
 
 ep_status memory_map(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error) {
   if (memory->block.host == nullptr) {
-    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "The memory of %s is not the host's.",
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "The memory of %s is not accessible to the host.",
                 device->context->physical->name.c_str());
   }
   *out_pointer = memory->block.host;
@@ -54,7 +54,7 @@ ep_status memory_invalidate(ep_device* device, ep_memory* memory, uint64_t offse
   return result == VK_SUCCESS ? EP_STATUS_OK : device->context->failed(error, "vkInvalidateMappedMemoryRanges", result);
 }
 
-// The native handle is the VkBuffer over the whole block.
+// The native handle is the VkBuffer of the whole block.
 ep_status memory_native_handle(ep_device*, ep_memory* memory, uint64_t* out_handle, ep_error**) {
   *out_handle = reinterpret_cast<uint64_t>(memory->block.buffer);
   return EP_STATUS_OK;

@@ -5,7 +5,7 @@ EP_PLUGIN_NOTE("vulkan", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
 namespace tenon::provider::vulkan {
 namespace {
 
-// Looks for devices until that succeeds once. After a failure the next call tries again.
+// Looks for devices until it succeeds once. After a failure the next call tries again.
 ep_status discover(ep_plugin* plugin, ep_error** error) {
   std::lock_guard lock(plugin->mutex);
   if (plugin->discovered) return EP_STATUS_OK;
@@ -19,8 +19,8 @@ ep_status find_device(ep_plugin* plugin, uint32_t index, const PhysicalDevice** 
   if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
   const auto& devices = plugin->instance.devices();
   if (index >= devices.size()) {
-    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "vulkan has %zu devices; there is no %u.", devices.size(),
-                index);
+    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "vulkan has %zu devices; there is no device %u.",
+                devices.size(), index);
   }
   *out_device = &devices[index];
   return EP_STATUS_OK;

@@ -36,7 +36,7 @@ Refusal compile(ep_device& device, const std::string& module, const Constants& c
                 std::shared_ptr<Pipeline>* out_pipeline) {
   const Refusal why = device.pipelines->get(module, constants, out_pipeline);
   if (!why) return {};
-  return Refusal::failure(why.status(), "the driver of %s does not compile %s: %s",
+  return Refusal::failure(why.status(), "the driver of %s cannot compile %s: %s",
                           device.context->physical->name.c_str(), module.c_str(), why.text());
 }
 

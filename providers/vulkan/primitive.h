@@ -14,7 +14,7 @@ struct ep_primitive : tenon::provider::PrimitiveBase {
 
 namespace tenon::provider::vulkan {
 
-// Gets the pipeline. The refusal says that the driver does not compile it.
+// Gets the pipeline. The refusal says that the driver cannot compile it.
 Refusal compile(ep_device& device, const std::string& module, const Constants& constants,
                 std::shared_ptr<Pipeline>* out_pipeline);
 

@@ -1,4 +1,4 @@
-// Loads and runs ONNX models, and writes functions of tensors as such.
+// Loads and runs ONNX models, and writes functions of tensors as ONNX models.
 //
 //   tenon::onnx::Model model = tenon::onnx::load("resnet.onnx");
 //   tenon::TensorList y = model.run({{"image", x}});
@@ -34,73 +34,74 @@ class Graph;
 namespace tenon::onnx {
 
 enum class Shapes : uint8_t {
-  exact,  // every fixed dim
-  rank,   // the number of dims; their lengths are hints
-  any,    // nothing: for files with wrong declarations, such as some of ONNX's own test cases
+  exact,  // all fixed dims must match
+  rank,   // the rank must match; declared lengths are hints
+  any,    // no check: for files with wrong declarations, such as some of ONNX's own test cases
 };
 
 // Which passes rewrite a recorded model.
 enum class Passes : uint8_t {
-  exact,    // those that keep every bit of what node after node gives
-  bounded,  // those too that move results by a few roundings: batch norms in weights, epilogues, norms and gelu as one
+  exact,    // passes that keep every bit of the results of running node after node
+  bounded,  // also passes that change results by a few roundings: batch norms folded into weights, epilogues, fused
+            // norms and gelu
 };
 
 struct Options {
-  // The device of weights and ops. None: Device::current().
+  // The device of weights and ops. Empty: Device::current().
   Device device;
-  // The folder of external data. Empty: the folder of the model file; a model from bytes then has none.
+  // The folder of external data. Empty: the folder of the model file, or no external data for a model from bytes.
   std::string external_data_root;
-  // True: no recording; every run translates and runs node after node. Slower, with the bits of Passes::exact.
+  // True: no recording; every run translates and runs node after node. Slower, with the same bits as Passes::exact.
   bool eager = false;
-  // How far a recorded model is rewritten.
+  // The passes that rewrite a recorded model.
   Passes passes = Passes::bounded;
-  // Whether ops that one kernel can compute become one; as TENON_FUSE says, if it is not given. Passes::exact has none.
+  // Fuse ops that one kernel can compute. Unset: TENON_FUSE decides. Passes::exact never fuses.
   std::optional<bool> fuse = {};
-  // Whether the first run waits for these kernels; as TENON_COMPILE says, if it is not given.
+  // Wait for compiled kernels in the first run. Unset: TENON_COMPILE decides.
   std::optional<Compiling> compile = {};
-  // How far inputs must match the shapes that the file declares.
+  // How strictly inputs must match the declared shapes.
   Shapes shapes = Shapes::exact;
-  // The number of prepared graphs that a model keeps, one per signature, beside at most eight recordings of which they
-  // are made. A signature is the shapes of the inputs, and the values of inputs that are shapes. What is unused for
-  // longest is dropped first.
+  // The number of prepared graphs that a model keeps, one per signature, made from at most eight recordings. A
+  // signature is the shapes of the inputs, and the values of inputs that decide shapes. The least recently used graph
+  // is dropped first.
   uint32_t max_recorded = 16;
-  // What the ops of the model demand of the devices that run them; without it, what the calling thread demands now.
+  // The precision that ops of the model demand of their devices. Default: the precision of the calling thread.
   Precision precision = current_precision();
 };
 
-// What models take, give and compute: a tensor of numbers, a tensor of strings, a sequence of values, a map, or an
-// optional that holds nothing. (An optional that holds a value is that value.) A cheap handle; its strings and elements
-// never change.
+// A value that models take, give and compute: a tensor of numbers, a tensor of strings, a sequence of values, a map, or
+// an empty optional. (An optional that holds a value is that value.) A cheap handle; its strings and elements never
+// change.
 class TENON_API Value {
  public:
   enum class Kind : uint8_t { none, tensor, strings, sequence, optional, map };
 
   Value() = default;
   Value(Tensor tensor) : tensor_(std::move(tensor)) {}
-  // A tensor of strings: elements in row-major order. Errors: invalid_argument (another number of elements).
+  // A tensor of strings in row-major order. Errors: invalid_argument if the number of elements does not match.
   static Value strings(Dims dims, std::vector<std::string> elements);
   static Value sequence(std::vector<Value> elements);
-  // An optional that holds nothing.
+  // An empty optional.
   static Value nothing();
-  // A map from `keys`, a list of strings or of i64, to `values`, a list of as many strings or numbers.
+  // A map from `keys`, a list of strings or i64, to `values`, a list of strings or numbers of the same length.
   static Value map(Value keys, Value values);
-  // A sequence of n maps, of which each has the same c keys and a row of `matrix` [n, c] as its values, as ZipMap gives
-  // it.
+  // A sequence of n maps, as ZipMap gives it: all have the same c keys, and map i has row i of `matrix` [n, c] as
+  // values.
   static Value maps(const Value& keys, const Tensor& matrix);
 
   Kind kind() const;
   bool defined() const { return kind() != Kind::none; }
   bool is_tensor() const { return kind() == Kind::tensor; }
-  // Errors of the following: invalid_argument (the value is of another kind).
+  // The getters below fail with invalid_argument if the value is of another kind.
   const Tensor& tensor() const;
   const std::vector<std::string>& strings() const;
   const std::vector<Value>& elements() const;
-  // Of a map; keys() also of a sequence that maps() made.
+  // The keys of a map, or of all maps of a sequence that maps() made.
   const Value& keys() const;
   const Value& values() const;
   // The matrix of a sequence that maps() made; undefined for every other value.
   Tensor matrix() const;
-  // Of tensors, of numbers and of strings.
+  // The dims of a tensor of numbers or strings.
   const Dims& dims() const;
 
  private:
@@ -117,14 +118,14 @@ TENON_API std::string to_string(const Value& value);
 // One dim of an input or output.
 struct Dim {
   int64_t value = -1;  // -1: dynamic
-  std::string name;    // of a dynamic dim; may be empty
+  std::string name;    // name of a dynamic dim; may be empty
 };
 
 struct ValueInfo {
   std::string name;
-  Value::Kind kind = Value::Kind::tensor;  // of an optional: what it may hold
-  bool optional = false;                   // it may hold nothing
-  DType dtype = DType::none;               // of a tensor of numbers, or of the numbers that a map has as values
+  Value::Kind kind = Value::Kind::tensor;  // for an optional, the kind that it may hold
+  bool optional = false;                   // true: it may be an empty optional
+  DType dtype = DType::none;               // dtype of a tensor of numbers, or of the values of a map
   bool has_shape = false;                  // false: any rank
   std::vector<Dim> dims;
 };
@@ -134,23 +135,23 @@ TENON_API std::string to_string(const ValueInfo& info);
 
 // One launch of a run.
 struct NodeExecution {
-  int32_t node = -1;  // number of the node in the file; -1: none, or a whole graph, which node_name describes
+  int32_t node = -1;  // number of the node in the file; -1: none, or several nodes, which node_name describes
   std::string node_name, op_type;
   std::string op;  // Tenon's name of the op: "matmul"
   std::string device, provider, implementation, rung, reason;
   uint64_t bytes_copied = 0;
-  std::string tier;  // of a native rung: the tier of accuracy of the results
-  // Of a launch that was prepared with a recorded model: the bytes of its operands, and its arithmetic (2 per
-  // multiplication of a product, else 1 per element); else 0.
+  std::string tier;  // on the native rung, the accuracy tier of the results
+  // Operand bytes and arithmetic of a launch that was prepared with a recorded model (2 per multiplication of a
+  // product, else 1 per element); otherwise 0.
   uint64_t bytes = 0, flops = 0;
 };
 
-// What a file says of itself, and statistics of load(), for reports.
+// Metadata of a file and statistics of load(), for reports.
 struct ModelInfo {
   std::string producer, domain;
-  std::string graph, description;                  // the name of the graph; what the file says of itself
-  std::map<std::string, std::string> metadata;     // what its makers attached, such as the labels of classes
-  int64_t ir_version = 0, opset = 0, version = 0;  // version: of the model, as its makers count
+  std::string graph, description;                  // name of the graph; description in the file
+  std::map<std::string, std::string> metadata;     // metadata of the authors, such as class labels
+  int64_t ir_version = 0, opset = 0, version = 0;  // version: of the model, as its authors count
   uint64_t nodes = 0, weights = 0, weight_bytes = 0;
 };
 
@@ -167,48 +168,48 @@ using Values = std::map<std::string, Value>;
 class TENON_API Model {
  public:
   struct Impl;
-  // No model: every function but this refuses it. For members and containers.
+  // An empty handle, for members and containers. Every other function refuses it.
   Model() = default;
   explicit Model(std::shared_ptr<Impl> impl);
   explicit operator bool() const { return impl_ != nullptr; }
 
   const std::vector<ValueInfo>& inputs() const;  // without inputs that have an initialiser
-  // The inputs that have an initialiser, in a file of IR version 4 or newer. The initialiser is their value where a run
-  // does not name them.
+  // Inputs that have an initialiser, in files of IR version 4 or newer. A run that does not name them uses the
+  // initialiser.
   const std::vector<ValueInfo>& defaults() const;
   const std::vector<ValueInfo>& outputs() const;
   const ModelInfo& info() const;
   Device device() const;
 
-  // Checks that `names` are the names of all inputs, and perhaps of some of defaults(). run() calls it first. Errors:
-  // invalid_argument with every unknown name and every missing input, because one is often a misspelling of the other.
+  // Checks that `names` contains all inputs, and otherwise only names of defaults(). run() calls it first. Errors:
+  // invalid_argument with all unknown names and missing inputs, because one is often a misspelling of the other.
   void check_names(const std::set<std::string>& names) const;
 
   // Runs the model. Tensors on another device are copied to the model's device first. The result has the order of
   // outputs().
   // Errors: invalid_argument (missing or unknown input, wrong dtype or shape); errors of ops, with the node.
   TensorList run(const Inputs& inputs) const;
-  // Runs into tensors of the caller. Each output named in `bound` is written to that tensor, and the result holds that
-  // tensor.
+  // Runs and writes each output named in `bound` to that tensor; the result then holds this tensor.
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
-  // Runs, and says where each launch ran.
+  // Runs and reports where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
   // Runs a model whose inputs or outputs are strings, sequences, maps or optionals; such a model runs node after node.
-  // A missing input that is an optional holds nothing. The forms above refuse outputs that are no tensors of numbers.
+  // A missing optional input is an empty optional. The forms above refuse outputs that are no tensors of numbers.
   ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
 
-  // Runs with the inputs in the order of inputs(), also as model(x, y). Errors: as above, and another number of inputs.
+  // Runs with inputs in the order of inputs(); also written model(x, y). Errors: those of run(); a wrong number of
+  // inputs.
   TensorList run_in_order(const TensorList& inputs) const;
   template <std::same_as<Tensor>... Inputs>
   TensorList operator()(const Inputs&... inputs) const {
     return run_in_order({inputs...});
   }
-  // As run, with the outputs by their names: model.run_named({{"x", x}}).at("y").
+  // Like run(), but returns the outputs by name: model.run_named({{"x", x}}).at("y").
   Inputs run_named(const Inputs& inputs) const;
 
-  // The graph (core/graph) that runs on inputs of these shapes are recorded as, before any pass; its inputs are those
-  // of the model whose elements no shape depends on. `open`: dynamic dims are symbols, whose hints the inputs give;
-  // else they are numbers. For tools. Errors: as run(); unsupported if a shape depends on data.
+  // The graph (core/graph) that runs with inputs of these shapes are recorded as, before any pass. Its inputs are the
+  // inputs of the model that no shape depends on. If `open`, dynamic dims are symbols with the sizes of the inputs as
+  // hints; else they are numbers. For tools. Errors: as run(); unsupported if a shape depends on data.
   graph::Graph record(const Inputs& inputs, bool open = false) const;
   // How often run() recorded the model. One recording serves all sizes that its guards allow.
   uint64_t recorded() const;
@@ -223,17 +224,16 @@ class TENON_API Model {
 struct NodeResult {
   int32_t node = -1;  // number of the node in the file
   std::string name, op_type;
-  bool known = false;               // it follows from weights alone, and load() computed it
+  bool known = false;               // true: it depends only on weights, and load() computed it
   std::vector<std::string> values;  // names of `tensors`
-  TensorList tensors;               // its outputs, without those that nobody wants, and those that are no tensors
+  TensorList tensors;               // the outputs that are used and are tensors
   std::vector<NodeExecution> executions;
 };
 
-// One run of a model, node after node, for tools that look at every value. A value is dropped after its last
-// reader.
+// One run of a model, node after node, for tools that look at every value. A value is dropped after its last reader.
 class TENON_API Walk {
  public:
-  // Errors: the errors of Model::run about inputs.
+  // Errors: the errors of Model::run for wrong inputs.
   Walk(const Model& model, const Inputs& inputs);
   Walk(Walk&&) noexcept;
   ~Walk();
@@ -248,8 +248,8 @@ class TENON_API Walk {
   std::unique_ptr<State> state_;
 };
 
-// Errors: not_found (no such file), invalid_argument (no model, or a malformed one), unsupported (a well-formed model
-// that cannot run; the message has a line per node concerned).
+// Loads a model. Errors: not_found (no such file), invalid_argument (no model, or a malformed one), unsupported (a
+// well-formed model that cannot run; the message has a line for each such node).
 TENON_API Model load(const std::string& path, const Options& options = {});
 TENON_API Model load_bytes(std::string_view bytes, const Options& options = {});
 inline Model load_bytes(std::span<const uint8_t> bytes, const Options& options = {}) {
@@ -259,23 +259,23 @@ inline Model load_bytes(std::span<const std::byte> bytes, const Options& options
   return load_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
 }
 
-// What check() finds in a model file.
+// The result of check().
 struct Checked {
   ModelInfo info;
   std::vector<ValueInfo> inputs, outputs;
   std::vector<ValueInfo> defaults;    // the inputs that have an initialiser, as Model::defaults()
-  std::vector<std::string> refusals;  // a sentence for each thing that cannot run, with the node; empty: it loads
+  std::vector<std::string> refusals;  // a sentence for each part that cannot run, with the node; empty: the model loads
 };
-// Says what load() would refuse, without external data, which need not be there. Errors: not_found, invalid_argument,
+// Reports what load() would refuse. External data need not exist and are not read. Errors: not_found, invalid_argument,
 // as load().
 TENON_API Checked check(const std::string& path, const Options& options = {});
 
 // Reads one tensor in ONNX's format, such as the input_0.pb of a test case. `name` may be NULL.
 TENON_API Tensor tensor_from_bytes(std::string_view bytes, Device device = {}, std::string* name = nullptr);
-// The same for any value: a TensorProto, SequenceProto or OptionalProto, as `info` says.
+// Reads any value: a TensorProto, SequenceProto or OptionalProto, as `info` declares.
 TENON_API Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device device = {});
 TENON_API std::string tensor_to_bytes(const Tensor& tensor, std::string_view name);
-// The same of a tensor of numbers or of strings. Errors: invalid_argument (the value is of another kind).
+// Writes a tensor of numbers or strings. Errors: invalid_argument (the value is of another kind).
 TENON_API std::string value_to_bytes(const Value& value, std::string_view name);
 
 // One line per operator that the importer translates: {domain, name, first and last opset version}.
@@ -285,35 +285,35 @@ struct SupportedOperator {
 };
 TENON_API std::vector<SupportedOperator> supported_operators();
 
-// How a function of tensors is written as a model.
+// How export_model writes a function.
 struct ExportOptions {
-  std::string name = "export";            // what errors call the function, and the name of the graph
-  std::vector<std::string> input_names;   // none: "input", or "input_0" and so on
-  std::vector<std::string> output_names;  // none: "output", or "output_0" and so on
-  // The axes of inputs whose sizes stay open, each with the name of its size ("" for one of our own); an axis may be
-  // counted from the end. Without it every size stays open by which the function did not decide.
+  std::string name = "export";            // the name of the function in errors, and of the graph
+  std::vector<std::string> input_names;   // empty: "input", or "input_0" and so on
+  std::vector<std::string> output_names;  // empty: "output", or "output_0" and so on
+  // The input axes whose sizes stay open, each with a name for the size ("": a generated name). A negative axis counts
+  // from the end. Unset: every size stays open unless the function branched on it.
   std::optional<std::map<std::string, std::map<int64_t, std::string>>> dynamic_axes = {};
-  std::vector<std::pair<std::string, Tensor>> parameters = {};  // the names of tensors from outside, as initialisers
+  std::vector<std::pair<std::string, Tensor>> parameters = {};  // names for captured tensors, which become initialisers
 };
 
 using ExportedFunction = std::function<TensorList(const TensorList&)>;
 
-// Records one call of `function` on tensors that look like `examples`, whose elements nobody reads, and writes it to a
-// file, of opset 17. Tensors from outside, such as weights, become initialisers.
+// Records one call of `function` on tensors with the shapes and dtypes of `examples`, and writes it to a file of opset
+// 17. The elements of `examples` are not read. Captured tensors, such as weights, become initialisers.
 //
 //   tenon::onnx::export_model([&](const TensorList& in) { return TensorList{relu(matmul(in[0], w))}; }, {x}, "m.onnx");
 //
-// Errors: those of the function; invalid_argument (what a recording cannot see; names that do not fit; a path that
-// cannot be written); not_found (no such folder); unsupported, with a line for each kind of op that ONNX lacks: also a
-// function that writes tensors from outside or draws random numbers, a model beyond 2 GiB, and a dynamic axis by which
-// the function decided.
+// Errors: those of the function; invalid_argument (the function reads elements; names that do not fit; a path that
+// cannot be written); not_found (no such folder); unsupported, with a line for each kind of op that ONNX lacks, and for
+// a function that writes captured tensors or draws random numbers, a model larger than 2 GiB, or a dynamic axis that
+// the function branched on.
 TENON_API void export_model(const ExportedFunction& function, const TensorList& examples, const std::string& path,
                             const ExportOptions& options = {});
-// The same as the bytes of such a file.
+// Like export_model, but returns the bytes of the file.
 TENON_API std::string export_bytes(const ExportedFunction& function, const TensorList& examples,
                                    const ExportOptions& options = {});
 
-// One line per op that is written, with the operator that stands for it, or the main one of several.
+// One op that can be written, with the ONNX operator for it, or the main one of several.
 struct ExportedOp {
   std::string_view op, onnx;
 };

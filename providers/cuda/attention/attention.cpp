@@ -8,7 +8,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// Numbers of rows, keys and blocks take 32 bits in the kernels.
+// Kernels count rows, keys and blocks in 32 bits.
 constexpr int64_t most_along_an_axis = int64_t{1} << 29;
 constexpr int64_t longest_flash_row = 256;
 
@@ -47,7 +47,7 @@ class AttentionPrimitive final : public ep_primitive {
     const ep_status status = launch_kernel(stream, kernels_.of[static_cast<size_t>(plan.kernel)],
                                            {plan.blocks(), attention_threads, shared}, &attention, error);
     if (status != EP_STATUS_OK || plan.splits == 1) return status;
-    constexpr int64_t combined = 128;  // columns of a block
+    constexpr int64_t combined = 128;  // columns per block
     const int64_t blocks = plan.units * plan.unit_rows * ((sizes.columns + combined - 1) / combined);
     return launch_kernel(stream, kernels_.combine, {blocks, attention_threads, combine_shared_bytes}, &attention,
                          error);
@@ -66,13 +66,13 @@ class AttentionPrimitive final : public ep_primitive {
     return plan_attention(sizes, desc_.operands[0].dtype, device_);
   }
 
-  // One operand of the launch.
+  // An operand of the launch.
   struct Given {
     uint64_t address = 0;
     OperandShape shape{};
     int32_t size = 0;
 
-    // True if each row consists of whole runs of `bytes` bytes, each of which lies at a multiple of `bytes`.
+    // True if each row consists of whole runs of `bytes` bytes at addresses that are multiples of `bytes`.
     bool rows_have(int64_t bytes) const {
       if (shape.strides[3] != 1 || shape.dims[3] * size % bytes != 0) return false;
       int64_t steps = static_cast<int64_t>(address % static_cast<uint64_t>(bytes));
@@ -105,7 +105,7 @@ class AttentionPrimitive final : public ep_primitive {
     if (const ep_operand_desc* bias = operand(desc_, EP_ROLE_BIAS); bias != nullptr) a.bias_dtype = bias->dtype;
     if (const ep_operand_desc* lengths = operand(desc_, EP_ROLE_LENGTHS); lengths != nullptr)
       a.wide_lengths = lengths->dtype == EP_DTYPE_i64;
-    // The wide kernels read runs of f32 alone.
+    // The wide kernels read runs only from f32.
     if (plan.kernel <= AttentionKernel::WIDE_256 && a.dtype != EP_DTYPE_f32)
       a.query_vector = a.key_vector = a.value_vector = 0;
     if (plan.splits > 1) a.parts = address_of(launch.workspace);
@@ -154,12 +154,13 @@ Refusal PlainAttention::why_not(const ep_device&, const ep_primitive_desc& desc,
   const int32_t align = desc.attributes.attention.align;
   const int32_t dtype_class = class_of(dtype);
   if (dtype_class != EP_DTYPE_f32 && dtype_class != EP_DTYPE_f64)
-    return Refusal::because("no attention of %s", dtype_name(dtype));
+    return Refusal::because("no kernel computes attention of %s", dtype_name(dtype));
   if (align != EP_ATTENTION_START && align != EP_ATTENTION_END) return Refusal::because("align %d", align);
   for (const int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C}) {
     const ep_operand_desc* each = operand(desc, role);
     if (each == nullptr || each->rank != 4) return Refusal::because("operand %d is missing or not of rank 4", role);
-    if (each->dtype != dtype) return Refusal::because("%s beside %s", dtype_name(each->dtype), dtype_name(dtype));
+    if (each->dtype != dtype)
+      return Refusal::because("operands of %s and %s", dtype_name(each->dtype), dtype_name(dtype));
   }
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   if (bias != nullptr && (bias->rank != 4 || (bias->dtype != EP_DTYPE_bool && bias->dtype != dtype)))
@@ -208,7 +209,7 @@ Refusal FlashAttention::why_not(const ep_device& device, const ep_primitive_desc
 Refusal FlashAttention::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const int32_t dtype = desc.operands[0].dtype;
   AttentionPrimitive::Kernels kernels;
-  // The launch may give the sizes, and so choose any kernel.
+  // If the launch gives the sizes, it may choose any kernel.
   for (size_t i = 0; i < attention_kernels; ++i) {
     const auto kernel = static_cast<AttentionKernel>(i);
     if (!may_run(kernel, dtype, facts_of(device))) continue;

@@ -5,13 +5,13 @@
 
 namespace tenon::provider::cuda {
 
-// Attention by blocks of queries that walk tiles of keys; of f32, f16 and bf16.
+// Attention in blocks of queries that walk tiles of keys; for f32, f16 and bf16.
 struct FlashAttention {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// Attention query by query, of any float and any row.
+// Attention one query at a time, for any float type and any row length.
 struct PlainAttention {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

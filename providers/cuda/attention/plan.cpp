@@ -9,14 +9,14 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t least_split = 64;                // keys
+constexpr int64_t least_split = 64;                // keys per split
 constexpr int64_t most_folded = int64_t{1} << 24;  // rows of a unit, which the kernels divide as floats
 constexpr int64_t few_rows = 16;
 
-// What a kernel of attention.cu holds in shared memory: rows of queries, and two tiles of keys. PLAIN has a row and the
+// The shared memory of a kernel in attention.cu: rows of queries and two tiles of keys. PLAIN has one row and the
 // weights of its keys.
 struct Tile {
-  const char* name;  // without the dtype
+  const char* name;  // without the dtype suffix
   int64_t width, rows, keys, size;
 };
 constexpr Tile tiles[attention_kernels] = {
@@ -29,7 +29,8 @@ bool is_wide(AttentionKernel kernel) { return kernel <= AttentionKernel::WIDE_25
 
 int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
-// Whether blocks of the many rows of NARROW_128 keep every processor busy. Fewer rows per block do where they do not.
+// True if blocks with the many rows of NARROW_128 are enough to occupy all multiprocessors. Otherwise blocks have fewer
+// rows.
 bool fills_device(const AttentionSizes& sizes, const AttentionDevice& device) {
   const int64_t blocks = divided_up(sizes.queries, tile_of(AttentionKernel::NARROW_128).rows);
   return sizes.batch * sizes.heads * blocks >= 2 * device.processors;
@@ -73,7 +74,7 @@ AttentionPlan plan_attention(const AttentionSizes& sizes, int32_t dtype, const A
   plan.row_blocks = divided_up(plan.unit_rows, tile.rows);
   plan.split_keys = std::max<int64_t>(sizes.keys, 1);
   const int64_t blocks = plan.blocks();
-  // Blocks of few rows mostly wait for memory, so a processor takes more of them.
+  // Blocks of few rows mostly wait for memory, so a multiprocessor takes more of them.
   const int64_t wanted = device.processors * (tile.rows == few_rows ? 4 : 2);
   if (plan.kernel == AttentionKernel::PLAIN || blocks == 0 || 2 * blocks > wanted) return plan;
   const int64_t splits = std::min({wanted / blocks, sizes.keys / least_split, int64_t{attention_most_splits}});

@@ -1,4 +1,4 @@
-// rotary: pairs of each row turned by the angles of its position.
+// rotary: rotates pairs of elements in each row by the angles of its position.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class RotaryPrimitive final : public ep_primitive {
     const OperandShape dst = read(launch, 0, &rotary.dst, rotary.dst_strides);
     read(launch, find_operand(desc_, EP_ROLE_SRC), &rotary.src, rotary.src_strides);
     const int32_t cosines = find_operand(desc_, EP_ROLE_SRC_B);
-    // With indices the tables have two axes, whose strides take the places of the last two.
+    // With indices, the tables have two axes, and their strides are stored in the last two entries.
     const int32_t before = indices_ < 0 ? 0 : 2;
     const OperandShape table = read(launch, cosines, &rotary.cosines, rotary.cosine_strides + before);
     read(launch, find_operand(desc_, EP_ROLE_SRC_C), &rotary.sines, rotary.sine_strides + before);

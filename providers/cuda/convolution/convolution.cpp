@@ -1,7 +1,7 @@
-// DST[n, g] = WEIGHT[g] x COLUMNS[n, g], where a column holds the elements of SRC that one position of DST sees. The
-// columns are copied into the workspace by two strided copies (SRC into a larger image of zeros, windows into columns),
-// some images at a time; a window of one element needs none. The product is matmul's. A bias and epilogues follow it in
-// place; of narrow types they work on a result in f32, so that it is rounded once.
+// DST[n, g] = WEIGHT[g] x COLUMNS[n, g], where a column holds the elements of SRC that one position of DST reads. Two
+// strided copies write the columns into the workspace (SRC into a larger image of zeros, then windows into columns), a
+// few images at a time; a window of one element needs no copy. matmul computes the product. Bias and epilogues follow
+// in place; for narrow types they work on a result in f32, so that it is rounded once.
 #include "providers/cuda/convolution/convolution.h"
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace tenon::provider::cuda {
 namespace {
 
 constexpr int32_t most_spatial = 3;
-constexpr int64_t most_column_bytes = int64_t{1} << 28;  // of the images of one product
-constexpr uint64_t column_share = 8;                     // and at most one in so many bytes of the device
-constexpr int32_t wanted_alignment = 16;                 // matmul's
-constexpr int64_t aligned_elements = 8;                  // are a multiple of wanted_alignment in every dtype
+constexpr int64_t most_column_bytes = int64_t{1} << 28;  // limit for the images of one product
+constexpr uint64_t column_share = 8;                     // and at most this fraction (1 / n) of the device's memory
+constexpr int32_t wanted_alignment = 16;                 // the alignment that matmul wants
+constexpr int64_t aligned_elements = 8;                  // a multiple of wanted_alignment in every dtype
 
 using Spatial = std::array<int64_t, most_spatial>;
 
 int64_t count_of(const Spatial& dims) { return dims[0] * dims[1] * dims[2]; }
 
-// Sizes of a convolution with three spatial axes; the first ones have length 1 if there are fewer.
+// Sizes of a convolution with three spatial axes; missing leading axes have length 1.
 struct Sizes {
   int64_t images, channels, outputs, groups;
   Spatial src, window, dst;
@@ -60,7 +60,7 @@ Sizes sizes_of(const ep_primitive_desc& desc) {
   return sizes;
 }
 
-// The stride of axes [first, rank) as one axis; none if they are no run.
+// The stride of axes [first, rank) seen as one axis; none if they cannot be merged.
 std::optional<int64_t> stride_of_run(const ep_operand_desc& operand, int32_t first) {
   std::optional<int64_t> stride;
   int64_t next = 0;
@@ -88,10 +88,10 @@ Strides turned(Strides strides) {
   return strides;
 }
 
-// True if the channels of the result lie innermost; all matrices of the product are turned then.
+// True if the channels of the result are innermost; then all matrices of the product are transposed.
 bool is_turned(const ep_operand_desc& dst) { return dst.strides[1] == 1 && stride_of_run(dst, 2) != 1; }
 
-// The product of `images` images.
+// The descriptor of the product for `images` images.
 Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t images, ep_primitive_desc* out) {
   const ep_operand_desc dst = ConvolutionTail::product_of(desc, false);
   const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
@@ -99,10 +99,10 @@ Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t im
   const std::optional<int64_t> position = stride_of_run(dst, 2);
   const std::optional<int64_t> column = stride_of_run(weight, 1);
   const std::optional<int64_t> pixel = stride_of_run(src, 2);
-  if (!position) return Refusal::because("the positions of its result are no run");
-  if (!column) return Refusal::because("the elements of a filter are no run");
+  if (!position) return Refusal::because("the positions of its result are not contiguous");
+  if (!column) return Refusal::because("the elements of a filter are not contiguous");
   const bool direct = sizes.is_pointwise();
-  if (direct && !pixel) return Refusal::because("the positions of its source are no run");
+  if (direct && !pixel) return Refusal::because("the positions of its source are not contiguous");
   const int64_t rows = sizes.outputs / sizes.groups, length = sizes.column() / sizes.groups;
   const Strides to = {dst.strides[0], rows * dst.strides[1], dst.strides[1], *position};
   const Strides filter = {0, rows * weight.strides[0], weight.strides[0], *column};
@@ -131,7 +131,7 @@ Refusal product_of(const ep_primitive_desc& desc, const Sizes& sizes, int64_t im
   return {};
 }
 
-// Finds the implementation of the product; with `out`, makes it.
+// Finds an implementation of the product; if `out` is given, creates it.
 Refusal choose_product(const ep_device& device, const ep_primitive_desc& product, ep_device* makes,
                        ep_primitive** out) {
   ep_support_info terms{};
@@ -149,7 +149,7 @@ struct Destroy {
 };
 using Product = std::unique_ptr<ep_primitive, Destroy>;
 
-// How many images one product takes. Columns take no more than they should, unless aligned results need some more.
+// The number of images per product. Limits the memory of columns, but takes more images if aligned results need them.
 int64_t images_at_once(const Sizes& sizes, int32_t size, uint64_t memory) {
   if (sizes.is_pointwise()) return sizes.images;
   const int64_t bytes = sizes.column() * sizes.positions() * size;
@@ -161,8 +161,8 @@ int64_t images_at_once(const Sizes& sizes, int32_t size, uint64_t memory) {
 class ConvolutionPrimitive final : public ep_primitive {
  public:
   struct Parts {
-    Product whole;  // of at_once images
-    Product rest;   // of the remaining ones, if any
+    Product whole;  // product of at_once images
+    Product rest;   // product of the remaining images, if any
     Mover mover;
     ConvolutionTail tail;
   };
@@ -258,7 +258,7 @@ class ConvolutionPrimitive final : public ep_primitive {
     return parts_.mover.run(stream, {dims, to, EP_MAX_RANK}, columns, {dims, windows, EP_MAX_RANK}, from, error);
   }
 
-  // Copies images into larger ones of zeros at `to`. `image` becomes the strides of these.
+  // Copies images into larger ones of zeros at `to`. `image` receives the strides of the larger images.
   ep_status pad(ep_stream* stream, CUdeviceptr to, CUdeviceptr from, int64_t images, std::array<int64_t, 5>* image,
                 ep_error** error) const {
     const CUresult cleared = stream->device->driver->memset_d8_async(to, 0, padded_bytes_, stream->handle);
@@ -280,7 +280,7 @@ class ConvolutionPrimitive final : public ep_primitive {
   int32_t weight_;
   int32_t size_;
   Parts parts_;
-  // The workspace: the result in f32, padded images, columns, and what the product wants.
+  // Parts of the workspace: result in f32, padded images, columns, and the workspace of the product.
   uint64_t wide_bytes_ = 0;
   uint64_t padded_bytes_ = 0;
   uint64_t column_bytes_ = 0;
@@ -321,12 +321,12 @@ Refusal check_attributes(const ep_convolution_attributes& given) {
   return {};
 }
 
-// Below it the number of launches decides, and cuDNN has fewer.
+// Below this, the number of launches decides, and cuDNN has fewer.
 constexpr double least_preferred_work = 1e9;
-// So many rows make a product of f32 so much faster than cuDNN's kernels that the columns are paid for.
+// With so many rows, a product in f32 is faster than cuDNN even with the time for copying columns.
 constexpr int64_t least_preferred_rows = 256;
 
-// True if the product is faster than cuDNN. Measured on an H100 with cuDNN 9 (README.md).
+// True if the product is faster than cuDNN, measured on an H100 with cuDNN 9 (providers/DECISIONS.md).
 bool beats_cudnn(const ep_primitive_desc& desc, const Sizes& sizes) {
   const int64_t rows = sizes.outputs / sizes.groups;
   const double work = 2.0 * static_cast<double>(sizes.images * sizes.positions()) *
@@ -336,7 +336,7 @@ bool beats_cudnn(const ep_primitive_desc& desc, const Sizes& sizes) {
   if (desc.operands[0].dtype == EP_DTYPE_f32) {
     return sizes.is_pointwise() || (planes && rows >= least_preferred_rows);
   }
-  // cuDNN brings narrow planes into another order, unless nothing follows the product.
+  // cuDNN copies narrow planes into another layout unless nothing follows the product.
   const bool has_tail = find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
   return sizes.is_pointwise() && planes && has_tail;
 }

@@ -6,19 +6,19 @@
 
 namespace tenon::provider::cuda {
 
-// Of both kinds.
+// Serves both kinds.
 struct CudnnConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// The products that are faster than cuDNN.
+// Products in cases where they are faster than cuDNN.
 struct PreferredProduct {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// Transposed convolutions of f32 whose windows lie side by side.
+// Transposed convolutions of f32 whose windows do not overlap.
 struct TransposedProduct {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

@@ -8,13 +8,13 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// True if something follows the product that must not see it rounded.
+// True if the product needs f32 because a bias or epilogues follow it.
 bool is_wide(const ep_primitive_desc& desc) {
   const bool has_tail = find_operand(desc, EP_ROLE_BIAS) >= 0 || desc.epilogue_count != 0;
   return has_tail && dtype_size(desc.operands[0].dtype) == 2;
 }
 
-// `desc` with operands of f32 and a result that lies in one run.
+// A copy of `desc` with f32 operands and a contiguous result.
 ep_primitive_desc widened(const ep_primitive_desc& desc, bool channels_last) {
   ep_primitive_desc wide = desc;
   for (uint32_t i = 0; i < wide.operand_count; ++i) wide.operands[i].dtype = EP_DTYPE_f32;
@@ -22,7 +22,7 @@ ep_primitive_desc widened(const ep_primitive_desc& desc, bool channels_last) {
   return wide;
 }
 
-// Gives the bias the dims of the result.
+// Expands the bias to the dims of the result.
 void spread_bias(ep_primitive_desc* desc) {
   const int32_t bias = find_operand(*desc, EP_ROLE_BIAS);
   if (bias < 0) return;
@@ -34,7 +34,7 @@ void spread_bias(ep_primitive_desc* desc) {
   operand.strides[1] = stride;
 }
 
-// What the tail computes on: `desc` itself, or in f32.
+// The descriptor that the tail works on: `desc`, or a copy in f32.
 ep_primitive_desc tail_desc(const ep_primitive_desc& desc, bool channels_last) {
   ep_primitive_desc result = is_wide(desc) ? widened(desc, channels_last) : desc;
   spread_bias(&result);

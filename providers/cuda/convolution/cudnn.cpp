@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t needed_version = 90000;  // 9.0.0
 
-// The last name is a path of NVIDIA's packages, for systems whose loader does not search there.
+// The last name is a path of NVIDIA's packages, for systems whose loader does not search that folder.
 constexpr std::array cudnn_names = {"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"};
 
 // 9.1.0 for 90100; 8.9.7 for 8907

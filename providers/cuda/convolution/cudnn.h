@@ -17,14 +17,15 @@ class Cudnn {
 #include "providers/cuda/convolution/functions.def"
 #undef TENON_CUDNN
 
-  // Loads the library at the first call. Returns an empty string, or one clause that says which versions were looked
-  // for and found.
+  // Loads the library at the first call. Returns an empty string, or a clause that lists the versions that were
+  // searched for and found.
   const std::string& load();
-  // Loads the library and makes the handle at the first call. Returns as load(). The device's context is current.
+  // Loads the library and makes the handle at the first call. Returns the same as load(). The device's context is
+  // current.
   const std::string& start();
   cudnn::Handle handle() const { return handle_; }
-  // The handle has one stream, and some of cuDNN's plans serve one thread at a time. So who makes or launches a plan
-  // holds this mutex.
+  // The handle has one stream, and some of cuDNN's plans serve one thread at a time. Hold this mutex to make or launch
+  // a plan.
   std::mutex& mutex() { return mutex_; }
   // Calls tell() at the first call only.
   template <class Tell>

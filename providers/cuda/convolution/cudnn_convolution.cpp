@@ -1,6 +1,6 @@
-// convolution and convolution_weight on cuDNN. cuDNN wants all operands in one order of axes, planes or channels last;
-// operands in another order are copied through the workspace. The sum with a tensor, a bias and a relu go into cuDNN's
-// graph where it has an engine for that; other epilogues, and those that it has no engine for, run as kernels after it
+// convolution and convolution_weight on cuDNN. cuDNN wants all operands in one order of axes, channels second or
+// channels last; operands in another order are copied through the workspace. Added tensor, bias and relu become part of
+// cuDNN's graph if it has an engine for that. Other epilogues, and those without an engine, run as kernels after it
 // (convolution_tail.h).
 #include <fmt/format.h>
 
@@ -15,30 +15,31 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int32_t wanted_alignment = 16;                 // what the plans are made for
-constexpr uint64_t least_workspace = UINT64_C(1) << 30;  // cuDNN may take so much, or twice the operands,
-constexpr uint64_t workspace_share = 8;                  // but at most one in so many bytes of the device
+constexpr int32_t wanted_alignment = 16;                 // alignment that the plans are made for
+constexpr uint64_t least_workspace = UINT64_C(1) << 30;  // limit of cuDNN's workspace; or twice the operands, if that
+                                                         // is more,
+constexpr uint64_t workspace_share = 8;                  // but at most this fraction (1 / n) of the device's memory
 
-// Says once that there is no cuDNN.
+// Logs once that cuDNN is missing.
 const std::string& tell_missing(const ep_device& device, const std::string& missing) {
   if (missing.empty()) return missing;
   device.cudnn->tell_once([&] {
     log_line(device.host, EP_LOG_WARNING, "load",
-             "Convolutions on %s run as matrix products, which is slower, and their gradients elsewhere: %s.",
+             "Convolutions on %s run as matrix products, which is slower, and their gradients run elsewhere: %s.",
              device.facts.name.c_str(), missing.c_str());
   });
   return missing;
 }
 
-// What a launch does, in order: copies of inputs, cuDNN's plan, a copy of the result, the tail.
+// The steps of a launch: copies of inputs, cuDNN's plan, a copy of the result, the tail.
 struct Parts {
   CudnnPlan plan;
-  std::vector<int32_t> operands;  // of the plan
+  std::vector<int32_t> operands;  // operands of the plan
   std::vector<Staged> staged;
   std::optional<ConvolutionTail> tail;
   uint64_t zeros = 0;         // bytes
-  uint64_t zeros_offset = 0;  // in the workspace
-  uint64_t plan_offset = 0;   // of cuDNN's part of the workspace
+  uint64_t zeros_offset = 0;  // offset in the workspace
+  uint64_t plan_offset = 0;   // offset of cuDNN's part of the workspace
 };
 
 class CudnnPrimitive final : public ep_primitive {
@@ -63,7 +64,7 @@ class CudnnPrimitive final : public ep_primitive {
   }
 
  private:
-  // Copies the staged inputs, or the staged result.
+  // Copies the staged inputs (if `inputs`), or the staged result.
   ep_status copy(ep_stream* stream, const ep_launch& launch, bool inputs, ep_error** error) const {
     for (const Staged& each : parts_.staged) {
       if ((each.operand() != 0) != inputs) continue;
@@ -75,7 +76,7 @@ class CudnnPrimitive final : public ep_primitive {
     return cleared == CUDA_SUCCESS ? EP_STATUS_OK : driver_failed(device, cleared, "clearing memory", error);
   }
 
-  // The addresses of the plan's tensors, with their names.
+  // The addresses of the plan's tensors and their ids.
   struct Addresses {
     std::vector<int64_t> ids;
     std::vector<void*> pointers;
@@ -117,7 +118,7 @@ class CudnnPrimitive final : public ep_primitive {
     return calls.ok() ? EP_STATUS_OK : failed(calls, error);
   }
 
-  // The library only says that it failed. The driver says whether the device is lost.
+  // The library only reports that it failed. The driver knows if the device is lost.
   ep_status failed(const CudnnCalls& calls, ep_error** error) const {
     size_t free_bytes = 0;
     size_t total = 0;
@@ -153,7 +154,7 @@ CudnnLimits limits_of(const ep_device& device, const ep_primitive_desc& desc, co
           is_f32 && desc.precision == EP_PRECISION_FAST, is_f32 && !way.widened};
 }
 
-// What is needed beside the plan: copies, and the tail.
+// Makes the steps other than the plan: copies and the tail.
 Refusal make_rest(ep_device& device, const ep_primitive_desc& desc, const Way& way, const WayGraph& graph,
                   Parts* parts) {
   if (has_tail(desc) && !way.fused) {
@@ -176,8 +177,8 @@ Refusal make_rest(ep_device& device, const ep_primitive_desc& desc, const Way& w
   return {};
 }
 
-// The rankings to ask. A narrow convolution has its matrix product, which is faster than the engines of last resort.
-// These are without tensor cores, so for f32 they are as good as others.
+// The rankings of engines to try. Narrow convolutions have a matrix product, which is faster than the engines of last
+// resort. Those do not use tensor cores, so for f32 they are as good as others.
 std::vector<cudnn::HeurMode> rankings_of(const ep_primitive_desc& desc) {
   const CudnnProblem problem = problem_of(desc);
   const bool narrow = dtype_size(desc.operands[problem.src()].dtype) == 2;

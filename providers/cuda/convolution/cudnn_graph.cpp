@@ -14,11 +14,11 @@ using cudnn::Kind;
 using cudnn::NumericalNote;
 using cudnn::Type;
 
-// Of every address, whatever the descriptor promises. It is a multiple of every element.
+// The alignment of every address, whatever the descriptor promises. It is a multiple of the size of every element.
 constexpr int64_t tensor_alignment = 16;
 
-// Why an engine with `note` may not compute. Winograd's transforms and an FFT mix neighbours: the error of a result
-// depends on elements that it does not see, and a NaN spreads to it.
+// Why an engine with `note` is refused. Winograd's transforms and FFTs mix neighbours: the error of a result then
+// depends on elements outside its window, and a NaN spreads to it.
 const char* objection(NumericalNote note, const CudnnLimits& limits) {
   switch (note) {
     case NumericalNote::NONDETERMINISTIC: return "its bits differ from run to run";
@@ -59,7 +59,7 @@ std::vector<cudnn::Descriptor> pointers(const std::vector<CudnnDescriptor>& desc
   return result;
 }
 
-// The attributes of a convolution's operation.
+// The attribute names of a convolution's operation.
 struct OperationNames {
   Kind kind;
   Attribute alpha, beta, convolution, x, w, y;
@@ -221,7 +221,7 @@ std::vector<CudnnDescriptor> CudnnGraph::ranking(cudnn::HeurMode mode, CudnnCall
   calls->set(ranking, Attribute::ENGINEHEUR_MODE, Type::HEUR_MODE, mode);
   calls->finalize(ranking, "a ranking");
   int64_t count = calls->get(ranking, Attribute::ENGINEHEUR_RESULTS, Type::BACKEND_DESCRIPTOR, 0, nullptr);
-  // cuDNN fills descriptors that are there.
+  // cuDNN fills descriptors that the caller has created.
   std::vector<CudnnDescriptor> found;
   for (int64_t i = 0; i < count; ++i) found.push_back(calls->create(Kind::ENGINECFG));
   std::vector<cudnn::Descriptor> out = pointers(found);

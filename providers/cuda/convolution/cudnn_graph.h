@@ -1,4 +1,4 @@
-// CudnnGraph: a convolution and what follows it, described to cuDNN, and CudnnPlan: how cuDNN computes it.
+// CudnnGraph: a convolution and the steps after it, described to cuDNN. CudnnPlan: how cuDNN computes them.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace tenon::provider::cuda {
 
-// Owns one of cuDNN's descriptors.
+// Owns one cuDNN descriptor.
 class CudnnDescriptor {
  public:
   CudnnDescriptor() = default;
@@ -33,7 +33,7 @@ class CudnnDescriptor {
   cudnn::Descriptor descriptor_ = nullptr;
 };
 
-// Calls cuDNN until a call fails, and keeps that failure. The calls after it do nothing.
+// Calls cuDNN until a call fails, and keeps the failure. Later calls are skipped.
 class CudnnCalls {
  public:
   explicit CudnnCalls(const Cudnn& library) : library_(library) {}
@@ -51,15 +51,15 @@ class CudnnCalls {
   void set(const CudnnDescriptor& descriptor, cudnn::Attribute attribute, const CudnnDescriptor& value) {
     set(descriptor, attribute, cudnn::Type::BACKEND_DESCRIPTOR, value.get());
   }
-  // Reads at most `most` values, and returns how many there are.
+  // Reads at most `most` values and returns their number.
   int64_t get(const CudnnDescriptor& descriptor, cudnn::Attribute attribute, cudnn::Type type, int64_t most,
               void* values);
-  // Keeps the result of `call`, which concerned `what`.
+  // Keeps the failure of `call`; `what` names the object of the call.
   void keep(cudnn::Status status, const char* call, const char* what = "");
 
   bool ok() const { return status_ == cudnn::SUCCESS; }
   cudnn::Status status() const { return status_; }
-  // "cudnnBackendFinalize, a plan: CUDNN_STATUS_NOT_SUPPORTED (3000): <what cuDNN says more>"
+  // "cudnnBackendFinalize, a plan: CUDNN_STATUS_NOT_SUPPORTED (3000): <cuDNN's own message>"
   const std::string& failure() const { return failure_; }
 
  private:
@@ -73,7 +73,7 @@ class CudnnCalls {
 
 constexpr int32_t most_cudnn_axes = 5;  // images, channels and up to three spatial axes
 
-// A tensor of a graph. A virtual one has no memory: it goes from one operation to the next.
+// A tensor of a graph. A virtual tensor has no memory: it passes a result to the next operation.
 struct CudnnTensor {
   int64_t id;
   int32_t dtype;
@@ -82,7 +82,7 @@ struct CudnnTensor {
   bool is_virtual;
 };
 
-// What the operation computes: Y of X and W, X of Y and W, or W of X and Y.
+// The result of the operation: Y from X and W, X from Y and W, or W from X and Y.
 enum class ConvolutionResult : uint8_t { Y, X, W };
 
 // The window, along two or three axes.
@@ -91,17 +91,17 @@ struct CudnnWindow {
   std::array<int64_t, 3> stride, dilation, low, high;
 };
 
-// A plan, and the descriptors that it was made from.
+// A plan, with the descriptors that it was made from.
 struct CudnnPlan {
   CudnnDescriptor plan;
   CudnnDescriptor engine_config;
   uint64_t workspace = 0;
 };
 
-// Which engines may compute a graph.
+// Limits on the engines that may compute a graph.
 struct CudnnLimits {
   uint64_t workspace;
-  bool may_narrow;  // formats inside may be narrower than the operands (TF32), and sums may be Winograd's or an FFT's
+  bool may_narrow;  // inner formats may be narrower than the operands (TF32), and sums may use Winograd or FFT
   bool is_f32;      // tensor cores would narrow the operands
 };
 
@@ -109,15 +109,15 @@ class CudnnGraph {
  public:
   explicit CudnnGraph(Cudnn& library) : library_(library), calls_(library) {}
 
-  // The number of a new tensor.
+  // Returns the number of the new tensor.
   size_t add(const CudnnTensor& tensor);
-  // The operations; operands are numbers of tensors. `compute` is the dtype of sums.
+  // Add operations; operands are tensor numbers. `compute` is the dtype of sums.
   void convolve(ConvolutionResult result, const CudnnWindow& window, int32_t compute, size_t x, size_t w, size_t y);
   void sum(size_t x, size_t b, size_t y);
   void relu(size_t x, size_t y);
 
-  // Makes a plan with the first engine of cuDNN's ranking that keeps the limits and can be had. An empty string, or why
-  // there is none. The caller holds the library's mutex.
+  // Makes a plan with the first engine in cuDNN's ranking that keeps the limits and works. Returns an empty string, or
+  // the reason for failure. The caller holds the library's mutex.
   std::string plan(cudnn::HeurMode mode, const CudnnLimits& limits, CudnnPlan* out);
 
  private:
@@ -134,7 +134,7 @@ class CudnnGraph {
   CudnnDescriptor graph_;
 };
 
-// The data type of a floating dtype of 16 bits or more.
+// cuDNN's type for a floating dtype of at least 16 bits.
 cudnn::DataType cudnn_type(int32_t dtype);
 
 }  // namespace tenon::provider::cuda

@@ -58,8 +58,8 @@ Refusal check_operands(const ep_primitive_desc& desc) {
   return check_types(desc, problem);
 }
 
-// cuDNN's Y follows from X and the window. A transposed convolution may be asked for more: its X can have rows that no
-// window reaches.
+// cuDNN derives the size of Y from X and the window. The X of a transposed convolution can have rows that no window
+// reaches, which cuDNN cannot express.
 Refusal check_window(const ep_primitive_desc& desc) {
   const CudnnProblem problem = problem_of(desc);
   const int64_t *x = desc.operands[problem.x].dims, *w = desc.operands[problem.w].dims,
@@ -110,7 +110,7 @@ CudnnProblem problem_of(const ep_primitive_desc& desc) {
 int64_t elements_of(const ep_operand_desc& operand) {
   int64_t count = 1;
   for (int32_t axis = 0; axis < operand.rank; ++axis) {
-    // Beyond most_elements the number itself is of no interest, and must not overflow.
+    // Avoids overflow; beyond most_elements the exact number is not needed.
     if (operand.dims[axis] > most_elements || count > most_elements) return INT64_MAX;
     count *= operand.dims[axis];
   }

@@ -1,6 +1,6 @@
-// CudnnProblem: a convolution, a transposed one or the gradient of a filter as cuDNN sees it. A convolution Y of images
-// X with a filter W, its gradient with respect to X (a transposed convolution) and to W are one problem with another
-// result. Pure.
+// CudnnProblem: a convolution, a transposed convolution or a filter gradient as cuDNN sees it. A convolution Y of
+// images X with a filter W, its gradient with respect to X (a transposed convolution) and with respect to W are the
+// same problem with another result. Pure.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace tenon::provider::cuda {
 
 constexpr int32_t most_spatial = 3;
 
-// The three operands by number, and which of them is the result.
+// The operand numbers of X, W and Y, and which of them is the result.
 struct CudnnProblem {
   ConvolutionResult result;
   int32_t x, w, y;
@@ -26,17 +26,17 @@ struct CudnnProblem {
 
 CudnnProblem problem_of(const ep_primitive_desc& desc);
 
-// Why cuDNN cannot be asked for `desc`.
+// Why cuDNN cannot compute `desc`.
 Refusal why_no_problem(const ep_primitive_desc& desc);
-// Why cuDNN cannot be given operand `index`.
+// Why cuDNN cannot take operand `index`.
 Refusal why_no_operand(const ep_primitive_desc& desc, int32_t index);
 
 int64_t elements_of(const ep_operand_desc& operand);
-// True if `operand` lies dense, row-major or with axis 1 innermost. Axes of length 1 lie anywhere.
+// True if `operand` is dense, row-major or with axis 1 innermost. The strides of axes of length 1 do not matter.
 bool lies(const ep_operand_desc& operand, bool channels_last);
-// The order of axes in which the operands lie, the source first of all.
+// True if the operands prefer channels-last: the first one with a clear order decides, and the source comes first.
 bool prefers_channels_last(const ep_primitive_desc& desc);
-// The window along at least two axes, since cuDNN has no fewer.
+// The window along at least two axes, the minimum of cuDNN.
 CudnnWindow window_of(const CudnnProblem& problem);
 
 }  // namespace tenon::provider::cuda

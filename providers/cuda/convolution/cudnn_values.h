@@ -1,5 +1,5 @@
-// Types and numbers of cuDNN's backend interface, as far as the provider uses them. All versions 9 share them. Names
-// are those of cuDNN without their prefixes (CUDNN_BACKEND_..._DESCRIPTOR, CUDNN_ATTR_..., CUDNN_TYPE_...).
+// Types and numbers of cuDNN's backend interface, as far as the provider uses them. All 9.x versions share them. Names
+// are cuDNN's without their prefixes (CUDNN_BACKEND_..._DESCRIPTOR, CUDNN_ATTR_..., CUDNN_TYPE_...).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace tenon::provider::cuda::cudnn {
 using Handle = struct cudnnContext*;
 using Descriptor = void*;
 using Status =
-    int32_t;  // its thousands are the class: 2000 a bad parameter, 3000 not supported, 5000 failed at run time
+    int32_t;  // the thousands give the class: 2000 bad parameter, 3000 not supported, 5000 failed at run time
 
 inline constexpr Status SUCCESS = 0;
 inline constexpr Status BAD_PARAM = 2000;
@@ -17,7 +17,7 @@ inline constexpr Status NOT_SUPPORTED = 3000;
 inline constexpr Status HOST_ALLOCATION_FAILED = 4003;
 inline constexpr Status DEVICE_ALLOCATION_FAILED = 4004;
 
-// What a descriptor describes.
+// The kind of a descriptor.
 enum class Kind : int32_t {
   POINTWISE = 0,
   CONVOLUTION = 1,
@@ -111,7 +111,7 @@ enum class HeurMode : int32_t { INSTANT = 0, FALLBACK = 2 };
 enum class PointwiseMode : int32_t { ADD = 0, RELU_FWD = 100 };
 enum class NanPropagation : int32_t { PROPAGATE_NAN = 1 };
 
-// What cuDNN says of an engine's numbers.
+// Numerical properties of an engine.
 enum class NumericalNote : int32_t {
   TENSOR_CORE = 0,
   DOWN_CONVERT_INPUTS = 1,

@@ -11,7 +11,7 @@ constexpr int64_t first_virtual_id = zeros_id + 1;
 
 bool is_relu(const ep_epilogue& epilogue) { return epilogue.arity == 1 && epilogue.op == EP_UNARY_relu; }
 
-// The number of the tensor that the first epilogue adds, or -1.
+// The number of the tensor that the first epilogue adds; -1 if it adds none.
 int32_t added_tensor(const ep_primitive_desc& desc) {
   if (desc.epilogue_count == 0) return -1;
   const ep_epilogue& first = desc.epilogues[0];
@@ -19,7 +19,7 @@ int32_t added_tensor(const ep_primitive_desc& desc) {
   return find_operand(desc, first.role);
 }
 
-// True if cuDNN's graph can hold the tail. It has engines for: the sum with a tensor, the sum with a bias, a relu.
+// True if cuDNN has an engine for the tail. It fuses an added tensor, a bias and a relu.
 bool can_fuse(const ep_primitive_desc& desc) {
   const int32_t bias = find_operand(desc, EP_ROLE_BIAS), added = added_tensor(desc);
   if (desc.kind != EP_PRIMITIVE_convolution || desc.attributes.convolution.transposed != 0) return false;
@@ -30,7 +30,7 @@ bool can_fuse(const ep_primitive_desc& desc) {
   return left == 0 || (left == 1 && is_relu(desc.epilogues[desc.epilogue_count - 1]));
 }
 
-// A tensor of at least two spatial axes, since cuDNN has no fewer.
+// A tensor with at least two spatial axes, the minimum of cuDNN.
 CudnnTensor tensor(const ep_operand_desc& dense, int64_t id, bool is_virtual) {
   const int32_t axes = std::max(dense.rank, 4);
   CudnnTensor made{id, dense.dtype, axes, {}, {}, is_virtual};
@@ -86,7 +86,7 @@ ep_operand_desc WayGraph::dense(int32_t index) const {
 size_t WayGraph::operand(int32_t index) {
   const ep_operand_desc& given = desc_.operands[index];
   const ep_operand_desc made = dense(index);
-  // A result of another type is a product in the workspace, which lies in the graph's order.
+  // A result of another type becomes a product in the workspace, in the graph's order of axes.
   const bool is_product = index == 0 && made.dtype != given.dtype;
   const bool differs = made.dtype != given.dtype || !lies(given, way_.channels_last);
   if (differs && !is_product) staged_.push_back(index);
@@ -94,14 +94,14 @@ size_t WayGraph::operand(int32_t index) {
   return graph_.add(tensor(made, id_of(index), false));
 }
 
-// A tensor of the result's dims between two operations. It is never rounded.
+// A tensor with the result's dims between two operations. It is never rounded.
 size_t WayGraph::between() {
   ep_operand_desc made = dense(0);
   made.dtype = EP_DTYPE_f32;
   return graph_.add(tensor(made, first_virtual_id + virtual_++, true));
 }
 
-// The bias, or zeros in its place.
+// The bias, or zeros if there is none.
 size_t WayGraph::bias() {
   const int32_t index = find_operand(desc_, EP_ROLE_BIAS);
   ep_operand_desc made = desc_.operands[0];

@@ -1,4 +1,4 @@
-// Way: how cuDNN may compute a problem, and WayGraph: the graph of one way.
+// Way: a way for cuDNN to compute a problem. WayGraph: the graph of one way.
 #pragma once
 
 #include <vector>
@@ -7,34 +7,34 @@
 
 namespace tenon::provider::cuda {
 
-// cuDNN has all operands in one order of axes. `fused`: the tail is part of its graph. `widened`: the inputs become f32
-// before it, and the tail follows. Products of f16 and bf16 are exact in TF32, so tensor cores that round f32 to it
-// lose nothing of these.
+// cuDNN has all operands in one order of axes. `fused`: the tail is part of cuDNN's graph. `widened`: the inputs are
+// converted to f32 first, and the tail follows as kernels. Tensor cores round f32 to TF32, which holds every f16 and
+// bf16 exactly, so nothing is lost.
 struct Way {
   bool channels_last;
   bool fused;
   bool widened;
 };
 
-// The ways to try, the best first, each in the given order of axes and in the other one. Pure.
+// The ways to try, best first: each in the given order of axes, then in the other one. Pure.
 std::vector<Way> ways_of(const ep_primitive_desc& desc);
 // True if the convolution has a bias or epilogues.
 bool has_tail(const ep_primitive_desc& desc);
 
-// Names of tensors in a graph; 0 could mean none.
+// Tensor ids in a graph. They start at 1, since 0 could mean none.
 constexpr int64_t id_of(int32_t operand) { return operand + 1; }
 constexpr int64_t zeros_id = EP_MAX_OPERANDS + 1;
 
 class WayGraph {
  public:
-  // `desc` outlives the graph.
+  // `desc` must outlive the graph.
   WayGraph(Cudnn& library, const ep_primitive_desc& desc, const Way& way);
 
   CudnnGraph& graph() { return graph_; }
-  // The operands of the graph, and those of them that lie in another order or type than the graph's.
+  // Operand numbers of the graph, and those among them whose order or type differs from the graph's.
   const std::vector<int32_t>& operands() const { return operands_; }
   const std::vector<int32_t>& staged() const { return staged_; }
-  // The bytes of zeros that the graph reads in place of a bias; 0: none.
+  // The bytes of zeros that the graph reads instead of a bias; 0: none.
   uint64_t zeros() const { return zeros_; }
   // Operand `index` in the order and type of the graph.
   ep_operand_desc dense(int32_t index) const;

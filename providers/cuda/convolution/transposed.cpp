@@ -1,5 +1,5 @@
-// A transposed convolution whose windows lie side by side: each element of SRC gives its own piece of DST. So it is a
-// convolution of one element, whose results are the elements of the pieces, and a copy that puts these in their places.
+// A transposed convolution whose windows do not overlap: each element of SRC contributes to one piece of DST. So it is
+// a 1 x 1 convolution whose result channels are the elements of the pieces, followed by a copy to their places.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -24,25 +24,25 @@ Refusal check(const ep_primitive_desc& desc) {
   if (given.groups != 1) return Refusal::because("%lld groups", static_cast<long long>(given.groups));
   if (given.spatial_rank < 1 || given.spatial_rank > 3 || weight->rank != given.spatial_rank + 2)
     return Refusal::because("%d spatial axes", given.spatial_rank);
-  // cuDNN has tensor cores for the narrow types.
+  // For narrow types, cuDNN has tensor cores.
   if (desc.operands[0].dtype != EP_DTYPE_f32)
     return Refusal::because("results in %s", dtype_name(desc.operands[0].dtype));
   int64_t stride = 1;
   for (int32_t axis = weight->rank - 1; axis > 0; --axis) {
     if (weight->dims[axis] != 1 && weight->strides[axis] != stride)
-      return Refusal::because("the elements of a filter do not lie side by side");
+      return Refusal::because("the elements of a filter are not contiguous");
     stride *= weight->dims[axis];
   }
   for (int32_t axis = 0; axis < given.spatial_rank; ++axis) {
     const int64_t window = weight->dims[axis + 2];
     const bool apart = given.stride[axis] == window && given.dilation[axis] == 1 && given.pad_low[axis] == 0 &&
                        given.pad_high[axis] == 0 && desc.operands[0].dims[axis + 2] == src->dims[axis + 2] * window;
-    if (!apart) return Refusal::because("its windows do not lie side by side along axis %d", axis);
+    if (!apart) return Refusal::because("its windows overlap or leave gaps along axis %d", axis);
   }
   return ConvolutionTail::why_not(desc);
 }
 
-// The convolution of one element.
+// The 1 x 1 convolution.
 ep_primitive_desc pieces_of(const ep_primitive_desc& desc) {
   const ep_operand_desc& src = *operand(desc, EP_ROLE_SRC);
   const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);

@@ -63,7 +63,7 @@ DriverFailure load(Driver* driver) {
   if (result == CUDA_SUCCESS) result = driver->device_get_count(&driver->device_count);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NO_DEVICE) return {};
   return {EP_STATUS_NOT_FOUND, fmt::format("The NVIDIA driver does not start: {}.", driver->text_of(result)),
-          "Look whether nvidia-smi works; after an update of the driver the machine must be started again."};
+          "Check that nvidia-smi works; after an update of the driver the machine must be started again."};
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ ep_status status_of(CUresult result) {
     case CUDA_SUCCESS: return EP_STATUS_OK;
     case CUDA_ERROR_NOT_READY: return EP_STATUS_BUSY;
     case CUDA_ERROR_OUT_OF_MEMORY: return EP_STATUS_OUT_OF_DEVICE_MEMORY;
-    case CUDA_ERROR_NOT_INITIALIZED:  // an open device gives this in a child of the process that opened it
+    case CUDA_ERROR_NOT_INITIALIZED:  // what an open device returns in a child of the process that opened it
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_ECC_UNCORRECTABLE:

@@ -14,7 +14,7 @@ namespace tenon::provider::cuda {
 // the provider runs on every driver of that major version or a later one.
 inline constexpr int needed_driver_version = CUDA_VERSION / 1000 * 1000;
 
-// Why the driver is unusable: one sentence, and a remedy. Empty if the driver is usable.
+// Why the driver is unusable: a sentence and a remedy. Empty if it is usable.
 struct DriverFailure {
   ep_status status = EP_STATUS_OK;
   std::string sentence;
@@ -37,7 +37,7 @@ struct Driver {
   std::string text_of(CUresult result) const;
 };
 
-// Loads and initialises the driver. On failure `failure` of the result is set. Touches hardware.
+// Loads and initialises the driver. On failure, `failure` of the result is set. Touches hardware.
 Driver load_driver();
 
 // The ep_status for a failed call of the driver.

@@ -1,4 +1,4 @@
-// Library: a shared library of a vendor, loaded at run time. The system's loader looks for each of several names, the
+// Library: a shared library of a vendor, loaded at run time. The system's loader looks for each of several names,
 // newest version first. A loaded library is never unloaded, because its threads and handlers may outlive the provider.
 #pragma once
 
@@ -17,7 +17,7 @@ class Library {
   const std::string& name() const { return name_; }
   // "libcublasLt.so.13: cannot open shared object file: No such file or directory; libcublasLt.so.12: ..."
   const std::string& failure() const { return failure_; }
-  // True if a file of one of these names exists but cannot be loaded.
+  // True if a file with one of these names exists but cannot be loaded.
   bool found_broken() const { return found_broken_; }
   // NULL if the library has no such symbol.
   void* symbol(const char* name) const;

@@ -31,7 +31,7 @@ MapPlan plan_of(const ep_primitive_desc& desc) {
   return plan;
 }
 
-// Plans a cast, or a copy of bits between equal types.
+// Plans a cast, or a bit copy between equal types.
 Planned plan_move(const ep_primitive_desc& desc, const ep_operand_desc& src) {
   const ep_operand_desc& dst = desc.operands[0];
   Planned planned;
@@ -64,8 +64,7 @@ Planned plan_copy(const ep_primitive_desc& desc) {
   return plan_move(desc, desc.operands[1]);
 }
 
-// Chooses the f32 kernel of one scalar function, or the kernel of a class, which holds all scalar functions of the
-// class.
+// Chooses the f32 kernel of a scalar function, or the kernel of a class, which contains all scalar functions.
 void choose_row_kernel(MapPlan* plan, Family family, int32_t dtype_class, int32_t op, const char* row) {
   if (dtype_class == EP_DTYPE_f32) return name_kernel(plan, family, "{}_{}_f32", family_name(family), row);
   name_kernel(plan, family, "{}_{}", family_name(family), class_name(dtype_class));
@@ -114,7 +113,7 @@ Planned plan_ternary(const ep_primitive_desc& desc) {
   const bool condition = facts.domain == scalar::Domain::COND;
   if (Refusal refusal = check_row(facts, "ternary", op, ternary_name(op), dtype)) return {{}, refusal};
   for (uint32_t i = 1; i < 4; ++i) {
-    if (condition && i > 1 && !is_scalar(desc.operands[i])) continue;  // `where` moves bits, whatever their type
+    if (condition && i > 1 && !is_scalar(desc.operands[i])) continue;  // `where` moves bits of any type
     if (Refusal refusal = check_class(desc.operands[i])) return {{}, refusal};
   }
   if (desc.operands[1].dtype != (condition ? EP_DTYPE_bool : dtype) || desc.operands[3].dtype != dtype) {

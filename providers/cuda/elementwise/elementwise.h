@@ -10,7 +10,7 @@ struct Planned {
   Refusal refusal;
 };
 
-// The plan of a descriptor of an element-wise kind, or the refusal. Pure.
+// Plans a descriptor of an element-wise kind, or refuses it. Pure.
 Planned plan_elementwise(const ep_primitive_desc& desc);
 
 // Finds the kernel of `plan`. The device's context is current.

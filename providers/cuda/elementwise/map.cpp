@@ -10,7 +10,7 @@ namespace {
 
 constexpr double most_chunks = 2147483648.0;
 
-// True if axis `b` continues axis `a`, its outer neighbour, in every operand.
+// True if axis `b`, the inner neighbour of `a`, can be merged with it in every operand.
 bool continues(const MapShape& shape, int32_t count, int32_t a, int32_t b) {
   for (int32_t i = 0; i < count; ++i) {
     if (shape.strides[i][a] != shape.strides[i][b] * shape.dims[b]) return false;
@@ -28,8 +28,7 @@ void swap_axes(MapShape* shape, int32_t count, int32_t a, int32_t b) {
   for (int32_t i = 0; i < count; ++i) std::swap(shape->strides[i][a], shape->strides[i][b]);
 }
 
-// Sorts the axes by the destination's stride, the greatest first. Insertion sort suits few axes that are mostly in
-// order.
+// Sorts the axes by the destination's stride, greatest first. Insertion sort suits few axes that are mostly in order.
 void sort_axes(MapShape* shape, int32_t count) {
   for (int32_t axis = 1; axis < shape->rank; ++axis) {
     for (int32_t i = axis; i > 0 && shape->strides[0][i] > shape->strides[0][i - 1]; --i) {
@@ -42,8 +41,8 @@ int64_t row_chunks(const MapShape& shape, int32_t chunk) { return (shape.dims[sh
 
 constexpr uint32_t most_steps = 2;
 
-// Chunks per thread if all operands are one run of packs: two if there are enough chunks for all resident threads of
-// the device, else one. 0 if an operand has other strides or another alignment.
+// Chunks per thread if every operand is one run of aligned chunks: two if there are enough chunks to occupy all threads
+// of the device, else one. 0 if an operand has other strides or alignment.
 uint32_t steps_of(const MapArguments& map, const MapPlan& plan, const DeviceFacts& facts) {
   if (map.rank != 1 || plan.chunk != map_chunk) return 0;
   for (int32_t i = 0; i < plan.count; ++i) {

@@ -12,40 +12,40 @@ namespace tenon::provider::cuda {
 struct MapPlan {
   Family family = Family::MOVE;
   char kernel[40] = {};
-  int32_t op = 0;               // scalar function, for kernels that hold a whole class
+  int32_t op = 0;               // scalar function, for kernels that contain a whole class
   int32_t chunk = map_chunk;    // elements per thread
   int32_t count = 0;            // operands: [0] dst, then sources
-  int32_t parameter_class = 0;  // launch scalars 0 and 1 are the parameters a and b in this class; 0: no parameters
-  int32_t fault_operand = 0;    // operand whose bad values fault; 0: none
+  int32_t parameter_class = 0;  // class of the parameters a and b, which are launch scalars 0 and 1; 0: no parameters
+  int32_t fault_operand = 0;    // operand that faults on bad values; 0: none
   bool moves_bits = false;      // scalars are passed in their dtype, not in the compute class
   int32_t dtypes[map_max_operands] = {};
-  bool scalar[map_max_operands] = {};  // the value is launch scalar `index - 1`
+  bool scalar[map_max_operands] = {};  // the operand's value is launch scalar `index - 1`
 };
 
-// Dims and strides of one launch. The order of the axes is free.
+// Dims and strides of one launch, with the axes in any order.
 struct MapShape {
   int32_t rank = 0;
   int64_t dims[EP_MAX_RANK] = {};
   int64_t strides[map_max_operands][EP_MAX_RANK] = {};
 };
 
-// Merges axes and sorts them, the least stride of the destination innermost. Scalars get strides of 0.
+// Merges axes and sorts them, the destination's least stride innermost. Scalars get strides of 0.
 MapShape folded(const MapPlan& plan, std::span<const OperandShape> operands);
 
-// A launch has less than 2^31 chunks. Returns the axis along which a larger `shape` must be halved; -1 if none must be.
+// A launch has fewer than 2^31 chunks. Returns the axis along which a larger `shape` must be halved, or -1.
 int32_t axis_to_halve(const MapShape& shape, int32_t chunk);
 
 struct MapOperands {
   CUdeviceptr addresses[map_max_operands] = {};
-  uint64_t scalars[map_max_operands] = {};  // bits, in the form that plan.moves_bits says
+  uint64_t scalars[map_max_operands] = {};  // bits, in the form given by plan.moves_bits
   uint64_t parameters[2] = {};
 };
 
 // The kernel arguments for `shape`. The fault target is left empty.
 MapArguments map_arguments(const MapPlan& plan, const MapShape& shape, const MapOperands& operands);
 
-// Cuts `shape` into pieces of less than 2^31 chunks, with the addresses of their operands, and calls visit(piece,
-// operands) for each until one fails.
+// Cuts `shape` into pieces of fewer than 2^31 chunks with their operand addresses, and calls visit(piece, operands) for
+// each until a call fails.
 template <class Visit>
 ep_status cut(const MapPlan& plan, const MapShape& shape, const MapOperands& operands, const Visit& visit) {
   const int32_t axis = axis_to_halve(shape, plan.chunk);

@@ -5,8 +5,8 @@
 
 namespace tenon::provider::cuda {
 
-// The class in which kernels compute `dtype`. A class is named by its widest dtype: f32 (f16, bf16), f64, i64, u64 or
-// bool. 0 if no kernel computes with `dtype`.
+// The class in which kernels compute `dtype`. A class is named after its widest dtype: f32 (f16, bf16), f64, i64, u64
+// or bool. 0 if no kernel computes with `dtype`.
 int32_t class_of(int32_t dtype);
 // The name of a class, such as "f32". Kernel names end with it.
 const char* class_name(int32_t dtype_class);

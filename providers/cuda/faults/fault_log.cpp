@@ -26,7 +26,7 @@ CUresult FaultLog::make_room(const Driver& driver, CUstream stream) {
   if (slots_ == nullptr) {
     if (const CUresult result = take_memory(driver, stream); result != CUDA_SUCCESS) return result;
   }
-  // A captured stream cannot be waited for, and a slot is a launch's as long as the list lives.
+  // A captured stream cannot be waited for, and its launches keep their slots as long as the list lives.
   if (kept_) return last_.load(std::memory_order_relaxed) + 1 < fault_slots ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
   if (pending_.size() >= fault_slots) settle();
   if (pending_.size() < fault_slots) return CUDA_SUCCESS;
@@ -76,7 +76,7 @@ ep_fault FaultLog::fault_of(const Pending& launch, uint64_t tag, uint64_t flags)
   return {tag, slot.code, own ? slot.operand : launch.operand, slot.value, slot.limit, flags};
 }
 
-// Moves the faults of a replay, and makes the slots ready for the next one.
+// Takes the faults of a replay, and clears the slots for the next one.
 void FaultLog::collect(uint64_t tag, std::deque<ep_fault>* out_faults) {
   const std::lock_guard lock(mutex_);
   for (const Pending& launch : pending_) {

@@ -1,12 +1,12 @@
 // FaultLog: the faults of one stream, in the order of its launches. A launch that may meet bad data gets a number and a
-// slot in pinned memory. Its kernels write the first fault into the slot. Once an event behind the launch has fired,
-// the slot says whether the launch faulted.
+// slot in pinned memory. Its kernels write the first fault into the slot. Once an event after the launch has fired, the
+// slot shows if the launch faulted.
 //
-// A command list has a log of its own, to which its recorded launches are added. Each replay is one entry in the log of
-// its stream; once the replay is done, the faults of the list's log become those of the replay.
+// A command list has its own log for its recorded launches. Each replay is one entry in the log of its stream; once
+// the replay is done, the faults of the list's log become faults of the replay.
 //
-// Owner: the stream, and every event recorded on it, because an event may be queried after its stream is gone. A
-// command list, and the entries of its replays.
+// Owner: the stream, and every event recorded on it, because an event may be queried after its stream is destroyed;
+// or a command list, and the entries of its replays.
 #pragma once
 
 #include <cuda.h>
@@ -25,9 +25,9 @@ namespace tenon::provider::cuda {
 
 struct Driver;
 
-inline constexpr uint64_t fault_slots = 256;  // pending launches that may fault, per stream
+inline constexpr uint64_t fault_slots = 256;  // limit of pending launches that may fault, per stream
 
-// A slot, with what kernels of the host's texts write beside it. Mirrors ep_fault_slot of modules/source.cpp.
+// A slot, followed by the data that kernel modules write. Mirrors ep_fault_slot of modules/source.cpp.
 struct FaultRecord : FaultSlot {
   int32_t operand;
   int32_t unused;
@@ -38,30 +38,30 @@ class FaultLog {
   // Makes room for one more launch on `stream`. Allocates the slots at the first call. If every slot belongs to a
   // pending launch, waits for the stream. The device's context is current.
   CUresult make_room(const Driver& driver, CUstream stream);
-  // The stream is being destroyed. Faults that nobody took are dropped.
+  // Called when the stream is destroyed. Drops faults that nobody took.
   void release(const Driver& driver);
 
-  // In place of an operand: the kernel writes the operand.
+  // Used as `operand` if the kernel itself writes the operand.
   static constexpr int32_t of_kernel = -1;
 
-  // The fault target of a launch named `tag`; the fault blames `operand`.
+  // Adds a launch named `tag` and returns its fault target. Its fault blames `operand`.
   FaultTarget add(uint64_t tag, int32_t operand);
-  // A replay, named `tag`, of the command list whose log is `list`.
+  // Adds a replay, named `tag`, of the command list with log `list`.
   void add_replay(uint64_t tag, std::shared_ptr<FaultLog> list);
   // Undoes the last add() or add_replay(), because the launch failed.
   void cancel();
 
   // The number of the last launch added. An event keeps it.
   uint64_t last() const { return last_.load(std::memory_order_acquire); }
-  // Marks every launch up to number `sequence` as done.
+  // Marks all launches up to number `sequence` as done.
   void complete(uint64_t sequence);
-  // Returns the oldest fault of a done launch. Returns each fault once.
+  // Returns the oldest fault of a finished launch, once.
   std::optional<ep_fault> take();
 
   // --- the log of a command list ---
-  // This is the log of a list: its launches stay, and add() names each by the number of its call.
+  // Makes this the log of a list: its launches stay, and add() names each by the number of its call.
   void keep_launches() { kept_ = true; }
-  // The last replay of this list, number `sequence` of `log`, is done: its faults go there.
+  // Called when the last replay of this list, entry `sequence` of `log`, is done: moves its faults there.
   static void end_replay(FaultLog& log, uint64_t sequence);
 
  private:
@@ -69,7 +69,7 @@ class FaultLog {
     uint64_t sequence;
     uint64_t tag;
     int32_t operand;
-    std::shared_ptr<FaultLog> list;  // of a replay
+    std::shared_ptr<FaultLog> list;  // for a replay
   };
   void collect(uint64_t tag, std::deque<ep_fault>* out_faults);
   ep_fault fault_of(const Pending& launch, uint64_t tag, uint64_t flags) const;
@@ -77,7 +77,7 @@ class FaultLog {
   void settle();
 
   bool kept_ = false;  // the log of a command list
-  std::mutex mutex_;   // that of a stream is locked before that of a list
+  std::mutex mutex_;   // lock order: the log of a stream before the log of a list
   FaultRecord* slots_ = nullptr;
   CUdeviceptr claim_ = 0;
   std::atomic<uint64_t> last_{0};

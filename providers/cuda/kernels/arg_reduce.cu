@@ -1,6 +1,6 @@
 // arg_reduce_<class>_<team>: the position of the greatest or least element of a row. The arguments are those of a
-// reduction; `op` is 0 for the least and 1 for the greatest, plus 2 if the last of equals wins. Parts hold Found
-// values.
+// reduction; `op` is 0 for the least and 1 for the greatest, plus 2 if the last of equal elements wins. Parts hold
+// Found values.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
@@ -9,7 +9,7 @@ namespace tenon::provider::cuda {
 template <class Class>
 struct Found {
   Class value;
-  int64_t at;  // -1: nothing was seen
+  int64_t at;  // -1: no element seen
 };
 
 // NaN wins over every number.
@@ -30,7 +30,7 @@ struct Better {
   }
 };
 
-constexpr int arg_reduce_ahead = 4;  // loads that a thread issues before it uses the first
+constexpr int arg_reduce_ahead = 4;  // loads in flight per thread
 
 template <class Class, class Storage>
 TENON_ON_GPU Found<Class> find_in_share(const ReduceArguments& reduce, const Better<Class>& better, int64_t base,

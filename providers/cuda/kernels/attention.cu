@@ -1,14 +1,14 @@
-// attention_f32_<width> computes in f32, attention_f16_<width> and attention_bf16_<width> on tensor cores; they take
-// rows of up to <width> elements; ..._few are for up to 16 queries. attention_plain_<class> takes any row.
-// attention_combine makes one result of those of the splits. rotary_<class> turns pairs by angles.
+// attention_f32_<width> computes in f32, attention_f16_<width> and attention_bf16_<width> on tensor cores. They take
+// rows of up to <width> elements; ..._few are for up to 16 queries. attention_plain_<class> takes any row length.
+// attention_combine combines the results of splits. rotary_<class> rotates pairs of elements.
 #include "providers/cuda/kernels/fault.h"
 #include "providers/cuda/kernels/narrow_attention.h"
 #include "providers/cuda/kernels/wide_attention.h"
 
 namespace tenon::provider::cuda {
 
-// One row per block, in double if the dtype is f64. The block takes attention_chunk keys at a time, a thread for each,
-// and then a thread for each column; columns beyond the threads take another round over the keys.
+// One row per block, in double if the dtype is f64. The block takes attention_chunk keys at a time with one thread per
+// key, then has one thread per column. Columns beyond the number of threads need another pass over the keys.
 template <class Class>
 TENON_ON_GPU void attention_plain(const AttentionArguments& a) {
   auto* const weights = reinterpret_cast<Class*>(shared_memory());
@@ -83,7 +83,7 @@ TENON_ON_GPU void attention_plain(const AttentionArguments& a) {
   }
 }
 
-// A block for each row and each 128 columns: a warp adds every fourth part, a thread four columns of it.
+// One block per row and 128 columns. A warp adds every fourth part; a thread adds four columns of it.
 TENON_ON_GPU void attention_combine(const AttentionArguments& a) {
   constexpr int warps = attention_threads / warp_threads;
   constexpr int columns = 4 * warp_threads;
@@ -150,7 +150,7 @@ TENON_ON_GPU void attention_combine(const AttentionArguments& a) {
   }
 }
 
-// A thread for each pair of each row, and for each element that is in none.
+// One thread per pair of each row, and per element that is in no pair.
 template <class Class>
 TENON_ON_GPU void rotary(const RotaryArguments& a) {
   const int64_t items = a.dims[3] - a.pairs;
@@ -220,7 +220,7 @@ using kernels::RotaryArguments;
   TENON_BLOCK_KERNEL(attention_threads, blocks) attention_##name(TENON_ARGUMENT(AttentionArguments) arguments) { \
     kernels::attention_narrow<kernels::Storage, width, tiles, keys, key_warps>(arguments);                       \
   }
-// The rows and keys are those of `tiles` in attention/plan.cpp.
+// Rows and keys must match `tiles` in attention/plan.cpp.
 TENON_WIDE_ATTENTION(64, 64, 64, 64, 3)
 TENON_WIDE_ATTENTION(128, 128, 64, 32, 3)
 TENON_WIDE_ATTENTION(256, 256, 32, 32, 2)

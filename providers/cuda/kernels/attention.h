@@ -1,5 +1,5 @@
-// What the kernels of attention share: the part of the problem that a block computes, rows on their way to shared
-// memory, scores that are more than a product, and results.
+// Shared by the kernels of attention: the part of the problem that a block computes, loading rows to shared memory,
+// shaping scores, and writing results.
 #pragma once
 
 #include "providers/cuda/kernels/block.h"
@@ -13,7 +13,7 @@ struct KeyRange {
   int32_t first, end;
 };
 
-// The keys that take part in a query, but for those that the bias leaves out.
+// The keys that a query reads, before the bias masks any.
 TENON_ON_GPU KeyRange keys_of(const AttentionArguments& a, int32_t length, int32_t query) {
   const int32_t position = query + (a.align_end != 0 ? length - a.queries : 0);
   KeyRange range = {0, length};
@@ -26,14 +26,14 @@ struct AttentionRow {
   int32_t head, query;
 };
 
-// What a block computes: `rows` rows of a unit from `row` on, over some keys.
+// The work of a block: `rows` rows of a unit from `row` on, over some keys.
 struct AttentionBlock {
   int32_t unit, batch, head, row, rows, split;
-  int32_t length;  // of the keys of this batch
-  KeyRange keys;   // of this split and any row; `first` is a multiple of the tile
-  KeyRange whole;  // each of them takes part in each row
+  int32_t length;  // number of keys of this batch
+  KeyRange keys;   // keys of this split that any row reads; `first` is a multiple of the tile
+  KeyRange whole;  // keys that every row reads
 
-  // Row `i` of the block. Folded units have less than 2^24 rows, so a quotient of floats is at most one beside theirs.
+  // Row `i` of the block. Folded units have fewer than 2^24 rows, so a quotient of floats is off by at most one.
   TENON_ON_GPU AttentionRow place(const AttentionArguments& a, int32_t i) const {
     const int32_t index = row + i;
     if (a.fold == 1) return {head, index};
@@ -58,8 +58,8 @@ TENON_ON_GPU int32_t length_of(const AttentionArguments& a, int32_t batch) {
   return given < 0 ? 0 : given > a.keys ? a.keys : static_cast<int32_t>(given);
 }
 
-// The block of this thread: the units one after the other or, where the rows of a unit see different numbers of keys,
-// the last rows of all units first, since those may take longest.
+// The block of this thread. Units follow each other; if the rows of a unit read different numbers of keys, the last
+// rows of all units come first, since they may take longest.
 TENON_ON_GPU AttentionBlock attention_block(const AttentionArguments& a, int32_t rows, int32_t tile) {
   AttentionBlock block;
   auto number = static_cast<int32_t>(block_in_grid());
@@ -99,9 +99,9 @@ struct AttentionRows {
   bool vector;
 };
 
-// Brings `rows` rows to shared memory as elements of `Element`: float, or bits of 16. row_at(i) is the offset of row i.
-// Rows from `count` on are 0, and so are columns from the last one on. copies_arrive() and a meeting of the block end
-// it.
+// Loads `rows` rows to shared memory as elements of `Element`: float, or 16-bit values. row_at(i) is the offset of row
+// i. Rows from `count` on, and columns beyond the last one, become 0. The load is complete after copies_arrive() and
+// block_meets().
 template <class Element, int row_bytes, int rows, bool unrolled, class RowAt>
 TENON_ON_GPU void bring_rows(unsigned char* to, const AttentionRows& from, int count, const RowAt& row_at) {
   constexpr int chunks = row_bytes / 16;
@@ -167,7 +167,7 @@ TENON_ON_GPU void bring_values(unsigned char* to, const AttentionArguments& a, c
                                              [&](int row) { return base + (first + row) * a.value_strides[2]; });
 }
 
-// tanh(x) with an error of few steps: a power series where 1 - tanh(x) would cancel.
+// tanh(x) with an error of few units in the last place: a power series where 1 - tanh(x) would cancel.
 TENON_ON_GPU float cap_curve(float x) {
   const float square = x * x;
   float series = std::fma(square, 62.0F / 2835, -17.0F / 315);
@@ -177,7 +177,7 @@ TENON_ON_GPU float cap_curve(float x) {
   return square < 0.09F ? std::fma(series * square, x, x) : curve;
 }
 
-// The scores of one row that are more than a product: of(product, key).
+// The scores of one row with cap and bias: of(product, key).
 struct ShapedScores {
   const AttentionArguments& a;
   int64_t bias;  // offset of the row
@@ -199,14 +199,13 @@ struct ShapedScores {
   }
 };
 
-// The scores of a row over the keys so far: the greatest one, and the sum of the weights 2^(factor * (score -
-// greatest)).
+// Running values of one row: the greatest score so far, and the sum of the weights 2^(factor * (score - greatest)).
 struct Running {
   float most = attention_none;
   float total = 0;
 
-  // `greatest` of some more scores joins. Returns by what the weights so far shrink; base() is then what to take from
-  // factor * score.
+  // Includes `greatest` of further scores. Returns the factor by which earlier weights shrink; base() is then the
+  // number to subtract from factor * score.
   TENON_ON_GPU float raise(float greatest, float factor) {
     const float before = base(factor);
     const bool starts = most == attention_none;
@@ -218,7 +217,7 @@ struct Running {
   TENON_ON_GPU float base(float factor) const { return most == attention_none ? 0 : most * factor; }
 };
 
-// By what a score is to be multiplied to be a power of two, or a natural one.
+// The factor that turns a score into an exponent of 2, or of e.
 TENON_ON_GPU float score_factor(const AttentionArguments& a) {
   return a.shaped != 0 ? log2_e : static_cast<float>(a.scale * 1.4426950408889634);
 }
@@ -226,16 +225,16 @@ TENON_ON_GPU float natural_factor(const AttentionArguments& a) {
   return a.shaped != 0 ? 1 : static_cast<float>(a.scale);
 }
 
-// The place of the sums of a row in `parts`, a multiple of 16 bytes.
+// The address of a row's sums in `parts`, a multiple of 16 bytes.
 TENON_ON_GPU float* part_at(const AttentionArguments& a, int64_t unit, int32_t row, int32_t split) {
   return reinterpret_cast<float*>(a.parts) +
          ((unit * a.unit_rows + row) * a.splits + split) * attention_part_floats(a.columns);
 }
-// Behind the sums: the greatest score, and the sum of the weights.
+// The offset after the sums, where the greatest score and the sum of the weights are stored.
 TENON_ON_GPU int64_t part_end(const AttentionArguments& a) { return attention_part_floats(a.columns) - 4; }
 
-// Ends row `row` of the block. Writes what there is one of, if `first`: the logarithm, or what belongs to the row's
-// part. Returns by what the sums of the columns are to be multiplied.
+// Finishes row `row` of the block. If `first`, writes its single values: the logarithm, or the numbers of the row's
+// part. Returns the factor for the sums of the columns.
 TENON_ON_GPU float end_row(const AttentionArguments& a, const AttentionBlock& block, int32_t row, float most,
                            float total, bool first) {
   const bool writes = first && row < block.rows;
@@ -254,8 +253,8 @@ TENON_ON_GPU float end_row(const AttentionArguments& a, const AttentionBlock& bl
   return total == 0 ? 0 : 1 / total;
 }
 
-// Writes the rows of the block, which lie at `from` as rows of `width` floats, to the result or to their parts. A row
-// is the sum of `copies` rows, which are `copy_rows` apart.
+// Writes the rows of the block, stored at `from` as rows of `width` floats, to the result or to their parts. Each row
+// is the sum of `copies` rows that are `copy_rows` apart.
 template <int width, int copies = 1, int copy_rows = 0>
 TENON_ON_GPU void store_rows(const AttentionArguments& a, const AttentionBlock& block, unsigned char* from) {
   constexpr int chunks = width / 4;

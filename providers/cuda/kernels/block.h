@@ -1,9 +1,9 @@
-// The words of kernels whose threads share the memory of their block: barriers, shuffles, copies to shared memory, and
-// products of small matrices by a warp. Every thread of a warp makes the same calls of from_lane_across and multiply;
-// every thread of a block the same calls of block_meets.
+// Functions for kernels whose threads share the memory of their block: barriers, shuffles, copies to shared memory, and
+// matrix products of a warp. All threads of a warp must make the same calls of from_lane_across and multiply; all
+// threads of a block the same calls of block_meets.
 //
-// On the host the threads of a block take turns from meeting to meeting (tests/fakes/cuda). What a warp computes
-// together, each thread computes from the registers of the others, which it reads between two meetings of its warp.
+// On the host, the threads of a block take turns between barriers (tests/fakes/cuda). Each thread computes the warp's
+// joint results from the registers of the other threads, which it reads between two barriers of its warp.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "providers/cuda/kernels/element.h"
 
 #if defined(__CUDACC__)
-// A kernel of blocks of `threads` threads, of which a multiprocessor must hold at least `blocks`.
+// A kernel with blocks of `threads` threads. A multiprocessor must hold at least `blocks` of them.
 #define TENON_BLOCK_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 #else
 #define TENON_BLOCK_KERNEL(threads, blocks) TENON_KERNEL
@@ -29,16 +29,16 @@ struct alignas(16) Chunk16 {
 
 #if defined(__CUDACC__)
 
-// The memory that the threads of a block share; the launch says how much.
+// The shared memory of the block; the launch decides its size.
 TENON_ON_GPU unsigned char* shared_memory() {
   extern __shared__ __align__(1024) unsigned char tenon_shared[];
   return tenon_shared;
 }
-// Waits for all threads of the block, or of the warp. What they wrote to shared memory is then there.
+// Waits for all threads of the block, or of the warp. Their writes to shared memory are then visible.
 TENON_ON_GPU void block_meets() { __syncthreads(); }
 TENON_ON_GPU void warp_meets() { __syncwarp(); }
 
-// `value` of the thread of this warp whose number differs in the bits of `mask`.
+// The `value` of the thread of this warp whose lane differs in the bits of `mask`.
 TENON_ON_GPU float from_lane_across(float value, int mask) { return __shfl_xor_sync(0xffffffffU, value, mask); }
 
 // 2^x with a relative error below 2^-22. Results below the least normal number are 0.
@@ -48,13 +48,13 @@ TENON_ON_GPU float power_of_two(float x) {
   return power;
 }
 
-// x / y within two steps; 0 where y is above 2^126.
+// x / y with an error of at most two units in the last place; 0 if y is above 2^126.
 TENON_ON_GPU float quick_quotient(float x, float y) { return __fdividef(x, y); }
 
 TENON_ON_GPU uint32_t shared_address(const void* at) { return static_cast<uint32_t>(__cvta_generic_to_shared(at)); }
 
-// Copies 16 bytes to shared memory, or writes 16 bytes of 0 if not `inside`; then `from` is not read. The bytes are
-// there once copies_arrive() has returned and the block has met.
+// Copies 16 bytes to shared memory; if not `inside`, writes zeros and does not read `from`. The bytes are visible after
+// copies_arrive() and block_meets().
 TENON_ON_GPU void copy_16(void* to, const void* from, bool inside) {
 #if __CUDA_ARCH__ >= 800
   const int bytes = inside ? 16 : 0;
@@ -71,10 +71,10 @@ TENON_ON_GPU void copies_arrive() {
 #endif
 }
 
-// True for all threads of the warp if `value` is true for one.
+// True for all threads of the warp if `value` is true for any of them.
 TENON_ON_GPU bool any_of_warp(bool value) { return __any_sync(0xffffffffU, value); }
 
-// Two floats as one word of two elements, the first in the low half.
+// Two floats converted to a word of two 16-bit elements, the first in the low half.
 TENON_ON_GPU uint32_t narrow_pair(Half, float first, float second) {
 #if __CUDA_ARCH__ >= 800
   uint32_t pair;
@@ -94,7 +94,8 @@ TENON_ON_GPU uint32_t narrow_pair(BFloat, float first, float second) {
 #endif
 }
 
-// One product of 16 x 16 and 16 x 8 elements. Devices below 8.0 have no product of bf16: a kernel that wants one ends.
+// One product of 16 x 16 and 16 x 8 elements. Devices below 8.0 have no product of bf16; a kernel that calls it there
+// traps.
 TENON_ON_GPU void multiply_one(Half, float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -121,10 +122,10 @@ TENON_ON_GPU void multiply_one(BFloat, float (&sum)[4], const uint32_t (&a)[4], 
 #endif
 }
 
-// sums[t][first + n] += a[t] * b[n] for all t and n, by a warp: a[t] is 16 x 16 elements, b[n] 16 x 8. What a thread
-// holds, with `row` = lane / 4 and `pair` = 2 * (lane % 4): of a sum the columns pair and pair + 1 of row `row`, then
-// of row + 8; of a[t] the same of columns 0 to 7, then of columns 8 to 15; of b[n], two of which are one array, the
-// rows pair and pair + 1 of column `row`, then the rows pair + 8 and pair + 9.
+// sums[t][first + n] += a[t] * b[n] for all t and n, by a warp; a[t] is 16 x 16 elements, b[n] 16 x 8. Let `row` = lane
+// / 4 and `pair` = 2 * (lane % 4). A thread holds of a sum: the columns pair and pair + 1 of row `row`, then of row +
+// 8. Of a[t]: the same of columns 0 to 7, then of columns 8 to 15. Of b[n], two of which share an array: rows pair and
+// pair + 1 of column `row`, then rows pair + 8 and pair + 9.
 template <class Storage, int tiles, int columns, int pairs>
 TENON_ON_GPU void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[tiles][4],
                            const uint32_t (&b)[pairs][4]) {
@@ -140,15 +141,15 @@ TENON_ON_GPU void multiply(float (&sums)[tiles][columns][4], int first, const ui
 
 #else
 
-inline constexpr int emulated_block_threads = 256;  // most threads of such a block
+inline constexpr int emulated_block_threads = 256;  // largest block with barriers
 
-// The block of the emulated thread. The code that runs the kernel sets it.
+// The block of the emulated thread, set by the code that runs the kernel.
 struct EmulatedBlock {
-  void (*wait)() = nullptr;       // for all threads of the block
-  void (*wait_warp)() = nullptr;  // for all threads of the warp
+  void (*wait)() = nullptr;       // barrier of the block
+  void (*wait_warp)() = nullptr;  // barrier of the warp
   unsigned char* shared = nullptr;
-  // What a thread shows its warp. Two places take turns: when a thread writes to one again, all have met since they
-  // read it.
+  // A value that a thread shows to its warp. Two buffers alternate: before a thread writes to one again, a barrier has
+  // followed all reads of it.
   struct Shown {
     uint32_t a[2][4];
     uint32_t b[4][4];
@@ -158,7 +159,7 @@ struct EmulatedBlock {
 };
 inline thread_local EmulatedBlock emulated_block;
 
-// Where the threads of a warp show what they hold now, by their numbers.
+// The buffer in which the threads of a warp show their values now, indexed by thread.
 inline EmulatedBlock::Shown* next_shown() {
   return emulated_block.shown[emulated_block.turns[thread_in_block()]++ % 2];
 }
@@ -242,24 +243,24 @@ void multiply(float (&sums)[tiles][columns][4], int first, const uint32_t (&a)[t
 
 #endif
 
-// Rows in shared memory: chunks of 16 bytes, which are permuted so that the same chunk of 8 neighbouring rows lies in 8
-// different groups of banks.
+// Rows in shared memory, in chunks of 16 bytes. Chunks are permuted so that the same chunk of 8 neighbouring rows lies
+// in 8 different groups of banks.
 template <int row_bytes>
 TENON_ON_GPU unsigned char* chunk_at(unsigned char* base, int row, int chunk) {
   return base + row * row_bytes + ((chunk ^ (row & 7)) * 16);
 }
 
-// Loads matrices of 16 x 16 elements of 16 bits from rows in shared memory that begin at a multiple of their length. A
-// matrix is four of 8 x 8; of each a thread gets word `lane % 4` of row `lane / 4`, or, turned, the elements of column
-// `lane / 4` in the rows `2 * (lane % 4)` and the next. Their order is that of the rows, then that of the columns, or
-// with `columns_first` the other way.
+// Loads matrices of 16 x 16 16-bit elements from rows in shared memory whose address is a multiple of their length. A
+// matrix is four matrices of 8 x 8. Of each, a thread gets word `lane % 4` of row `lane / 4`; if transposed, the
+// elements of column `lane / 4` in rows `2 * (lane % 4)` and the next. The four are ordered by row, then by column;
+// with `columns_first` by column, then by row.
 template <int row_bytes, bool columns_first>
 class Matrices {
  public:
 #if defined(__CUDACC__)
   TENON_ON_GPU explicit Matrices(unsigned char* base)
       : mine_(shared_address(place(base, static_cast<int>(threadIdx.x) % warp_threads))) {}
-  // The matrix in the rows from `row` on, a multiple of 8, and the columns from 16 * `column` on.
+  // Loads the matrix that begins at row `row`, a multiple of 8, and column 16 * `column`.
   TENON_ON_GPU void load(uint32_t (&to)[4], int row, int column) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -292,13 +293,13 @@ class Matrices {
 #endif
 
  private:
-  // The chunk that a lane names in the first matrix.
+  // The chunk whose address a lane gives for the first matrix.
   TENON_ON_GPU static unsigned char* place(unsigned char* base, int lane) {
     return columns_first ? chunk_at<row_bytes>(base, lane / 16 * 8 + lane % 8, lane / 8 % 2)
                          : chunk_at<row_bytes>(base, lane % 16, lane / 16);
   }
 #if defined(__CUDACC__)
-  // A step of two chunks changes bits of the permuted number that no row changes beside it.
+  // A step of two chunks flips bits of the permuted number that the row does not affect.
   TENON_ON_GPU uint32_t address(int row, int column) const {
     return (mine_ ^ static_cast<uint32_t>(32 * column)) + static_cast<uint32_t>(row * row_bytes);
   }
@@ -312,7 +313,7 @@ class Matrices {
 #endif
 };
 
-// The element in the low, and that in the high half of a pair.
+// The elements in the low and in the high half of a pair.
 template <class Storage>
 TENON_ON_GPU float first_of(uint32_t pair) {
   return widen<float>(Storage{static_cast<uint16_t>(pair)});

@@ -1,6 +1,6 @@
-// The few macros and functions that differ between nvcc and the host's compiler. The host's compiler compiles the
-// kernels for tests without a GPU. There the threads of a block run one after the other, and the threads of a team take
-// turns between two meetings of the team (team.h).
+// The few macros and functions that differ between nvcc and the host's compiler. Tests without a GPU compile the
+// kernels for the host. There the threads of a block run one after the other, and the threads of a team take turns
+// between the team's barriers (team.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #define TENON_KERNEL extern "C" __global__ void
 #define TENON_ON_GPU __device__ __forceinline__
-#define TENON_ON_GPU_CALL __device__ __noinline__  // one copy, called: inlining would repeat much code
+#define TENON_ON_GPU_CALL __device__ __noinline__  // not inlined, since that would repeat much code
 #define TENON_ARGUMENT(Type) const __grid_constant__ Type
 #define TENON_UNROLL _Pragma("unroll")
 #define TENON_UNROLL_2 _Pragma("unroll 2")
@@ -38,7 +38,7 @@ TENON_ON_GPU void raise(uint32_t* at, uint32_t value) { atomicMax(at, value); }
 TENON_ON_GPU void raise(uint64_t* at, uint64_t value) {
   atomicMax(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
 }
-// Writes `desired` if *at is *expected; else sets *expected to *at, and is false.
+// Writes `desired` if *at equals *expected. Otherwise sets *expected to *at and returns false.
 TENON_ON_GPU bool exchanged(uint32_t* at, uint32_t* expected, uint32_t desired) {
   const uint32_t before = atomicCAS(at, *expected, desired);
   const bool done = before == *expected;
@@ -75,7 +75,7 @@ TENON_ON_GPU void add_to(uint64_t* at, uint64_t value) {
 
 namespace tenon::provider::cuda {
 
-// The position of the emulated thread. The code that runs the kernel sets it (tests/fakes/cuda).
+// The position of the emulated thread, set by the code that runs the kernel (tests/fakes/cuda).
 struct EmulatedThread {
   int64_t thread = 0;
   int64_t threads = 1;

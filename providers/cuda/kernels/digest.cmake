@@ -1,5 +1,6 @@
-# cmake "-DFILES=a;b" -DOUTPUT=header -P digest.cmake: writes a header of comments that changes with the files. A source
-# that embeds the files by .incbin includes it, since a compiler cache compares what is included, not what is embedded.
+# cmake "-DFILES=a;b" -DOUTPUT=header -P digest.cmake: writes a header whose comments change with the contents of the
+# files. A source that embeds the files with .incbin includes this header, since compiler caches compare included files
+# only.
 set(text "")
 foreach(file IN LISTS FILES)
   file(SHA256 "${file}" digest)

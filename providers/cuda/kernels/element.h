@@ -55,7 +55,7 @@ TENON_ON_GPU uint16_t bfloat_from_float(float value) {
 }
 
 // Rounds to float by "round to odd": toward zero, with the last bit set if the result is inexact. A second rounding, to
-// fewer bits, then gives the same as rounding `value` directly (Boldo and Melquiond, "Emulation of FMA", 2008).
+// fewer bits, then gives the same result as rounding `value` directly (Boldo and Melquiond, "Emulation of FMA", 2008).
 TENON_ON_GPU float to_odd(double value) {
   const float near = static_cast<float>(value);
   const double back = near;
@@ -162,7 +162,7 @@ TENON_ON_GPU void with_storage(int32_t dtype, const Visit& visit) {
   }
 }
 
-// Serves every `dtype`.
+// Supports every `dtype`.
 template <class Visit>
 TENON_ON_GPU void with_any_storage(int32_t dtype, const Visit& visit) {
   switch (dtype) {
@@ -202,8 +202,7 @@ TENON_ON_GPU void store(uint64_t address, int64_t index, int32_t dtype, Class va
   });
 }
 
-// Loads the first `count` <= `chunk` elements from `index` on, `stride` apart. With `vector` it loads them in one
-// access.
+// Loads the first `count` <= `chunk` elements from `index` on, `stride` apart; if `vector`, in one access.
 template <int chunk, class Storage, class Class>
 TENON_ON_GPU void load_chunk_as(Class* values, uint64_t address, int64_t index, int64_t stride, bool vector,
                                 int64_t count) {

@@ -10,8 +10,8 @@ struct Sum {
   TENON_ON_GPU Class operator()(Class x, Class y) const { return x + y; }
 };
 
-// A row of at most `chunks` chunks per thread, held in registers. Elements past the end of the row are
-// Beyond::value(), which must add nothing to what is computed.
+// A row of at most `chunks` chunks per thread, held in registers. Elements beyond the end of the row are
+// Beyond::value(), which must not change the result.
 template <class Team, int chunks, class Beyond>
 struct HeldRow {
   float at[chunks][map_chunk];
@@ -37,7 +37,7 @@ struct HeldRow {
     }
   }
 
-  // The same for the elements inside the row.
+  // Like each(), but only for elements inside the row.
   template <class Visit>
   TENON_ON_GPU void each_inside(const Team& team, const Visit& visit) {
     TENON_UNROLL

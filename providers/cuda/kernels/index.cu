@@ -1,12 +1,12 @@
-// gather_<size>: moves elements from places that indices name. A chunk of elements takes one place if the innermost
-// axis is one of whole slices, else a place per element. scatter_<combination>_<type> combines elements with such
-// places, in any order. scatter_claim and then scatter_assign_<size> store the last update of each place.
+// gather_<size>: reads elements from indexed places. A chunk of elements reads one place if the innermost axis is part
+// of whole slices, else each element its own place. scatter_<combination>_<type> combines updates into such places, in
+// any order. scatter_claim and then scatter_assign_<size> store the last update of each place.
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cuda {
 
-// Finds the offset that the indices at `offset` name. False: an index is bad, and is reported.
+// Computes the offset that the indices at `offset` select. False if an index is bad, which is reported.
 TENON_ON_GPU bool find_place(const IndexArguments& index, int64_t offset, int64_t* out) {
   const MapOperand& by = index.map.operands[2];
   int64_t place = 0;
@@ -53,9 +53,9 @@ TENON_ON_GPU void gather(const IndexArguments& index) {
   });
 }
 
-// Calls visit(values, i, whole, number) for each element whose place is found: load(place) gives the values of a chunk,
-// in one access where it can; i is the number in the chunk, `whole` the offset of the place, `number` the row-major one
-// of the element.
+// Calls visit(values, i, whole, number) for each element with a valid place. load(place) gives the values of a chunk,
+// in one access if possible; i is the position in the chunk, `whole` the offset of the place, `number` the row-major
+// number of the element.
 template <class Load, class Visit>
 TENON_ON_GPU void for_each_place(const IndexArguments& index, const Load& load, const Visit& visit) {
   const MapArguments& map = index.map;
@@ -81,7 +81,7 @@ struct Chunk {
   T at[map_chunk];
 };
 
-// The combinations. Integers wrap, so they are added as unsigned ones.
+// The combinations. Integers wrap around, so they are added as unsigned ones.
 struct Adding {
   template <class T>
   TENON_ON_GPU static void apply(T* at, T update) {
@@ -123,7 +123,7 @@ struct Greater {
   }
 };
 
-// The whole holds elements of type T; updates may be narrower, of the same class.
+// The whole has elements of type T; updates may have a narrower type of the same class.
 template <class Class, class T, class Combination>
 TENON_ON_GPU void scatter(const IndexArguments& index) {
   auto* whole = reinterpret_cast<T*>(index.map.operands[1].address);

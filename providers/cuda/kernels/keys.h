@@ -1,11 +1,11 @@
-// Keys: unsigned integers whose order is that of elements, which ep_api.h states above ep_sort_attributes.
+// Keys: unsigned integers with the same order as the elements, which ep_api.h defines above ep_sort_attributes.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
 
 namespace tenon::provider::cuda {
 
-// How elements become keys, and keys elements. -0 has the key of 0, and every NaN the greatest key.
+// Converts elements to keys and back. -0 has the key of 0, and every NaN the greatest key.
 template <class Key>
 class KeyForm {
  public:
@@ -27,7 +27,7 @@ class KeyForm {
     }
     return descending_ ? key ^ all_ : key;
   }
-  // Finds the element of a key. False if the key is that of several.
+  // Finds the element of a key. False if several elements share the key.
   TENON_ON_GPU bool element(Key key, Key* bits) const {
     if (descending_) key ^= all_;
     *bits = form_ == key_signed ? key ^ sign_ : key;

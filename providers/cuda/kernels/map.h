@@ -1,5 +1,5 @@
 // The loop of the element-wise kernels. A thread takes chunks of the innermost axis, finds each operand's part of the
-// chunk, and computes the scalar function on it. This file alone deals with strides, storage types and alignment.
+// chunk, and computes the scalar function on it. Strides, storage types and alignment are handled only here.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
@@ -7,9 +7,9 @@
 
 namespace tenon::provider::cuda {
 
-// The place of one chunk: an offset in elements for each operand.
+// The position of one chunk: an offset in elements for each operand.
 struct MapPlace {
-  int64_t count;  // elements of the chunk
+  int64_t count;  // elements in the chunk
   int64_t offsets[map_max_operands];
   bool asked = false;  // the loads of its packs have been issued
 };
@@ -32,8 +32,8 @@ struct BitsOf {
   }
 };
 
-// The words of one pack: `map_chunk` elements of `size` bytes. A thread does not extract elements until it needs them,
-// because extracting would wait for the load.
+// The words of one pack: `map_chunk` elements of `size` bytes. Elements are extracted only when needed, because
+// extracting waits for the load.
 template <int size>
 struct alignas(pack_alignment(size)) PackWords {
   uint32_t at[size * map_chunk / 4];
@@ -148,7 +148,7 @@ TENON_ON_GPU void load_source(typename Source::Value* values, const MapArguments
   });
 }
 
-// Stores values of class Class, or truth values.
+// Stores values of class Class, or bools.
 template <class Class, int chunk, class Value>
 TENON_ON_GPU void store_result(const Value* values, const MapArguments& map, const MapPlace& place) {
   const MapOperand& to = map.operands[0];
@@ -170,9 +170,9 @@ TENON_ON_GPU void for_each_chunk(const MapArguments& map, const Body& body) {
   }
 }
 
-// Calls body(place, ahead) for every chunk of map_chunk elements, where `ahead` holds the packs of the sources. If all
-// operands are one run, each thread takes one chunk, or two chunks that lie a block's width apart, and issues the loads
-// of both first. One copy of the body computes both chunks, so that a long scalar function is compiled once.
+// Calls body(place, ahead) for every chunk of map_chunk elements; `ahead` holds the packs of the sources. If every
+// operand is one run, a thread takes one chunk, or two chunks that are a block's width apart, and issues all their
+// loads first. Both chunks use one copy of the body, so a long scalar function is compiled once.
 template <class... Sources, class Body>
 TENON_ON_GPU void for_each_chunk_of(const MapArguments& map, const Body& body) {
   constexpr int operands = 1 + static_cast<int>(sizeof...(Sources));

@@ -6,7 +6,7 @@ namespace tenon::provider::cuda {
 // The storage type may be narrower than the compute class: f16 in f32, i8 in i64.
 template <class Class>
 TENON_ON_GPU void matmul(const MatmulArguments& matmul) {
-  // Integers wrap, so they are added and multiplied as unsigned ones.
+  // Integers wrap around, so they are added and multiplied as unsigned ones.
   using Value = std::conditional_t<std::is_floating_point_v<Class>, Class, uint64_t>;
   const int32_t row = matmul.rank - 2;
   const int32_t column = matmul.rank - 1;

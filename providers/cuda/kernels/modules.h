@@ -1,5 +1,5 @@
 // Modules: the embedded device code, one fat binary per family of kernels, with code for every architecture of the
-// build. A family is loaded into the device when its first kernel is wanted.
+// build. A family is loaded into the device when its first kernel is requested.
 #pragma once
 
 #include <cuda.h>

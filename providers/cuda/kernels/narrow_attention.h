@@ -1,8 +1,8 @@
-// Attention of f16 and bf16 on tensor cores, with sums of f32. A warp computes 16 * `tiles` rows. Keys and values lie
-// in shared memory one tile at a time; the values of a tile arrive while its scores are computed, and the next keys
-// while the values are multiplied (Dao, "FlashAttention-2", 2023). With `key_warps` > 1 so many warps share rows, and
-// each takes some keys of a tile. A weight is the sum of two narrow numbers, so that it is as exact as the other
-// numbers.
+// Attention of f16 and bf16 on tensor cores, with sums in f32. A warp computes 16 * `tiles` rows. Shared memory holds
+// one tile of keys and values; the values of a tile arrive while its scores are computed, and the next keys while the
+// values are multiplied (Dao, "FlashAttention-2", 2023). With `key_warps` > 1, that many warps share rows and each
+// takes some keys of a tile. A weight is the sum of two narrow numbers, so that weights are as exact as in f32
+// arithmetic.
 #pragma once
 
 #include "providers/cuda/kernels/attention.h"
@@ -17,8 +17,8 @@ struct NarrowTile {
   static constexpr int warp_keys = keys / key_warps;
   static constexpr int row_bytes = width * 2;
   static constexpr int bytes = (rows + 2 * keys) * row_bytes;
-  static constexpr int value_pairs = tiles == 1 ? 2 : 4;  // of 16 columns, that one product takes
-  // Rows are longer than 3/4 of `width`, or are treated so: code without branches overlaps loads and products.
+  static constexpr int value_pairs = tiles == 1 ? 2 : 4;  // pairs of 16 columns per product
+  // Rows are assumed to be longer than 3/4 of `width`: code without branches overlaps loads and products better.
   static constexpr int sure = width * 3 / 4;
   static_assert(key_warps * rows * (width * 4 + (key_warps > 1 ? 8 : 0)) <= bytes,
                 "the results of all warps take the place of the tiles");
@@ -30,12 +30,12 @@ struct NarrowTile {
   const int first_row = warp / key_warps * warp_rows;
   const int first_key = warp % key_warps * warp_keys;
   const int lane = static_cast<int>(thread_in_block()) % warp_threads;
-  // Those of the warp.
+  // Queries of the warp.
   const Matrices<row_bytes, false> of_queries{queries + first_row * row_bytes};
   const Matrices<row_bytes, true> of_keys{keys_tile + first_key * row_bytes};
   const Matrices<row_bytes, false> of_values{values + first_key * row_bytes};
 
-  // The row of the block for rows `t` and `half` of the thread.
+  // The row of the block for indices `t` and `half` of the thread.
   TENON_ON_GPU int row_of(int t, int half) const { return first_row + 16 * t + 8 * half + lane / 4; }
   TENON_ON_GPU int column_of(int n, int e) const { return 8 * n + lane % 4 * 2 + e; }
 
@@ -74,8 +74,8 @@ struct NarrowTile {
     }
   }
 
-  // One row of tiles keeps the split weights of all keys; several split those of 16 keys at a time, for want of
-  // registers.
+  // With one row of tiles, the split weights of all keys are kept; with several, only 16 keys are split at a time, to
+  // save registers.
   TENON_ON_GPU void multiply_values(const float (&weights)[tiles][warp_keys / 8][4], float (&sums)[tiles][width / 8][4],
                                     int32_t used) const {
     if constexpr (tiles == 1) {
@@ -119,7 +119,7 @@ struct NarrowTile {
                                   float (&scores)[tiles][warp_keys / 8][4]) const {
     const bool whole = begin >= block.whole.first && begin + keys <= block.whole.end;
     if (a.shaped != 0) {
-      // The columns take turns at the place of the first ones: the code is there once.
+      // A loop moves each column in turn to the place of the first ones, so that the code exists once.
       TENON_ROLLED
       for (int n = 0; n < warp_keys / 8; ++n) {
         TENON_UNROLL
@@ -165,7 +165,7 @@ struct NarrowTile {
     }
   }
 
-  // Makes weights of the scores.
+  // Turns scores into weights.
   TENON_ON_GPU void soften(float (&scores)[tiles][warp_keys / 8][4], float factor, Running (&running)[tiles][2],
                            float (&sums)[tiles][width / 8][4]) const {
     float shrink[tiles][2];
@@ -195,7 +195,7 @@ struct NarrowTile {
         }
       }
     }
-    if (!any_of_warp(shrinks)) return;  // mostly, behind the first tiles
+    if (!any_of_warp(shrinks)) return;  // the usual case after the first tiles
     TENON_UNROLL
     for (int t = 0; t < tiles; ++t) {
       TENON_UNROLL
@@ -206,7 +206,7 @@ struct NarrowTile {
     }
   }
 
-  // Makes of the sums of the warps that share rows what they are if the rows had one greatest score.
+  // Rescales the sums of the warps that share rows to a common greatest score. Returns the factor.
   TENON_ON_GPU float join(Running* row, int number, float factor) const {
     if constexpr (key_warps == 1) return 1;
     auto* const stats = reinterpret_cast<float*>(queries + key_warps * rows * width * 4);
@@ -229,7 +229,7 @@ struct NarrowTile {
     return power_of_two(std::fma(mine.most, factor, -base));
   }
 
-  // Ends the rows of the warp, and leaves their results in shared memory.
+  // Finishes the rows of the warp and stores their results in shared memory.
   TENON_ON_GPU void end_rows(const AttentionArguments& a, const AttentionBlock& block, Running (&running)[tiles][2],
                              const float (&sums)[tiles][width / 8][4], float factor) const {
     TENON_UNROLL

@@ -1,9 +1,9 @@
 // norm_<class>_<team> serves rows of any length and stride. norm_f32_<team>_held serves contiguous rows that fit the
 // registers of their team, and reads each row once. Longer contiguous rows are cut into parts: norm_f32_block_moments
-// writes the mean and the squares of each part, norm_f32_block_parts combines them and computes the part.
-// batch_norm_<class> computes an element per number of a chunk.
+// writes the mean and the squares of each part; norm_f32_block_parts combines them and normalises the part.
+// batch_norm_<class> computes one element per number of a chunk.
 //
-// The variance is that of differences from the mean, which loses no digits if the mean is large.
+// The variance is computed from differences from the mean, which loses no digits if the mean is large.
 #include "providers/cuda/kernels/held_row.h"
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/prelude.h"
@@ -69,7 +69,7 @@ struct Nothing {
   TENON_ON_GPU static float value() { return 0; }
 };
 
-// Loads the weights of the chunk at `place` of a row. A weight serves `run` neighbours.
+// Loads the weights of the chunk at `place` of a row. `run` consecutive elements share a weight.
 TENON_ON_GPU void load_weights(float* values, uint64_t address, int32_t dtype, uint32_t run, int64_t stride, int place,
                                bool vector, int64_t count) {
   with_storage<float>(dtype, [&](auto storage) {
@@ -86,7 +86,7 @@ TENON_ON_GPU void load_weights(float* values, uint64_t address, int32_t dtype, u
   });
 }
 
-// Multiplies and shifts what is held, the elements from `first` on of a row whose weights are at `scales` and `shifts`.
+// Scales and shifts the held elements, which begin at `first` of a row; the row's weights are at `scales` and `shifts`.
 template <class Team, int chunks>
 TENON_ON_GPU void weigh(const NormArguments& norm, const Team& team, HeldRow<Team, chunks, Nothing>& held,
                         uint64_t scales, uint64_t shifts, int first, float inv_std) {
@@ -110,7 +110,7 @@ TENON_ON_GPU void weigh(const NormArguments& norm, const Team& team, HeldRow<Tea
   }
 }
 
-// Each team computes one row. All offsets are found before the row is held, since a call would not leave it in
+// Each team computes one row. All offsets are computed before the row is held, since a call would spill it from
 // registers.
 template <class Team, int chunks>
 TENON_ON_GPU void norm_held(const NormArguments& norm) {
@@ -141,18 +141,17 @@ TENON_ON_GPU void norm_held(const NormArguments& norm) {
   if (team.rank() == 0) store_statistics(norm, row, mean, inv_std);
 }
 
-// Of some elements: their mean, and the sum of the squares of their differences from it. If the norm is not centred, 0
-// replaces the mean.
+// Mean of some elements, and the sum of squared differences from it. If the norm is not centred, the mean is 0.
 struct Moments {
   float mean;
   float squares;
 };
 
-// The part of a row that a block computes. Offsets are found before anything is held.
+// The part of a row that a block computes. Offsets are computed before anything is held.
 struct RowPart {
   int64_t row;
   int64_t part;
-  int64_t begin;  // in the row
+  int64_t begin;  // position in the row
   int64_t end;
 
   TENON_ON_GPU RowPart(const NormArguments& norm, int64_t number) {
@@ -180,7 +179,7 @@ TENON_ON_GPU int64_t held_length(int64_t begin, int64_t end) {
   return end - begin < held_part ? end - begin : held_part;
 }
 
-// Two sets of elements are combined as by Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+// Combines two sets of elements as in Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
 // computing sample variances", 1979.
 TENON_ON_GPU void norm_moments(const NormArguments& norm) {
   BlockTeam<float> team;
@@ -211,7 +210,7 @@ TENON_ON_GPU void norm_moments(const NormArguments& norm) {
   if (team.rank() == 0) reinterpret_cast<Moments*>(norm.moments)[of.row * norm.parts + of.part] = all;
 }
 
-// The moments of a whole row. Every thread gets them.
+// The moments of a whole row, returned to every thread.
 TENON_ON_GPU Moments row_moments(const NormArguments& norm, BlockTeam<float>& team, int64_t row) {
   const auto* parts = reinterpret_cast<const Moments*>(norm.moments) + row * norm.parts;
   const auto share = [&](int64_t part) {
@@ -250,7 +249,7 @@ TENON_ON_GPU void norm_parts(const NormArguments& norm) {
   }
 }
 
-// The numbers of one channel.
+// The parameters of one channel.
 template <class Class>
 struct Channel {
   Class mean;

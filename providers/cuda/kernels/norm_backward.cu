@@ -1,6 +1,7 @@
-// norm_sums_<class>_<team> sums each part of what shares a parameter, norm_sums_totals_<class>_warp adds the parts up;
-// norm_sums_moments_<class>_<team> and norm_sums_variance_<class>_warp find mean and variance likewise.
-// layer_backward_<class>_<team> computes the gradient of a row, batch_backward_<class> that of an element.
+// norm_sums_<class>_<team> sums parts of the elements that share a parameter, and norm_sums_totals_<class>_warp adds
+// the parts up. norm_sums_moments_<class>_<team> and norm_sums_variance_<class>_warp compute mean and variance in the
+// same way. layer_backward_<class>_<team> computes the gradient of a row, batch_backward_<class> the gradient of an
+// element.
 #include "providers/cuda/kernels/map.h"
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
@@ -19,14 +20,14 @@ struct SumOfPairs {
   }
 };
 
-// Mean and inverse deviation number `i`.
+// Mean and inverse deviation at index `i`.
 template <class Class>
 TENON_ON_GPU NormPair<Class> statistics_of(const NormSumsArguments& norm, int64_t i) {
   return {reinterpret_cast<const Class*>(norm.mean)[offset_in(norm.statistics, norm.statistics.src, i)],
           reinterpret_cast<const Class*>(norm.inv_std)[offset_in(norm.statistics, norm.statistics.dst, i)]};
 }
 
-// Calls part(parameter, begin, end) for each part of this team, and stores the pair that it returns to thread 0.
+// Calls part(parameter, begin, end) for each part of this team, and stores the pair that thread 0 gets.
 template <class Class, class Team, class Part>
 TENON_ON_GPU void for_each_part(const NormSumsArguments& norm, const Team& team, const Part& part) {
   TENON_ROLLED
@@ -61,7 +62,7 @@ TENON_ON_GPU void sum_parts(const NormSumsArguments& norm) {
   });
 }
 
-// The variance is that of differences from the mean, which loses no digits if the mean is large.
+// The variance is computed from differences from the mean, which loses no digits if the mean is large.
 template <class Class, class Storage, class Team>
 TENON_ON_GPU void moments_of_parts(const NormSumsArguments& norm) {
   Team team;
@@ -175,7 +176,7 @@ TENON_ON_GPU void layer_backward(const LayerBackwardArguments& norm) {
   }
 }
 
-// The numbers of one channel.
+// The parameters of one channel.
 template <class Class>
 struct BackwardChannel {
   Class mean;

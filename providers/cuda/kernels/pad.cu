@@ -3,7 +3,7 @@
 
 namespace tenon::provider::cuda {
 
-// The position in the source of position `at`, which may lie outside; -1: it has the value of the padding.
+// The source position for position `at`, which may lie outside; -1: use the padding value.
 TENON_ON_GPU int64_t padded_position(int32_t mode, int64_t at, int64_t length) {
   if (at >= 0 && at < length) return at;
   if (mode == EP_PAD_REFLECT) return at < 0 ? -at : 2 * (length - 1) - at;

@@ -1,13 +1,13 @@
 // pooling_<what>_<class>: one thread per element of the result. pooling_backward_<what>_<class>: one thread per element
-// of what was pooled, which sums over the windows that hold it, so that nothing is added in an order left to chance.
-// ..._f32_small counts in 32 bits, so that more threads have registers at a time.
+// of the source, which sums over the windows that contain it; so the order of additions is fixed. ..._f32_small counts
+// in 32 bits, which leaves registers for more threads.
 #include "providers/cuda/kernels/fault.h"
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cuda {
 
-// The taps [begin, end) of a window along one axis that lie inside the source, where tap 0 is at `first`.
+// The taps [begin, end) of a window that lie inside the source along one axis; tap 0 is at `first`.
 template <class Index>
 struct Taps {
   Index first;
@@ -27,7 +27,7 @@ struct Taps {
   }
 
  private:
-  // The taps that lie in `room` elements from tap 0 on.
+  // The number of taps within `room` elements from tap 0 on.
   TENON_ON_GPU static Index taps_in(const PoolingArguments& pool, int axis, Index room) {
     const auto dilation = static_cast<Index>(pool.dilation[axis]);
     const auto taps = static_cast<Index>(pool.kernel[axis]);
@@ -36,7 +36,7 @@ struct Taps {
   }
 };
 
-// What a window gives: the maximum and its position, row-major in the plane.
+// The result of a window: the maximum and its position, row-major in the plane.
 template <class Class>
 struct Maximum {
   Class value =
@@ -98,7 +98,7 @@ TENON_ON_GPU void pool_one(const PoolingArguments& pool, const Index* out) {
       const Index first = x.first + x.begin * dilation(2);
       Index from = image + sz * stride(2) + sy * stride(3) + first * stride(4);
       Index place = (sz * static_cast<Index>(pool.src_dims[3]) + sy) * static_cast<Index>(pool.src_dims[4]) + first;
-      // Some loads are issued before the first of them is used.
+      // Several loads are issued before the first is used.
       TENON_ROLLED
       for (Index tx = x.begin; tx < x.end; tx += taps_ahead) {
         Storage values[taps_ahead];
@@ -129,7 +129,7 @@ TENON_ON_GPU void pool_one(const PoolingArguments& pool, const Index* out) {
   if (pool.indices != 0) reinterpret_cast<int64_t*>(pool.indices)[index] = window.position();
 }
 
-// The index of element number `rest`, in the order of the walk.
+// The index of element `rest`, in the order in which elements are numbered.
 template <class Index>
 TENON_ON_GPU void find_index(const PoolingArguments& pool, const int64_t* dims, Index rest, Index* out) {
   const auto take = [&](int axis) {
@@ -172,7 +172,7 @@ TENON_ON_GPU void for_each_window(const PoolingArguments& pool, int axis, Index 
   }
 }
 
-// The taps by which an average divides, along one axis.
+// The number of taps that an average divides by, along one axis.
 template <class Index>
 TENON_ON_GPU Index divisor_along(const PoolingArguments& pool, int axis, Index output) {
   const Taps<Index> taps(pool, axis, output);

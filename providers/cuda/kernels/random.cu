@@ -1,6 +1,6 @@
-// random_{uniform,uniform_f64,normal,bits_4,bits_8}_{run,strided}: a thread draws a chunk of elements,
-// from one block of Philox4x32-10, or from two where an element takes two words. The formulas stand above
-// ep_random_attributes in ep_api.h. No product is contracted with a sum, so that the bits are those of every device.
+// random_{uniform,uniform_f64,normal,bits_4,bits_8}_{run,strided}: a thread draws a chunk of elements from one block of
+// Philox4x32-10, or from two blocks if an element needs two words. The formulas are above ep_random_attributes in
+// ep_api.h. Products and sums are not contracted, so that all devices give the same bits.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
@@ -33,10 +33,10 @@ TENON_ON_GPU float uniform(uint32_t word, int32_t bits) {
   return static_cast<float>(static_cast<int32_t>(word >> (32 - bits))) * unit;
 }
 
-// The root of -2 log((w / 256 + 1) * 2^-24).
+// sqrt(-2 log((w / 256 + 1) * 2^-24)).
 TENON_ON_GPU float radius(uint32_t w) {
   const auto bits = bits_as<uint32_t>(static_cast<float>(static_cast<int32_t>((w >> 8) + 1)));
-  const auto upper = static_cast<int32_t>(bits >> 22 & 1U);  // the significand is 1.5 or more
+  const auto upper = static_cast<int32_t>(bits >> 22 & 1U);  // true if the significand is 1.5 or more
   const int32_t e = static_cast<int32_t>(bits >> 23) - 127 + upper - 24;
   const auto m = bits_as<float>((bits & 0x7fffffU) | static_cast<uint32_t>(127 - upper) << 23);
   const float s = (m - 1) / (m + 1);
@@ -47,7 +47,7 @@ TENON_ON_GPU float radius(uint32_t w) {
 
 TENON_ON_GPU float with_sign(float x, uint32_t sign) { return bits_as<float>(bits_as<uint32_t>(x) ^ sign); }
 
-// Two numbers of words w and v.
+// Two normal numbers from the words w and v.
 TENON_ON_GPU void normal(uint32_t w, uint32_t v, float* pair) {
   const float r = radius(w);
   const float a = (static_cast<float>(static_cast<int32_t>(v >> 8 & 0x3fffffU)) * 0x1p-22F - 0.5F) * 1.57079637F;
@@ -126,7 +126,7 @@ TENON_ON_GPU void draw_words(const RandomArguments& random) {
   });
 }
 
-// Elements of 8 bytes, which take two words each.
+// Elements of 8 bytes, which need two words each.
 template <bool is_run, class Storage>
 TENON_ON_GPU void draw_long(const RandomArguments& random) {
   const auto element = [](const Words& words, int pair) {

@@ -1,6 +1,6 @@
 // reduce_<reduction>_f32_<team> and reduce_<class>_<team>: the reductions of scalar_ops.def. A team (block, warp or
-// single thread) computes one value of one part of the reduced axes. The host chooses parts and team by the shape
-// alone.
+// single thread) computes one value of one part of the reduced axes. The host chooses parts and team from the shape and
+// the device alone.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -58,9 +58,9 @@ struct AnyRow {
   TENON_ON_GPU Class finish(Class x, Class n) const { return finish_value(op, x, n); }
 };
 
-constexpr int reduce_ahead = 4;  // loads that a thread issues before it uses the first
+constexpr int reduce_ahead = 4;  // loads in flight per thread
 
-// Reduces contiguous elements in packs and adds them to `value`.
+// Reduces contiguous elements in packs and combines them with `value`.
 template <class Class, class Row, class Storage>
 TENON_ON_GPU Class reduce_packs(Class value, const Row& row, const Storage* src, int64_t begin, int64_t end, int member,
                                 int members) {
@@ -139,7 +139,7 @@ TENON_ON_GPU void reduce_rows(const ReduceArguments& reduce) {
   for (int64_t job = team.number(); job < jobs; job += team.count()) {
     int64_t output = job;
     int64_t part = 0;
-    if (reduce.parts > 1 && Team::size == 1) {  // neighbours read neighbouring columns
+    if (reduce.parts > 1 && Team::size == 1) {  // neighbouring threads read neighbouring columns
       part = quotient(job, reduce.kept.count);
       output = job - part * reduce.kept.count;
     } else if (reduce.parts > 1) {

@@ -1,6 +1,6 @@
-// scan_<class>_<team> combines the elements of each row one after the other; scan_sum_f32_<team> adds in double, so
-// that rounding does not add up. A team scans a row in tiles of a chunk per thread, and carries the total of a tile
-// into the next one.
+// scan_<class>_<team> combines the elements of each row in order; scan_sum_f32_<team> adds in double, so that rounding
+// errors do not accumulate. A team scans a row in tiles of one chunk per thread, and carries the total of each tile
+// into the next.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -31,7 +31,7 @@ struct Addition {
   TENON_ON_GPU double operator()(double x, double y) const { return x + y; }
 };
 
-// What changes nothing: of the stored type, since the least i8 is not the least of its class.
+// The neutral element, in the stored type, since the least i8 is not the least value of its class.
 template <class Class, class Storage>
 TENON_ON_GPU Class neutral_of(int32_t op) {
   if (op == EP_SCAN_SUM) return static_cast<Class>(0);
@@ -83,7 +83,7 @@ TENON_ON_GPU void scan_row(const ScanArguments& scan, Team& team, int64_t row) {
   }
 }
 
-// Class is what is computed, Stored the class of the dtype.
+// Class is the compute class, Stored the class of the dtype.
 template <class Class, class Stored, class Team, class Combination>
 TENON_ON_GPU void scan_rows(const ScanArguments& scan) {
   Team team;

@@ -1,8 +1,8 @@
-// one_hot_<size>. The other kernels number elements that are selected: in pieces, each a block's, they count them,
-// select_offset_block adds the counts up, and then they go over the elements again and know each number.
-// nonzero_count_block and nonzero_write_block select the elements that are not 0. unique_head_count_<bytes of a
-// key>_block and unique_group_<bytes of a key>_block select the heads of groups, unique_rank_count_block and
-// unique_rank_block the places of heads, and unique_write writes results.
+// one_hot_<size>. The other kernels number selected elements: they count them in pieces, one per block;
+// select_offset_block sums the counts; then they read the elements again and know each number. nonzero_count_block and
+// nonzero_write_block select elements other than 0. unique_head_count_<bytes of a key>_block and unique_group_<bytes of
+// a key>_block select the heads of groups, unique_rank_count_block and unique_rank_block the places of heads, and
+// unique_write writes the results.
 #include "providers/cuda/kernels/keys.h"
 #include "providers/cuda/kernels/map.h"
 #include "providers/cuda/kernels/team.h"
@@ -38,7 +38,7 @@ struct SumOfNumbers {
   TENON_ON_GPU int64_t operator()(int64_t x, int64_t y) const { return x + y; }
 };
 
-// Calls visit(job, tile, end) for the tiles of the pieces of this block, where `end` is that of the piece.
+// Calls visit(job, tile, end) for the tiles of this block's pieces; `end` is the end of the piece.
 template <class Visit>
 TENON_ON_GPU void for_each_tile(const PieceArguments& pieces, int64_t job, const Visit& visit) {
   const int64_t begin = job * pieces.length;
@@ -48,7 +48,7 @@ TENON_ON_GPU void for_each_tile(const PieceArguments& pieces, int64_t job, const
     visit(tile + thread_in_block() * select_items, end);
 }
 
-// Counts the elements of each piece for which is_selected(i).
+// Counts the elements of each piece that is_selected(i) accepts.
 template <class IsSelected>
 TENON_ON_GPU void count_selected(const PieceArguments& pieces, const IsSelected& is_selected) {
   BlockTeam<int64_t> team;
@@ -64,7 +64,7 @@ TENON_ON_GPU void count_selected(const PieceArguments& pieces, const IsSelected&
   }
 }
 
-// Calls visit(i, number, selected) for each element, where `number` is that of elements selected before it.
+// Calls visit(i, number, selected) for each element; `number` counts the elements selected before it.
 template <class IsSelected, class Visit>
 TENON_ON_GPU void number_selected(const PieceArguments& pieces, const IsSelected& is_selected, const Visit& visit) {
   BlockTeam<int64_t> team;
@@ -91,7 +91,7 @@ TENON_ON_GPU void number_selected(const PieceArguments& pieces, const IsSelected
   }
 }
 
-// How many are selected.
+// The number of selected elements.
 TENON_ON_GPU int64_t all_selected(const PieceArguments& pieces) {
   return reinterpret_cast<const int64_t*>(pieces.counts)[pieces.number];
 }
@@ -121,7 +121,7 @@ struct IsNonzero {
     const int64_t at = offset_in(nonzero.axes, nonzero.axes.src, i);
     const uint64_t bits =
         nonzero.size == 8 ? bits_at<uint64_t>(nonzero.src, at, 8) : bits_at<uint32_t>(nonzero.src, at, nonzero.size);
-    // The sign of a float is no part of whether it is 0.
+    // For floats, the sign is shifted out: -0 is 0.
     return (nonzero.is_float != 0 ? bits << (65 - 8 * nonzero.size) : bits) != 0;
   }
 };
@@ -148,7 +148,7 @@ TENON_ON_GPU int64_t place_of_sorted(const UniqueArguments& unique, int64_t i) {
   return unique.keys != 0 ? reinterpret_cast<const uint32_t*>(unique.places)[i] : i;
 }
 
-// Whether sorted element i differs from the one before it. NaN equals nothing.
+// True if sorted element i differs from the one before it. NaN differs from everything.
 template <class Key>
 struct IsHead {
   const UniqueArguments& unique;
@@ -179,7 +179,7 @@ TENON_ON_GPU void number_groups(const UniqueArguments& unique) {
   });
 }
 
-// The places of heads are marked by 1, the others by 0.
+// Places of heads are marked with 1, others with 0.
 struct IsMarked {
   const UniqueArguments& unique;
   TENON_ON_GPU bool operator()(int64_t place) const {

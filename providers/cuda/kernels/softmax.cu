@@ -16,7 +16,7 @@ struct Least {
   TENON_ON_GPU static float value() { return -std::numeric_limits<float>::infinity(); }
 };
 
-// x / total. `inverse` is 1 / total; the product x * inverse is corrected by its remainder.
+// x / total. `inverse` is 1 / total; the remainder corrects the product x * inverse.
 template <class Class>
 TENON_ON_GPU Class share(Class x, Class total, Class inverse) {
   const Class near = x * inverse;
@@ -56,7 +56,7 @@ TENON_ON_GPU void softmax_rows(const SoftmaxArguments& softmax) {
   }
 }
 
-// Each team computes one row. A loop over several rows would need registers for its invariants, which the row needs.
+// Each team computes one row. A loop over rows would keep invariants in registers that the row needs.
 template <class Team, int chunks>
 TENON_ON_GPU void softmax_held(const SoftmaxArguments& softmax) {
   Team team;

@@ -1,6 +1,6 @@
-// sort_tile_<bytes of a key>_<tile>_block sorts tiles in shared memory. Long rows are sorted by one digit after the
-// other, the least significant first, with three launches each: sort_count_block counts the digits of each piece,
-// sort_offset_warp adds the counts up, and sort_scatter_block moves elements to their places.
+// sort_tile_<bytes of a key>_<tile>_block sorts tiles in shared memory. Long rows are sorted digit by digit, least
+// significant first, with three launches per digit: sort_count_block counts the digits of each piece, sort_offset_warp
+// sums the counts, and sort_scatter_block moves elements to their places.
 #include "providers/cuda/kernels/keys.h"
 #include "providers/cuda/kernels/team.h"
 
@@ -9,7 +9,7 @@ namespace tenon::provider::cuda {
 constexpr int sort_warps = row_block / row_warp;
 static_assert(digit_values == row_block, "thread d of a block serves digit d");
 
-// Where a row of each operand begins, in elements.
+// The offsets at which a row begins in each operand.
 struct RowOffsets {
   int64_t src;
   int64_t dst;
@@ -28,7 +28,7 @@ TENON_ON_GPU RowOffsets row_offsets(const RowSet& rows, int64_t row) {
   return at;
 }
 
-// Writes the element of `key` as number `i` of a sorted row.
+// Writes the element of `key` as element `i` of a sorted row.
 template <class Key>
 TENON_ON_GPU void put_result(const SortArguments& sort, const KeyForm<Key>& form, const RowOffsets& row, int64_t i,
                              Key key, uint32_t place) {
@@ -49,7 +49,7 @@ TENON_ON_GPU uint32_t place_at(const SortArguments& sort, int64_t row, int64_t i
                         : static_cast<uint32_t>(i);
 }
 
-// The position in a tile of item j of this thread: those of a warp lie together.
+// The position in a tile of item j of this thread. The items of a warp are contiguous.
 template <int items>
 TENON_ON_GPU uint32_t position_of(int j) {
   const auto thread = static_cast<uint32_t>(thread_in_block());
@@ -67,7 +67,7 @@ struct SumOfCounts {
   TENON_ON_GPU uint32_t operator()(uint32_t x, uint32_t y) const { return x + y; }
 };
 
-// The elements of a tile that have the digit of this thread.
+// The elements of a tile whose digit this thread handles.
 struct DigitRun {
   uint32_t start;
   uint32_t count;
@@ -114,7 +114,7 @@ TENON_ON_GPU uint32_t digit_of(Key key, int32_t shift) {
   return static_cast<uint32_t>(key >> shift) & (digit_values - 1);
 }
 
-// What lies beyond the end of a tile has the greatest digits and stands last, so it stays there.
+// Elements beyond the end of a tile have the greatest digits and come last, so they stay there.
 template <class Key, int items>
 TENON_ON_GPU void sort_tiles(const SortArguments& sort) {
   using Room = SortRoom<Key, uint16_t, items>;
@@ -132,7 +132,7 @@ TENON_ON_GPU void sort_tiles(const SortArguments& sort) {
     const int64_t rows = sort.rows.count - row < sort.tile_rows ? sort.rows.count - row : sort.tile_rows;
     const auto length = static_cast<uint32_t>(sort.length - first < tile_length ? sort.length - first : tile_length);
     const uint32_t valid = length * static_cast<uint32_t>(rows);
-    block_barrier();  // the offsets of the last tile are read
+    block_barrier();  // wait until the offsets of the previous tile are read
     if (thread_in_block() < rows) offsets[thread_in_block()] = row_offsets(sort.rows, row + thread_in_block());
     block_barrier();
     Key keys[items];
@@ -192,7 +192,7 @@ struct Piece {
   }
 };
 
-// The number of digit `digit` of a piece among all counts.
+// The index in the counts for digit `digit` of a piece.
 TENON_ON_GPU int64_t count_index(const SortArguments& sort, const Piece& piece, int64_t digit) {
   return (piece.row * digit_values + digit) * sort.pieces + piece.number;
 }
@@ -230,7 +230,7 @@ TENON_ON_GPU void sort_count(const SortArguments& sort) {
   }
 }
 
-// Replaces the counts of a digit by the numbers of elements in earlier pieces that have it.
+// Replaces the count of each digit and piece by the sum over earlier pieces.
 TENON_ON_GPU void sort_offset(const SortArguments& sort) {
   WarpTeam<uint32_t> team;
   TENON_ROLLED
@@ -262,14 +262,15 @@ template <class Key, int items>
 TENON_ON_GPU void sort_scatter(const SortArguments& sort) {
   using Room = SortRoom<Key, uint32_t, items>;
   TENON_BLOCK_SHARED(Room, room);
-  TENON_BLOCK_SHARED(uint32_t, moves[digit_values]);  // from a position in the sorted tile to that in the row
+  TENON_BLOCK_SHARED(uint32_t, moves[digit_values]);  // difference between the position in the row and the position in
+                                                      // the sorted tile
   const KeyForm<Key> form(sort.form);
   const int64_t thread = thread_in_block();
   TENON_ROLLED
   for (int64_t job = block_in_grid(); job < sort.rows.count * sort.pieces; job += blocks_in_grid()) {
     const Piece piece(sort, job);
     const RowOffsets offsets = row_offsets(sort.rows, piece.row);
-    // Where the next element with the digit of this thread goes.
+    // The position of the next element with this thread's digit.
     const uint32_t all = reinterpret_cast<const uint32_t*>(sort.totals)[piece.row * digit_values + thread];
     uint32_t total;
     BlockTeam<uint32_t> team;

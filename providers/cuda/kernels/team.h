@@ -1,10 +1,10 @@
 // Team: the threads that work on one row together, a warp or a block. all(value, combine) combines the values of all
-// threads and gives each thread the result; first(value, combine) gives it to thread 0 alone. before(value, neutral,
-// combine, &total) gives each thread the combination of the threads before it, and the total of all. Every thread of a
-// team makes the same calls. The combining is CUB's.
+// threads and gives each thread the result; first(value, combine) gives it to thread 0 only. before(value, neutral,
+// combine, &total) gives each thread the combination of the threads before it, and the total. All threads of a team
+// must make the same calls. CUB does the combining.
 //
-// A block that needs more has TENON_BLOCK_SHARED, variables in its shared memory; block_barrier(), which all of its
-// threads call; and rank_in_warp().
+// For other needs of a block: TENON_BLOCK_SHARED declares variables in shared memory, block_barrier() must be called
+// by all threads, and rank_in_warp() ranks elements.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
@@ -14,9 +14,8 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/warp/warp_reduce.cuh>
 #include <cub/warp/warp_scan.cuh>
-// A kernel of blocks of row_block threads. A multiprocessor must hold at least `blocks` of them, so that some compute
-// while others wait for memory.
-// Capability 7.5 has room for 4 of them.
+// A kernel with blocks of row_block threads. A multiprocessor must hold at least `blocks` of them, so that some compute
+// while others wait for memory. Capability 7.5 has room for 4.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define TENON_RESIDENT(blocks) ((blocks) < 4 ? (blocks) : 4)
 #else
@@ -33,8 +32,8 @@
 
 namespace tenon::provider::cuda {
 
-// A 64-bit division takes much code on a GPU, and most numbers fit 32 bits. So there is one copy of the 64-bit
-// division, which is called. All threads divide by the same 1 if one does.
+// A 64-bit division takes much code on a GPU, and most numbers fit 32 bits. So there is one function for 64-bit
+// division. If one thread divides by 1, all do.
 TENON_ON_GPU_CALL int64_t divided(int64_t value, int64_t by) { return value / by; }
 TENON_ON_GPU int64_t quotient(int64_t value, int64_t by) {
   if (by == 1) return value;
@@ -149,9 +148,9 @@ class BlockTeam {
 
 TENON_ON_GPU void block_barrier() { __syncthreads(); }
 
-// The elements of a warp: element number j * row_warp + lane is item j of that lane. ranks[j] = how many elements
-// before it have the same digit, which is below digit_values. counts[digit] becomes the number of all that have it;
-// `counts` is shared memory of this warp alone. All threads of the block make the same calls.
+// Ranks the elements of a warp by digit: element j * row_warp + lane is item j of that lane. ranks[j] = number of
+// earlier elements with the same digit, which is below digit_values. counts[digit] = number of all elements with the
+// digit; `counts` is in shared memory, one array per warp. All threads of the block must make the same calls.
 template <int items>
 TENON_ON_GPU void rank_in_warp(const uint32_t* digits, uint32_t* counts, uint32_t* ranks) {
   const uint32_t lane = threadIdx.x % row_warp;
@@ -179,7 +178,7 @@ TENON_ON_GPU void rank_in_warp(const uint32_t* digits, uint32_t* counts, uint32_
 
 inline constexpr int emulated_value = 16;  // most bytes of a value that a team combines
 
-// The meeting of an emulated team. The code that runs the kernel sets it (tests/fakes/cuda). wait() returns when all
+// The barrier of an emulated team, set by the code that runs the kernel (tests/fakes/cuda). wait() returns when all
 // threads of the team have called it.
 struct EmulatedMeeting {
   void (*wait)() = nullptr;

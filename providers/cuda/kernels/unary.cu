@@ -19,7 +19,7 @@ TENON_ON_GPU void unary_row(const MapArguments& map) {
   });
 }
 
-// The value of scalar function `op`: a number or a truth value.
+// The value of scalar function `op`: a number or a bool.
 template <class Class>
 TENON_ON_GPU Class unary_value(int32_t op, Class x, Class a, Class b) {
   switch (op) {

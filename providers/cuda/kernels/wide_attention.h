@@ -1,5 +1,5 @@
-// Attention in f32 arithmetic, of any float: a thread holds products of rows and keys that lie 8 and 16 apart. Shared
-// memory has the queries, a tile of keys, whose place the weights take, and a tile of values.
+// Attention in f32 arithmetic, for any float type: a thread computes products of rows and keys that are 8 and 16 apart.
+// Shared memory has the queries, a tile of keys, which the weights later overwrite, and a tile of values.
 #pragma once
 
 #include "providers/cuda/kernels/attention.h"
@@ -10,9 +10,9 @@ template <int width, int rows, int keys>
 struct WideTile {
   static constexpr int row_bytes = width * 4;
   static constexpr int weight_bytes = keys * 4;
-  static constexpr int mine = rows / 8;      // rows of a thread
-  static constexpr int my_keys = keys / 16;  // keys of a thread
-  static constexpr int groups = width / 64;  // of four columns of a thread
+  static constexpr int mine = rows / 8;      // rows per thread
+  static constexpr int my_keys = keys / 16;  // keys per thread
+  static constexpr int groups = width / 64;  // groups of four columns per thread
   static constexpr int bytes = (rows + 2 * keys) * row_bytes;
   static_assert(rows * weight_bytes <= keys * row_bytes, "the weights take the place of the keys");
 
@@ -70,7 +70,7 @@ struct WideTile {
                                   float (&scores)[mine][my_keys]) const {
     const bool whole = begin >= block.whole.first && begin + keys <= block.whole.end;
     if (a.shaped != 0) {
-      // The rows take turns at the place of the first one: the code is there once.
+      // A loop moves each row in turn to the place of the first one, so that the code exists once.
       TENON_ROLLED
       for (int i = 0; i < mine; ++i) {
         const int row = down + 8 * i < block.rows ? down + 8 * i : block.rows - 1;
@@ -101,7 +101,7 @@ struct WideTile {
       }
     }
   }
-  // Makes weights of the scores and writes them over the keys.
+  // Turns scores into weights and writes them over the keys.
   TENON_ON_GPU void soften(float (&scores)[mine][my_keys], float factor, Running (&running)[mine],
                            float (&sums)[mine][groups][4]) const {
     TENON_UNROLL
@@ -153,7 +153,7 @@ TENON_ON_GPU void attention_wide(const AttentionArguments& a) {
     tile.multiply_values(sums);
     block_meets();
   }
-  copies_arrive();  // the results take the place of the queries, also where no key takes part
+  copies_arrive();  // the results overwrite the queries, even if no key was read
   block_meets();
   TENON_UNROLL
   for (int i = 0; i < Tile::mine; ++i) {

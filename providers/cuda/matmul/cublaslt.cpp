@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t needed_version = 120000;  // 12.0
 
-// The names of the library: first the version of our toolkit, then the others. The last ones are paths of NVIDIA's
+// The names of the library: first the version of our toolkit, then the other one. The last names are paths of NVIDIA's
 // packages, for systems whose loader does not search there.
 #if CUDA_VERSION >= 13000
 constexpr std::array cublaslt_names = {"libcublasLt.so.13", "libcublasLt.so.12",

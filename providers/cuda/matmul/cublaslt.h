@@ -16,8 +16,8 @@ class CublasLt {
 #include "providers/cuda/matmul/functions.def"
 #undef TENON_CUBLASLT
 
-  // Loads the library at the first call. Returns an empty string, or one clause that says which versions were looked
-  // for and found. The device's context is current.
+  // Loads the library at the first call. Returns an empty string, or a clause that lists the versions that were
+  // searched for and found. The device's context is current.
   const std::string& load();
   cublasLtHandle_t handle() const { return handle_; }
   // Loads the library and, at the first call only, calls tell().

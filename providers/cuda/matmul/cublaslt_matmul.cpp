@@ -1,6 +1,6 @@
-// matmul on cuBLASLt. f32 stays f32: no TF32, and no reduced precision in partial sums, unless the caller wants speed.
-// (CUBLAS_COMPUTE_32F never takes TF32. The pedantic type would also forbid what does not change precision, and thereby
-// the fast kernels.)
+// matmul on cuBLASLt. f32 stays f32: no TF32, and no reduced precision in partial sums, unless the caller chooses
+// speed. (CUBLAS_COMPUTE_32F never uses TF32. The pedantic type would also forbid optimisations that do not change
+// precision, and thereby the fast kernels.)
 #include <algorithm>
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t wanted_alignment = 16;  // of every operand in every launch, whatever its descriptor promises
 constexpr uint64_t most_workspace =
-    32 * 1024 * 1024;  // NVIDIA's advice for Hopper, and more than its advice for others
+    32 * 1024 * 1024;  // workspace: NVIDIA's advice for Hopper, and more than its advice for others
 
 cudaDataType_t data_type(int32_t dtype) {
   switch (dtype) {
@@ -23,7 +23,7 @@ cudaDataType_t data_type(int32_t dtype) {
   }
 }
 
-// The compute types for inputs of `dtype`, the preferred one first.
+// The compute types for inputs of `dtype`, preferred type first.
 std::vector<cublasComputeType_t> compute_types(int32_t dtype, int32_t precision) {
   if (dtype == EP_DTYPE_f64) return {CUBLAS_COMPUTE_64F};
   if (dtype == EP_DTYPE_f32 && precision == EP_PRECISION_FAST) {
@@ -32,7 +32,7 @@ std::vector<cublasComputeType_t> compute_types(int32_t dtype, int32_t precision)
   return {CUBLAS_COMPUTE_32F};
 }
 
-// Owns one of cuBLASLt's descriptors.
+// Owns one cuBLASLt descriptor.
 template <class Handle, class Destroy>
 class Owned {
  public:
@@ -74,7 +74,7 @@ class Calls {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-// A problem in cuBLASLt's own descriptors, and the algorithm that the library chose.
+// A problem in cuBLASLt's descriptors, and the algorithm that the library chose.
 struct Prepared {
   LtProblem problem;
   Layout layouts[lt_operands];
@@ -112,7 +112,7 @@ cublasStatus_t make_desc(const CublasLt& lt, const ep_primitive_desc& matmul, co
     epilogue = problem.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
     const cudaDataType_t type = data_type(dtype);
     call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
-    // The choice of an algorithm looks at the alignment of this address only.
+    // The library reads only the alignment of this address when it chooses an algorithm.
     const auto bias = static_cast<uint64_t>(std::max(matmul.operands[problem.bias].alignment, wanted_alignment));
     call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
   }
@@ -120,7 +120,7 @@ cublasStatus_t make_desc(const CublasLt& lt, const ep_primitive_desc& matmul, co
   return call.status();
 }
 
-// The alignment in bytes that a matrix has in every launch.
+// The alignment in bytes of a matrix in every launch.
 uint32_t alignment_of(const ep_primitive_desc& desc, const LtProblem& problem, int32_t which) {
   const int32_t index = problem.operands[which] >= 0 ? problem.operands[which] : 0;
   const ep_operand_desc& operand = desc.operands[index];
@@ -149,8 +149,8 @@ cublasStatus_t make_preference(const CublasLt& lt, const ep_primitive_desc& desc
     call(lt.preference_set_attribute(out->get(), attribute, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
-  // Partial sums in the type of the result would be less exact, so they must be in the compute type. The kernels for
-  // matrices without alignment round a sum of parts before they add the bias (seen with cuBLASLt 13.0).
+  // Partial sums in the type of the result would be less exact, so they must have the compute type. The kernels for
+  // matrices without alignment round the sum of parts before they add the bias (seen with cuBLASLt 13.0).
   const bool rounds_twice = problem.bias >= 0 && dtype_size(desc.operands[0].dtype) == 2 && !has_aligned_lines(problem);
   const cublasLtReductionScheme_t parts =
       rounds_twice ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -204,7 +204,7 @@ class CublasLtPrimitive final : public ep_primitive {
   bool has_workspace() const override { return prepared_->workspace != 0; }
 
  private:
-  // The library only says that it failed. The driver says whether the device is lost.
+  // The library only reports that it failed. The driver knows if the device is lost.
   ep_status failed(cublasStatus_t status, ep_error** error) const {
     size_t free_bytes = 0;
     size_t total = 0;
@@ -292,8 +292,8 @@ Refusal check_types(const ep_primitive_desc& desc) {
   return {};
 }
 
-// The fusions to try, the largest first. If the result is a narrow type, nothing may run after the call, because the
-// result would be rounded twice.
+// The fusions to try, largest first. For a result of a narrow type nothing may run after the call, because the result
+// would be rounded twice.
 constexpr LtFusion fusions[] = {{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false}};
 
 Refusal check_rest(const ep_primitive_desc& desc, const LtProblem& problem) {

@@ -1,4 +1,4 @@
-// matmul: on cuBLASLt, and by a plain kernel for what cuBLASLt does not take.
+// matmul: on cuBLASLt, and by a plain kernel for matrices that cuBLASLt does not take.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@ namespace tenon::provider::cuda {
 // Tail: element-wise kernels that change the stored product in place, in order.
 class Tail {
  public:
-  // Adds the step that `desc` describes, a unary or binary with DST as its source. `slot` is its first launch scalar;
-  // `operand` is the number of its other tensor in the launch, or -1. The tensor is stored in the dtype `stored`, if
-  // that is not 0 and not the descriptor's.
+  // Adds the step that `desc` describes: a unary or binary with DST as its source. `slot` is its first launch scalar;
+  // `operand` is the number of its other tensor in the launch, or -1. If `stored` is not 0, it replaces the tensor's
+  // dtype in the descriptor.
   Refusal add(ep_device& device, const ep_primitive_desc& desc, int32_t slot, int32_t operand, int32_t stored = 0);
   bool empty() const { return steps_.empty(); }
   ep_status run(ep_stream* stream, const ep_launch& launch, const ep_operand_desc* operands, ep_error** error) const;
@@ -26,8 +26,8 @@ class Tail {
   std::vector<Step> steps_;
 };
 
-// Adds the epilogues of `desc`, from number `first` on, to `tail`. With `stored`, its operands have the dtypes of the
-// operands of `stored` in memory.
+// Adds the epilogues of `desc`, from number `first` on, to `tail`. If `stored` is given, operands have its dtypes in
+// memory.
 Refusal add_epilogues(ep_device& device, const ep_primitive_desc& desc, uint32_t first, Tail* tail,
                       const ep_primitive_desc* stored = nullptr);
 // Adds operand number `bias` of `desc` to the result.

@@ -64,7 +64,8 @@ Refusal PlainMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep
   }
   const int32_t dtype = desc.operands[0].dtype;
   const int32_t dtype_class = class_of(dtype);
-  if (dtype_class == 0 || dtype_class == EP_DTYPE_bool) return Refusal::because("no matmul to %s", dtype_name(dtype));
+  if (dtype_class == 0 || dtype_class == EP_DTYPE_bool)
+    return Refusal::because("no kernel computes a matmul to %s", dtype_name(dtype));
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     if (is_scalar(operand) || operand.rank != desc.operands[0].rank || operand.rank < 2)

@@ -28,7 +28,7 @@ Refusal as_columns(const ep_operand_desc& operand, uint32_t index, LtMatrix* out
                           static_cast<long long>(out->rows), static_cast<long long>(out->ld));
 }
 
-// True if the bias repeats along every axis but the columns of DST.
+// True if the bias varies only along the columns of DST.
 bool is_row_bias(const ep_operand_desc& bias) {
   const int32_t last = bias.rank - 1;
   if (bias.dims[last] != 1 && bias.strides[last] != 1) return false;
@@ -38,7 +38,7 @@ bool is_row_bias(const ep_operand_desc& bias) {
   return true;
 }
 
-// True if the matrices of `operand` lie as DST's do, so that cuBLASLt can add the operand as C.
+// True if the matrices of `operand` have the layout of DST, so that cuBLASLt can add the operand as C.
 bool may_be_c(const ep_operand_desc& operand, const ep_operand_desc& dst) {
   const int32_t rank = dst.rank;
   LtMatrix matrix;
@@ -75,8 +75,8 @@ int32_t batch_axes(const ep_primitive_desc& desc, const LtProblem& problem, Axis
   return count;
 }
 
-// True if SRC_B is the same for the whole batch and the rows of the other operands continue from matrix to matrix. Then
-// the batch is only more rows.
+// True if SRC_B is the same for the whole batch and the rows of the other operands continue from matrix to matrix. The
+// batch then only means more rows.
 bool batch_is_rows(const LtProblem& problem, const Axis& axis) {
   if (axis.strides[LT_SRC_B] != 0) return false;
   for (const int32_t i : {LT_D, LT_SRC, LT_C}) {
@@ -113,7 +113,7 @@ Refusal set_batch(const ep_primitive_desc& desc, LtProblem* problem) {
                           static_cast<long long>(most_calls));
 }
 
-// Puts bias and epilogues into the call, in their order, as far as they fit. A Tail computes the rest.
+// Moves bias and epilogues into the call, in order, as far as they fit. A Tail computes the rest.
 void fuse(const ep_primitive_desc& desc, const LtFusion& fusion, LtProblem* problem) {
   const ep_operand_desc& dst = desc.operands[0];
   const int32_t bias = find_operand(desc, EP_ROLE_BIAS);

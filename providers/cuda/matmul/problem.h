@@ -1,6 +1,5 @@
-// A matmul as cuBLASLt sees it. The library stores matrices by columns: consecutive rows of our DST are consecutive
-// columns of its D. So the call computes D^T = B^T * A^T, and our second operand is its first. Pure: no code here calls
-// the library.
+// A matmul as cuBLASLt sees it. The library stores matrices by columns: rows of our DST are columns of its D. So the
+// call computes D^T = B^T * A^T, and our second operand is its first. Pure: no code here calls the library.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +22,9 @@ enum LtOperand : int32_t { LT_D = 0, LT_SRC = 1, LT_SRC_B = 2, LT_C = 3 };
 
 struct LtProblem {
   LtMatrix matrices[lt_operands];
-  int32_t operands[lt_operands] = {-1, -1, -1, -1};  // numbers in the descriptor; -1 if there is no C
+  int32_t operands[lt_operands] = {-1, -1, -1, -1};  // operand numbers in the descriptor; -1 if there is no C
   int64_t batch = 1;                                 // batch of one call
-  // The batch axes that one call cannot express. A loop covers them: their number, lengths, and strides of each matrix.
+  // The batch axes that one call cannot express; a loop runs over them.
   int32_t outer_rank = 0;
   int64_t outer_dims[EP_MAX_RANK] = {};
   int64_t outer_strides[lt_operands][EP_MAX_RANK] = {};
@@ -37,7 +36,7 @@ struct LtProblem {
   int64_t outer_count() const;
 };
 
-// What a call of cuBLASLt may do besides the product. A Tail does the rest.
+// The steps that a call of cuBLASLt does besides the product. A Tail does the rest.
 struct LtFusion {
   bool bias = true;
   bool c = true;

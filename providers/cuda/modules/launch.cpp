@@ -18,7 +18,7 @@ ep_status launch_now(const ep_kernel& kernel, ep_stream* stream, const ep_kernel
   for (uint32_t i = 0; i < kernel.buffer_count; ++i) add(launch.buffers[i]);
   if ((kernel.flags & EP_ENTRY_FLAG_WORKSPACE) != 0) add(launch.workspace);
   if ((kernel.flags & EP_ENTRY_FLAG_SCRATCH) != 0) add(launch.scratch);
-  // The driver reads through the pointers and copies.
+  // The driver copies the arguments during the call.
   if (launch.parameter_bytes != 0) arguments[count++] = const_cast<void*>(launch.parameters);
   const bool faults = (kernel.flags & EP_ENTRY_FLAG_FAULTS) != 0;
   FaultTarget fault{};

@@ -34,11 +34,11 @@ ep_status load(ep_module* module, const ep_module_desc& desc, const std::string&
   const ep_status status = status_of(result);
   if (status != EP_STATUS_INTERNAL) return driver_failed(module->device, result, "loading a module", error);
   return fail_text(module->host, error, EP_STATUS_UNSUPPORTED,
-                   fmt::format("The driver does not load the module '{}': {}.", shown(desc.name),
+                   fmt::format("The driver cannot load the module '{}': {}.", shown(desc.name),
                                module->device->driver->text_of(result)));
 }
 
-// Compiles, or finds what was kept, and loads that.
+// Compiles the text, or finds a kept result, and loads it.
 ep_status make_code(ep_module* module, const ep_module_desc& desc, uint64_t* out_bytes, ep_error** error) {
   ep_device* device = module->device;
   const ep_host* host = device->host;

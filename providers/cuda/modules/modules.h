@@ -7,7 +7,7 @@
 
 #include "providers/cuda/device.h"
 
-// An entry of a module. Threads: several may launch it at once.
+// An entry of a module. Threads: several may launch it at the same time.
 struct ep_kernel {
   const ep_host* host = nullptr;
   CUfunction function = nullptr;

@@ -1,4 +1,4 @@
-// NvrtcCompiler: CUDA C into machine code, by the helper tenon-compile-cuda, which finds NVRTC at run time.
+// NvrtcCompiler: compiles CUDA C to machine code with the helper tenon-compile-cuda, which finds NVRTC at run time.
 #pragma once
 
 #include "sdk/provider/modules/compiler.h"
@@ -7,7 +7,7 @@ namespace tenon::provider::cuda {
 
 class NvrtcCompiler final : public Compiler {
  public:
-  // For devices of one compute capability: 90 for 9.0.
+  // For devices of one compute capability: 90 means 9.0.
   NvrtcCompiler(const ep_host* host, uint32_t capability) : Compiler(host, "cuda", capability) {}
 
  private:

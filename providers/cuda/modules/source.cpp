@@ -6,12 +6,13 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// With most_module_buffers pointers and the FaultTarget, less than the 4096 bytes of arguments that every driver takes.
+// Together with most_module_buffers pointers and the FaultTarget, this is less than the 4096 bytes of arguments that
+// every driver accepts.
 constexpr uint64_t most_parameter_bytes = 3072;
 constexpr uint32_t warp = 32;
 constexpr uint32_t widest_load = 16;
 
-// ep_fault_slot mirrors FaultRecord of faults/fault_log.h, ep_fault_target FaultTarget of kernels/arguments.h.
+// ep_fault_slot mirrors FaultRecord of faults/fault_log.h; ep_fault_target mirrors FaultTarget of kernels/arguments.h.
 constexpr const char* prefix = R"(typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -41,7 +42,7 @@ static __device__ inline void ep_raise_into(const ep_fault_target& target, int32
 ep_dialect_info cuda_dialect(const DeviceFacts& facts) {
   ep_dialect_info info{};
   info.dialect = EP_DIALECT_CUDA_C;
-  info.version = CUDA_VERSION / 1000 * 1000;  // every NVRTC that the helper loads is of this or a later one
+  info.version = CUDA_VERSION / 1000 * 1000;  // every NVRTC that the helper loads has at least this version
   info.features = EP_DIALECT_FEATURE_F64 | EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_STORE_8 |
                   EP_DIALECT_FEATURE_STORE_16 | EP_DIALECT_FEATURE_SUBGROUPS | EP_DIALECT_FEATURE_BARRIERS;
   info.vector_bytes = widest_load;

@@ -1,4 +1,4 @@
-// What a module's text becomes before it is compiled.
+// The text that is compiled for a module.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ struct DeviceFacts;
 
 namespace tenon::provider::cuda {
 
-inline constexpr uint32_t most_module_buffers = 64;  // of an entry, workspace and scratch included
+inline constexpr uint32_t most_module_buffers = 64;  // per entry, including workspace and scratch
 
-// What dialect_info says of the device, without the compiler.
+// The device's answer to dialect_info, without the compiler.
 ep_dialect_info cuda_dialect(const DeviceFacts& facts);
 
-// The whole text. Its own lines count from 1 in messages, in a file called "kernel".
+// The whole text. Messages count the module's own lines from 1, in a file called "kernel".
 std::string source_of(const ep_module_desc& desc);
 
 }  // namespace tenon::provider::cuda

@@ -33,7 +33,7 @@ class GatherPrimitive final : public ep_primitive {
   }
 
  private:
-  // If the innermost axis is one of whole slices, its elements may move together.
+  // If the innermost axis is part of whole slices, its elements can be moved in larger units.
   static void widen_slices(const MapOperands& operands, MapPlan* plan, Indexing* indexing) {
     if (indexing->shape.strides[2][indexing->shape.rank - 1] != 0) return;
     int64_t strides = 0;

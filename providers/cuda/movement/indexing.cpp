@@ -24,7 +24,7 @@ Refusal why_no_indexing(int32_t axis, int32_t mode, const ep_operand_desc& walke
     return Refusal::because("indices of %s", dtype_name(indices.dtype));
   if (axis < 0 || axis >= whole.rank) return Refusal::because("axis %d of rank %d", axis, whole.rank);
   if (mode == EP_GATHER_COORDINATES) {
-    // The ranks tell the number of coordinates, which the launch gives if the dim is EP_ANY.
+    // The ranks give the number of coordinates; if the dim is EP_ANY, the launch gives it.
     const int32_t coordinates = indices.rank - 1 + whole.rank - axis - walked.rank;
     const bool fits = indices.rank > axis && coordinates >= 1 && coordinates <= whole.rank - axis;
     if (!fits) return Refusal::because("ranks %d, %d and %d", walked.rank, whole.rank, indices.rank);
@@ -45,7 +45,7 @@ Indexing indexing_of(int32_t axis, int32_t mode, const OperandShape& walked, con
   int64_t in_whole[EP_MAX_RANK] = {};
   int64_t in_indices[EP_MAX_RANK] = {};
   std::copy_n(whole.strides, axis, in_whole);
-  int32_t after = 0;  // the first axis of the walk behind those that are indexed
+  int32_t after = 0;  // first axis of the walk after the indexed ones
   if (mode == EP_GATHER_COORDINATES) {
     after = indices.rank - 1;
     indexing.coordinates = static_cast<int32_t>(indices.dims[after]);
@@ -81,7 +81,7 @@ MapPlan indexing_plan(int32_t dtype, int32_t index_dtype, bool numbered) {
   plan.count = numbered ? 4 : 3;
   plan.dtypes[0] = plan.dtypes[1] = dtype;
   plan.dtypes[2] = index_dtype;
-  plan.dtypes[3] = EP_DTYPE_u8;  // a step of one number is one
+  plan.dtypes[3] = EP_DTYPE_u8;  // a stride of 1 is then one number
   return plan;
 }
 

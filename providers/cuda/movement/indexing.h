@@ -1,15 +1,16 @@
-// Indexing: the walk over the elements that indices place in a whole tensor. gather reads the whole, scatter writes it.
+// Indexing: the walk over elements whose place in a whole tensor is given by indices. gather reads the whole, scatter
+// writes it.
 #pragma once
 
 #include "providers/cuda/elementwise/map.h"
 
 namespace tenon::provider::cuda {
 
-// Why there is no such walk: `axis` and `mode` are attributes, `walked` is the tensor with an element per place.
+// Why there is no such walk. `axis` and `mode` are attributes; `walked` is the tensor with one element per place.
 Refusal why_no_indexing(int32_t axis, int32_t mode, const ep_operand_desc& walked, const ep_operand_desc& whole,
                         const ep_operand_desc& indices);
 
-// The walk of a launch. Operands of the shape: the walked tensor, the whole one, the indices, and, if `numbered`, the
+// The walk of a launch. Operands of the shape: the walked tensor, the whole tensor, the indices and, if `numbered`, the
 // row-major number of an element.
 struct Indexing {
   MapShape shape;

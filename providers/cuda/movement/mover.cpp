@@ -7,7 +7,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t widest_element = 4;  // then a chunk of map_chunk elements is one access of 16 bytes
+constexpr int64_t widest_element = 4;  // so that a chunk of map_chunk elements is one access of 16 bytes
 
 bool are_multiples(const MapShape& shape, int32_t operand, int64_t by) {
   const int32_t inner = shape.rank - 1;

@@ -1,4 +1,4 @@
-// Mover: copies of strided tensors as bits. Movement needs no numbers, so neighbours of a narrow type move together.
+// Mover: copies strided tensors as bits. Since values do not matter, neighbours of a narrow type are moved together.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace tenon::provider::cuda {
 
-// A kernel for each size of an element: 1, 2, 4 and 8 bytes.
+// One kernel per element size: 1, 2, 4 and 8 bytes.
 class SizedKernels {
  public:
   // Finds <name>_1, <name>_2, <name>_4 and <name>_8. The device's context is current. Throws DriverError.
@@ -21,10 +21,9 @@ class SizedKernels {
 // The unsigned dtype of `size` bytes.
 int32_t bits_dtype(int64_t size);
 
-// Takes neighbours along the innermost axis of operands 0 to `moved` - 1 as one element of up to 4 bytes, if strides
-// and addresses allow it: divides the innermost dim and these operands' strides, and sets their dtypes in `plan`.
-// `free` is a number of elements that must be whole in the wider element as well, such as the stride of an indexed
-// axis.
+// Joins neighbours along the innermost axis of operands 0 to `moved` - 1 to elements of up to 4 bytes, if strides and
+// addresses allow it: divides the innermost dim and the strides of these operands, and sets their dtypes in `plan`.
+// `free` is a number of elements that must also be divisible, such as the stride of an indexed axis.
 void widen(int32_t moved, int64_t free, const MapOperands& operands, MapPlan* plan, MapShape* shape);
 
 class Mover {

@@ -13,8 +13,8 @@ bool is_padded(const PadArguments& pad, int32_t axis) {
   return pad.low[axis] != 0 || pad.dims[axis] != pad.src_dims[axis];
 }
 
-// True if axis `b`, the inner neighbour of `a`, can become one axis with it. `b` has no border, and a border of `a`
-// then consists of whole runs of `b`; a reflected or repeated border must not reach into a run.
+// True if axis `b`, the inner neighbour of `a`, can be merged with it. `b` must have no border. The border of `a` then
+// consists of whole runs of `b`; a reflected or repeated border must not reach into a run.
 bool may_merge(const PadArguments& pad, int32_t a, int32_t b) {
   if (is_padded(pad, b) || (is_padded(pad, a) && pad.mode != EP_PAD_CONSTANT)) return false;
   return pad.dst_strides[a] == pad.dst_strides[b] * pad.dims[b] &&
@@ -73,7 +73,7 @@ class PadPrimitive final : public ep_primitive {
   }
 
  private:
-  // Halves the longest axis of a tensor with more chunks than 32 bits can number.
+  // Halves the longest axis if the tensor has more chunks than 32 bits can number.
   ep_status run(ep_stream* stream, const PadArguments& whole, ep_error** error) const {
     PadArguments pad = whole;
     const int32_t inner = pad.rank - 1;

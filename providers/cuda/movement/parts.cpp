@@ -1,4 +1,4 @@
-// concat and split: each part is copied to its place in the whole, or from there.
+// concat and split: copies each part to its place in the whole, or from there.
 #include "providers/cuda/movement/movement.h"
 
 namespace tenon::provider::cuda {

@@ -1,4 +1,4 @@
-// scatter: DST = SRC, and then each update is combined with the element that its indices name.
+// scatter: copies SRC to DST, then combines each update with the element that its indices select.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ int32_t combined_dtype(int32_t dtype) {
   }
 }
 
-// The elements between the first one and the last one.
+// The number of elements from the first to the last address.
 int64_t span_of(const OperandShape& shape) {
   int64_t span = 1;
   for (int32_t axis = 0; axis < shape.rank; ++axis) {
@@ -50,7 +50,7 @@ int64_t count_of(const OperandShape& shape) {
   return count;
 }
 
-// The strides of a tensor of `shape` without gaps.
+// The strides of a dense tensor with the dims of `shape`.
 struct DenseStrides {
   int64_t at[EP_MAX_RANK] = {};
   explicit DenseStrides(const OperandShape& shape) {
@@ -62,7 +62,8 @@ struct DenseStrides {
   }
 };
 
-// The kernels of one scatter. `combine` serves all but the assignment, `to_wide` and `to_narrow` narrow types.
+// The kernels of one scatter. `combine` serves all combinations except assignment; `to_wide` and `to_narrow` serve
+// narrow types.
 struct ScatterKernels {
   Mover mover;
   CUfunction combine = nullptr;
@@ -125,7 +126,7 @@ class ScatterPrimitive final : public ep_primitive {
     return kernels_.mover.run(stream, shape(shapes, DST), at[DST], shape(shapes, SRC), at[SRC], error);
   }
 
-  // Launches `function` over the updates. The result has `strides` and lies at `to`.
+  // Launches `function` over the updates. The result is at `to` and has `strides`.
   ep_status walk(ep_stream* stream, CUfunction function, const ep_shape* shapes, const CUdeviceptr* at, CUdeviceptr to,
                  const int64_t* strides, CUdeviceptr owners, const FaultTarget& fault, ep_error** error) const {
     const OperandShape dst = shape(shapes, DST);
@@ -141,7 +142,7 @@ class ScatterPrimitive final : public ep_primitive {
       IndexArguments index = index_arguments(plan, indexing, piece, of_piece);
       index.map.fault = fault;
       index.wide_owners = has_wide_owners(shapes) ? 1 : 0;
-      // A piece begins at an address of its own in the result, and so in the owners, which lie like the result.
+      // A piece has its own address in the result, so its address in the owners, which have the same layout, moves too.
       const auto moved = static_cast<int64_t>(of_piece.addresses[1] - to) / dtype_size(wide_);
       index.owners = owners + static_cast<uint64_t>(moved * (index.wide_owners != 0 ? 8 : 4));
       return launch_kernel(stream, function, blocks_for(index.map.chunks), &index, error);
@@ -174,7 +175,7 @@ class ScatterPrimitive final : public ep_primitive {
     return map.run(stream, folded(map.plan(), both), operands, 0, error);
   }
 
-  // Owners begin at 0, which no update has.
+  // Owners start at 0; updates count from 1.
   ep_status assign(ep_stream* stream, const ep_shape* shapes, const CUdeviceptr* at, CUdeviceptr owners,
                    const FaultTarget& fault, ep_error** error) const {
     ep_status status = copy_source(stream, shapes, at, error);

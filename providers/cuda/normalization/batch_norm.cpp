@@ -20,7 +20,7 @@ class BatchNormPrimitive final : public ep_primitive {
       : desc_(desc), src_(find_operand(desc, EP_ROLE_SRC)), function_(function) {
     plan_.count = 3;
     plan_.dtypes[0] = plan_.dtypes[1] = desc.operands[0].dtype;
-    plan_.dtypes[2] = EP_DTYPE_u8;  // a step of one channel is one
+    plan_.dtypes[2] = EP_DTYPE_u8;  // a stride of 1 is then one channel
   }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {

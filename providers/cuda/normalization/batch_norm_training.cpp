@@ -1,4 +1,4 @@
-// batch_norm by the statistics of its own batch: these first, then each element by the kernel of batch_norm.
+// batch_norm with the statistics of its own batch: computes them first, then runs the kernel of batch_norm.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class BatchNormTrainingPrimitive final : public ep_primitive {
     for (int32_t slot = 0; slot < slots; ++slot) places_[slot] = find_operand(desc, roles[slot]);
     plan_.count = 3;
     plan_.dtypes[0] = plan_.dtypes[1] = desc.operands[places_[DST]].dtype;
-    plan_.dtypes[2] = EP_DTYPE_u8;  // a step of one channel is one
+    plan_.dtypes[2] = EP_DTYPE_u8;  // a stride of 1 is then one channel
   }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {

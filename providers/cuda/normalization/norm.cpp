@@ -24,7 +24,7 @@ constexpr uint64_t moments_bytes = 2 * sizeof(float);
 constexpr const char* kernel_names[norm_kernels] = {"warp",       "block",           "warp_held",     "warp_held_long",
                                                     "block_held", "block_held_long", "block_moments", "block_parts"};
 
-// The first normalised axis; of group_norm the channel's, of which each group has a part.
+// The first normalised axis; for group_norm the channel axis, of which each group has a part.
 int32_t first_axis(const ep_primitive_desc& desc) {
   switch (desc.kind) {
     case EP_PRIMITIVE_layer_norm: return desc.attributes.layer_norm.axis;
@@ -114,7 +114,7 @@ class NormPrimitive final : public ep_primitive {
     const OperandShape shift = shape(shapes, shift_);
     const OperandShape mean = shape(shapes, mean_);
     const OperandShape inv_std = shape(shapes, inv_std_);
-    // An operand that is not there, and one that does not have the axis, has stride 0.
+    // Stride 0 for an absent operand, and for an operand without this axis.
     const auto along = [](const OperandShape& of, int32_t axis) { return axis < of.rank ? of.strides[axis] : 0; };
     AxisSet rows{}, statistics{}, row_weights{}, row{}, weights{};
     for (AxisSet* axes : {&rows, &statistics, &row_weights, &row, &weights}) axes->count = 1;
@@ -149,7 +149,7 @@ class NormPrimitive final : public ep_primitive {
   static bool is_contiguous(const NormArguments& norm) {
     return norm.row.rank == 1 && norm.row.src[0] == 1 && norm.row.dst[0] == 1;
   }
-  // One weight serves a run of neighbours.
+  // True if consecutive elements share a weight.
   static bool repeats(const AxisSet& weights) {
     return weights.rank == 2 && weights.src[1] == 0 && weights.dst[1] == 0;
   }
@@ -195,7 +195,7 @@ class NormPrimitive final : public ep_primitive {
   CUfunction functions_[norm_kernels] = {};
 };
 
-// Refuses a weight or a statistic of another dtype or rank.
+// Refuses a weight or a statistic with another dtype or rank.
 Refusal check_operand(const ep_primitive_desc& desc, uint32_t i) {
   const ep_operand_desc& one = desc.operands[i];
   const int32_t dtype = desc.operands[0].dtype;

@@ -1,4 +1,4 @@
-// layer_norm_backward and batch_norm_backward: the sums of each parameter, and then the gradients of elements.
+// layer_norm_backward and batch_norm_backward: the sums of each parameter, then the gradients of elements.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr int32_t roles[slots] = {EP_ROLE_DST,   EP_ROLE_SCALE_GRADIENT, EP_ROLE
 
 struct BackwardKernels {
   NormSums sums;
-  CUfunction warp = nullptr;   // of a row
-  CUfunction block = nullptr;  // of a row
+  CUfunction warp = nullptr;   // for a row
+  CUfunction block = nullptr;  // for a row
   CUfunction batch = nullptr;
 };
 
@@ -38,7 +38,7 @@ class NormBackwardPrimitive final : public ep_primitive {
     has_sums_ = !layer_ || places_[SCALE_GRADIENT] >= 0 || places_[SHIFT_GRADIENT] >= 0;
     plan_.count = 4;
     plan_.dtypes[0] = plan_.dtypes[1] = plan_.dtypes[2] = desc.operands[places_[DST]].dtype;
-    plan_.dtypes[3] = EP_DTYPE_u8;  // a step of one channel is one
+    plan_.dtypes[3] = EP_DTYPE_u8;  // a stride of 1 is then one channel
   }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {

@@ -1,5 +1,5 @@
-// NormSums: two numbers for each parameter of a norm, over all elements that share it, in two launches: those of parts,
-// and those of all. They are sums of gradients, or a mean and a variance.
+// NormSums: two numbers per parameter of a norm, over all elements that share it, in two launches: first per part, then
+// in total. They are sums of gradients, or a mean and a variance.
 #pragma once
 
 #include "providers/cuda/reduction/reduction.h"
@@ -7,8 +7,8 @@
 
 namespace tenon::provider::cuda {
 
-// Axes `from` to `to` - 1, without the axis `without`, in row-major order: strides of two operands, which may be
-// absent. An operand of lower rank begins at axis `from`.
+// Axes `from` to `to` - 1 except `without`, in row-major order, with the strides of two operands, which may be absent.
+// An operand of lower rank begins at axis `from`.
 struct AxisRange {
   int32_t from;
   int32_t to;
@@ -17,8 +17,8 @@ struct AxisRange {
 AxisSet axes_between(const OperandShape& dims, const AxisRange& range, const OperandShape& src,
                      const OperandShape& dst);
 
-// Refuses an operand of `dtype` beside a source of `src`: whole tensors have its dtype, statistics its class, and
-// weights a dtype of that class.
+// Refuses an operand of `dtype` for a source of dtype `src`: whole tensors must have the source's dtype, statistics the
+// dtype of its class, and weights a dtype of that class.
 Refusal check_dtype(int32_t dtype, int32_t src, bool whole, bool statistic);
 
 class NormSums {
@@ -26,9 +26,9 @@ class NormSums {
   // Finds the kernels for elements of `dtype`. The device's context is current. Throws DriverError.
   static Refusal make(ep_device& device, int32_t dtype, bool moments, NormSums* out);
 
-  // Sets the parts of `sums`, whose sets of axes are there.
+  // Sets the number of parts of `sums`, whose axis sets must be filled.
   void cut(NormSumsArguments* sums) const;
-  // Bytes of one pair for each part of each parameter, and of one for each parameter.
+  // Bytes of one pair per part and parameter, and of one pair per parameter.
   uint64_t sums_bytes(const NormSumsArguments& sums) const;
   uint64_t totals_bytes(const NormSumsArguments& sums) const;
   ep_status run(ep_stream* stream, const NormSumsArguments& sums, ep_error** error) const;

@@ -5,8 +5,8 @@
 
 namespace tenon::provider::cuda {
 
-// The kernels of norms of rows. WARP and BLOCK take any row; the others hold a contiguous row of f32 or a narrower
-// float in registers. MOMENTS and PARTS hold one piece of a longer row after the other, MOMENTS first.
+// The kernels for norms of rows. WARP and BLOCK take any row; the others hold a contiguous row of f32 or a narrower
+// float in registers. MOMENTS and then PARTS hold the pieces of a longer row one after the other.
 enum class NormKernel : size_t { WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG, MOMENTS, PARTS };
 inline constexpr size_t norm_kernels = static_cast<size_t>(NormKernel::PARTS) + 1;
 inline constexpr size_t norm_kernels_f64 = static_cast<size_t>(NormKernel::BLOCK) + 1;  // f64 has only the first two
@@ -36,7 +36,7 @@ struct LayerNormBackward {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// batch_norm by the statistics of its own batch.
+// batch_norm with the statistics of its own batch.
 struct BatchNormTraining {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

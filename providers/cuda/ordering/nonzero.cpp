@@ -11,7 +11,7 @@ namespace {
 enum Slot : int32_t { DST, COUNT, SRC, slots };
 constexpr int32_t roles[slots] = {EP_ROLE_DST, EP_ROLE_DST_COUNT, EP_ROLE_SRC};
 
-// In the order of their launches.
+// In launch order.
 struct NonzeroKernels {
   CUfunction count = nullptr;
   CUfunction offset = nullptr;

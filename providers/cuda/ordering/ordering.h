@@ -1,4 +1,4 @@
-// Kinds that put elements in order, or find them: sort, top_k, one_hot, nonzero, unique.
+// Kinds that sort or find elements: sort, top_k, one_hot, nonzero, unique.
 #pragma once
 
 #include "providers/cuda/primitive.h"

@@ -53,7 +53,7 @@ class SortPrimitive final : public ep_primitive {
   Sorter sorter_;
 };
 
-constexpr uint64_t most_places = 0xffffffff;  // of 32 bits
+constexpr uint64_t most_places = 0xffffffff;  // positions have 32 bits
 
 Refusal why_not_sorted(const ep_primitive_desc& desc, int32_t axis, ep_support_info& info) {
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);

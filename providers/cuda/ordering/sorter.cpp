@@ -11,11 +11,11 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t blocks_per_processor = 4;  // of a sort by digits
-constexpr int64_t least_cut = 4;             // a level keeps at most this part of a tile
+constexpr int64_t blocks_per_processor = 4;  // for a sort by digits
+constexpr int64_t least_cut = 4;             // a level keeps at most 1 / least_cut of a tile
 
 int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
-// The elements that a level leaves of a row.
+// The number of elements of a row that remain after a level.
 int64_t left_of(int64_t length, int64_t tile, int64_t kept) {
   const int64_t before = (length - 1) / tile;
   return before * kept + std::min(kept, length - before * tile);
@@ -135,7 +135,7 @@ uint64_t Sorter::workspace(int64_t rows, int64_t length, int64_t kept) const {
   const int64_t tile = length_of(plan.tile);
   if (plan.way == SortWay::TILES) return 0;
   if (plan.way == SortWay::LEVELS) {
-    // Two levels at most are needed at once: the one that is read and the one that is written.
+    // At most two levels exist at a time: the one that is read and the one that is written.
     const int64_t first = left_of(length, tile, kept);
     const uint64_t second = first > tile ? pairs_bytes(rows * left_of(first, tile, kept), key_) : 0;
     return pairs_bytes(rows * first, key_) + second;

@@ -1,4 +1,4 @@
-// Sorter: sorts the rows of a tensor, or takes the first elements of what a sort of them gives.
+// Sorter: sorts the rows of a tensor, or returns the first elements of each sorted row.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@
 namespace tenon::provider::cuda {
 
 // How rows are sorted.
-//   * TILES: each row fits a tile, and a tile has one row or several.
-//   * LEVELS: each tile of a row keeps its first elements; those of a row are sorted again, until they fit a tile.
-//   * DIGITS: by one digit after the other.
+// * TILES: each row fits a tile, which has one row or several.
+// * LEVELS: each tile of a row keeps its first elements; the kept elements are sorted again, until they fit a tile.
+// * DIGITS: digit by digit.
 enum class SortWay : uint8_t { TILES, LEVELS, DIGITS };
 enum class SortTile : uint8_t { SHORT, MIDDLE, LONG };
 inline constexpr size_t sort_tiles = 3;
 struct SortPlan {
   SortWay way = SortWay::TILES;
   SortTile tile = SortTile::MIDDLE;
-  int32_t tile_rows = 1;     // of TILES
-  int64_t pieces = 1;        // of DIGITS, of a row
-  int64_t piece_length = 0;  // of DIGITS
+  int32_t tile_rows = 1;     // for TILES
+  int64_t pieces = 1;        // for DIGITS, per row
+  int64_t piece_length = 0;  // for DIGITS
 };
-// `key` and `element` are bytes; the first `kept` elements of each of `rows` rows are wanted.
+// `key` and `element` are bytes. The first `kept` elements of each of `rows` rows are needed.
 SortPlan plan_sort(int64_t rows, int64_t length, int64_t kept, int64_t key, int64_t processors);
 
-// Elements of a tile.
+// Elements per tile.
 int64_t length_of(SortTile tile);
 // Bytes of the key of an element of `size` bytes.
 constexpr int64_t key_bytes(int64_t size) { return size == 8 ? 8 : 4; }
@@ -33,7 +33,7 @@ bool has_keys(int32_t dtype);
 // How elements of `dtype` become keys.
 KeyArguments key_arguments(int32_t dtype, bool descending);
 
-// The rows of up to row_operands operands along `axis`. An absent operand has no dims.
+// The rows along `axis` of up to row_operands operands. An absent operand has no dims.
 RowSet rows_along(const OperandShape* operands, int32_t axis);
 
 class Sorter {
@@ -41,8 +41,8 @@ class Sorter {
   // Sorts elements of `dtype`. Throws DriverError.
   static Refusal make(ep_device& device, int32_t dtype, Sorter* out);
 
-  // `sort` has the addresses and strides of operands, the rows, `length`, `kept` and `form`. If it has next_keys and
-  // next_places, they take the result, and `kept` is `length`.
+  // `sort` must have the addresses and strides of operands, the rows, `length`, `kept` and `form`. If next_keys and
+  // next_places are set, they receive the result, and `kept` must be `length`.
   uint64_t workspace(int64_t rows, int64_t length, int64_t kept) const;
   ep_status run(ep_stream* stream, const SortArguments& sort, CUdeviceptr workspace, ep_error** error) const;
 

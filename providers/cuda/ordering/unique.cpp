@@ -1,4 +1,4 @@
-// unique of elements: they are sorted, heads of groups are numbered, and one launch writes all results.
+// unique of elements: sorts them, numbers the heads of groups, and writes all results in one launch.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct UniqueKernels {
   CUfunction write = nullptr;
 };
 
-// Where the arrays of a launch lie in its workspace.
+// The offsets of arrays in the workspace of a launch.
 struct Room {
   uint64_t bytes = 0;
   uint64_t take(int64_t size) {
@@ -110,7 +110,7 @@ class UniquePrimitive final : public ep_primitive {
     return layout;
   }
 
-  // Copies a source with gaps, or in another order, into one run.
+  // Copies a source that is not contiguous into one run.
   ep_status make_run(ep_stream* stream, const ep_shape* shapes, CUdeviceptr run, UniqueArguments* unique,
                      ep_error** error) const {
     const OperandShape src = shape(shapes, SRC);
@@ -169,7 +169,7 @@ class UniquePrimitive final : public ep_primitive {
   int32_t dtype_ = 0;
 };
 
-constexpr uint64_t most_places = 0xffffffff;  // of 32 bits
+constexpr uint64_t most_places = 0xffffffff;  // positions have 32 bits
 
 }  // namespace
 

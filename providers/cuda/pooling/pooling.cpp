@@ -21,7 +21,7 @@ const char* window_name(int32_t op) {
   }
 }
 
-// The arguments of a pooling. Operands and counts are left empty.
+// The arguments of a pooling, without operands and counts.
 PoolingArguments pooling_arguments(const ep_pooling_attributes& attributes, int32_t dtype) {
   PoolingArguments pool{};
   pool.dtype = dtype;
@@ -45,12 +45,12 @@ int64_t count_of(const int64_t* dims) {
   return count;
 }
 
-// True if a walk in the order of `strides` takes channels before pixels.
+// True if channels come before pixels in the order of `strides`.
 bool has_channels_first(const int64_t* dims, const int64_t* strides) {
   return strides[1] >= strides[4] || dims[1] == 1;
 }
 
-// The greatest offset of each operand, and the end of the last window, fit 31 bits.
+// True if the greatest offset of each operand and the end of the last window fit 31 bits.
 bool is_small(const PoolingArguments& pool) {
   constexpr double most = 0x7fffffff;
   const auto reach = [](const int64_t* dims, const int64_t* strides) {
@@ -70,7 +70,7 @@ bool is_small(const PoolingArguments& pool) {
     plane *= static_cast<double>(pool.src_dims[2 + axis]) + window;
     taps *= static_cast<double>(pool.kernel[axis]);
   }
-  // A window may begin before its plane, so its first offset counts, too.
+  // A window may begin before its plane, so the first offset counts too.
   int64_t widened[2 + spatial_axes];
   std::copy_n(pool.src_dims, 2, widened);
   for (int32_t axis = 2; axis < 2 + spatial_axes; ++axis)
@@ -80,7 +80,7 @@ bool is_small(const PoolingArguments& pool) {
          (pool.indices == 0 || reach(pool.dst_dims, pool.index_strides) < most);
 }
 
-// Reads an operand as [image, channel, z, y, x]. Absent axes have length 1.
+// Reads an operand as [image, channel, z, y, x]. Missing axes have length 1.
 void read(const ep_primitive_desc& desc, const ep_launch& launch, int32_t i, uint64_t* address, int64_t* dims,
           int64_t* strides) {
   const OperandShape given = shape_of(desc.operands[i], launch.shapes, static_cast<uint32_t>(i));
@@ -93,7 +93,7 @@ void read(const ep_primitive_desc& desc, const ep_launch& launch, int32_t i, uin
   std::copy_n(given.strides + 2, spatial, strides + 2 + spatial_axes - spatial);
 }
 
-// The kernel that counts in 64 bits, and of floats computed in f32 the one that counts in 32 bits.
+// The kernel that counts in 64 bits and, for floats computed in f32, the one that counts in 32 bits.
 struct Kernels {
   CUfunction wide = nullptr;
   CUfunction small = nullptr;

@@ -10,7 +10,7 @@ struct Pooling {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// Sums over the windows that hold an element, so an index of a maximum outside its window is nowhere added.
+// Sums over the windows that contain an element. An index that points outside its window therefore adds nothing.
 struct PoolingBackward {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

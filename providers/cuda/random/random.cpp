@@ -10,7 +10,7 @@ namespace {
 
 class RandomPrimitive final : public ep_primitive {
  public:
-  // `run` draws into one run of memory, `strided` into any tensor.
+  // `run` draws into contiguous memory, `strided` into any tensor.
   RandomPrimitive(const ep_primitive_desc& desc, CUfunction run, CUfunction strided)
       : desc_(desc), start_(find_operand(desc, EP_ROLE_SRC)), run_(run), strided_(strided) {}
 

@@ -1,4 +1,4 @@
-// random: uniform and normal numbers, and bits, out of Philox4x32-10.
+// random: uniform and normal numbers, and random bits, from Philox4x32-10.
 #pragma once
 
 #include "providers/cuda/primitive.h"

@@ -10,7 +10,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t found_bytes = 16;  // of Found, a value and its position
+constexpr int64_t found_bytes = 16;  // bytes of Found, a value and its position
 
 class ArgReducePrimitive final : public ep_primitive {
  public:
@@ -35,7 +35,7 @@ class ArgReducePrimitive final : public ep_primitive {
   bool has_workspace() const override { return dynamic_ || workspace(nullptr) != 0; }
 
  private:
-  // One axis, so that the walk along a row is in the order of positions.
+  // Cuts along one axis only, so that a row is read in the order of positions.
   ReduceCut cut_of(const ep_shape* shapes) const {
     return cut_reduction(shape_of(desc_.operands[1], shapes, 1), shape_of(desc_.operands[0], shapes, 0),
                          1U << desc_.attributes.arg_reduce.axis, processors_);

@@ -1,4 +1,4 @@
-// Splits the axes of a shape into those that a kind works along and the others.
+// Splits the axes of a shape into those that a kind works along, and the others.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace tenon::provider::cuda {
 
-// The axes in `mask` (the others if `inside` is false), merged, with the source's least stride innermost.
+// The axes in `mask` (the other axes if `inside` is false), merged, with the source's least stride innermost.
 AxisSet axes_of(const OperandShape& src, const OperandShape& dst, uint32_t mask, bool inside);
 
-// All axes of `shape`, merged, in row-major order. Its strides are those of the source and of the destination.
+// All axes of `shape`, merged, in row-major order, with the strides of source and destination.
 AxisSet row_major_axes(const OperandShape& shape);
 
-// Makes neighbouring axes one where both strides continue. The order of the elements stays.
+// Merges neighbouring axes where both strides allow it. Keeps the order of elements.
 void merge_axes(AxisSet* axes);
 
 // True if a chunk of elements of `size` bytes may be read as one access. A chunk begins at `address` plus any step
@@ -24,7 +24,7 @@ bool rows_are_aligned(uint64_t address, int64_t size, const AxisSet& axes, const
 // The threads that work on one row together.
 enum class Team : uint8_t { SOLO, WARP, BLOCK };
 const char* team_name(Team team);
-// The number of rows that a block of row_block threads computes at once.
+// The number of rows that a block of row_block threads computes at the same time.
 int64_t teams_per_block(Team team);
 
 }  // namespace tenon::provider::cuda

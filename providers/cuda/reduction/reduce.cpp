@@ -1,4 +1,4 @@
-// reduce over any set of axes, in one launch, or in two: values of parts first, then their combination.
+// reduce over any set of axes, in one launch, or in two: values of parts, then their combination.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ Refusal Reduce::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
   if (is_scalar(src) || is_scalar(desc.operands[0]) || desc.operands[0].rank != src.rank)
     return Refusal::because("ranks differ");
   if (attributes.axes == 0 || (attributes.axes >> src.rank) != 0)
-    return Refusal::because("axes 0x%x of rank %d", attributes.axes, src.rank);
+    return Refusal::because("axes 0x%x are not axes of rank %d", attributes.axes, src.rank);
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return {};
 }

@@ -6,8 +6,8 @@
 
 namespace tenon::provider::cuda {
 
-// How a reduction of `kept` values, each over `reduced` elements, is cut. The shape and the device alone decide it, so
-// that a repeated reduction gives the same bits.
+// How a reduction of `kept` values, each over `reduced` elements, is cut. Only the shape and the device decide, so that
+// a repeated reduction gives the same bits.
 struct ReducePlan {
   Team team = Team::BLOCK;
   int64_t parts = 1;
@@ -18,18 +18,18 @@ ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t proc
 // Enough blocks for `rows` rows, each computed by a team.
 Geometry geometry_for(int64_t rows, Team team);
 
-// A reduction of `src` over a set of axes, cut.
+// A reduction of `src` over a set of axes, with its cut.
 struct ReduceCut {
   AxisSet kept;
   AxisSet reduced;
   ReducePlan plan;
 };
 ReduceCut cut_reduction(const OperandShape& src, const OperandShape& dst, uint32_t axes, int64_t processors);
-// The shape and the parts of the first launch; the caller sets addresses, dtypes and `op`.
+// The arguments of the first launch; the caller sets addresses, dtypes and `op`.
 ReduceArguments first_step(const ReduceCut& cut);
-// The bytes of workspace for unfinished values of `size` bytes.
+// The workspace bytes for unfinished values of `size` bytes each.
 uint64_t parts_bytes(const ReduceCut& cut, int64_t size);
-// Launches `first`, and then the combination of its parts if it has several. `functions` has a kernel for each Team.
+// Launches `first` and, if it has several parts, their combination. `functions` has a kernel for each Team.
 ep_status run_steps(ep_stream* stream, const CUfunction* functions, Team team, ReduceArguments first,
                     CUdeviceptr workspace, ep_error** error);
 
@@ -57,7 +57,7 @@ struct ArgReduce {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// The team of a scan of `rows` rows of `length`.
+// The team for a scan of `rows` rows of `length`.
 Team plan_scan(int64_t rows, int64_t length, bool contiguous);
 
 struct Scan {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t short_row = 8;
 constexpr int64_t warp_row = 1024;
-constexpr int64_t many_rows = 8192;  // enough threads, if each scans a row
+constexpr int64_t many_rows = 8192;  // enough threads with one row per thread
 
 class ScanPrimitive final : public ep_primitive {
  public:
@@ -71,7 +71,7 @@ Refusal Scan::why_not(const ep_device&, const ep_primitive_desc& desc, ep_suppor
   const bool takes_bool = attributes.op == EP_SCAN_MAX || attributes.op == EP_SCAN_MIN;
   if ((dtype == EP_DTYPE_bool && !takes_bool) || (attributes.op == EP_SCAN_LOG_SUM_EXP && !is_floating(dtype)))
     return Refusal::because("op %d is not defined on %s", attributes.op, dtype_name(dtype));
-  // The product of a part may overflow where that of the row is 0, and 0 times infinity is no number.
+  // The product of one part may overflow where the product of the row is 0, and 0 times infinity is NaN.
   if (attributes.op == EP_SCAN_PROD && is_floating(dtype)) return Refusal::because("parts of a product may overflow");
   if (is_scalar(desc.operands[1]) || desc.operands[0].rank != desc.operands[1].rank)
     return Refusal::because("ranks differ");

@@ -81,7 +81,8 @@ Refusal Softmax::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
   const int32_t dtype = desc.operands[0].dtype;
   const int32_t dtype_class = class_of(dtype);
   if ((dtype_class != EP_DTYPE_f32 && dtype_class != EP_DTYPE_f64) || desc.operands[1].dtype != dtype)
-    return Refusal::because("no softmax of %s to %s", dtype_name(desc.operands[1].dtype), dtype_name(dtype));
+    return Refusal::because("no kernel computes a softmax of %s to %s", dtype_name(desc.operands[1].dtype),
+                            dtype_name(dtype));
   if (is_scalar(desc.operands[1]) || desc.operands[0].rank != desc.operands[1].rank)
     return Refusal::because("ranks differ");
   const int32_t axis = desc.attributes.softmax.axis;

@@ -1,4 +1,4 @@
-// How a reduction is cut into parts, and its one or two launches.
+// Cuts reductions into parts, and launches the one or two steps.
 #include <algorithm>
 
 #include "providers/cuda/reduction/reduction.h"
@@ -6,14 +6,14 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t short_row = 8;         // elements one thread reduces alone
+constexpr int64_t short_row = 8;         // elements that one thread reduces alone
 constexpr int64_t warp_row = 2048;       // elements a warp reduces
 constexpr int64_t least_part = 4096;     // elements of a part that a block reduces
 constexpr int64_t least_solo_part = 64;  // elements of a part that a thread reduces
 constexpr int64_t most_parts = 1024;
 constexpr int64_t blocks_per_processor = 8;
 
-// The launch that combines the values of the parts of `first`. The values lie at `parts`, one after the other.
+// The launch that combines the values of the parts of `first`, which are stored contiguously at `parts`.
 ReduceArguments second_step(const ReduceArguments& first, uint64_t parts) {
   ReduceArguments second = first;
   second.src = parts;

@@ -1,9 +1,9 @@
 // Staging: transfers between the device and host memory that the driver has not pinned. The driver's own copy would be
-// synchronous or wait inside the call. Staging goes through pinned memory of the stream:
+// synchronous or wait inside the call. Staging uses pinned memory of the stream:
 //
-// - small uploads: the call copies them into a ring of pinned slots, from which the device reads;
-// - other transfers: chunks go through one pinned buffer. The stream calls a host function for the host's half of each
-//   chunk, in its order, so nobody waits for the buffer.
+// - Small uploads: the call copies them into a ring of pinned slots, from which the device reads.
+// - Other transfers: chunks go through one pinned buffer. The stream calls a host function for the host's part of each
+//   chunk, in stream order, so no thread waits for the buffer.
 //
 // Owner: one stream. Threads: any, under the lock. Memory is allocated at first use.
 #pragma once
@@ -31,7 +31,7 @@ class Staging {
   CUresult download(const Driver& driver, CUstream stream, void* dst, CUdeviceptr src, uint64_t size);
   // Copies within pinned memory. The driver's own copy would wait inside the call.
   CUresult copy(const Driver& driver, CUstream stream, void* dst, const void* src, uint64_t size);
-  // Frees everything. The stream has been synchronised, or its device is lost.
+  // Frees everything. The stream must be synchronised, or its device lost.
   void release(const Driver& driver);
 
  private:
@@ -54,10 +54,10 @@ class Staging {
   std::array<CUevent, slots> taken_{};  // fires when the device has read the slot
   uint64_t next_slot_ = 0;
   char* buffer_ = nullptr;
-  std::deque<HostCopy> copies_;  // copies that the stream has, the oldest first
+  std::deque<HostCopy> copies_;  // pending copies of the stream, oldest first
 };
 
-// True if the driver has pinned the `size` bytes at `pointer`, so that the device can copy them directly. It checks the
+// True if the driver has pinned the `size` bytes at `pointer`, so that the device can copy them directly. Checks the
 // first and the last byte, because only part of an allocation may be pinned.
 bool is_pinned(const Driver& driver, const void* pointer, uint64_t size);
 

@@ -1,5 +1,5 @@
 // Api: the functions of OpenCL 1.2, found at run time. The provider does not link libOpenCL; it opens the ICD loader
-// when the host first counts devices. So a machine without OpenCL gets a message, not a load failure.
+// when the host first counts devices, so a machine without OpenCL gets a message instead of a load failure.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -56,8 +56,8 @@ struct Api {
   TENON_OPENCL_FUNCTIONS(TENON_OPENCL_MEMBER)
 #undef TENON_OPENCL_MEMBER
 
-  // Opens the ICD loader and fills all functions. Returns what is wrong, or an empty string. The library stays open,
-  // because drivers leave threads and thread-locals that outlive a close.
+  // Opens the ICD loader and fills all functions. Returns an error text, or an empty string. The library stays open,
+  // because drivers leave threads and thread-locals that outlive dlclose.
   std::string open(const std::string& library);
 };
 

@@ -33,7 +33,7 @@ ep_status Context::share(const ep_adopt_desc& adopt, ep_error** error) {
   std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
   if (result == CL_SUCCESS) result = api.clGetContextInfo(theirs, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr);
   if (result == CL_INVALID_CONTEXT) {
-    return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "The cl_context is no context.");
+    return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "The given cl_context is not valid.");
   }
   if (result != CL_SUCCESS) return failed(error, "clGetContextInfo", result);
   if (std::find(devices.begin(), devices.end(), physical.handle) == devices.end()) {

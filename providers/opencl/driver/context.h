@@ -1,4 +1,4 @@
-// Context: an opened device, as every file of the provider sees it.
+// Context: an opened device, shared by all files of the provider.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   ep_status create(ep_error** error);
-  // Retains the context of the application in `adopt`. Errors: INVALID_ARGUMENT if the device is not in it.
+  // Retains the application's context in `adopt`. Errors: INVALID_ARGUMENT if the device is not in it.
   ep_status share(const ep_adopt_desc& adopt, ep_error** error);
   cl_context handle() const { return handle_; }
 
   // Errors: DEVICE_LOST once a command has failed on the device.
   ep_status check(ep_error** error) const;
-  // The error of a call of OpenCL. A result that means a lost device is remembered.
+  // The error of an OpenCL call. Marks the device as lost if the result means that.
   ep_status failed(ep_error** error, const char* call, cl_int result);
   ep_status done(ep_error** error, const char* call, cl_int result) {
     return result == CL_SUCCESS ? EP_STATUS_OK : failed(error, call, result);

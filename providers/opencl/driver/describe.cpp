@@ -71,7 +71,7 @@ cl_int find_devices(const Api& api, std::vector<PhysicalDevice>* devices) {
   if (result != CL_SUCCESS) return result;
   for (cl_platform_id platform : platforms) {
     cl_uint there = 0;
-    // A platform without devices answers CL_DEVICE_NOT_FOUND; one that fails has no devices either.
+    // A platform without devices returns CL_DEVICE_NOT_FOUND; a platform that fails counts as having no devices.
     if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &there) != CL_SUCCESS) continue;
     std::vector<cl_device_id> handles(there);
     if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, there, handles.data(), nullptr) != CL_SUCCESS) continue;
@@ -161,8 +161,8 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   info->remedy = to_ep_string(device.remedy);
   info->device_class = class_of(device.type, device.unified_memory);
   info->dtypes = every_dtype;
-  // f32 has functions of our own where OpenCL lets the device be less exact; f64 has the device's. Narrow dtypes
-  // compute in f32, where their denormals are normal numbers, but for bf16.
+  // For f32 we use our own functions where OpenCL allows a device to be less exact; f64 uses the device's functions.
+  // Narrow dtypes compute in f32; denormals of f16 are normal numbers in f32, denormals of bf16 are not.
   info->relaxed_dtypes = UINT64_C(1) << EP_DTYPE_f64;
   if (!device.keeps_denormals) info->flushed_dtypes = UINT64_C(1) << EP_DTYPE_f32 | UINT64_C(1) << EP_DTYPE_bf16;
   if (device.has_uuid) std::memcpy(info->uuid, device.uuid, sizeof info->uuid);

@@ -9,7 +9,7 @@ namespace tenon::provider::opencl {
 
 struct Options {
   std::string library = "libOpenCL.so.1";  // library: the ICD loader
-  std::string build;                       // build: more options for the compiler of the driver
+  std::string build;                       // build: additional options for the driver's compiler
 };
 
 Options read_options(const ep_host* host);

@@ -47,7 +47,7 @@ ep_status status_of(cl_int result) {
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
     case CL_INVALID_BUFFER_SIZE:
     case CL_OUT_OF_RESOURCES: return EP_STATUS_OUT_OF_DEVICE_MEMORY;
-    // A command that failed on the device: nobody knows what it and the commands behind it wrote.
+    // A command failed on the device, so the results of it and of later commands are unknown.
     case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
     case CL_DEVICE_NOT_AVAILABLE: return EP_STATUS_DEVICE_LOST;
     default: return EP_STATUS_INTERNAL;

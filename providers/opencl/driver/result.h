@@ -1,4 +1,4 @@
-// What a result of OpenCL means to the host.
+// Translates OpenCL results for the host.
 #pragma once
 
 #include "ep_api/ep_api.h"

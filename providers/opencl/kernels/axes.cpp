@@ -25,8 +25,9 @@ Refusal why_no_rows(const ep_primitive_desc& desc, uint32_t src, uint32_t walked
   if (is_scalar(from) || from.rank < 1 || from.rank != desc.operands[0].rank) {
     return Refusal::because("operands of rank %d and %d", desc.operands[0].rank, from.rank);
   }
-  if (walked == 0 || walked >> from.rank != 0) return Refusal::because("axes 0x%x of rank %d", walked, from.rank);
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (walked == 0 || walked >> from.rank != 0)
+    return Refusal::because("axes 0x%x are not axes of rank %d", walked, from.rank);
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   return {};
 }
 
@@ -43,7 +44,7 @@ RowParameters rows_of(const ep_operand_desc& dst, const ep_operand_desc& src, ui
     (is_walked ? rows.walked_dst : rows.kept_dst)[at] = static_cast<uint64_t>(dst.strides[axis]);
     (is_walked ? rows.walked_src : rows.kept_src)[at] = static_cast<uint64_t>(src.strides[axis]);
   }
-  if (rows.walked_rank == 0) {  // kernels take a stride
+  if (rows.walked_rank == 0) {  // kernels need at least one stride
     rows.walked_rank = 1;
     rows.walked_dims[0] = 1;
   }

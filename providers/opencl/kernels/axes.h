@@ -29,14 +29,15 @@ struct RowParameters {
 
 inline constexpr uint64_t row_lanes = 64;  // LANES of programs/axes.cl
 
-// Refuses unless `desc` has a static SRC as operand `src`, of the rank of operand 0, and `walked` is a mask of its
+// Refuses unless `desc` has a static SRC as operand `src` with the rank of operand 0, and `walked` is a mask of its
 // axes.
 Refusal why_no_rows(const ep_primitive_desc& desc, uint32_t src, uint32_t walked);
 
 // The rows of a static descriptor. `walked` is a mask of axes.
 RowParameters rows_of(const ep_operand_desc& dst, const ep_operand_desc& src, uint32_t walked);
 
-// True if one work-item should have a row alone: rows that are short, or closer in memory than their elements.
+// True if one work-item should compute a row alone: for short rows, or rows that are closer in memory than their
+// elements.
 bool prefers_items(const RowParameters& rows);
 
 }  // namespace tenon::provider::opencl

@@ -1,4 +1,4 @@
-// convolution and transposed convolution: as a matmul per group, or one work-item per result where groups are narrow.
+// convolution and transposed convolution: as a matmul per group, or with one work-item per result if groups are narrow.
 #include <algorithm>
 
 #include "providers/opencl/kernels/kernels.h"
@@ -7,7 +7,7 @@
 namespace tenon::provider::opencl {
 namespace {
 
-constexpr uint64_t narrow_group = 8;  // output channels
+constexpr uint64_t narrow_group = 8;  // output channels per group
 
 // Mirrors struct convolution_parameters of programs/convolution.cl.
 struct ConvolutionParameters {

@@ -6,7 +6,7 @@
 namespace tenon::provider::opencl {
 namespace {
 
-// The functions that prelude.cl takes from the device on f64, and that OpenCL lets be less exact than tier full.
+// f64 functions that prelude.cl takes from the device. OpenCL allows them to be less exact than tier full.
 constexpr std::string_view of_the_device[] = {"ep_tan(", "ep_atan(", "ep_tanh(", "ep_atanh(", "ep_erf(", "ep_erfc("};
 
 bool calls_device(int32_t unary) {

@@ -1,4 +1,4 @@
-// Demands of precision above the tier that the device states.
+// Handles demands of precision above the tier that the device states.
 #pragma once
 
 #include "ep_api/ep_api.h"
@@ -6,8 +6,8 @@
 
 namespace tenon::provider::opencl {
 
-// True if the kernels for `desc` keep its EP_PRECISION_RELAXED or EP_PRECISION_FULL, though the device states less. f64
-// is stated as relaxed for the sake of a few functions of the device; everything else on f64 keeps tier full.
+// True if the kernels for `desc` meet its EP_PRECISION_RELAXED or EP_PRECISION_FULL although the device states a lower
+// tier. f64 is stated as relaxed only because of a few device functions; everything else in f64 has tier full.
 bool keeps_demand(const PhysicalDevice& device, const ep_primitive_desc& desc);
 
 }  // namespace tenon::provider::opencl

@@ -1,5 +1,5 @@
-// fill, copy, unary, binary, ternary: one work-item per element. Where every operand is contiguous, kernels named _flat
-// run; else kernels named _strided, with the dims and strides of the launch.
+// fill, copy, unary, binary, ternary: one work-item per element. If every operand is contiguous, kernels named _flat
+// run; otherwise kernels named _strided, with the dims and strides of the launch.
 #include "sdk/provider/elementwise.h"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ struct Plan {
   std::string options;
   std::string kernel;
   int32_t op = 0;
-  bool element_scalars = false;  // scalars are passed in their dtype, not in the type in which the kernel computes
+  bool element_scalars = false;  // scalars are passed in their dtype, not in the kernel's compute type
   bool checks_divisor = false;
   std::array<int32_t, most_map_inputs> scalar_dtypes{};
   Refusal refusal;
@@ -85,8 +85,8 @@ Plan plan_copy(const ep_device& device, const ep_primitive_desc& desc) {
   return plan;
 }
 
-// A scalar function. On contiguous f32 each has a program of its own. Other types and strided operands have one program
-// for all functions: a program for each would take long to compile and make few models faster.
+// A scalar function. On contiguous f32 each has its own program. Other types and strided operands share one program for
+// all functions: separate programs would take long to compile and speed up few models.
 Plan plan_row(const ep_device& device, const ep_primitive_desc& desc, const scalar::RowFacts& facts, const char* arity,
               int32_t op, const char* name) {
   const int32_t inputs = static_cast<int32_t>(desc.operand_count) - 1;

@@ -28,7 +28,7 @@ struct MapParameters {
 // Sets rank, dims and count.
 void set_dims(const int64_t* dims, int32_t rank, MapParameters* p);
 
-// The option of the compiler that sets EP_BITS, the unsigned type as wide as `dtype`.
+// The compiler option that sets EP_BITS, the unsigned type as wide as `dtype`.
 std::string bits_option(int32_t dtype);
 
 }  // namespace tenon::provider::opencl

@@ -31,7 +31,7 @@ class GatherPrimitive final : public ep_primitive {
   }
 
  private:
-  // DST's axes are those of SRC, with the gathered one replaced by the axes of INDICES (of single elements: one axis).
+  // DST has the axes of SRC, with the gathered axis replaced by the axes of INDICES (one axis for single elements).
   MapParameters parameters(const ep_shape* shapes) const {
     const OperandShape dst = shape_of(operands_[0], shapes, 0);
     const OperandShape src = shape_of(operands_[1], shapes, 1);
@@ -57,7 +57,7 @@ class GatherPrimitive final : public ep_primitive {
   std::array<ep_operand_desc, 3> operands_{};
 };
 
-// Copies each part to its place in the whole, or from there.
+// concat and split: copies each part to its place in the whole, or from there.
 class PartsPrimitive final : public ep_primitive {
  public:
   PartsPrimitive(const ep_primitive_desc& desc, std::shared_ptr<Kernel> kernel)

@@ -1,4 +1,4 @@
-// layer_norm (a group per row) and batch_norm for inference (a work-item per element).
+// layer_norm (one group per row) and batch_norm for inference (one work-item per element).
 #include <algorithm>
 #include <array>
 
@@ -27,7 +27,7 @@ struct LayerNormParameters {
   int32_t has_inv_std;
 };
 
-// The number of the operand of each role; -1 if the descriptor has none.
+// The operand number of each role; -1 if the descriptor has none.
 struct LayerNormOperands {
   explicit LayerNormOperands(const ep_primitive_desc& desc)
       : src(find_operand(desc, EP_ROLE_SRC)),
@@ -38,8 +38,8 @@ struct LayerNormOperands {
   int32_t src, scale, shift, mean, inv_std;
 };
 
-// Writes the strides of operand `i` along the axes of SRC from `begin` to `end` that are longer than 1: those that
-// rows_of keeps. The last axes of both are the same.
+// Writes the strides of operand `i` along the axes of SRC from `begin` to `end` that are longer than 1, as rows_of
+// does. The last axes of both correspond.
 void strides_along(const ep_primitive_desc& desc, int32_t src, int32_t i, int32_t begin, int32_t end,
                    uint64_t* strides) {
   if (i < 0) return;
@@ -89,7 +89,7 @@ class LayerNormPrimitive final : public ep_primitive {
                                 error);
   }
 
-  // eps is not rounded to a narrow dtype, in which a small one would be 0.
+  // Keeps eps unrounded: in a narrow dtype a small eps would become 0.
   static uint64_t eps_bits(const ep_scalar& eps, int32_t dtype) {
     return element_bits(eps, dtype == EP_DTYPE_f64 ? EP_DTYPE_f64 : EP_DTYPE_f32);
   }
@@ -169,19 +169,19 @@ class BatchNormPrimitive final : public ep_primitive {
   BatchNormParameters p_{};
 };
 
-// Refuses other operands than tensors of floats, all computed in the same type.
+// Refuses operands that are not float tensors computed in the same type.
 Refusal check_floats(const ep_device& device, const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[0].dtype;
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   if (desc.operands[0].role != EP_ROLE_DST || src == nullptr || src->rank != desc.operands[0].rank) {
     return Refusal::because("it has no DST and SRC of one rank");
   }
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (src->dtype != dtype) return Refusal::because("a source of %s", dtype_name(src->dtype));
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& one = desc.operands[i];
     const bool statistic = one.role == EP_ROLE_INV_STD ||
-                           (one.role == EP_ROLE_MEAN && desc.kind == EP_PRIMITIVE_layer_norm);  // written, as f32
+                           (one.role == EP_ROLE_MEAN && desc.kind == EP_PRIMITIVE_layer_norm);  // result, in f32
     const bool wide = one.dtype == EP_DTYPE_f64;
     if (is_scalar(one) || !is_floating(one.dtype)) return Refusal::because("operand %u is not a tensor of floats", i);
     if (statistic ? one.dtype != EP_DTYPE_f32 : wide != (dtype == EP_DTYPE_f64)) {

@@ -87,7 +87,7 @@ Refusal Pooling::why_not(const ep_device& device, const ep_primitive_desc& desc,
   if (dst.role != EP_ROLE_DST || src == nullptr || desc.operand_count != (indices == nullptr ? 2U : 3U)) {
     return Refusal::because("its operands are not DST, DST_INDICES and SRC");
   }
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (attributes.op < EP_POOLING_MAX || attributes.op > EP_POOLING_AVERAGE_INCLUDE_PAD) {
     return Refusal::because("op %d", attributes.op);
   }

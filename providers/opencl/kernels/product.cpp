@@ -43,7 +43,7 @@ ProductOperands::ProductOperands(const ep_primitive_desc& desc, int32_t a, int32
 
 Refusal ProductOperands::check(const ep_device& device, const ep_primitive_desc& desc) const {
   if (at(SLOT_DST) != 0 || at(SLOT_A) < 0 || at(SLOT_B) < 0) return Refusal::because("an operand is missing");
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (desc.epilogue_count > EP_MAX_EPILOGUES) return Refusal::because("%u epilogues", desc.epilogue_count);
   const int32_t dtype = desc.operands[0].dtype;
   if (Refusal refusal = why_not_computed(device.context->physical, dtype)) return refusal;

@@ -1,6 +1,6 @@
-// Kinds along axes with one source: reduce, arg_reduce, softmax. One work-item has a row alone, or a group shares it.
-// If few values come from many elements, reduce has parts: a second launch combines their values. The shape alone
-// decides this, so a repeated reduction gives the same bits.
+// Kinds along axes with one source: reduce, arg_reduce, softmax. One work-item computes a row alone, or a group shares
+// it. If few values are reduced from many elements, reduce has parts, and a second launch combines their values. The
+// shape alone decides this, so a repeated reduction gives the same bits.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ uint64_t parts_of(const RowParameters& rows) {
   return std::max<uint64_t>(1, std::min(rows.length / least_part, enough_groups / rows.rows));
 }
 
-// The bytes of a value between two launches: EP_T of the program.
+// The bytes of a value between two launches: the program's EP_T.
 uint64_t value_size(int32_t dtype) { return dtype_size(dtype) == 8 ? 8 : 4; }
 
 class RowPrimitive final : public ep_primitive {

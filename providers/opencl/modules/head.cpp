@@ -14,7 +14,7 @@ namespace {
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// `text` with blanks in place of comments and of what stands between quotes, so that places stay the same.
+// Returns `text` with comments and quoted text replaced by blanks, so that positions stay the same.
 std::string without_comments(std::string text) {
   const auto blank = [&text](size_t from, size_t to) {
     for (size_t i = from; i < to && i < text.size(); ++i) {
@@ -46,15 +46,15 @@ size_t skip_space(const std::string& text, size_t at) {
   return at;
 }
 
-// A stretch of the text.
+// A range of the text.
 struct Piece {
   size_t begin, end;
 };
 
 struct Head {
-  std::vector<Piece> parameters;  // without blanks around them
-  size_t close = 0;               // of the `)`
-  size_t body = 0;                // behind the `{`
+  std::vector<Piece> parameters;  // without surrounding blanks
+  size_t close = 0;               // position of the `)`
+  size_t body = 0;                // position after the `{`
 };
 
 Piece trimmed(const std::string& text, Piece piece) {
@@ -63,7 +63,7 @@ Piece trimmed(const std::string& text, Piece piece) {
   return piece;
 }
 
-// The head whose `(` stands at `open`. False: it is no definition.
+// Reads the head whose `(` is at `open`. False if it is not a definition.
 bool read_head(const std::string& text, size_t open, Head* head) {
   int depth = 0;
   size_t begin = open + 1;
@@ -93,7 +93,7 @@ bool find_head(const std::string& text, std::string_view name, Head* head) {
   return false;
 }
 
-// The name at the end of a parameter; empty if none stands there.
+// The name at the end of a parameter; empty if there is none.
 std::string name_of(const std::string& text, Piece piece) {
   size_t begin = piece.end;
   while (begin > piece.begin && is_word(text[begin - 1])) --begin;
@@ -138,7 +138,7 @@ std::string rewrite_head(const ep_module_entry& entry, bool by_reference, std::s
     reference = fmt::format("__global {}* ep_parameters", type);
     begins += fmt::format(" {}{} = *ep_parameters;", type, parameter);
   }
-  // From behind, so that places stay right.
+  // From the end, so that earlier positions stay valid.
   text->insert(head.body, begins);
   text->insert(head.close, fmt::format("{}struct ep_launch_words ep_words", wanted != 0 ? ", " : ""));
   if (!reference.empty()) text->replace(value.begin, value.end - value.begin, reference);

@@ -17,7 +17,7 @@ struct Arguments {
   }
 };
 
-// Parameters in memory of the device, which the driver keeps until the launch is done.
+// Parameters in device memory. The driver keeps them until the launch is done.
 struct Parameters {
   const Context& context;
   cl_mem buffer = nullptr;

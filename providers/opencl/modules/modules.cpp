@@ -15,7 +15,7 @@
 namespace tenon::provider::opencl {
 namespace {
 
-// Why the device compiles no text. OK: it does.
+// Why the device cannot compile texts; OK if it can.
 ep_status check_compiles(ep_device* device, ep_status status, ep_error** error) {
   const Toolchain& tools = device->compiler->toolchain();
   if (tools.sentence.empty()) return EP_STATUS_OK;
@@ -32,7 +32,7 @@ ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_i
   return EP_STATUS_OK;
 }
 
-// One program on its way.
+// One program that is being built.
 struct Build {
   ep_device* device;
   const ep_module_desc& desc;
@@ -46,7 +46,7 @@ struct Build {
     if (context().physical.f16) options += " -DEP_HAS_FLOAT16";
     return options;
   }
-  // What the helper is asked.
+  // The question for the helper.
   std::string question() const {
     Asked asked{options(), {}, source};
     for (uint32_t i = 0; i < desc.entry_count; ++i) {
@@ -62,7 +62,7 @@ struct Build {
     }
     return text_of(asked);
   }
-  // What the driver says of `binary`.
+  // Creates the program from `binary`; returns the driver's result.
   cl_int from_binary(const std::string& binary) {
     const Api& api = context().api;
     const size_t bytes = binary.size();
@@ -79,7 +79,7 @@ struct Build {
   }
 };
 
-// Compiles, or finds what was kept.
+// Compiles the program, or finds a kept binary.
 ep_status make_program(Build* build, uint64_t* out_bytes) {
   const ep_host* host = build->device->host;
   OpenclCompiler& compiler = *build->device->compiler;
@@ -100,15 +100,15 @@ ep_status make_program(Build* build, uint64_t* out_bytes) {
   if (compiled.status != EP_STATUS_OK) {
     return fail_text(host, build->error, compiled.status, compiled.sentence, compiled.remedy);
   }
-  // The device may have been lost meanwhile.
+  // The device may have been lost during compilation.
   if (const ep_status status = build->context().check(build->error); status != EP_STATUS_OK) return status;
   if (const cl_int result = build->from_binary(compiled.binary); result != CL_SUCCESS) {
     if (status_of(result) != EP_STATUS_INTERNAL) {
       return build->device->context->failed(build->error, "clBuildProgram", result);
     }
     return fail(host, build->error, EP_STATUS_UNSUPPORTED,
-                "The driver answered %s (%d) to what its compiler made of the module '%s'.", result_name(result),
-                result, shown(build->desc.name).c_str());
+                "The driver answered %s (%d) for the compiled binary of the module '%s'.", result_name(result), result,
+                shown(build->desc.name).c_str());
   }
   log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s", shown(build->desc.name).c_str(), name.c_str());
   *out_bytes = compiled.binary.size();
@@ -116,7 +116,7 @@ ep_status make_program(Build* build, uint64_t* out_bytes) {
   return EP_STATUS_OK;
 }
 
-// The largest group in which the device runs `kernel`.
+// The largest group size with which the device can run `kernel`.
 size_t most_items(const Context& context, const Kernel& kernel) {
   size_t most = 0;
   const cl_int result = context.api.clGetKernelWorkGroupInfo(kernel.handle(), context.physical.handle,
@@ -124,7 +124,7 @@ size_t most_items(const Context& context, const Kernel& kernel) {
   return result == CL_SUCCESS ? most : SIZE_MAX;
 }
 
-// The private memory of a work-item that is in no register; 0: the driver does not say.
+// The private memory of a work-item outside registers; 0 if the driver does not report it.
 uint32_t private_bytes(const Context& context, const Kernel& kernel) {
   cl_ulong bytes = 0;
   const cl_int result = context.api.clGetKernelWorkGroupInfo(kernel.handle(), context.physical.handle,

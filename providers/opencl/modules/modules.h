@@ -7,7 +7,7 @@
 
 #include "providers/opencl/device.h"
 
-// An entry of a module. Threads: several may launch it at once.
+// An entry of a module. Threads: several may launch it at the same time.
 struct ep_kernel {
   const ep_host* host = nullptr;
   std::shared_ptr<tenon::provider::opencl::Kernel> kernel;
@@ -17,7 +17,7 @@ struct ep_kernel {
   size_t group[3] = {1, 1, 1};
   uint64_t words = 0;         // bytes of struct ep_launch_words
   bool by_reference = false;  // the parameters come in a buffer
-  ep_kernel_info info{};      // registers and groups at once: unknown, OpenCL does not say
+  ep_kernel_info info{};      // registers and concurrent groups are unknown: OpenCL does not report them
 };
 
 struct ep_module {

@@ -17,7 +17,7 @@ void OpenclCompiler::find(const std::string& choice, Toolchain* found) {
     return;
   }
   found->chosen = fmt::format("{}\n{}\n{}", device_.number, library_, device_.fingerprint);
-  identify(found, "See that the driver works in another process of this user.", device_.compiler);
+  identify(found, "Check that the driver works in another process of this user.", device_.compiler);
 }
 
 }  // namespace tenon::provider::opencl

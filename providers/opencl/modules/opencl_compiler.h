@@ -1,4 +1,4 @@
-// OpenclCompiler: OpenCL C into binaries of a driver, by the helper tenon-compile-opencl.
+// OpenclCompiler: compiles OpenCL C to driver binaries with the helper tenon-compile-opencl.
 #pragma once
 
 #include "providers/opencl/driver/describe.h"
@@ -8,7 +8,7 @@ namespace tenon::provider::opencl {
 
 class OpenclCompiler final : public Compiler {
  public:
-  // `library`: the ICD loader. `device` outlives the compiler.
+  // `library`: the ICD loader. `device` must outlive the compiler.
   OpenclCompiler(const ep_host* host, const PhysicalDevice& device, std::string library)
       : Compiler(host, "opencl", 0), device_(device), library_(std::move(library)) {}
 

@@ -48,7 +48,7 @@ uint64_t most_buffers_of(const ep_module_desc& desc) {
   return most;
 }
 
-// The arguments of an entry without its parameters: a pointer for each buffer and for the faults, and the words.
+// Bytes of an entry's arguments without its parameters: a pointer per buffer and for the faults, and the words.
 uint64_t argument_bytes(uint64_t buffers) { return (buffers + 1) * 8 + (buffers + 1) * 8; }
 
 }  // namespace
@@ -56,13 +56,13 @@ uint64_t argument_bytes(uint64_t buffers) { return (buffers + 1) * 8 + (buffers 
 ep_dialect_info opencl_dialect(const PhysicalDevice& device) {
   ep_dialect_info info{};
   info.dialect = EP_DIALECT_OPENCL_C;
-  info.version = 1020;  // what a text is compiled as, whatever the device has beyond it
+  info.version = 1020;  // the version that texts are compiled as, even if the device supports more
   info.compiler = to_ep_string(device.compiler);
   info.features =
       EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_STORE_8 | EP_DIALECT_FEATURE_STORE_16 | EP_DIALECT_FEATURE_BARRIERS;
   if (device.f64) info.features |= EP_DIALECT_FEATURE_F64;
   if (device.f16) info.features |= EP_DIALECT_FEATURE_F16;
-  // Compilers for processors make vectors of work-items, and have no use for those of one.
+  // Compilers for processors vectorise over work-items; vectors inside a work-item do not help them.
   info.vector_bytes = (device.type & CL_DEVICE_TYPE_CPU) != 0 ? 0 : 16;
   constexpr uint64_t most = std::numeric_limits<int32_t>::max();
   info.group_items = static_cast<uint32_t>(std::min(device.work_group, most));

@@ -1,4 +1,4 @@
-// What a module's text becomes before the driver compiles it.
+// The text that is compiled for a module.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace tenon::provider::opencl {
 
-inline constexpr uint32_t most_module_buffers = 128;  // of an entry, workspace and scratch included
+inline constexpr uint32_t most_module_buffers = 128;  // per entry, including workspace and scratch
 
-// What dialect_info says of the device.
+// The device's answer to dialect_info.
 ep_dialect_info opencl_dialect(const PhysicalDevice& device);
 
-// Whether the parameters of `entry` come in global memory, since its arguments would be too many bytes.
+// True if the parameters of `entry` come in global memory, because its arguments would have too many bytes.
 bool by_reference(const PhysicalDevice& device, const ep_module_desc& desc, const ep_module_entry& entry);
 
 // The bytes of struct ep_launch_words in the text of `desc`: the fault's slot and an offset per buffer.
 uint64_t launch_words(const ep_module_desc& desc);
 
-// Makes the whole text, in which its own lines count from 1. Returns what is wrong with the entries, or an empty
-// string.
+// Makes the whole text; messages count the module's own lines from 1. Returns an error text if the entries are wrong,
+// or an empty string.
 std::string make_source(const PhysicalDevice& device, const ep_module_desc& desc, std::string* out_source);
 
 }  // namespace tenon::provider::opencl

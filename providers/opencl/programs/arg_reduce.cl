@@ -1,5 +1,5 @@
-// arg_reduce: the position of the greatest element of a row (p.op 1) or of the least one. NaN wins over every number;
-// among equals the first wins, or the last where p.flag is 1.
+// arg_reduce: the position of the greatest (p.op 1) or least element of a row. NaN wins over every number; among equal
+// elements the first wins, or the last if p.flag is 1.
 #include "sdk/provider/opencl/prelude.cl"
 #include "sdk/provider/opencl/elements.cl"
 #include "providers/opencl/programs/axes.cl"

@@ -1,5 +1,5 @@
 // The parameters of kinds along axes. The walked axes span a row; the kept axes number the rows. A group of LANES
-// work-items shares a row, or one work-item has it alone (kernels named _item).
+// work-items shares a row, or one work-item computes it alone (kernels named _item).
 
 #define LANES 64
 
@@ -7,9 +7,9 @@
 struct row_parameters {
   ulong rows;
   ulong length;
-  ulong parts;        // of a row
+  ulong parts;        // parts per row
   ulong part_length;
-  ulong dst;          // first elements
+  ulong dst;          // offsets of first elements
   ulong src;
   ulong kept_dims[8];
   ulong kept_dst[8];
@@ -23,7 +23,7 @@ struct row_parameters {
   int flag;
 };
 
-// The place of element `index` of a space of `rank` dims, in two operands.
+// The offsets of element `index` of a space of `rank` dims, in two operands.
 static inline void ep_place(const ulong* dims, const ulong* first_strides, const ulong* second_strides, int rank,
                             ulong index, ulong* first, ulong* second) {
   if (index <= 0xffffffffu) {

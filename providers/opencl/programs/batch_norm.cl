@@ -11,7 +11,7 @@ struct batch_norm_parameters {
   ulong dims[8];
   ulong offsets[OPERANDS];
   ulong strides[OPERANDS][8];
-  int dtypes[OPERANDS];  // 0: there is no such operand
+  int dtypes[OPERANDS];  // 0: the operand is absent
   int rank;
   int unused;
 };

@@ -1,6 +1,6 @@
-// copy with a cast, from any type to any: one program, types are values of the launch. A conversion to a narrow float
-// goes through f32 and must not round twice: the way to f32 then rounds toward zero, and the last bit becomes 1 if that
-// was inexact.
+// copy with a cast, from any type to any: one program; the types are launch values. A conversion to a narrow float
+// passes through f32 and must not round twice: the step to f32 then rounds toward zero and sets the last bit if it was
+// inexact.
 #define EP_T float
 #define EP_FLOAT32
 #ifdef EP_HAS_FLOAT64

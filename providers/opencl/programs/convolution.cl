@@ -1,8 +1,9 @@
 // convolution and transposed convolution with bias and epilogues. SRC_DTYPE is the dtype of the result; A_DTYPE and
-// B_DTYPE are those of WEIGHT and SRC. Axes are image, channel, and three spatial ones; absent ones have length 1.
+// B_DTYPE are the dtypes of WEIGHT and SRC. Axes are image, channel, and three spatial ones; missing ones have length
+// 1.
 //
 // `convolution_tile` is a matmul per group: rows are the channels of the result, columns its positions in all images,
-// and k runs over the channels of the source and the taps. `convolution_item` computes a result per work-item, for
+// and k covers the channels of the source and the taps. `convolution_item` computes one result per work-item, for
 // groups of few channels.
 #include "providers/opencl/programs/tail.cl"
 #include "providers/opencl/programs/tile.cl"
@@ -11,8 +12,8 @@
 struct convolution_parameters {
   ulong images;
   ulong groups;
-  ulong channels;  // of the source, in a group
-  ulong outputs;   // channels of the result, in a group
+  ulong channels;  // channels of the source per group
+  ulong outputs;   // channels of the result per group
   ulong src[3];    // spatial dims
   ulong dst[3];
   ulong kernel_dims[3];
@@ -21,12 +22,12 @@ struct convolution_parameters {
   long pad[3];
   ulong offsets[SLOTS];
   ulong scalars[8];
-  ulong strides[SLOTS][5];  // of WEIGHT: output channel, input channel, taps
+  ulong strides[SLOTS][5];  // strides of WEIGHT: output channel, input channel, taps
   int transposed;
   int unused;
 };
 
-// The position in the source that tap `k` of the result at `position` reads; -1 if there is none.
+// The source position that tap `k` of the result at `position` reads; -1 if there is none.
 static inline long source_of(const struct convolution_parameters* p, int axis, long position, long k) {
   long at = position * p->stride[axis] - p->pad[axis] + k * p->dilation[axis];
   if (p->transposed != 0) {
@@ -37,7 +38,7 @@ static inline long source_of(const struct convolution_parameters* p, int axis, l
   return at >= 0 && at < (long)p->src[axis] ? at : -1;
 }
 
-// The place of a weight for channels of `group`. A transposed convolution stores them by source channel.
+// The offset of a weight for channels of `group`. A transposed convolution stores weights by source channel.
 static inline ulong weight_place(const struct convolution_parameters* p, ulong group, ulong output, ulong channel,
                                  ulong kz, ulong ky, ulong kx) {
   const ulong first = p->transposed != 0 ? group * p->channels + channel : group * p->outputs + output;
@@ -46,7 +47,7 @@ static inline ulong weight_place(const struct convolution_parameters* p, ulong g
          kz * p->strides[SLOT_A][2] + ky * p->strides[SLOT_A][3] + kx * p->strides[SLOT_A][4];
 }
 
-// A result: its image, its positions, and its channel among all.
+// The offset of a result, from its image, its positions, and its channel among all channels.
 #define PLACE(slot)                                                                                               \
   (p.offsets[slot] + image * p.strides[slot][0] + channel_of_dst * p.strides[slot][1] + z * p.strides[slot][2] +  \
    y * p.strides[slot][3] + x * p.strides[slot][4])

@@ -1,5 +1,5 @@
 // A slot for the fault of one launch. The first work-item that meets bad data takes it. Mirrors FaultLog::Slot of
-// queue/fault_log.h. The kernels of programs leave limit and operand to the host.
+// queue/fault_log.h. For kernels of this folder, the host fills in limit and operand.
 struct ep_fault_slot {
   volatile uint taken;
   int code;

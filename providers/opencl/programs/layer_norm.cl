@@ -1,4 +1,4 @@
-// layer_norm: mean, variance and results of a row. One group has a row.
+// layer_norm: mean, variance and results of a row. One group computes a row.
 #include "sdk/provider/opencl/prelude.cl"
 #include "sdk/provider/opencl/elements.cl"
 #include "providers/opencl/programs/axes.cl"
@@ -11,17 +11,17 @@ struct layer_norm_parameters {
   ulong shift;
   ulong mean;
   ulong inv_std;
-  ulong scale_strides[8];  // along the walked axes
+  ulong scale_strides[8];  // strides along the walked axes
   ulong shift_strides[8];
-  ulong mean_strides[8];  // along the kept axes
+  ulong mean_strides[8];  // strides along the kept axes
   ulong inv_std_strides[8];
-  int scale_dtype;  // 0: there is no such operand
+  int scale_dtype;  // 0: the operand is absent
   int shift_dtype;
   int has_mean;
   int has_inv_std;
 };
 
-// The sum over the lanes of a group; every lane has it.
+// The sum over the lanes of a group, returned to every lane.
 static inline EP_T sum_of_lanes(local EP_T* meeting, EP_T value) {
   const uint lane = (uint)get_local_id(0);
   barrier(CLK_LOCAL_MEM_FENCE);

@@ -1,5 +1,5 @@
 // Unary, binary and ternary kinds in the type EP_T (prelude.cl) on elements of dtype SRC_DTYPE. The scalar function is
-// the constant OP if the build gives one, else a value of the launch.
+// the constant OP if the build sets it, else a launch value.
 #include "sdk/provider/opencl/prelude.cl"
 #include "sdk/provider/opencl/elements.cl"
 #include "sdk/provider/opencl/rows.cl"

@@ -1,10 +1,10 @@
 // matmul: batched, with strided operands, bias and epilogues. SRC_DTYPE is the dtype of the result; A_DTYPE and B_DTYPE
-// are those of the sources.
+// are the dtypes of the sources.
 #include "providers/opencl/programs/tail.cl"
 #include "providers/opencl/programs/tile.cl"
 
 #define BATCH_AXES 6
-#define ROWS 6     // the axis of rows in `strides`
+#define ROWS 6     // index of the row axis in `strides`
 #define COLUMNS 7
 
 // Mirrors MatmulParameters of kernels/matmul.cpp.

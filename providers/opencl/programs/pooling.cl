@@ -1,4 +1,4 @@
-// pooling: one work-item per result. Axes are image, channel and three spatial ones; absent ones have length 1.
+// pooling: one work-item per result. Axes are image, channel and three spatial ones; missing ones have length 1.
 #include "sdk/provider/opencl/prelude.cl"
 #include "sdk/provider/opencl/elements.cl"
 
@@ -21,7 +21,7 @@ struct pooling_parameters {
   int has_indices;
 };
 
-// The number of taps of a window that lie within the source or its padding.
+// The number of taps of a window that are inside the source or its padding.
 static inline long padded_taps(const struct pooling_parameters* p, int axis, ulong position) {
   const long length = (long)p->src[axis] + p->pad_low[axis] + p->pad_high[axis];
   const long left = length - (long)position * p->stride[axis];

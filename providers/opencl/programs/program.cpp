@@ -16,7 +16,7 @@ const char* text_of(const std::string& name) {
   return "";
 }
 
-// The first lines of a compiler's log, as one line.
+// The first lines of a compiler's log, joined to one line.
 std::string first_lines(const std::string& log) {
   std::string lines;
   int count = 0;
@@ -120,7 +120,7 @@ std::string Programs::log_of(cl_program program) const {
 void Programs::trim() {
   std::lock_guard lock(mutex_);
   std::erase_if(slots_, [](const auto& one) {
-    const std::unique_lock lock(one.second->mutex, std::try_to_lock);  // held by a thread that compiles
+    const std::unique_lock lock(one.second->mutex, std::try_to_lock);  // locked by a thread that compiles
     return lock.owns_lock() && one.second.use_count() == 1 &&
            (one.second->program == nullptr || !one.second->program->in_use());
   });

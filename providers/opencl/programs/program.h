@@ -1,6 +1,6 @@
-// Programs: the compiled programs of one device. A program comes from a text of this folder and the options of the
-// compiler. Primitives hold the kernels that they launch. A program that no primitive holds stays until the host trims
-// the device: programs depend on op and types but never on shapes, so there are few.
+// Programs: the compiled programs of one device. A program is made from a text of this folder and compiler options.
+// Primitives hold the kernels that they launch. A program that no primitive uses stays until the host trims the device:
+// programs depend on op and types but never on shapes, so there are few.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class Kernel {
   mutable std::mutex mutex_;
 };
 
-// A compiled program. It makes each of its kernels once. Threads: any.
+// A compiled program. It creates each kernel once. Threads: any.
 class Program {
  public:
   Program(std::shared_ptr<Context> context, cl_program handle) : context_(std::move(context)), handle_(handle) {}
@@ -38,7 +38,7 @@ class Program {
   Program& operator=(const Program&) = delete;
   cl_program handle() const { return handle_; }
   Refusal kernel(const std::string& name, std::shared_ptr<Kernel>* out_kernel);
-  // True if somebody outside holds a kernel of the program.
+  // True if a kernel of the program is held elsewhere.
   bool in_use() const;
 
  private:
@@ -53,16 +53,16 @@ class Programs {
   Programs(std::shared_ptr<Context> context, std::string build_options)
       : context_(std::move(context)), build_options_(std::move(build_options)) {}
 
-  // Gets kernel `name` of the program that `text` and `options` make, and compiles it at the first call. A call for the
-  // same program waits for its compilation; a call for another program does not. Threads: any. A text that does not
-  // compile is a failure with the first lines of the compiler's log, not a refusal.
+  // Gets kernel `name` of the program for `text` and `options`, and compiles it at the first call. A call for the same
+  // program waits for its compilation; a call for another program does not. Threads: any. If a text does not compile,
+  // the result is a failure with the first lines of the compiler's log, not a refusal.
   Refusal get(const std::string& text, const std::string& options, const std::string& name,
               std::shared_ptr<Kernel>* out_kernel);
-  // What the compiler of the driver is told for every text.
+  // The compiler options for every text.
   std::string options() const;
-  // What it said of `program`.
+  // The compiler's log for `program`.
   std::string log_of(cl_program program) const;
-  // Drops the programs that no primitive holds.
+  // Drops the programs that no primitive uses.
   void trim();
 
  private:

@@ -10,7 +10,7 @@
 #define OP p.op
 #endif
 
-// Combines the values of the lanes of a group; lane 0 has the result.
+// Combines the values of the lanes of a group; lane 0 gets the result.
 static inline EP_T combined(int op, local EP_T* meeting, EP_T value) {
   const uint lane = (uint)get_local_id(0);
   meeting[lane] = value;
@@ -56,7 +56,7 @@ kernel void reduce_group(global uchar* dst, global const uchar* src, struct row_
   }
 }
 
-// Combines the parts, which lie in the workspace `partial` (from its start, given in bytes by p.src).
+// Combines the parts, which are in the workspace `partial` (p.src: offset in bytes).
 kernel void reduce_parts(global uchar* dst, global const uchar* partial, struct row_parameters p) {
   local EP_T meeting[LANES];
   const ulong row = get_group_id(0);

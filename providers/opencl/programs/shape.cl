@@ -1,5 +1,5 @@
-// The parameters of a launch over elements, and the place of element `index` in each operand. Operand 0 is the
-// destination. Strides and offsets are in elements, of 64 bits.
+// The parameters of a launch over elements, and the offset of element `index` in each operand. Operand 0 is the
+// destination. Strides and offsets are in elements, in 64 bits.
 
 #define MOST_OPERANDS 4
 
@@ -27,7 +27,7 @@ static inline struct places flat_places(const struct map_parameters* p, ulong in
   for (int i = 0; i < operands; ++i) at.of[i] = p->offsets[i] + index;
   return at;
 }
-// Most indices fit 32 bits, whose division costs a fraction of that of 64.
+// Most indices fit 32 bits, where a division costs a fraction of a 64-bit one.
 static inline struct places strided_places(const struct map_parameters* p, ulong index, int operands) {
   struct places at;
   for (int i = 0; i < operands; ++i) at.of[i] = p->offsets[i];

@@ -1,5 +1,5 @@
-// What follows the sum of a matmul or convolution: the bias and up to four epilogues. The build gives BIAS_DTYPE (0: no
-// bias) and for epilogue i ARITY_i (0: none), OP_i and DTYPE_i (0: the operand is a launch scalar).
+// The steps after the sum of a matmul or convolution: the bias and up to four epilogues. The build sets BIAS_DTYPE (0:
+// no bias) and for epilogue i ARITY_i (0: none), OP_i and DTYPE_i (0: the operand is a launch scalar).
 #include "sdk/provider/opencl/prelude.cl"
 #include "sdk/provider/opencl/elements.cl"
 #include "sdk/provider/opencl/rows.cl"
@@ -17,7 +17,7 @@ static inline EP_T tail_scalar(ulong bits) {
 #endif
 }
 
-// FINISH(value, PLACE) applies bias and epilogues to `value`; PLACE(slot) is the place of the result in a slot.
+// FINISH(value, PLACE) applies bias and epilogues to `value`; PLACE(slot) is the offset of the result in a slot.
 #define EPILOGUE(i, value, PLACE)                                                                                     \
   if (ARITY_##i == 1) {                                                                                               \
     (value) = ep_unary_row(OP_##i, value, tail_scalar(p.scalars[2 * i]), tail_scalar(p.scalars[2 * i + 1]));          \

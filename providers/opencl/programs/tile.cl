@@ -3,7 +3,7 @@
 
 #define TILE 64
 #define SLICE 16
-// Without the pad, a slice that is contiguous along k would be written to one bank of local memory.
+// Without the padding, a slice that is contiguous along k would be written to one bank of local memory.
 #define PITCH (TILE + 4)
 
 #if (defined(EP_FLOAT32) && defined(FP_FAST_FMAF)) || (defined(EP_FLOAT64) && defined(FP_FAST_FMA))

@@ -15,7 +15,7 @@ ep_status Point::ask(ep_error** error) const {
   if (result != CL_SUCCESS) return context.failed(error, "clGetEventInfo", result);
   if (state < 0) return context.failed(error, "A command", CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
   if (state != CL_COMPLETE) return EP_STATUS_BUSY;
-  // The state alone does not make the device's writes visible.
+  // The event's state alone does not make the device's writes visible.
   return context.done(error, "clWaitForEvents", context.api.clWaitForEvents(1, &event_));
 }
 
@@ -46,7 +46,7 @@ ep_status Point::time(uint64_t* out_ns, ep_error** error) const {
   const cl_int result =
       context.api.clGetEventProfilingInfo(event_, CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr);
   if (result == CL_PROFILING_INFO_NOT_AVAILABLE) {
-    return fail(context.host, error, EP_STATUS_UNSUPPORTED, "The driver has no times of markers.");
+    return fail(context.host, error, EP_STATUS_UNSUPPORTED, "The driver records no times of markers.");
   }
   if (result != CL_SUCCESS) return context.failed(error, "clGetEventProfilingInfo", result);
   *out_ns = time;
@@ -113,7 +113,7 @@ ep_status CommandQueue::launch_grid(const Kernel& kernel, std::span<const Argume
                                     const size_t (&global)[3], const size_t (&local)[3], ep_error** error) {
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
   const Api& api = context_->api;
-  // A cl_kernel holds its arguments, and two streams may launch one primitive: setting and enqueueing are one step.
+  // A cl_kernel holds its arguments, and two streams may launch one primitive, so both steps are done under a lock.
   std::lock_guard lock(kernel.mutex());
   for (cl_uint number = 0; number < arguments.size(); ++number) {
     const cl_int result = api.clSetKernelArg(kernel.handle(), number, arguments[number].size, arguments[number].value);
@@ -138,7 +138,7 @@ ep_status CommandQueue::record(std::shared_ptr<Point>* out_point, ep_error** err
 ep_status CommandQueue::wait_for(const Point& point, ep_error** error) {
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
   if (const ep_status status = point.queue().flush(error); status != EP_STATUS_OK) return status;
-  if (&point.queue() == this) return EP_STATUS_OK;  // in order
+  if (&point.queue() == this) return EP_STATUS_OK;  // the queue is in order
   return wait_for_event(point.event(), error);
 }
 

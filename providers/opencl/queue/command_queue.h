@@ -1,5 +1,5 @@
-// CommandQueue: a stream, which is an in-order cl_command_queue. The driver batches: work begins at a flush at the
-// latest.
+// CommandQueue: a stream, which is an in-order cl_command_queue. The driver batches commands; work begins at a flush at
+// the latest.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@ namespace tenon::provider::opencl {
 
 class CommandQueue;
 
-// A point of a queue: the event of a marker. It keeps the queue alive, since it flushes it.
+// A point of a queue: the event of a marker. It keeps its queue alive, so that it can flush it.
 class Point {
  public:
   Point(std::shared_ptr<CommandQueue> queue, cl_event event) : queue_(std::move(queue)), event_(event) {}
@@ -25,9 +25,9 @@ class Point {
   ep_status query(ep_error** error) const;
   // Errors: TIMEOUT, DEVICE_LOST.
   ep_status wait(uint64_t timeout_ns, ep_error** error) const;
-  // When the device came to the point, by its clock, in ns. The point has come, and its queue is timed.
+  // The time of the point by the device's clock, in ns. The point must have been reached, on a timed queue.
   ep_status time(uint64_t* out_ns, ep_error** error) const;
-  // OK or BUSY, as query, without a flush.
+  // OK or BUSY, like query, but without a flush.
   ep_status ask(ep_error** error) const;
   CommandQueue& queue() const { return *queue_; }
   cl_event event() const { return event_; }
@@ -43,7 +43,7 @@ struct Argument {
   const void* value;
 };
 
-// A kernel and its work: groups in x and y, and work-items of a group.
+// A kernel and its work: groups in x and y, and work-items per group.
 struct Dispatch {
   const Kernel* kernel = nullptr;
   uint64_t groups = 1;
@@ -61,7 +61,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   // A timed queue keeps the times of its points.
   ep_status create(bool timed, ep_error** error);
   bool timed() const { return timed_; }
-  // Retains a queue of the application, which is in order and of this device and context.
+  // Retains a queue of the application. It must be in order and belong to this device and context.
   ep_status share(cl_command_queue theirs, ep_error** error);
   Context& context() const { return *context_; }
   cl_command_queue handle() const { return handle_; }
@@ -83,7 +83,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
                         const size_t (&local)[3], ep_error** error);
 
   ep_status record(std::shared_ptr<Point>* out_point, ep_error** error);
-  // Work enqueued from now on waits for `point`, which may be of another queue.
+  // Work enqueued from now on waits for `point`, which may belong to another queue.
   ep_status wait_for(const Point& point, ep_error** error);
   // Work enqueued from now on waits for an event of the application.
   ep_status wait_for_event(cl_event event, ep_error** error);

@@ -60,7 +60,7 @@ bool FaultLog::has_arrived(const Reading& reading) const {
   cl_int state = CL_QUEUED;
   context_->api.clGetEventInfo(reading.arrived, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr);
   if (state != CL_COMPLETE) return false;
-  return context_->api.clWaitForEvents(1, &reading.arrived) == CL_SUCCESS;  // acquires what the device wrote
+  return context_->api.clWaitForEvents(1, &reading.arrived) == CL_SUCCESS;  // makes the device's writes visible
 }
 
 void FaultLog::keep_faults_of(const Reading& reading) {

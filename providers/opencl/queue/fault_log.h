@@ -1,7 +1,7 @@
-// FaultLog: the faults of one stream. A launch that may meet bad data gets a slot of a buffer on the device. The first
-// work-item that meets bad data takes the slot (an atomic exchange decides) and writes what it met. The log reads the
-// slots back in stream order whenever an event is recorded, or when all are in use. So the faults of work before an
-// event are on the host when the event is seen, they come in launch order, and none is ever dropped.
+// FaultLog: the faults of one stream. A launch that may meet bad data gets a slot in a device buffer. The first
+// work-item that meets bad data takes the slot (by an atomic exchange) and writes the fault. The log reads the slots
+// back in stream order whenever an event is recorded, or when all slots are in use. So when an event is seen, the
+// faults of earlier work are on the host; they come in launch order, and none is dropped.
 #pragma once
 
 #include <deque>
@@ -21,15 +21,15 @@ class FaultLog {
   FaultLog(const FaultLog&) = delete;
   FaultLog& operator=(const FaultLog&) = delete;
 
-  // In place of an operand: the kernel writes operand and limit into the slot.
+  // Used as `operand` if the kernel writes operand and limit into the slot.
   static constexpr int32_t of_kernel = -1;
 
-  // Takes a slot for the next launch. `operand` and `limit` are what a fault of the launch will say.
+  // Takes a slot for the next launch. A fault of the launch reports `operand` and `limit`.
   ep_status watch(uint64_t tag, int32_t operand, int64_t limit, cl_mem* out_slots, uint32_t* out_slot,
                   ep_error** error);
-  // Enqueues the reading of all slots in use. Work enqueued later may use them again.
+  // Enqueues a read of all slots in use. Work enqueued later may reuse them.
   ep_status collect(ep_error** error);
-  // The oldest fault that is known. False if there is none.
+  // Returns the oldest known fault. False if there is none.
   bool take(ep_fault* out_fault);
 
  private:
@@ -49,7 +49,7 @@ class FaultLog {
     int32_t operand;
     int64_t limit;
   };
-  // Slots on their way to the host.
+  // Slots that are being read back.
   struct Reading {
     std::vector<Watched> launches;
     std::vector<Slot> slots;
@@ -63,7 +63,7 @@ class FaultLog {
 
   std::shared_ptr<Context> context_;
   cl_command_queue queue_;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   cl_mem slots_ = nullptr;
   std::vector<Watched> open_;
   std::deque<std::unique_ptr<Reading>> readings_;

@@ -1,5 +1,5 @@
 // Api: the functions of Vulkan, found at run time. The provider does not link libvulkan; it opens the Vulkan loader
-// when the host first counts devices. So a machine without Vulkan gets a message, not a load failure.
+// when the host first counts devices, so a machine without Vulkan gets a message instead of a load failure.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -79,13 +79,13 @@ struct Api {
 #undef TENON_VULKAN_MEMBER
 
   // Opens the Vulkan loader. Returns the message of dlopen, or an empty string. The library stays open, because drivers
-  // leave thread-locals that outlive a close.
+  // leave thread-locals that outlive dlclose.
   std::string open(const std::string& library);
   // Fills the functions of an instance. Returns the name of the first missing one, or NULL.
   const char* load_instance(VkInstance instance);
 };
 
-// Functions of extensions; null where the device was created without them.
+// Functions of extensions; null if the device was created without the extension.
 #define TENON_VULKAN_EXTENSION_FUNCTIONS(X) \
   X(vkGetMemoryFdPropertiesKHR)             \
   X(vkGetMemoryHostPointerPropertiesEXT)    \

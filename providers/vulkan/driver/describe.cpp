@@ -18,7 +18,7 @@ constexpr uint64_t every_dtype = 0
 #undef EP_DTYPE
     ;
 
-constexpr uint64_t own_allocations = 256;  // staging blocks, beside the blocks of the host
+constexpr uint64_t own_allocations = 256;  // staging blocks, in addition to the host's blocks
 
 std::vector<VkExtensionProperties> extensions_of(const Api& api, VkPhysicalDevice handle) {
   uint32_t count = 0;
@@ -185,7 +185,7 @@ int32_t class_of(VkPhysicalDeviceType type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return EP_DEVICE_CLASS_DISCRETE;
     case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return EP_DEVICE_CLASS_INTEGRATED;
-    default: return EP_DEVICE_CLASS_SOFTWARE;  // a processor, or an unknown kind
+    default: return EP_DEVICE_CLASS_SOFTWARE;  // a processor, or an unknown type
   }
 }
 
@@ -212,8 +212,8 @@ PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& 
   return device;
 }
 
-// Our functions keep tier full where sums and products are rounded to nearest. Everything is computed in f32, so a
-// narrow dtype has its tier; its own denormals are normal numbers there, but for bf16. f64 is only moved.
+// Our functions keep tier full if sums and products are rounded to nearest. Everything is computed in f32, so a narrow
+// dtype has the tier of f32; denormals of f16 are normal numbers in f32, denormals of bf16 are not. f64 is only moved.
 void state_accuracy(const PhysicalFacts& facts, ep_device_info* info) {
   const auto bit = [](int32_t dtype) { return UINT64_C(1) << dtype; };
   const uint64_t narrow = bit(EP_DTYPE_f16) | bit(EP_DTYPE_bf16) | bit(EP_DTYPE_f8e4m3fn) | bit(EP_DTYPE_f8e5m2);
@@ -252,7 +252,7 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   pool.largest_allocation = facts.largest_allocation;
   pool.maximum_allocations = most < (UINT64_C(1) << 31) ? most - std::min(most / 2, own_allocations) : 0;
   if (!device.memory->upload.is_coherent()) return;
-  // Memory that the host writes and the device copies from, so that nothing is staged twice.
+  // A pool that the host writes and the device copies from, so that no data is staged twice.
   info->pool_count = 2;
   info->pools[staging_pool] = pool;
   info->pools[staging_pool].flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_STAGING;

@@ -14,7 +14,7 @@ constexpr const char* install_remedy =
     "VK_ICD_FILENAMES is set, see that it names a driver's manifest.";
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
-// True if the Vulkan loader hides drivers that are layered on another interface (MoltenVK) until a program wants them.
+// True if the Vulkan loader hides drivers that are layered on another API (MoltenVK) unless a program asks for them.
 bool hides_layered_drivers(const Api& api) {
   uint32_t count = 0;
   if (api.vkEnumerateInstanceExtensionProperties == nullptr ||
@@ -49,7 +49,7 @@ void Instance::close() {
 }
 
 ep_status Instance::open(const ep_host* host, const Options& options, ep_error** error) {
-  close();  // frees what a failed attempt has left
+  close();  // frees the rest of a failed attempt
   if (const std::string reason = api_.open(options.library); !reason.empty()) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy, "The Vulkan loader cannot be opened: %s.",
                             reason.c_str());
@@ -69,7 +69,7 @@ ep_status Instance::open(const ep_host* host, const Options& options, ep_error**
 }
 
 ep_status Instance::create(const ep_host* host, const Options& options, ep_error** error) {
-  const std::set<std::string> libraries = loaded_libraries();  // questions before vkCreateInstance load drivers too
+  const std::set<std::string> libraries = loaded_libraries();  // queries before vkCreateInstance load drivers too
   uint32_t version = VK_API_VERSION_1_0;
   if (api_.vkEnumerateInstanceVersion != nullptr) api_.vkEnumerateInstanceVersion(&version);
   if (version < VK_API_VERSION_1_2) {

@@ -1,4 +1,4 @@
-// Instance: the Vulkan instance of one plug-in, and its devices.
+// Instance: the Vulkan instance of a plug-in, and its devices.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Instance {
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  // Opens the Vulkan loader, makes the instance and describes the devices. Finding no device is no error.
+  // Opens the Vulkan loader, makes the instance and describes the devices. Finding no device is not an error.
   ep_status open(const ep_host* host, const Options& options, ep_error** error);
 
   const Api& api() const { return api_; }

@@ -16,7 +16,7 @@ class Chooser {
   Chooser(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed) : memory_(memory), allowed_(allowed) {}
 
   // The best type that has all flags of `needed`: 100 points for first_choice, 20 for second_choice, minus 10 for any
-  // flag of `unwanted`. Among equals, the one on the largest heap wins, then the first, because Vulkan orders types by
+  // flag of `unwanted`. Among equals, the type on the largest heap wins, then the first, because Vulkan orders types by
   // speed.
   std::optional<MemoryType> best(VkMemoryPropertyFlags needed, VkMemoryPropertyFlags first_choice,
                                  VkMemoryPropertyFlags second_choice, VkMemoryPropertyFlags unwanted) const {
@@ -43,7 +43,7 @@ class Chooser {
     return true;
   }
 
-  // The device-local types on the largest heap that has any.
+  // The device-local types on the largest heap that has such types.
   Chooser on_largest_device_heap() const {
     uint64_t largest = 0;
     uint32_t types = 0;

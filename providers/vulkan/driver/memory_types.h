@@ -1,5 +1,5 @@
-// Chooses which memory type serves which purpose. The choice is a pure function of vkGetPhysicalDeviceMemoryProperties,
-// so tests run it on recorded tables of devices that no tester has.
+// Chooses the memory type for each purpose. The choice is a pure function of vkGetPhysicalDeviceMemoryProperties, so
+// tests can run it on recorded tables of devices that no tester has.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct MemoryType {
 };
 
 struct MemoryPlan {
-  MemoryType operands;    // the operands of primitives
-  MemoryType upload;      // the host writes, the device reads; coherent
-  MemoryType download;    // the device writes, the host reads; cached if possible
-  MemoryType parameters;  // small; the host writes them for each launch, every workgroup reads them; coherent
+  MemoryType operands;    // operands of primitives
+  MemoryType upload;      // host writes, device reads; coherent
+  MemoryType download;    // device writes, host reads; cached if possible
+  MemoryType parameters;  // small; the host writes them for each launch, and every workgroup reads them; coherent
 };
 
 // Chooses among the types in `allowed` (VkMemoryRequirements::memoryTypeBits):

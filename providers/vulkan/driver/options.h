@@ -10,12 +10,14 @@ namespace tenon::provider::vulkan {
 
 struct Options {
   std::string library = "libvulkan.so.1";  // library: the Vulkan loader
-  bool validation = false;                 // validation = "on": the Khronos layer logs errors, synchronisation included
-  bool barriers = true;                    // barriers = "off": no barriers between operations, for validation to find
+  bool validation = false;                 // validation = "on": the Khronos layer logs errors, including
+                                           // synchronisation errors
+  bool barriers = true;                    // barriers = "off": omit barriers between operations, to test validation
   bool baseline = false;                   // features = "baseline": ignore the optional features of devices
-  uint32_t batch = 256;                    // batch: most operations per submission
-  uint32_t work = 65536;      // work: most work per submission, in 2^20 multiplications; larger launches are cut
-  std::optional<bool> packs;  // packs = "on" or "off": 16 bytes an access (kernels/packs); absent: by device
+  uint32_t batch = 256;                    // batch: limit of operations per submission
+  uint32_t work = 65536;      // work: limit of work per submission, in 2^20 multiplications; larger launches are cut
+  std::optional<bool> packs;  // packs = "on" or "off": 16 bytes per access (kernels/packs); unset: depends on the
+                              // device
 };
 
 // Errors: EP_STATUS_INVALID_ARGUMENT with the value and the allowed values, if a setting has another value.

@@ -6,7 +6,7 @@
 
 namespace tenon::provider::vulkan {
 
-// "VK_ERROR_DEVICE_LOST"; "an unknown VkResult" for a code that our headers do not have.
+// "VK_ERROR_DEVICE_LOST"; "an unknown VkResult" for a code that our headers lack.
 const char* result_name(VkResult result);
 ep_status status_of(VkResult result);
 // Fills `error` with "vkAllocateMemory: VK_ERROR_OUT_OF_DEVICE_MEMORY." and returns the ep_status.

@@ -1,5 +1,5 @@
-// fill, copy, unary, binary, ternary. If every operand is contiguous, one invocation computes an element or a pack of
-// elements; the addresses of a launch decide which. If an operand is strided, each launch passes dims and strides.
+// fill, copy, unary, binary, ternary. If every operand is contiguous, an invocation computes an element or a pack of
+// elements, depending on the addresses of the launch. If an operand is strided, each launch passes dims and strides.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct ShapeBlock {
   uint32_t strides[1 + most_inputs][EP_MAX_RANK];
 };
 
-// The plan of a descriptor: the module, all constants but those of the layout, and the form of scalars.
+// The plan of a descriptor: the module, all constants except the layout's, and the form of scalars.
 struct Plan {
   std::string shader;
   std::string variant;
@@ -48,7 +48,7 @@ struct Plan {
 
 uint32_t threads_of(const ep_device& device) { return std::min(most_threads, device.context->most_threads()); }
 
-// Refuses unless the scalar function takes `dtype` and its result has the type of the destination.
+// Refuses unless the scalar function takes `dtype` and its result type matches the destination.
 Refusal check_row_and_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, const char* arity,
                              int32_t op, const char* name, int32_t dtype) {
   if (Refusal refusal = check_row(facts, arity, op, name, dtype)) return refusal;
@@ -80,7 +80,7 @@ Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode 
   plan.element_scalars = true;
   plan.shader = "move";
   plan.variant = dtype_size(dtype) == 8 ? "long" : "bits";
-  const uint32_t absent[] = {0b111, 0b110, 0};  // by mode: inputs that have no memory
+  const uint32_t absent[] = {0b111, 0b110, 0};  // by mode: inputs without memory
   plan.constants = {threads_of(device), 32, mode, 0, 0, absent[mode] | scalar_mask(desc)};
   return plan;
 }
@@ -242,7 +242,7 @@ class ElementwisePrimitive final : public ep_primitive {
       addresses[i] = address_of(launch.operands[i]) + static_cast<uint64_t>(piece.offsets[i] * piece.sizes[i]);
     }
     const uint64_t packs = packs_in(layout_, count, addresses);
-    // Each piece has its own fault slot. A shared slot would be freed with the first piece's batch, which may be
+    // Each piece has its own fault slot: a shared slot would be freed with the first piece's batch, which may be
     // submitted before the next piece.
     if (checks_divisor_) {
       if (const ep_status status = recording.watch_faults(launch.tag, 2, &push.fault, error); status != EP_STATUS_OK) {

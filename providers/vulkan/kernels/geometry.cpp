@@ -67,7 +67,7 @@ int32_t Space::widest() const {
   int64_t most = -1;
   for (int32_t axis = 0; axis < rank; ++axis) {
     if (dims[axis] == 1) continue;
-    int64_t width = dims[axis];  // decides if no operand has a stride along the axis
+    int64_t width = dims[axis];  // used if no operand has a stride along the axis
     for (int32_t i = 0; i < operands; ++i) width = std::max(width, product(dims[axis], strides[i][axis]));
     if (width > most) {
       most = width;

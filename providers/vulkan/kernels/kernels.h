@@ -26,7 +26,7 @@ struct Softmax {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// Takes a bias and up to four epilogues.
+// Supports a bias and up to four epilogues.
 struct Matmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

@@ -16,7 +16,7 @@ constexpr uint32_t matmul_threads = 256;
 constexpr int32_t most_batch_axes = EP_MAX_RANK - 2;
 constexpr int64_t most_matrix_bytes = INT64_C(1) << 30;
 
-// The positions of operands in shaders/matmul.comp.
+// Indices of operands in shaders/matmul.comp.
 enum Slot : int32_t {
   SLOT_DST,
   SLOT_SRC,
@@ -44,7 +44,7 @@ struct Push {
   uint32_t tiles;
 };
 
-// The number of the operand at each position; -1 if the descriptor has none.
+// The operand number for each slot; -1 if the descriptor has none.
 std::array<int32_t, slots> operands_of(const ep_primitive_desc& desc) {
   std::array<int32_t, slots> found{};
   found[SLOT_DST] = find_operand(desc, EP_ROLE_DST);
@@ -159,7 +159,7 @@ class MatmulPrimitive final : public ep_primitive {
     return EP_STATUS_OK;
   }
 
-  // Each dispatch has its own parameters: parameters of an earlier dispatch may belong to another batch.
+  // Each dispatch has its own parameters, because those of an earlier dispatch may belong to another batch.
   ep_status dispatch(CommandStream::Recording& recording, const Problem& problem, Push push, uint64_t tiles,
                      uint64_t depth, ep_error** error) const {
     StagedRange range;
@@ -219,7 +219,7 @@ class MatmulPrimitive final : public ep_primitive {
 
 Refusal Matmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (Refusal refusal = check_operands(device, desc)) return refusal;
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (Refusal refusal = check_matrices(desc)) return refusal;
   if (desc.epilogue_count > EP_MAX_EPILOGUES) return Refusal::because("%u epilogues", desc.epilogue_count);
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {

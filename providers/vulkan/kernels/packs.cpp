@@ -10,7 +10,7 @@ namespace {
 constexpr int32_t widest_access = 16;
 constexpr int32_t narrowest_access = 4;
 
-// True if the elements are contiguous in row-major order for all dims that a launch may give.
+// True if the elements are contiguous in row-major order for any dims that a launch may give.
 bool always_contiguous(const ep_operand_desc& operand) {
   if (operand.strides[operand.rank - 1] != 1) return false;
   int64_t expected = 1;

@@ -26,7 +26,7 @@ ep_status Pipelines::create(ep_error** error) {
 }
 
 Refusal Pipelines::failed(const char* call, VkResult result) {
-  const ep_status status = context_->failed(nullptr, call, result);  // it notes the loss of the device
+  const ep_status status = context_->failed(nullptr, call, result);  // marks the device as lost if it is
   return Refusal::failure(status, "%s answered %s (%d)", call, result_name(result), static_cast<int>(result));
 }
 

@@ -1,4 +1,4 @@
-// Pipelines: the compute pipelines of one device. A pipeline comes from a module and the values of its specialization
+// Pipelines: the compute pipelines of one device. A pipeline is made from a module and values for its specialization
 // constants. Primitives hold their pipelines. A pipeline that no primitive holds stays until the host trims the device:
 // pipelines depend on op and types but never on shapes, so there are few.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace tenon::provider::vulkan {
 
-inline constexpr uint32_t push_bytes = 128;  // of push constants: the least limit of Vulkan devices
+inline constexpr uint32_t push_bytes = 128;  // bytes of push constants: the least limit of Vulkan devices
 
 // Values of specialization constants: values[i] is constant i of the shader.
 using Constants = std::vector<uint32_t>;
@@ -48,7 +48,7 @@ class Pipelines {
   // Gets a pipeline and compiles it at the first call. A call for the same pipeline waits for its compilation; a call
   // for another pipeline does not. After a failure the next call tries again. Threads: any.
   Refusal get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline);
-  // A pipeline of its own for the SPIR-V `words`, whose entry is "main".
+  // Makes a separate pipeline from the SPIR-V `words`, whose entry is "main".
   Refusal make(std::span<const uint32_t> words, const VkSpecializationInfo* constants,
                std::shared_ptr<Pipeline>* out_pipeline);
   // Drops the pipelines that no primitive holds.

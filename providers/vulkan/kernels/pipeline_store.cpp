@@ -12,7 +12,7 @@ constexpr size_t header_bytes = sizeof(VkPipelineCacheHeaderVersionOne);
 
 std::string key_of(const Context& context) { return "pipelines of " + context.physical->fingerprint; }
 
-// A host of an earlier minor has no blobs.
+// A host of an earlier minor version has no blobs.
 bool keeps_blobs(const ep_host* host) {
   return host->struct_size >= offsetof(ep_host, blob_put) + sizeof host->blob_put;
 }
@@ -52,7 +52,7 @@ void PipelineStore::note_made() {
   if (handle_ != VK_NULL_HANDLE && std::has_single_bit(made)) give_to_host();
 }
 
-// Data of a header alone says that the driver keeps nothing.
+// A cache with only a header means that the driver keeps nothing.
 void PipelineStore::give_to_host() {
   if (!keeps_blobs(context_->host)) return;
   const uint64_t made = made_;

@@ -1,5 +1,5 @@
 // PipelineStore: the driver's pipeline cache of one device, which the host keeps for later runs. The blob's key names
-// the device and driver; the driver checks the blob once more.
+// the device and driver; the driver also checks the blob.
 #pragma once
 
 #include <atomic>
@@ -12,16 +12,16 @@ namespace tenon::provider::vulkan {
 class PipelineStore {
  public:
   explicit PipelineStore(Context* context) : context_(context) {}
-  // Gives the host what was made since it was last given.
+  // Gives the host the changes since the cache was last given.
   ~PipelineStore();
   PipelineStore(const PipelineStore&) = delete;
   PipelineStore& operator=(const PipelineStore&) = delete;
 
-  // Without a cache (the driver refuses to make one) every pipeline is compiled anew.
+  // Without a cache (the driver refuses to make one), every pipeline is compiled again.
   void open();
   VkPipelineCache handle() const { return handle_; }
-  // To be called after a pipeline was made with handle(). Gives the cache to the host after 1, 2, 4, 8, ... pipelines,
-  // since a process that ends seldom closes its devices. Threads: any.
+  // Call after making a pipeline with handle(). Gives the cache to the host after 1, 2, 4, 8, ... pipelines, since a
+  // process seldom closes its devices before it ends. Threads: any.
   void note_made();
 
  private:

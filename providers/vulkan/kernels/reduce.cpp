@@ -1,5 +1,5 @@
-// reduce in one dispatch or two. If few values come from many elements, the first dispatch writes the value of each
-// part to the workspace, and the second one combines them. The shape alone decides the number of parts, so a repeated
+// reduce in one dispatch or two. If few values are reduced from many elements, the first dispatch writes the value of
+// each part to the workspace, and the second combines them. The shape alone decides the number of parts, so a repeated
 // reduction gives the same bits.
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/kernels.h"
@@ -13,7 +13,7 @@ constexpr int64_t enough_threads = 65536;
 constexpr int64_t least_part = 1024;
 constexpr int64_t most_parts = 256;
 
-// The dtype of the values of parts: as wide as the class computes.
+// The dtype of the values of parts: as wide as the class's arithmetic.
 int32_t value_dtype(int32_t dtype) {
   switch (dtype_class(dtype)) {
     case DTypeClass::FLOAT: return EP_DTYPE_f32;
@@ -119,7 +119,7 @@ class ReducePrimitive final : public ep_primitive {
   RowsSpace space_;
   uint32_t lane_bits_;
   int64_t parts_;
-  int64_t part_length_;  // a multiple of the block
+  int64_t part_length_;  // a multiple of the block size
   int64_t value_size_;
   std::shared_ptr<Pipeline> first_;  // set if the reduction has parts
   std::shared_ptr<Pipeline> last_;

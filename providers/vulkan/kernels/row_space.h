@@ -30,8 +30,8 @@ class RowsSpace {
   int64_t length() const { return length_; }
   // True if neighbouring rows are closer in memory than neighbouring elements of a row.
   bool rows_are_dense() const { return rows_are_dense_; }
-  // The number of elements that fill 16 bytes, if the rows of the first `operands` of SRC and DST are contiguous and
-  // begin at multiples of 16 bytes; else 1.
+  // The number of elements in 16 bytes, if the rows of the first `operands` of SRC and DST are contiguous and begin at
+  // multiples of 16 bytes; else 1.
   int32_t block(int32_t operands) const;
   // Writes the parameters of one piece of kept().
   void write(const Space& piece, RowsBlock* block) const;
@@ -43,9 +43,9 @@ class RowsSpace {
   bool rows_are_dense_ = false;
 };
 
-// The binary logarithm of the number of invocations that share a row. On a software device it is that of 1, 32 or 256.
-// A GPU takes as few invocations as hold the row in `most_held` elements each, at least 32, since invocations wait for
-// each other at each barrier; and up to 256 where the rows alone do not fill the device.
+// The binary logarithm of the number of invocations that share a row: on a software device, of 1, 32 or 256. A GPU uses
+// as few invocations, at least 32, as hold the row in `most_held` elements each, since invocations wait for each other
+// at each barrier; and up to 256 if there are too few rows to fill the device.
 inline constexpr int64_t most_held = 32;
 uint32_t lane_bits_for(const RowsSpace& space, bool software);
 

@@ -17,8 +17,9 @@ Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint
   if (is_scalar(src) || src.rank < 1 || src.rank != desc.operands[0].rank) {
     return Refusal::because("operands of rank %d and %d", desc.operands[0].rank, src.rank);
   }
-  if (walked == 0 || walked >> src.rank != 0) return Refusal::because("axes 0x%x of rank %d", walked, src.rank);
-  if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
+  if (walked == 0 || walked >> src.rank != 0)
+    return Refusal::because("axes 0x%x are not axes of rank %d", walked, src.rank);
+  if (is_dynamic(desc)) return Refusal::because("dims or strides are only known at launch");
   if (desc.epilogue_count != 0) return Refusal::because("%u epilogues", desc.epilogue_count);
   const uint32_t threads = device.context->most_threads();
   if (threads < row_threads) return Refusal::because("workgroups of %u; %u are needed", threads, row_threads);

@@ -1,4 +1,4 @@
-// What reduce, arg_reduce and softmax share. row_space.h defines a row.
+// Shared by reduce, arg_reduce and softmax. row_space.h defines a row.
 #pragma once
 
 #include "providers/vulkan/kernels/row_space.h"
@@ -23,10 +23,10 @@ struct RowsPush {
 // Refuses unless `desc` has a static DST and SRC of equal rank, at least 1, with rows that fit 32-bit indices.
 Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint32_t walked);
 
-// The block that invocations of `device` take at once: constant 8 of a module over rows.
+// The block size in elements for invocations of `device`: constant 8 of a module over rows.
 int32_t block_for(const ep_device& device, const RowsSpace& space, int32_t operands);
 
-// True if a block at `address` can be accessed at once.
+// True if a block at `address` can be read in one access.
 inline bool block_aligned(uint64_t address) { return address % 16 == 0; }
 
 // The invocations that share a row on `device`: lane_bits_for.
@@ -45,7 +45,7 @@ class RowPrimitive final : public ep_primitive {
  private:
   RowsSpace space_;
   uint32_t lane_bits_;
-  uint32_t threads_;  // of a workgroup
+  uint32_t threads_;  // per workgroup
   std::shared_ptr<Pipeline> pipeline_;
 };
 

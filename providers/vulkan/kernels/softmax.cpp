@@ -6,16 +6,17 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr int64_t kept_per_lane = 12;  // the same number stands in shaders/softmax.comp
+constexpr int64_t kept_per_lane = 12;  // must match shaders/softmax.comp
 
-// How a row is shared and kept.
+// How a row is divided among invocations and where it is kept.
 struct Plan {
-  bool held = false;       // in registers, by shaders/softmax_held.comp; else by shaders/softmax.comp
+  bool held = false;       // true: in registers, by shaders/softmax_held.comp; false: by shaders/softmax.comp
   uint32_t lane_bits = 0;  // 2^lane_bits invocations share it
-  uint32_t kept = 0;       // blocks that an invocation holds in registers; else 1 if shared memory keeps the row
+  uint32_t kept = 0;       // if held: blocks that an invocation holds in registers; else 1 if shared memory keeps the
+                           // row
 };
 
-// The invocations that hold a row in registers: 2^lane_bits or more, up to a workgroup of the largest size.
+// The invocations that hold a row in registers: at least 2^lane_bits, at most a workgroup of the largest size.
 uint32_t held_lane_bits(const ep_device& device, const RowsSpace& space, uint32_t lane_bits) {
   if (lane_bits == 0) return 0;
   const uint32_t most = std::min(device.context->most_threads(), 1024U);
@@ -23,8 +24,7 @@ uint32_t held_lane_bits(const ep_device& device, const RowsSpace& space, uint32_
   return lane_bits;
 }
 
-// A number of blocks from `blocks` on. Few numbers are used where blocks are small, since each is a pipeline of its
-// own.
+// A number of blocks, at least `blocks`. For small blocks only few numbers are used, since each needs its own pipeline.
 uint32_t registers_for(int64_t blocks, int64_t block) {
   if (block > 1 || blocks <= 4) return static_cast<uint32_t>(blocks);
   return static_cast<uint32_t>(divide_up(static_cast<uint64_t>(blocks), 4) * 4);

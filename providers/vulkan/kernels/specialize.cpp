@@ -117,7 +117,7 @@ class Specializer {
     }
   }
 
-  // Replaces the switches over constants in `function`. branches_ holds the replacements.
+  // Replaces the switches over constants in `function` by branches_.
   void resolve(Function& function) {
     for (auto& [label, block] : function.blocks) {
       const Instruction last = block.instructions.back();

@@ -10,20 +10,20 @@
 namespace tenon::provider::vulkan {
 
 // Replaces every OpSwitch over a specialization constant by a branch to the case of its value: values[i] for SpecId i,
-// else the default in the module. Removes the blocks and functions that become unreachable, their decorations, and all
+// or the default in the module. Removes the blocks and functions that become unreachable, their decorations, and all
 // names. Keeps the constants. Follows SPIR-V 1.5, section 3.42 (instructions). Expects modules as glslang writes them:
 // no OpPhi joins the cases of a switch.
 std::vector<uint32_t> specialize(std::span<const uint32_t> module, std::span<const uint32_t> values);
 
-// Demands that a module makes on f32 (SPIR-V 1.5, float controls). Without the first, a driver may compile as if NaN,
-// infinity and -0 did not exist. Without the second, sums and products may be rounded toward zero. Without the third,
-// denormals may count as 0.
+// Execution modes that a module requires for f32 (SPIR-V 1.5, float controls). Without the first, a driver may assume
+// that NaN, infinity and -0 do not occur. Without the second, sums and products may be rounded toward zero. Without the
+// third, denormals may become 0.
 struct FloatModes {
   bool keep_nan = false;
   bool round_even = false;
   bool keep_denormals = false;
 };
-// `module` with the capabilities and execution modes for `modes`. A module without float arithmetic is returned
+// Returns `module` with the capabilities and execution modes for `modes`. A module without float arithmetic is returned
 // unchanged.
 std::vector<uint32_t> ask_of_floats(std::vector<uint32_t> module, const FloatModes& modes);
 

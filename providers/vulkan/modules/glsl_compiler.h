@@ -1,4 +1,4 @@
-// GlslCompiler: GLSL into SPIR-V, by the helper tenon-compile-glsl.
+// GlslCompiler: compiles GLSL to SPIR-V with the helper tenon-compile-glsl.
 #pragma once
 
 #include "sdk/provider/modules/compiler.h"

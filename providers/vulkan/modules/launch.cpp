@@ -6,7 +6,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-// Bytes of arguments, one behind the other.
+// Writes arguments one after the other.
 class Writer {
  public:
   explicit Writer(char* at) : begin_(at), at_(at) {}

@@ -10,10 +10,10 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-// Why the device compiles no text. OK: it does.
+// Why the device cannot compile texts; OK if it can.
 ep_status check_compiles(ep_device* device, ep_status status, ep_error** error) {
   if (!device->context->physical->features.int64) {
-    return fail(device->host, error, status, "%s has no integers of 64 bits (shaderInt64), in which addresses come.",
+    return fail(device->host, error, status, "%s has no 64-bit integers (shaderInt64), which buffer addresses need.",
                 device->context->physical->name.c_str());
   }
   const Toolchain& tools = device->compiler->toolchain();
@@ -33,7 +33,7 @@ ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_i
   return EP_STATUS_OK;
 }
 
-// Compiles `source`, or finds what was kept.
+// Compiles `source`, or finds a kept result.
 ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::string& source,
                      std::vector<uint32_t>* out_words, ep_error** error) {
   const ep_host* host = device->host;
@@ -50,12 +50,12 @@ ep_status make_words(ep_device* device, const ep_module_desc& desc, const std::s
   if (compiled.status != EP_STATUS_OK) {
     return fail_text(host, error, compiled.status, compiled.sentence, compiled.remedy);
   }
-  // The device may have been lost meanwhile.
+  // The device may have been lost during compilation.
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   *out_words = spirv_words(compiled.binary);
   if (out_words->empty()) {
-    return fail(host, error, EP_STATUS_UNSUPPORTED, "What %s made of the module '%s' is no SPIR-V.", compiler.c_str(),
-                shown(desc.name).c_str());
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "The output of %s for the module '%s' is not valid SPIR-V.",
+                compiler.c_str(), shown(desc.name).c_str());
   }
   log_line(host, EP_LOG_DEBUG, "compile", "module %s: compiled by %s", shown(desc.name).c_str(), compiler.c_str());
   keep_binary(host, everything, compiled.binary);
@@ -80,8 +80,8 @@ ep_status module_create(ep_device* device, const ep_module_desc* desc, ep_module
   if (const Refusal why = device->pipelines->make(without_contraction(words), nullptr, &kernel->pipeline)) {
     const ep_status status = why.status() == EP_STATUS_INTERNAL ? EP_STATUS_UNSUPPORTED : why.status();
     return fail_text(host, error, status,
-                     fmt::format("The driver of {} makes no kernel of the module '{}': {}.", context.physical->name,
-                                 shown(desc->name), why.text()));
+                     fmt::format("The driver of {} cannot make a kernel of the module '{}': {}.",
+                                 context.physical->name, shown(desc->name), why.text()));
   }
   const ep_module_entry& entry = desc->entries[0];
   kernel->name = to_view(entry.name);

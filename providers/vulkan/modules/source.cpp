@@ -53,7 +53,7 @@ void ep_raise_into(uint64_t address, int code, int operand, int64_t value, int64
 #define ep_raise(code, operand, value, limit) ep_raise_into(ep_fault, int(code), int(operand), int64_t(value), int64_t(limit))
 )";
 
-// The line that EP_PARAMETERS becomes.
+// The line that replaces EP_PARAMETERS.
 std::string declarations(const ep_module_entry& entry) {
   const uint32_t words = words_of(entry);
   const std::string buffers = fmt::format("uint64_t ep_buffers[{}];", words);
@@ -104,7 +104,7 @@ ep_dialect_info glsl_dialect(const Context& context) {
   info.version = 4600;
   info.features = EP_DIALECT_FEATURE_I64 | EP_DIALECT_FEATURE_BARRIERS;
   if (physical.features.narrow) info.features |= EP_DIALECT_FEATURE_STORE_8 | EP_DIALECT_FEATURE_STORE_16;
-  // An application has enabled on its device what the provider asks for, and nothing else is known.
+  // On an application's device, only the features that the provider requires are known to be enabled.
   if (physical.features.float16 && !context.adopted) info.features |= EP_DIALECT_FEATURE_F16;
   if (physical.features.float64 && !context.adopted) info.features |= EP_DIALECT_FEATURE_F64;
   if (physical.facts.subgroups) {

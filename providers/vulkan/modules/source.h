@@ -1,4 +1,4 @@
-// What a module's text becomes before it is compiled, and where its arguments lie.
+// The text that is compiled for a module, and the location of its arguments.
 #pragma once
 
 #include <string>
@@ -8,22 +8,21 @@
 
 namespace tenon::provider::vulkan {
 
-// Where an entry finds buffers and parameters. In front of them, in push constants, stands the address of the fault's
-// slot.
+// Where an entry finds buffers and parameters. Push constants begin with the address of the fault slot.
 enum class Placement : uint8_t {
   pushed,      // both are push constants
   parameters,  // parameters are in memory; their address follows the buffers in push constants
-  all,         // both are in memory, buffers first; its address is a push constant
+  all,         // both are in memory, buffers first; their address is a push constant
 };
 
 Placement placement_of(const ep_module_entry& entry);
-// The buffers of an entry with workspace and scratch; at least 1, since GLSL has no empty arrays.
+// The number of buffers of an entry, with workspace and scratch; at least 1, since GLSL has no empty arrays.
 uint32_t words_of(const ep_module_entry& entry);
 
-// What dialect_info says of the device, without the compiler.
+// The device's answer to dialect_info, without the compiler.
 ep_dialect_info glsl_dialect(const Context& context);
 
-// The whole text. Its own lines count from 1 in messages.
+// The whole text. Messages count the module's own lines from 1.
 std::string source_of(const Context& context, const ep_module_desc& desc);
 
 }  // namespace tenon::provider::vulkan

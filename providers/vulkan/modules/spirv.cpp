@@ -11,7 +11,7 @@ constexpr size_t header_words = 5;
 
 // Opcodes and decorations, by their numbers in the specification of SPIR-V.
 enum Op : uint32_t {
-  OP_SOURCE_CONTINUED = 2,  // from here on, names and what a module needs
+  OP_SOURCE_CONTINUED = 2,  // from here on: names, and instructions that a module needs
   OP_CAPABILITY = 17,
   OP_DECORATE = 71,
   OP_F_NEGATE = 127,
@@ -22,7 +22,7 @@ enum Op : uint32_t {
   OP_F_REM = 140,
   OP_F_MOD = 141,
   OP_VECTOR_TIMES_SCALAR = 142,
-  OP_DOT = 148,  // from OP_VECTOR_TIMES_SCALAR on, products of vectors and matrices
+  OP_DOT = 148,  // before it, from OP_VECTOR_TIMES_SCALAR on: products of vectors and matrices
   OP_MODULE_PROCESSED = 330,
   OP_EXECUTION_MODE_ID = 331,
 };
@@ -41,7 +41,7 @@ bool is_arithmetic(uint32_t op) {
   }
 }
 
-// Whether `op` stands in front of the decorations of a module.
+// True if `op` precedes the decorations of a module.
 bool comes_first(uint32_t op) {
   return (op >= OP_SOURCE_CONTINUED && op <= OP_CAPABILITY) || op == OP_MODULE_PROCESSED || op == OP_EXECUTION_MODE_ID;
 }
@@ -62,7 +62,7 @@ std::vector<uint32_t> spirv_words(const std::string& bytes) {
 
 std::vector<uint32_t> without_contraction(std::span<const uint32_t> module) {
   std::vector<uint32_t> decorations;
-  std::set<uint32_t> precise;  // decorated by the text, and to be decorated once
+  std::set<uint32_t> precise;  // results that the text has decorated already
   size_t decorations_begin = 0;
   for (size_t at = header_words; at < module.size(); at += module[at] >> 16) {
     const uint32_t op = module[at] & 0xffff;

@@ -1,4 +1,4 @@
-// SPIR-V as a helper made it: checked, and made to compute as the contract says.
+// Checks SPIR-V from a helper, and changes it to compute as the contract requires.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tenon::provider::vulkan {
 
-// The words of `bytes`. Empty: they are no module of SPIR-V whose instructions end where it ends.
+// The words of `bytes`; empty if they are not a SPIR-V module of complete instructions.
 std::vector<uint32_t> spirv_words(const std::string& bytes);
 
-// `module` with the decoration NoContraction on every operation on floats that a driver might fuse with another.
+// Adds the decoration NoContraction to every float operation that a driver might fuse with another.
 std::vector<uint32_t> without_contraction(std::span<const uint32_t> module);
 
 }  // namespace tenon::provider::vulkan

@@ -91,7 +91,7 @@ VkResult allocate_block(const Context& context, const MemoryType& type, uint64_t
                         const char** out_call) {
   Block block;
   block.type = type;
-  block.size = (size + 255) / 256 * 256;  // a kernel may read the whole word that holds an element
+  block.size = (size + 255) / 256 * 256;  // a kernel may read the whole word that contains an element
   const VkResult result = fill_block(context, &block, out_call);
   if (result != VK_SUCCESS) {
     free_block(context, &block);

@@ -19,7 +19,7 @@ uint64_t CommandList::device_bytes() const {
   return bytes;
 }
 
-// The open batch of a stream that records has the list's command buffer and is never submitted.
+// While a stream records, its open batch uses the list's command buffer and is never submitted.
 ep_status CommandStream::begin_list(ep_error** error) {
   std::lock_guard lock(mutex_);
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
@@ -59,14 +59,14 @@ ep_status CommandStream::end_list(std::shared_ptr<CommandList>* out_list, ep_err
   if (batch->work >= context_->most_work) {
     return fail_text(
         context_->host, error, EP_STATUS_UNSUPPORTED,
-        "The list is more work than one submission may hold; kernel drivers reset a device that runs longer.");
+        "The list has more work than one submission may have; kernel drivers reset a device that runs longer.");
   }
   *out_list = list;
   return EP_STATUS_OK;
 }
 
 ep_status CommandStream::replay(const std::shared_ptr<CommandList>& list, uint64_t tag, ep_error** error) {
-  // The last replay is done. Its faults are read before the next one writes the slots.
+  // The last replay is done. Its faults are read before the next replay overwrites the slots.
   if (const std::shared_ptr<CommandStream> last = list->last.lock()) {
     if (const ep_status status = last->retire(error); status != EP_STATUS_OK) return status;
   }

@@ -1,7 +1,7 @@
-// CommandList: a command buffer that is submitted again and again. It owns the staging blocks in which the parameters
-// and the fault slots of its operations lie.
+// CommandList: a command buffer that can be submitted many times. It owns the staging blocks with the parameters and
+// fault slots of its operations.
 //
-// Owner: the list handle, and a replay until its faults were read.
+// Owner: the list handle, and each replay until its faults have been read.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct CommandList {
   CommandList(const CommandList&) = delete;
   CommandList& operator=(const CommandList&) = delete;
 
-  // Makes the fault slots ready for the next replay.
+  // Clears the fault slots for the next replay.
   void clear_faults();
   uint64_t device_bytes() const;
 
@@ -31,7 +31,7 @@ struct CommandList {
   std::weak_ptr<CommandStream> last;  // stream of the last replay
 };
 
-// Makes a pool with one command buffer.
+// Makes a command pool with one command buffer.
 ep_status make_commands(Context& context, VkCommandPoolCreateFlags flags, VkCommandPool* out_pool,
                         VkCommandBuffer* out_commands, ep_error** error);
 

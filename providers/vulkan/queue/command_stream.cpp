@@ -8,9 +8,9 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t look_every = 64;  // an idle device gets the batch after so many operations
+constexpr uint32_t look_every = 64;  // an idle device gets the open batch after every so many operations
 constexpr uint64_t most_in_flight = UINT64_C(64)
-                                    << 20;  // staged bytes; beyond it, a transfer waits for the oldest batch
+                                    << 20;  // limit of staged bytes; beyond it, a transfer waits for the oldest batch
 constexpr uint64_t longest_farewell =
     UINT64_C(5'000'000'000);  // ns to wait for running work when the stream is destroyed
 constexpr VkPipelineStageFlags device_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
@@ -43,9 +43,9 @@ CommandStream::CommandStream(std::shared_ptr<Context> context, std::shared_ptr<S
   queue_ = &context_->queues[context_->next_queue.fetch_add(1) % context_->queue_count];
 }
 
-// The host has synchronised the stream, or the device is lost. Nobody waits for work that is left.
+// The host has synchronised the stream, or the device is lost. Work that is left is not waited for.
 CommandStream::~CommandStream() {
-  // After a submission failed for lack of memory, earlier submissions may still run.
+  // If a submission failed for lack of memory, earlier submissions may still run.
   if (!in_flight_.empty() && submitted_ > settled_) (void)await(submitted_, longest_farewell);
   if (open_ != nullptr) in_flight_.push_back(std::move(open_));
   for (const std::unique_ptr<Batch>& batch : in_flight_) {
@@ -143,7 +143,7 @@ void CommandStream::barrier(VkPipelineStageFlags dst_stage, VkAccessFlags dst_ac
   if (!context_->barriers) return;
   VkMemoryBarrier memory{};
   memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  // The application submits work of any kind to an adopted queue.
+  // The application may submit any kind of work to an adopted queue.
   const bool any = context_->adopted;
   memory.srcAccessMask = any ? VkAccessFlags{VK_ACCESS_MEMORY_WRITE_BIT} : device_writes;
   memory.dstAccessMask = dst_access;
@@ -195,7 +195,7 @@ VkResult CommandStream::queue_submit(Batch& batch) {
   return result;
 }
 
-// Accepted work must run. So a failed submission loses the device, whatever the reason.
+// Accepted work must run, so a failed submission makes the device lost, whatever the reason.
 ep_status CommandStream::submit(ep_error** error) {
   if (open_ == nullptr) return EP_STATUS_OK;
   barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
@@ -247,11 +247,11 @@ ep_status CommandStream::stage(StagingKind kind, uint64_t size, uint64_t alignme
   return EP_STATUS_OK;
 }
 
-// --- settling: what the device has completed ---
+// --- settling: work that the device has completed ---
 
 ep_status CommandStream::read_completed(uint64_t* out_value, ep_error** error) {
   VkResult result = context_->api.vkGetSemaphoreCounterValue(context_->device, semaphore_, out_value);
-  // After a device is lost, drivers end every wait. Some of them do so with a counter beyond all submitted values.
+  // After a device is lost, drivers end every wait, some of them with a counter beyond all submitted values.
   if (result == VK_SUCCESS && *out_value > submitted_) result = VK_ERROR_DEVICE_LOST;
   return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkGetSemaphoreCounterValue", result);
 }
@@ -293,7 +293,7 @@ void CommandStream::settle_batch(Batch& batch) {
   (void)context_->api.vkResetCommandPool(context_->device, batch.pool, 0);
 }
 
-// Reads the slots of `watches`. In a replay they count from 0, each time anew.
+// Reads the fault slots of `watches`. In a replay, recordings count from 0 each time.
 void CommandStream::collect_faults(const std::vector<FaultWatch>& watches, const Batch& batch) {
   const bool replay = batch.list != nullptr;
   uint64_t last = replay ? ~UINT64_C(0) : faulted_;
@@ -389,7 +389,7 @@ ep_status CommandStream::wait(uint64_t value, uint64_t timeout_ns, ep_error** er
   }
   const VkResult result = await(value, timeout_ns);
   if (result == VK_TIMEOUT) {
-    return fail(context_->host, error, EP_STATUS_TIMEOUT, "The event did not happen within %llu ns.",
+    return fail(context_->host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.",
                 static_cast<unsigned long long>(timeout_ns));
   }
   if (result != VK_SUCCESS) return context_->failed(error, "vkWaitSemaphores", result);

@@ -1,7 +1,7 @@
 // CommandStream: an in-order stream. Work is recorded into the open batch, which is one command buffer. The stream
-// submits a batch when the batch is full or holds much work, and when the host flushes, queries or waits for work in
-// it; never after a time. Each batch signals the next value of the stream's timeline semaphore. So a point in the
-// stream is a number: the value that its batch signals.
+// submits a batch when it is full or holds much work, and when the host flushes, queries or waits for work in it, but
+// never because of elapsed time. Each batch signals the next value of the stream's timeline semaphore. So a point in
+// the stream is a number: the value that its batch signals.
 //
 // A barrier on all earlier work of the queue precedes every operation. So order holds within a batch, between batches,
 // and between streams that share the queue. Streams on different queues wait for each other's values.
@@ -23,8 +23,8 @@ namespace tenon::provider::vulkan {
 class CommandStream;
 struct CommandList;
 
-// What a kernel writes into a fault slot. Mirrors EpFaultSlot of modules/source.cpp, and FaultSlot of
-// shaders/memory.glsl, which has the first three.
+// Written by a kernel into a fault slot. Mirrors EpFaultSlot of modules/source.cpp, and FaultSlot of
+// shaders/memory.glsl, which has the first three members.
 struct FaultSlot {
   uint32_t taken, code;
   int64_t value;
@@ -34,7 +34,7 @@ struct FaultSlot {
 
 // A fault slot that the host reads when the work is done.
 struct FaultWatch {
-  static constexpr int32_t of_kernel = -1;  // in place of an operand
+  static constexpr int32_t of_kernel = -1;  // used as `operand` if the kernel itself writes the operand
 
   StagedRange slot;
   uint64_t recording;
@@ -42,8 +42,8 @@ struct FaultWatch {
   int32_t operand;
 };
 
-// All streams of a device. A thread that sees an event of one stream also sees all work that the stream had waited for;
-// the host must then have finished the downloads of those other streams too.
+// All streams of a device. A thread that sees an event of one stream may rely on all work that the stream had waited
+// for, so the host must finish the downloads of those other streams too.
 class StreamSet {
  public:
   void add(const std::shared_ptr<CommandStream>& stream);
@@ -62,7 +62,7 @@ struct Dispatch {
   const void* push = nullptr;
   uint32_t push_size = 0;
   uint32_t groups[3] = {1, 1, 1};
-  uint64_t work = 0;  // steps, if they are many for the bytes moved: the multiplications of a matmul
+  uint64_t work = 0;  // multiplications of a matmul; 0 if the bytes moved determine the time
 };
 
 class CommandStream : public std::enable_shared_from_this<CommandStream> {
@@ -73,7 +73,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   CommandStream(const CommandStream&) = delete;
   CommandStream& operator=(const CommandStream&) = delete;
 
-  // A timed stream can write the device's time.
+  // If `timed`, events of the stream can record the device's time.
   ep_status create(bool timed, ep_error** error);
   bool timed() const { return timestamps_ != nullptr; }
 
@@ -81,17 +81,18 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   class Recording;
 
   // --- points ---
-  // The value that will be signalled when all work submitted so far is done.
+  // The value that is signalled when all work submitted so far is done.
   uint64_t point();
-  // The same point, with the time at which the device comes to it, in a place that is kept by the caller.
+  // Like point(), and records the device's time there, in a place that the caller keeps.
   ep_status timed_point(uint64_t* out_value, std::shared_ptr<Timestamps::Place>* out_place, ep_error** error);
   ep_status flush(ep_error** error);
-  // OK: the work is done and its downloads are finished. BUSY: it is not. Flushes if the open batch holds the point.
+  // OK: the work is done and its downloads are finished. BUSY: it is not. Flushes if the open batch contains the point.
   ep_status query(uint64_t value, ep_error** error);
   ep_status wait(uint64_t value, uint64_t timeout_ns, ep_error** error);
   // Work recorded from now on waits for `value` of `other`.
   ep_status wait_for(CommandStream& other, uint64_t value, ep_error** error);
-  // Work recorded from now on waits for `semaphore`, which is no stream's; `value` counts for timeline semaphores.
+  // Work recorded from now on waits for `semaphore`, which belongs to no stream; `value` is used for timeline
+  // semaphores.
   ep_status wait_semaphore(VkSemaphore semaphore, uint64_t value, ep_error** error);
   // Signals `semaphore` after all work recorded so far, and submits that work.
   ep_status signal_semaphore(VkSemaphore semaphore, uint64_t value, ep_error** error);
@@ -101,16 +102,17 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   Context& context() const { return *context_; }
   // Settles the batches that the device has completed.
   ep_status retire(ep_error** error);
-  // The device is lost: drops the streams that this one waits for, which may in turn wait for this one.
+  // Called if the device is lost: drops the streams that this one waits for, since they may wait for this one.
   void forget_waits();
 
   // --- command lists ---
-  // From now on operations are recorded into a list and not run. Nothing is in flight.
+  // From now on operations are recorded into a list instead of run. Requires that no work is in flight.
   ep_status begin_list(ep_error** error);
-  // Ends the recording. Errors: UNSUPPORTED if a recorded call has failed, or for more work than a submission may hold.
+  // Ends the recording. Errors: UNSUPPORTED if a recorded call has failed, or if there is more work than a submission
+  // may have.
   ep_status end_list(std::shared_ptr<CommandList>* out_list, ep_error** error);
   bool records() const { return records_.load(std::memory_order_relaxed); }
-  // A launch or copy that may be recorded. If it does not end well, an exception included, the recording has failed.
+  // Scope of a launch or copy that may be recorded. If it fails or throws, the recording has failed.
   class Call {
    public:
     explicit Call(CommandStream& stream) : stream_(stream) {}
@@ -128,7 +130,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     CommandStream& stream_;
     bool ended_well_ = false;
   };
-  // Runs `list` after all work recorded so far, and submits both. The last replay of `list` is done.
+  // Runs `list` after all work recorded so far, and submits both. The last replay of `list` must be done.
   ep_status replay(const std::shared_ptr<CommandList>& list, uint64_t tag, ep_error** error);
 
   // Call before staging a piece. If much is in flight, submits the open batch and waits for the oldest one.
@@ -162,8 +164,8 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     std::array<StagingBlock*, 3> filling{};
     std::vector<Download> downloads;
     std::vector<FaultWatch> watches;
-    std::shared_ptr<CommandList> list;  // of a replay, in place of `commands`
-    uint64_t tag = 0;                   // of the replay
+    std::shared_ptr<CommandList> list;  // for a replay, used instead of `commands`
+    uint64_t tag = 0;                   // for a replay
   };
 
   ep_status open_batch(ep_error** error);
@@ -180,7 +182,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   void settle(uint64_t completed);
   void settle_batch(Batch& batch);
   void collect_faults(const std::vector<FaultWatch>& watches, const Batch& batch);
-  // Submits the open batch and notes that `batch` was submitted, if `result` says so.
+  // Notes the result of submitting `batch` with the call `call`. A failure makes the device lost.
   ep_status submitted(std::unique_ptr<Batch> batch, const char* call, VkResult result, ep_error** error);
   ep_status read_completed(uint64_t* out_value, ep_error** error);
 
@@ -190,7 +192,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   VkPipelineLayout layout_;
   Queue* queue_ = nullptr;
   VkSemaphore semaphore_ = VK_NULL_HANDLE;
-  std::shared_ptr<Timestamps> timestamps_;  // of a timed stream
+  std::shared_ptr<Timestamps> timestamps_;  // for a timed stream
 
   std::mutex mutex_;
   std::unique_ptr<Batch> open_;
@@ -201,14 +203,14 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   uint64_t in_flight_bytes_ = 0;
   std::deque<ep_fault> faults_;
   uint64_t recordings_ = 0;
-  uint64_t faulted_ = 0;  // the last recording whose fault is kept
+  uint64_t faulted_ = 0;  // the last recording whose fault was kept
 
-  // While the stream records a list, whose operations go to the open batch.
+  // Set while the stream records a list; its operations are added to the open batch.
   std::shared_ptr<CommandList> list_;
-  std::atomic<bool> records_{false};  // `list_` is there
+  std::atomic<bool> records_{false};  // true if `list_` is set
   std::atomic<bool> list_failed_{false};
-  uint64_t list_begins_ = 0;        // `recordings_` at the beginning
-  std::unique_ptr<Batch> waiting_;  // the open batch of before, which is empty
+  uint64_t list_begins_ = 0;        // value of `recordings_` when the recording began
+  std::unique_ptr<Batch> waiting_;  // the earlier open batch, which is empty
 };
 
 // The right to add operations to a stream. Each add_ function adds one whole operation or leaves the stream unchanged.
@@ -220,8 +222,8 @@ class CommandStream::Recording {
   ep_status parameters(uint64_t size, StagedRange* out_range, ep_error** error) {
     return stream_.stage(StagingKind::PARAMETERS, size, 16, out_range, error);
   }
-  // A zeroed fault slot, read when the batch is done. Among the slots of one recording, the first fault counts.
-  // `operand` of_kernel: the kernel writes operand and limit too.
+  // Adds a zeroed fault slot, which is read when the batch is done. Among the slots of one recording, the first fault
+  // counts. With `operand` of_kernel, the kernel also writes operand and limit.
   ep_status watch_faults(uint64_t tag, int32_t operand, uint64_t* out_address, ep_error** error);
   ep_status add_dispatch(const Dispatch& dispatch, ep_error** error);
   ep_status add_copy(VkBuffer dst, uint64_t dst_offset, VkBuffer src, uint64_t src_offset, uint64_t size,

@@ -21,7 +21,7 @@ struct Queue {
 
 struct Context {
   const ep_host* host = nullptr;
-  ep_device* owner = nullptr;  // the device that memory reports name
+  ep_device* owner = nullptr;  // the device to name in memory reports
   const PhysicalDevice* physical = nullptr;
   MemoryPlan memory;  // the memory types of our buffers
   DeviceApi api;
@@ -29,16 +29,16 @@ struct Context {
   std::array<Queue, 4> queues;
   uint32_t queue_count = 0;
   uint32_t queue_family = 0;
-  bool adopted = false;           // the VkDevice and its one queue are the application's
-  void (*lock)(void*) = nullptr;  // around each use of an adopted queue
+  bool adopted = false;           // the VkDevice and its only queue belong to the application
+  void (*lock)(void*) = nullptr;  // called around each use of an adopted queue
   void (*unlock)(void*) = nullptr;
   void* lock_context = nullptr;
   std::atomic<uint32_t> next_queue{0};
   std::atomic<bool> lost{false};
   bool barriers = true;
   uint32_t batch = 256;
-  // The most work (Dispatch::work) of one submission and of one dispatch: what a slow device does in a second or two.
-  // Kernel drivers reset a device whose submission runs longer (i915 after some seconds, amdgpu after ten).
+  // Limit of work (Dispatch::work) per submission and per dispatch: about one or two seconds on a slow device. Kernel
+  // drivers reset a device whose submission runs longer (i915 after some seconds, amdgpu after ten).
   uint64_t most_work = UINT64_C(1) << 36;
   bool packs = true;  // kernels may access 16 bytes at once
   std::atomic<uint64_t> submissions{0};
@@ -49,7 +49,7 @@ struct Context {
   Context& operator=(const Context&) = delete;
 
   const VkPhysicalDeviceLimits& limits() const { return physical->facts.properties.limits; }
-  // The most invocations of a workgroup along its first axis.
+  // Limit of invocations in a workgroup along the first axis.
   uint32_t most_threads() const {
     return std::min(limits().maxComputeWorkGroupInvocations, limits().maxComputeWorkGroupSize[0]);
   }

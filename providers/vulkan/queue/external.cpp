@@ -14,7 +14,7 @@ MemoryType type_at(const Context& context, uint32_t index) {
   return {index, type.propertyFlags, memory.memoryHeaps[type.heapIndex].size};
 }
 
-// The types of `allowed` in the order in which they are tried.
+// The types in `allowed`, in the order in which they are tried.
 std::vector<MemoryType> candidates(const Context& context, uint32_t allowed, bool coherent) {
   std::vector<MemoryType> types;
   const auto add = [&](uint32_t index) {
@@ -37,7 +37,7 @@ VkResult make_buffer(const Context& context, const ExternalMemory& memory, VkBuf
   return context.api.vkCreateBuffer(context.device, &info, nullptr, out_buffer);
 }
 
-// The memory types that can be what `memory` is.
+// The memory types that `memory` may have.
 VkResult read_types(const Context& context, const ExternalMemory& memory, uint32_t* types) {
   const DeviceApi& api = context.api;
   if (memory.pointer != nullptr) {
@@ -47,7 +47,9 @@ VkResult read_types(const Context& context, const ExternalMemory& memory, uint32
     *types &= host.memoryTypeBits;
     return result;
   }
-  if (memory.type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT) return VK_SUCCESS;  // Vulkan tells nothing of these
+  if (memory.type == VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT)
+    return VK_SUCCESS;  // Vulkan reports no types for
+                        // these
   VkMemoryFdPropertiesKHR fd{};
   fd.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR;
   const VkResult result = api.vkGetMemoryFdPropertiesKHR(context.device, memory.type, memory.fd, &fd);
@@ -55,8 +57,8 @@ VkResult read_types(const Context& context, const ExternalMemory& memory, uint32
   return result;
 }
 
-// Closes `duplicate` of `fd` after the driver has refused it. A refused descriptor stays the caller's by Vulkan's
-// rules, but Mesa's lavapipe (22.3) closes it, and its number may be another file's by now.
+// Closes `duplicate` of `fd` after the driver has refused it. By Vulkan's rules a refused descriptor stays open, but
+// Mesa's lavapipe (22.3) closes it, and its number may already belong to another file.
 void close_refused(int duplicate, int fd) {
   struct stat ours {};
   struct stat theirs {};
@@ -64,7 +66,7 @@ void close_refused(int duplicate, int fd) {
   if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) close(duplicate);
 }
 
-// Imports `memory` as memory of `type`. On success the driver owns a duplicate of the file descriptor.
+// Imports `memory` with memory type `type`. On success the driver owns a duplicate of the file descriptor.
 VkResult allocate(const Context& context, const ExternalMemory& memory, const MemoryType& type, Block* block) {
   VkMemoryAllocateFlagsInfo flags{};
   flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
@@ -98,7 +100,7 @@ VkResult allocate(const Context& context, const ExternalMemory& memory, const Me
   return result;
 }
 
-// The first type for which the driver takes `memory`.
+// Imports with the first type that the driver accepts for `memory`.
 ep_status allocate_any(Context& context, const ExternalMemory& memory, uint32_t allowed, Block* block,
                        ep_error** error) {
   VkResult result = VK_ERROR_INVALID_EXTERNAL_HANDLE;
@@ -126,7 +128,7 @@ ep_status fill_block(Context& context, const ExternalMemory& memory, Block* bloc
   api.vkGetBufferMemoryRequirements(context.device, block->buffer, &requirements);
   if (requirements.size > memory.size) {
     return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-                "A buffer over memory of %llu bytes takes %llu bytes on %s; the whole allocation has to be named.",
+                "A buffer over memory of %llu bytes takes %llu bytes on %s; give the size of the whole allocation.",
                 static_cast<unsigned long long>(memory.size), static_cast<unsigned long long>(requirements.size),
                 context.physical->name.c_str());
   }
@@ -167,8 +169,8 @@ ep_status borrow_buffer(Context& context, VkBuffer buffer, uint64_t size, Block*
   context.api.vkGetBufferMemoryRequirements(context.device, buffer, &requirements);
   if (size > requirements.size) {
     return fail(context.host, error, EP_STATUS_INVALID_ARGUMENT,
-                "%llu bytes are to be imported; the VkBuffer takes %llu.", static_cast<unsigned long long>(size),
-                static_cast<unsigned long long>(requirements.size));
+                "An import of %llu bytes was requested; the VkBuffer takes %llu.",
+                static_cast<unsigned long long>(size), static_cast<unsigned long long>(requirements.size));
   }
   const uint64_t address = address_of(context, buffer);
   if (address == 0 || address % operand_alignment != 0) {

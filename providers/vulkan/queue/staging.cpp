@@ -35,7 +35,7 @@ VkResult Staging::take(StagingKind kind, uint64_t size, StagingBlock** out_block
   auto made = std::make_unique<StagingBlock>();
   made->kind = kind;
   VkResult result = allocate_block(context_, type_of(context_, kind), wanted, &made->block, out_call);
-  // The window of device memory for parameters is small, and all processes share it. Host memory takes its place.
+  // The window of device memory for parameters is small and shared by all processes. Host memory is used instead.
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && kind == StagingKind::PARAMETERS) {
     result = allocate_block(context_, context_.memory.upload, wanted, &made->block, out_call);
   }

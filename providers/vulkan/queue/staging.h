@@ -1,5 +1,5 @@
 // Staging: blocks of host-visible memory for transfers and for the parameters of launches. A batch of commands takes
-// blocks, fills them from the front, and gives them back when the device is done with the batch.
+// blocks, fills them from the front, and returns them when the device is done with the batch.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ struct StagedRange {
 class Staging {
  public:
   static constexpr uint64_t block_size = UINT64_C(256) << 10;
-  static constexpr uint64_t largest_piece = UINT64_C(16) << 20;  // largest piece of a transfer
-  static constexpr uint64_t kept = UINT64_C(64) << 20;           // idle blocks of up to so many bytes are kept
+  static constexpr uint64_t largest_piece = UINT64_C(16) << 20;  // largest piece of a transfer, in bytes
+  static constexpr uint64_t kept = UINT64_C(64) << 20;           // limit of bytes in idle blocks that are kept
 
   explicit Staging(Context& context) : context_(context) {}
   ~Staging();

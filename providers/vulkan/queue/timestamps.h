@@ -1,8 +1,8 @@
 // Timestamps: places where the device writes its time, for the events of timed streams.
 //
-// A place is taken when an event is recorded and given back when the event is recorded again or destroyed. It belongs
-// to one stream, whose commands reset and write it in their order; so it may be given back while an earlier write is
-// still to come.
+// A place is taken when an event is recorded, and given back when the event is recorded again or destroyed. It belongs
+// to one stream, whose commands reset and write it in order; so it may be given back before an earlier write has
+// happened.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class Timestamps : public std::enable_shared_from_this<Timestamps> {
   Timestamps(const Timestamps&) = delete;
   Timestamps& operator=(const Timestamps&) = delete;
 
-  // One place. Giving it back is its destructor.
+  // One place. The destructor gives it back.
   class Place {
    public:
     Place(std::shared_ptr<Timestamps> owner, VkQueryPool pool, uint32_t query)
@@ -29,9 +29,9 @@ class Timestamps : public std::enable_shared_from_this<Timestamps> {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // Writes the time at which all commands before it are done.
+    // Records a write of the time at which all earlier commands are done.
     void write(VkCommandBuffer commands) const;
-    // The ticks that were written. The write is done.
+    // Reads the ticks. The write must be done.
     VkResult read(uint64_t* out_ticks) const;
 
    private:

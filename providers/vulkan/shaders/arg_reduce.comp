@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// arg_reduce: like reduce, with a position beside each value. Positions are written as 64 bits.
+// arg_reduce: like reduce, with a position for each value. Positions are written as 64 bits.
 #include "class.glsl"
 #include "sdk/provider/glsl/prelude.glsl"
 
@@ -15,7 +15,8 @@ layout(constant_id = 4) const int LAST_OF_EQUALS = 0;
 shared T best_value[THREADS];
 shared uint best_place[THREADS];
 
-// True if x at position i replaces y at position k. NaN replaces every number; among equals the first or the last wins.
+// True if x at position i replaces y at position k. NaN replaces every number; among equal elements the first or the
+// last wins.
 bool better(T x, uint i, T y, uint k) {
   const bool x_nan = ep_isnan(x);
   const bool y_nan = ep_isnan(y);
@@ -33,7 +34,7 @@ void main() {
   uint dst = 0u;
   uint src = 0u;
   T value = T(0);
-  uint place = 0xffffffffu;  // none
+  uint place = 0xffffffffu;  // no position
   if (inside) {
     place_row(shape, number, dst, src);
     for (uint first = lane * uint(BLOCK); first < push.row_length; first += lanes() * uint(BLOCK)) {

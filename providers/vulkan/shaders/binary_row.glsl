@@ -1,5 +1,4 @@
-// T ROW_FUNCTION(T x, T y): the binary scalar function whose id is the constant ROW_OP. Included once per name
-// ROW_FUNCTION.
+// T ROW_FUNCTION(T x, T y): the binary scalar function with the id ROW_OP. Included once per value of ROW_FUNCTION.
 T ROW_FUNCTION(T x, T y) {
   switch (ROW_OP) {
 #define EP_BINARY(name, id, domain, result, check, expression) case id: return as_T(expression);

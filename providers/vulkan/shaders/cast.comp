@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// copy with a cast. Integers go through 64 bits of two's complement in a uvec2, floats through f32. A conversion uses
-// integer operations where the conversion of the device may round otherwise. Needs no 64-bit arithmetic.
+// copy with a cast. Integers pass through 64-bit two's complement in a uvec2, floats through f32. Integer operations
+// replace the device's conversions where these may round differently. Needs no 64-bit arithmetic.
 #define WIDE
 #include "memory.glsl"
 #include "narrow_floats.glsl"
@@ -25,15 +25,15 @@ uvec2 negated(uvec2 x) {
   return uvec2(low, ~x.y + (low == 0u ? 1u : 0u));
 }
 
-// The integer whose element has these bits.
+// The integer that an element with these bits represents.
 uvec2 integer_of(uvec2 bits) {
   if (SRC_SIZE == 8 || !is_signed(SRC_DTYPE)) return bits;
   const int value = bitfieldExtract(int(bits.x), 0, SRC_SIZE * 8);
   return uvec2(uint(value), value < 0 ? 0xffffffffu : 0u);
 }
 
-// x * 2^shift in f32. If dst is f32, rounds to nearest. Else rounds toward zero and sets the last bit if the result is
-// inexact, so that a second rounding is right.
+// x * 2^shift in f32. If dst is f32, rounds to nearest. Otherwise rounds toward zero and sets the last bit if the
+// result is inexact, so that a second rounding is correct.
 float float_of(uint x, uint fell_away, int shift) {
   if (x == 0u) return 0.0;
   const int top = findMSB(x);
@@ -52,7 +52,7 @@ float float_of(uint x, uint fell_away, int shift) {
   } else {
     significand <<= 23 - top;
   }
-  // A carry moves into the exponent.
+  // A carry increments the exponent.
   return uintBitsToFloat((uint(exponent + 126) << 23) + significand);
 }
 float to_float(uvec2 x) {
@@ -80,7 +80,7 @@ uvec2 to_integer(float x) {
   const int digits = is_signed(DST_DTYPE) ? width - 1 : width;
   const int exponent = int(magnitude >> 23) - 127;
   if (exponent < 0 || (negative && !is_signed(DST_DTYPE))) return uvec2(0u);
-  if (exponent >= digits) {  // the greatest value, or the negative one beyond its negation
+  if (exponent >= digits) {  // the greatest value, or the least value if negative
     const uvec2 greatest = digits >= 32 ? uvec2(0xffffffffu, digits == 32 ? 0u : 0xffffffffu >> (64 - digits))
                                         : uvec2((1u << digits) - 1u, 0u);
     return negative ? ~greatest : greatest;

@@ -24,7 +24,7 @@
 #define T uint64_t
 #endif
 
-// The bits of an integer result. Arithmetic wraps at this width.
+// The bits of an integer result. Arithmetic wraps around at this width.
 layout(constant_id = 1) const int WIDTH = 32;
 
 T as_T(T x) { return x; }

@@ -1,8 +1,7 @@
-// The frame of element-wise shaders: it loads inputs and stores results. A shader defines uvec2 computed(x, y, z) on
-// the bits of its INPUTS inputs; INPUT_SIZE(i) is the size of input i in bytes. The first push.packs invocations
-// compute a pack of PACK elements each, if every operand is contiguous and aligned. The other invocations compute one
-// element each.
-// each, the others one of the rest each, which is all of them where an operand is not aligned.
+// The frame of element-wise shaders: loads inputs and stores results. A shader defines uvec2 computed(x, y, z) on the
+// bits of its INPUTS inputs; INPUT_SIZE(i) is the size of input i in bytes. If every operand is contiguous and aligned,
+// the first push.packs invocations compute a pack of PACK elements each. All other invocations compute one element
+// each.
 
 bool in_memory(const int i) { return (SCALARS & (1 << i)) == 0; }
 bool repeated(const int i) { return (REPEATED & (1 << i)) != 0; }

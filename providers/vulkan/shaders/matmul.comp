@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// matmul: a workgroup of 16 x 16 invocations computes a tile of 64 x 64 results, 4 x 4 each, from slices of 16 along k
-// in shared memory. Operands are strided, so a transpose only changes the order in which a slice is read.
+// matmul: a workgroup of 16 x 16 invocations computes a tile of 64 x 64 results, 4 x 4 per invocation, from slices of
+// 16 along k in shared memory. Operands are strided, so a transpose only changes the order in which a slice is read.
 #extension GL_EXT_control_flow_attributes : require
 #include "class.glsl"
 #include "sdk/provider/glsl/prelude.glsl"
@@ -49,7 +49,7 @@ layout(push_constant, scalar) uniform Push {
   uint tiles;
 } push;
 
-// One column of pad. Without it, a slice that is contiguous along k would be written to one bank of shared memory.
+// One column of padding. Without it, a slice that is contiguous along k would be written to one bank of shared memory.
 // Slices of 8-byte elements fill the 16 KiB that every device has.
 #ifdef WIDE
 const int PITCH = TILE;

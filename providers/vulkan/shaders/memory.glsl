@@ -1,6 +1,6 @@
-// Device memory by address. An address is a uvec2 that the host computed; a device has no pointers here. An element is
+// Device memory by address. An address is a uvec2 that the host computed; shaders have no pointers here. An element is
 // `address[index]`, less than 2^31 bytes away (the host cuts larger launches). Elements are moved as bits; class.glsl
-// gives them their meaning.
+// interprets them.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_scalar_block_layout : require
@@ -21,7 +21,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Halves { uin
 layout(buffer_reference, scalar, buffer_reference_align = 1) buffer Bytes { uint8_t v[]; };
 #endif
 
-// Loads and stores elements of `size` bytes, zero-extended. Size 8 only in modules with WIDE.
+// Load and store elements of `size` bytes, zero-extended. Size 8 only in modules with WIDE.
 uvec2 load_element(uvec2 base, uint index, const int size) {
 #ifdef NARROW
   if (size == 1) return uvec2(Bytes(base).v[index], 0u);
@@ -52,8 +52,8 @@ void store_element(uvec2 base, uint index, const int size, uvec2 bits) {
   Words(base).v[index] = bits.x;
 }
 
-// A pack: consecutive elements that one access moves, together 4, 8 or 16 bytes, at a multiple of that. load_pack loads
-// pack `number` of an operand. Element 0 of a pack comes first. A pack starts as 0 before elements are put into it.
+// A pack: consecutive elements that one access moves, 4, 8 or 16 bytes in total, at a multiple of that size. load_pack
+// loads pack `number` of an operand. Element 0 of a pack comes first. A pack must be 0 before elements are put into it.
 uvec4 load_pack(uvec2 base, uint number, const int bytes) {
   if (bytes == 16) return Quads(base).v[number];
   if (bytes == 8) return uvec4(Pairs(base).v[number], 0u, 0u);
@@ -93,7 +93,7 @@ void put_element(inout uvec4 pack, int k, const int size, uvec2 bits) {
   pack[k] = bits.x;
 }
 
-// The bytes of an element.
+// The bytes per element.
 int size_of(const int dtype) {
   switch (dtype) {
 #define EP_DTYPE(name, id, bits, type_class) case id: return bits / 8;
@@ -103,8 +103,8 @@ int size_of(const int dtype) {
   return 4;
 }
 
-// The fault of a launch. The first invocation that meets a fault writes it; the host reads it (stream_take_fault). The
-// slot was zero before.
+// The fault of a launch. The first invocation with a fault writes it; the host reads it (stream_take_fault). The slot
+// is zero before.
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer FaultSlot {
   uint taken;
   uint code;

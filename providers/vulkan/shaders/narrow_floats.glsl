@@ -1,6 +1,6 @@
 // Converts narrow floats, as bits, to f32 and back: sdk/provider/float_formats.h in GLSL. packHalf2x16 may round in
-// either direction, and the device's conversions may flush denormals, so the conversions here use integers. f16 must be
-// fast: a sum of normal numbers places the last bit of a denormal where f32 rounds.
+// either direction, and the device's conversions may flush denormals, so these conversions use integers. f16 must be
+// fast: adding a normal number moves the last bit of a denormal to where f32 rounds.
 
 #include "sdk/provider/glsl/half.glsl"
 

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // reduce: 2^lane_bits invocations share one value. Each takes every 2^lane_bits-th block, and shared memory combines
-// their values, so the size of a subgroup does not matter. The shape alone decides whether a long reduction has parts:
-// then the first dispatch (LAST 0) writes the value of each part, and the second (FIRST 0) combines those values.
+// their values, so the size of a subgroup does not matter. The shape alone decides if a long reduction has parts: then
+// the first dispatch (LAST 0) writes the value of each part, and the second (FIRST 0) combines these values.
 #include "class.glsl"
 #include "sdk/provider/glsl/prelude.glsl"
 
@@ -11,8 +11,8 @@ layout(constant_id = 0) const int THREADS = 256;
 layout(constant_id = 2) const int OP = 1;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int DST_DTYPE = 12;
-layout(constant_id = 6) const int FIRST = 1;  // map the elements of the source
-layout(constant_id = 7) const int LAST = 1;   // finish the values
+layout(constant_id = 6) const int FIRST = 1;  // apply map to the elements of the source
+layout(constant_id = 7) const int LAST = 1;   // apply finish to the values
 
 #include "reduce_row.glsl"
 #include "rows.glsl"

@@ -1,5 +1,5 @@
-// The reduction whose id is the constant OP: its initial value, its map of an element, its combination of two values,
-// and its finish of the last value with the number n of elements.
+// The reduction with the id OP: its initial value, its map of an element, its combination of two values, and its finish
+// for the last value and the number n of elements.
 T reduce_init() {
   switch (OP) {
 #define EP_REDUCE(name, id, domain, init, map, combine, finish) case id: return init;

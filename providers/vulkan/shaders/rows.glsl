@@ -14,26 +14,26 @@ layout(push_constant, scalar) uniform Push {
   uvec2 dst;
   uvec2 src;
   uvec2 shape;
-  uint values;       // rows
-  uint row_length;   // elements of a row in this dispatch
+  uint values;       // number of rows
+  uint row_length;   // elements of a row that this dispatch reads
   uint count;        // elements of a row in the operand
-  uint parts;        // parts of a row
+  uint parts;        // parts per row
   uint part_length;
   uint lane_bits;    // 2^lane_bits invocations share a row
   uint aligned;      // 1: rows begin at multiples of a block
 } push;
 
-// An invocation takes every lanes()-th block of a row. A block is one element, or 16 bytes if rows are contiguous.
-// Whether one access moves a block does not change which invocation takes it, so the result does not depend on it.
+// An invocation takes every lanes()-th block of a row. A block is one element, or 16 bytes if rows are contiguous. An
+// invocation takes the same elements even if one access cannot read a block, so the result is the same.
 layout(constant_id = 8) const int BLOCK = 1;
-layout(constant_id = 9) const int SRC_SIZE = 4;  // bytes of an element
+layout(constant_id = 9) const int SRC_SIZE = 4;  // bytes per element
 
 uint lanes() { return 1u << push.lane_bits; }
 uint my_lane() { return gl_LocalInvocationID.x & (lanes() - 1u); }
 // The number of this invocation's row in the dispatch.
 uint my_row() {
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  // 32 bits hold the number of a row but not always the number of an invocation.
+  // A row number fits 32 bits, but an invocation number may not.
   return group * (gl_WorkGroupSize.x >> push.lane_bits) + (gl_LocalInvocationID.x >> push.lane_bits);
 }
 
@@ -78,7 +78,7 @@ uvec4 load_block(Rows shape, uint row, uint first, uint end) {
   }
   return block;
 }
-// Stores a block of dst, whose elements are as large as those of src.
+// Stores a block of dst, whose elements have the size of src elements.
 void store_block(Rows shape, uint row, uint first, uint end, uvec4 block) {
   switch (BLOCK) {
     case 1:

@@ -1,4 +1,4 @@
-// The parameters of a launch over elements, and the place of element `index` in each operand.
+// The parameters of a launch over elements, and the offset of element `index` in each operand.
 
 // Dims of a strided launch, and strides of dst and of the inputs.
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Shape {
@@ -19,10 +19,11 @@ layout(push_constant, scalar) uniform Push {
 
 layout(constant_id = 5) const int SCALARS = 0;   // bit i: input i is launch scalar i
 layout(constant_id = 6) const int STRIDED = 0;   // 0: every operand is contiguous or repeated
-layout(constant_id = 8) const int PACK = 1;      // elements of a pack
-layout(constant_id = 9) const int REPEATED = 0;  // bit i: input i is one element, used for all results, if not STRIDED
-layout(constant_id = 10) const int DST_SIZE = 4;  // bytes of an element
-layout(constant_id = 11) const int SRC_SIZE = 4;  // bytes of an element of the inputs
+layout(constant_id = 8) const int PACK = 1;      // elements per pack
+layout(constant_id = 9) const int REPEATED = 0;  // bit i: input i is a single element, used for all results; only if
+                                                 // not STRIDED
+layout(constant_id = 10) const int DST_SIZE = 4;  // bytes per element
+layout(constant_id = 11) const int SRC_SIZE = 4;  // bytes per element of the inputs
 
 struct Places {
   uint of[4];  // offsets of dst and of the inputs

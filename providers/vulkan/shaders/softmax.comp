@@ -18,13 +18,13 @@ const int PER_LANE = 12;
 shared float meeting[THREADS];
 shared float kept[THREADS * PER_LANE];
 
-// The place of element number n of this invocation.
+// The index of element n of this invocation.
 uint slot(uint n) { return n * uint(THREADS) + gl_LocalInvocationID.x; }
 
 // exp(x - greatest); 1 if both are the same infinity.
 float part_of(float x, float greatest) { return x == greatest ? 1.0 : ep_exp(ep_sub(x, greatest)); }
 
-// The maximum of `x` over the invocations of a row.
+// The maximum of `x` over the invocations that share a row.
 float meet_greatest(float x) {
   const uint me = gl_LocalInvocationID.x;
   meeting[me] = x;
@@ -107,7 +107,7 @@ void main() {
     for (int k = 0; k < BLOCK; ++k) {
       float x;
       if (KEPT != 0) {
-        x = kept[slot(n++)];  // past the end of the row this reads a value that nobody uses
+        x = kept[slot(n++)];  // beyond the end of the row this reads a value that is not used
       } else {
         x = ep_sub(decode(element_of(block, k, SRC_SIZE), DTYPE), greatest);
         if (LOGARITHM == 0) x = ep_exp(x);

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 // softmax and log-softmax of rows that fit in registers: 2^LANE_BITS invocations share a row, and each holds HELD
-// blocks of it. A row is read once. The loops are unrolled, so that every element has a register of its own.
+// blocks of it. A row is read once. The loops are unrolled, so that every element has its own register.
 //
 // The maximum may ignore NaN: a NaN in the row makes the sum NaN, and so every result.
 #include "class.glsl"
@@ -24,8 +24,8 @@ shared float sums[THREADS];
 shared float partial[THREADS];
 
 // meet_greatest and meet_sum combine the values of a row's invocations: up to 32 values in one step, more values in two
-// steps, in which each invocation first combines a column of them. Between two writes to an array stands a barrier that
-// the readers of the first value have passed.
+// steps, in which each invocation first combines a column of them. A barrier separates two writes to an array, so that
+// all reads of the first value are done.
 const int PARTIALS = LANE_BITS <= 5 ? LANES : 1 << (LANE_BITS / 2);
 
 float meet_greatest(float x) {
@@ -65,8 +65,8 @@ float meet_sum(float x) {
   return sum;
 }
 
-// exp(x) for x <= 0 and for NaN, with the polynomial of ep_exp. Adding 1.5 * 2^23 rounds to a whole number and leaves
-// that number in the low bits.
+// exp(x) for x <= 0 and for NaN, with the polynomial of ep_exp. Adding 1.5 * 2^23 rounds to an integer and leaves it in
+// the low bits.
 float power(float x) {
   const float bounded = x < -104.0 ? -104.0 : x;
   precise float shifted = fma(bounded, 1.44269504088896341, 12582912.0);
@@ -81,7 +81,7 @@ float power(float x) {
   return scale(y, floatBitsToInt(shifted) - 0x4b400000);
 }
 
-// x / total. `inverse` is 1 / total; the product x * inverse is corrected by its remainder.
+// x / total. `inverse` is 1 / total; the remainder corrects the product x * inverse.
 float share(float x, float total, float inverse) {
   precise float near = x * inverse;
   return fma(fma(-near, total, x), inverse, near);
@@ -100,7 +100,7 @@ void main() {
   if (inside) place_row(shape, number, dst, src);
   const uint length = inside ? push.row_length : 0u;
   const bool packed = BLOCK > 1 && push.aligned != 0u;
-  // The row's end may cut one block, `cut` of the invocation that has it.
+  // The end of the row may cut one block; it is block `cut` of its invocation.
   const uint last = length / uint(BLOCK);
   const bool has_cut = packed && last * uint(BLOCK) < length && (last & uint(LANES - 1)) == my_lane();
   const int cut = has_cut ? int(last >> LANE_BITS) : HELD;

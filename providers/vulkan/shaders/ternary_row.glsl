@@ -1,4 +1,4 @@
-// T ROW_FUNCTION(T x, T y, T z): the ternary scalar function whose id is the constant ROW_OP. `where` is in move.comp.
+// T ROW_FUNCTION(T x, T y, T z): the ternary scalar function with the id ROW_OP. `where` is in move.comp.
 T ROW_FUNCTION(T x, T y, T z) {
   switch (ROW_OP) {
 #define EP_TERNARY(name, id, domain, result, expression) case id: return as_T(expression);

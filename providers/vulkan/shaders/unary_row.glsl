@@ -1,5 +1,4 @@
-// T ROW_FUNCTION(T x, T a, T b): the unary scalar function whose id is the constant ROW_OP. Included once per name
-// ROW_FUNCTION.
+// T ROW_FUNCTION(T x, T a, T b): the unary scalar function with the id ROW_OP. Included once per value of ROW_FUNCTION.
 T ROW_FUNCTION(T x, T a, T b) {
   switch (ROW_OP) {
 #define EP_UNARY(name, id, domain, result, expression) case id: return as_T(expression);

@@ -1,4 +1,4 @@
-// New tensors, and tensors that are put together: concat, split, pad, gather, scatter, one-hot, resize.
+// Ops that create tensors or put them together: concat, split, pad, gather, scatter, one-hot, resize.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -16,7 +16,7 @@ void full(NodeWriter& n) {
   n.give(n.add("Expand", {value, n.model().shape(n.result().dims)}));
 }
 
-// The positions 0, 1, ... times the step, plus the start.
+// Writes positions 0, 1, ... times the step, plus the start.
 void arange(NodeWriter& n) {
   const DType dtype = n.attributes<FullAttributes>().dtype;
   const std::string count = n.add("Squeeze", {n.model().size(n.result().dims[0]), n.model().integers({0})});
@@ -58,9 +58,9 @@ void gather_nd(NodeWriter& n) {
   n.give(n.add("GatherND", {n.in(0), indices}, {{"batch_dims", int64_t{n.attributes<CoordinatesAttributes>().batch}}}));
 }
 
-// The list of positions along `axis` as the positions of all elements of the updates.
+// Expands the list of positions along `axis` to the shape of the updates.
 std::string spread(NodeWriter& n, int64_t axis) {
-  if (n.rank(1) != 1) n.refuse("ONNX scatters slices at a list of positions alone.");
+  if (n.rank(1) != 1) n.refuse("ONNX scatters slices only at a list of positions.");
   std::vector<int64_t> column(static_cast<size_t>(n.rank() - axis), 1);
   column[0] = -1;
   const std::string index = n.add("Reshape", {n.in(1), n.model().integers(column)});
@@ -70,12 +70,12 @@ std::string spread(NodeWriter& n, int64_t axis) {
 void scatter(NodeWriter& n) {
   const ep_scatter_attributes& at = n.attributes<ScatterAttributes>().scatter;
   WrittenAttributes attributes;
-  if (at.op == EP_SCATTER_MIN || at.op == EP_SCATTER_MAX) n.refuse("ONNX has no least or greatest before opset 18.");
+  if (at.op == EP_SCATTER_MIN || at.op == EP_SCATTER_MAX) n.refuse("ONNX has no min or max reduction before opset 18.");
   if (at.op != EP_SCATTER_ASSIGN) {
     attributes.emplace_back("reduction", std::string(at.op == EP_SCATTER_ADD ? "add" : "mul"));
   }
   if (at.mode == EP_GATHER_COORDINATES) {
-    if (at.axis != 0) n.refuse("ONNX has no axes of a batch in ScatterND.");
+    if (at.axis != 0) n.refuse("ONNX's ScatterND has no batch axes.");
     return n.give(
         n.add("ScatterND", {n.in(0), n.cast(n.in(1), n.dtype(1), DType::i64), n.in(2)}, std::move(attributes)));
   }
@@ -94,7 +94,7 @@ void one_hot(NodeWriter& n) {
   n.give(n.add("OneHot", {n.in(0), n.model().size(n.size_of(at.depth)), values}, {{"axis", int64_t{at.axis}}}));
 }
 
-// How ONNX says where the points lie along one axis. `sizes`: it works out the scale from the lengths.
+// How Resize places points along one axis. With `sizes`, ONNX computes the scale from the lengths.
 struct Grid {
   std::string transform, rounding;
   bool sizes = true;
@@ -102,7 +102,7 @@ struct Grid {
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-8 * std::max(1.0, std::abs(b)); }
 
-// Nothing where the axis stays as it is. Refuses what ONNX has no name for.
+// Returns nothing if the axis does not change. Refuses placements that ONNX has no name for.
 std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at, int64_t axis, int64_t from,
                             int64_t to) {
   const double scale = at.scale[axis], offset = at.offset[axis];
@@ -119,10 +119,10 @@ std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at,
   // floor((i + 1/2) / scale) is the element nearest to (i + 1/2) / scale - 1/2, halves up.
   const bool exact = half && nearest && at.round == EP_RESIZE_FLOOR && near(offset, 0);
   if (exact) grid.rounding = "round_prefer_ceil";
-  if (!whole && !exact) n.refuse("ONNX has no name for where its points lie.");
+  if (!whole && !exact) n.refuse("ONNX has no coordinate mode for its points.");
   grid.sizes = near(scale, static_cast<double>(to) / static_cast<double>(from));
   if (!grid.sizes && static_cast<int64_t>(std::floor(static_cast<double>(from) * scale)) != to) {
-    n.refuse("its scale does not give its size.");
+    n.refuse("its scale does not produce its size.");
   }
   return grid;
 }
@@ -130,7 +130,7 @@ std::optional<Grid> grid_of(const NodeWriter& n, const ep_resize_attributes& at,
 void resize(NodeWriter& n) {
   const ep_resize_attributes& at = n.attributes<ResizeAttributes>().grid;
   if ((at.flags & EP_RESIZE_FLAG_ANTIALIAS) != 0) n.refuse("ONNX has antialias from opset 18 on.");
-  if ((at.flags & EP_RESIZE_FLAG_EXTRAPOLATE) != 0) n.refuse("it fills what is outside.");
+  if ((at.flags & EP_RESIZE_FLAG_EXTRAPOLATE) != 0) n.refuse("it fills points outside the input.");
   const std::vector<int64_t> from = n.fixed_dims(n.input(0)), to = n.fixed_dims(n.result());
   std::optional<Grid> grid;
   std::vector<float> scales;

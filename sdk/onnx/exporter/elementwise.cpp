@@ -1,4 +1,4 @@
-// Ops that compute each element by itself. What ONNX lacks is written as core/ops and ep_api/scalar_ops.def define it.
+// Element-wise ops. Ops that ONNX lacks are written as core/ops and ep_api/scalar_ops.def define them.
 #include <limits>
 
 #include "core/ops/attributes.h"
@@ -17,7 +17,7 @@ Name where(NodeWriter& n, const Name& condition, const Name& yes, const Name& no
   return n.add("Where", {condition, yes, no});
 }
 Name is_zero(NodeWriter& n, const Name& x) { return n.add("Equal", {x, n.number(0)}); }
-// Whether x is below 0, or -0.
+// True for elements below 0 and for -0.
 Name negative(NodeWriter& n, const Name& x) {
   return n.add("Less", {where(n, is_zero(n, x), n.add("Reciprocal", {x}), x), n.number(0)});
 }
@@ -25,7 +25,7 @@ Name is_nan(NodeWriter& n, const Name& x) { return n.add("Not", {n.add("Equal", 
 Name truncated(NodeWriter& n, const Name& x) {
   return where(n, n.add("Less", {x, n.number(0)}), n.add("Ceil", {x}), n.add("Floor", {x}));
 }
-// "input" as truth values.
+// Input `i` as bools.
 Name truth(NodeWriter& n, size_t i) { return n.cast(n.in(i), n.has(i) ? n.dtype(i) : n.computed(), DType::boolean); }
 
 double number(const NodeWriter& n, size_t scalar) { return n.scalar(scalar).to_double(); }
@@ -41,7 +41,7 @@ void hard_sigmoid(NodeWriter& n) {
   n.give(n.add("HardSigmoid", {n.in(0)}, {{"alpha", number(n, 0)}, {"beta", number(n, 1)}}));
 }
 void shrink(NodeWriter& n) { n.give(n.add("Shrink", {n.in(0)}, {{"lambd", number(n, 0)}, {"bias", number(n, 1)}})); }
-// ONNX's Celu is of f32 alone.
+// ONNX has Celu for f32 only.
 void celu(NodeWriter& n) {
   const Name scaled = n.add("Div", {n.in(0), n.number(number(n, 0))});
   n.give(n.add("Mul", {n.add("Elu", {scaled}, {{"alpha", 1.0}}), n.number(number(n, 0))}));
@@ -50,7 +50,7 @@ void celu(NodeWriter& n) {
 void relu(NodeWriter& n) {
   n.give(is_whole(n.dtype()) ? n.add("Max", {n.in(0), n.number(0)}) : n.add("Relu", {n.in(0)}));
 }
-// Whole numbers are rounded already.
+// Integers are rounded already.
 void rounded(NodeWriter& n, std::string_view op) { n.give(is_whole(n.dtype()) ? n.in(0) : n.add(op, {n.in(0)})); }
 void floor(NodeWriter& n) { rounded(n, "Floor"); }
 void ceil(NodeWriter& n) { rounded(n, "Ceil"); }
@@ -63,7 +63,7 @@ void expm1(NodeWriter& n) {
   const Name half = n.add("Tanh", {n.add("Mul", {n.in(0), n.number(0.5)})});
   n.give(n.add("Mul", {half, n.add("Add", {n.add("Exp", {n.in(0)}), n.number(1)})}));
 }
-// 2 atanh(x / (x + 2)) where x is small.
+// 2 atanh(x / (x + 2)) for small x.
 void log1p(NodeWriter& n) {
   const Name small = n.add("Less", {n.add("Abs", {n.in(0)}), n.number(0.5)});
   const Name x = where(n, small, n.in(0), n.number(0));
@@ -111,14 +111,13 @@ void isinf(NodeWriter& n) {
 }
 void signbit(NodeWriter& n) { n.give(negative(n, n.in(0))); }
 
-// The rows of bits: ONNX has them for integers from opset 18 on.
+// Bitwise ops on bools; ONNX has them for integers from opset 18 on.
 void bits(NodeWriter& n, std::string_view of_bool) {
-  if (n.computed() != DType::boolean) n.refuse("ONNX has it for bool alone before opset 18.");
+  if (n.computed() != DType::boolean) n.refuse("ONNX has it only for bool before opset 18.");
   n.give(n.add(of_bool, n.all()));
 }
 void bitwise_not(NodeWriter& n) { bits(n, "Not"); }
-// x without its sign bit, which is 2^63 more if x is negative, as an index has it in ops that do not count from the
-// end.
+// Clears the sign bit of an i64 index: a negative index becomes 2^63 greater, for ops that do not count from the end.
 void without_sign(NodeWriter& n, const Name& x) {
   const Name least = n.model().number(Scalar(std::numeric_limits<int64_t>::min()), DType::i64);
   n.give(where(n, n.add("Less", {x, n.number(0)}), n.add("Sub", {x, least}), x));
@@ -132,7 +131,7 @@ void bitwise_or(NodeWriter& n) { bits(n, "Or"); }
 void bitwise_xor(NodeWriter& n) { bits(n, "Xor"); }
 void shift(NodeWriter& n, const char* direction) {
   const DTypeClass kind = dtype_info(n.computed()).type_class;
-  if (kind != DTypeClass::UINT) n.refuse("ONNX shifts unsigned integers alone.");
+  if (kind != DTypeClass::UINT) n.refuse("ONNX shifts only unsigned integers.");
   n.give(n.add("BitShift", n.all(), {{"direction", Name(direction)}}));
 }
 void shift_left(NodeWriter& n) { shift(n, "LEFT"); }
@@ -144,10 +143,10 @@ void logical_or(NodeWriter& n) { logical(n, "Or"); }
 void logical_xor(NodeWriter& n) { logical(n, "Xor"); }
 void ne(NodeWriter& n) { n.give(n.add("Not", {n.add("Equal", n.all())})); }
 
-// What division toward zero leaves, with the sign of x.
+// Remainder of division toward zero, with the sign of x.
 Name fmod_of(NodeWriter& n) { return n.add("Mod", n.all(), {{"fmod", int64_t{1}}}); }
 void fmod(NodeWriter& n) { n.give(fmod_of(n)); }
-// The same with the sign of y. ONNX has it of integers alone.
+// Remainder with the sign of y. ONNX's Mod has this form for integers only.
 Name mod_of(NodeWriter& n) {
   if (is_whole(n.computed())) return n.add("Mod", n.all());
   const Name left = fmod_of(n), y = n.in(1);
@@ -168,7 +167,7 @@ void prelu(NodeWriter& n) {
   const Name bent = n.add("Mul", n.all());
   n.give(where(n, n.add("GreaterOrEqual", {n.in(0), n.number(0)}), n.in(0), bent));
 }
-// With the greater of both taken out, so that nothing overflows.
+// max * sqrt((min / max)^2 + 1), so that nothing overflows.
 void hypot(NodeWriter& n) {
   const Name a = n.add("Abs", {n.in(0)}), b = n.add("Abs", {n.in(1)});
   const Name most = n.add("Max", {a, b}), least = n.add("Min", {a, b});
@@ -176,7 +175,7 @@ void hypot(NodeWriter& n) {
   const Name ratio = where(n, same, n.number(1), n.add("Div", {least, where(n, same, n.number(1), most)}));
   n.give(n.add("Mul", {most, n.add("Sqrt", {n.add("Add", {n.add("Mul", {ratio, ratio}), n.number(1)})})}));
 }
-// max + log(1 + exp(-distance)), where exp and log are of base e^`unit`.
+// max + log(1 + exp(-distance)), with exp and log to the base e^`unit`.
 void log_add(NodeWriter& n, double unit) {
   const Name same = n.add("Equal", n.all());
   const Name distance = n.add("Abs", {n.add("Sub", n.all())});

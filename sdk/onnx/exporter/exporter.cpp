@@ -22,7 +22,7 @@ namespace {
 
 namespace proto = onnx_proto;
 
-// A written program as the messages of onnx.proto, which see the text and the elements that are kept here.
+// Encodes a written program as messages of onnx.proto. The messages point to text and elements that the encoder owns.
 class Encoder {
  public:
   explicit Encoder(ProgramWriter& program) : program_(program) {}
@@ -157,7 +157,7 @@ void check_names(const ExportOptions& options) {
   }
 }
 
-// Every axis that is to be dynamic is there; -1 is the last one.
+// Checks that every axis in dynamic_axes exists, and counts negative axes from the end.
 void check_axes(const graph::Graph& graph, ExportOptions* options) {
   if (!options->dynamic_axes) return;
   for (auto& [name, axes] : *options->dynamic_axes) {
@@ -180,7 +180,7 @@ void check_axes(const graph::Graph& graph, ExportOptions* options) {
   }
 }
 
-// The function may throw what it likes, so it is called outside of the border.
+// Records the function. It may throw any exception, so it is called outside the border.
 graph::Graph recorded(const ExportedFunction& function, const TensorList& examples, const ExportOptions& options) {
   return lazy::record_program(function, options.name, examples,
                               [](const OpInfo& op) { return find_row(op.name) == nullptr; });

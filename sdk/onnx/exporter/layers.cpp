@@ -13,12 +13,12 @@ void by_axis(NodeWriter& n, std::string_view op) {
 void softmax(NodeWriter& n) { by_axis(n, "Softmax"); }
 void log_softmax(NodeWriter& n) { by_axis(n, "LogSoftmax"); }
 
-// `value` in the shape `dims`.
+// A tensor of shape `dims` with every element equal to `value`.
 std::string filled(NodeWriter& n, double value, const SymDims& dims) {
   return n.add("Expand", {n.model().number(Scalar(value), n.dtype()), n.model().shape(dims)});
 }
 
-// ONNX wants a scale.
+// ONNX requires a scale.
 void layer_norm(NodeWriter& n) {
   const int64_t axis = n.attributes<AxisAttributes>().axis;
   const SymDims dims = n.dims(n.input(0));
@@ -29,12 +29,12 @@ void layer_norm(NodeWriter& n) {
 }
 
 void batch_norm(NodeWriter& n) {
-  if (n.attributes<AxisAttributes>().axis != 1) n.refuse("ONNX has the channels in axis 1.");
+  if (n.attributes<AxisAttributes>().axis != 1) n.refuse("ONNX requires the channels in axis 1.");
   n.give(n.add("BatchNormalization", {n.in(0), n.in(1), n.in(2), n.in(3), n.in(4)},
                {{"epsilon", n.scalar(0).to_double()}}));
 }
 
-// Each group as a channel of an instance norm.
+// Writes each group as a channel of an instance norm.
 void group_norm(NodeWriter& n) {
   const int64_t groups = n.attributes<GroupNormAttributes>().groups;
   const std::string grouped = n.add("Reshape", {n.in(0), n.model().integers({0, groups, -1})});

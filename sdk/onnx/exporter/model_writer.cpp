@@ -82,7 +82,7 @@ std::string ModelWriter::expression(SymDim size_of) {
     case symbolic::Kind::broadcast: return node("Where", {node("Equal", {b, integers({1})}), a, b});
     default: break;
   }
-  // ONNX rounds quotients of integers toward zero, and sizes are rounded down.
+  // ONNX rounds integer quotients toward zero; sizes are rounded down.
   if (of_program_.is_natural(part.a) && of_program_.is_natural(part.b)) return node("Div", {a, b});
   return node("Div", {node("Sub", {a, node("Mod", {a, b})}), b});
 }

@@ -1,4 +1,4 @@
-// ModelWriter: the nodes and initialisers of a model that is being written, and sizes of a program as values of it.
+// ModelWriter: the nodes and initialisers of a model that is being written, and its sizes as values.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace tenon::onnx {
 
-// The attributes of a node by name, and what they are.
+// The attributes of a node: name and value.
 using WrittenAttribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<std::string>>;
 using WrittenAttributes = std::vector<std::pair<std::string, WrittenAttribute>>;
 
 struct WrittenNode {
   std::string op;
-  std::vector<std::string> inputs, outputs;  // names; empty: absent
+  std::vector<std::string> inputs, outputs;  // names; an empty one is absent
   WrittenAttributes attributes;
 };
 
@@ -34,11 +34,11 @@ class ModelWriter {
  public:
   explicit ModelWriter(lazy::ProgramSizes& sizes) : of_program_(sizes) {}
 
-  // Nobody else gets `name`.
+  // Makes new_name() and constant() avoid `name`.
   void reserve(const std::string& name) { taken_.insert({name, 0}); }
-  // "relu_2": `like`, or the like of it that nobody has yet.
+  // A name that is not in use: `like`, or "relu_2" if "relu" is in use.
   std::string new_name(const std::string& like);
-  // An initialiser of the name `name`, or the like of it.
+  // Adds an initialiser called `name`, or new_name(name) if the name is in use. Returns its name.
   std::string constant(const Tensor& tensor, const std::string& name);
   // A constant of rank 0.
   std::string number(const Scalar& value, DType dtype);
@@ -46,17 +46,17 @@ class ModelWriter {
   // An i64 constant of rank 1.
   std::string integers(const std::vector<int64_t>& values);
 
-  // Appends a node with `count` outputs, and gives their names.
+  // Appends a node with `count` outputs and returns their names.
   std::vector<std::string> nodes(std::string_view op, std::vector<std::string> inputs, WrittenAttributes attributes,
                                  size_t count);
-  // The same of one output.
+  // Like `nodes`, for one output.
   std::string node(std::string_view op, std::vector<std::string> inputs, WrittenAttributes attributes = {}) {
     return nodes(op, std::move(inputs), std::move(attributes), 1)[0];
   }
 
-  // Axis `axis` of the input `input` has the size `symbol`.
+  // Notes that axis `axis` of the input `input` has the size `symbol`.
   void add_symbol(SymDim symbol, const std::string& input, int64_t axis);
-  // A size, or several, as an i64 tensor of rank 1.
+  // One or several sizes as an i64 tensor of rank 1.
   std::string size(SymDim size);
   std::string shape(const SymDims& sizes);
 
@@ -71,11 +71,11 @@ class ModelWriter {
   lazy::ProgramSizes& of_program_;
   std::vector<WrittenNode> nodes_;
   std::vector<Initializer> initializers_;
-  std::map<std::string, int> taken_;  // with the number of the last like of each
+  std::map<std::string, int> taken_;  // by name: the last suffix in use
   std::map<std::tuple<DType, DType, uint64_t>, std::string> numbers_;
   std::map<std::vector<int64_t>, std::string> integers_;
   std::map<uint64_t, std::pair<std::string, int64_t>> symbols_;  // by word: input and axis
-  std::map<uint64_t, std::string> sizes_;                        // by word: those that are there
+  std::map<uint64_t, std::string> sizes_;                        // by word: sizes that are already written
 };
 
 }  // namespace tenon::onnx

@@ -1,4 +1,4 @@
-// The table of what is written: a row for each op of Tenon that ONNX has. One list per family of ops.
+// The table of ops that can be written, one row per op of Tenon. Each family of ops has a list.
 #pragma once
 
 #include <span>
@@ -8,14 +8,14 @@
 
 namespace tenon::onnx {
 
-// The opset of models that are written: the newest that Debian's onnx checks.
+// The opset of written models: the newest one that Debian's onnx checks.
 constexpr int64_t kWrittenOpset = 17;
 constexpr int64_t kWrittenIrVersion = 8;
 
 struct OperatorRow {
-  std::string_view op;    // of Tenon
-  std::string_view onnx;  // the operator that stands for it, or the main one of several
-  // Writes the node. None: `onnx` takes the inputs as they are, and has no attributes.
+  std::string_view op;    // the op of Tenon
+  std::string_view onnx;  // the ONNX operator for it, or the main one of several
+  // Writes the node. Null: `onnx` takes the inputs as they are, without attributes.
   void (*write)(NodeWriter& n) = nullptr;
 };
 
@@ -29,7 +29,7 @@ std::span<const OperatorRow> view_rows();
 
 // The row of `op`; null if there is none.
 const OperatorRow* find_row(std::string_view op);
-// Writes the node by its row.
+// Writes the node with its row.
 void write_node(const OperatorRow& row, NodeWriter& n);
 
 }  // namespace tenon::onnx

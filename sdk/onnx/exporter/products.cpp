@@ -48,8 +48,8 @@ void conv_transpose(NodeWriter& n) {
   n.give(n.add("ConvTranspose", factors(n), std::move(attributes)));
 }
 
-// The window of a pooling. ONNX's ceil_mode has windows that begin behind the input and its padding, and ours has not:
-// so where there may be such windows the padding says how far the last one reaches.
+// Attributes of a pooling window. ONNX's ceil_mode has windows that begin beyond the input and its padding; Tenon's has
+// none. Where such windows could occur, the padding is chosen to end with the last window.
 WrittenAttributes pooling(const NodeWriter& n) {
   const auto& attributes = n.attributes<PoolingAttributes>();
   const ep_pooling_attributes& at = attributes.window;
@@ -63,7 +63,7 @@ WrittenAttributes pooling(const NodeWriter& n) {
       const auto axis = static_cast<size_t>(i);
       const int64_t reach = (to[axis + 2] - 1) * at.stride[i] + (at.kernel[i] - 1) * at.dilation[i] + 1;
       const int64_t more = reach - (from[axis + 2] + pads[axis] + pads[axis + static_cast<size_t>(spatial)]);
-      if (more > 0 && at.op != EP_POOLING_MAX) n.refuse("its last window reaches beyond its padding.");
+      if (more > 0 && at.op != EP_POOLING_MAX) n.refuse("its last window extends beyond its padding.");
       pads[axis + static_cast<size_t>(spatial)] += std::max<int64_t>(more, 0);
     }
   }
@@ -76,7 +76,7 @@ WrittenAttributes pooling(const NodeWriter& n) {
 void refuse_dilation(const NodeWriter& n) {
   const ep_pooling_attributes& at = n.attributes<PoolingAttributes>().window;
   for (int32_t i = 0; i < at.spatial_rank; ++i) {
-    if (at.dilation[i] != 1) n.refuse("ONNX has no dilation there before opset 19.");
+    if (at.dilation[i] != 1) n.refuse("ONNX's operator has no dilation before opset 19.");
   }
 }
 
@@ -89,7 +89,7 @@ WrittenAttributes max_pooling(const NodeWriter& n) {
 
 void max_pool(NodeWriter& n) { n.give(n.add("MaxPool", {n.in(0)}, max_pooling(n))); }
 
-// ONNX counts positions in the whole tensor, and we in each plane.
+// ONNX counts positions in the whole tensor; Tenon counts them in each plane.
 void max_pool_with_indices(NodeWriter& n) {
   const std::vector<std::string> made = n.model().nodes("MaxPool", {n.in(0)}, max_pooling(n), 2);
   std::string plane = n.model().integers({1});
@@ -103,7 +103,7 @@ void max_pool_with_indices(NodeWriter& n) {
 void avg_pool(NodeWriter& n) {
   refuse_dilation(n);
   WrittenAttributes attributes = pooling(n);
-  // What a last window has beyond its input is no padding, and counts for nothing.
+  // The part of the last window beyond the input is no padding and must not count in the mean.
   const bool beyond = attributes.back().first == "ceil_mode";
   const bool counts = !beyond && n.attributes<PoolingAttributes>().window.op == EP_POOLING_AVERAGE_INCLUDE_PAD;
   attributes.emplace_back("count_include_pad", int64_t{counts ? 1 : 0});
@@ -112,9 +112,9 @@ void avg_pool(NodeWriter& n) {
 
 void lp_pool(NodeWriter& n) {
   refuse_dilation(n);
-  if (n.attributes<PoolingAttributes>().ceil_mode != 0) n.refuse("ONNX has no ceil_mode there before opset 18.");
+  if (n.attributes<PoolingAttributes>().ceil_mode != 0) n.refuse("ONNX's operator has no ceil_mode before opset 18.");
   const double p = n.attributes<PoolingAttributes>().window.p;
-  if (p != std::floor(p) || p > 1e6) n.refuse("ONNX has whole norms there.");
+  if (p != std::floor(p) || p > 1e6) n.refuse("ONNX's operator only has integer norms.");
   WrittenAttributes attributes = pooling(n);
   attributes.emplace_back("p", static_cast<int64_t>(p));
   n.give(n.add("LpPool", {n.in(0)}, std::move(attributes)));
@@ -124,7 +124,7 @@ void lp_pool(NodeWriter& n) {
 class Attention {
  public:
   explicit Attention(NodeWriter& n) : n_(n), at_(n.attributes<AttentionAttributes>().attention) {
-    if (n.has(4)) n.refuse("lengths of keys are no input of an operator of ONNX.");
+    if (n.has(4)) n.refuse("no ONNX operator takes lengths of keys.");
     const SymDims query = n.dims(n.input(0)), key = n.dims(n.input(1));
     grouped_ = !identical(query[1], key[1]);
     if (grouped_) {
@@ -192,7 +192,7 @@ class Attention {
     return n_.add("Reshape", {list, n_.model().integers(shape)});
   }
 
-  // Leaves out the keys that are too far before or after their query.
+  // Masks the keys that are too far before or after their query.
   std::string within(const std::string& scores) {
     if (at_.before < 0 && at_.after < 0) return scores;
     const std::string column = positions(keys_, {1, -1});
@@ -206,12 +206,12 @@ class Attention {
     const auto moved = [&](int64_t by) { return n_.add("Add", {row, n_.model().integer(by)}); };
     if (at_.before >= 0) require(n_.add("GreaterOrEqual", {column, moved(-at_.before)}));
     if (at_.after >= 0) require(n_.add("LessOrEqual", {column, moved(at_.after)}));
-    // From the start, each query has key 0 at least, if nothing is too far before.
+    // Counted from the start, each query reads at least key 0 unless `before` limits it.
     can_be_empty_ = can_be_empty_ || from_end || at_.before >= 0;
     return n_.add("Where", {takes, scores, nothing()});
   }
 
-  // The softmax of the scores; 0 everywhere where all are -inf.
+  // The softmax of the scores; 0 in rows where all scores are -inf.
   std::string shares(const std::string& scores, int64_t rank) {
     const Ints last{rank - 1};
     if (!can_be_empty_) return n_.add("Softmax", {scores}, {{"axis", rank - 1}});
@@ -229,12 +229,12 @@ class Attention {
   int64_t heads_ = 0, groups_ = 0;
   SymDim keys_ = 0, queries_ = 0;
   DType wide_ = DType::f32;
-  bool can_be_empty_ = false;  // a query may be left without keys
+  bool can_be_empty_ = false;  // a query may have no key to read
 };
 
 void attention(NodeWriter& n) { Attention(n).write(); }
 
-// `wanted` unless it is one of the dtypes that ONNX quantises to before opset 19.
+// Refuses dtypes that ONNX cannot quantise to before opset 21.
 void check_quantised(const NodeWriter& n, DType dtype, bool more) {
   if (dtype == DType::u8 || dtype == DType::i8 || (more && dtype == DType::i32)) return;
   n.refuse(fmt::format("ONNX has no quantised {} before opset 21.", dtype_name(dtype)));
@@ -246,7 +246,7 @@ WrittenAttributes axis_of_scales(const NodeWriter& n) {
   return {{"axis", int64_t{at.axis}}};
 }
 
-// The zero point says which dtype the result has.
+// The zero point decides the dtype of the result.
 void quantize_linear(NodeWriter& n) {
   const DType dtype = n.attributes<QuantisationAttributes>().dtype;
   check_quantised(n, dtype, false);

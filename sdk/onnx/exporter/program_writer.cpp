@@ -11,13 +11,13 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr int32_t kNewestType = 16;  // bfloat16: those of kWrittenIrVersion end there
+constexpr int32_t kNewestType = 16;  // bfloat16, the last type of kWrittenIrVersion
 
 bool is_symbol(const lazy::ProgramSizes& sizes, SymDim size) {
   return !size.is_number() && sizes.node(size).kind == symbolic::Kind::symbol;
 }
 
-// That a size is not 0 or 1, which every size that a program leaves open is recorded for.
+// True for a condition that only says that a size is not 0 or 1. Every open size is recorded under it.
 bool is_usual(const lazy::ProgramSizes& sizes, const Condition& condition) {
   const bool of_number = condition.a.is_number() && condition.a.number() <= 1 && is_symbol(sizes, condition.b);
   return of_number && (condition.relation == Relation::lt || condition.relation == Relation::le ||
@@ -46,8 +46,8 @@ void ProgramWriter::add_inputs() {
   }
 }
 
-// Sizes that the model is not to leave open get the numbers of the examples; so do those that the program has decided
-// by, since a model has no guards.
+// Fixes sizes to the numbers of the examples: sizes that options.dynamic_axes does not list, and sizes that the program
+// has branched on, since a model has no guards.
 void ProgramWriter::fix_sizes() {
   for (const Operand& input : inputs_) {
     for (int32_t axis = 0; axis < input.dims.rank(); ++axis) {
@@ -75,7 +75,7 @@ void ProgramWriter::fix_sizes() {
     sizes_.fix(condition.a);
     sizes_.fix(condition.b);
   }
-  // A declaration has names for sizes, and none for what follows from others, as twice a size.
+  // A declaration can name a size, but not an expression such as twice a size.
   for (const Operand& input : inputs_) {
     for (const SymDim each : input.dims) {
       if (const SymDim size = sizes_.resolve(each); !is_symbol(sizes_, size)) sizes_.fix(size);
@@ -83,7 +83,7 @@ void ProgramWriter::fix_sizes() {
   }
 }
 
-// Errors: unsupported: an axis that is to be dynamic is not.
+// Errors: unsupported if an axis in dynamic_axes had to be fixed.
 void ProgramWriter::check_sizes() {
   if (!options_.dynamic_axes) return;
   for (const Operand& input : inputs_) {
@@ -92,9 +92,9 @@ void ProgramWriter::check_sizes() {
       const SymDim size = sizes_.resolve(input.dims[axis]);
       if (axes == options_.dynamic_axes->end() || axes->second.count(axis) == 0 || !size.is_number()) continue;
       throw Error(Code::unsupported,
-                  fmt::format("{}: axis {} of input '{}' cannot be dynamic: the program is one for {} alone.",
+                  fmt::format("{}: axis {} of input '{}' cannot be dynamic: the program only works for size {}.",
                               options_.name, axis, input.name, size.number()),
-                  "The function reads this size as a number, or decides by it.");
+                  "The function reads this size as a number, or branches on it.");
     }
   }
 }
@@ -125,13 +125,14 @@ Operand ProgramWriter::operand(graph::ValueId id) {
 void ProgramWriter::write_by_row(const OpInfo& op, NodeWriter& n) const {
   const OperatorRow* row = find_row(op.name);
   if (row == nullptr) {
-    throw NotWritten{fmt::format("opset {} of ONNX has no such operator, and no others make it up.", kWrittenOpset)};
+    throw NotWritten{
+        fmt::format("opset {} of ONNX has no such operator and no combination of others for it.", kWrittenOpset)};
   }
   for (size_t i = 0; i < n.result_count(); ++i) refuse_dtype(n.result(i).dtype);
   onnx::write_node(*row, n);
 }
 
-// What a product does to its result, as nodes of its own.
+// Writes the epilogue of a product as separate nodes.
 void ProgramWriter::write_epilogues(const graph::Node& node, Operand* result) {
   for (const Epilogue& epilogue : node.epilogues) {
     graph::Node alone;
@@ -157,7 +158,7 @@ void ProgramWriter::write_node(graph::NodeId id) {
     results.push_back({{}, graph_[result].dtype, graph_[result].dims});
   }
   try {
-    if (!node.regions.empty()) throw NotWritten{"control flow is not written."};
+    if (!node.regions.empty()) throw NotWritten{"control flow cannot be exported."};
     std::vector<Operand> inputs;
     const auto reads = [](const Epilogue& epilogue) { return epilogue.input >= 0; };
     const auto behind = std::count_if(node.epilogues.begin(), node.epilogues.end(), reads);
@@ -175,9 +176,9 @@ void ProgramWriter::write_node(graph::NodeId id) {
   for (size_t i = 0; i < results.size(); ++i) values_[node.results[i]] = results[i];
 }
 
-// Each output is a value of its own with the name that is wanted.
+// Gives each output a value of its own with the requested name.
 void ProgramWriter::name_outputs() {
-  std::map<std::string, std::string> names;  // of results of nodes, by the name they have
+  std::map<std::string, std::string> names;  // names of node results: current name to output name
   for (size_t i = 0; i < graph_.outputs().size(); ++i) {
     Operand output = operand(graph_.outputs()[i]);
     const std::string& wanted = options_.output_names[i];

@@ -14,16 +14,16 @@ namespace tenon::onnx {
 
 class ProgramWriter {
  public:
-  // `options` has a name for each input and output.
+  // `options` must name every input and output.
   ProgramWriter(graph::Graph& graph, const ExportOptions& options);
 
-  // Errors: unsupported, with a line for each node that no row writes.
+  // Errors: unsupported, with a line for each node that no row can write.
   void write();
 
   const std::vector<Operand>& inputs() const { return inputs_; }
   const std::vector<Operand>& outputs() const { return outputs_; }
   ModelWriter& model() { return model_; }
-  // What a dim of an input or output is called where it is open; empty if it has no name.
+  // The name of an open dim of an input or output; empty if it has none.
   std::string dim_name(SymDim dim) const;
 
  private:
@@ -44,7 +44,7 @@ class ProgramWriter {
   ModelWriter model_;
   std::map<graph::ValueId, Operand> values_;
   std::vector<Operand> inputs_, outputs_;
-  std::map<uint64_t, std::string> dim_names_;  // of symbols, by word
+  std::map<uint64_t, std::string> dim_names_;  // by word of the symbol
   std::vector<std::string> refusals_;
 };
 

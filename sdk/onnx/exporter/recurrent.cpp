@@ -17,7 +17,7 @@ class Layer {
 
   bool flag(int32_t which) const { return (at_.flags & which) != 0; }
 
-  // `states` are the inputs behind the lengths; `lengths` is the input that they are.
+  // `states` are the inputs after the lengths; `lengths` is the number of the lengths input.
   void write(size_t lengths, const std::vector<size_t>& states, WrittenAttributes attributes) {
     attributes.emplace_back("hidden_size", hidden_);
     attributes.emplace_back("direction", std::string(flag(EP_RECURRENT_FLAG_REVERSE) ? "reverse" : "forward"));
@@ -27,7 +27,7 @@ class Layer {
     for (const size_t i : states) inputs.push_back(n_.has(i) ? first(n_.in(i)) : "");
     const std::vector<std::string> made =
         n_.model().nodes(op_, std::move(inputs), std::move(attributes), n_.result_count());
-    // The axis of directions is the second one of the first result, and the first one of the others.
+    // The direction axis is the second axis of the first result, and the first axis of the others.
     for (size_t i = 0; i < made.size(); ++i) {
       n_.give(n_.add("Squeeze", {made[i], n_.model().integers({i == 0 ? 1 : 0})}), i);
     }
@@ -36,7 +36,7 @@ class Layer {
  private:
   std::string first(const std::string& x) { return n_.add("Unsqueeze", {x, n_.model().integers({0})}); }
 
-  // Input `i`, a weight or a bias, with its gates in the order of ONNX.
+  // Input `i`, a weight or bias, with its gates in ONNX's order.
   std::string gates(size_t i) {
     if (order_.empty()) return n_.in(i);
     Ints rows;
@@ -59,7 +59,7 @@ class Layer {
   NodeWriter& n_;
   const ep_recurrent_attributes& at_;
   std::string op_;
-  Ints order_;  // gate i of ONNX is this one of the op; empty: they stand in ONNX's order
+  Ints order_;  // gate i of ONNX is gate order_[i] of the op; empty: same order
   int64_t hidden_ = 0;
 };
 

@@ -13,7 +13,7 @@ std::vector<int64_t> axes_of(const NodeWriter& n) {
   return axes;
 }
 
-// `op` of `x` over the axes of the node. ReduceSum has them as an input, the others as an attribute.
+// Applies `op` to `x` over the axes of the node. ReduceSum takes the axes as an input, the others as an attribute.
 std::string reduced(NodeWriter& n, std::string_view op, const std::string& x) {
   const std::vector<int64_t> axes = axes_of(n);
   const int64_t keep = n.attributes<ReduceAttributes>().keep_dims != 0 ? 1 : 0;
@@ -28,7 +28,7 @@ void reduce(NodeWriter& n) {
   n.give(reduced(n, kOp, n.in(0)));
 }
 
-// Of truth values, which ONNX reduces as integers.
+// Reduces bools, which ONNX can only reduce as integers.
 void reduce_bool(NodeWriter& n, std::string_view op) {
   const std::string number = n.cast(n.cast(n.in(0), n.dtype(), DType::boolean), DType::boolean, DType::i32);
   n.give(n.cast(reduced(n, op, number), DType::i32, DType::boolean));

@@ -1,4 +1,4 @@
-// Views: other shapes and parts of a tensor, and parts that are replaced.
+// Views: reshaped tensors, parts of tensors, and replaced parts.
 #include <algorithm>
 
 #include "core/ops/attributes.h"
@@ -11,7 +11,7 @@ constexpr int64_t kEnd = SymDim::kMost;  // beyond every axis
 
 int64_t axis_of(const NodeWriter& n, int64_t axis) { return axis < 0 ? axis + n.rank() : axis; }
 
-// The shape that Reshape is given: 0 keeps the size of the same axis, and -1 is what is left.
+// Writes the shape input of Reshape: 0 keeps the size of the same axis, -1 is computed.
 void reshape(NodeWriter& n) {
   const SymDims from = n.dims(n.input(0)), to = n.dims(n.result());
   const bool empty = std::any_of(to.begin(), to.end(), [](SymDim dim) { return dim.is_number() && dim.number() == 0; });
@@ -32,7 +32,7 @@ void permute(NodeWriter& n) {
   n.give(n.add("Transpose", {n.in(0)}, {{"perm", order}}));
 }
 
-// The record names axes that stay where they are not 1 long; none: all axes.
+// The record lists axes that are removed only if their size is 1; an empty list means all axes.
 void squeeze(NodeWriter& n) {
   const SymDims dims = n.dims(n.input(0));
   const auto named = n.attributes<AxesAttributes>().axes.span();
@@ -55,7 +55,7 @@ void expand(NodeWriter& n) {
   SymDims to = n.dims(n.result());
   for (int32_t axis = 0; axis < from.rank(); ++axis) {
     SymDim& size = to[to.rank() - from.rank() + axis];
-    if (identical(size, from[axis])) size = 1;  // Expand keeps what is longer
+    if (identical(size, from[axis])) size = 1;  // Expand keeps the longer size
   }
   n.give(n.add("Expand", {n.in(0), n.model().shape(to)}));
 }
@@ -82,7 +82,7 @@ void select(NodeWriter& n) {
   }
 }
 
-// `part` between what is before `start` and what comes from `end` on.
+// Puts `part` between the elements before `start` and those from `end` on.
 std::string replaced(NodeWriter& n, const std::string& part, int64_t axis, SymDim start, SymDim end) {
   const std::string before = sliced(n, n.in(0), axis, 0, start);
   const std::string behind = sliced(n, n.in(0), axis, end, kEnd);
@@ -109,7 +109,7 @@ void select_scatter(NodeWriter& n) {
   const int64_t axis = axis_of(n, at.axis);
   const int64_t index = n.number_of(at.index);
   const std::string part = n.add("Unsqueeze", {n.in(1), n.model().integers({axis})});
-  // -1 is the last element, and nothing comes behind it.
+  // -1 is the last element, so nothing follows it.
   n.give(replaced(n, part, axis, index, index == -1 ? kEnd : index + 1));
 }
 

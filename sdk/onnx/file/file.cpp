@@ -19,9 +19,9 @@
 namespace tenon::onnx {
 namespace {
 
-// At most so many external files are open at a time.
+// Limit of external files that are open at a time.
 constexpr size_t kMaxOpenFiles = 256;
-// So many may stay open as long as the model, for weights that are read later.
+// Limit of files that stay open as long as the model, for weights that are read later.
 constexpr size_t kMaxKeptFiles = 64;
 
 std::string why(int error) { return std::strerror(error); }
@@ -35,7 +35,7 @@ bool names_parent(std::string_view location) {
   return false;
 }
 
-// Opens a file below `folder`: by openat2 if the kernel has it, else component by component without following links.
+// Opens a file below `folder`: with openat2 if the kernel has it, else one component at a time without following links.
 int open_beneath(int folder, const std::string& location) {
   constexpr uint64_t kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
   open_how how{};
@@ -69,8 +69,8 @@ bool lies_in(std::string_view path, std::string_view folder) {
          path[folder.size()] == '/';
 }
 
-// Of a folder ".../models--x/snapshots/<revision>[/...]", as Hugging Face's cache has them: ".../models--x/blobs",
-// where its links end. Empty for any other folder.
+// For a folder ".../models--x/snapshots/<revision>[/...]" of Hugging Face's cache, the folder ".../models--x/blobs"
+// that its links lead to. Empty for any other folder.
 std::string blobs_beside(const std::string& folder) {
   constexpr std::string_view kSnapshots = "/snapshots/";
   const size_t at = folder.rfind(kSnapshots);
@@ -78,7 +78,7 @@ std::string blobs_beside(const std::string& folder) {
   return folder.substr(0, at) + "/blobs";
 }
 
-// How many names of the file `wanted` there are in the folders, and in those inside of them.
+// Counts the names (hard links) of the file `wanted` in the folders and their subfolders.
 uint64_t names_in(std::initializer_list<std::string> folders, const struct stat& wanted) {
   namespace fs = std::filesystem;
   uint64_t names = 0;
@@ -178,7 +178,7 @@ Result<std::shared_ptr<const OpenFile>> ExternalFiles::open(std::string_view loc
   Descriptor descriptor(open_beneath(folder_.get(), name));
   const std::string folder = path_of(folder_.get()), blobs = blobs_beside(folder);
   if (!descriptor && (errno == ELOOP || errno == EXDEV)) {
-    // Where the link ends counts, as the kernel says it of the file that is open; until then nothing is read.
+    // Asks the kernel for the path of the opened file, because only the end of the link counts. Nothing is read before.
     const Descriptor aim(openat(folder_.get(), name.c_str(), O_PATH | O_CLOEXEC));
     const std::string end = aim ? path_of(aim.get()) : std::string();
     if (aim && !lies_in(end, folder) && !lies_in(end, blobs)) {
@@ -226,7 +226,7 @@ Status ExternalFiles::read(std::string_view location, uint64_t offset, uint64_t 
   TENON_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenFile> file, open(location));
   if (offset > file->size() || length > file->size() - offset) {
     return Status(Code::invalid_argument,
-                  fmt::format("External data '{}' has {} bytes; a tensor wants {} bytes at offset {}.", location,
+                  fmt::format("External data '{}' has {} bytes; a tensor needs {} bytes at offset {}.", location,
                               file->size(), length, offset));
   }
   return file->read(offset, length, data);

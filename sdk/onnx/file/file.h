@@ -30,7 +30,7 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// A file that stays open, so that parts of it can be read later. Immutable; threads: any.
+// A file that stays open, so that parts of it can be read later. Immutable. Threads: any.
 class OpenFile {
  public:
   // Opens the regular file at `path`. Errors: not_found; invalid_argument (not a regular file, larger than `limit`).
@@ -39,8 +39,8 @@ class OpenFile {
   static Result<std::shared_ptr<const OpenFile>> of(Descriptor file, const std::string& path);
 
   uint64_t size() const { return size_; }
-  // Reads `length` bytes at `offset`. Errors: the file has changed since it was opened; it became shorter; reading
-  // failed. They name the file.
+  // Reads `length` bytes at `offset`. Errors name the file: it has changed since it was opened, it became shorter, or
+  // reading failed.
   Status read(uint64_t offset, uint64_t length, void* out) const;
 
  private:
@@ -50,15 +50,15 @@ class OpenFile {
   std::string path_;
   Descriptor file_;
   uint64_t size_ = 0;
-  int64_t written_[2] = {};  // when the file was written last: seconds and nanoseconds
+  int64_t written_[2] = {};  // time of the last modification: seconds and nanoseconds
 };
 
-// Reads `length` bytes at `offset` of an open file. Errors: invalid_argument, if it has fewer.
+// Reads `length` bytes at `offset` of an open file. Errors: invalid_argument if the file has fewer.
 Status read_exactly(int file, uint64_t offset, uint64_t length, void* data);
 
-// Files below one folder, under the names that a model gives: relative and without "..". Links are followed if they end
-// in the folder, or in the `blobs` beside the snapshot of Hugging Face's cache that the folder is in. Special files and
-// files with further names elsewhere are refused.
+// Files below one folder, under the relative names that a model gives ("..": refused). A link is followed if it ends in
+// the folder or, for a snapshot in Hugging Face's cache, in the `blobs` folder of that cache. Special files and files
+// with hard links elsewhere are refused.
 class ExternalFiles {
  public:
   // With an empty `root` no file may be opened.
@@ -67,8 +67,8 @@ class ExternalFiles {
   // Reads `length` bytes at `offset` of the file `location` into `data`. The caller has checked the range against
   // size().
   Status read(std::string_view location, uint64_t offset, uint64_t length, void* data);
-  // The same as a function that outlives this object; none if so many files are open that this one may have to be
-  // closed, or if the range is not in the file.
+  // Like `read`, as a function that outlives this object. Empty if the range is not in the file, or if the file may
+  // have to be closed because too many files are open.
   std::function<Status(void* out)> reader(std::string_view location, uint64_t offset, uint64_t length);
   // The size of the file. Opens and checks the file first.
   Result<uint64_t> size(std::string_view location);

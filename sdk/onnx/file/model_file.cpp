@@ -15,14 +15,14 @@ namespace {
 
 constexpr uint64_t kWindow = 4096;  // bytes read at once while fields are walked
 
-// The fields that lead to the elements of a weight, from the model down (onnx.proto).
+// Field numbers on the way from the model to the elements of a weight (onnx.proto).
 constexpr uint32_t kPath[] = {7, 5, 9};  // ModelProto.graph, GraphProto.initializer, TensorProto.raw_data
 constexpr size_t kElements = std::size(kPath) - 1;
 
 }  // namespace
 
-// Walks the fields of a file on the path to the elements of weights, and leaves these out. What is no protobuf is read
-// whole: the parser says what is wrong with it.
+// Walks the fields of a file down to the elements of weights, and skips these elements. Bytes that are no protobuf are
+// read whole, so that the parser can report the error.
 class Scanner {
  public:
   explicit Scanner(ModelFile* file) : file_(*file) {}
@@ -33,7 +33,7 @@ class Scanner {
   }
 
  private:
-  // The message at depth `level` of the path, which is the bytes from `at` to `end`.
+  // Walks the message at depth `level` of the path: the bytes from `at` to `end`.
   Status walk(uint64_t at, uint64_t end, size_t level) {
     while (at < end) {
       uint64_t tag = 0, length = 0;
@@ -70,7 +70,7 @@ class Scanner {
     return Status();
   }
 
-  // False: there is no number, or it is too long.
+  // False if there is no number or it is too long.
   Result<bool> varint(uint64_t* at, uint64_t end, uint64_t* value) {
     *value = 0;
     for (uint32_t shift = 0; *at < end && shift < 64; shift += 7) {
@@ -93,7 +93,7 @@ class Scanner {
   Status load(uint64_t begin, uint64_t end) { return file_.file_->read(begin, end - begin, file_.begin_ + begin); }
 
   ModelFile& file_;
-  uint64_t loaded_ = 0;  // everything before is loaded or a hole
+  uint64_t loaded_ = 0;  // all bytes before this offset are loaded or a hole
   uint64_t window_begin_ = 0;
   std::string window_;
 };
@@ -106,8 +106,8 @@ Result<ModelFile> ModelFile::open(const std::string& path, uint64_t limit) {
   // Pages that nobody writes take no memory.
   void* room = mmap(nullptr, made.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) {
-    return Status(Code::out_of_host_memory, fmt::format("There is no room for the {} bytes of '{}': {}.", made.size_,
-                                                        path, std::strerror(errno)));
+    return Status(Code::out_of_host_memory, fmt::format("There is not enough memory for the {} bytes of '{}': {}.",
+                                                        made.size_, path, std::strerror(errno)));
   }
   made.begin_ = static_cast<char*>(room);
   TENON_RETURN_IF_ERROR(Scanner(&made).run());
@@ -124,7 +124,7 @@ ModelFile::~ModelFile() {
   if (begin_ != nullptr) munmap(begin_, size_);
 }
 
-// True if bytes of `part` are zeros here.
+// True if bytes of `part` were left out, so that bytes() has zeros for them.
 bool ModelFile::left_out(std::string_view part) const {
   const auto begin = static_cast<uint64_t>(part.data() - begin_);
   const auto hole =

@@ -1,6 +1,6 @@
-// ModelFile: a model file in memory, without the elements of large weights. These are read straight to where they are
-// wanted, and not before they are wanted (core/tensor/unread.h). Nothing is mapped: a file that changes meanwhile is an
-// error, and no signal.
+// ModelFile: a model file in memory, without the elements of large weights. Those are read on first use, directly to
+// their destination (core/tensor/unread.h). Nothing is mapped: if the file changes meanwhile, reading fails with an
+// error instead of a signal.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tenon::onnx {
 
-// Elements of so many bytes are left out, and read when they are wanted.
+// Weights of at least this many bytes are left out and read on first use.
 constexpr uint64_t kLargeWeight = 64 << 10;
 
 class ModelFile {
@@ -28,10 +28,10 @@ class ModelFile {
 
   // The bytes of the file. The elements of large weights (TensorProto.raw_data of an initializer) are zeros.
   std::string_view bytes() const { return {begin_, size_}; }
-  // Copies `part` of bytes(), as it is in the file, to `out`. Errors: the file has changed since it was opened; reading
-  // failed.
+  // Copies `part` of bytes() to `out`, with the elements that were left out. Errors: the file has changed since it was
+  // opened; reading failed.
   Status read(std::string_view part, void* out) const;
-  // The same as a function that outlives this object, for a `part` that was left out; else none.
+  // Like `read`, as a function that outlives this object. Empty if nothing of `part` was left out.
   std::function<Status(void* out)> reader(std::string_view part) const;
 
  private:
@@ -45,7 +45,7 @@ class ModelFile {
   std::shared_ptr<const OpenFile> file_;
   char* begin_ = nullptr;
   uint64_t size_ = 0;
-  std::vector<Hole> holes_;  // in order
+  std::vector<Hole> holes_;  // by offset
 };
 
 }  // namespace tenon::onnx

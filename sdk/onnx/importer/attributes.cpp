@@ -15,8 +15,8 @@ struct ContentRow {
   bool (*there)(const AttributeProto& from);
 };
 
-// The row for the content of `from`. The tag and the filled field must agree. Files of IR version 1 have no tags, and
-// writers leave out fields that are 0 or empty.
+// The row for the content of `from`. Its type tag and the filled field must agree. Files of IR version 1 have no tags,
+// and writers leave out fields that are 0 or empty.
 const ContentRow* content_of(const Node& node, const AttributeProto& from) {
   using A = AttributeProto;
   using Kind = Attribute::Kind;
@@ -51,7 +51,7 @@ const ContentRow* content_of(const Node& node, const AttributeProto& from) {
   return found;
 }
 
-// The data of an attribute must be in the model file. External data here would read other files unannounced.
+// Refuses external data in attributes: a model could read other files this way without notice.
 void refuse_external(const Node& node, const AttributeProto& from, const onnx_proto::TensorProto* tensor) {
   if (tensor == nullptr || tensor->data_location != onnx_proto::TensorProto::DataLocation_EXTERNAL) return;
   malformed(fmt::format("{} has the attribute {} with external data, which is for weights only", label(node),

@@ -1,4 +1,4 @@
-// What an AttributeProto holds, as an Attribute. Graphs are the reader's.
+// Reads an AttributeProto into an Attribute. The reader handles graphs.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tenon::onnx {
 
-// The attribute without its graph. Throws invalid_argument if its tag and its content differ. Adds a line to `refusals`
-// if it holds a tensor of a type that Tenon does not have.
+// Reads the attribute without its graph. Throws invalid_argument if its tag and its content differ. Adds a line to
+// `refusals` if it holds a tensor of a type that Tenon does not have.
 Attribute read_attribute(const Node& node, const onnx_proto::AttributeProto& from, TensorFiles& files,
                          std::vector<std::string>* refusals);
 

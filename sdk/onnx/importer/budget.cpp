@@ -25,7 +25,7 @@ uint64_t size_of(const onnx_proto::AttributeProto& attribute) {
 void Budget::spend(uint64_t bytes) {
   if (bytes > left_) {
     malformed(
-        fmt::format("its sparse tensors with their zeros, and copies of what its functions hold, take more than "
+        fmt::format("its sparse tensors in dense form, and the copies made for its functions, take more than "
                     "{} bytes",
                     uint64_t{1} << 30));
   }

@@ -1,4 +1,4 @@
-// How much memory a few bytes of a file may stand for.
+// Limits the memory that a small file may demand.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace tenon::onnx {
 
-// The bytes of a sparse tensor with its zeros; 0 for a shape that the reader of tensors refuses.
+// The bytes of a sparse tensor in dense form; 0 for a shape that the reader of tensors refuses.
 uint64_t unfolded(const onnx_proto::SparseTensorProto& tensor);
 
-// The bytes that a copy of the attribute takes, about.
+// The approximate bytes of a copy of the attribute.
 uint64_t size_of(const onnx_proto::AttributeProto& attribute);
 
-// Bytes of sparse tensors with their zeros, and of what expanded functions copy.
+// Counts the bytes of sparse tensors in dense form and of copies that expanded functions make.
 class Budget {
  public:
-  // Errors: invalid_argument, "The model is malformed: ...", once a model has spent more than 1 GiB.
+  // Errors: invalid_argument, "The model is malformed: ...", if the model has spent more than 1 GiB.
   void spend(uint64_t bytes);
 
  private:

@@ -13,11 +13,11 @@
 namespace tenon::onnx {
 namespace {
 
-// The largest model file. Larger weights belong into external data.
+// The largest model file. Larger weights belong in external data.
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
-// An input of at most so many elements may be taken by value if shapes in the model depend on it.
+// An input of at most this many elements may be taken by value if shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
-// A model is kept ready for so many choices of defaults that runs have given.
+// The number of prepared models that are kept with some defaults as inputs.
 constexpr size_t kMostWithInputs = 4;
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
@@ -26,7 +26,7 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   return text.empty() ? "none" : text;
 }
 
-// `given` are names of all of `wanted`, and perhaps of some of `defaults`.
+// `given` must contain all names of `wanted`, may contain names of `defaults`, and no others.
 void check_input_names(const std::set<std::string>& given, const std::vector<ValueInfo>& wanted,
                        const std::vector<ValueInfo>& defaults = {}) {
   std::string unknown, missing;
@@ -65,7 +65,7 @@ Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device,
   return contiguous(tensor.to(device));
 }
 
-// Dims of one name are one size.
+// Checks that dims of one name have one size.
 void check_named_dims(const std::vector<ValueInfo>& infos, const TensorList& inputs) {
   struct Seen {
     int64_t size;
@@ -93,7 +93,7 @@ TensorList tensors_of(const ValueList& values) {
   return tensors;
 }
 
-// A value of another kind than a tensor of numbers.
+// Checks a value of another kind than a tensor of numbers against `info`.
 Value fitting_value(const Value& value, const ValueInfo& info) {
   const bool fits = value.kind() == info.kind || (info.optional && value.kind() == Value::Kind::optional);
   if (fits && info.kind == Value::Kind::strings && info.has_shape &&
@@ -116,7 +116,7 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
   for (const ValueInfo& info : parsed.inputs) {
     if (info.kind != Value::Kind::tensor)
       throw Error(Code::invalid_argument,
-                  fmt::format("Input {} is {}; such a model runs by run_values.", quoted(info.name), info));
+                  fmt::format("Input {} is {}; call run_values for such a model.", quoted(info.name), info));
     bound.push_back(fitting_input(inputs.at(info.name), info, parsed.device, options.shapes));
   }
   if (one_size_per_name()) check_named_dims(parsed.inputs, bound);
@@ -154,9 +154,9 @@ std::vector<int64_t> Model::Impl::signature(std::span<const Tensor> inputs, cons
   return key;
 }
 
-// Marks inputs to be taken by value that may make `value` known. False if no further input helps.
+// Marks inputs as taken by value if that may make `value` known. False if no further input helps.
 bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const {
-  if (value < 0) return false;  // no single value
+  if (value < 0) return false;  // the error names no value
   const uint64_t bits = dependences[static_cast<size_t>(value)];
   bool more = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -174,13 +174,14 @@ graph::Graph Model::Impl::record_for(std::span<const Tensor> inputs, DynamicDims
       return std::move(record_graph(parsed, inputs, values, dims, one_size_per_name()).graph);
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
-      throw Error(Code::unsupported,
-                  "The model has shapes that depend on data, so it is no graph; it runs node after node.");
+      throw Error(
+          Code::unsupported,
+          "The model has shapes that depend on data, so it cannot be recorded as a graph; it runs node after node.");
     }
   }
 }
 
-// Whether the inputs that `recorded` holds as constants have the same elements in `inputs`.
+// True if the inputs that `recorded` holds as constants have the same elements in `inputs`.
 static bool same_values(const RecordedGraph& recorded, std::span<const Tensor> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!recorded.by_value[i]) continue;
@@ -194,7 +195,7 @@ static bool same_values(const RecordedGraph& recorded, std::span<const Tensor> i
   return true;
 }
 
-// `like`: what was prepared from the same recording for other sizes, or null.
+// `like`: an executable prepared from the same recording for other sizes, or null.
 graph::PrepareOptions Model::Impl::preparation(const graph::Executable* like) const {
   graph::PrepareOptions made{.packed = options.passes != Passes::exact, .like = like};
   made.fuse = options.fuse;
@@ -202,7 +203,7 @@ graph::PrepareOptions Model::Impl::preparation(const graph::Executable* like) co
   return made;
 }
 
-// Prepares the first recording that serves `inputs`.
+// Prepares the first recording whose guards allow `inputs`.
 std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor> inputs) {
   std::list<std::shared_ptr<const RecordedGraph>> all;
   {
@@ -211,7 +212,7 @@ std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor
   }
   for (const auto& recording : all) {
     if (!same_values(*recording, inputs)) continue;
-    std::shared_ptr<const RecordedModel> before;  // the last one that was prepared from this recording
+    std::shared_ptr<const RecordedModel> before;  // the last model prepared from this recording
     {
       const std::lock_guard lock(mutex);
       const auto from = [&](const auto& model) { return model->from == recording; };
@@ -230,7 +231,7 @@ std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor
   return std::nullopt;
 }
 
-// A model whose sizes cannot be expressions is recorded with their numbers.
+// Records with dynamic dims as symbols; with numbers if some sizes of the model cannot be expressions.
 std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> inputs, const std::vector<bool>& values) {
   for (const DynamicDims dims : {DynamicDims::open, DynamicDims::numbers}) {
     try {
@@ -377,7 +378,7 @@ Model::Impl::Storages Model::Impl::storages(std::span<const Tensor> inputs) cons
   return all;
 }
 
-// `result` on the model's device, or a copy if its storage is among those that are `taken`. It is taken from then on.
+// Returns `result` on the model's device, or a copy of it if its storage is in `taken`. Adds the storage to `taken`.
 Tensor Model::Impl::own(const Tensor& result, Storages* taken) const {
   const Tensor here = contiguous(result.to(parsed.device));
   Storage* storage = here.impl()->storage.at_hand();
@@ -389,7 +390,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   for (const ValueInfo& info : parsed.outputs) {
     if (info.kind == Value::Kind::tensor && !info.optional) continue;
     throw Error(Code::invalid_argument,
-                fmt::format("Output {} is {}; such a model runs by run_values.", quoted(info.name), info));
+                fmt::format("Output {} is {}; call run_values for such a model.", quoted(info.name), info));
   }
   const TensorList given = bind(inputs);
   TensorList targets(parsed.outputs.size());
@@ -443,7 +444,7 @@ ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecutio
 
 namespace {
 
-// Makes a model that was just read ready to run, and finds what cannot run.
+// Prepares a parsed model to run and finds the nodes that cannot run.
 void finish_parsed(ParsedModel* parsed, std::vector<std::string>* refusals) {
   check_types(*parsed);
   name_nodes(parsed);
@@ -468,14 +469,14 @@ void throw_refusals(const std::vector<std::string>& refusals) {
   throw Error(Code::unsupported, text);
 }
 
-// `refusals` are those of reading.
+// `refusals` come from reading the file.
 std::shared_ptr<Model::Impl> finished(ParsedModel parsed, const Options& options, std::vector<std::string> refusals) {
   auto impl = std::make_shared<Model::Impl>();
   impl->options = options;
   impl->parsed = std::move(parsed);
   finish_parsed(&impl->parsed, &refusals);
   throw_refusals(refusals);
-  // A weight whose copy failed is an error of load(), not of every run().
+  // A weight that cannot be copied makes load() fail, not every run().
   for (const Value& weight : impl->parsed.constants) {
     if (weight.is_tensor() && !is_unread(weight.tensor())) weight.tensor().wait();
   }
@@ -484,7 +485,7 @@ std::shared_ptr<Model::Impl> finished(ParsedModel parsed, const Options& options
   return impl;
 }
 
-// `file`: what `bytes` are from, or null.
+// `file`: the file of `bytes`, or null.
 Model load_checked(std::string_view bytes, const ModelFile* file, const Options& options) {
   std::vector<std::string> refusals;
   ParsedModel parsed = parse(bytes, {ExternalFiles(options.external_data_root), file}, options, &refusals);
@@ -539,7 +540,7 @@ std::shared_ptr<Model::Impl> Model::Impl::with_defaults(const std::set<std::stri
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::Impl& Model::impl() const {
-  if (impl_ == nullptr) throw Error(Code::invalid_argument, "The model is none: load() gives one.");
+  if (impl_ == nullptr) throw Error(Code::invalid_argument, "The model is empty. Load one with load().");
   return *impl_;
 }
 const std::vector<ValueInfo>& Model::inputs() const { return impl().parsed.inputs; }

@@ -21,15 +21,16 @@ struct Model::Impl {
   std::vector<uint64_t> dependences;  // by value: the inputs that it depends on
 
   std::mutex mutex;
-  std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // by signature; latest used first
-  std::list<std::shared_ptr<const RecordedGraph>> recordings;       // latest used first; at most kMostRecordings
+  std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // by signature; most recently used first
+  std::list<std::shared_ptr<const RecordedGraph>> recordings;       // most recently used first; at most kMostRecordings
   uint64_t recorded = 0;                                            // how often the model was recorded
   std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
-  graph::FoldedConstants folded;                                    // what all recorded models share
-  std::optional<ReadModel> unsettled;            // before constants were computed, if the model has defaults
-  std::list<std::shared_ptr<Impl>> with_inputs;  // this model with some defaults as inputs; last used first
+  graph::FoldedConstants folded;                                    // shared by all recorded models
+  std::optional<ReadModel> unsettled;            // the model before constants were computed, if it has defaults
+  std::list<std::shared_ptr<Impl>> with_inputs;  // copies of this model with some defaults as inputs; most recently
+                                                 // used first
 
-  // The model whose inputs are those of this one and the defaults among `names`; null: there are none among them.
+  // The copy of this model that also takes the defaults in `names` as inputs; null if `names` contains no default.
   std::shared_ptr<Impl> with_defaults(const std::set<std::string>& names);
   std::shared_ptr<Impl> with_defaults_of(const auto& inputs) {
     std::set<std::string> names;

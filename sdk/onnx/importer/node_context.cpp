@@ -15,9 +15,9 @@ namespace tenon::onnx {
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 24;
-// What a node computes on the host, at most: seconds, and a gigabyte.
+// Limits of the work of one node on the host: about a second, and a gigabyte.
 constexpr double kMostHostSteps = 0x1p30, kMostHostBytes = 0x1p30;
-// The same while the model is recorded: milliseconds.
+// The same limits while the model is recorded: milliseconds, and a megabyte.
 constexpr double kMostRecordedSteps = 0x1p22, kMostRecordedBytes = 0x1p20;
 
 std::optional<SymDims> shape_of(const Value& value) {
@@ -76,7 +76,7 @@ const Subgraph& NodeContext::graph(std::string_view name) const { return *requir
 ValueList NodeContext::run(const Subgraph& graph, const ValueList& inputs) {
   if (inputs.size() != graph.inputs.size())
     invalid(fmt::format("its graph has {} inputs where {} are given", graph.inputs.size(), inputs.size()));
-  // What the graph made is gone when it ends, however it ends.
+  // Drops the values that the graph made, also when it throws.
   struct Reset {
     const ParsedModel& parsed;
     const Subgraph& graph;
@@ -244,7 +244,7 @@ std::optional<std::vector<int64_t>> NodeContext::axes(size_t index, int64_t sinc
 
 Tensor NodeContext::positions(SymDim count) const {
   if (hint_of(count) > kMostPositions) {
-    unsupported(fmt::format("it numbers {} places; at most {} are possible", count, kMostPositions));
+    unsupported(fmt::format("it needs {} positions; at most {} are possible", count, kMostPositions));
   }
   return sized::positions(count, device_);
 }
@@ -259,7 +259,8 @@ Tensor NodeContext::within(size_t i, int64_t least, SymDim most) {
     }
     return numbers;
   }
-  // The lookup below finds numbers that are too large. Numbers that are too small are made too large first.
+  // The lookup below reports numbers that are too large. Numbers that are too small are first replaced by one that
+  // is too large.
   const Tensor places = sub(numbers, Scalar(least));
   const Tensor checked = where(lt(places, Scalar(0)), Scalar(INT32_MAX), places);
   return add(gather_slices(positions(most - least + 1), 0, checked), Scalar(least));

@@ -1,4 +1,4 @@
-// NodeContext: the translator's view of a node: inputs as tensors or as known numbers, attributes with their defaults.
+// NodeContext: the translator's view of a node: inputs as tensors or known numbers, attributes with defaults.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tenon::onnx {
 
-// A translator throws this during recording if it needs the elements of a value that is not known yet.
+// Thrown by a translator during recording if it needs the elements of a value that is not known yet.
 struct UnknownValue : std::exception {
   explicit UnknownValue(int32_t of) : value(of) {}
   const char* what() const noexcept override { return "the elements of a value are not known yet"; }
@@ -26,9 +26,9 @@ struct UnknownValue : std::exception {
 
 class NodeContext {
  public:
-  // `values` are the values of the parsed model, by number; those of the node's graphs change while a graph runs. If an
-  // input of the node is on the node's device, and is not a small integer tensor on the host, every input is moved
-  // there.
+  // `values` are the values of the parsed model, by number; running a graph of the node changes those of the graph. If
+  // an input is on the node's device and is not a small integer tensor on the host, all inputs are moved to this
+  // device.
   NodeContext(const ParsedModel& parsed, const Node& node, std::vector<Value>* values);
 
   const Node& node() const { return node_; }
@@ -41,9 +41,9 @@ class NodeContext {
   bool has(size_t i) const { return i < node_.inputs.size() && node_.inputs[i] >= 0; }
   bool wants(size_t i) const { return i < node_.outputs.size() && node_.outputs[i] >= 0; }
 
-  // Input i on the node's device. Errors: the node has no input i; it is no tensor of numbers.
+  // Input i on the node's device. Errors: the node has no input i, or it is no tensor of numbers.
   const Tensor& input(size_t i);
-  // Input i, whatever it is and wherever.
+  // Input i of any kind, on any device.
   const Value& value(size_t i) const;
   Tensor optional(size_t i) { return has(i) ? input(i) : Tensor(); }
   // Input i on the host. Throws UnknownValue if its elements are not known.
@@ -51,22 +51,22 @@ class NodeContext {
   // All inputs from number `first` on.
   TensorList inputs(size_t first = 0);
   const Dims& dims(size_t i) const { return raw(i).dims(); }
-  // The same, and integers() and ints() below, of sizes that may be expressions while the model is recorded.
+  // Like dims(), integers() and ints(), but the sizes may be expressions while the model is recorded.
   SymDims sizes(size_t i) const { return tenon::sizes(raw(i)); }
   std::vector<SymDim> size_list(size_t i) const;
   int32_t rank(size_t i) const { return raw(i).rank(); }
   DType dtype(size_t i) const { return raw(i).dtype(); }
-  // Whether the elements of a tensor are known while the model is recorded.
+  // True if the elements of the tensor are known while the model is recorded.
   static bool is_known(const Tensor& tensor);
 
-  // Throws UnknownValue while the model is recorded: the node computes on the host, when the model runs.
+  // Throws UnknownValue while the model is recorded: the node can only compute on the host when the model runs.
   static void require_eager();
   // Called before a translator computes `bytes` bytes of results on the host in about `steps` steps. While the model is
-  // recorded little is computed: more throws UnknownValue, and the node computes when the model runs.
-  // Errors: unsupported, with both numbers, if they are more than a node may ask for.
+  // recorded the limit is low, and more throws UnknownValue: the node then computes when the model runs. Errors:
+  // unsupported, with both numbers, if they exceed the limit for any node.
   void require_host_work(double bytes, double steps) const;
 
-  // Runs a graph of an attribute on `inputs`, one for each of its own. It reads values of the graphs around it.
+  // Runs a graph of an attribute with one value in `inputs` for each of its inputs. It can read values of outer graphs.
   ValueList run(const Subgraph& graph, const ValueList& inputs);
   const Subgraph& graph(std::string_view name) const;
   // A value by its number, such as one that a graph of the node reads.
@@ -76,8 +76,8 @@ class NodeContext {
   // other (schema/).
   void check_rules() const;
 
-  // The product of the dims of input i from axis `first` up to `last`. Errors: the product exceeds 63 bits. (Beside a
-  // dim of 0, other dims may have any size.)
+  // The product of the dims of input i from axis `first` up to `last`. Errors: the product exceeds 63 bits. (If one dim
+  // is 0, other dims may have any size.)
   SymDim product(size_t i, int64_t first, int64_t last) const;
 
   // The elements of an integer input, of at most kHostElements. Throws UnknownValue if they are not known.
@@ -89,7 +89,7 @@ class NodeContext {
   template <class T>
   std::vector<T> elements(size_t i) const;
 
-  // Attributes. Errors: the attribute has another kind.
+  // The attribute, or `initial` if the node lacks it. Errors: the attribute has another kind.
   int64_t integer(std::string_view name, int64_t initial) const;
   bool flag(std::string_view name, bool initial) const { return integer(name, initial ? 1 : 0) != 0; }
   double number(std::string_view name, double initial) const;
@@ -108,8 +108,8 @@ class NodeContext {
 
   // The tensor 0, 1, .. count - 1 in i64 on the node's device. Errors: unsupported if count exceeds 2^24.
   Tensor positions(SymDim count) const;
-  // Input i, integers, as i64. Errors: one of them is not from `least` to `most`. If they are not known yet, this is an
-  // error of the run: an index out of range.
+  // Input i, integers, as i64. Errors: an element is below `least` or above `most`. If the elements are not known yet,
+  // the run fails with an index out of range.
   Tensor within(size_t i, int64_t least, SymDim most);
   // A one-dimensional i64 tensor on the host.
   static Tensor host_ints(std::span<const int64_t> values);

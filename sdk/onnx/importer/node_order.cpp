@@ -15,8 +15,8 @@ namespace {
 namespace proto = onnx_proto;
 using Names = std::unordered_set<std::string_view>;
 
-// Calls `visit(name)` for the values that the node reads, and for those that the graphs of its attributes read of the
-// graphs around them. `inner` are the names that the graphs around the node have inside of the node that is asked.
+// Calls `visit(name)` for the values that the node reads, and for values of outer graphs that the graphs in its
+// attributes read. `inner` are the names that the graphs between the outermost node and this one define.
 template <class Visit>
 void for_each_read(const proto::NodeProto& node, std::vector<Names>* inner, const Visit& visit) {
   const auto read = [&](std::string_view name) {
@@ -78,10 +78,10 @@ class Order {
  private:
   enum class State : uint8_t { waits, open, done };
   struct Step {
-    size_t node, next;  // `next`: the number of the read that is visited next
+    size_t node, next;  // `next`: the number of the read to visit next
   };
 
-  // Adds a node behind those that it reads. Not recursive, because a model may be one chain of a million nodes.
+  // Adds a node after the nodes that it reads. Not recursive, because a model may be one chain of a million nodes.
   void add_with_reads(size_t first, std::vector<size_t>* order) {
     if (states_[first] == State::done) return;
     std::vector<Step> steps{{first, 0}};

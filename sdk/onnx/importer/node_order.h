@@ -1,4 +1,4 @@
-// The order in which the nodes of a graph can run: each behind the nodes whose results it reads.
+// Sorts the nodes of a graph so that each comes after the nodes whose results it reads.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace tenon::onnx {
 
-// Positions in `nodes`. The order of the file, if the nodes can run in it; time and memory are linear. `is_there` says
-// whether something before the nodes makes the value with a name. `inside` is for errors: "the body of node 4 (Loop)",
-// or empty. Errors: invalid_argument with the nodes of a cycle.
+// Returns positions in `nodes`: the order of the file if the nodes can run in it. Linear in time and memory. `is_there`
+// returns true for names of values that exist before the first node. `inside` is for errors: "the body of node 4
+// (Loop)", or empty. Errors: invalid_argument with the nodes of a cycle.
 std::vector<size_t> node_order(const std::vector<onnx_proto::NodeProto>& nodes,
                                const std::function<bool(std::string_view)>& is_there, const std::string& inside);
 

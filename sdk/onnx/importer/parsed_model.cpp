@@ -59,7 +59,7 @@ void check_types(const ParsedModel& parsed) {
 
 void check_output_type(const ParsedModel& parsed, size_t i, int32_t made) {
   const TypeId declared = type_of(parsed.outputs[i]);
-  // What an optional holds is the optional.
+  // An optional that holds a value is that value, so any type may stand for it.
   if (declared == 0 || made == 0 || declared == made || declared == kOptionalType || made == kOptionalType) return;
   malformed(fmt::format("its output {} is declared as {}, but the nodes make {}", quoted(parsed.outputs[i].name),
                         type_name(declared), type_name(made)));

@@ -38,21 +38,22 @@ struct Attribute {
 std::string_view attribute_kind_name(Attribute::Kind kind);
 
 struct Node {
-  int32_t position = 0;  // in the graph; of a node of a function, the position of the node that calls it
-  std::string inside;    // "the body of node 4 (Loop)"; empty: in no graph of an attribute
+  int32_t position = 0;  // position in the graph; for a node of a function, the position of the calling node
+  std::string inside;    // "the body of node 4 (Loop)"; empty outside the graphs of attributes
   std::string name, op_type, domain;
-  int64_t version = 0;            // opset version of the node's domain, or of ai.onnx if it is a copy from there
+  int64_t version = 0;            // opset version of the node's domain; of ai.onnx for a copied operator
+                                  // (copied_version)
   std::vector<int32_t> inputs;    // value numbers; -1: absent
-  std::vector<int32_t> outputs;   // value numbers; -1: nobody wants the output
-  std::vector<int32_t> captures;  // values of the graphs around it that its own graphs read
-  size_t label = 0;               // in ParsedModel::labels
+  std::vector<int32_t> outputs;   // value numbers; -1: the output is unused
+  std::vector<int32_t> captures;  // values of outer graphs that the graphs of this node read
+  size_t label = 0;               // index into ParsedModel::labels
   std::map<std::string, Attribute, std::less<>> attributes;
   const Schema* schema = nullptr;          // NULL: unknown operator
   const Translator* translator = nullptr;  // NULL: not translated
 };
 
-// The graph of an attribute: a branch, or the body of a loop. Values of all graphs of a model are numbered together, so
-// its nodes read values of the graphs around it by their numbers.
+// The graph of an attribute: a branch, or the body of a loop. All values of a model are numbered together, so its nodes
+// can read values of outer graphs by their numbers.
 struct Subgraph {
   std::vector<Node> nodes;
   std::vector<int32_t> inputs, outputs;
@@ -65,11 +66,11 @@ std::string label(const Node& node);
 // A label that always names the operator: "node 14 (MatMul)" for a node without a name.
 std::string label_with_operator(const Node& node);
 
-// The part of a parsed model that copies have in common.
+// The part of a parsed model that its copies share.
 struct ReadModel {
   std::vector<std::string> names;   // by value
-  std::vector<Value> constants;     // by value: weights, and results of weights alone; else undefined
-  std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: never dropped
+  std::vector<Value> constants;     // by value: weights and values computed only from weights; else undefined
+  std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: keep it to the end
   std::vector<Node> nodes;          // in an order in which they can run
   std::vector<int32_t> input_values, default_values, output_values;
   std::vector<ValueInfo> inputs, defaults, outputs;  // defaults: inputs that have an initialiser
@@ -79,15 +80,15 @@ struct ReadModel {
   Precision precision = Precision::stated;
 
   bool is_constant(int32_t value) const { return constants[static_cast<size_t>(value)].defined(); }
-  // All inputs and outputs are tensors of numbers.
+  // True if all inputs and outputs are tensors of numbers.
   bool takes_and_gives_tensors() const;
 };
 
 struct ParsedModel : ReadModel {
-  Labels labels;  // from name_nodes: of `nodes` in their order, then of nodes of their graphs
+  Labels labels;  // from name_nodes: labels of `nodes` in order, then of the nodes in their graphs
 };
 
-// Calls `visit(graph)` for the graphs of a node, not for those inside of them.
+// Calls `visit(graph)` for the graphs of a node, but not for graphs inside them.
 template <class Visit>
 void for_each_graph(const Node& node, Visit visit) {
   for (const auto& [name, attribute] : node.attributes) {
@@ -95,7 +96,7 @@ void for_each_graph(const Node& node, Visit visit) {
   }
 }
 
-// Calls `visit(node)` for `nodes` and for the nodes of their graphs, outer ones first.
+// Calls `visit(node)` for `nodes` and for all nodes in their graphs, outer ones first.
 template <class Nodes, class Visit>
 void for_each_node(Nodes& nodes, Visit visit) {
   for (auto& node : nodes) {
@@ -106,35 +107,35 @@ void for_each_node(Nodes& nodes, Visit visit) {
   }
 }
 
-// Integer tensors of up to so many elements stay on the host, because they are usually shapes, axes or indices.
+// Integer tensors of at most this many elements stay on the host, because they are usually shapes, axes or indices.
 constexpr int64_t kHostElements = 1024;
 bool stays_on_host(DType dtype, int64_t elements);
 
 // Throws invalid_argument: "The model is malformed: <what>."
 [[noreturn]] void malformed(const std::string& what);
 
-// Decodes and checks `bytes`, which are those of `files.model` if that is given. A well-formed part that cannot run (an
-// operator without a translator, a value that is no tensor) adds a line to `refusals`. With refusals, the parsed model
-// only serves to find more of them.
+// Decodes and checks `bytes`, the content of `files.model` if that is given. A well-formed part that cannot run (an
+// operator without a translator, a value that is no tensor) adds a line to `refusals`. A model with refusals cannot
+// run; it only serves to find further refusals.
 ParsedModel parse_model(std::string_view bytes, TensorFiles files, Device device, std::vector<std::string>* refusals);
 
-// Checks the element types of inputs and outputs, as far as they are known without running: inputs against ONNX's rules
-// for the operator, outputs against their declared types. Errors: invalid_argument.
+// Checks the element types that are known without running: inputs against ONNX's rules for the operator, outputs
+// against their declared types. Errors: invalid_argument.
 void check_types(const ParsedModel& parsed);
 
-// What the value is, as a TypeId of schema/; 0: not known.
+// The TypeId of the value (schema/); 0 if it is not known.
 int32_t type_of(const Value& value);
 int32_t type_of(const ValueInfo& info);
 // Checks that output i of the parsed model has the declared type. `made` is its type as a TypeId; 0: not known.
 void check_output_type(const ParsedModel& parsed, size_t i, int32_t made);
 
-// Fills captures of the node and of the nodes inside: what its graphs read of the graphs around it.
+// Fills `captures` of the node and of the nodes in its graphs.
 void find_captures(Node* node);
 
-// Fills labels for the present nodes.
+// Fills `labels` for the current nodes.
 void name_nodes(ParsedModel* parsed);
 
-// Fills drop_after for the present nodes.
+// Fills `drop_after` for the current nodes.
 void find_last_uses(ParsedModel* parsed);
 
 }  // namespace tenon::onnx

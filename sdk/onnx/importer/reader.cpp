@@ -23,9 +23,10 @@ namespace {
 namespace proto = onnx_proto;
 using proto::AttributeProto;
 
-// Functions inside of functions, and graphs inside of graphs.
+// Limit of functions inside functions, and of graphs inside graphs.
 constexpr int kMostDepth = 32;
-// Nodes of all graphs, after functions are expanded. A few functions that call each other can make any number of nodes.
+// Limit of nodes in all graphs, with functions expanded. A few functions that call each other can make any number of
+// nodes.
 constexpr size_t kMostNodes = size_t{1} << 18;
 
 class Reader {
@@ -45,10 +46,11 @@ class Reader {
     read_outputs();
     for (Node& node : parsed_.nodes) find_captures(&node);
     if (sorted_) {
-      loader::log(loader::LogTopic::load, loader::LogLevel::warning,
-                  fmt::format("The nodes of the model{} are not in an order in which they can run, as ONNX wants; they "
-                              "were sorted.",
-                              graph_.name.empty() ? "" : " " + quoted(graph_.name)));
+      loader::log(
+          loader::LogTopic::load, loader::LogLevel::warning,
+          fmt::format("The nodes of the model{} are not in an order in which they can run, as ONNX requires; they "
+                      "were sorted.",
+                      graph_.name.empty() ? "" : " " + quoted(graph_.name)));
     }
     return std::move(parsed_);
   }
@@ -125,7 +127,8 @@ class Reader {
     }
   }
 
-  // An input with an initialiser. Before IR version 4, files list every weight as one, and none can be given.
+  // Reads an input that has an initialiser. Before IR version 4, files list every weight as an input, and no run can
+  // give it.
   void read_default(const proto::ValueInfoProto& input, int32_t weight) {
     ValueInfo info;
     if (model_.ir_version < 4 || !read_value_info(input, "input", &info).empty()) return;
@@ -144,7 +147,7 @@ class Reader {
     return fmt::format("{}: {}{} (version {}){}: ", label(node), domain, node.op_type, node.version, types);
   }
 
-  // Notes the types of the outputs, as far as they follow from the rules.
+  // Notes the types of the outputs, as far as the rules decide them.
   void note_types(const Node& node) {
     if (node.schema == nullptr) return;
     std::vector<TypeId> inputs;
@@ -159,7 +162,8 @@ class Reader {
     return scope.call != nullptr && !scope.call->opsets.empty() ? scope.call->opsets : opsets_;
   }
 
-  // The attribute itself, or what the call of the function gives for it; null: the call gives nothing.
+  // The attribute itself, or the attribute of the call that a function's attribute refers to; null if the call has
+  // none.
   static const AttributeProto* resolved(const Node& node, const AttributeProto& from, const Scope& scope) {
     if (from.ref_attr_name.empty()) return &from;
     if (scope.call == nullptr)
@@ -185,7 +189,7 @@ class Reader {
 
   std::shared_ptr<Subgraph> read_subgraph(const proto::GraphProto& from, const Scope& outer, std::string inside) {
     if (outer.depth + 1 > kMostDepth)
-      malformed(fmt::format("its graphs and functions lie inside of each other more than {} deep", kMostDepth));
+      malformed(fmt::format("its graphs and functions are nested more than {} deep", kMostDepth));
     Scope scope{&outer, outer.call, std::move(inside), outer.depth + 1, {}};
     auto graph = std::make_shared<Subgraph>();
     const auto first = static_cast<int32_t>(parsed_.names.size());
@@ -201,7 +205,7 @@ class Reader {
     for (const proto::ValueInfoProto& output : from.output) {
       const int32_t* found = scope.find(output.name);
       if (found == nullptr || *found < 0)
-        malformed(fmt::format("nothing makes the output {} of {}", quoted(output.name), scope.inside));
+        malformed(fmt::format("no node computes the output {} of {}", quoted(output.name), scope.inside));
       graph->outputs.push_back(*found);
       ValueInfo info;
       if (output.type) read_value_info(output, "output", &info);
@@ -215,17 +219,17 @@ class Reader {
     for (std::string_view name : from.input) {
       const int32_t* found = name.empty() ? nullptr : scope.find(name);
       if (!name.empty() && found == nullptr) {
-        malformed(fmt::format("{} ({}) reads {}, which nothing makes", label(*node), node->op_type, quoted(name)));
+        malformed(fmt::format("{} ({}) reads {}, which no node computes", label(*node), node->op_type, quoted(name)));
       }
       node->inputs.push_back(found == nullptr ? -1 : *found);
     }
   }
 
-  // The node without its outputs.
+  // Reads the node without its outputs.
   Node read_node(const proto::NodeProto& from, size_t position, Scope* scope) {
     Node node;
     node.position = static_cast<int32_t>(position);
-    node.name = visible(from.name);  // only people read it
+    node.name = visible(from.name);  // only for display
     node.inside = scope->inside;
     node.op_type = std::string(from.op_type);
     node.domain = domain_of(from.domain);
@@ -237,7 +241,7 @@ class Reader {
               std::vector<Node>* nodes) {
     if (outer->depth + 1 > kMostDepth)
       malformed(
-          fmt::format("its graphs and functions lie inside of each other more than {} deep, or the function {} "
+          fmt::format("its graphs and functions are nested more than {} deep, or the function {} "
                       "calls itself",
                       kMostDepth, quoted(function.name)));
     if (from.input.size() > function.input.size() || from.output.size() > function.output.size())
@@ -261,7 +265,7 @@ class Reader {
       if (from.output[i].empty()) continue;
       const int32_t* made = scope.find(function.output[i]);
       if (made == nullptr || *made < 0)
-        malformed(fmt::format("nothing makes the output {} of {}", quoted(function.output[i]), scope.inside));
+        malformed(fmt::format("no node computes the output {} of {}", quoted(function.output[i]), scope.inside));
       outer->bind(from.output[i], *made, label(node));
       parsed_.names[static_cast<size_t>(*made)] = std::string(from.output[i]);
     }
@@ -283,7 +287,7 @@ class Reader {
     for (const size_t i : order) {
       Node node = read_node(from[i], i, scope);
       if (++node_count_ > kMostNodes)
-        malformed(fmt::format("it has more than {} nodes, with those of its functions", kMostNodes));
+        malformed(fmt::format("it has more than {} nodes, including the nodes of its functions", kMostNodes));
       if (scope->call != nullptr) budget_.spend(node.name.size() + 4 * node.inside.size());
       const auto function = functions_.find(key_of(from[i].domain, from[i].op_type, from[i].overload));
       if (function != functions_.end()) {
@@ -295,8 +299,8 @@ class Reader {
         node.outputs.push_back(name.empty() ? -1 : define(scope, name, label(node)));
       const auto opset = opsets_of(*scope).find(node.domain);
       if (opset == opsets_of(*scope).end())
-        malformed(
-            fmt::format("{} is of domain {}, of which the model imports no version", label(node), quoted(node.domain)));
+        malformed(fmt::format("{} is of domain {}, but the model imports no version of it", label(node),
+                              quoted(node.domain)));
       const int32_t copied = copied_version(node.domain, node.op_type);
       node.version = copied != 0 ? copied : opset->second;
       check_form(&node);
@@ -311,7 +315,7 @@ class Reader {
   void read_outputs() {
     for (const proto::ValueInfoProto& output : graph_.output) {
       const int32_t* found = scope_.find(output.name);
-      if (found == nullptr) malformed(fmt::format("nothing makes the output {}", quoted(output.name)));
+      if (found == nullptr) malformed(fmt::format("no node computes the output {}", quoted(output.name)));
       ValueInfo info;
       const std::string refused = read_value_info(output, "output", &info);
       if (refused.empty()) {
@@ -333,7 +337,7 @@ class Reader {
   std::map<std::string, const proto::FunctionProto*> functions_;
   Scope scope_;
   size_t node_count_ = 0;
-  bool sorted_ = false;  // some nodes run in another order than the file has them
+  bool sorted_ = false;  // the order of the nodes differs from the file
   Budget budget_;
   std::vector<TypeId> types_;  // by value; 0: not known
   ParsedModel parsed_;

@@ -13,7 +13,7 @@ std::string key_of(std::string_view domain, std::string_view name, std::string_v
 
 void Scope::bind(std::string_view name, int32_t id, const std::string& by) {
   if (values.emplace(std::string(name), id).second) return;
-  malformed(fmt::format("the value '{}' is made a second time, by {}", name, by));
+  malformed(fmt::format("the value '{}' is computed a second time, by {}", name, by));
 }
 
 const int32_t* Scope::find(std::string_view name) const {

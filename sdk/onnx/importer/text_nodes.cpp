@@ -12,8 +12,8 @@ namespace {
 
 bool is_text(const Value& value) { return value.kind() == Value::Kind::strings; }
 
-// All strings of the node's inputs, sorted, each once. The empty string is the first, because it is what operators fill
-// with.
+// All strings of the node's inputs, sorted and without duplicates. The empty string comes first, because operators fill
+// with it.
 std::vector<std::string> strings_of(const Node& node, const std::vector<Value>& values) {
   std::vector<std::string> all{std::string()};
   for (int32_t value : node.inputs) {
@@ -40,7 +40,7 @@ Value strings_at(const Tensor& positions, const std::vector<std::string>& all) {
   return Value::strings(positions.dims(), std::move(strings));
 }
 
-// Whether an output has the type of an input that is text.
+// True if the rules give the output the type of an input that is text.
 bool gives_text(const Node& node, size_t output, const std::vector<Value>& values) {
   const Schema& schema = *node.schema;
   const std::string_view letter = schema.outputs[std::min(output, schema.outputs.size() - 1)].letter;
@@ -70,7 +70,7 @@ ValueList move_text(const ParsedModel& parsed, const Node& node, const std::vect
       throw UnknownValue(value);
     }
   }
-  // Nothing of it is recorded: its results are strings, or follow from them.
+  // The node is not recorded, because its results are strings or depend on strings.
   NodeContext::require_eager();
   NodeContext context(parsed, node, &numbers);
   const TensorList made = node.translator->translate(context);

@@ -14,9 +14,9 @@
 namespace tenon::onnx {
 namespace {
 
-// Values for dynamic dims during the check of a model. They are multiples of common strides and windows. What fails for
-// both with one message, which names the sizes that it rests on, fails for any number. Everything else is for the run
-// to find, which has the sizes.
+// Values for dynamic dims during the check of a model: multiples of common strides and windows. An error that occurs
+// with both values and has the same text, apart from these sizes, is taken to occur with any size. All other errors are
+// left to the run, which knows the sizes.
 constexpr int64_t kProbeDims[] = {64, 32};
 
 std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Value> values) {
@@ -50,11 +50,11 @@ Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dyn
   return recorder->input(info.dtype, dims);
 }
 
-// The result of recording every node with one number for all dynamic dims.
+// The result of recording every node with one value for all dynamic dims.
 struct Probe {
   bool exact = true;                    // no dim was dynamic
   std::map<size_t, Status> failures;    // by node
-  std::map<size_t, std::string> types;  // input types of those nodes
+  std::map<size_t, std::string> types;  // by node: input types of the failed nodes
 };
 
 bool all_constant(const ParsedModel& parsed, const std::vector<int32_t>& values) {
@@ -62,7 +62,7 @@ bool all_constant(const ParsedModel& parsed, const std::vector<int32_t>& values)
                      [&](int32_t value) { return value < 0 || parsed.is_constant(value); });
 }
 
-// Whether every tensor of `value` has elements that the recorder knows.
+// True if the recorder knows the elements of all tensors of `value`.
 bool all_known(graph::Recorder& recorder, const Value& value) {
   if (value.is_tensor()) return recorder.host_value_known(value.tensor());
   if (value.kind() == Value::Kind::map) return all_known(recorder, value.keys()) && all_known(recorder, value.values());
@@ -82,7 +82,7 @@ void settle_node(ParsedModel* parsed, const Node& node) {
   try {
     apply_node(*parsed, node, &parsed->constants);
   } catch (const Error&) {
-    return;  // the check of the model finds and reports the error again
+    return;  // the check of the model reports the error
   } catch (const UnknownValue&) {
     return;
   }
@@ -112,7 +112,8 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
     try {
       apply_node(parsed, node, &values);
     } catch (const UnknownValue&) {
-      // The node depends on elements, or on the result of another refused node. Its attributes were checked before.
+      // The node needs elements that are not known, or reads the result of a refused node. Its attributes are checked
+      // already.
     } catch (const Error& error) {
       if (error.code() != Code::unsupported && error.code() != Code::invalid_argument) throw;
       result.failures.emplace(i, error.status());
@@ -139,7 +140,7 @@ ValueList translated(const ParsedModel& parsed, NodeContext& context, const std:
 
 using functors::is_half;
 
-// `translated`, with inputs of f16 and bf16 as f32, of a node whose first input has one of these.
+// Runs the translator; if the first input is f16 or bf16, inputs of these types are converted to f32.
 ValueList translated_wide(const ParsedModel& parsed, NodeContext& context, std::vector<Value>* values) {
   const DType dtype = context.dtype(0);
   std::vector<std::pair<size_t, Value>> narrow;
@@ -170,7 +171,7 @@ ValueList translated_wide(const ParsedModel& parsed, NodeContext& context, std::
 }  // namespace
 
 void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>* values) {
-  // Only a check of the model applies nodes beside refused ones.
+  // Nodes after refused nodes are applied only during the check of a model.
   if (node.translator == nullptr) throw UnknownValue(node.outputs.empty() ? -1 : node.outputs[0]);
   const std::string& name = parsed.labels[node.label];
   const LabelScope scope(name);
@@ -200,7 +201,7 @@ std::vector<Value> initial_values(const ParsedModel& parsed, std::span<const Val
 bool is_settled(const ParsedModel& parsed, const Node& node) { return all_constant(parsed, node.outputs); }
 
 void settle_constants(ParsedModel* parsed) {
-  // A loop may run for any time, so a node with graphs waits for the run.
+  // A loop may run for any time, so nodes with graphs are not computed at load.
   for_each_node(parsed->nodes, [&](const Node& node) {
     if (node.translator != nullptr && !has_graph(node) && all_constant(*parsed, node.inputs)) settle_node(parsed, node);
   });
@@ -212,7 +213,7 @@ void settle_constants(ParsedModel* parsed) {
   };
   for_each_node(parsed->nodes, [&](const Node& node) {
     if (!is_settled(*parsed, node)) mark(node.inputs);
-    mark(node.outputs);  // values of a settled node must stay, because the node would otherwise run again
+    mark(node.outputs);  // keep the values of a settled node, or it would run again
     for_each_graph(node, [&](const Subgraph& graph) { mark(graph.outputs); });
   });
   mark(parsed->output_values);
@@ -223,7 +224,7 @@ void settle_constants(ParsedModel* parsed) {
 
 namespace {
 
-// One name per axis: of a dynamic dim that of its symbol, else empty. Of an input without a shape all are dynamic.
+// One name per axis: the symbol of a dynamic dim, else empty. All dims of an input without a shape are dynamic.
 std::vector<std::string> symbols_of(const ValueInfo& info, const Tensor& given, DynamicDims dims, bool one_size) {
   std::vector<std::string> symbols(static_cast<size_t>(given.rank()));
   const bool declared = info.has_shape && info.dims.size() == symbols.size();
@@ -283,8 +284,8 @@ std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::s
 
 namespace {
 
-// The part of a message that says why. A device's reason comes after the call that it refuses; the call names shapes,
-// and so the sizes that stand for open dims.
+// The part of a message that gives the reason. The part before it names the refused call with its shapes, and so the
+// probe values of dynamic dims.
 std::string_view reason_in(const Status& status) {
   const std::string_view message = status.message();
   const size_t refusal = message.find(" cannot run on ");

@@ -15,7 +15,7 @@ namespace proto = onnx_proto;
 // The value that PaddlePaddle writes for a dim of unknown size.
 constexpr int64_t kUnknownDim = -1;
 
-// Exporters write "?", "*" or "-1" for any size. Two dims with one of these need not be equal.
+// False for "?", "*" and "-1", which exporters write for any size: two such dims need not be equal.
 bool is_name(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isalpha(c) != 0 || c == '_' || c >= 0x80; });

@@ -1,4 +1,4 @@
-// What a ValueInfoProto says of a value.
+// Reads a ValueInfoProto.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tenon::onnx {
 
-// Fills `info`. Returns a sentence if the value is none that Tenon can hold, else nothing. `what`: "input". Throws
-// invalid_argument for a negative dim.
+// Fills `info`. Returns a sentence if Tenon cannot hold the value, else nothing. `what` is for messages: "input".
+// Throws invalid_argument for a negative dim.
 std::string read_value_info(const onnx_proto::ValueInfoProto& value, const char* what, ValueInfo* info);
 
 }  // namespace tenon::onnx

@@ -10,10 +10,10 @@
 namespace tenon::onnx {
 namespace {
 
-// The newest version of the file format whose changes the reader knows. Versions since 8 only add element types, which
-// the reader knows by name, and metadata.
+// The newest version of the file format that the reader knows. Versions since 8 only add metadata and element types,
+// which the reader knows by name.
 constexpr int64_t kNewestIrVersion = 14;
-// From this version on a file states the versions of its operators.
+// From this version on, a file states the versions of its operators.
 constexpr int64_t kIrVersionWithOpsets = 3;
 
 }  // namespace
@@ -22,7 +22,7 @@ Opsets read_opsets(const std::vector<onnx_proto::OperatorSetIdProto>& imports) {
   Opsets opsets;
   for (const onnx_proto::OperatorSetIdProto& opset : imports) {
     int64_t& version = opsets.emplace(domain_of(opset.domain), opset.version).first->second;
-    version = std::max(version, opset.version);  // of several versions the highest counts
+    version = std::max(version, opset.version);  // if a domain is listed several times, the highest version counts
   }
   return opsets;
 }
@@ -45,12 +45,12 @@ Opsets read_versions(const onnx_proto::ModelProto& model, ModelInfo* info, std::
   }
   Opsets opsets = read_opsets(model.opset_import);
   if (opsets.empty() && model.ir_version >= kIrVersionWithOpsets)
-    malformed("it does not say which versions of operators it wants (opset_import)");
+    malformed("it does not state the versions of its operators (opset_import)");
   if (opsets.empty()) opsets[""] = 1;
   info->opset = opsets.count("") != 0 ? opsets[""] : 0;
   if (info->opset > kNewestOpset) {
     refusals->push_back(
-        fmt::format("the model wants version {} of the operators of ai.onnx; versions up to {} are known. Export it "
+        fmt::format("the model needs opset version {} of ai.onnx; versions up to {} are supported. Export it "
                     "with opset_version={}, or convert it with onnx.version_converter.convert_version(model, {}).",
                     info->opset, kNewestOpset, kNewestOpset, kNewestOpset));
   }

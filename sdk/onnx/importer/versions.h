@@ -1,4 +1,4 @@
-// Which versions of the format and of operators a file wants, and what it says of itself.
+// Reads the versions of format and operators that a file requires, and its metadata.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace tenon::onnx {
 
 Opsets read_opsets(const std::vector<onnx_proto::OperatorSetIdProto>& imports);
 
-// Fills `info` and gives the versions of operators. A version that is not known adds a line to `refusals`. Errors:
-// invalid_argument, for a model that does not say what it wants.
+// Fills `info` and returns the versions of operators. An unknown version adds a line to `refusals`. Errors:
+// invalid_argument if the model does not state its versions.
 Opsets read_versions(const onnx_proto::ModelProto& model, ModelInfo* info, std::vector<std::string>* refusals);
 
 }  // namespace tenon::onnx

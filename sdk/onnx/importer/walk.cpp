@@ -89,7 +89,7 @@ bool Walk::State::next(NodeResult* result) {
 void Walk::State::replace(size_t i, const Tensor& tensor) {
   if (i >= last.size()) {
     throw Error(Code::invalid_argument,
-                fmt::format("The node made {} values, but number {} was to be replaced.", last.size(), i));
+                fmt::format("The node has {} values; there is no value {} to replace.", last.size(), i));
   }
   const Tensor value = values[static_cast<size_t>(last[i])].tensor();
   if (tensor.dtype() != value.dtype() || tensor.dims() != value.dims()) {

@@ -4,7 +4,7 @@
 Usage: generate.py onnx.proto newer.proto OUTPUT_DIRECTORY
 
 The script understands the part of proto2 that onnx.proto uses: messages (nested ones too), enums, optional and repeated
-fields, oneof, packed. Strings and bytes become views into the buffer that a reader reads.
+fields, oneof, packed. Strings and bytes become views into the reader's buffer.
 """
 import pathlib
 import re
@@ -109,7 +109,7 @@ class Parser:
 
 
 def joined(messages, newer):
-    """`messages` with the messages of `newer`, and with the fields that only those have."""
+    """Merges `messages` with the messages of `newer` and the fields that only those have."""
     by_name = {m.name: m for m in messages}
     for message in newer:
         known = by_name.get(message.name)

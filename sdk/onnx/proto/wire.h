@@ -23,11 +23,11 @@ struct Tag {
 
 struct Limits {
   uint32_t depth = 64;
-  // The limit for memory of decoded messages and numbers, without views. 0: 64 MiB plus eight times the buffer.
+  // Limit of the memory of decoded messages and numbers, without views. 0: 64 MiB plus eight times the buffer.
   uint64_t bytes = 0;
 };
 
-// Reads the fields of one message in turn. enter() narrows `end` to a sub-message. The first error stays.
+// Reads the fields of one message in turn. enter() narrows `end` to a sub-message. The first error is kept.
 class Reader {
  public:
   Reader(std::string_view buffer, Limits limits)
@@ -59,7 +59,7 @@ class Reader {
     end_ = outer_end;
     ++depth_;
   }
-  // Accounts for memory that is about to be allocated. False if it exceeds the limit.
+  // Counts memory that is about to be allocated. False if the limit is exceeded.
   bool spend(uint64_t bytes);
 
  private:
@@ -143,7 +143,7 @@ inline bool read_repeated_bytes(Reader& in, Tag tag, std::vector<std::string_vie
   return expect(in, tag, WireType::bytes) && in.spend(2 * sizeof(std::string_view)) && in.bytes(&out->emplace_back());
 }
 
-// Takes packed and single numbers, because readers must accept both.
+// Accepts packed and single numbers, as protobuf requires of readers.
 template <class T>
 bool read_repeated_varint(Reader& in, Tag tag, std::vector<T>* out) {
   const char* outer = nullptr;

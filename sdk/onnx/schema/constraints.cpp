@@ -28,7 +28,7 @@ constexpr Row kRows[] = {
 #undef CONSTRAINTS_OF
 };
 
-// ---- reading the rows ----
+// ---- reading rows ----
 
 std::vector<Text> split(Text text, char by) {
   std::vector<Text> parts;
@@ -99,7 +99,7 @@ ShapeRule read_shape(Text text) {
   return rule;
 }
 
-// Cuts what stands from `mark` on off `text` and returns it without the mark; none if there is no mark.
+// Removes `mark` and the text after it from `text`, and returns that text; none if there is no mark.
 std::optional<Text> cut(Text* text, Text mark) {
   const size_t at = text->find(mark);
   if (at == Text::npos) return std::nullopt;
@@ -154,7 +154,7 @@ Constraints read_row(const Row& row) {
   return read;
 }
 
-// ---- asking a node ----
+// ---- checking a node ----
 
 const Attribute* find_attribute(const Node& node, Text name) {
   const auto found = node.attributes.find(name);
@@ -176,7 +176,7 @@ class Asked {
   }
 
   std::string broken(std::span<const std::optional<SymDims>> shapes) {
-    // A second time, a product may have one unknown letter less.
+    // The first pass may give a size to a letter that a product needs in the second one.
     for (int pass = 0; pass < 2; ++pass) {
       for (size_t i = 0; i < std::min(shapes.size(), rules_.inputs.size()); ++i) {
         if (!shapes[i]) continue;
@@ -231,7 +231,7 @@ class Asked {
     return shape.rank() == 0 || (shape.rank() == 1 && shape[0].is_number() && shape[0].number() == 1);
   }
 
-  // True if `shape` fits `terms`. Letters that have no size yet get one from `shape`.
+  // True if `shape` fits `terms`. Letters without a size get one from `shape`.
   bool has_sizes(const std::vector<SizeTerm>& terms, const SymDims& shape) {
     const auto list = std::find_if(terms.begin(), terms.end(), [](const SizeTerm& term) { return term.list; });
     const auto before = static_cast<int32_t>(list - terms.begin());
@@ -257,7 +257,8 @@ class Asked {
     return true;
   }
 
-  // True if `size` fits `term`. One letter without a size gets it from `size`; several such letters fit any size.
+  // True if `size` fits `term`. If one letter has no size, it gets one from `size`; if several have none, any size
+  // fits.
   bool is_size(const SizeTerm& term, SymDim size) {
     if (term.any) return true;
     SymDim product = term.factor;
@@ -284,7 +285,7 @@ class Asked {
     return true;
   }
 
-  // The size of `term`, if all of it is known.
+  // The size of `term` if all its letters are known.
   std::optional<SymDim> size_of(const SizeTerm& term) const {
     if (term.any) return std::nullopt;
     SymDim product = term.factor;
@@ -359,7 +360,7 @@ class Asked {
                        text_of(numbers), text_of(*wanted));
   }
 
-  // "[2, c, ..]": sizes as far as they are known.
+  // "[2, c, ..]": the sizes that are known, and the letters of the others.
   std::string described(const std::vector<SizeTerm>& terms) const {
     std::vector<std::string> words;
     for (const SizeTerm& term : terms) {

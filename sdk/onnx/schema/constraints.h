@@ -1,5 +1,5 @@
-// Constraints: what the shapes of the inputs and the attributes of a node demand of each other. The rows are in
-// constraints.def, which says how they are written.
+// Constraints: how the shapes of a node's inputs and its attributes must fit together. The rows are in constraints.def,
+// whose head explains their form.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@
 
 namespace tenon::onnx {
 
-// One place in a shape.
+// One term of a shape.
 struct SizeTerm {
-  std::string_view text;                  // as it is written
-  bool list = false;                      // any number of sizes
-  int64_t factor = 1;                     // of a product: its number
-  std::vector<std::string_view> letters;  // of a product, or the one letter of a list; empty and `any`: no demand
+  std::string_view text;                  // as it is written in the row
+  bool list = false;                      // a list of any number of sizes
+  int64_t factor = 1;                     // the number in a product
+  std::vector<std::string_view> letters;  // the letters of a product, or the one letter of a list; if empty and `any`,
+                                          // any size fits
   bool any = false;
 };
 
 struct ShapeRule {
   enum class Form : uint8_t { any, exact, broadcasts, one_element };
   Form form = Form::any;
-  std::string_view flag;  // the attribute that chooses between `terms` and `otherwise`; empty: `terms`
+  std::string_view flag;  // the attribute that chooses between `terms` and `otherwise`; empty: always `terms`
   std::vector<SizeTerm> terms, otherwise;
 };
 
@@ -34,12 +35,12 @@ struct NumberRule {
   enum class Form : uint8_t { free, gives, equals, word, sizes, count };
   Form form = Form::free;
   std::string_view attribute;
-  std::string_view letter;        // of gives, equals, word; of count: the list, or empty
-  std::string_view word;          // of word
-  std::optional<int64_t> absent;  // of gives: the letter without the attribute
-  std::vector<SizeTerm> terms;    // of sizes
-  int64_t times = 1;              // of count
-  std::optional<int64_t> least;   // of each number
+  std::string_view letter;        // for gives, equals and word: the letter; for count: the list, or empty
+  std::string_view word;          // for word
+  std::optional<int64_t> absent;  // for gives: the letter's value if the attribute is absent
+  std::vector<SizeTerm> terms;    // for sizes
+  int64_t times = 1;              // for count
+  std::optional<int64_t> least;   // limit of each number
   int64_t most = INT32_MAX;
 };
 
@@ -55,11 +56,11 @@ const std::vector<Constraints>& all_constraints();
 // The row of the node's operator and version; NULL if there is none.
 const Constraints* find_constraints(const Node& node);
 
-// The limit of an attribute's numbers that the node breaks, as a sentence without its end. Empty if it breaks none.
+// A sentence, without its full stop, about an attribute whose numbers exceed their limits. Empty if there is none.
 std::string broken_limits(const Node& node);
 
-// The constraint that the node breaks with inputs of these shapes (none: not known, or the input is absent). What it
-// asks of open sizes becomes a guard of the recording.
+// A sentence about the constraint that the node breaks with inputs of these shapes (none: not known, or the input is
+// absent); empty if it breaks none. A demand on open sizes becomes a guard of the recording.
 std::string broken_constraints(const Node& node, std::span<const std::optional<SymDims>> shapes);
 
 }  // namespace tenon::onnx

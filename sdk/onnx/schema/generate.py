@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes operators.def, ONNX's own rules for each operator: its inputs, outputs, element types and attributes.
 
-Usage: generate.py             writes the table, with every operator of DOMAINS; needs a Python onnx that knows NEWEST_OPSET
+Usage: generate.py             writes the table, with every operator of DOMAINS; needs a Python onnx with NEWEST_OPSET
        generate.py --check     prints the rows in which the installed onnx differs, for opset versions it knows
 
-The build reads operators.def only, so it needs no onnx. CHOICES below has what onnx says in prose only: the allowed
-values of an attribute.
+The build reads operators.def only, so it needs no onnx. CHOICES below has the allowed values of attributes, which onnx
+only describes in prose.
 """
 import os
 import re
@@ -23,7 +23,7 @@ TYPES = {"float16": "f16", "float": "f32", "double": "f64", "bfloat16": "bf16", 
          "float8e4m3fn": "f8e4m3fn", "float8e5m2": "f8e5m2", "float8e4m3fnuz": "f8e4m3fnuz",
          "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float6e2m3": "f6e2m3", "float6e3m2": "f6e3m2",
          "float4e2m1": "f4e2m1", "int4": "i4", "uint4": "u4", "int2": "i2", "uint2": "u2", "string": "string"}
-NO_TENSORS = ("seq", "optional", "map")  # of values that are no tensors, the rules know the kind alone
+NO_TENSORS = ("seq", "optional", "map")  # for values that are no tensors, the rules only have the kind
 GROUPS = {"floats": ["f16", "f32", "f64"], "ints": ["i8", "i16", "i32", "i64"], "uints": ["u8", "u16", "u32", "u64"],
           "f8": ["f8e4m3fn", "f8e5m2"]}
 KINDS = {"FLOAT": "float", "INT": "int", "STRING": "text", "FLOATS": "floats", "INTS": "ints", "STRINGS": "texts",
@@ -68,7 +68,7 @@ CHOICES = {
 }
 
 # Later releases of onnx corrected these rows without a new version of the operator, and releases before 1.15 do not say
-# which lists of inputs may be empty. The table has the correction.
+# which lists of inputs may be empty. The table has the corrected rows.
 CORRECTED = {("", "Erf", 13), ("", "GridSample", 16), ("", "Loop", 11), ("", "Loop", 13), ("", "Loop", 16),
              ("", "SequenceMap", 17)}
 
@@ -76,14 +76,15 @@ HEAD = """\
 // ONNX's rules for its operators, one row per version. generate.py writes this file.
 //   OPERATOR(name, first opset version, inputs, outputs, types, attributes)
 //   OPERATOR_OF(domain, name, ..)
-// An input or output is name:type. "?" after the name: it may be absent. "+": it is the last and may occur many times.
-// "*": so may it, or not at all. "~" after that: the many need not be of one type. `types` lists the types of each
-// letter. An attribute is name:kind. "!" after the kind: a node must have the attribute. "=": its allowed values.
+// An input or output is name:type. After the name, "?" means that it may be absent; "+" that it is the last one and may
+// be repeated; "*" that it is the last one and may be repeated or absent. "~" after that means that the repeated values
+// may differ in type. `types` lists the types of each letter. An attribute is name:kind. After the kind, "!" means that
+// the attribute is required, and "=" lists its allowed values.
 """
 
 
 def word_of(type_text):
-    """The word of the table for ONNX's name of one type; None if neither tensors nor the rules know it."""
+    """The table's word for ONNX's name of a type; None if Tenon has no such type."""
     own = re.fullmatch(r"tensor\((\w+)\)", type_text)
     outer = type_text.split("(")[0]
     return TYPES.get(own.group(1)) if own else outer if outer in NO_TENSORS else None

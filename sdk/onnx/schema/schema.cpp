@@ -42,7 +42,7 @@ std::vector<Text> split(Text text, char by) {
   return parts;
 }
 
-// Takes the text before the first `mark`, and drops the mark. Takes all of the text if it has no mark.
+// Takes the text before the first `mark` and drops the mark; without a mark, takes all of the text.
 Text take_until(Text* text, char mark) {
   const size_t end = std::min(text->find(mark), text->size());
   const Text part = text->substr(0, end);
@@ -70,7 +70,7 @@ constexpr std::pair<Text, TypeSet> kGroups[] = {
     {"f8", set_of(DType::f8e4m3fn, DType::f8e5m2)},
 };
 
-// Types that are no dtypes: the word in operators.def, and the name in messages.
+// Types that are no dtypes: their word in operators.def and their name in messages.
 struct KindRow {
   Text word, name;
   TypeId type;
@@ -80,7 +80,7 @@ constexpr KindRow kKinds[] = {{"string", "string", kStringType},
                               {"optional", "an optional", kOptionalType},
                               {"map", "a map", kMapType}};
 
-// The types of one word. A type of ONNX's that Tenon does not have is in no set.
+// The types that a word stands for. ONNX types that Tenon does not have are in no set.
 TypeSet types_of_word(Text word) {
   for (const auto& [name, set] : kGroups) {
     if (name == word) return set;
@@ -180,7 +180,7 @@ std::string range(size_t least, size_t most, bool many) {
   return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
 }
 
-// The sentence about a wrong number of `values`; empty if the number is right.
+// A sentence about a wrong number of `values`; empty if the number is right.
 std::string broken_count(const Schema& schema, const std::vector<ParameterRule>& rules,
                          const std::vector<int32_t>& values, const char* what) {
   const bool many = !rules.empty() && rules.back().many;
@@ -263,11 +263,11 @@ std::string broken_types(const Schema& schema, const Node& node, std::span<const
   const auto given = [&](size_t i) {
     return fmt::format("its input {}, {}, is of {}", i, quoted(rule_of(i).name), type_name(inputs[i]));
   };
-  std::map<std::string_view, size_t> first;  // by letter: the first input, whose type the others have
+  std::map<std::string_view, size_t> first;  // by letter: the first input, which decides the type of the others
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == 0) continue;
     const ParameterRule& rule = rule_of(i);
-    if ((rule.types & set_of(kOptionalType)) != 0) continue;  // what an optional holds is the optional
+    if ((rule.types & set_of(kOptionalType)) != 0) continue;  // an optional that holds a value is that value
     if ((rule.types & set_of(inputs[i])) == 0)
       return fmt::format("{}; {} takes {}{}", given(i), node.op_type, type_list(rule.types), in_version(schema));
     if (rule.letter.empty() || rule.mixed) continue;
@@ -287,7 +287,7 @@ TypeId output_type(const Schema& schema, const Node& node, std::span<const TypeI
     const ParameterRule& other = schema.inputs[std::min(j, schema.inputs.size() - 1)];
     if (other.letter == rule.letter && !other.mixed && inputs[j] != 0) return inputs[j];
   }
-  // Then only an attribute can give the type: a type, or a tensor of that type.
+  // Then only an attribute can decide the type: a type, or a tensor of that type.
   for (const char* name : {"to", "dtype", "output_datatype", "output_dtype"}) {
     const auto found = node.attributes.find(name);
     if (found != node.attributes.end()) return type_id(dtype_of_onnx(static_cast<int32_t>(found->second.i)));

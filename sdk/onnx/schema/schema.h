@@ -13,11 +13,11 @@
 
 namespace tenon::onnx {
 
-// What a value is, for the rules: the id of its dtype, or one of the kinds below. 0: not known.
+// The type of a value in the rules: the id of its dtype, or one of the kinds below. 0: not known.
 using TypeId = int32_t;
 constexpr TypeId kStringType = 48, kSequenceType = 49, kOptionalType = 50, kMapType = 51;
 constexpr TypeId type_id(DType dtype) { return static_cast<TypeId>(dtype); }
-// The dtype of a type; none if it is no type of numbers.
+// The dtype of a numeric type; DType::none for other types.
 constexpr DType dtype_of_type(TypeId type) { return type < kStringType ? static_cast<DType>(type) : DType::none; }
 // "f32", "string", "a sequence"
 std::string_view type_name(TypeId type);
@@ -26,11 +26,11 @@ using TypeSet = uint64_t;
 
 struct ParameterRule {
   std::string_view name;
-  std::string_view letter;  // inputs and outputs of one letter share one type; empty: `types` alone counts
+  std::string_view letter;  // inputs and outputs with the same letter have the same type; empty: only `types` counts
   TypeSet types = 0;
   bool optional = false;
   bool many = false;   // it may occur any number of times
-  bool mixed = false;  // of which each has a type of its own
+  bool mixed = false;  // repeated values may differ in type
 };
 
 struct AttributeRule {
@@ -47,18 +47,17 @@ struct Schema {
   std::vector<AttributeRule> attributes;
 };
 
-// The schema for a version of a domain (empty: ai.onnx): the newest one that is not newer than `version`. NULL if there
-// is none.
+// The schema for a version of a domain (empty: ai.onnx): the newest one up to `version`. NULL if there is none.
 const Schema* find_schema(std::string_view domain, std::string_view op_type, int64_t version);
 
-// The rule about attributes or about the number of inputs and outputs that the node breaks, as a sentence without its
-// end. Empty if it breaks none.
+// A sentence, without its full stop, about the rule for attributes or the number of inputs and outputs that the node
+// breaks. Empty if it breaks none.
 std::string broken_form(const Schema& schema, const Node& node);
 
-// The rule about element types of inputs that the node breaks. A type of 0 is not known yet.
+// The same for the rules about element types of inputs. A type of 0 is not known yet.
 std::string broken_types(const Schema& schema, const Node& node, std::span<const TypeId> inputs);
 
-// The type of output i; 0 if it does not follow from the types of the inputs and the attributes.
+// The type of output i; 0 if the types of the inputs and the attributes do not decide it.
 TypeId output_type(const Schema& schema, const Node& node, std::span<const TypeId> inputs, size_t i);
 
 }  // namespace tenon::onnx

@@ -81,13 +81,13 @@ Status check_external(const Proto& proto, TensorFiles& files, TensorHeader* head
   if (files.without_external) return {};
   TENON_ASSIGN_OR_RETURN(const uint64_t size, files.external.size(header->location));
   if (header->offset > size || length > size - header->offset) {
-    return bad(proto, fmt::format("wants {} bytes at offset {} of '{}', which has {} bytes", length, header->offset,
+    return bad(proto, fmt::format("needs {} bytes at offset {} of '{}', which has {} bytes", length, header->offset,
                                   header->location, size));
   }
   return {};
 }
 
-// The number of elements in the typed field for `dtype`.
+// The number of values in the typed field for `dtype`.
 size_t typed_count(const Proto& proto, DType dtype) {
   switch (dtype) {
     case DType::f32: return proto.float_data.size();
@@ -105,13 +105,13 @@ void narrow(const std::vector<Source>& source, void* out) {
   for (size_t i = 0; i < source.size(); ++i) to[i] = static_cast<T>(source[i]);
 }
 
-// How many numbers the typed field for `dtype` has for `elements`. One of them is a byte with several elements of 4 or
-// 2 bits, but one element of 6 bits.
+// The number of values that the typed field for `dtype` must have for `elements`. A value is a byte with several
+// elements of 4 or 2 bits, or one element of 6 bits.
 int64_t typed_numbers(DType dtype, int64_t elements) {
   return dtype_info(dtype).bits < 6 ? dtype_bytes(dtype, elements) : elements;
 }
 
-// Elements of 6 bits, which are numbers of their own, one behind the other.
+// Packs elements of 6 bits, one per value of `source`, without gaps.
 void pack_sixes(const std::vector<int32_t>& source, void* out) {
   auto* to = static_cast<uint8_t*>(out);
   uint32_t bits = 0, held = 0;
@@ -137,10 +137,10 @@ void read_typed(const Proto& proto, DType dtype, void* out) {
   narrow<uint8_t>(proto.int32_data, out);
 }
 
-// What reads the elements of a large tensor from a file, as they are there; else none.
+// A function that reads the elements of a large tensor from its file, if they are stored there unchanged; else empty.
 std::function<Status(void* out)> reader_of(const Proto& proto, const TensorHeader& header, TensorFiles& files) {
   if (header.external && files.without_external)
-    return [](void*) { return Status(Code::not_found, "External data are left out of a check."); };
+    return [](void*) { return Status(Code::not_found, "A check does not read external data."); };
   if (header.dtype == DType::boolean || static_cast<uint64_t>(header.bytes) < kLargeWeight) return {};
   if (header.external)
     return files.external.reader(header.location, header.offset, static_cast<uint64_t>(header.bytes));
@@ -198,7 +198,7 @@ Result<TensorHeader> check_tensor(const Proto& proto, TensorFiles& files) {
     return bad(proto, fmt::format("has rank {}; at most {} is possible", proto.dims.size(), EP_MAX_RANK));
   }
   header.dims = Dims(proto.dims);
-  const int64_t size = dtype_size(header.dtype);  // 0: packed; of elements of 8 bytes, bits can be counted too
+  const int64_t size = dtype_size(header.dtype);  // 0: packed. With 8 bytes per element, even a count of bits fits
   const std::optional<int64_t> count = checked_count(header.dims, size != 0 ? size : 8);
   if (!count) return bad(proto, fmt::format("has the impossible shape {}", header.dims));
   header.elements = *count;

@@ -10,12 +10,12 @@ struct Value::Host {
   Dims dims;
   std::vector<std::string> strings;
   std::vector<Value> elements;
-  Value keys, values;  // of a map; of a sequence of maps, the keys of each, and the matrix of their values
+  Value keys, values;  // of a map; for a sequence of maps: the keys of each map, and the matrix of values
 };
 
 namespace {
 
-// The length of a list of strings or numbers; -1: it is none.
+// The length of a list of strings or numbers; -1 for other values.
 int64_t list_length(const Value& value) {
   if (value.kind() != Value::Kind::strings && !value.is_tensor()) return -1;
   return value.dims().rank() == 1 ? value.dims()[0] : -1;

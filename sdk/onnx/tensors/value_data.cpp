@@ -30,7 +30,7 @@ Result<Value> read_strings(const Proto& proto) {
   return Value::strings(dims, {proto.string_data.begin(), proto.string_data.end()});
 }
 
-// The places of the elements in row-major order, checked: rising, and below `count`.
+// The positions of the elements in row-major order, checked to rise and to be below `count`.
 Result<std::vector<int64_t>> read_places(const onnx_proto::SparseTensorProto& proto, const Dims& dims, int64_t count,
                                          int64_t given, TensorFiles& files) {
   const std::string_view name = proto.values->name;
@@ -116,7 +116,7 @@ Result<Value> read_sparse_tensor(const onnx_proto::SparseTensorProto& proto, Ten
   const std::optional<int64_t> count = checked_count(dims, size);
   if (!count) return bad(name, fmt::format("has the impossible shape {}", dims));
   if (*count > kLargestSparse / size) {
-    return Status(Code::unsupported, fmt::format("Tensor '{}' of shape {} is sparse; with its zeros it would have {} "
+    return Status(Code::unsupported, fmt::format("Tensor '{}' of shape {} is sparse; in dense form it would have {} "
                                                  "bytes, and at most {} are possible.",
                                                  name, dims, *count * size, kLargestSparse));
   }
@@ -135,7 +135,7 @@ Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device dev
   return at_border([&] {
     if (info.optional) return decoded<onnx_proto::OptionalProto>(bytes, device, "OptionalProto", read_optional);
     if (info.kind == Value::Kind::map) {
-      throw Error(Code::unsupported, fmt::format("'{}' is a map, which no file of a value holds here.", info.name));
+      throw Error(Code::unsupported, fmt::format("'{}' is a map; maps cannot be read from a file.", info.name));
     }
     if (info.kind == Value::Kind::sequence)
       return decoded<onnx_proto::SequenceProto>(bytes, device, "SequenceProto", read_sequence);

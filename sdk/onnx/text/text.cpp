@@ -67,7 +67,7 @@ Pattern::Pattern(const std::string& pattern) : impl_(new Impl(pattern)) {
   if (impl_->re.ok()) return;
   const std::string error = impl_->re.error();
   delete impl_;
-  throw Error(Code::invalid_argument, fmt::format("'{}' is no pattern of RE2: {}.", pattern, error));
+  throw Error(Code::invalid_argument, fmt::format("'{}' is not a valid RE2 pattern: {}.", pattern, error));
 }
 
 Pattern::~Pattern() { delete impl_; }

@@ -1,4 +1,4 @@
-// What operators do with strings in UTF-8: case by ICU, patterns by RE2. The importer's only user of either.
+// Operations on UTF-8 strings: case by ICU, patterns by RE2. Only this folder uses these libraries.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@ namespace tenon::onnx::text {
 
 enum class Case : uint8_t { keep, lower, upper };
 
-// `text` in the case of a locale such as "en_US" (empty: of no language). What is no UTF-8 becomes U+FFFD.
+// `text` in upper or lower case for a locale such as "en_US" (empty: no language). Invalid UTF-8 becomes U+FFFD.
 std::string in_case(std::string_view text, Case wanted, const std::string& locale);
 
-// A pattern of RE2. Errors: invalid_argument (no pattern, with what is wrong).
+// A pattern of RE2. Errors: invalid_argument with the reason if the pattern is invalid.
 class Pattern {
  public:
   explicit Pattern(const std::string& pattern);
   Pattern(const Pattern&) = delete;
   Pattern& operator=(const Pattern&) = delete;
   ~Pattern();
-  // Whether the whole of `text` matches.
+  // True if the pattern matches all of `text`.
   bool matches(std::string_view text) const;
-  // The first match in `text` that begins at `from` or later; none if there is none.
+  // The first match in `text` that begins at `from` or later, if there is one.
   struct Match {
     size_t begin, size;
   };
@@ -33,16 +33,16 @@ class Pattern {
   Impl* impl_;
 };
 
-// The characters of `text`; a byte that is no UTF-8 is one too.
+// The characters of `text`; a byte that is not valid UTF-8 counts as one.
 std::vector<std::string> characters(std::string_view text);
 
-// `text` cut at `delimiter`; at runs of white space if that is empty. At most `most` cuts (none: any number).
+// Splits `text` at `delimiter`, or at runs of white space if it is empty. `most` limits the number of cuts.
 std::vector<std::string> split(std::string_view text, std::string_view delimiter, std::optional<int64_t> most);
 
-// The number that ONNX's Cast reads in a string: "1.5", "-inf", "NaN", "1e3". None if it is no number.
+// The number that ONNX's Cast reads from a string: "1.5", "-inf", "NaN", "1e3". None if it is not a number.
 std::optional<double> to_number(std::string_view text);
 std::optional<int64_t> to_integer(std::string_view text);
-// The shortest text of which the same f32 or f64 is read.
+// The shortest text that reads back as the same f32 or f64.
 std::string to_text(double value, bool single);
 
 }  // namespace tenon::onnx::text

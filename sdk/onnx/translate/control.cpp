@@ -1,5 +1,6 @@
-// Control flow: branches, loops and scans. What is known while the model is recorded is decided there; else the
-// functions become regions of the graph (core/graph/regions). A loop that is no region runs node after node.
+// Control flow: branches, loops and scans. Conditions that are known while the model is recorded are decided then;
+// otherwise branches and bodies become regions of the graph (core/graph/regions). If a loop cannot be a region, the
+// model runs node after node.
 #include <algorithm>
 
 #include "core/graph/recorder.h"
@@ -14,15 +15,15 @@
 namespace tenon::onnx {
 namespace {
 
-// A recorded loop of at most so many steps is unrolled if its steps cannot be one region.
+// A recorded loop of at most this many steps is unrolled if it cannot be a region.
 constexpr int64_t kMostUnrolled = 1024;
-// A loop of so few steps is unrolled at once.
+// A loop of at most this many steps is always unrolled.
 constexpr int64_t kFewSteps = 4;
 
 bool recording() { return dynamic_cast<graph::Recorder*>(&current_interpreter()) != nullptr; }
 
-// While it lives, the steps of a recorded loop are recorded one by one. Loops inside of loops multiply. Throws
-// UnknownValue if they are too many.
+// Scope in which the steps of a recorded loop are recorded one by one. Nested loops multiply. Throws UnknownValue if
+// the steps are too many.
 class Unrolling {
  public:
   explicit Unrolling(int64_t steps) : before_(unrolled_) {
@@ -43,7 +44,7 @@ thread_local int64_t Unrolling::unrolled_ = 1;
 Tensor host_bool(bool value) { return Tensor::copy_from_host(&value, Dims(), DType::boolean, Device::host()); }
 Tensor host_int(int64_t value) { return Tensor::copy_from_host(&value, Dims(), DType::i64, Device::host()); }
 
-// A region has tensors of one device as its results.
+// Moves the results of a region to one device.
 TensorList tensors_on(Device device, const ValueList& values) {
   TensorList tensors;
   for (const Value& value : values) tensors.push_back(value.tensor().to(device));
@@ -66,7 +67,7 @@ bool is_true(NodeContext& n, const Value& value) {
   return condition.item().to_int() != 0;
 }
 
-// What cannot be recorded is no error of the model: the node waits until `value` is known.
+// If a part cannot be recorded, the model is still valid: the node waits until `value` is known.
 template <class Record>
 auto recorded_or_unknown(int32_t value, Record record) {
   try {
@@ -95,7 +96,7 @@ ValueList translate_if(NodeContext& n) {
   });
 }
 
-// The results of all steps of one output of a body.
+// Joins the results of all steps for one output of a body.
 Value stacked(NodeContext& n, const ValueList& steps, const ValueInfo& info, int64_t axis = 0) {
   if (!steps.empty()) {
     TensorList tensors;
@@ -106,7 +107,8 @@ Value stacked(NodeContext& n, const ValueList& steps, const ValueInfo& info, int
     }
     return tensors.size() == 1 ? tensors[0] : concat(tensors, n.normalise_axis(axis, tensors[0].rank()));
   }
-  if (info.dtype == DType::none) n.unsupported("it runs no step, and its body does not say what a step would give");
+  if (info.dtype == DType::none)
+    n.unsupported("it runs zero steps, and its body does not declare the type of its outputs");
   Dims dims{0};
   for (const Dim& dim : info.dims) {
     if (dims.rank() < EP_MAX_RANK) dims.push_back(std::max<int64_t>(0, dim.value));
@@ -131,25 +133,25 @@ class Loop {
   ValueList run() {
     if (start_known_ && n_.has(1) && !is_true(n_, n_.value(1))) most_ = 0, most_known_ = true;
     const bool counted = start_known_ && goes_on();
-    if (!n_.has(0) && counted) n_.invalid("nothing ends it: it has no number of steps, and its condition stays true");
+    if (!n_.has(0) && counted) n_.invalid("it never ends: it has no number of steps, and its condition stays true");
     if (!recording()) return steps();
     if (start_known_ && most_known_ && (counted ? most_ <= kFewSteps : all_known(inputs()))) return steps();
     if (counted && most_known_ && n_.has(0)) return scanned();
-    if (scans() != 0) throw UnknownValue(-1);  // how many results there will be is not known
+    if (scans() != 0) throw UnknownValue(-1);  // the number of results is not known
     return recorded_or_unknown(n_.has(0) ? n_.node().inputs[0] : -1, [&] { return looped(); });
   }
 
  private:
   size_t scans() const { return body_.outputs.size() - 1 - state_.size(); }
 
-  // What the loop starts with, and what its body reads around it.
+  // The initial values of the loop, and the outer values that its body reads.
   ValueList inputs() {
     ValueList all = state_;
     for (const int32_t value : n_.node().captures) all.push_back(n_.captured(value));
     return all;
   }
 
-  // The body hands its condition on, or gives a constant true: the number of steps alone ends the loop.
+  // True if the body passes its condition on or gives a constant true, so that only the number of steps ends the loop.
   bool goes_on() {
     const int32_t condition = body_.outputs[0];
     if (condition == body_.inputs[1]) return true;
@@ -161,7 +163,7 @@ class Loop {
     return constant.is_tensor() && NodeContext::is_known(constant.tensor()) && is_true(n_, constant);
   }
 
-  // Step after step, as eager code does it.
+  // Runs step after step, like eager code.
   ValueList steps() {
     const Unrolling unrolling(most_);
     ValueList state = state_;
@@ -180,7 +182,7 @@ class Loop {
     return state;
   }
 
-  // One region for all steps, of which the number is known.
+  // One region for all steps; the number of steps is known.
   ValueList scanned() {
     try {
       return recorded_or_unknown(-1, [&] {
@@ -205,7 +207,7 @@ class Loop {
     return steps();
   }
 
-  // One region that runs as long as its condition holds.
+  // One region that repeats while its condition holds.
   ValueList looped() {
     const Device device = n_.device();
     TensorList state{host_int(0).to(device), n_.has(1) ? reshape(n_.input(1), Dims()) : host_bool(true).to(device)};
@@ -235,7 +237,7 @@ class Loop {
 
 ValueList translate_loop(NodeContext& n) { return Loop(n).run(); }
 
-// The inputs of a Scan that are given slice by slice, and the axes and directions of these and of the stacked results.
+// The inputs of a Scan that are sliced, and the axes and directions of these inputs and of the stacked results.
 class ScanNode {
  public:
   ScanNode(NodeContext& n, size_t first) : n_(n), body_(n.graph("body")) {
@@ -256,7 +258,7 @@ class ScanNode {
     result_axes_ = numbers("scan_output_axes", results);
   }
 
-  // `given`: the states and the scanned inputs.
+  // `given`: the states, then the scanned inputs.
   TensorList run(const TensorList& given) {
     const TensorList init(given.begin(), given.begin() + static_cast<ptrdiff_t>(states_));
     TensorList xs(given.begin() + static_cast<ptrdiff_t>(states_), given.end());
@@ -306,7 +308,7 @@ class ScanNode {
     return {{made.begin(), ys}, {ys, made.end()}};
   }
 
-  // Steps whose numbers must be known are unrolled.
+  // Steps that need their numbers are unrolled.
   Scanned scanned(const TensorList& init, const TensorList& xs) {
     const SymDim length = size_at(xs[0], 0);
     try {
@@ -336,7 +338,7 @@ class ScanNode {
 
 ValueList translate_scan(NodeContext& n) { return values_of(ScanNode(n, 0).run(n.inputs())); }
 
-// Version 8: a first axis of independent sequences, of the lengths that input 0 gives. Results behind the end of a
+// Version 8 has a first axis of independent sequences, whose lengths are in input 0. Results after the end of a
 // sequence are 0.
 ValueList scan_of_batch(NodeContext& n) {
   ScanNode scan(n, 1);

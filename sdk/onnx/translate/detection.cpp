@@ -1,4 +1,4 @@
-// Detections: which of many boxes stay. It depends on the elements, so the host computes it.
+// Object detection: selects boxes. The result size depends on the elements, so the host computes it.
 #include <algorithm>
 #include <optional>
 
@@ -25,7 +25,7 @@ Box box_of(const float* numbers, bool centred) {
           std::max(numbers[1], numbers[3])};
 }
 
-// The area that two boxes share, as a part of the area that they cover.
+// The area that both boxes cover, divided by the area that at least one covers.
 float overlap(const Box& a, const Box& b) {
   const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
   const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
@@ -40,7 +40,7 @@ struct Limits {
   std::optional<float> score;
 };
 
-// The numbers of the boxes that stay, the one of the highest score first.
+// The indices of the selected boxes, highest score first.
 std::vector<int64_t> kept(const std::vector<Box>& boxes, const float* scores, const Limits& limits) {
   std::vector<int64_t> order, stay;
   for (size_t i = 0; i < boxes.size(); ++i) {

@@ -15,7 +15,7 @@ TensorList unary(NodeContext& n) {
   return {op(n.input(0))};
 }
 
-// Both arguments have one dtype in ONNX.
+// Both arguments have the same dtype in ONNX.
 template <Tensor (*op)(const Tensor&, const Tensor&)>
 TensorList binary(NodeContext& n) {
   if (n.dtype(0) != n.dtype(1)) {
@@ -25,7 +25,7 @@ TensorList binary(NodeContext& n) {
   return {op(n.input(0), n.input(1))};
 }
 
-// The op gives 0 for NaN.
+// The op returns 0 for NaN; ONNX wants NaN.
 Tensor sign_or_nan(const Tensor& x) { return is_floating(x.dtype()) ? where(isnan(x), x, sign(x)) : sign(x); }
 
 Tensor add2(const Tensor& a, const Tensor& b) { return add(a, b); }
@@ -91,13 +91,13 @@ TensorList translate_selu(NodeContext& n) {
 TensorList translate_hard_sigmoid(NodeContext& n) {
   return {hard_sigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))};
 }
-// NaN is not above alpha, so it gives 0. Tenon's own thresholded_relu keeps NaN, as PyTorch's does.
+// NaN is not above alpha, so the result is 0. Tenon's own thresholded_relu keeps NaN, like PyTorch.
 TensorList thresholded(NodeContext& n) {
   const Tensor& x = n.input(0);
   return {where(gt(x, Scalar(n.number("alpha", 1.0))), x, Scalar(0.0))};
 }
 
-// Integers compute in floats, and the result is cast. NaN is on neither side, so it gives 0.
+// Integers are computed in floats, and the result is cast. NaN is on neither side, so the result is 0.
 TensorList translate_shrink(NodeContext& n) {
   const DType dtype = n.dtype(0);
   const Tensor x = is_floating(dtype) ? n.input(0) : cast(n.input(0), DType::f64);
@@ -109,13 +109,13 @@ TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("app
 // The slope broadcasts to x only. An unsigned element is never below 0, so the slope does not matter.
 TensorList translate_prelu(NodeContext& n) {
   const Tensor &x = n.input(0), &slope = n.input(1);
-  // Aligned at the last axis, whatever the op makes of a list.
+  // Aligns the slope at the last axis; the op would align a list at axis 1.
   if (dtype_info(x.dtype()).type_class != DTypeClass::UINT)
     return {prelu(x, x.rank() > 1 && slope.rank() == 1 ? unsqueeze(slope, 0) : slope)};
   return {where(ge(x, Scalar(0)), x, slope)};
 }
 
-// Version 9 takes integers too; they compute in floats.
+// Version 9 takes integers too; they are computed in floats.
 TensorList translate_erf(NodeContext& n) { return {cast(erf(n.input(0)), n.dtype(0))}; }
 
 Tensor kept_within(const Tensor& x, const Tensor& low, const Tensor& high) {
@@ -145,7 +145,7 @@ DType target_type(NodeContext& n) {
   return dtype;
 }
 
-// The same bytes, read as another type of that size; on the host, since no op of a program reads bytes as another type.
+// Reads the same bytes as another type of the same size. On the host, since no op does this in a program.
 TensorList bit_cast(NodeContext& n) {
   const DType dtype = target_type(n), from = n.dtype(0);
   if (dtype_info(dtype).bits != dtype_info(from).bits)
@@ -168,7 +168,7 @@ std::string cast_why_not(const Node& node) {
   return fmt::format("it casts to {}, an element type that Tenon does not have.", onnx_type_name(type));
 }
 
-// Powers of two. `round` is up, down or nearest (of two equally near ones the greater).
+// Rounds to powers of two. `round` is up, down or nearest (ties go up).
 Tensor to_powers_of_two(NodeContext& n, const Tensor& x, const std::string& round, bool saturates) {
   constexpr double kLeast = 0x1p-127, kMost = 0x1p127;
   if (round != "up" && round != "down" && round != "nearest")
@@ -182,8 +182,8 @@ Tensor to_powers_of_two(NodeContext& n, const Tensor& x, const std::string& roun
   return cast(wide, DType::f8e8m0);
 }
 
-// A cast to bool asks whether the element is not 0. Integers of 4 and 2 bits are the low bits of larger ones. A cast to
-// f8 gives the greatest number for what is beyond it, unless the node says otherwise.
+// A cast to bool is true for elements other than 0. Integers of 4 and 2 bits keep the low bits. A cast to f8 saturates
+// unless the node says otherwise.
 Tensor convert(NodeContext& n, DType dtype) {
   const Tensor& x = n.input(0);
   if (x.dtype() == dtype) return x;

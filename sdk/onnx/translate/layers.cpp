@@ -31,10 +31,10 @@ TensorList gemm(NodeContext& n) {
   const Tensor b = n.flag("transB", false) ? t(n.input(1)) : n.input(1);
   const double alpha = n.number("alpha", 1.0), beta = n.number("beta", 1.0);
   Tensor c = beta == 0.0 ? Tensor() : n.optional(2);
-  // One rounding, of the whole.
+  // Rounds once, after the addition.
   if (c.defined() && (a.dtype() == DType::f16 || a.dtype() == DType::bf16))
     return {addmm(c, a, b, Scalar(beta), Scalar(alpha))};
-  // Integers that alpha or beta multiplies compute in floats.
+  // Integers that are multiplied by alpha or beta are computed in floats.
   const auto scaled = [](const Tensor& x, double by) {
     if (by == 1.0) return x;
     return mul(is_floating(x.dtype()) ? x : cast(x, DType::f64), Scalar(by));
@@ -44,7 +44,7 @@ TensorList gemm(NodeContext& n) {
   return {cast(c.defined() ? add(product, c) : product, a.dtype())};
 }
 
-// A window over the spatial axes, with one number per axis. pads has all low ends first, then all high ends.
+// A window over the spatial axes, with one number per axis. `pads` has all low ends first, then all high ends.
 struct Window {
   Ints kernel, strides, dilations, pads;
   std::string auto_pad;
@@ -57,7 +57,7 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (w.kernel.size() != axes)
     n.invalid(fmt::format("its kernel has {} axes, but its input has {} spatial axes", w.kernel.size(), axes));
   if (!all_within(w.kernel, 1)) n.invalid("its kernel must be positive and below 2^31");
-  // Operators without a row in schema/constraints.def come here too.
+  // Operators without a row in schema/constraints.def need this check.
   if (w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes)
     n.invalid(fmt::format("its strides, dilations and pads do not fit {} spatial axes", axes));
   if (!all_within(w.strides, 1) || !all_within(w.dilations, 1) || !all_within(w.pads, 0))
@@ -89,7 +89,7 @@ Window read_window(NodeContext& n, const Tensor& x, const Ints& weights) {
   return w;
 }
 
-// SAME_UPPER and SAME_LOWER: pads so much that there are ceil(length / stride) windows.
+// SAME_UPPER and SAME_LOWER: pads so that there are ceil(length / stride) windows.
 void resolve_same(const Tensor& x, Window* w) {
   if (w->auto_pad == "VALID") w->pads.assign(w->pads.size(), 0);
   if (w->auto_pad != "SAME_UPPER" && w->auto_pad != "SAME_LOWER") return;
@@ -121,7 +121,7 @@ TensorList translate_conv_transpose(NodeContext& n) {
     const int64_t length = bound(n.sizes(0)[static_cast<int64_t>(i) + 2], "auto_pad");
     const int64_t wanted = shape ? (*shape)[i] : length * w.strides[i];
     int64_t total = (length - 1) * w.strides[i] + extra[i] + reach(w, i) - wanted;
-    if (total < 0) {  // the output is larger than input and kernel make it
+    if (total < 0) {  // the requested output is larger than the windows reach
       extra[i] -= total;
       total = 0;
     }
@@ -135,7 +135,7 @@ TensorList translate_conv_transpose(NodeContext& n) {
 
 TensorList average_pool(NodeContext& n) { return {average_pool_of_node(n, n.input(0))}; }
 
-// Turns positions in a plane [.., h, w] into positions in the whole tensor, in row-major order or with the axes of the
+// Converts positions in a plane [.., h, w] to positions in the whole tensor, in row-major order or with the axes of the
 // plane reversed.
 Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x, bool column_major) {
   const Ints plane = spatial_dims(x);
@@ -202,11 +202,11 @@ std::string batch_norm_why_not(const Node& node) {
   if (node.version < 7 && value("is_test", 0) == 0) return "it works in training mode.";
   if (node.version < 9 && value("spatial", 1) == 0) return "it has a mean for each element (spatial = 0).";
   if (node.version < 14 && node.outputs.size() > 1)
-    return "it works in training mode: more than its first output is wanted.";
+    return "it works in training mode: not only its first output is used.";
   return {};
 }
 
-// Computes the statistics of the batch, and moves the running statistics towards them.
+// Normalises with the statistics of the batch and updates the running statistics.
 TensorList batch_norm_training(NodeContext& n) {
   const Tensor& x = n.input(0);
   Ints axes;
@@ -237,7 +237,7 @@ TensorList layer_normalization(NodeContext& n) {
   const SymDims dims = sizes(x);
   const SymDims inner(std::span<const SymDim>(dims.begin() + axis, dims.end()));
   const double epsilon = n.number("epsilon", 1e-5);
-  const DType common = promote(x.dtype(), n.dtype(1));  // before version 17 the scale may be of another type
+  const DType common = promote(x.dtype(), n.dtype(1));  // before version 17 the scale may have another type
   const Tensor given = cast(x, common), scale = cast(n.input(1), common);
   const Tensor bias = n.has(2) ? cast(n.input(2), common) : Tensor();
   const bool fits = same_sizes(sizes(scale), inner) && (!bias.defined() || same_sizes(sizes(bias), inner));
@@ -248,7 +248,7 @@ TensorList layer_normalization(NodeContext& n) {
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
   std::iota(axes.begin(), axes.end(), axis);
-  // The statistics have the type of stash_type, whatever type x has.
+  // The statistics have the type stash_type, whatever the type of x.
   const auto stash_type = static_cast<int32_t>(n.integer("stash_type", 1));
   const DType stash = dtype_of_onnx(stash_type);
   if (stash != DType::f32 && stash != DType::bf16)
@@ -258,7 +258,7 @@ TensorList layer_normalization(NodeContext& n) {
   return {y, cast(mean(wide, axes, true), stash), cast(reciprocal(deviation), stash)};
 }
 
-// Divides each element by a power of the sum of squares of its neighbours among the channels.
+// Divides each element by a power of the sum of squares over neighbouring channels.
 TensorList local_response_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t size = n.require("size", Attribute::Kind::integer).i;
@@ -281,7 +281,7 @@ TensorList lp_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(-1, x.rank());
   const Tensor norm = n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true);
-  return {where(eq(norm, Scalar(0.0)), Scalar(0.0), div(x, norm))};  // a row of zeros stays one
+  return {where(eq(norm, Scalar(0.0)), Scalar(0.0), div(x, norm))};  // a row of zeros stays zero
 }
 
 constexpr Translator kRows[] = {

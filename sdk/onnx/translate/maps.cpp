@@ -1,4 +1,4 @@
-// ai.onnx.ml: maps from words or numbers to words or numbers, which are on the host.
+// ai.onnx.ml: maps from strings or numbers to strings or numbers, on the host.
 #include <algorithm>
 #include <map>
 
@@ -40,14 +40,14 @@ const Value& given_map(NodeContext& n) {
   return n.value(0);
 }
 
-// The numbers of a list on the host. Throws UnknownValue while the model is recorded and they are not known.
+// The numbers of a list on the host. Throws UnknownValue if the model is being recorded and they are not known.
 template <class T>
 std::vector<T> numbers_in(const Value& list) {
   if (!NodeContext::is_known(list.tensor())) throw UnknownValue(-1);
   return cast(contiguous(list.tensor().to(Device::host())), dtype_of<T>()).template to_host<T>();
 }
 
-// For each word or number of `wanted` its place among the keys; -1: it is none of them.
+// For each key of `wanted`, its position among the keys; -1 if it is missing.
 template <class Key>
 Ints places(const std::vector<Key>& keys, const std::vector<Key>& wanted) {
   std::map<Key, int64_t> place;
@@ -60,7 +60,7 @@ Ints places(const std::vector<Key>& keys, const std::vector<Key>& wanted) {
   return found;
 }
 
-// The values at `at`, with zeros or empty strings where it is -1, as one row.
+// A row of the values at `at`, with zeros or empty strings for -1.
 Value values_at(NodeContext& n, const Value& values, const Ints& at) {
   const Dims dims{1, static_cast<int64_t>(at.size())};
   if (values.kind() == Value::Kind::strings) {
@@ -71,7 +71,7 @@ Value values_at(NodeContext& n, const Value& values, const Ints& at) {
   if (!NodeContext::is_known(values.tensor())) throw UnknownValue(-1);
   NodeContext::require_eager();
   const Tensor host = contiguous(values.tensor().to(Device::host()));
-  // A zero in front of all values is what missing keys get.
+  // Missing keys get the zero before all values.
   const Tensor padded = pad(host, {1, 0});
   Ints from;
   for (const int64_t place : at) from.push_back(place + 1);
@@ -89,7 +89,7 @@ ValueList dict_vectorizer(NodeContext& n) {
                     of_words ? places(map.keys().strings(), words) : places(numbers_in<int64_t>(map.keys()), numbers))};
 }
 
-// The values of a CastMap in the type of its attribute cast_to.
+// The values of a CastMap, converted to the type of its attribute cast_to.
 Value cast_values(NodeContext& n, const Value& values) {
   const std::string to = n.text("cast_to", "TO_FLOAT");
   const bool of_words = values.kind() == Value::Kind::strings;
@@ -115,7 +115,7 @@ Value cast_values(NodeContext& n, const Value& values) {
 
 constexpr int64_t kMostPlaces = int64_t{1} << 26;
 
-// The values in the order of their keys; in the form SPARSE the keys are places in a row of max_map.
+// The values in the order of their keys. In the form SPARSE, the keys are positions in a row of max_map elements.
 ValueList cast_map(NodeContext& n) {
   const Value& map = given_map(n);
   if (map.keys().kind() == Value::Kind::strings) n.invalid("the keys of its map must be integers");

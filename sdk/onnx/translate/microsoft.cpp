@@ -25,10 +25,11 @@ TensorList quick_gelu(NodeContext& n) {
 
 SizeList last_axis(const Tensor& x) { return SizeList{size_at(x, x.rank() - 1)}; }
 
-// The sum of input and skip is output 3; means and deviations are for training.
+// Output 3 is the sum of input and skip; the outputs for mean and deviation are for training.
 std::string skip_why_not(const Node& node) {
   const auto wanted = [&](size_t i) { return i < node.outputs.size() && node.outputs[i] >= 0; };
-  return wanted(1) || wanted(2) ? "its mean or inverse deviation is wanted, which are for training." : std::string();
+  return wanted(1) || wanted(2) ? "its output of the mean or inverse deviation is used, which is for training."
+                                : std::string();
 }
 
 Tensor skipped(NodeContext& n, size_t bias) {
@@ -50,10 +51,10 @@ TensorList skip_rms_normalization(NodeContext& n) {
 
 std::string simplified_why_not(const Node& node) {
   const bool more = node.outputs.size() > 1 && node.outputs[1] >= 0;
-  return more ? "its inverse deviation is wanted, which is for training." : std::string();
+  return more ? "its output of the inverse deviation is used, which is for training." : std::string();
 }
 
-// As LayerNormalization, by the root mean square alone.
+// Like LayerNormalization, but only divides by the root mean square.
 TensorList simplified_layer_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(-1, x.rank());

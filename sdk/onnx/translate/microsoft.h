@@ -1,4 +1,4 @@
-// What the operators of ONNX Runtime's own domains share.
+// Shared by the operators of ONNX Runtime's own domains.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace tenon::onnx {
 
 constexpr std::string_view kMicrosoft = "com.microsoft";
 
-// Why the activation that the attribute `activation` of a fused operator names is not translated; empty if it is.
+// Why the activation in the attribute `activation` of a fused operator is not translated; empty if it is.
 std::string activation_why_not(const Node& node);
-// `x` after the activation of that name ("" for none), an operator of ai.onnx, with its attributes in order as
-// `numbers`. Errors: invalid_argument (too few numbers).
+// Applies the activation `name` ("" for none), an operator of ai.onnx whose attributes in order are `numbers`. Errors:
+// invalid_argument (too few numbers).
 Tensor activated(NodeContext& n, const Tensor& x, std::string_view name, const std::vector<double>& numbers);
-// The same with the node's attributes `activation` and `activation_params`.
+// Applies the activation in the node's attributes `activation` and `activation_params`.
 Tensor activated_by_list(NodeContext& n, const Tensor& x);
 
-// The channels of x as its second axis, from its last axis, and back.
+// Move the channels of x from the last axis to the second one, and back.
 Tensor channels_first(const Tensor& x);
 Tensor channels_last(const Tensor& x);
 

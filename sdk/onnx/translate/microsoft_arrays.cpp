@@ -1,5 +1,5 @@
-// Operators of com.microsoft that move, find or make elements, and operators of ai.onnx that ONNX withdrew and ONNX
-// Runtime still runs.
+// Operators of com.microsoft that move, find or make elements, and operators of ai.onnx that ONNX has withdrawn but
+// ONNX Runtime still runs.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -44,7 +44,7 @@ TensorList distances(NodeContext& n) {
   return {n.text("metric", "sqeuclidean") == "euclidean" ? result : square(result)};
 }
 
-// The places along an axis of `length` at which `count` elements of each box [r] from `low` to `high` lie: [r, count].
+// `count` evenly spaced positions along an axis of `length`, from `low` to `high` of each box [r]: [r, count].
 Tensor box_places(NodeContext& n, const Tensor& low, const Tensor& high, int64_t length, int64_t count) {
   const auto last = static_cast<double>(length - 1);
   if (count == 1) return unsqueeze(mul(add(low, high), Scalar(0.5 * last)), 1);
@@ -53,7 +53,7 @@ Tensor box_places(NodeContext& n, const Tensor& low, const Tensor& high, int64_t
   return add(unsqueeze(mul(low, Scalar(last)), 1), mul(unsqueeze(step, 1), numbers));
 }
 
-// Boxes are [y1, x1, y2, x2] in parts of the image.
+// Boxes are [y1, x1, y2, x2] in fractions of the image.
 TensorList crop_and_resize(NodeContext& n) {
   const Tensor& x = n.input(0);
   const std::vector<int64_t> size = n.ints(3);
@@ -65,7 +65,7 @@ TensorList crop_and_resize(NodeContext& n) {
   const int64_t boxes = n.dims(1)[0], points = size[0] * size[1];
   if (x.elements() == 0 || boxes == 0) n.unsupported("it has no elements or no boxes");
   if (boxes * x.dim(1) > kMostElements / points)
-    n.unsupported(fmt::format("it takes {} points of {} boxes", points, boxes));
+    n.unsupported(fmt::format("it samples {} points in each of {} boxes, which is too many", points, boxes));
   const Tensor corners = cast(n.input(1), DType::f32), images = gather_slices(x, 0, n.input(2));
   const auto places = [&](int64_t axis) {
     return box_places(n, select(corners, 1, axis), select(corners, 1, axis + 2), x.dim(axis + 2),
@@ -113,7 +113,8 @@ TensorList unfold_axis(NodeContext& n) {
   if (size < 1 || step < 1 || size > length || x.rank() == EP_MAX_RANK)
     n.invalid(fmt::format("slices of {} at steps of {} cannot be taken of {}", size, step, length));
   const int64_t count = (length - size) / step + 1;
-  if (count > kMostElements / size) n.unsupported(fmt::format("it takes {} slices of {}", count, size));
+  if (count > kMostElements / size)
+    n.unsupported(fmt::format("it takes {} slices of {} elements, which is too many", count, size));
   const Tensor starts = mul(n.positions(count), Scalar(step));
   const Tensor slices = gather_slices(x, axis, add(unsqueeze(starts, 1), n.positions(size)));
   return {movedim(slices, {axis + 1}, {x.rank()})};
@@ -121,7 +122,7 @@ TensorList unfold_axis(NodeContext& n) {
 
 TensorList identity(NodeContext& n) { return {n.input(0)}; }
 
-// The elements in the order of their first places, the number of each element, and the counts.
+// The distinct elements in order of first occurrence, the index of each input element among them, and the counts.
 TensorList unique_in_order(NodeContext& n) {
   if (n.rank(0) != 1) n.invalid(fmt::format("its input has rank {}; it must be a list", n.rank(0)));
   const Tensor x = n.known_input(0).to(n.device());
@@ -134,7 +135,7 @@ TensorList unique_in_order(NodeContext& n) {
   return {narrow(padded[0], 0, 0, count), padded[3], narrow(padded[4], 0, 0, count)};
 }
 
-// Tokens that would end a second run of `ngram_size` equal tokens get the score -inf.
+// Sets the score of tokens that would repeat an earlier run of `ngram_size` tokens to -inf.
 TensorList without_repeats(NodeContext& n) {
   const Tensor &ids = n.input(0), &scores = n.input(1);
   if (ids.rank() != 2 || scores.rank() != 2 || ids.dim(0) != scores.dim(0))
@@ -149,14 +150,14 @@ TensorList without_repeats(NodeContext& n) {
     same = same.defined() ? logical_and(same, equal) : equal;
   }
   const Tensor tokens = narrow(ids, 1, size - 1, starts);
-  // Other tokens fall into a column that is cut off.
+  // Other tokens go to an extra column that is cut off.
   const Tensor places = same.defined() ? where(same, tokens, Scalar(words)) : tokens;
   const Tensor marks =
       scatter(full({ids.dim(0), words + 1}, Scalar(0.0), DType::f32, n.device()), 1, places, Scalar(1.0));
   return {where(gt(narrow(marks, 1, 0, words), Scalar(0.0)), Scalar(-std::numeric_limits<double>::infinity()), scores)};
 }
 
-// ---- hashes ----
+// ---- hashing ----
 
 // MurmurHash3_x86_32 of Austin Appleby (https://github.com/aappleby/smhasher).
 uint32_t murmur_hash(std::string_view bytes, uint32_t seed) {
@@ -197,7 +198,7 @@ ValueList hashes(NodeContext& n) {
 
 // ---- withdrawn operators of ai.onnx ----
 
-// The operator of that name with the attributes alpha and beta.
+// Applies the operator of that name with the attributes alpha and beta.
 template <size_t Count>
 TensorList as_activation(NodeContext& n, const double (&initial)[Count]) {
   constexpr const char* kNames[] = {"alpha", "beta"};
@@ -210,7 +211,7 @@ TensorList parametric_softplus(NodeContext& n) { return as_activation(n, {1.0, 1
 TensorList scaled_tanh(NodeContext& n) { return as_activation(n, {1.0, 1.0}); }
 TensorList scale(NodeContext& n) { return {mul(n.input(0), Scalar(n.number("scale", 1.0)))}; }
 
-// The border is [left, top, right, bottom]; with a scale [height, width] the lower ends alone count.
+// The border is [left, top, right, bottom]; with a scale [height, width] only the low ends count.
 TensorList crop(NodeContext& n) {
   const Tensor& x = n.input(0);
   const std::vector<int64_t> border = n.integers("border").value_or(std::vector<int64_t>());

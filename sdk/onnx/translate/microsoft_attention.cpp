@@ -1,4 +1,4 @@
-// Attention and what stands around it as ONNX Runtime writes it: operators of com.microsoft.
+// Attention and related operators of com.microsoft, as ONNX Runtime writes them.
 #include <algorithm>
 
 #include "core/ops/ops.h"
@@ -24,9 +24,8 @@ std::string set_to_other_than_zero(const Node& node, const char* const (&names)[
 
 bool is_given(const std::vector<int32_t>& values, size_t i) { return i < values.size() && values[i] >= 0; }
 
-// The mask in input `i` as a bias: keys that it leaves out get the node's mask_filter_value. It has the end of the keys
-// of each batch and perhaps, behind all ends, their beginnings; or a number per key [b, k] or [b, q, k], of which 0
-// leaves out.
+// The mask in input `i` as a bias that gives masked keys the node's mask_filter_value. The mask has the end of the keys
+// per batch, optionally followed by all beginnings; or a number per key [b, k] or [b, q, k], where 0 masks.
 Tensor mask_as_bias(NodeContext& n, size_t i, const Tensor& key, DType dtype) {
   const Tensor& mask = n.input(i);
   const SymDims dims = sizes(mask);
@@ -52,7 +51,7 @@ Tensor mask_as_bias(NodeContext& n, size_t i, const Tensor& key, DType dtype) {
   return where(part, full({}, Scalar(0.0), dtype, mask.device()), full({}, Scalar(filter), dtype, mask.device()));
 }
 
-// Fills what MultiHeadAttention and Attention have in common. `mask` and `bias` are numbers of inputs.
+// Fills the members that MultiHeadAttention and Attention share. `mask` and `bias` are numbers of inputs.
 void read_scores(NodeContext& n, size_t mask, size_t bias, Scores* s) {
   const double scale = n.number("scale", 0.0);
   s->scale = scale == 0.0 ? usual_scale(s->query) : scale;
@@ -67,7 +66,7 @@ Tensor packed_part(const Tensor& x, int64_t i) { return transpose(select(x, 3, i
 
 std::string multi_head_why_not(const Node& node) {
   if (is_given(node.inputs, 8) || is_given(node.inputs, 9)) return "it keeps keys and values in a shared buffer.";
-  return is_given(node.outputs, 3) ? "its products of queries and keys are wanted." : std::string();
+  return is_given(node.outputs, 3) ? "its output of query-key products is used." : std::string();
 }
 
 TensorList multi_head_attention(NodeContext& n) {
@@ -77,7 +76,7 @@ TensorList multi_head_attention(NodeContext& n) {
   const bool ready = !packed && n.has(1) && n.rank(1) == 4;
   if (!packed && query.rank() != 3) n.invalid(fmt::format("query has shape {}; its rank must be 3 or 5", sizes(query)));
   if (n.has(3) && (packed || packed_keys || ready))
-    n.unsupported("it has a bias beside packed queries, keys or values");
+    n.unsupported("it has both a bias and packed queries, keys or values");
   if (!packed && !n.has(1)) n.invalid("it has no keys");
   if (!packed && !packed_keys && (!n.has(2) || n.rank(2) != n.rank(1))) n.invalid("its values do not fit its keys");
   Scores s;
@@ -101,7 +100,7 @@ TensorList multi_head_attention(NodeContext& n) {
       n.invalid(
           fmt::format("its bias has {} numbers, but queries, keys and values have {} columns", n.dims(3)[0], begin));
   }
-  if (n.has(6) != n.has(7)) n.invalid("past_key and past_value come together");
+  if (n.has(6) != n.has(7)) n.invalid("past_key and past_value must be given together");
   if (n.has(6)) {
     s.key = concat({n.input(6), s.key}, 2);
     s.value = concat({n.input(7), s.value}, 2);
@@ -121,7 +120,7 @@ struct AttentionInputs {
   size_t mask, past, bias;
 };
 
-// Attention of queries, keys and values that lie beside each other.
+// Attention of queries, keys and values that are stored together in one tensor.
 TensorList attended_parts(NodeContext& n, const Tensor& merged, const std::vector<int64_t>& parts,
                           const AttentionInputs& at) {
   const int64_t heads = n.require("num_heads", Attribute::Kind::integer).i;
@@ -148,7 +147,7 @@ TensorList merged_attention(NodeContext& n) {
   return attended_parts(n, merged, parts, {3, 4, 5});
 }
 
-// The product of quantised input and weights is real.
+// Multiplies the quantised input and weights; the product is real.
 TensorList quantised_attention(NodeContext& n) {
   if (n.dims(1)[1] == 0) n.invalid(fmt::format("its weights have the shape {}", n.sizes(1)));
   const Tensor merged = quantized_matmul(n.input(0), n.input(3), n.optional(6), n.input(1), n.input(4), n.optional(7),
@@ -160,13 +159,13 @@ std::string group_query_why_not(const Node& node) {
   if (is_given(node.inputs, 12) || is_given(node.inputs, 13)) return "its keys and values in the cache are quantised.";
   if (is_given(node.inputs, 14) || is_given(node.inputs, 15)) return "it normalises its queries or keys.";
   if (is_given(node.inputs, 16)) return "it has query_seqlens.";
-  if (is_given(node.outputs, 3)) return "its products of queries and keys are wanted.";
+  if (is_given(node.outputs, 3)) return "its output of query-key products is used.";
   const auto causal = node.attributes.find("causal");
-  if (causal != node.attributes.end() && causal->second.i != 1) return "its queries read the keys behind them.";
+  if (causal != node.attributes.end() && causal->second.i != 1) return "its queries also read later keys.";
   return set_to_other_than_zero(node, {"qk_output", "sliding_window_cache"});
 }
 
-// `fresh` [b, g, s, w] behind the first `before` [b] rows of `past`; `total` rows in all, 0 behind those.
+// Writes `fresh` [b, g, s, w] after the first `before` [b] rows of `past`. The result has `total` rows; the rest are 0.
 Tensor appended(NodeContext& n, const Tensor& past, const Tensor& fresh, const Tensor& before, int64_t total) {
   const int64_t held = past.defined() ? past.dim(2) : 0, more = fresh.dim(2), batches = fresh.dim(0);
   const Tensor all = held == 0 ? fresh : concat({past, fresh}, 2);
@@ -179,17 +178,17 @@ Tensor appended(NodeContext& n, const Tensor& past, const Tensor& fresh, const T
   return where(reshape(there, {batches, 1, total, 1}), taken, Scalar(0.0));
 }
 
-// Each batch has its own number of keys: seqlens_k + 1. Query i is at position i + keys - queries; in a first call,
-// which has no keys but those of its own queries, at i.
+// Each batch has its own number of keys: seqlens_k + 1. Query i is at position i + keys - queries. In a first call,
+// where all keys come from its own queries, it is at position i.
 TensorList group_query_attention(NodeContext& n) {
   const int64_t heads = n.require("num_heads", Attribute::Kind::integer).i;
   const int64_t groups = n.require("kv_num_heads", Attribute::Kind::integer).i;
-  if (n.has(1) != n.has(2) || n.has(3) != n.has(4)) n.invalid("keys and values come together");
+  if (n.has(1) != n.has(2) || n.has(3) != n.has(4)) n.invalid("keys and values must be given together");
   Tensor query = n.input(0), key = n.optional(1), value = n.optional(2);
   if (!n.has(1)) {
     const int64_t width = query.dim(2) / (heads + 2 * groups);
     if (width < 1 || width * (heads + 2 * groups) != query.dim(2))
-      n.invalid(fmt::format("{} columns are not of {} heads", query.dim(2), heads + 2 * groups));
+      n.invalid(fmt::format("{} columns cannot be split into {} heads", query.dim(2), heads + 2 * groups));
     key = narrow(query, 2, heads * width, groups * width);
     value = narrow(query, 2, (heads + groups) * width, groups * width);
     query = narrow(query, 2, 0, heads * width);
@@ -241,7 +240,7 @@ std::string rotary_why_not(const Node& node) {
   return set_to_other_than_zero(node, {"is_packed_batching"});
 }
 
-// The positions are given, or one number says where the first is.
+// The input has all positions, or only the first one.
 TensorList rotary(NodeContext& n) {
   const Tensor& given = n.input(0);
   if (given.rank() != 3 && given.rank() != 4)

@@ -1,4 +1,4 @@
-// Products and convolutions that ONNX Runtime joins with what follows them.
+// Products and convolutions that ONNX Runtime fuses with the operators after them.
 #include <algorithm>
 
 #include "core/ops/ops.h"
@@ -11,7 +11,7 @@
 namespace tenon::onnx {
 namespace {
 
-// An activation and the initial values of its attributes, in the order that operators list them.
+// An activation and the defaults of its attributes, in the order in which operators list them.
 struct Activation {
   std::string_view name;
   std::vector<double> initial;
@@ -63,7 +63,7 @@ std::string transposed_batch_why_not(const Node& node) {
   return {};
 }
 
-// transBatchA moves the first axis of a behind the other axes of the batch; then transA exchanges the last two.
+// transBatchA moves the first axis of a behind the other batch axes; then transA swaps the last two.
 TensorList fused_matmul(NodeContext& n) {
   const auto turned = [&](size_t i, const char* batch, const char* matrix) {
     Tensor x = n.input(i);
@@ -80,11 +80,11 @@ TensorList fused_gemm(NodeContext& n) {
   constexpr const char* kNumbers[] = {"activation_alpha", "activation_beta", "activation_gamma"};
   std::vector<double> numbers = find_activation(name)->initial;
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = n.number(kNumbers[i], numbers[i]);
-  if (name == "Selu") numbers[1] = n.number(kNumbers[2], numbers[1]);  // its second attribute is gamma
+  if (name == "Selu") numbers[1] = n.number(kNumbers[2], numbers[1]);  // the second attribute is gamma
   return {activated(n, gemm_of_node(n), name, numbers)};
 }
 
-// `y` with input 3, which has its shape, after the activation.
+// Adds input 3, which has the shape of `y`, and applies the activation.
 TensorList finished_conv(NodeContext& n, const Tensor& y) {
   if (!n.has(3)) return {activated_by_list(n, y)};
   if (!same_sizes(sizes(y), n.sizes(3)))
@@ -96,7 +96,7 @@ TensorList fused_conv(NodeContext& n) {
   return finished_conv(n, conv_of_node(n, n.input(0), n.input(1), n.optional(2)));
 }
 
-// The weights have their channels second, as those of FusedConv.
+// The weights have channels as their second axis, like those of FusedConv.
 TensorList channels_last_fused_conv(NodeContext& n) {
   return finished_conv(n, channels_last(conv_of_node(n, channels_first(n.input(0)), n.input(1), n.optional(2))));
 }
@@ -114,7 +114,7 @@ constexpr Translator kRows[] = {
 std::string activation_why_not(const Node& node) {
   const auto activation = node.attributes.find("activation");
   if (activation == node.attributes.end() || find_activation(activation->second.s) != nullptr) return {};
-  return fmt::format("its activation is '{}', which no translation knows.", activation->second.s);
+  return fmt::format("its activation is '{}', which is not translated.", activation->second.s);
 }
 
 Tensor activated(NodeContext& n, const Tensor& x, std::string_view name, const std::vector<double>& numbers) {

@@ -1,4 +1,4 @@
-// MoE of com.microsoft: each row goes through the experts that its scores name.
+// MoE of com.microsoft: each row goes through the experts with the highest scores.
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
 #include "primitives/text/format.h"
@@ -15,21 +15,21 @@ std::string moe_why_not(const Node& node) {
   const auto after = node.attributes.find("swiglu_limit_after_activation");
   if (fusion != node.attributes.end() && (fusion->second.i < 0 || fusion->second.i > 2))
     return fmt::format("its swiglu_fusion is {}; 0, 1 and 2 are known.", fusion->second.i);
-  if (after != node.attributes.end() && after->second.i != 0) return "it limits the activated gate.";
+  if (after != node.attributes.end() && after->second.i != 0) return "its swiglu_limit_after_activation is not 0.";
   for (const char* known : {"relu", "gelu", "silu", "swiglu", "identity"}) {
     if (type == node.attributes.end() || type->second.s == known) return {};
   }
-  return fmt::format("its activation_type is '{}', which no translation knows.", type->second.s);
+  return fmt::format("its activation_type is '{}', which is not translated.", type->second.s);
 }
 
-// The product of `x` and the weights [o, i] in input `weights` of one expert, with its bias in input `bias`.
+// The product of `x` and one expert's weights [o, i] from input `weights`, plus its bias from input `bias`.
 Tensor product_of_expert(NodeContext& n, const Tensor& x, size_t weights, size_t bias, int64_t expert) {
   const Tensor y = matmul(x, t(select(n.input(weights), 0, expert)));
   return n.has(bias) ? add(y, select(n.input(bias), 0, expert)) : y;
 }
 
-// gate * sigmoid(alpha * gate) * (line + beta). The gates and lines are columns in turn (fusion 1), the two halves (2),
-// or products of their own (0).
+// gate * sigmoid(alpha * gate) * (line + beta). Gates and lines are alternate columns (fusion 1), two halves (2), or
+// separate products (0).
 Tensor swiglu(NodeContext& n, const Tensor& x, const Tensor& first, int64_t expert) {
   const int64_t fusion = n.integer("swiglu_fusion", 0), width = first.dim(-1) / 2;
   Tensor gate = first, line;
@@ -65,7 +65,7 @@ Tensor through_expert(NodeContext& n, const Tensor& x, int64_t expert) {
   return product_of_expert(n, hidden, 4, 5, expert);
 }
 
-// The weight of each expert [rows, experts] for each row: its probability if that is one of the k greatest, else 0.
+// The weight of each expert [rows, experts] for each row: its probability if it is among the k greatest, else 0.
 Tensor weights_of_experts(NodeContext& n, const Tensor& scores) {
   const int64_t k = n.integer("k", 1), experts = scores.dim(1);
   if (k < 1 || k > experts) n.invalid(fmt::format("it chooses {} of {} experts", k, experts));

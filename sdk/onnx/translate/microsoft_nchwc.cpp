@@ -1,7 +1,7 @@
-// Operators of com.microsoft.nchwc, which ONNX Runtime writes at its highest level of optimisation. Their tensors lie
-// in blocks of channels that are as long as the vectors of the machine. Between these operators Tenon's values have the
-// plain order of elements, with as many channels as there are places in the blocks; only the weights, which a file
-// holds in blocks, are taken apart.
+// Operators of com.microsoft.nchwc, which ONNX Runtime writes at its highest optimisation level. Their tensors are
+// stored in blocks of channels as long as the vectors of the machine. Tenon's values between these operators have the
+// plain order of elements, with the channels padded to whole blocks. Only weights, which the file holds in blocks, are
+// reordered.
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
 #include "primitives/text/format.h"
@@ -12,7 +12,7 @@
 namespace tenon::onnx {
 namespace {
 
-// The channels of a block where ONNX Runtime runs on this machine. A file does not say for which machine it is.
+// The channels per block that ONNX Runtime uses on this machine. A file does not say which machine it was written for.
 int64_t block_length() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512f") ? 16 : 8;
@@ -25,7 +25,7 @@ void check_image(NodeContext& n) {
   if (n.rank(0) != 4) n.invalid(fmt::format("its input has rank {}; it must be 4", n.rank(0)));
 }
 
-// [o, i, h, w] from weights that are stored as [o / block, i, h, w, block], or with blocks of input channels too.
+// Returns weights [o, i, h, w], which are stored as [o / block, i, h, w, block] or with blocks of input channels too.
 Tensor plain_weights(NodeContext& n, const Tensor& weights) {
   const int64_t block = block_length(), groups = n.integer("group", 1);
   if (weights.rank() != 4) n.invalid(fmt::format("its weights have shape {}; rank 4 is needed", weights.dims()));
@@ -73,7 +73,7 @@ TensorList blocked_global_max_pool(NodeContext& n) {
   return {amax(n.input(0), {2, 3}, true)};
 }
 
-// Fills the last block with channels of 0.
+// Pads the channels to whole blocks with zeros.
 TensorList reorder_input(NodeContext& n) {
   check_image(n);
   const Tensor x = n.flag("channels_last", false) ? channels_first(n.input(0)) : n.input(0);
@@ -86,7 +86,7 @@ TensorList reorder_output(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t channels = n.integer("channels", 0);
   if (channels < 1 || channels > x.dim(1))
-    n.invalid(fmt::format("it wants {} channels of an input of shape {}", channels, sizes(x)));
+    n.invalid(fmt::format("it cannot take {} channels from an input of shape {}", channels, sizes(x)));
   const Tensor y = channels == x.dim(1) ? x : narrow(x, 1, 0, channels);
   return {n.flag("channels_last", false) ? channels_last(y) : y};
 }

@@ -1,4 +1,4 @@
-// Products and look-ups by weights of few bits: several numbers in a byte, with a scale for each block of them.
+// Products and look-ups with weights of few bits: a byte holds several numbers, and each block has a scale.
 #include <algorithm>
 
 #include "core/ops/ops.h"
@@ -17,7 +17,7 @@ std::string bits_why_not(const Node& node) {
   return count == 2 || count == 4 || count == 8 ? std::string() : fmt::format("its weights have {} bits.", count);
 }
 
-// The numbers of `bits` bits in the last axis of u8, the low ones first.
+// Unpacks numbers of `bits` bits along the last axis of u8, low bits first.
 Tensor unpacked(const Tensor& bytes, int64_t bits) {
   if (bits == 8) return bytes;
   TensorList parts;
@@ -26,13 +26,13 @@ Tensor unpacked(const Tensor& bytes, int64_t bits) {
   return flatten(stack(parts, -1), -2, -1);
 }
 
-// [n, k] weights as the matrix [k, n] that quantized_matmul takes, of numbers less `offset`.
+// Converts weights [n, k] to the matrix [k, n] that quantized_matmul takes, and subtracts `offset`.
 Tensor as_matrix(const Tensor& numbers, int64_t offset, DType dtype) {
   const Tensor turned = contiguous(t(numbers));
   return offset == 0 ? cast(turned, dtype) : cast(sub(cast(turned, DType::i32), Scalar(offset)), dtype);
 }
 
-// The weights of a MatMulNBits: [rows, columns] numbers in blocks of columns.
+// The weights of a MatMulNBits: [rows, columns] numbers with blocks along the columns.
 struct BlockedWeights {
   Tensor numbers;
   int64_t rows = 0, columns = 0, bits = 0, block = 0, blocks = 0;
@@ -54,7 +54,7 @@ BlockedWeights read_weights(NodeContext& n) {
   return w;
 }
 
-// The zero points in input `i`, a number [rows, blocks] for each block.
+// The zero points in input `i`: one number per block, [rows, blocks].
 Tensor zero_points(NodeContext& n, size_t i, const BlockedWeights& w) {
   if (n.dtype(i) != DType::u8) return reshape(n.input(i), {w.rows, w.blocks});
   const Tensor bytes = reshape(n.input(i), {w.rows, (w.blocks * w.bits + 7) / 8});
@@ -63,7 +63,7 @@ Tensor zero_points(NodeContext& n, size_t i, const BlockedWeights& w) {
 
 Tensor as_f32(const Tensor& x) { return x.defined() ? cast(x, DType::f32) : x; }
 
-// The same product on numbers: those without a zero point lie around the middle, and become signed.
+// The same product on integers. Without zero points the numbers are centred on the middle and become signed.
 TensorList matmul_numbers(NodeContext& n, const BlockedWeights& w) {
   const DType dtype = n.has(3) ? w.bits == 4 ? DType::u4 : DType::u8 : w.bits == 4 ? DType::i4 : DType::i8;
   const Tensor zero = n.has(3) ? as_matrix(zero_points(n, 3, w), 0, dtype) : Tensor();
@@ -74,8 +74,8 @@ TensorList matmul_numbers(NodeContext& n, const BlockedWeights& w) {
   return {cast(y, n.dtype(0))};
 }
 
-// a by the transpose of [n, k] weights. Block g has a scale and a zero point; column i is of block i / block_size, or
-// of the block that g_idx names.
+// Multiplies a by the transpose of weights [n, k]. Each block has a scale and a zero point. Column i belongs to block i
+// / block_size, or to block g_idx[i].
 TensorList matmul_bits(NodeContext& n) {
   const BlockedWeights w = read_weights(n);
   const bool plain_zero = !n.has(3) || n.dtype(3) == DType::u8;
@@ -94,9 +94,9 @@ TensorList matmul_bits(NodeContext& n) {
   return {cast(n.has(5) ? add(y, as_f32(n.input(5))) : y, n.dtype(0))};
 }
 
-// ---- 4 bits that name a number of a table ----
+// ---- 4-bit indices into a table of numbers ----
 
-// The tables of bitsandbytes, for absolute values up to 1 (https://arxiv.org/abs/2305.14314).
+// The tables of bitsandbytes, scaled to absolute values up to 1 (https://arxiv.org/abs/2305.14314).
 constexpr float kFp4[16] = {0.0f,  5.208333333e-03f,  2.0f / 3,  1.0f,  1.0f / 3,  0.5f,  1.0f / 6,  0.25f,
                             -0.0f, -5.208333333e-03f, -2.0f / 3, -1.0f, -1.0f / 3, -0.5f, -1.0f / 6, -0.25f};
 constexpr float kNf4[16] = {-1.0f,
@@ -122,7 +122,7 @@ std::string table_why_not(const Node& node) {
   return fmt::format("its quant_type is {}; 0 (FP4) and 1 (NF4) are known.", type->second.i);
 }
 
-// The weights [n, k] lie in one row, the first of two in the high bits of a byte, and each block has its largest value.
+// The weights [n, k] are stored in one row, the first of each pair in the high bits, with one largest value per block.
 TensorList matmul_of_table(NodeContext& n) {
   const int64_t rows = n.require("N", Attribute::Kind::integer).i, columns = n.require("K", Attribute::Kind::integer).i;
   const int64_t block = n.require("block_size", Attribute::Kind::integer).i;
@@ -145,10 +145,10 @@ TensorList matmul_of_table(NodeContext& n) {
 
 // ---- look-ups ----
 
-// Rows of a quantised table, and how they become reals.
+// Rows of a quantised table, and the parameters that make them real.
 struct BlockedTable {
   Tensor numbers, scales, zero_points;  // zero_points may be undefined
-  double zero = 0;                      // where there are none
+  double zero = 0;                      // the zero point if there is no tensor of them
 };
 
 BlockedTable read_table(NodeContext& n) {
@@ -168,7 +168,7 @@ BlockedTable read_table(NodeContext& n) {
   return table;
 }
 
-// (numbers - zero point) * scale, with the block of each index of `axis`.
+// (numbers - zero point) * scale, with the block of each index along `axis`.
 Tensor real_table(NodeContext& n, const BlockedTable& table, int64_t axis, int64_t block) {
   const Tensor of_index = floor_divide(n.positions(table.numbers.dim(axis)), Scalar(block));
   const auto spread = [&](const Tensor& by_block) { return gather_slices(cast(by_block, DType::f32), axis, of_index); };
@@ -178,7 +178,7 @@ Tensor real_table(NodeContext& n, const BlockedTable& table, int64_t axis, int64
   return cast(mul(centred, spread(table.scales)), n.dtype(2));
 }
 
-// Looks up numbers, and makes reals of those alone, unless a block lies along the axis of the look-up.
+// Looks up quantised numbers and dequantises only those, unless blocks lie along the axis of the look-up.
 TensorList gather_block_quantised(NodeContext& n) {
   BlockedTable table = read_table(n);
   const int32_t rank = table.numbers.rank();

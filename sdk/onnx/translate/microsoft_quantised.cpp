@@ -1,5 +1,5 @@
-// Operators of com.microsoft on quantised tensors: written as the op between dequantize_linear and quantize_linear,
-// which a pass turns into one on numbers where there is one (core/graph/passes/quantised.cpp).
+// Operators of com.microsoft on quantised tensors, written as dequantize_linear, the op, and quantize_linear. A pass
+// turns these into one quantised op if there is one (core/graph/passes/quantised.cpp).
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
 #include "primitives/text/format.h"
@@ -11,10 +11,11 @@
 namespace tenon::onnx {
 namespace {
 
-// The reals of input `i`, whose scale and zero point follow it.
+// Dequantises input `i`; its scale and zero point are the next inputs.
 Tensor real(NodeContext& n, size_t i) { return dequantize_linear(n.input(i), n.input(i + 1), n.optional(i + 2), -1); }
 
-// `x` as numbers of the scale in input `scale`; the zero point, which follows, says their dtype, or input 0 does.
+// Quantises `x` with the scale in input `scale` and the zero point after it. The zero point, or else input 0, decides
+// the dtype.
 TensorList as_numbers(NodeContext& n, const Tensor& x, size_t scale) {
   const DType dtype = n.has(scale + 1) ? n.dtype(scale + 1) : n.dtype(0);
   return {quantize_linear(x, n.input(scale), n.optional(scale + 1), -1, 0, dtype)};
@@ -26,7 +27,7 @@ TensorList linear_sigmoid(NodeContext& n) { return as_numbers(n, sigmoid(real(n,
 TensorList linear_leaky_relu(NodeContext& n) {
   return as_numbers(n, leaky_relu(real(n, 0), n.number("alpha", 0.01)), 3);
 }
-// Before opset 13 a softmax is one over all axes from `axis` on.
+// Before opset 13 a softmax takes all axes from `axis` on as one.
 TensorList linear_softmax(NodeContext& n) {
   const Tensor x = real(n, 0);
   const int64_t axis = n.axis(-1, x.rank());
@@ -37,7 +38,7 @@ TensorList linear_softmax(NodeContext& n) {
 
 TensorList linear_where(NodeContext& n) { return as_numbers(n, where(n.input(0), real(n, 1), real(n, 4)), 7); }
 
-// The pool of input 0, whose channels may be last.
+// Pools input 0, whose channels may be the last axis.
 TensorList pooled(NodeContext& n, Tensor (*pool)(NodeContext& n, const Tensor& x)) {
   if (n.rank(0) < 3) n.invalid(fmt::format("its input has rank {}; it must be 3 at least", n.rank(0)));
   const bool last = n.flag("channels_last", false);
@@ -59,7 +60,7 @@ TensorList channels_last_max_pool(NodeContext& n) {
   return {channels_last(max_pool_of_node(n, channels_first(n.input(0))))};
 }
 
-// Scale and zero point of the result, then of each part the numbers, their scale and zero point.
+// Inputs: scale and zero point of the result; then numbers, scale and zero point of each part.
 TensorList linear_concat(NodeContext& n) {
   const size_t given = n.input_count();
   if (given < 5 || (given - 2) % 3 != 0) {
@@ -81,7 +82,7 @@ TensorList linear_concat(NodeContext& n) {
 
 Tensor turned(const Tensor& x, bool turns) { return turns ? t(x) : x; }
 
-// The bias is in steps of the product. Without a scale of the result that is real.
+// The bias has the scale of the product. Without a scale for the result, the result is real.
 TensorList gemm(NodeContext& n) {
   if (n.number("alpha", 1.0) != 1.0) n.unsupported(fmt::format("alpha is {}; 1 is translated", n.number("alpha", 1.0)));
   const bool turns = n.flag("transB", false);
@@ -94,7 +95,7 @@ TensorList gemm(NodeContext& n) {
   return n.has(7) ? as_numbers(n, y, 7) : TensorList{y};
 }
 
-// The product of numbers by the matrix in input `b`, whose scale and zero point are given.
+// Multiplies quantised `a` by the matrix in input `b`, with the given scales and zero points.
 Tensor scaled_product(NodeContext& n, const Tensor& a, const Tensor& a_scale, const Tensor& a_zero, size_t b,
                       const Tensor& b_scale, const Tensor& b_zero, const Tensor& bias) {
   if (a.rank() < 2 || n.rank(b) < 2) n.invalid(fmt::format("a and b have shapes {} and {}", a.dims(), n.dims(b)));

@@ -109,9 +109,9 @@ ValueList one_hot_encoder(NodeContext& n) {
 
 // One side of a dictionary.
 struct Column {
-  Strings words;                // if it has strings
-  std::vector<double> numbers;  // else; int64 beyond 2^53 are not keys of any model
-  DType dtype = DType::none;    // of the numbers
+  Strings words;                // if the keys are strings
+  std::vector<double> numbers;  // otherwise; no model uses int64 keys beyond 2^53
+  DType dtype = DType::none;    // dtype of `numbers`
   size_t size() const { return dtype == DType::none ? words.size() : numbers.size(); }
 };
 
@@ -141,7 +141,7 @@ Column column(NodeContext& n, const std::string& name) {
   return column;
 }
 
-// What the dictionary gives for words and numbers that are no keys.
+// The value for strings and numbers that are not in the dictionary.
 Column initial_value(NodeContext& n, const Column& values) {
   Column initial;
   initial.dtype = values.dtype;
@@ -298,7 +298,7 @@ Tensor post_transformed(NodeContext& n, const Tensor& scores, const std::string&
   if (name == "NONE") return scores;
   if (name == "SOFTMAX") return softmax(scores, -1);
   if (name == "LOGISTIC") return sigmoid(scores);
-  if (name == "SOFTMAX_ZERO") {  // zeros stay, and do not count
+  if (name == "SOFTMAX_ZERO") {  // zeros stay 0 and are not part of the sum
     const Tensor zero = eq(scores, Scalar(0.0));
     const double least = -std::numeric_limits<double>::infinity();
     return where(zero, scores, softmax(where(zero, Scalar(least), scores), -1));

@@ -1,4 +1,4 @@
-// What the classifiers and regressors of ai.onnx.ml share.
+// Shared by the classifiers and regressors of ai.onnx.ml.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace tenon::onnx {
 
 constexpr std::string_view kMlDomain = "ai.onnx.ml";
 
-// The numbers of an attribute; none where it is absent.
+// The numbers of an attribute; empty if it is absent.
 std::vector<float> numbers_of(NodeContext& n, std::string_view name);
 Tensor on_device(NodeContext& n, const std::vector<float>& values, const Dims& dims);
 
-// [rows, features] in f32; one row of features is a matrix with one row.
+// The features as a matrix [rows, features] in f32; a list becomes one row.
 Tensor feature_matrix(NodeContext& n);
 
-// The scores [n, classes] after the transform of that name.
+// The scores [n, classes] after the transform `name`.
 Tensor post_transformed(NodeContext& n, const Tensor& scores, const std::string& name);
 
 // The labels of a classifier, strings or numbers.

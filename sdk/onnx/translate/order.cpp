@@ -9,7 +9,7 @@
 namespace tenon::onnx {
 namespace {
 
-// Input `i`, whose elements decide on the size of a result.
+// Input `i`, whose elements decide the size of a result.
 const Tensor& deciding(NodeContext& n, size_t i) {
   const Tensor& tensor = n.input(i);
   if (!current_interpreter().host_value_known(tensor)) throw UnknownValue(n.node().inputs[i]);
@@ -18,7 +18,7 @@ const Tensor& deciding(NodeContext& n, size_t i) {
 
 int64_t scanned_axis(NodeContext& n) { return n.normalise_axis(n.scalar(1).to_int(), n.rank(0)); }
 
-// The attribute `reduction`: its name, what scatter_nd calls it, EP_SCATTER_*.
+// The attribute `reduction`: its name and the EP_SCATTER_* value.
 struct Reduction {
   std::string_view name, word;
   int32_t how;
@@ -37,7 +37,7 @@ const Reduction& reduction(NodeContext& n) {
   n.unsupported(fmt::format("its reduction is '{}'; none, add, mul, max and min are known", given));
 }
 
-// Refuses coordinates that do not fit input 0, or fewer than `least` for each place.
+// Refuses coordinates that do not fit input 0, or with fewer than `least` numbers per position.
 void require_coordinates(NodeContext& n, int64_t batch, int64_t least) {
   const Tensor& x = n.input(0);
   const Tensor& indices = n.input(1);
@@ -51,7 +51,7 @@ void require_coordinates(NodeContext& n, int64_t batch, int64_t least) {
     n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
 }
 
-// Places without coordinates take all of input 0 behind its batch axes.
+// Handles positions without coordinates: each takes all of input 0 behind the batch axes.
 Tensor without_coordinates(NodeContext& n, int64_t batch) {
   const Tensor& x = n.input(0);
   const Dims& indices = n.dims(1);

@@ -1,4 +1,4 @@
-// Translators of scans, sorts, and operators that find or replace elements, for the rows in index.cpp.
+// Scans, sorts, and operators that find or replace elements, for the rows in index.cpp.
 #pragma once
 
 #include "sdk/onnx/importer/node_context.h"

@@ -1,5 +1,5 @@
-// Quantisation. What quantized_matmul does not take is computed in floats: f32 holds integers up to 2^24 exactly, f64
-// up to 2^53.
+// Quantisation. Products that quantized_matmul does not take are computed in floats: f32 holds integers up to 2^24
+// exactly, f64 up to 2^53.
 #include <algorithm>
 
 #include "core/ops/ops.h"
@@ -14,7 +14,7 @@
 namespace tenon::onnx {
 namespace {
 
-// A scale or zero point: one number, one per index along the attribute `axis`, or one per block of indices.
+// A scale or zero point, shaped to broadcast: one number, one per index along the attribute `axis`, or one per block.
 Tensor along_axis(NodeContext& n, const Tensor& value) {
   if (value.elements() == 1) return reshape(value, Dims());
   const int64_t block = n.integer("block_size", 0);
@@ -37,17 +37,18 @@ Tensor along_axis(NodeContext& n, const Tensor& value) {
   return reshape(value, shape);
 }
 
-// The same as dequantize_linear takes it.
+// The scale in the form that dequantize_linear takes.
 Tensor scale_of(NodeContext& n, size_t index) { return cast(n.input(index), DType::f32); }
 int64_t axis_of(NodeContext& n) { return n.input(1).elements() == 1 ? 0 : n.axis(1, n.rank(0)); }
 
-// Integers but those of 32 and 64 bits.
+// Accepts all integers except those of 32 and 64 bits.
 void check_quantized(NodeContext& n, DType dtype) {
   if (!is_integer(dtype) || dtype_info(dtype).bits > 16)
     n.unsupported(fmt::format("it quantises to {}; integers of 2 to 16 bits are translated", dtype_name(dtype)));
 }
 
-// In a float type steps have no whole numbers; the cast rounds, and f8 saturates unless the node says otherwise.
+// Quantises to a float type: the cast rounds, without an earlier rounding to integers, and f8 saturates unless the node
+// says otherwise.
 Tensor quantize_to_float(NodeContext& n, const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
   const Tensor steps = div(x, scale);
   const Tensor moved = zero.defined() ? add(steps, cast(zero, DType::f32)) : steps;
@@ -74,7 +75,7 @@ Tensor centred(const Tensor& x, const Tensor& zero) {
   return zero.defined() ? sub(floats, cast(zero, DType::f32)) : floats;
 }
 
-// Numbers that tenon::dequantize_linear takes.
+// True for dtypes that tenon::dequantize_linear takes.
 bool is_number(DType dtype) { return is_integer(dtype) && (dtype_info(dtype).bits <= 16 || dtype == DType::i32); }
 
 TensorList dequantize_linear(NodeContext& n) {
@@ -95,31 +96,31 @@ TensorList dynamic_quantize_linear(NodeContext& n) {
   return {q.value, q.scale, q.zero_point};
 }
 
-// One zero point per row of a becomes a column.
+// Turns one zero point per row of a into a column.
 Tensor row_zero(const Tensor& zero) {
   return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero;
 }
 
 bool is_one(const Tensor& parameter) { return !parameter.defined() || parameter.elements() == 1; }
 
-// The float type whose sums of so many products of u8 are exact: a product is below 2^16.
+// The float type in which the sum of `terms` products of u8 is exact: a product is below 2^16.
 DType exact_type(NodeContext& n, int64_t terms) {
   if (terms <= 1 << 8) return DType::f32;
   if (terms > int64_t{1} << 37) n.unsupported(fmt::format("it sums {} products of integers", terms));
   return DType::f64;
 }
 
-// x - zero point, in a type in which sums are exact.
+// x - zero point, in a type whose sums are exact.
 Tensor exact(const Tensor& x, const Tensor& zero, DType type) { return cast(centred(x, zero), type); }
 
 int64_t terms_of_matmul(NodeContext& n) { return n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "MatMul"); }
 
-// True if quantized_matmul takes the inputs: matrices, and for a one scale and zero point.
+// True if quantized_matmul takes the inputs: matrices, and one scale and zero point for a.
 bool takes_matrices(NodeContext& n, size_t b, std::initializer_list<Tensor> of_a) {
   return n.rank(0) >= 2 && n.rank(b) >= 2 && std::all_of(of_a.begin(), of_a.end(), is_one) && terms_of_matmul(n) > 0;
 }
 
-// One number per column as a list; in a matrix of one row too.
+// One number per column as a list, also if it comes as a matrix of one row.
 Tensor column_list(const Tensor& parameter) {
   return parameter.defined() && parameter.rank() > 1 && parameter.dims().back() == parameter.elements()
              ? reshape(parameter, {parameter.elements()})
@@ -158,7 +159,7 @@ TensorList qlinear_matmul(NodeContext& n) {
   return {tenon::quantize_linear(mul(cast(product, DType::f32), scale), real(6), n.input(7), 0, 0, n.dtype(7))};
 }
 
-// A list of one number is one number.
+// A list of one number becomes a single number.
 Tensor numbers(const Tensor& parameter) {
   return is_one(parameter) && parameter.defined() ? reshape(parameter, Dims()) : parameter;
 }
@@ -178,9 +179,9 @@ TensorList qlinear_conv(NodeContext& n) {
   check_quantized(n, n.dtype(7));
   check_filters(n, 3);
   const auto scale = [&](size_t i) { return numbers(cast(n.input(i), DType::f32)); };
-  Tensor bias = n.optional(8);  // in steps of the product
+  Tensor bias = n.optional(8);  // it has the scale of the product
   if (bias.defined()) bias = mul(cast(bias, DType::f32), mul(scale(1), scale(4)));
-  const bool last = n.flag("channels_last", false);  // com.microsoft alone has it
+  const bool last = n.flag("channels_last", false);  // only com.microsoft has it
   const Tensor x = last ? channels_first(n.input(0)) : n.input(0);
   const Tensor y =
       quantized_conv_of_node(n, {x, scale(1), numbers(n.input(2))}, {n.input(3), scale(4), numbers(n.input(5))}, bias,

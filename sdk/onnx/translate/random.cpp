@@ -1,5 +1,5 @@
-// Random numbers: with the attribute `seed` those of the seed, else the next ones of the default generator. A recorded
-// model would give the same ones in every run, so a model that draws without a seed runs node after node.
+// Random numbers: from the attribute `seed`, or the next ones of the default generator. A recorded model would give the
+// same numbers in every run, so a model that draws without a seed runs node after node.
 #include <bit>
 #include <optional>
 
@@ -17,7 +17,7 @@ std::optional<int64_t> seed_of(NodeContext& n) {
     NodeContext::require_eager();
     return std::nullopt;
   }
-  if (n.find("seed")->kind == Attribute::Kind::integer) return n.integer("seed", 0);  // of Dropout
+  if (n.find("seed")->kind == Attribute::Kind::integer) return n.integer("seed", 0);  // for Dropout
   return static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(n.number("seed", 0))));
 }
 
@@ -66,7 +66,8 @@ TensorList bernoulli_of(NodeContext& n) {
   return {cast(lt(uniform(n, p.dims(), DType::f32), p), stated(n, p.dtype()))};
 }
 
-// Of exponential numbers divided by weights, the least is at each place as likely as its weight says.
+// If exponential random numbers are divided by weights, each position holds the least one with a probability
+// proportional to its weight.
 TensorList multinomial_of(NodeContext& n) {
   const Tensor& logits = n.input(0);
   const int64_t samples = n.integer("sample_size", 1);
@@ -75,10 +76,10 @@ TensorList multinomial_of(NodeContext& n) {
   return {cast(argmax(sub(unsqueeze(cast(logits, DType::f32), 1), race), 2), stated(n, DType::i32))};
 }
 
-// Without training mode y = x, with a mask of ones. Elements are dropped only where a ratio above 0 says so.
+// Without training mode y = x, with a mask of ones. Elements are dropped only if the ratio is above 0.
 TensorList dropout(NodeContext& n) {
   const Tensor& x = n.input(0);
-  const bool flags = n.version() >= 10;  // the mask is of bools
+  const bool flags = n.version() >= 10;  // the mask consists of bools
   const bool trains = n.version() >= 12 && n.has(2) && n.scalar(2).to_int() != 0;
   const double ratio = !trains ? 0.0 : n.has(1) ? n.scalar(1).to_double() : 0.5;
   if (!(ratio >= 0 && ratio < 1)) n.invalid(fmt::format("its ratio is {}; it must be in [0, 1)", ratio));
@@ -93,7 +94,8 @@ TensorList dropout(NodeContext& n) {
 std::string dropout_why_not(const Node& node) {
   if (node.version >= 7) return {};
   const auto test = node.attributes.find("is_test");
-  return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
+  return test != node.attributes.end() && test->second.i != 0 ? std::string()
+                                                              : "it drops random elements (training mode).";
 }
 
 constexpr Translator kRows[] = {

@@ -14,7 +14,7 @@
 namespace tenon::onnx {
 namespace {
 
-// The activations of a cell as ONNX has them where a node names none.
+// The activations of a cell if the node names none.
 std::vector<std::string> usual_activations(const std::string& op) {
   if (op.ends_with("LSTM")) return {"sigmoid", "tanh", "tanh"};
   if (op == "GRU") return {"sigmoid", "tanh"};
@@ -41,13 +41,13 @@ std::string why_not(const Node& node) {
   for (size_t i = 0; given != nullptr && i < given->size(); ++i) {
     const std::string name = in_lower_case((*given)[i]);
     if (name == usual[i % usual.size()] || (node.op_type == "RNN" && name == "relu")) continue;
-    return fmt::format("its activation '{}' is not the one that its gate usually has.", (*given)[i]);
+    return fmt::format("its activation '{}' is not the default activation of its gate.", (*given)[i]);
   }
   return {};
 }
 
 struct Layer {
-  Tensor x, w, r, b, lengths, h, c, p;  // with the axis of directions where ONNX has it first
+  Tensor x, w, r, b, lengths, h, c, p;  // with the direction axis first, as in ONNX
   bool batch_first = false;
   std::string direction;
   int64_t directions = 1;
@@ -96,7 +96,7 @@ TensorList results(const Layer& layer, const TensorList& outputs, const std::vec
   return results;
 }
 
-// The results of no steps, or of an empty batch: the states stay as they were.
+// The results for zero steps or an empty batch: the states do not change.
 std::optional<TensorList> results_of_nothing(const Layer& layer, size_t states) {
   const SymDim steps = size_at(layer.x, 0), batch = size_at(layer.x, 1);
   if (!(steps == 0) && !(batch == 0)) return std::nullopt;
@@ -130,8 +130,8 @@ TensorList lstm_of(NodeContext& n, const Layer& layer) {
 
 TensorList lstm(NodeContext& n) { return lstm_of(n, read_layer(n, n.input(1), n.input(2))); }
 
-// The reals of the weights in input `i`, [directions, columns, rows], as an LSTM has them: [directions, rows, columns].
-// Inputs `scale` and `scale` + 1 have a number for each direction, or for each row of it.
+// Dequantises the weights in input `i`, [directions, columns, rows], to the form of an LSTM: [directions, rows,
+// columns]. Inputs `scale` and `scale` + 1 have a number per direction, or per row of it.
 Tensor real_weights(NodeContext& n, size_t i, size_t scale) {
   const Tensor& numbers = n.input(i);
   if (numbers.rank() != 3) n.invalid(fmt::format("its weights have shape {}; rank 3 is needed", numbers.dims()));
@@ -146,8 +146,8 @@ Tensor real_weights(NodeContext& n, size_t i, size_t scale) {
   return contiguous(transpose(real, 1, 2));
 }
 
-// The input is rounded to 256 steps over its range, as ONNX Runtime does before it multiplies. The states, which it
-// rounds too, in parts that depend on its number of threads, stay real.
+// The input is rounded to 256 steps over its range, as ONNX Runtime does before it multiplies. ONNX Runtime also rounds
+// the states, in parts that depend on its number of threads; here they stay real.
 TensorList quantised_lstm(NodeContext& n) {
   Layer layer = read_layer(n, real_weights(n, 1, 8), real_weights(n, 2, 10));
   const QuantizedTensor x = quantized_over_range(layer.x);

@@ -1,4 +1,4 @@
-// Reductions, softmax, and operators made of them.
+// Reductions, softmax, and operators built on them.
 #include <algorithm>
 #include <limits>
 
@@ -39,7 +39,7 @@ TensorList reduce(NodeContext& n) {
   return {function(x, r.axes, r.keep)};
 }
 
-// The dims of `x` without `axes` (without all axes if `axes` is empty), or with length 1 for them.
+// The dims of `x` without `axes` (all axes if empty); with `keep` they stay with length 1.
 Dims reduced_dims(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   Dims dims;
   for (int64_t i = 0; i < x.rank(); ++i) {
@@ -49,7 +49,7 @@ Dims reduced_dims(const Tensor& x, const std::vector<int64_t>& axes, bool keep) 
   return dims;
 }
 
-// The least or greatest value of an element type; for floats an infinity.
+// The least or greatest value of a dtype; an infinity for floats.
 Scalar end_of(DType dtype, bool highest) {
   const DTypeClass type_class = dtype_info(dtype).type_class;
   if (type_class == DTypeClass::FLOAT) {
@@ -62,7 +62,7 @@ Scalar end_of(DType dtype, bool highest) {
   return is_signed ? Scalar(std::numeric_limits<int64_t>::min() >> (64 - bits)) : Scalar(0);
 }
 
-// The extreme of no elements is the end of the type: an infinity for floats.
+// For no elements, the result is the least or greatest value of the type: an infinity for floats.
 Tensor extreme(const Tensor& x, const std::vector<int64_t>& axes, bool keep, ReduceFunction function, bool greatest) {
   if (!is_empty(x)) return function(x, axes, keep);
   const Dims dims = reduced_dims(x, axes, keep);
@@ -70,7 +70,7 @@ Tensor extreme(const Tensor& x, const std::vector<int64_t>& axes, bool keep, Red
   return full(dims, end_of(x.dtype(), !greatest), x.dtype(), x.device());
 }
 
-// A mean or norm of integers computes in floats and truncates the result.
+// A mean or norm of integers is computed in floats and truncated.
 Tensor through_floats(const Tensor& x, const std::vector<int64_t>& axes, bool keep, ReduceFunction function) {
   if (is_floating(x.dtype())) return function(x, axes, keep);
   return cast(function(cast(x, DType::f64), axes, keep), x.dtype());
@@ -100,7 +100,7 @@ Tensor reduce_log_sum(const Tensor& x, const std::vector<int64_t>& axes, bool ke
 Tensor reduce_log_sum_exp(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return through_floats(x, axes, keep, float_log_sum_exp);
 }
-// Sums of small integers keep the type of the terms. Tenon's own sum would widen it.
+// Keeps the type of the terms; Tenon's own sum would widen small integers.
 Tensor reduce_l1(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return cast(l1_norm(x, axes, keep), x.dtype());
 }
@@ -123,7 +123,7 @@ TensorList arg_extreme(NodeContext& n) {
   return {greatest ? argmax(n.input(0), axis, keep, last) : argmin(n.input(0), axis, keep, last)};
 }
 
-// Before opset 13 the axes from `axis` on count as one axis.
+// Before opset 13, the axes from `axis` on count as one.
 template <class Op>
 Tensor along(NodeContext& n, int64_t initial_new, Op op) {
   const Tensor& x = n.input(0);
@@ -140,7 +140,7 @@ TensorList translate_log_softmax(NodeContext& n) {
   return {along(n, -1, [](const Tensor& x, int64_t axis) { return log_softmax(x, axis); })};
 }
 
-// 1 at the first greatest element along the axis, 0 elsewhere.
+// 1 at the first maximum along the axis, 0 elsewhere.
 TensorList hardmax(NodeContext& n) {
   return {along(n, -1, [&n](const Tensor& x, int64_t axis) {
     if (is_empty(x)) return x;

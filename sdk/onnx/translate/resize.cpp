@@ -1,4 +1,4 @@
-// Resize and Upsample: axis by axis.
+// Resize and Upsample, axis by axis.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,14 +24,14 @@ struct Method {
   bool exclude_outside = false, antialias = false;
 };
 
-// Element i of the result is at (i + 1/2) / scale + offset of the input (half), or at i / scale + offset; where the
-// scale is 0, at offset.
+// Element i of the result lies at (i + 1/2) / scale + offset of the input (if `half`), or at i / scale + offset. If the
+// scale is 0, it lies at `offset`.
 struct Grid {
   double scale, offset;
   bool half = false;
 };
 
-// Element i of the result is at `begin` and then at equal steps, the last one at `end`.
+// The first element of the result lies at `begin`, the last at `end`, with equal steps between.
 Grid between(double begin, double end, double result) {
   if (result == 1) return {0, (begin + end) / 2};
   return end == begin ? Grid{0, begin} : Grid{(result - 1) / (end - begin), begin};
@@ -44,7 +44,7 @@ Grid grid_of(const Axis& axis, const Method& method) {
   if (method.transform == "align_corners") return result == 1 ? Grid{0, 0} : between(0, last, result);
   if (method.transform == "pytorch_half_pixel" && axis.result == 1) return {0, 0};
   if (method.transform == "half_pixel_symmetric") {
-    // Input and result share their centre. The result was truncated to whole elements.
+    // Input and result have the same centre. The result length was truncated to an integer.
     const double cut = static_cast<double>(axis.result) / result;
     return {axis.scale, static_cast<double>(axis.length) / 2 * (1 - cut) - 0.5, true};
   }
@@ -54,12 +54,12 @@ Grid grid_of(const Axis& axis, const Method& method) {
 
 void check_axis(NodeContext& n, const Axis& axis) {
   if (!(axis.scale > 0) || axis.result < 0 || (axis.length == 0 && axis.result != 0)) {
-    n.invalid(fmt::format("an axis of length {} cannot become {} long", axis.length, axis.result));
+    n.invalid(fmt::format("an axis of length {} cannot be resized to length {}", axis.length, axis.result));
   }
   const int64_t limit = int64_t{1} << 26;
   if (axis.result > limit || (axis.result != 0 && axis.length > limit / axis.result))
-    n.invalid(
-        fmt::format("an axis of length {} that becomes {} long is too long to be resized", axis.length, axis.result));
+    n.invalid(fmt::format("an axis of length {} cannot be resized to length {}, which is too long", axis.length,
+                          axis.result));
 }
 
 double weight_at(const Method& method, double t) {
@@ -70,8 +70,8 @@ double weight_at(const Method& method, double t) {
   return t < 2 ? a * (((t - 5) * t + 8) * t - 4) : 0;
 }
 
-// With antialias the weights are as wide as the scale says. The op knows the distance of the elements of the result,
-// which is another where corners are aligned, so here the axis is multiplied by the matrix of its weights.
+// With antialias, the weights are as wide as the scale demands. The op derives the width from the distance of result
+// elements, which differs if corners are aligned, so here the axis is multiplied by a matrix of weights.
 Tensor antialiased(NodeContext& n, const Tensor& x, int64_t dim, const Axis& axis, const Method& method,
                    const Grid& grid) {
   const double factor = std::min(axis.scale, 1.0);
@@ -98,10 +98,10 @@ Tensor antialiased(NodeContext& n, const Tensor& x, int64_t dim, const Axis& axi
   return cast(movedim(product, -1, dim), x.dtype());
 }
 
-// Whether interpolated integers are truncated, as in ONNX Runtime. Else they are rounded, halves away from 0.
+// True if interpolated integers are truncated, as in ONNX Runtime; else they are rounded, ties away from 0.
 bool truncates(const Method& method) { return method.mode == "linear" && !method.antialias; }
 
-// The type of interpolation, so that it rounds after the last axis only.
+// The type for interpolation, chosen so that rounding happens only after the last axis.
 DType interpolated_as(DType dtype) {
   if (!is_floating(dtype)) return dtype_info(dtype).bits <= 16 ? DType::f32 : DType::f64;
   return dtype_info(dtype).bits < 32 ? DType::f32 : dtype;
@@ -125,7 +125,7 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
     const bool cut = crops && (axes[i].roi_begin != 0 || axes[i].roi_end != 1);
     if (axes[i].length == axes[i].result && axes[i].scale == 1 && !cut) continue;
     const Grid grid = grid_of(axes[i], method);
-    if (!(grid.scale >= 0)) n.unsupported("its roi goes from the end of an axis to the beginning");
+    if (!(grid.scale >= 0)) n.unsupported("its roi ends before it begins along an axis");
     const bool stretched = method.antialias && method.mode != "nearest" && axes[i].scale < 1;
     if (stretched && !crops && grid.scale != axes[i].scale) {
       x = antialiased(n, x, static_cast<int64_t>(i), axes[i], method, grid);
@@ -138,7 +138,7 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
   return {cast(where(lt(x, Scalar(0.0)), ceil(sub(x, Scalar(0.5))), floor(add(x, Scalar(0.5)))), dtype)};
 }
 
-// The axes that the node names, or all.
+// The axes that the node names, or all axes.
 std::vector<int64_t> named_axes(NodeContext& n) {
   std::vector<int64_t> named = n.integers("axes").value_or(std::vector<int64_t>());
   std::vector<bool> seen(static_cast<size_t>(n.rank(0)), false);
@@ -169,14 +169,14 @@ std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales,
     Axis& axis = axes[static_cast<size_t>(named[i])];
     const double result = std::floor(static_cast<double>(axis.length) * scales[i]);
     if (!(result >= 0 && result < 1e9))
-      n.invalid(fmt::format("the scale {} makes an axis of {} of length {}", scales[i], axis.length, result));
+      n.invalid(fmt::format("the scale {} would resize an axis of {} to length {}", scales[i], axis.length, result));
     axis.result = static_cast<int64_t>(result);
     axis.scale = scales[i];
   }
   return axes;
 }
 
-// With a policy all axes have one scale, so that none is larger (or none is smaller) than it is wanted.
+// With a policy, all axes share one scale, so that no axis is larger (or none is smaller) than requested.
 std::vector<Axis> sized_axes(NodeContext& n, const std::vector<int64_t>& wanted, const std::vector<int64_t>& named) {
   check_count(n, "sizes", wanted.size(), named);
   std::vector<Axis> axes = kept_axes(n);
@@ -222,7 +222,7 @@ TensorList translate_resize(NodeContext& n) {
   return resize(n, axes, method);
 }
 
-// Before opset 11: element i of the result is at i / scale, rounded down.
+// Before opset 11, element i of the result is element floor(i / scale) of the input.
 TensorList upsample(NodeContext& n) {
   std::vector<double> scales;
   if (n.version() < 9) {
@@ -236,7 +236,7 @@ TensorList upsample(NodeContext& n) {
 
 }  // namespace
 
-// The whole numbers by which axes grow are an attribute.
+// An attribute has the integer scales.
 TensorList translate_blocked_upsample(NodeContext& n) {
   std::vector<double> scales;
   for (const int64_t scale : n.integers("scales").value_or(std::vector<int64_t>()))

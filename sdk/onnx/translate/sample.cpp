@@ -5,7 +5,7 @@
 namespace tenon::onnx {
 namespace {
 
-// The indices and the weights of one tap along one axis; both [n, p].
+// The indices and weights of one tap along one axis; both [n, p].
 struct Tap {
   Tensor index, weight;
 };
@@ -25,7 +25,7 @@ Tensor mirrored(const Tensor& index, int64_t length, bool corners) {
   return minimum(within, sub(Scalar(corners ? period : period - 1), within));
 }
 
-// An index inside of the axis, and the weight 0 where there is nothing.
+// Moves the index into the axis, and sets the weight to 0 where there is no element.
 Tap inside(Tap tap, int64_t length, Border border, bool corners) {
   if (border == Border::zeros) {
     const Tensor there = logical_and(ge(tap.index, Scalar(0)), lt(tap.index, Scalar(length)));
@@ -63,7 +63,7 @@ std::vector<Tap> taps_of(const Tensor& position, int64_t length, Taps taps, Bord
 Tensor sampled(const Tensor& x, const std::vector<Tensor>& positions, Taps taps, Border border, bool corners) {
   const int64_t n = x.dim(0), c = x.dim(1), p = positions[0].dim(1);
   int64_t plane = 1;
-  std::vector<Tap> combined;  // products of taps of the axes so far
+  std::vector<Tap> combined;  // products of the taps of all axes so far
   for (size_t axis = 0; axis < positions.size(); ++axis) {
     const int64_t length = x.dim(static_cast<int64_t>(axis) + 2);
     plane *= length;

@@ -1,4 +1,4 @@
-// Sequences and optionals. Both are lists on the host of handles of tensors, so a recorded model may have them inside.
+// Sequences and optionals. Both are lists of tensor handles on the host, so recorded models may contain them.
 #include <algorithm>
 
 #include "core/ops/ops.h"
@@ -18,7 +18,7 @@ const ValueList& elements(NodeContext& n, size_t i) {
   return n.value(i).elements();
 }
 
-// The position that input `i` names in a sequence of `count`; `count` itself is one too if `end` is true.
+// The position in input `i` for a sequence of `count` elements. If `end`, `count` itself is valid too.
 size_t position(NodeContext& n, size_t i, size_t count, bool end) {
   const int64_t given = n.scalar(i).to_int(), length = static_cast<int64_t>(count);
   if (given < -length || given >= length + (end ? 1 : 0))
@@ -95,7 +95,8 @@ ValueList split_to_sequence(NodeContext& n) {
 ValueList concat_from_sequence(NodeContext& n) {
   TensorList tensors;
   for (const Value& element : elements(n, 0)) {
-    if (!element.is_tensor()) n.invalid(fmt::format("its sequence has {}; tensors are joined", to_string(element)));
+    if (!element.is_tensor())
+      n.invalid(fmt::format("its sequence contains {}; only tensors can be joined", to_string(element)));
     tensors.push_back(element.tensor().to(n.device()));
   }
   if (tensors.empty()) n.invalid("its sequence is empty, so the result has no shape");
@@ -109,7 +110,7 @@ ValueList concat_from_sequence(NodeContext& n) {
   return {tensors.size() == 1 ? tensors[0] : concat(tensors, axis)};
 }
 
-// The body runs once for each element, on the element and on the further inputs: an element of each that is a sequence.
+// Runs the body once for each element of the sequence. Further inputs that are sequences give one element per run.
 ValueList sequence_map(NodeContext& n) {
   const size_t count = elements(n, 0).size();
   std::vector<ValueList> results(n.output_count());

@@ -1,4 +1,4 @@
-// Layers of sequence models that are newer than attention: gates, caches, linear attention, attention with functions.
+// Newer operators of sequence models: gates, caches, linear attention, attention with score functions.
 #include <cmath>
 
 #include "core/graph/regions/control_flow.h"
@@ -17,7 +17,7 @@ TensorList swish(NodeContext& n) { return {gate(n.input(0), n.number("alpha", 1.
 
 TensorList swiglu(NodeContext& n) { return {mul(gate(n.input(0), n.number("alpha", 1.0)), n.input(1))}; }
 
-// Writes `update` into a cache along an axis, from the position of each batch on.
+// Writes `update` into a cache along an axis, starting at the position of each batch.
 TensorList tensor_scatter(NodeContext& n) {
   const Tensor &cache = n.input(0), &update = n.input(1);
   const int64_t axis = n.axis(-2, cache.rank());
@@ -31,10 +31,10 @@ TensorList tensor_scatter(NodeContext& n) {
   Dims along = Dims::filled(cache.rank(), 1), batches = along;
   along[axis] = length;
   batches[0] = cache.dim(0);
-  // The place in the update that belongs to each position of the cache.
+  // The position in the update for each position of the cache.
   Tensor place = reshape(n.positions(length), along);
   const bool circular = n.text("mode", "linear") == "circular";
-  // Linear updates lie inside of the cache. Positions of circular ones may go on growing.
+  // Linear updates must lie inside the cache. Positions of circular ones may grow without limit.
   if (n.has(2)) place = sub(place, reshape(circular ? n.input(2) : n.within(2, 0, length - count), batches));
   if (circular) place = remainder(place, Scalar(length));
   const Tensor written = logical_and(ge(place, Scalar(0)), lt(place, Scalar(count)));
@@ -60,7 +60,7 @@ TensorList causal_conv(NodeContext& n) {
 
 // ---- linear attention ----
 
-// [b, t, heads * d] as [t, b, heads, d] in f32: steps come first.
+// [b, t, heads * d] as [t, b, heads, d] in f32: steps are the first axis.
 Tensor steps_of(const Tensor& x, int64_t heads) {
   return permute(reshape(cast(x, DType::f32), {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {1, 0, 2, 3});
 }
@@ -112,7 +112,7 @@ TensorList linear_attention(NodeContext& n) {
           cast(all.carry[0], n.has(3) ? n.dtype(3) : q.dtype())};
 }
 
-// ---- attention whose scores and probabilities go through functions of the model ----
+// ---- attention whose scores and probabilities pass through functions of the model ----
 
 Tensor through(NodeContext& n, const char* graph, const Tensor& x) {
   if (n.find(graph) == nullptr) return x;

@@ -68,7 +68,7 @@ TensorList translate_transpose(NodeContext& n) {
 TensorList translate_squeeze(NodeContext& n) {
   const Tensor& x = n.input(0);
   const std::optional<Ints> axes = n.axes(1, 13);
-  if (!axes || axes->empty()) return {squeeze(x)};  // no axes are all, as in ONNX Runtime
+  if (!axes || axes->empty()) return {squeeze(x)};  // no axes means all, as in ONNX Runtime
   for (int64_t axis : *axes) {
     if (!(size_at(x, n.normalise_axis(axis, x.rank())) == 1)) {
       n.invalid(fmt::format("axis {} of shape {} is not 1", axis, sizes(x)));
@@ -93,7 +93,7 @@ TensorList translate_flatten(NodeContext& n) {
   return {reshape(x, SizeList{n.product(0, 0, axis), n.product(0, axis, x.rank())})};
 }
 
-// NumPy's rule in both directions: a 1 in the wanted shape keeps the dim of the input.
+// Broadcasts in both directions, as NumPy does: a 1 in the requested shape keeps the dim of the input.
 TensorList translate_expand(NodeContext& n) {
   const Tensor& x = n.input(0);
   const SymDims wanted = checked_sizes(n, n.size_list(1));
@@ -195,13 +195,13 @@ TensorList constant_of_shape(NodeContext& n) {
   return {full(dims, element.item(), element.dtype(), where)};
 }
 
-// start, start + delta, .. of an open number of integers; nothing if they are not that.
+// start, start + delta, .. if all are integers and their number is open; else nothing.
 std::optional<Tensor> open_range(NodeContext& n) {
   if (!is_integer(n.dtype(0))) return std::nullopt;
   std::array<SymDim, 3> given;  // start, limit, delta
   for (size_t i = 0; i < given.size(); ++i) {
     const std::vector<SymDim> list = n.has(i) ? n.size_list(i) : std::vector<SymDim>{1};
-    if (list.size() != 1) return std::nullopt;  // range() says what is wrong
+    if (list.size() != 1) return std::nullopt;  // range() reports the error
     given[i] = list[0];
   }
   const auto [start, limit, delta] = given;
@@ -231,7 +231,7 @@ TensorList translate_concat(NodeContext& n) {
   return {concat(n.inputs(), axis)};
 }
 
-// The lengths of `parts` parts of `length`: all equal but the last.
+// Splits `length` into `parts` equal lengths; the last one may be shorter.
 Ints even_parts(int64_t length, int64_t parts) {
   const int64_t each = parts == 0 ? 0 : (length + parts - 1) / parts;
   Ints sizes;
@@ -274,9 +274,9 @@ Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, SymDim from, Sy
   if (step > 0) return sized::slice(x, axis, from, to, step);
   const int64_t given = bound(from, "Slice"), end = bound(to, "Slice");
   const int64_t length = x.dim(axis);
-  // Unlike Python's, a start before element 0 is element 0.
+  // Unlike in Python, a start before element 0 counts as element 0.
   const int64_t start = length != 0 && given < -length ? 0 : given;
-  // A negative step reaches element 0 only with an end "before" element 0, which Python writes as None.
+  // A negative step reaches element 0 only if the end lies before element 0, which Python writes as None.
   const bool to_first = step < 0 && end < 0 && end + length < 0;
   return slice(x, axis, start, to_first ? std::nullopt : std::optional(end), step);
 }
@@ -323,7 +323,7 @@ std::string pad_why_not(const Node& node) {
              : fmt::format("its mode is '{}'; constant, reflect, edge and wrap are known.", text);
 }
 
-// `x` without what negative pads take away, which are then 0. Every mode but `constant` fills with what is left.
+// Crops `x` by the negative pads and sets them to 0. Every mode but `constant` fills from the cropped tensor.
 Tensor cropped(NodeContext& n, Tensor x, Ints* by_axis) {
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     const auto at = 2 * static_cast<size_t>(x.rank() - 1 - axis);
@@ -340,7 +340,7 @@ Tensor cropped(NodeContext& n, Tensor x, Ints* by_axis) {
   return x;
 }
 
-// The elements go round along each axis.
+// Pads with the elements from the other end of each axis.
 Tensor padded_around(NodeContext& n, Tensor x, const Ints& by_axis) {
   for (int64_t axis = 0; axis < x.rank(); ++axis) {
     const auto at = 2 * static_cast<size_t>(x.rank() - 1 - axis);
@@ -348,7 +348,8 @@ Tensor padded_around(NodeContext& n, Tensor x, const Ints& by_axis) {
     constexpr int64_t kMost = int64_t{1} << 31;
     if (low == 0 && high == 0) continue;
     if (length == 0 || low < -kMost || low > kMost || high < -kMost || high > kMost || low + length + high < 0)
-      n.invalid(fmt::format("an axis of length {} cannot go round with pads of {} and {}", length, low, high));
+      n.invalid(
+          fmt::format("an axis of length {} is too short to wrap around for pads of {} and {}", length, low, high));
     const Tensor places = sub(n.positions(low + length + high), Scalar(low));
     x = index_select(x, axis, remainder(places, Scalar(length)));
   }
@@ -363,7 +364,7 @@ TensorList translate_pad(NodeContext& n) {
   std::iota(axes.begin(), axes.end(), 0);
   if (n.has(3)) axes = n.ints(3);
   if (pads.size() != 2 * axes.size()) n.invalid(fmt::format("{} pads are given for {} axes", pads.size(), axes.size()));
-  Ints by_axis(2 * static_cast<size_t>(x.rank()), 0);  // low and high, the last axis first
+  Ints by_axis(2 * static_cast<size_t>(x.rank()), 0);  // low and high of each axis, the last axis first
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto at = static_cast<size_t>(x.rank() - 1 - n.normalise_axis(axes[i], x.rank()));
     by_axis[2 * at] = pads[i];
@@ -377,12 +378,12 @@ TensorList translate_pad(NodeContext& n) {
   return {pad(x, by_axis, mode == "edge" ? "replicate" : mode, value)};
 }
 
-// The row number and the column number of each element of an [.., rows, columns] tensor.
+// The row and column number of each element of an [.., rows, columns] tensor.
 struct Grid {
   Tensor rows, columns;
 };
 
-// The offset of a diagonal. Beyond every axis all offsets are one, and sums with positions do not wrap around.
+// The offset of a diagonal. Offsets beyond all axes are clamped, so that sums with positions do not overflow.
 Scalar diagonal_offset(int64_t k) {
   constexpr int64_t kBeyond = int64_t{1} << 48;
   return Scalar(std::clamp(k, -kBeyond, kBeyond));

@@ -11,7 +11,7 @@
 namespace tenon::onnx {
 namespace {
 
-// `x` cut, or filled with zeros, to `length` elements along `axis`.
+// Cuts `x` to `length` elements along `axis`, or pads it with zeros.
 Tensor fitted(const Tensor& x, int64_t axis, int64_t length) {
   Dims dims = x.dims();
   if (dims[axis] == length) return x;
@@ -20,10 +20,10 @@ Tensor fitted(const Tensor& x, int64_t axis, int64_t length) {
   return concat(TensorList{x, zeros(dims, x.dtype(), x.device())}, axis);
 }
 
-// Pairs of real numbers, whose imaginary parts are 0.
+// Complex numbers with imaginary parts 0, as pairs.
 Tensor with_imaginary(const Tensor& x) { return concat(TensorList{x, zeros_like(x)}, -1); }
 
-// Real numbers have a last axis of 1, complex ones of 2.
+// Real numbers have a last axis of 1, complex numbers of 2.
 TensorList dft(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int32_t rank = x.rank();
@@ -32,10 +32,10 @@ TensorList dft(NodeContext& n) {
   }
   const int64_t given = n.version() < 20 ? n.integer("axis", 1) : n.has(2) ? n.scalar(2).to_int() : -2;
   const int64_t axis = n.normalise_axis(given, rank);
-  if (axis == rank - 1) n.invalid("its axis is that of real and imaginary parts");
+  if (axis == rank - 1) n.invalid("its axis is the axis of real and imaginary parts");
   const bool inverse = n.flag("inverse", false), half = n.flag("onesided", false), complex = x.dim(-1) == 2;
   if (half && inverse) {
-    // What the other half would be: the conjugates. The result is real.
+    // The other half would be the conjugates, so the result is real.
     if (!complex) n.invalid("its input is real, but a half of an inverse transform is complex");
     const int64_t length = n.has(1) ? n.scalar(1).to_int() : 2 * (x.dim(axis) - 1);
     if (length < 1) n.invalid(fmt::format("its length is {}; at least 1 is needed", length));
@@ -74,13 +74,13 @@ TensorList stft_of(NodeContext& n) {
   return {half ? narrow(whole, 2, 0, length / 2 + 1) : whole};
 }
 
-// Triangles over the frequencies of a transform, evenly spaced on the mel scale.
+// Triangular filters over the frequencies of a transform, evenly spaced on the mel scale.
 TensorList mel_weights(NodeContext& n) {
   const int64_t bins = n.scalar(0).to_int(), length = n.scalar(1).to_int(), rate = n.scalar(2).to_int();
   const double low = n.scalar(3).to_double(), high = n.scalar(4).to_double();
   const int64_t rows = length / 2 + 1;
   if (bins < 1 || length < 1 || rate < 1 || bins > 1 << 20 || rows > 1 << 20 || bins * rows > 1 << 26) {
-    n.invalid(fmt::format("it wants {} bins of a transform of {} elements at {} Hz", bins, length, rate));
+    n.invalid(fmt::format("it cannot have {} bins for a transform of {} elements at {} Hz", bins, length, rate));
   }
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double step = (mel(high) - mel(low)) / static_cast<double>(bins + 2);
@@ -88,7 +88,8 @@ TensorList mel_weights(NodeContext& n) {
   for (int64_t i = 0; i < bins + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
     const double place = std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
-    places.push_back(place > 0 ? static_cast<int64_t>(std::min(place, static_cast<double>(rows))) : 0);  // NaN too
+    places.push_back(place > 0 ? static_cast<int64_t>(std::min(place, static_cast<double>(rows))) : 0);  // also false
+                                                                                                         // for NaN
   }
   std::vector<float> weights(static_cast<size_t>(rows * bins));
   for (int64_t bin = 0; bin < bins; ++bin) {

@@ -1,6 +1,6 @@
-// ai.onnx.ml: support vector machines. Scores are products on the device; probabilities of classes come from libsvm's
-// method (Wu, Lin and Weng, "Probability Estimates for Multi-class Classification by Pairwise Coupling", 2004) on the
-// host, since its number of steps depends on data.
+// ai.onnx.ml: support vector machines. The device computes scores as products. The host computes class probabilities
+// with libsvm's method (Wu, Lin and Weng, "Probability Estimates for Multi-class Classification by Pairwise Coupling",
+// 2004), since its number of steps depends on data.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,10 +18,10 @@ using Doubles = std::vector<double>;
 
 int64_t length(const Floats& values) { return static_cast<int64_t>(values.size()); }
 
-// What a kernel says of each row of x and each of `count` support vectors: [rows, count].
+// The kernel function of each row of x and each of `count` support vectors: [rows, count].
 Tensor kernels(NodeContext& n, const Tensor& x, const Floats& vectors, int64_t count) {
   if (count * x.dim(1) != length(vectors)) {
-    n.invalid(fmt::format("{} numbers are no {} support vectors of {} features", vectors.size(), count, x.dim(1)));
+    n.invalid(fmt::format("{} numbers do not make {} support vectors of {} features", vectors.size(), count, x.dim(1)));
   }
   Floats given = numbers_of(n, "kernel_params");
   if (!given.empty() && given.size() != 3) n.invalid(fmt::format("it has {} kernel_params, not 3", given.size()));
@@ -52,13 +52,13 @@ TensorList svm_regressor(NodeContext& n) {
   return {post_transformed(n, y, n.text("post_transform", "NONE"))};
 }
 
-// The support vectors of each class, and how pairs of classes weigh them.
+// The support vectors of each class and their weights for each pair of classes.
 class Classifier {
  public:
   Classifier(NodeContext& n, int64_t classes) : n_(n), classes_(classes), rho_(numbers_of(n, "rho")) {
     per_class_ = n.integers("vectors_per_class").value_or(std::vector<int64_t>());
     for (const int64_t each : per_class_) {
-      if (each < 0 || each > INT32_MAX) n.invalid(fmt::format("a class has {} support vectors", each));
+      if (each < 0 || each > INT32_MAX) n.invalid(fmt::format("a class cannot have {} support vectors", each));
     }
     count_ = std::accumulate(per_class_.begin(), per_class_.end(), int64_t{0});
     coefficients_ = numbers_of(n, "coefficients");
@@ -78,7 +78,7 @@ class Classifier {
     return std::all_of(coefficients_.begin(), coefficients_.end(), [](float each) { return each >= 0; });
   }
 
-  // Of a row of features for each class.
+  // A score per class, linear in the features.
   Tensor linear(const Tensor& x) const {
     if (length(coefficients_) != classes_ * x.dim(1)) {
       n_.invalid(fmt::format("{} coefficients do not fit {} classes of {} features", coefficients_.size(), classes_,
@@ -87,7 +87,7 @@ class Classifier {
     return matmul(x, t(on_device(n_, coefficients_, {classes_, x.dim(1)}))) + Scalar(rho_[0]);
   }
 
-  // Above 0 where the first class of a pair wins: [rows, pairs].
+  // Positive where the first class of a pair wins: [rows, pairs].
   Tensor duels(const Tensor& x) const {
     Floats weights(static_cast<size_t>(count_ * pairs()), 0.0f);
     for_pairs([&](int64_t pair, int64_t i, int64_t j) {
@@ -102,7 +102,7 @@ class Classifier {
     return matmul(terms, on_device(n_, weights, {count_, pairs()})) + on_device(n_, rho_, {pairs()});
   }
 
-  // How many duels each class wins.
+  // The number of duels that each class wins.
   Tensor votes(const Tensor& duels) const {
     Floats first(static_cast<size_t>(pairs() * classes_), 0.0f), second = first;
     for_pairs([&](int64_t pair, int64_t i, int64_t j) {
@@ -151,7 +151,7 @@ class Classifier {
     }
   }
 
-  // The probabilities that fit best to those of pairs; in the steps and with the end of libsvm.
+  // The class probabilities that best fit the pairwise ones, with libsvm's steps and end condition.
   static Doubles coupled(const Doubles& pairwise, size_t count) {
     Doubles q(count * count, 0.0), p(count, 1.0 / static_cast<double>(count)), qp(count);
     for (size_t i = 0; i < count; ++i) {
@@ -207,7 +207,7 @@ ValueList svm_classifier(NodeContext& n) {
     const Tensor chances = classifier.probabilities(duels);
     return {labels.of(n, winners), post_transformed(n, chances, transform)};
   }
-  // Of two classes whose coefficients are not negative every row is of the second one, as in ONNX Runtime.
+  // With two classes and no negative coefficient, every row belongs to the second class, as in ONNX Runtime.
   const bool second = labels.count() == 2 && classifier.all_positive();
   const Tensor places = second ? full_like(winners, Scalar(1)) : winners;
   const Tensor scores = labels.count() == 2 ? concat({neg(duels), duels}, 1) : duels;

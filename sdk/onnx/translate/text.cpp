@@ -16,7 +16,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// The strings of input i. Throws UnknownValue while a check of the model knows nothing of the value.
+// The strings of input i. Throws UnknownValue if the check of a model does not know the value.
 const Strings& strings(NodeContext& n, size_t i) {
   if (n.value(i).kind() != Value::Kind::strings)
     n.invalid(fmt::format("input {} must be a tensor of strings, not {}", i, to_string(n.value(i))));
@@ -50,7 +50,7 @@ ValueList string_normalizer(NodeContext& n) {
   return {Value::strings(dims.rank() == 2 ? Dims{1, count} : Dims{count}, std::move(kept))};
 }
 
-// The positions of the elements of input i, broadcast to `dims`.
+// Positions of the elements of input i after broadcasting to `dims`.
 std::vector<int64_t> broadcast(const Dims& from, const Dims& dims) {
   const Tensor positions = reshape(arange(Scalar(element_count(from)), DType::i64, Device::host()), from);
   return contiguous(expand(positions, dims)).to_host<int64_t>();
@@ -107,7 +107,7 @@ ValueList regex_full_match(NodeContext& n) {
   return {Tensor::copy_from_host(matches.data(), n.value(0).dims(), DType::boolean, n.device())};
 }
 
-// The n-grams of a node: runs of words, or of numbers, each with its place in the result and its weight.
+// The n-grams of a node: sequences of words or numbers, each with its position in the result and its weight.
 class Grams {
  public:
   explicit Grams(NodeContext& n) : n_(n) {
@@ -132,12 +132,12 @@ class Grams {
 
   int64_t width() const { return width_; }
 
-  // Adds the counts, or weights, of the grams in `words` to `out`.
+  // Adds the counts or weights of the n-grams in `words` to `out`.
   void count(const std::vector<int64_t>& words, float* out) const {
     std::vector<float> counts(static_cast<size_t>(width_), 0.0f);
     const auto size = static_cast<int64_t>(words.size());
     for (int64_t length = shortest_; length <= std::min(longest_, size); ++length) {
-      // A greater step would lead beyond the last word.
+      // A greater step would go beyond the last word.
       const int64_t most = length == 1 ? 1 : std::min(skips_, (size - 1) / (length - 1) - 1) + 1;
       for (int64_t step = 1; step <= most; ++step) {
         for (int64_t at = 0; at + (length - 1) * step < size; ++at) {
@@ -156,7 +156,7 @@ class Grams {
     }
   }
 
-  // The number of a word of the pool; -1: it is in no gram.
+  // The number of a word of the pool; -1 if no n-gram contains it.
   int64_t number_of(const std::string& word) const {
     const auto found = numbers_.find(word);
     return found == numbers_.end() ? -1 : found->second;
@@ -221,7 +221,7 @@ ValueList tf_idf_vectorizer(NodeContext& n) {
 
 // ---- casts ----
 
-// The dtype that a Cast or CastLike gives; none: strings.
+// The dtype that a Cast or CastLike gives; none for strings.
 DType wanted_type(NodeContext& n) {
   if (n.node().op_type == "CastLike") return n.value(1).is_tensor() ? n.dtype(1) : DType::none;
   return dtype_of_onnx(static_cast<int32_t>(n.require("to", Attribute::Kind::integer).i));

@@ -1,4 +1,4 @@
-// Tokenizer of com.microsoft: the parts of strings between separators, or what matches a pattern.
+// Tokenizer of com.microsoft: splits strings at separators, or takes the matches of a pattern.
 #include <algorithm>
 
 #include "primitives/text/format.h"
@@ -18,7 +18,7 @@ Strings parts_between(NodeContext& n, const std::string& whole, const text::Patt
   Strings parts;
   size_t at = 0;
   while (const auto match = separator.find(whole, at)) {
-    if (match->size == 0) n.invalid("one of its separators matches nothing, so it cannot cut");
+    if (match->size == 0) n.invalid("one of its separators matches the empty string, so it cannot split");
     parts.push_back(whole.substr(at, match->begin - at));
     at = match->begin + match->size;
   }
@@ -30,7 +30,7 @@ Strings matches_of(const std::string& whole, const text::Pattern& pattern) {
   Strings found;
   size_t at = 0;
   while (const auto match = pattern.find(whole, at)) {
-    if (match->size == 0) {  // it looks on after the next character
+    if (match->size == 0) {  // continue after the next character
       at = match->begin + text::characters(std::string_view(whole).substr(match->begin)).front().size();
     } else {
       found.push_back(whole.substr(match->begin, match->size));
@@ -41,7 +41,7 @@ Strings matches_of(const std::string& whole, const text::Pattern& pattern) {
   return found;
 }
 
-// How a node cuts strings.
+// Splits strings as the node's attributes say.
 class Cutter {
  public:
   explicit Cutter(NodeContext& n) : n_(n), least_(n.require("mincharnum", Attribute::Kind::integer).i) {

@@ -1,4 +1,4 @@
-// Steps of optimisers: ai.onnx.preview.training.
+// Optimiser steps: ai.onnx.preview.training.
 #include "core/ops/ops.h"
 #include "core/ops/sizes.h"
 #include "primitives/text/format.h"
@@ -10,13 +10,14 @@ namespace {
 
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 
-// The tensors of one optimised parameter: x, its gradient, and `states` more, which are inputs of their own.
+// The tensors of one optimised parameter: x, its gradient, and `states` more inputs.
 struct Parameter {
   Tensor x, gradient;
   TensorList states;
 };
 
-// Inputs are the rate, the step, all x, all gradients, and all of each state. The gradient gets that of the penalty.
+// Inputs are the rate, the step, all x, all gradients, and all of each state. The gradient of the penalty is added to
+// the gradient.
 std::vector<Parameter> parameters(NodeContext& n, size_t states) {
   const size_t each = 2 + states, given = n.input_count() - 2;
   if (n.input_count() < 2 || given % each != 0)
@@ -39,7 +40,7 @@ std::vector<Parameter> parameters(NodeContext& n, size_t states) {
   return list;
 }
 
-// All of the first result, then all of the second, and so on.
+// Reorders to all first results, then all second results, and so on.
 TensorList by_result(const std::vector<TensorList>& of_parameters) {
   TensorList results;
   for (size_t result = 0; !of_parameters.empty() && result < of_parameters[0].size(); ++result) {

@@ -1,5 +1,4 @@
-// What transformers are made of: attention, the turning of queries and keys by their positions, normalisation by root
-// mean squares and in groups.
+// Parts of transformers: attention, rotary embeddings, RMS norms and group norms.
 #include "sdk/onnx/translate/transformer.h"
 
 #include <cmath>
@@ -15,8 +14,8 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// Bool, [q, k] or [b, 1, q, k]: the keys that a query may read by their positions. Query 0 is at `offset`, or so that
-// the last query is at the last key.
+// Bool, [q, k] or [b, 1, q, k]: the keys that each query may read by position. Query 0 is at `offset`, or the last
+// query is at the last key.
 Tensor read_by_position(NodeContext& n, const Scores& s, int64_t offset) {
   const int64_t queries = s.query.dim(2), keys = s.key.dim(2);
   const Tensor columns = n.positions(keys);
@@ -41,7 +40,8 @@ Tensor as_bias(const Tensor& mask, DType dtype) {
   return where(mask, zero, never);
 }
 
-// What `mode` wants to see: the scores as products, 1 after the softcap, 2 with the bias too, 3 as probabilities.
+// The scores at the stage that `mode` selects: 0 the products, 1 after the softcap, 2 with the bias too, 3 the
+// probabilities.
 Tensor visible_scores(NodeContext& n, const Scores& s, int64_t offset, int64_t mode) {
   const double root = std::sqrt(s.scale);
   Tensor key = s.key;
@@ -59,7 +59,7 @@ Tensor visible_scores(NodeContext& n, const Scores& s, int64_t offset, int64_t m
   return cast(where(eq(amax(bias, -1, true), Scalar(kNever)), Scalar(0.0), softmax(wide, -1)), scores.dtype());
 }
 
-// The mask with a last axis of `keys`; keys beyond its own take no part.
+// Extends the last axis of the mask to `keys`; the added keys are masked.
 Tensor with_all_keys(const Tensor& mask, SymDim keys) {
   const SymDim own = size_at(mask, mask.rank() - 1);
   if (own == keys) return mask;
@@ -80,8 +80,8 @@ TensorList translate_attention(NodeContext& n) {
   if (rank != n.rank(1) || rank != n.rank(2) || (rank != 3 && rank != 4))
     n.invalid(fmt::format("Q, K and V have ranks {}, {} and {}; all must be 3, or all 4", rank, n.rank(1), n.rank(2)));
   const Tensor new_key = headed(n, 1, "kv_num_heads"), new_value = headed(n, 2, "kv_num_heads");
-  if (n.has(4) != n.has(5)) n.invalid("past_key and past_value come together");
-  if (n.has(4) && n.has(6)) n.invalid("nonpad_kv_seqlen and past_key exclude each other");
+  if (n.has(4) != n.has(5)) n.invalid("past_key and past_value must be given together");
+  if (n.has(4) && n.has(6)) n.invalid("nonpad_kv_seqlen and past_key cannot both be given");
   const Tensor key = n.has(4) ? concat({n.input(4), new_key}, 2) : new_key;
   const Tensor value = n.has(5) ? concat({n.input(5), new_value}, 2) : new_value;
   Scores s;
@@ -145,7 +145,7 @@ TensorList translate_rotary_embedding(NodeContext& n) {
   return {given.rank() == 4 ? result : without_heads(result)};
 }
 
-// Before version 21 scale and bias have a number per group.
+// Before version 21, scale and bias have a number per group.
 TensorList group_normalization(NodeContext& n) {
   const int64_t groups = n.require("num_groups", Attribute::Kind::integer).i;
   const auto per_channel = [&](size_t i) {
@@ -199,8 +199,8 @@ Tensor headed(NodeContext& n, size_t i, std::string_view attribute) {
 
 Tensor with_heads(NodeContext& n, const Tensor& x, int64_t heads) {
   const SymDims dims = sizes(x);
-  if (dims.rank() != 3) n.invalid(fmt::format("heads are to be cut out of the shape {}; its rank must be 3", dims));
-  if (heads < 1) n.invalid("it does not say how many heads there are");
+  if (dims.rank() != 3) n.invalid(fmt::format("the shape {} cannot be split into heads; its rank must be 3", dims));
+  if (heads < 1) n.invalid("it does not state its number of heads");
   const int64_t width = bound(dims[2], "heads");
   if (width % heads != 0) n.invalid(fmt::format("{} heads do not fit rows of {}", heads, width));
   return transpose(reshape(x, SizeList{dims[0], dims[1], heads, width / heads}), 1, 2);

@@ -1,4 +1,4 @@
-// Attention as operators of several domains write it.
+// Attention, shared by operators of several domains.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace tenon::onnx {
 
-// Everything that decides which keys a query reads, and with which weight.
+// The inputs and options that decide which keys a query reads, and with which weight.
 struct Scores {
   Tensor query, key, value;  // [b, h, q, w], [b, g, k, w], [b, g, k, v]
   Tensor bias;               // broadcasts to [b, h, q, k]; bool or a float; may be undefined
@@ -20,15 +20,15 @@ struct Scores {
 // [b, h, q, v] in the dtype of the queries.
 Tensor attended(const Scores& s);
 
-// Gives each head of the queries a score, in `sink` [h], that takes its part of the weights and adds nothing.
+// Adds a score per query head from `sink` [h]. It takes part in the softmax but contributes no value.
 void add_sink(NodeContext& n, const Tensor& sink, Scores* s);
 
 // 1 / sqrt of the last dim of `query`.
 double usual_scale(const Tensor& query);
-// [b, s, heads * w] as [b, heads, s, w], and back.
+// Reshape [b, s, heads * w] to [b, heads, s, w], and back.
 Tensor with_heads(NodeContext& n, const Tensor& x, int64_t heads);
 Tensor without_heads(const Tensor& x);
-// Input i, which is [b, s, heads * w] or has its heads already, as [b, heads, s, w]. Errors: `attribute` gives another
+// Input i as [b, heads, s, w]; it may come as [b, s, heads * w] or in this form. Errors: `attribute` gives another
 // number of heads.
 Tensor headed(NodeContext& n, size_t i, std::string_view attribute);
 

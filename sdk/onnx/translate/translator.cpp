@@ -51,7 +51,7 @@ const std::vector<Rows>& families() {
   return all;
 }
 
-// Operators of com.microsoft that a translator of ai.onnx serves, and the version of ai.onnx that they are like.
+// An operator of com.microsoft that a translator of ai.onnx serves, and the version of ai.onnx that it follows.
 struct Copy {
   std::string_view name;
   int32_t version;

@@ -1,5 +1,5 @@
-// Translator: one ONNX operator in terms of Tenon's ops. Ordered lists hold the translators, one list per family
-// (elementwise.cpp, reduce.cpp, ...). No code registers itself.
+// Translator: one ONNX operator in terms of Tenon's ops. Each family (elementwise.cpp, reduce.cpp, ...) has one ordered
+// list of translators. No code registers itself.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ constexpr int32_t kNewestOpset = 28;
 struct Translator {
   std::string_view name;
   int32_t since = 1;  // version of the opset, not of the operator
-  // Returns the outputs in the operator's order. Outputs that nobody wants may be undefined.
+  // Returns the outputs in the operator's order. Unused outputs may be undefined.
   TensorList (*translate)(NodeContext& node) = nullptr;
-  // Why the node cannot run, by its attributes alone; empty if it can. May be NULL.
+  // Why the node cannot run, judged only by its attributes; empty if it can. May be NULL.
   std::string (*why_not)(const Node& node) = nullptr;
-  // The outputs depend on the shapes of the inputs, not on their elements.
+  // True if the outputs depend on the shapes of the inputs, not on their elements.
   bool reads_shapes_only = false;
   int32_t until = kNewestOpset;
   std::string_view domain = {};  // empty: ai.onnx
-  // Instead of `translate`, of an operator whose inputs or outputs are no tensors of numbers.
+  // Used instead of `translate` for operators with inputs or outputs that are no tensors of numbers.
   ValueList (*translate_values)(NodeContext& node) = nullptr;
-  // `translate` sees f16 and bf16 inputs as f32, and its results are rounded to the type of the first input: for
-  // operators of several steps, whose numbers on the way need not be f16.
+  // True: `translate` sees f16 and bf16 inputs as f32, and its results are rounded to the type of the first input. For
+  // operators of several steps whose intermediate values need not be f16.
   bool wide = false;
 };
 
@@ -42,12 +42,12 @@ constexpr Translator wide(Translator row) {
   return row;
 }
 
-// A row of an operator on values of any kind.
+// Makes a row for an operator on values of any kind.
 constexpr Translator on_values(std::string_view name, int32_t since, ValueList (*translate)(NodeContext& node),
                                std::string_view domain = {}) {
   return {name, since, nullptr, nullptr, false, kNewestOpset, domain, translate};
 }
-// A row of an operator of another domain than ai.onnx.
+// Makes a row for an operator of a domain other than ai.onnx.
 constexpr Translator of_domain(std::string_view domain, std::string_view name, int32_t since,
                                TensorList (*translate)(NodeContext& node),
                                std::string (*why_not)(const Node& node) = nullptr) {
@@ -87,15 +87,15 @@ std::span<const Translator> recurrent_translators();
 std::span<const Translator> signal_translators();
 std::span<const Translator> random_translators();
 std::span<const Translator> window_translators();
-// Operators that also have a row of another list, which takes numbers: the form for nodes with strings.
+// Rows for nodes with strings. The operators also have a row for numbers in another list.
 std::span<const Translator> text_forms();
 
-// The version of ai.onnx whose rules an operator of com.microsoft follows that is a copy of ai.onnx's; 0: it is none.
+// The version of ai.onnx whose rules a copied operator of com.microsoft follows; 0 if the operator is no copy.
 int32_t copied_version(std::string_view domain, std::string_view op_type);
 
-// The translator for `node`, or NULL and a sentence about what is missing.
+// The translator for `node`, or NULL with the reason as a sentence.
 const Translator* find_translator(const Node& node, std::string* reason);
-// The form of text_forms() for `node`; null: it has none.
+// The row of text_forms() for `node`; null if it has none.
 const Translator* find_text_translator(const Node& node);
 
 }  // namespace tenon::onnx

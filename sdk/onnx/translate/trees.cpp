@@ -21,13 +21,13 @@ struct TreeNode {
   bool missing_is_true = false;
   int64_t feature = 0;
   double value = 0;
-  Doubles members;         // of Mode::member
-  size_t yes = 0, no = 0;  // nodes
+  Doubles members;         // for Mode::member
+  size_t yes = 0, no = 0;  // indices of the next nodes
   struct Vote {
     int64_t target = 0;
     double weight = 0;
   };
-  std::vector<Vote> votes;  // of a leaf
+  std::vector<Vote> votes;  // for a leaf
 };
 
 enum class Sum : uint8_t { average, sum, least, greatest };
@@ -37,7 +37,7 @@ struct Forest {
   std::vector<size_t> roots;
   int64_t targets = 1;
   Sum how = Sum::sum;
-  Doubles base;  // by target, or empty
+  Doubles base;  // by target; may be empty
 
   // The scores of one row of features.
   void score(NodeContext& n, std::span<const double> row, double* out) const;
@@ -63,10 +63,10 @@ void Forest::score(NodeContext& n, std::span<const double> row, double* out) con
   std::fill(out, out + targets, 0.0);
   for (size_t at : roots) {
     for (size_t steps = 0; nodes[at].mode != Mode::leaf; ++steps) {
-      if (steps > nodes.size()) n.invalid("a tree leads back to a node above");
+      if (steps > nodes.size()) n.invalid("a tree contains a cycle");
       const TreeNode& node = nodes[at];
       if (node.feature < 0 || static_cast<size_t>(node.feature) >= row.size())
-        n.invalid(fmt::format("a node looks at feature {} of {}", node.feature, row.size()));
+        n.invalid(fmt::format("a node reads feature {} of {}", node.feature, row.size()));
       at = goes_to_yes(node, row[static_cast<size_t>(node.feature)]) ? node.yes : node.no;
     }
     for (const TreeNode::Vote& vote : nodes[at].votes) {
@@ -123,7 +123,7 @@ Tensor scores_of(NodeContext& n, const Forest& forest) {
 
 class OldForest {
  public:
-  // `votes`: "target" or "class", the prefix of the attributes with what leaves give.
+  // `votes`: "target" or "class", the prefix of the attributes that describe leaves.
   OldForest(NodeContext& n, const std::string& votes) : n_(n) {
     const Ints trees = ints(n, "nodes_treeids"), ids = ints(n, "nodes_nodeids");
     const Ints features = ints(n, "nodes_featureids"), yes = ints(n, "nodes_truenodeids");
@@ -139,7 +139,7 @@ class OldForest {
     if (!missing.empty()) check_length(n, "nodes_missing_value_tracks_true", missing.size(), count);
     for (size_t i = 0; i < count; ++i) {
       if (!places_.emplace(std::pair(trees[i], ids[i]), i).second)
-        n.invalid(fmt::format("node {} of tree {} is there twice", ids[i], trees[i]));
+        n.invalid(fmt::format("node {} of tree {} occurs twice", ids[i], trees[i]));
       if (i == 0 || trees[i] != trees[i - 1]) forest_.roots.push_back(i);
     }
     for (size_t i = 0; i < count; ++i) {
@@ -226,7 +226,7 @@ ValueList tree_regressor(NodeContext& n) {
   return {post_transformed(n, scores, n.text("post_transform", "NONE")).to(n.device())};
 }
 
-// Two classes of which the leaves name one: its score stands for both.
+// Two classes, but the leaves name only one: its score decides both.
 ValueList two_classes(NodeContext& n, const ClassLabels& labels, const Tensor& scores, bool positive) {
   const Tensor second = gt(scores, Scalar(positive ? 0.5 : 0.0));
   Tensor both = positive ? concat({sub(ones_like(scores), scores), scores}, 1) : concat({neg(scores), scores}, 1);
@@ -305,7 +305,7 @@ class NewForest {
 
   void read_nodes(const Doubles& modes) {
     size_t member = 0;
-    // The sets of members stand in the order in which the trees are walked, as the trees of ONNX's reference do.
+    // The sets of members are listed in the order in which ONNX's reference walks the trees.
     for (size_t i = 0; i < modes.size(); ++i) {
       TreeNode node;
       if (!(modes[i] >= 0 && modes[i] <= 6)) n_.invalid(fmt::format("a node has the mode {}", modes[i]));

@@ -42,7 +42,7 @@ TensorList grid_sample(NodeContext& n) {
   std::vector<Tensor> positions;
   for (int32_t axis = 0; axis < axes; ++axis) {
     const auto length = static_cast<double>(x.dim(axis + 2));
-    const Tensor given = select(flat, 2, axes - 1 - axis);  // the grid names the last axis first
+    const Tensor given = select(flat, 2, axes - 1 - axis);  // the grid lists the last axis first
     const Tensor from_0 = mul(add(given, Scalar(1.0)), Scalar(corners ? (length - 1) / 2 : length / 2));
     positions.push_back(corners ? from_0 : sub(from_0, Scalar(0.5)));
   }
@@ -95,7 +95,7 @@ TensorList center_crop_pad(NodeContext& n) {
     n.invalid(fmt::format("{} lengths are given for {} axes", shape.size(), axes.size()));
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = n.normalise_axis(axes[i], x.rank()), length = x.dim(axis), wanted = shape[i];
-    if (wanted < 0) n.invalid(fmt::format("a wanted length is {}", wanted));
+    if (wanted < 0) n.invalid(fmt::format("a requested length is {}", wanted));
     if (wanted <= length) {
       x = narrow(x, axis, (length - wanted) / 2, wanted);
       continue;
@@ -111,7 +111,7 @@ TensorList center_crop_pad(NodeContext& n) {
 
 // ---- windows ----
 
-// A row of ones at the elements of each window: the transposed convolution with it adds the columns where they belong.
+// Sums columns into an image: a transposed convolution with a one at each element of the window.
 TensorList col2im(NodeContext& n) {
   const Tensor& x = n.input(0);
   const Ints image = n.ints(1), block = n.ints(2);
@@ -162,8 +162,8 @@ TensorList max_unpool(NodeContext& n) {
   const Ints pads = n.integers("pads").value_or(Ints(2 * static_cast<size_t>(axes), 0));
   if (!all_within({x.dims().begin(), x.dims().end()}, 0))
     n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", x.dims(), kTooLong));
-  // The positions count in the image that the numbers of the node give; output_shape puts it into a larger one, at the
-  // low ends.
+  // The node's attributes decide the size of the image that positions refer to. output_shape may be larger; the image
+  // then lies at its low ends.
   Dims image{x.dim(0), x.dim(1)};
   for (int32_t i = 0; i < axes; ++i) {
     const auto at = static_cast<size_t>(i);
@@ -225,7 +225,7 @@ TensorList deform_conv(NodeContext& n) {
   return {n.has(3) ? add(y, reshape(n.input(3), {1, weight.dim(0), 1, 1})) : y};
 }
 
-// ---- regions of interest, on the host: how often a region is sampled depends on its size ----
+// ---- regions of interest, on the host: the number of samples of a region depends on its size ----
 
 struct Image {
   const float* data;
@@ -233,7 +233,7 @@ struct Image {
   float at(int64_t y, int64_t x) const { return data[y * width + x]; }
 };
 
-// The four elements around a position, with their shares.
+// The four elements around a position and their weights.
 struct Corners {
   float value[4];
 };
@@ -250,9 +250,9 @@ Corners corners_at(const Image& image, double y, double x) {
            static_cast<float>(fy * fx) * image.at(y1, x1)}};
 }
 
-constexpr int64_t kMostSamples = 1 << 12;  // along one side of one element of the result
+constexpr int64_t kMostSamples = 1 << 12;  // limit of samples along one side of a result element
 
-// Where a region lies in its image, and how often each element of its result samples it.
+// The position of a region in its image, and its number of samples per result element.
 struct Region {
   int64_t batch, rows, columns;
   double top, left, step_y, step_x;
@@ -284,7 +284,7 @@ struct Align {
     return {batch, samples(step_y), samples(step_x), side[1], side[0], step_y, step_x};
   }
 
-  // Element `bin` of the result of `region`.
+  // Computes element `bin` of the result for `region`.
   float pooled(const Image& image, const Region& region, int64_t bin) const {
     double sum = 0;
     float most = -std::numeric_limits<float>::infinity();
@@ -350,7 +350,7 @@ TensorList max_roi_pool(NodeContext& n) {
   const int64_t count = n.dims(1)[0];
   const auto real = [](int64_t size) { return static_cast<double>(size); };
   const double maps = real(count) * real(dims[1]);
-  // A bin shares its first and its last row and column with its neighbours.
+  // Neighbouring bins overlap in their first and last row and column.
   n.require_host_work(maps * real(shape[0] * shape[1]) * sizeof(float),
                       maps * real(dims[2] + 2 * shape[0]) * real(dims[3] + 2 * shape[1]));
   const std::vector<float> x = n.elements<float>(0), rois = n.elements<float>(1);

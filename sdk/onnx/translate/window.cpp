@@ -11,7 +11,7 @@
 namespace tenon::onnx {
 namespace {
 
-// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), where n is the size, less one if the window is symmetric.
+// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n). n is the size, minus one if the window is symmetric.
 TensorList window(NodeContext& n, double a0, double a1, double a2) {
   const int64_t size = n.scalar(0).to_int();
   if (size < 0 || size > int64_t{1} << 24) n.invalid(fmt::format("its size is {}; 0 to 2^24 is possible", size));

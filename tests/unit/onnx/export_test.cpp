@@ -64,7 +64,7 @@ TEST(Export, SizesStayOpenByWhichTheFunctionDidNotDecide) {
   EXPECT_EQ(dims_of(doubled, options), "f32[6, 4] -> f32[6, 4]");
   options.dynamic_axes = {{"input", {{1, "width"}}}};
   expect_part(error_of(scaled, {zeros({6, 4})}, options),
-              "axis 1 of input 'input' cannot be dynamic: the program is one for 4 alone.");
+              "axis 1 of input 'input' cannot be dynamic: the program only works for size 4.");
 }
 
 TEST(Export, OpsThatOnnxLacksAreRefusedTogether) {

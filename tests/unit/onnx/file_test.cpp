@@ -45,7 +45,7 @@ TEST_F(External, RefusesRangesOutsideTheFile) {
   ExternalFiles files(root());
   char bytes[16] = {};
   EXPECT_EQ(files.read("weights/w.bin", 8, 4, bytes).message(),
-            "External data 'weights/w.bin' has 10 bytes; a tensor wants 4 bytes at offset 8.");
+            "External data 'weights/w.bin' has 10 bytes; a tensor needs 4 bytes at offset 8.");
   EXPECT_FALSE(files.read("weights/w.bin", UINT64_MAX, 2, bytes).ok());
   EXPECT_FALSE(files.read("weights/w.bin", 2, UINT64_MAX, bytes).ok());
 }

@@ -65,7 +65,7 @@ TEST(Load, SaysWhatToDoWithAModelOfANewerVersion) {
   builder.node("Relu", {"x"}, {"y"});
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
-  EXPECT_TRUE(refusal.says("wants version 99") && refusal.says("Export it with opset_version=") &&
+  EXPECT_TRUE(refusal.says("needs opset version 99") && refusal.says("Export it with opset_version=") &&
               refusal.says("onnx.version_converter"))
       << refusal.text;
 }
@@ -116,13 +116,13 @@ TEST(Load, RefusesGraphsWithoutAnOrder) {
   ModelBuilder open = with_node("Relu");
   open.node("Relu", {"z"}, {"w"}, "two");
   EXPECT_EQ(refusal_of(open.bytes()).text,
-            "The model is malformed: node 1 (two) (Relu) reads 'z', which nothing makes.");
+            "The model is malformed: node 1 (two) (Relu) reads 'z', which no node computes.");
   ModelBuilder twice = with_node("Relu");
   twice.node("Relu", {"x"}, {"y"}, "again");
-  EXPECT_TRUE(refusal_of(twice.bytes()).says("the value 'y' is made a second time, by node 1 (again)"));
+  EXPECT_TRUE(refusal_of(twice.bytes()).says("the value 'y' is computed a second time, by node 1 (again)"));
   ModelBuilder lost = with_node("Relu");
   lost.output("nowhere", kFloat, {"2"});
-  EXPECT_TRUE(refusal_of(lost.bytes()).says("nothing makes the output 'nowhere'"));
+  EXPECT_TRUE(refusal_of(lost.bytes()).says("no node computes the output 'nowhere'"));
 }
 
 // A chain v + 1 + 1 .., whose nodes the file has from the last to the first.
@@ -291,7 +291,7 @@ TEST_F(LoadExternal, RefusesRangesAndPlacesThatEscape) {
     const Refusal refusal = refusal_of(with_external(entries).bytes(), options);
     EXPECT_TRUE(refusal.code == Code::invalid_argument && refusal.says(part)) << refusal.text;
   };
-  says({{"location", "w.bin"}, {"offset", "12"}}, "wants 8 bytes at offset 12 of 'w.bin', which has 16 bytes");
+  says({{"location", "w.bin"}, {"offset", "12"}}, "needs 8 bytes at offset 12 of 'w.bin', which has 16 bytes");
   says({{"location", "w.bin"}, {"offset", "18446744073709551615"}}, "at offset 18446744073709551615");
   says({{"location", "w.bin"}, {"offset", "-8"}}, "offset, '-8', is not a number of bytes");
   says({{"location", "w.bin"}, {"length", "4"}}, "needs 8 bytes, but its external data has length 4");

@@ -268,7 +268,7 @@ TEST(Rules, AFileIsOfAVersionThatIsKnown) {
   expect_refusal(none, "its IR version is 0; the first is 1");
   ModelBuilder silent = with_node("Relu");
   silent.model().opset_import.clear();
-  expect_refusal(silent, "it does not say which versions of operators it wants");
+  expect_refusal(silent, "it does not state the versions of its operators");
 }
 
 TEST(Rules, OfSeveralVersionsTheHighestCounts) {
@@ -310,7 +310,7 @@ TEST(Rules, WhatNothingTranslatesIsRefused) {
   expect_refusal(normalisation(6, "", 1), "it works in training mode.");
   EXPECT_EQ(refusal_of(normalisation(6, "is_test", 1)), "(loaded)");
   expect_refusal(normalisation(8, "spatial", 1), "it has a mean for each element (spatial = 0)");
-  expect_refusal(normalisation(13, "", 5), "more than its first output is wanted");
+  expect_refusal(normalisation(13, "", 5), "not only its first output is used");
   EXPECT_EQ(refusal_of(normalisation(13, "", 1)), "(loaded)");
   ModelBuilder pool(13);
   pool.input("x", kFloat, {"1", "2", "3"});

@@ -482,12 +482,13 @@ TEST_F(GpuHelpers, ThatFailAreNoFaultOfTheText) {
   if (provider_name() == "cuda") return;  // the fake driver loads anything
   sentence = said("answer(0, b'', b'junk')", EP_STATUS_UNSUPPORTED);
   const bool opencl = provider_name() == "opencl";
-  EXPECT_NE(sentence.find(opencl ? "to what its compiler made of the module 'test'" : "no SPIR-V"), std::string::npos)
+  EXPECT_NE(sentence.find(opencl ? "for the compiled binary of the module 'test'" : "not valid SPIR-V"),
+            std::string::npos)
       << sentence;
   if (opencl) return;
   sentence =
       said("answer(0, b'', struct.pack('<IIIIII', 0x07230203, 0x10500, 0, 1, 0, 99 << 16))", EP_STATUS_UNSUPPORTED);
-  EXPECT_NE(sentence.find("no SPIR-V"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("not valid SPIR-V"), std::string::npos) << sentence;
 }
 
 TEST_F(GpuHelpers, ThatAreNotThereSaySoAndNothingElseFails) {

@@ -12,7 +12,7 @@
 namespace tenon::provider::helper {
 namespace {
 
-// The first two as the system's loader finds them; the others where the toolkit's installer puts them.
+// The first two are found by the system's loader; the others are where the toolkit's installer puts them.
 constexpr std::array library_names = {"libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so",
                                       "/usr/local/cuda/lib/libnvrtc.so"};
 
@@ -37,7 +37,7 @@ struct Nvrtc {
 #undef TENON_NVRTC_MEMBER
 };
 Nvrtc nvrtc;
-std::vector<int> architectures;  // that this NVRTC knows, ascending
+std::vector<int> architectures;  // architectures that this NVRTC supports, ascending
 
 Outcome failed(std::string sentence) { return {Result::failed, std::move(sentence), {}}; }
 
@@ -60,7 +60,7 @@ std::string log_of(nvrtcProgram program) {
   return log;
 }
 
-// Machine code for a device that this NVRTC knows, else intermediate code.
+// Machine code if NVRTC supports the device, else intermediate code.
 nvrtcResult code_of(nvrtcProgram program, bool machine, std::vector<char>* code) {
   size_t size = 0;
   nvrtcResult result = machine ? nvrtc.nvrtcGetCUBINSize(program, &size) : nvrtc.nvrtcGetPTXSize(program, &size);

@@ -1,8 +1,8 @@
-// The engine that has a driver of OpenCL compile: the driver and the device of the plug-in, in another process.
+// The engine that compiles with an OpenCL driver: the plug-in's driver and device, in another process.
 //
-// A processor's driver compiles once more when a kernel is launched, for the size of its group. So the helper launches
-// one group of each entry, on memory that it lays out for that: the driver keeps the code, and what ends the helper
-// does not end the program. The memory holds zeros, as far as any kernel reads.
+// A processor's driver compiles again when a kernel is launched, for the size of its group. So the helper launches one
+// group of each entry on memory that it reserves for this: the driver keeps the code, and a crash ends only the helper,
+// not the program. The memory holds zeros, as far as any kernel reads.
 #include <fmt/core.h>
 #include <sys/mman.h>
 
@@ -20,8 +20,8 @@ namespace {
 
 using namespace opencl;
 
-constexpr uint64_t laid_out = uint64_t{64} << 30;  // addresses of a buffer; its pages come when they are written
-constexpr uint64_t declared = uint64_t{1} << 20;   // bytes of it that the driver is told of
+constexpr uint64_t laid_out = uint64_t{64} << 30;  // bytes of addresses per buffer; pages are allocated when written
+constexpr uint64_t declared = uint64_t{1} << 20;   // bytes of it that the driver sees as the buffer
 
 struct Driver {
   Api api;
@@ -50,7 +50,7 @@ std::string log_of(cl_program program) {
   return log;
 }
 
-// A buffer without an end that a kernel would reach; null: there is no room for one.
+// A zero-filled buffer, larger than any kernel reads; null if the addresses are not available.
 class Zeros {
  public:
   Zeros() {
@@ -75,7 +75,8 @@ class Zeros {
   cl_mem buffer_ = nullptr;
 };
 
-// One group of `entry`, so that the driver makes its code. What does not work here is for the program to find out.
+// Launches one group of `entry`, so that the driver compiles its code. Failures are ignored; the program will report
+// them.
 void rehearse(cl_program program, const AskedEntry& entry) {
   const Api& api = driver().api;
   cl_int result = CL_SUCCESS;
@@ -121,29 +122,30 @@ Outcome build(cl_program program, const Asked& asked) {
   const Driver& own = driver();
   const cl_int result = own.api.clBuildProgram(program, 1, &own.device.handle, asked.options.c_str(), nullptr, nullptr);
   std::string log = log_of(program);
-  // A compiler that finds fault with the text says "error" and where; one that finds the disk full does not.
+  // If the text is wrong, a compiler's log contains "error" and a position; if the disk is full, it does not.
   if (result == CL_BUILD_PROGRAM_FAILURE && log.find("error") != std::string::npos) return {Result::refused, log, {}};
   if (result == CL_BUILD_PROGRAM_FAILURE) {
-    return {
-        Result::failed, fmt::format("The compiler failed and names no error of its text: {}", log.substr(0, 256)), {}};
+    return {Result::failed,
+            fmt::format("The compiler failed without reporting an error in the text: {}", log.substr(0, 256)),
+            {}};
   }
   if (result != CL_SUCCESS) return failed("clBuildProgram", result);
   if ((own.device.type & CL_DEVICE_TYPE_CPU) != 0) {
     for (const AskedEntry& entry : asked.entries) rehearse(program, entry);
   }
   std::vector<char> binary = binary_of(program);
-  if (binary.empty()) return {Result::failed, "The driver gives no binary of what it compiled.", {}};
+  if (binary.empty()) return {Result::failed, "The driver returns no binary of the compiled text.", {}};
   return {Result::done, std::move(log), std::move(binary)};
 }
 
 }  // namespace
 
-// `chosen`: the number of the device, the ICD loader and the device's fingerprint, a line each.
+// `chosen`: the number of the device, the ICD loader and the device's fingerprint, one per line.
 Outcome identify(const std::string& chosen) {
   Driver& own = driver();
   const size_t first = std::min(chosen.find('\n'), chosen.size());
   const size_t second = std::min(chosen.find('\n', first + 1), chosen.size());
-  if (second == chosen.size()) return {Result::failed, "The compile helper is told of no device.", {}};
+  if (second == chosen.size()) return {Result::failed, "The compile helper was given no device.", {}};
   if (const std::string why = own.api.open(chosen.substr(first + 1, second - first - 1)); !why.empty()) {
     return {Result::failed, why, {}};
   }
@@ -152,7 +154,7 @@ Outcome identify(const std::string& chosen) {
   const size_t number = std::strtoul(chosen.c_str(), nullptr, 10);
   if (result != CL_SUCCESS) return failed("clGetPlatformIDs", result);
   if (number >= devices.size() || devices[number].fingerprint != chosen.substr(second + 1)) {
-    return {Result::failed, "The compile helper finds other devices of OpenCL.", {}};
+    return {Result::failed, "The compile helper finds other OpenCL devices than the program.", {}};
   }
   own.device = devices[number];
   own.context = own.api.clCreateContext(nullptr, 1, &own.device.handle, nullptr, nullptr, &result);

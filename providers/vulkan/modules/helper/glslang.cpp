@@ -55,10 +55,10 @@ Outcome compile(const std::string& text, const Question&) {
   std::vector<unsigned int> words;
   spv::SpvBuildLogger logger;
   glslang::SpvOptions options;
-  options.disableOptimizer = true;  // the driver has one
+  options.disableOptimizer = true;  // the driver has its own optimizer
   glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), words, &logger, &options);
   said += logger.getAllMessages();
-  if (words.empty()) return {Result::failed, "glslang made no SPIR-V of the text: " + cut(said), {}};
+  if (words.empty()) return {Result::failed, "glslang could not make SPIR-V from the text: " + cut(said), {}};
   return {Result::done, cut(std::move(said)), bytes_of(words)};
 }
 

@@ -44,7 +44,7 @@ TEST_F(FakeCuda, RefusesADeviceThatIsNotThere) {
   ops.struct_type = EP_STRUCT_DEVICE_OPS;
   ep_error* error = nullptr;
   EXPECT_EQ(cuda().plugin.device_open(cuda().plugin.plugin, 7, &device, &ops, &error), EP_STATUS_NOT_FOUND);
-  EXPECT_EQ(cuda().host.sentence(), "cuda has 2 devices; there is no 7.");
+  EXPECT_EQ(cuda().host.sentence(), "cuda has 2 devices; there is no device 7.");
   EXPECT_EQ(device, nullptr);
 }
 

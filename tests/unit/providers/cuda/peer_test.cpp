@@ -150,7 +150,7 @@ TEST_F(FakeCudaPeers, AreRefusedWithBothNamesWhereThereIsNoWay) {
   OtherDevice peer(cuda(), 1);
   EXPECT_EQ(open_way(peer.device()), EP_STATUS_UNSUPPORTED);
   EXPECT_EQ(cuda().host.sentence(),
-            "Fake GPU 0 (cuda:0) cannot reach the memory of Fake GPU 1 (cuda:1): the driver knows no direct way.");
+            "Fake GPU 0 (cuda:0) cannot reach the memory of Fake GPU 1 (cuda:1): the driver has no direct path.");
 }
 
 // Access that was granted to a closed device is granted again to its successor.
@@ -215,7 +215,7 @@ TEST_F(FakeCudaPeers, ALostPeerIsToldApart) {
   fake().lost = 0;
   ep_error* error = nullptr;
   EXPECT_EQ(cuda().ops.peer_copy(cuda().stream, {dst, 0}, peer.device(), {src, 0}, 64, &error), EP_STATUS_CANCELLED);
-  EXPECT_EQ(cuda().host.sentence(), "Fake GPU 1 (cuda:1), which was to be copied from, is lost.");
+  EXPECT_EQ(cuda().host.sentence(), "Fake GPU 1 (cuda:1), the source of the copy, is lost.");
   EXPECT_EQ(cuda().ops.copy(cuda().stream, {dst, 0}, {dst, 32}, 16, nullptr), EP_STATUS_OK);
 }
 

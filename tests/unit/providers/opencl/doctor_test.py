@@ -40,7 +40,7 @@ def main():
                 TENON_CONFIG=str(settings))
         settings.write_text('[provider.opencl]\nlibrary = "libc.so.6"\n')
         refused("no ICD loader", "libc.so.6 has no symbol clGetPlatformIDs", TENON_CONFIG=str(settings))
-        refused("no driver", "found no driver of OpenCL", "pocl-opencl-icd", OCL_ICD_VENDORS=str(folder) + "/")
+        refused("no driver", "found no OpenCL driver", "pocl-opencl-icd", OCL_ICD_VENDORS=str(folder) + "/")
 
     rows = [line.split() for line in run("devices").stdout.splitlines() if line.startswith("opencl:0 ")]
     if rows and rows[0][1] == "software":

@@ -94,7 +94,8 @@ TEST(VulkanLists, BindingsAreRefusedAndTheStreamGoesOn) {
   Device device;
   ep_memory* memory = device.allocate(256);
   EXPECT_EQ(begin(device, 1), EP_STATUS_UNSUPPORTED);
-  EXPECT_EQ(device.plugin.host.sentence(), "A recorded command buffer has fixed addresses.");
+  EXPECT_EQ(device.plugin.host.sentence(),
+            "A recorded command buffer has fixed addresses, so bindings are not supported.");
   ep_command_list* list = nullptr;
   EXPECT_EQ(end(device, &list), EP_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(device.upload({memory, 0}, {3, 4}), EP_STATUS_OK);
