@@ -20,9 +20,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(PATH.parent))
 
 from generator.emit.cpp import cpp_parameters, cpp_result
-from generator.emit.doc import docstring
+from generator.emit.doc import docstring, literal
 from generator.emit.dynamic_call import dynamic_ops
 from generator.emit.gradients import needs
+from generator.model.doc import parameters_of
 from generator.model.errors import OpListError
 from generator.model.op_list import load
 
@@ -358,6 +359,38 @@ class Page(unittest.TestCase):
                 checked += 1
             self.assertEqual(any("inplace" in [a.arg for a in args.kwonlyargs] for args in plain), any(tree.name == row["op"] + "_" for tree in trees))
         self.assertGreater(checked, 400)
+
+
+class Docs(unittest.TestCase):
+    """Every row of Tenon's own list is documented, and so are the texts that are made of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.ops = load(PATH.with_name("ops.yaml"), PATH.parents[2] / "ep_api")[0]
+
+    def test_every_row_describes_each_of_its_arguments(self):
+        missing = {op.name: sorted(set(parameters_of(op.signatures)) - set(op.doc.arguments)) for op in self.ops}
+        self.assertEqual({name: arguments for name, arguments in missing.items() if arguments}, {})
+
+    def test_every_row_has_an_example_that_calls_it(self):
+        self.assertEqual([op.name for op in self.ops if f">>> tenon.{op.name}(" not in op.doc.example], [])
+
+    def test_a_row_with_several_results_says_what_they_are(self):
+        self.assertEqual([op.name for op in self.ops if any(s.result != "Tensor" for s in op.signatures) and not op.doc.returns], [])
+
+    def test_the_first_paragraph_is_a_sentence(self):
+        self.assertEqual([op.name for op in self.ops if not re.match(r"[A-Z0-9`(].*\.$", op.doc.summary) or op.doc.summary.startswith(("As ", "Whether "))], [])
+
+    def test_every_shared_description_is_used(self):
+        data = yaml.safe_load(PATH.with_name("ops.yaml").read_text())
+        used = {text for op in self.ops for name, text in op.doc.arguments.items() if name not in op.doc.own}
+        self.assertEqual([name for name, text in data["arguments"].items() if " ".join(text.split()) not in used], [])
+
+    def test_all_docstrings_are_less_than_400_kb(self):
+        self.assertLess(sum(len(docstring(op)) for op in self.ops), 400_000)
+
+    def test_a_docstring_becomes_a_literal_of_cpp(self):
+        self.assertEqual(literal('a "b"\n\\c'), '"a \\"b\\"\\n\\\\c"')
 
 
 if __name__ == "__main__":
