@@ -45,7 +45,7 @@ struct Signature {
 
 struct DynamicOp {
   std::string_view name;
-  std::string_view doc;
+  std::string_view doc;  // what the op computes, its arguments, result and an example; signatures are not part of it
   std::span<const Signature> signatures;
 };
 

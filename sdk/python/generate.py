@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True  # the modules lie in the source tree
 CORE = pathlib.Path(__file__).resolve().parents[2] / "core/ops"
 sys.path.insert(0, str(CORE))
 
+from generator.emit.doc import in_place_text, plain_text, stub_docstring
 from generator.emit.python import KEYWORDS, calls_of, default_of, own_keywords
 from generator.model.op_list import load
 
@@ -60,12 +61,12 @@ def result_of(signature):
 
 
 def functions(op, method):
-    """The lines of one op, of all its signatures and variants."""
+    """The lines of one op, of all its signatures and variants. The first function has the whole docstring."""
     lines = []
-    listed = [(op.name, "", op.doc)]
+    listed = [(op.name, "", plain_text(op.doc.summary))]
     if "inplace" in op.variants:
-        listed.append((op.name + "_", "inplace", f"As {op.name}, written into the first argument."))
-    for name, variant, doc in listed:
+        listed.append((op.name + "_", "inplace", plain_text(in_place_text(op))))
+    for name, variant, summary in listed:
         signatures = [s for s, of in calls_of(op) if of == variant]
         if method:
             signatures = [s for s in signatures if s.parameters and s.parameters[0].type in ("Tensor", "Tensor!")]
@@ -83,11 +84,11 @@ def functions(op, method):
                 forms.append((f"{first}*{signature.parameters[-1 - len(rest)].name}: SupportsIndex{keywords}", result_of(signature)))
         forms = list(dict.fromkeys(forms))
         indent = "    " if method else ""
-        doc = doc.replace('"', "'").replace("\\", "")
-        for text, result in forms:
+        for i, (text, result) in enumerate(forms):
             if len(forms) > 1:
                 lines.append(f"{indent}@overload")
             lines.append(f"{indent}def {name}({text}) -> {result}:  # type: ignore[misc, override, unused-ignore]")
+            doc = stub_docstring(op, 4) if i == 0 and not method and not variant else summary
             lines.append(f'{indent}    """{doc}"""')
     return lines
 

@@ -295,9 +295,7 @@ PyObject* module_of(PyObject*, void*) noexcept { return new_text("tenon"); }
 PyObject* doc_of(PyObject* self, void*) noexcept {
   std::string all;
   for (const Signature& signature : op_in(self).signatures) all += fmt::format("{}\n", signature.text);
-  const DynamicOp* written = reinterpret_cast<OpObject*>(self)->in_place;
-  const std::string more = written == nullptr ? "" : fmt::format(" With inplace=True as {}.", written->name);
-  return new_text(fmt::format("{}\n{}{}", all, op_in(self).doc, more));
+  return new_text(fmt::format("{}\n{}", all, op_in(self).doc));
 }
 PyObject* signatures_of(PyObject* self, void*) noexcept {
   const std::span<const Signature> signatures = op_in(self).signatures;

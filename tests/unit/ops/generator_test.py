@@ -20,8 +20,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(PATH.parent))
 
 from generator.emit.cpp import cpp_parameters, cpp_result
+from generator.emit.doc import docstring, literal
 from generator.emit.dynamic_call import dynamic_ops
 from generator.emit.gradients import needs
+from generator.model.doc import parameters_of
 from generator.model.errors import OpListError
 from generator.model.op_list import load
 
@@ -160,6 +162,26 @@ class Generator(unittest.TestCase):
         self.refused('  - {op: f, kernel: fill, signature: "(Tensor x)", attributes: Some, doc: "d."}\n',
                      "f: there is no attribute struct 'Some'.")
 
+    def test_refuses_documentation_of_what_is_not_there(self):
+        def row(documentation):
+            return ROW.format(f'signature: "(Tensor x, int y)", {documentation}')
+        self.accepted(row('args: {x: "The x."}, returns: "One.", example: ">>> tenon.f(1, 2)\\n3"'))
+        self.refused(row('args: {z: "The z."}'), "f: `args` describes 'z', which is no parameter.")
+        self.refused(row('example: "tenon.f(1, 2)"'), "f: `example` must begin with '>>> '.")
+
+    def test_another_name_is_documented_as_its_row(self):
+        rows = loaded(ROW.format('signature: "(Tensor x, int y = 1)", args: {x: "The x."}, example: ">>> tenon.f(1)\\n2"') +
+                      "  - {op: g, same_as: f}\n")
+        self.assertEqual(docstring(rows[1]), "Another name of `f`.\n\nd.\n\nArgs:\n    x (Tensor): The x.\n    y (int, default 1)\n\nExample:\n    >>> tenon.g(1)\n    2")
+
+    def test_an_argument_is_described_by_its_row_or_by_its_type_or_by_its_name(self):
+        shared = '{x: "By name.", "int y": "By type."}'
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "ops.yaml"
+            path.write_text(f"arguments: {shared}\nops:\n" + ROW.format('signature: "(Tensor x, int y, float? z = None)", args: {z: "By row."}'))
+            [op] = load(path, PATH.parents[2] / "ep_api")[0]
+        self.assertEqual(op.doc.arguments, {"x": "By name.", "y": "By type.", "z": "By row."})
+
     def test_refuses_composites_that_no_record_carries(self):
         self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'),
                      "f: a composite has no `attributes`; its record is made from its signatures.")
@@ -258,7 +280,7 @@ class Generator(unittest.TestCase):
     def test_a_library_is_refused_what_is_for_tenons_own_list(self):
         host = 'host: true, signature: "(Tensor x)", gradient: "none: test"'
         for row, part in (
-            ("unary: relu", "f: `unary` is for Tenon's own ops; a row of a library may have composite, "),
+            ("unary: relu", "f: `unary` is for Tenon's own ops; a row of a library may have args, "),
             (host + ", method: true", "f: `method` is for Tenon's own ops;"),
             (host + ", decompose: true", "f: `decompose` is for a kernel; a function on the host serves every device."),
             ('composite: true, state: true, signature: "(Tensor x)"', "f: `state` is for functions on the host."),
@@ -313,7 +335,7 @@ class Page(unittest.TestCase):
     def test_has_every_row_once_with_its_sentence(self):
         self.assertEqual(list(self.sections), [row["op"] for row in self.rows])
         for row in self.rows:
-            self.assertIn(" ".join(row["doc"].split()), " ".join(self.sections[row["op"]].split()))
+            self.assertIn(" ".join(row.get("doc", "Another name of").split()), " ".join(self.sections[row["op"]].split()))
 
     def test_declares_in_cpp_what_the_header_declares(self):
         shown = sorted(cell + ";" for name in self.sections for _, cell in self.cells(name))
@@ -337,6 +359,38 @@ class Page(unittest.TestCase):
                 checked += 1
             self.assertEqual(any("inplace" in [a.arg for a in args.kwonlyargs] for args in plain), any(tree.name == row["op"] + "_" for tree in trees))
         self.assertGreater(checked, 400)
+
+
+class Docs(unittest.TestCase):
+    """Every row of Tenon's own list is documented, and so are the texts that are made of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.ops = load(PATH.with_name("ops.yaml"), PATH.parents[2] / "ep_api")[0]
+
+    def test_every_row_describes_each_of_its_arguments(self):
+        missing = {op.name: sorted(set(parameters_of(op.signatures)) - set(op.doc.arguments)) for op in self.ops}
+        self.assertEqual({name: arguments for name, arguments in missing.items() if arguments}, {})
+
+    def test_every_row_has_an_example_that_calls_it(self):
+        self.assertEqual([op.name for op in self.ops if f">>> tenon.{op.name}(" not in op.doc.example], [])
+
+    def test_a_row_with_several_results_says_what_they_are(self):
+        self.assertEqual([op.name for op in self.ops if any(s.result != "Tensor" for s in op.signatures) and not op.doc.returns], [])
+
+    def test_the_first_paragraph_is_a_sentence(self):
+        self.assertEqual([op.name for op in self.ops if not re.match(r"[A-Z0-9`(].*\.$", op.doc.summary) or op.doc.summary.startswith(("As ", "Whether "))], [])
+
+    def test_every_shared_description_is_used(self):
+        data = yaml.safe_load(PATH.with_name("ops.yaml").read_text())
+        used = {text for op in self.ops for name, text in op.doc.arguments.items() if name not in op.doc.own}
+        self.assertEqual([name for name, text in data["arguments"].items() if " ".join(text.split()) not in used], [])
+
+    def test_all_docstrings_are_less_than_400_kb(self):
+        self.assertLess(sum(len(docstring(op)) for op in self.ops), 400_000)
+
+    def test_a_docstring_becomes_a_literal_of_cpp(self):
+        self.assertEqual(literal('a "b"\n\\c'), '"a \\"b\\"\\n\\\\c"')
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Ops as C++ declarations and calls."""
 
+import textwrap
+
 from generator.model.signature import Signature
 
 
@@ -47,12 +49,8 @@ def method_arguments(signature):
     return call_arguments(Signature(signature.op, signature.parameters[1:], signature.result), "*this")
 
 
-def wrap_comment(text, width=117):
-    lines, line = [], ""
-    for word in text.split():
-        if len(line) + len(word) + 1 > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return "\n".join(f"// {part}" for part in lines + [line])
+def wrap_comment(text, width=117, indent=0):
+    """The text as lines of comment. Spaces in front of it stay; the lines after the first one begin with `indent` spaces."""
+    first = " " * (len(text) - len(text.lstrip()))
+    filled = textwrap.wrap(text.strip(), width, initial_indent=first, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(f"// {line}" for line in filled)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from generator.emit.cpp import inplace_signatures
+from generator.emit.doc import docstring, in_place_text
 from generator.model.arg_types import ABSENT, TYPES
 from generator.model.signature import Signature
 
@@ -61,8 +62,8 @@ def dynamic_ops(ops, namespace="tenon"):
         for s in op.signatures:
             shown = Signature(op.full_name, s.parameters, s.result, variant if s.result == "Tensor" else "")
             entries.append((shown, dynamic_call(op, s, op.name, shown.variant, namespace)))
-        listed.append(DynamicOp(op.name, op.full_name, op.doc, entries))
+        listed.append(DynamicOp(op.name, op.full_name, docstring(op), entries))
         if "inplace" in op.variants:
             entries = [(s, dynamic_call(op, s, op.name + "_", "inplace", namespace)) for s in inplace_signatures(op)]
-            listed.append(DynamicOp(op.name + "_", op.full_name + "_", f"As {op.name}, written into the first argument.", entries))
+            listed.append(DynamicOp(op.name + "_", op.full_name + "_", in_place_text(op), entries))
     return listed

@@ -4,7 +4,7 @@ import pathlib
 
 import jinja2
 
-from generator.emit import composites, cpp, gradients, python
+from generator.emit import composites, cpp, doc, gradients, python
 from generator.emit.cpp import call_arguments, cpp_parameters, cpp_result, inplace_signatures, wrap_comment
 from generator.emit.dynamic_call import dynamic_ops
 from generator.model.arg_types import TYPES
@@ -30,7 +30,7 @@ def render(ops, structs, out, methods, **names):
                                      lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
     environment.globals.update(method_signatures=cpp.method_signatures, method_parameters=cpp.method_parameters,
                                method_arguments=cpp.method_arguments)
-    environment.globals.update(composites=composites, gradients=gradients, python=python, argument_names=composites.argument_names, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
+    environment.globals.update(composites=composites, doc=doc, gradients=gradients, python=python, argument_names=composites.argument_names, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
                                inplace_signatures=inplace_signatures, operands=operands, record_shape=record_shape, wrap_comment=wrap_comment, types=TYPES, given_rules=RULES,
                                has_dims=has_dims)
     context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops, names["namespace"]), **names}

@@ -6,7 +6,7 @@ from generator.model.errors import OpListError
 from generator.model.record import INPUTS, NUMBERS
 
 FORMS = ("composite", "kernel", "host", "same_as")
-KEYS = {"op", "signature", "signatures", "doc", "errors", "infer", "gradient", "decompose", "state", "dtypes", *FORMS}
+KEYS = {"op", "signature", "signatures", "doc", "args", "returns", "errors", "example", "infer", "gradient", "decompose", "state", "dtypes", *FORMS}
 RULES = ("like_input", "elementwise")  # those that a library need not write
 RESERVED = ("tenon", "std")
 MOST_NUMBERS = 8  # EP_MAX_SCALARS

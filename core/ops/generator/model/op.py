@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from generator.model.abi import domain_mask
+from generator.model.doc import Doc, read_doc
 from generator.model.errors import OpListError
 from generator.model.gradient import Gradient
 from generator.model.library import FORMS as LIBRARY_FORMS
@@ -14,7 +15,7 @@ from generator.model.signature import check_overloads, parse_signature
 
 ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite", "host")
-ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
+ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "args", "returns", "errors", "example", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
             "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", "sbp", "wide", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
              ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
@@ -28,11 +29,10 @@ DEFAULT_SIGNATURES = {
 class Op:
     name: str
     form: str
-    doc: str
-    errors: str
     signatures: list
     variants: tuple
     functor: bool
+    doc: Doc | None = None
     kind: str = ""
     scalar_op: str = ""
     dtypes: str = "0"
@@ -175,6 +175,11 @@ def record_shape(op):
     return RecordShape(required, 15 if listed or op.form == "composite" else len(tensors), listed)
 
 
+def is_of_floats(op, abi):
+    """True if the op is elementwise and is defined on floats alone, so that integers become f32 before it."""
+    return op.form in ARITIES and scalar_row(abi, op.name, op.form, op.scalar_op)[0] == "FLOAT"
+
+
 def operands(signature):
     """The parameters that a caller must give."""
     return [p for p in signature.parameters if p.default is None]
@@ -189,7 +194,7 @@ def check_operator(op):
             raise OpListError(f"{op.name}: operator {op.operator} cannot be '{s.text}', which takes {count} operands and gives {s.result}.")
 
 
-def make_op(row, structs, abi, library=""):
+def make_op(row, structs, abi, library="", shared=None):
     name, form = check_keys(row, library)
     if "signature" in row and "signatures" in row:
         raise OpListError(f"{name}: both `signature` and `signatures` are given.")
@@ -199,8 +204,9 @@ def make_op(row, structs, abi, library=""):
     full_name = f"{library}::{name}" if library else name
     signatures = [parse_signature(full_name, text, abi) for text in texts]
     check_overloads(full_name, signatures)
-    op = Op(name, form, " ".join(row["doc"].split()), row.get("errors", ""), signatures, (), row.get("functor", False), library=library)
+    op = Op(name, form, signatures, (), row.get("functor", False), library=library)
     fill_form(op, row, abi)
+    op.doc = read_doc(op, row, is_of_floats(op, abi), shared or {})
     op.decompose = bool(row.get("decompose", False))
     fill_bool(op, row)
     op.operator = row.get("operator", "")

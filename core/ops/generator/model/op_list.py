@@ -1,5 +1,7 @@
 """The whole list: the rows, and the rules between rows."""
 
+import re
+
 import yaml
 
 from generator.model.abi import read_abi
@@ -25,7 +27,20 @@ def with_other_names(rows):
         texts = other.get("signatures") or ([other["signature"]] if "signature" in other else DEFAULT_SIGNATURES.get(form, []))
         if any("Tensor[]" in text.partition("->")[2] for text in texts):
             raise OpListError(f"{row.get('op')}: '{row['same_as']}' gives a list of tensors, and has no other names.")
-        yield {**row, "composite": True, "signatures": texts}
+        yield {**documentation_of(row, other), **row, "composite": True, "signatures": texts}
+
+
+DOC_KEYS = ("args", "returns", "errors", "example")
+
+
+def documentation_of(row, other):
+    """The documentation of another name, where its row has none: that of the row `other` which it names."""
+    if "doc" in row or not other.get("doc"):
+        return {}
+    texts = {key: other[key] for key in DOC_KEYS if key in other}
+    if "example" in texts:
+        texts["example"] = re.sub(rf"\btenon\.{other['op']}\(", f"tenon.{row['op']}(", texts["example"])
+    return {**texts, "doc": f"Another name of `{other['op']}`.\n{other['doc']}"}
 
 
 def own_names(path):
@@ -43,10 +58,11 @@ def load(path, ep_api, own_list=None):
         check_library_name(library)
         if "attributes" in data:
             raise OpListError("a library has no `attributes`; its structs are made from the signatures.")
+    shared = data.get("arguments") or {}
     structs = make_structs(data.get("attributes") or {}, (ep_api / "ep_api.h").read_text())
     data["ops"] = list(with_other_names(data["ops"]))
-    ops = [make_op(row, structs, abi, library) for row in data["ops"]]
-    give_other_names_variants(ops)
+    ops = [make_op(row, structs, abi, library, shared) for row in data["ops"]]
+    complete_other_names(ops)
     names = {}
     for op in ops:
         made = [op.name] + [op.name + "_"] * ("inplace" in op.variants) + [op.name + "_out"] * ("out" in op.variants)
@@ -63,10 +79,12 @@ def load(path, ep_api, own_list=None):
     return ops, structs | composite_structs(ops, structs)
 
 
-def give_other_names_variants(ops):
-    """Another name of an op that writes into its argument does so too."""
+def complete_other_names(ops):
+    """Another name of an op has its result, and writes into its argument if the op does."""
     rows = {op.name: op for op in ops}
     for op in ops:
+        if op.same_as:
+            op.doc.usual = rows[op.same_as].doc.usual
         if op.same_as and "inplace" in rows[op.same_as].variants:
             op.variants = ("inplace",)
 
