@@ -37,7 +37,7 @@ const autograd::Edge& require_edge(std::string_view op, std::string_view what, s
   return edge;
 }
 
-// The weight of output `i` as it was given, checked, or the number 1.
+// The given weight of output `i`, checked, or the number 1.
 Tensor weight_of(std::string_view op, size_t i, const Tensor& output, const Tensor& given) {
   if (!given.defined()) {
     if (output.elements() != 1) {

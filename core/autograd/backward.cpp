@@ -23,7 +23,9 @@ Tensor sum_to(const Tensor& gradient, const SymDims& dims) {
   const SymDims have = sizes(gradient);
   if (identical(have, dims)) return gradient;
   const int32_t more = have.rank() - dims.rank();
-  const auto is_one = [](SymDim size) { return size.is_number() && size.number() == 1; };  // open sizes are not
+  const auto is_one = [](SymDim size) {
+    return size.is_number() && size.number() == 1;
+  };  // open sizes do not count as 1
   Dims axes;
   for (int32_t axis = 0; axis < have.rank(); ++axis) {
     if (axis < more || (is_one(dims[axis - more]) && !is_one(have[axis]))) axes.push_back(axis);

@@ -1,4 +1,4 @@
-// Backward: what the gradient function of a row sees of a call and of its gradients. Internal.
+// Backward: the view of a call and its gradients that the gradient function of a row gets. Internal.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tenon::autograd {
 
-// Borrowed for the call of the function.
+// Valid only during the call of the gradient function.
 class Backward {
  public:
   Backward(const OpNode& node, std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs)
@@ -20,26 +20,26 @@ class Backward {
   const OpInfo& op() const { return node_.op(); }
   size_t input_count() const { return of_inputs_.size(); }
   size_t result_count() const { return of_results_.size(); }
-  // True if the gradient of input `i` is asked for.
+  // True if the gradient of input `i` is needed.
   bool wants(size_t i) const { return (wanted_ >> i & 1) != 0; }
-  // The gradient of a result. That of an op's only result is defined.
+  // The gradient of a result. It is always defined if the op has only one result.
   const Tensor& grad(size_t result = 0) const { return of_results_[result]; }
   std::span<const Tensor> grads() const { return of_results_; }
 
   // True if input `i` was given and is saved.
   bool has(size_t i) const { return node_.holds_input(i); }
-  // What was saved. Throws invalid_argument, naming both ops, if it was written since.
+  // The saved input. Throws invalid_argument, naming both ops, if it was written since.
   Tensor input(size_t i) const { return node_.saved_input(i); }
   Tensor result(size_t i = 0) const { return node_.saved_result(i); }
-  // Calls function(x) with x the saved input `i` of an element-wise op, a tensor or a number.
+  // Calls function(x), where x is the saved input `i` of an element-wise op: a tensor or a number.
   template <class Function>
   void with(size_t i, const Function& function) const {
     bind_patches();
     node_.holds_input(i) ? function(input(i)) : function(node_.scalar(i));
   }
 
-  // Attributes and scalars that are expressions of a recording are bound: `general_attributes` and `size_of` read them
-  // without.
+  // Reading attributes and scalars that are expressions of a recording binds the recording to their values;
+  // `general_attributes` and `size_of` read them without binding.
   template <class Attributes>
   const Attributes& attributes() const {
     bind_patches();
@@ -53,30 +53,31 @@ class Backward {
   const Attributes& general_attributes() const {
     return *static_cast<const Attributes*>(node_.attributes());
   }
-  // `field`, an i64 of the attributes, as an expression where it is one.
+  // `field`, an i64 of the attributes; the expression if the recording holds one.
   SymDim size_of(const int64_t& field) const;
 
-  // Of an input that wants a gradient. Open sizes of a recording are bound: `general` reads them without.
+  // The dims of an input that wants a gradient. Reading them binds open sizes of a recording; `general` reads them
+  // without binding.
   const Dims& dims(size_t i) const;
   bool is_open(size_t i) const {
     return node_.shape(i) != nullptr ? node_.shape(i)->open != nullptr : tenon::is_open(first_grad());
   }
-  // As expressions where they are open.
+  // The dims; open ones as expressions.
   SymDims sizes(size_t i) const;
-  // What function(dims), with dims the shape of input `i` as an argument of ops, gives.
+  // The result of function(dims), where dims are the dims of input `i` in the form that ops take.
   template <class Function>
   Tensor general(size_t i, const Function& function) const {
     return is_open(i) ? function(IntList(SizeList(sizes(i)))) : function(IntList(dims(i)));
   }
   DType dtype(size_t i) const { return node_.shape(i) != nullptr ? node_.shape(i)->dtype : of_results_[0].dtype(); }
 
-  // Gives the gradient of input `i`: summed over the axes along which forward has broadcast the input, then in the
-  // dtype and on the device of the input.
+  // Sets the gradient of input `i`: sums it over the axes along which forward broadcast the input, then converts it to
+  // the input's dtype and device.
   void give(size_t i, Tensor gradient) const;
 
  private:
   void bind_patches() const;
-  // Of the results' gradients the first that is there.
+  // The first defined gradient of the results.
   const Tensor& first_grad() const;
 
   const OpNode& node_;
@@ -87,7 +88,7 @@ class Backward {
 
 // `gradient` summed over the axes along which a tensor of `dims` was broadcast to the dims of `gradient`.
 Tensor sum_to(const Tensor& gradient, const Dims& dims);
-// The same for sizes of a recording.
+// Like the other sum_to, for sizes of a recording.
 Tensor sum_to(const Tensor& gradient, const SymDims& dims);
 
 }  // namespace tenon::autograd

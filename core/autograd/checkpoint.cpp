@@ -1,5 +1,5 @@
-// Functions whose saved tensors are computed again in backward, by the hooks of saved tensors: what an op of the
-// function saves becomes a number, and the first that is asked for lets the function run again.
+// Checkpointed functions: their saved tensors are computed again in backward, with the hooks of saved tensors. pack()
+// keeps only a number for each tensor; the first unpack() runs the function again.
 #include <algorithm>
 #include <mutex>
 
@@ -18,7 +18,7 @@ using autograd::PackScope;
 using autograd::SavedTensor;
 using autograd::Unpack;
 
-// Lets the default generator go on where it is, once this object ends.
+// Restores the state of the default generator at the end of its life.
 class RandomScope {
  public:
   explicit RandomScope(bool restores) : restores_(restores) {
@@ -54,11 +54,11 @@ class Call : public std::enable_shared_from_this<Call> {
   }
 
  private:
-  // What a tensor that was saved looked like.
+  // The metadata of a tensor that the first run saved.
   struct Seen {
     Dims dims;
     DType dtype;
-    uint64_t version;  // how often it was written; another count says that what is computed again differs
+    uint64_t version;  // number of writes; if the second run has another number, its tensors would differ
   };
 
   Unpack note(const Tensor& tensor) {
@@ -66,7 +66,7 @@ class Call : public std::enable_shared_from_this<Call> {
     return [call = shared_from_this(), at = seen_.size() - 1] { return call->take(at); };
   }
 
-  // The tensor that was saved as number `at`. It is handed over, so that it lives no longer than somebody uses it.
+  // The tensor that was saved as number `at`. The list gives it up, so that it lives only as long as it is used.
   Tensor take(size_t at) {
     const std::lock_guard lock(mutex_);
     if (values_.empty() || !values_[at].defined()) run_again();
@@ -122,7 +122,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<bool> wanted_;
   std::vector<Seen> seen_;
   std::mutex mutex_;
-  TensorList values_;  // mutex; of the second run: undefined where they were taken
+  TensorList values_;  // guarded by mutex; tensors of the second run, undefined once taken
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 thread_local constinit bool creating_graph = false;
 
-// The interpreter and mode of a backward, for its life.
+// Sets the interpreter and mode of a backward for its life.
 class BackwardScope {
  public:
   explicit BackwardScope(bool create_graph)
@@ -51,7 +51,7 @@ std::vector<Node*> nodes_behind(std::span<const Root> roots) {
   return nodes;
 }
 
-// The nodes from which a captured gradient can be reached.
+// The nodes that lead to a captured gradient.
 NodeSet nodes_needed(std::span<const Root> roots, std::span<const Capture> captures) {
   std::vector<Node*> nodes = nodes_behind(roots);
   std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->number() < b->number(); });
@@ -65,7 +65,7 @@ NodeSet nodes_needed(std::span<const Root> roots, std::span<const Capture> captu
   return needed;
 }
 
-// Lets the hooks of a node see, and replace, the gradients of its results.
+// Passes the gradients of the results to the hooks of a node, which may replace them.
 void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients) {
   std::unique_lock lock(extras.mutex);
   const auto kept = extras.kept;
@@ -114,8 +114,8 @@ class Engine {
   }
 
  private:
-  // Leaves have the smallest numbers, so their turn is the last. What a gradient elsewhere waits for then (the other
-  // ranks) could begin sooner, so such leaves get theirs as soon as it is whole.
+  // Leaves have the smallest numbers, so they would run last. A gradient elsewhere starts work on the other ranks,
+  // which should begin early, so such leaves run as soon as their gradient is complete.
   void count_uses_of_leaves(std::span<const Root> roots) {
     for (const Node* node : nodes_behind(roots)) {
       for (const Edge& edge : node->edges()) {
@@ -145,7 +145,7 @@ class Engine {
     for (auto at = first; at != last; ++at) at->second->gradient = gradients[at->second->edge.index];
   }
 
-  // `node` is outside of the boundary.
+  // `node` is outside the boundary.
   void end_at(const Node& node) const {
     if (captured_.count(&node) != 0) return;
     throw Error(Code::invalid_argument,

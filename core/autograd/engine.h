@@ -9,16 +9,16 @@
 
 namespace tenon::autograd {
 
-// A gradient to begin with.
+// A gradient that backward starts with.
 struct Root {
   Edge edge;
   Tensor gradient;
 };
 
-// A gradient to give back, not to accumulate.
+// A gradient to return instead of accumulating it.
 struct Capture {
   Edge edge;
-  Tensor gradient;  // undefined until it is there
+  Tensor gradient;  // undefined until it is computed
 };
 
 struct EngineOptions {
@@ -30,15 +30,15 @@ struct EngineOptions {
   bool hooks_later = false;
 };
 
-// Knows the nodes that were there before a recording began. Backward inside it may give gradients to them, if they are
-// captured, and runs none of them.
+// Knows the nodes that existed before a recording began. Backward inside the recording may return gradients of these
+// nodes, if they are captured, but runs none of them.
 class Boundary {
  public:
   virtual ~Boundary() = default;
   virtual bool outside(const Node& node) const = 0;
 };
 
-// That of the calling thread; null: nothing is recorded.
+// The boundary of the calling thread; null: nothing is being recorded.
 inline thread_local constinit const Boundary* boundary = nullptr;
 
 class BoundaryScope {
@@ -52,12 +52,12 @@ class BoundaryScope {
   const Boundary* before_;
 };
 
-// Runs the nodes behind `roots` once each, from the greatest number down. Ops run under the interpreter below gradients
-// or, to create a graph, under one that remembers. Throws the first error of a node, with the op of forward named;
-// invalid_argument, if a node outside of the boundary would run.
+// Runs the nodes behind `roots` once each, the greatest number first. Ops run under the interpreter below gradients or,
+// to create a graph, under the one that records gradients. Throws the first error of a node and names the op of
+// forward; invalid_argument if a node outside the boundary would have to run.
 void run_backward(std::span<const Root> roots, std::span<Capture> captures, const EngineOptions& options);
 
-// For each of `captures`, whether a gradient that comes to `from` may reach it.
+// For each of `captures`, true if a gradient that flows into `from` may reach it.
 std::vector<bool> reached(const Edge& from, std::span<const Capture> captures);
 
 // True while the calling thread runs a backward that creates a graph.

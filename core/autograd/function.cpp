@@ -1,4 +1,4 @@
-// A user's own function as a node.
+// The node of a function of the user.
 #include <algorithm>
 
 #include "core/autograd/anomaly.h"
@@ -22,24 +22,24 @@ template <class... Parts>
 
 }  // namespace
 
-// What a function has saved. An edge says where the gradient of a saved tensor goes.
+// The tensors that a function has saved, each with the edge of its gradient.
 struct Function::State {
   struct Kept {
     autograd::SavedTensor tensor;
     const TensorImpl* given = nullptr;  // the handle that was given to save(), for comparison only
     Edge edge;
-    int64_t result = -1;  // of which the tensor is the elements; -1: of none
+    int64_t result = -1;  // the result of the function that the tensor is; -1: none
   };
   std::vector<Kept> kept;
-  autograd::Node* node = nullptr;  // that owns the function; null before it is made
-  uint64_t wanted = 0;             // in backward: wanted_bit of each input
+  autograd::Node* node = nullptr;  // the node that owns the function; null before it is made
+  uint64_t wanted = 0;             // in backward: wanted_bit of each wanted input
 };
 
 namespace {
 
 class FunctionNode final : public autograd::Node {
  public:
-  // `wanted_of_function`, which the function keeps, is told what is wanted before its backward is called.
+  // Sets `wanted_of_function`, a field of the function, before it calls the function's backward.
   FunctionNode(std::shared_ptr<Function> function, uint64_t* wanted_of_function, std::vector<Edge> edges,
                const TensorList& results)
       : function_(std::move(function)),

@@ -1,4 +1,4 @@
-// GradientRow: what the column `gradient` of core/ops/ops.yaml says of one op. The rows are generated. Internal.
+// GradientRow: the column `gradient` of core/ops/ops.yaml for one op. The rows are generated. Internal.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace tenon::autograd {
 
 class Backward;
 
-// Tensors of a call, as bits: what a gradient is computed from.
+// The tensors of a call that a gradient is computed from, as bits.
 struct Needs {
   uint32_t inputs = 0;
   uint32_t results = 0;
@@ -17,15 +17,15 @@ struct Needs {
 constexpr uint32_t kAllInputs = ~0u;
 
 struct GradientRow {
-  // Gives the gradients of the inputs that want one. Null: the op has no gradient.
+  // Computes the gradients of the inputs that want one. Null: the op has no gradient.
   void (*function)(const Backward& backward) = nullptr;
-  // Why it has none; empty where it has.
+  // The reason why the op has no gradient; empty if it has one.
   std::string_view none = {};
-  // What is saved if input i wants a gradient. One entry only: the same for all inputs.
+  // The tensors to save if input i wants a gradient. A single entry serves all inputs.
   Needs needs[3] = {};
   uint32_t needs_count = 0;
-  bool attributes = false;  // whether the attribute struct is kept
-  bool scalars = false;     // whether the launch scalars are kept
+  bool attributes = false;  // true if the attribute struct is kept
+  bool scalars = false;     // true if the launch scalars are kept
 };
 
 }  // namespace tenon::autograd

@@ -1,4 +1,4 @@
-// History: what a tensor holds for gradients, where it came from. Internal.
+// History: what a tensor stores for gradients: the node that made it and its base if it is a view. Internal.
 #pragma once
 
 #include <atomic>
@@ -14,40 +14,41 @@
 
 namespace tenon::autograd {
 
-// One op of the chain of views that leads from a base to a tensor.
+// One op in the chain of views from a base to a tensor.
 struct ViewStep {
-  std::shared_ptr<const ViewStep> before;  // null: the first
+  std::shared_ptr<const ViewStep> before;  // null: this is the first step
   const OpInfo* op = nullptr;
   std::unique_ptr<std::byte[]> attributes;
-  TensorMeta input;               // of the op
-  std::vector<SymDim> open = {};  // sizes and attributes of a recording of which the numbers here are hints
+  TensorMeta input;               // metadata of the op's input
+  std::vector<SymDim> open = {};  // sizes and attributes of a recording; the numbers here are their hints
 };
 
-// That a tensor is a view of one that has a history. A write through either gives both another one.
+// Marks a tensor as a view of a tensor that has a history. A write through either of the two replaces the history of
+// both.
 struct ViewOf {
-  Tensor base;  // is no view itself, as far as gradients know
+  Tensor base;  // never itself a view for gradients
   std::shared_ptr<const ViewStep> last;
-  std::atomic<uint64_t> generation{0};  // of the base's history, from which that of the view was made
+  std::atomic<uint64_t> generation{0};  // generation of the base's history from which the view's edge was made
 };
 
 struct History final : GradientState {
   bool leaf = false;
-  Edge edge;                           // of a leaf: to the node that accumulates; no node: it wants no gradient now
-  std::shared_ptr<GradientSlot> slot;  // of a leaf, and after retain_grad()
-  bool retains = false;                // after retain_grad()
+  Edge edge;  // a leaf's edge leads to the node that accumulates; no node: the tensor wants no gradient now
+  std::shared_ptr<GradientSlot> slot;  // for leaves, and after retain_grad()
+  bool retains = false;                // set by retain_grad()
   std::unique_ptr<ViewOf> view;
   std::atomic<uint64_t> generation{0};  // counts how often a write has replaced `edge`
 };
 
 inline History* history_of(const Tensor& tensor) { return static_cast<History*>(tensor.impl()->gradient); }
 
-// The history of `tensor`, made now if it has none.
+// The history of `tensor`; creates it if there is none.
 History& need_history(const Tensor& tensor);
 
-// Where the gradient of `tensor` goes. That of a view follows its base, so it may be made anew here.
+// The edge along which the gradient of `tensor` flows. A view's edge follows its base, so this call may recompute it.
 const Edge& edge_of(const Tensor& tensor);
 
-// Gives a tensor another edge, after a write. A gradient that is kept of it is kept of its new elements from now on.
+// Replaces the edge of a tensor after a write. A retained gradient is that of the new elements from now on.
 void move_edge(History* history, Edge edge);
 
 // A tensor over the elements of `tensor` without a history.

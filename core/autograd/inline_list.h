@@ -1,4 +1,5 @@
-// InlineList<T, N>: a list whose length is set once. Up to N items lie in the object, more on the heap. Internal.
+// InlineList<T, N>: a list whose length is set once. Up to N items are stored in the object, more on the heap.
+// Internal.
 #pragma once
 
 #include <cstddef>

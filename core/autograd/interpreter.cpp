@@ -26,7 +26,7 @@ std::string_view name_of(const OpCall& call, bool in_place) {
   return in_place && !call.op->in_place.op.empty() ? call.op->in_place.op : call.op->name;
 }
 
-// True if the op makes or writes a tensor of floats: no other tensor can pass a gradient on.
+// True if the op makes or writes a floating tensor: only such tensors pass gradients on.
 bool gives_floats(const OpCall& call) {
   return std::any_of(call.outputs.begin(), call.outputs.end(),
                      [](const Tensor& output) { return output.defined() && is_floating(output.dtype()); });
@@ -43,8 +43,8 @@ bool gives_floats(const OpCall& call) {
   throw Error(Code::invalid_argument, fmt::format("{}: {}", name_of(call, true), what), std::string(remedy));
 }
 
-// Refuses to write `output`, which was given, where the gradients of other tensors would be wrong afterwards. `flows`:
-// an argument wants a gradient.
+// Throws if writing the given `output` would make the gradients of other tensors wrong. `flows`: an argument wants a
+// gradient.
 void check_write(const OpCall& call, const Tensor& output, bool flows) {
   const History* history = history_of(output);
   const bool tracked = history != nullptr && wants(history->edge);
@@ -69,7 +69,7 @@ void check_write(const OpCall& call, const Tensor& output, bool flows) {
   }
 }
 
-// Gives `output`, which was written, the history that leads to `edge`.
+// Replaces the history of `output`, which was written, by one that leads to `edge`.
 void replace_history(const Tensor& output, const Edge& edge) {
   History& history = need_history(output);
   if (history.view != nullptr) return rebase(&history, edge);
@@ -112,7 +112,7 @@ void GradientInterpreter::apply(const OpCall& call) {
   below_.apply(call);
 }
 
-// Kept control flow: an interpreter below records it.
+// Control flow that is kept as a record: an interpreter below records it.
 void GradientInterpreter::apply_control(const OpCall& call, bool flows) {
   if (!flows) return below_.apply(call);
   throw Error(Code::unsupported,

@@ -1,4 +1,4 @@
-// GradientInterpreter: the interpreter that remembers how tensors that want gradients were made. Internal.
+// GradientInterpreter: the interpreter that records for backward how tensors that want gradients were made. Internal.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tenon::autograd {
 
-// It wraps another interpreter, which carries out every record, and has no state of its own. A call none of whose
-// tensors has a history goes straight to the other one.
+// It wraps another interpreter, which carries out every record, and has no state of its own. A call without any tensor
+// that has a history is passed directly to that interpreter.
 class TENON_API GradientInterpreter final : public Interpreter {
  public:
   // `below` must outlive it.
@@ -17,7 +17,7 @@ class TENON_API GradientInterpreter final : public Interpreter {
 
   std::string name() const override;
   void apply(const OpCall& call) override;
-  // Composites that have a gradient of their own come as records.
+  // Composites that have a gradient of their own arrive as records.
   bool keeps(const OpInfo& op) const override;
   bool host_value_known(const Tensor& tensor) override { return below_.host_value_known(tensor); }
 
@@ -33,13 +33,14 @@ class TENON_API GradientInterpreter final : public Interpreter {
 // The wrapper of the eager interpreter, which serves all threads.
 GradientInterpreter& eager_gradients();
 
-// The interpreter below gradients on this thread: that which its ops reach in the end.
+// The interpreter below gradients on this thread, which carries out the ops.
 Interpreter& interpreter_below();
 
-// True if ops of this thread are remembered.
+// True if ops of this thread are recorded for backward.
 bool remembers();
 
-// Makes eager_gradients() the interpreter of all threads without a scope. Called when a tensor first wants a gradient.
+// Makes eager_gradients() the interpreter of all threads without a scope. Called when a tensor wants a gradient for the
+// first time.
 void watch_process();
 
 }  // namespace tenon::autograd

@@ -8,7 +8,7 @@
 namespace tenon::autograd {
 namespace {
 
-// True if nobody but the backward that runs sees the elements of `gradient`.
+// True if only the running backward can see the elements of `gradient`.
 bool is_ours(const Tensor& gradient) {
   const TensorImpl& impl = *gradient.impl();
   return impl.count.load(std::memory_order_acquire) == 1 && impl.contiguous && impl.storage != nullptr &&

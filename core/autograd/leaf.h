@@ -1,4 +1,4 @@
-// LeafNode: where the gradients of a leaf end; who watches them. Internal.
+// LeafNode: accumulates the gradient of a leaf. SlotWatch: observes reads and writes of such gradients. Internal.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tenon::autograd {
 
 enum class SlotUse : uint8_t { read, replace };
 
-// Sees which gradients of leaves a function reads and replaces while a program is recorded from that function.
+// Observes which gradients of leaves a function reads and replaces while a program is recorded from that function.
 class SlotWatch {
  public:
   virtual ~SlotWatch() = default;
@@ -18,7 +18,7 @@ class SlotWatch {
   virtual void touch(const std::shared_ptr<GradientSlot>& slot, SlotUse use) = 0;
 };
 
-// That of the calling thread; null: nobody watches.
+// The watch of the calling thread; null: there is none.
 inline thread_local constinit SlotWatch* slot_watch = nullptr;
 
 inline void note_use(const std::shared_ptr<GradientSlot>& slot, SlotUse use) {
@@ -34,7 +34,7 @@ class LeafNode final : public Node {
   size_t result_count() const override { return 1; }
   std::span<const Edge> edges() const override { return {}; }
   bool accumulates() const override { return true; }
-  // Adds the gradient to that of the leaf, then runs the hooks after accumulation.
+  // Adds the gradient to the leaf's gradient, then runs the hooks after accumulation.
   void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) override;
 
  private:

@@ -6,7 +6,7 @@ namespace tenon::autograd {
 namespace {
 
 thread_local constinit uint64_t last_number = 0;
-// Nodes without handles, which this thread is to destroy; the loop that destroys them is the one at the bottom.
+// Nodes without handles that this thread still has to destroy. The outermost release destroys them in a loop.
 thread_local constinit Node* first_released = nullptr;
 thread_local constinit bool destroying = false;
 

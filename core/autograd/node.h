@@ -1,4 +1,4 @@
-// Node: what backward does for one call of forward. Internal.
+// Node: the backward step of one call of forward. Internal.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,12 @@ namespace tenon::autograd {
 
 class Node;
 
-// A counted handle to a node, or none. Dropping the last handle to a chain of nodes takes a loop, not a recursion.
+// A counted handle to a node, or to none. Dropping the last handle to a chain of nodes uses a loop, not a recursion.
 class NodeRef {
  public:
   NodeRef() = default;
   explicit NodeRef(Node* node) : node_(node) {}  // takes over one count
-  // One more handle to `node`.
+  // A new handle to `node`.
   static NodeRef share(Node* node);
   NodeRef(const NodeRef& other);
   NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
@@ -45,17 +45,17 @@ class NodeRef {
   Node* node_ = nullptr;
 };
 
-// Where the gradient of a tensor goes: to result `index` of `node`. Without a node the tensor wants none.
+// The destination of a tensor's gradient: result `index` of `node`. Without a node the tensor wants no gradient.
 struct Edge {
   NodeRef node;
   uint32_t index = 0;
 };
 
-// Functions of the user in the order in which they were added. A handle to one removes it.
+// Functions of the user in the order in which they were added. remove() takes the number that add() returned.
 template <class Function>
 class HookList {
  public:
-  // A number for remove().
+  // Returns a number for remove().
   uint64_t add(Function function) {
     const std::lock_guard lock(mutex_);
     hooks_.emplace_back(++last_, std::move(function));
@@ -68,7 +68,7 @@ class HookList {
     empty_ = hooks_.empty();
   }
   bool empty() const { return empty_; }
-  // Copies, since a hook may add and remove hooks.
+  // A copy, since a hook may add and remove hooks.
   std::vector<Function> functions() const {
     const std::lock_guard lock(mutex_);
     std::vector<Function> all;
@@ -83,54 +83,55 @@ class HookList {
   std::vector<std::pair<uint64_t, Function>> hooks_;
 };
 
-// Where a tensor's gradient is kept after backward: of a leaf, and of other tensors after retain_grad().
+// Holds a tensor's gradient after backward: for leaves, and for other tensors after retain_grad().
 struct GradientSlot {
   std::mutex mutex;
-  Tensor gradient;                   // mutex
-  std::shared_ptr<void> remembered;  // mutex; by values elsewhere (RecordedValue::accumulated)
+  Tensor gradient;                   // guarded by mutex
+  std::shared_ptr<void> remembered;  // guarded by mutex; set by values elsewhere (RecordedValue::accumulated)
   HookList<std::function<void()>> after_accumulation;
 };
 
-// A function of the user that sees the gradient of one result, and may give another one in its place.
+// A function of the user that gets the gradient of one result and may replace it.
 struct Hook {
   uint32_t index = 0;
   std::function<Tensor(const Tensor&)> function;
 };
 
-// What few nodes have: hooks, results whose gradient is kept, and where the op of forward was called.
+// The fields that few nodes need: hooks, retained gradients of results, and where the op of forward was called.
 struct NodeExtras {
   std::mutex mutex;
   const std::shared_ptr<HookList<Hook>> hooks = std::make_shared<HookList<Hook>>();
-  std::vector<std::pair<uint32_t, std::shared_ptr<GradientSlot>>> kept;  // mutex
-  std::string called_at;                                                 // mutex; empty: nobody asked
+  std::vector<std::pair<uint32_t, std::shared_ptr<GradientSlot>>> kept;  // guarded by mutex
+  std::string called_at;                                                 // guarded by mutex; empty: not noted
 };
 
-// Threads: a node is immutable after forward, but for its hooks and for what it saves, which the backward that runs
-// last drops. Backward runs that share a node must keep the graph.
+// Threads: a node is immutable after forward, except for its hooks and its saved tensors, which the last backward
+// drops. Backward runs that share a node must keep the graph.
 class Node {
  public:
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // The op of forward: errors name it.
+  // The op of forward, for errors.
   virtual std::string_view name() const = 0;
-  // How many results of forward have a gradient here.
+  // The number of results of forward that have a gradient here.
   virtual size_t result_count() const = 0;
   // One per input of forward.
   virtual std::span<const Edge> edges() const = 0;
-  // The gradients of the inputs from those of the results, of which some may be undefined. `wanted` has wanted_bit(i)
-  // for each input whose gradient somebody needs; the others stay undefined. Throws tenon::Error.
+  // Computes the gradients of the inputs from the gradients of the results, some of which may be undefined. `wanted`
+  // has wanted_bit(i) for each input whose gradient is needed; the others stay undefined. Throws tenon::Error.
   virtual void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) = 0;
-  // Drops what forward saved. A second run() is then an error.
+  // Drops the tensors that forward saved. A second run() is then an error.
   virtual void drop_saved() {}
-  // True if it keeps gradients of a leaf and passes none on.
+  // True if the node accumulates the gradient of a leaf and passes none on.
   virtual bool accumulates() const { return false; }
 
-  // Greater than the numbers of all nodes behind its edges; in one thread, nodes are numbered as they are made.
+  // Greater than the numbers of all nodes behind its edges. Nodes of one thread are numbered in the order in which they
+  // are made.
   uint64_t number() const { return number_; }
-  // The hooks and kept results; null: there are none.
+  // The hooks and retained gradients; null: there are none.
   NodeExtras* extras() const { return extras_.load(std::memory_order_acquire); }
-  // The same, made now if there were none.
+  // Like extras(); creates them if there are none.
   NodeExtras& need_extras();
 
  protected:
@@ -141,7 +142,7 @@ class Node {
 
  private:
   friend class NodeRef;
-  // Ends this object and gives its memory back.
+  // Destroys this object and frees its memory.
   virtual void destroy() = 0;
 
   std::atomic<int32_t> count_{1};
@@ -159,9 +160,9 @@ inline NodeRef NodeRef::share(Node* node) {
   return NodeRef(node);
 }
 
-constexpr size_t kMostInputs = 64;  // of a node that asks for each input by itself
+constexpr size_t kMostInputs = 64;  // the most inputs of a node that has a bit for each input
 
-// In `wanted`. The last bit stands for all inputs from the 63rd on, which are wanted together.
+// The bit of an input in `wanted`. All inputs from number 63 on share the last bit.
 constexpr uint64_t wanted_bit(size_t input) { return uint64_t{1} << (input < 63 ? input : 63); }
 
 }  // namespace tenon::autograd

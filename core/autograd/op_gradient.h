@@ -1,5 +1,5 @@
-// OpGradient: what the gradient of an op of a library sees of a call and of its gradients. The generator makes one from
-// the column `gradient` of its row; a gradient written by hand is a function of one.
+// OpGradient: the view of a call and its gradients that the gradient of a library's op gets. The generator makes the
+// function from the column `gradient` of the op's row; a gradient written by hand is a function of one OpGradient.
 #pragma once
 
 #include <cstddef>
@@ -11,31 +11,32 @@
 
 namespace tenon::autograd {
 
-// Borrowed for the call of the function.
+// Valid only during the call of the gradient function.
 class TENON_API OpGradient {
  public:
   explicit OpGradient(const Backward& backward) : backward_(backward) {}
 
-  // True if the gradient of tensor argument `i` is asked for.
+  // True if the gradient of tensor argument `i` is needed.
   bool wants(size_t i) const;
-  // The gradient of a result. That of an op's only result is defined.
+  // The gradient of a result. It is always defined if the op has only one result.
   const Tensor& grad(size_t result = 0) const;
-  // What the row says is saved. Throws invalid_argument, naming both ops, if it was written since.
+  // The tensors that the row saves. input() and result() throw invalid_argument, naming both ops, if the tensor was
+  // written since.
   bool has(size_t i) const;
   Tensor input(size_t i) const;
   Tensor result(size_t i = 0) const;
-  // Number `slot` among the float and Scalar parameters.
+  // The value of float or Scalar parameter number `slot`.
   double scalar(size_t slot) const;
   // The struct of the row's other parameters: attributes<Swish2Attributes>().
   template <class Attributes>
   const Attributes& attributes() const {
     return *static_cast<const Attributes*>(attribute_bytes());
   }
-  // Of an argument that wants a gradient.
+  // The dims of an argument that wants a gradient.
   Dims dims(size_t i) const;
   DType dtype(size_t i) const;
-  // Gives the gradient of argument `i`: summed over the axes along which it was broadcast, then in its dtype and on its
-  // device.
+  // Sets the gradient of argument `i`: sums it over the axes along which the argument was broadcast, then converts it
+  // to the argument's dtype and device.
   void give(size_t i, Tensor gradient) const;
 
  private:

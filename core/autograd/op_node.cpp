@@ -17,7 +17,7 @@
 
 namespace tenon::autograd {
 
-// Where nodes come from and go.
+// Allocates and frees the memory of nodes.
 class NodeMemory {
  public:
   struct Room {
@@ -26,7 +26,7 @@ class NodeMemory {
   struct End {
     void operator()(OpNode* node) const { destroy(node); }
   };
-  // The caller's until all is saved, which may throw.
+  // The caller owns the node until everything is saved, since saving may throw.
   static std::unique_ptr<OpNode, End> make(const OpInfo& op, const GradientRow& row) {
     return std::unique_ptr<OpNode, End>(new (memory::FreeList<Room>::make()) OpNode(op, row));
   }
@@ -44,7 +44,8 @@ bool shares_output(const OpCall& call, const Tensor& tensor) {
   });
 }
 
-// A handle that leads to no node: through one, a node could hold itself. What the call is about to overwrite is copied.
+// The tensor to save, through a handle that leads to no node; otherwise a node could keep itself alive. A tensor that
+// the call is about to overwrite is copied.
 Tensor to_save(const OpCall& call, const Tensor& tensor) {
   if (shares_output(call, tensor)) return tenon::clone(tensor);
   const History* history = history_of(tensor);
@@ -125,7 +126,7 @@ void OpNode::take_results(const OpCall& call) {
 
 namespace {
 
-// Whether `input` has other sizes than the result, as far as the program knows.
+// True if `input` has other sizes than the result, as far as the program knows.
 bool other_sizes(const Tensor& input, const Tensor& result) {
   if (!is_open(input) && !is_open(result)) return !(input.impl()->dims == result.impl()->dims);
   return !identical(sizes(input), sizes(result));

@@ -1,4 +1,4 @@
-// OpNode: the node of an op of the table. It saves what the row says and nothing else. Internal.
+// OpNode: the node of an op of the table. It saves only what the row demands. Internal.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +17,22 @@
 
 namespace tenon::autograd {
 
-// What the gradient of an input must look like, where it differs from the first result.
+// The shape of an input's gradient, if it differs from the first result.
 struct InputShape {
   Dims dims;
   DType dtype = DType::none;
   DeviceState* device = nullptr;
-  std::shared_ptr<const SymDims> open = {};  // of a recorded input: sizes of which some are expressions
+  std::shared_ptr<const SymDims> open = {};  // sizes of a recorded input, some of them expressions
 };
 
 class OpNode final : public Node {
  public:
-  // For `call`, before it runs, under the interpreter that runs it. edges[i] belongs to input i.
+  // Makes the node of `call` before it runs, under the interpreter that runs it. edges[i] belongs to input i.
   static OpNode* make(const OpCall& call, const GradientRow& row, std::span<const Edge> edges);
-  // For a view of a tensor of the shape `input`, without a call.
+  // Makes the node for a view of a tensor of the shape `input`, without a call.
   static OpNode* make_view(const OpInfo& op, const GradientRow& row, const void* attributes, const InputShape& input,
                            const Edge& edge);
-  // Saves what backward needs of the results, after the call.
+  // Saves the results that backward needs, after the call.
   void take_results(const OpCall& call);
 
   const OpInfo& op() const { return *op_; }
@@ -47,10 +47,10 @@ class OpNode final : public Node {
   Tensor saved_input(size_t i) const;
   Tensor saved_result(size_t i) const;
   const void* attributes() const { return attributes_.data(); }
-  // What of the attributes and scalars are expressions of a recording; null: nothing.
+  // The attributes and scalars that are expressions of a recording; null: there are none.
   const std::vector<Patch>* patches() const { return patches_.get(); }
   Scalar scalar(size_t slot) const { return scalars_[slot]; }
-  // Null: as the first result.
+  // Null: like the first result.
   const InputShape* shape(size_t i) const { return shapes_.empty() ? nullptr : &shapes_[i]; }
 
  private:
@@ -64,15 +64,15 @@ class OpNode final : public Node {
 
   const OpInfo* op_;
   const GradientRow* row_;
-  uint32_t inputs_ = 0;   // bits: the inputs that are saved
-  uint32_t results_ = 0;  // bits: the results that are
+  uint32_t inputs_ = 0;   // bits of the saved inputs
+  uint32_t results_ = 0;  // bits of the saved results
   uint32_t result_count_ = 1;
   bool dropped_ = false;
   InlineList<Edge, 3> edges_;
   InlineList<SavedTensor, 3> saved_;  // the inputs, then the results, in order
   InlineList<uint64_t, 5> attributes_;
   InlineList<Scalar, 3> scalars_;
-  std::vector<InputShape> shapes_;  // empty: all as the first result
+  std::vector<InputShape> shapes_;  // empty: all like the first result
   std::unique_ptr<const std::vector<Patch>> patches_;
 };
 

@@ -22,7 +22,7 @@ void Pending::grow() {
   for (const Waiting& waiting : heap_) place(waiting.turn);
 }
 
-// Fills the hole by moving back what stands behind it and may stand there.
+// Fills the hole by moving back later entries that may move there.
 void Pending::erase(const Node* node) {
   const size_t mask = table_.size() - 1;
   size_t hole = home_of(node);

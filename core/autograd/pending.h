@@ -1,4 +1,4 @@
-// Pending: the nodes that a backward still has to run, and the gradients of their results so far. Internal.
+// Pending: the nodes that a backward still has to run, with the gradients of their results so far. Internal.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace tenon::autograd {
 
-// A node whose turn it is.
+// A node that is ready to run.
 struct Turn {
   NodeRef node;
-  Tensor only;               // the gradient of its result, if it has one result
-  std::vector<Tensor> many;  // of each, if it has several
+  Tensor only;               // the gradient of the result, if the node has one
+  std::vector<Tensor> many;  // the gradients of the results, if it has several
 
   std::span<Tensor> gradients() { return many.empty() ? std::span<Tensor>(&only, 1) : std::span<Tensor>(many); }
 };
@@ -22,12 +22,12 @@ struct Turn {
 class Pending {
  public:
   bool empty() const { return heap_.empty(); }
-  // Adds `gradient` to what has come to `edge`. What comes first is the left operand of each sum.
+  // Adds `gradient` to the gradients that arrived at `edge`. The first one to arrive is the left operand of each sum.
   void add(const Edge& edge, Tensor gradient);
-  // Takes out the node with the greatest number, of equal numbers the one that came first. All nodes that give to it
-  // have greater numbers, so its gradients are complete.
+  // Removes and returns the node with the greatest number; of equal numbers, the one added first. All nodes that pass
+  // gradients to it have greater numbers, so its gradients are complete.
   Turn take();
-  // All that comes to `node` has come: it is taken next, if anything came.
+  // Says that all gradients of `node` have arrived: it is taken next, if there are any.
   void hurry(const Node* node);
 
  private:
@@ -35,7 +35,7 @@ class Pending {
     uint64_t number;
     uint64_t arrival;
     uint32_t turn;
-    // The order of a heap whose first is to run next.
+    // Orders a heap whose first element runs next.
     friend bool operator<(const Waiting& a, const Waiting& b) {
       return a.number != b.number ? a.number < b.number : a.arrival > b.arrival;
     }
@@ -50,7 +50,7 @@ class Pending {
   std::vector<Turn> turns_;
   std::vector<uint32_t> free_;
   std::vector<Waiting> heap_;
-  std::vector<uint32_t> table_ = std::vector<uint32_t>(16);  // open addressing: 1 + the turn of a node, or 0
+  std::vector<uint32_t> table_ = std::vector<uint32_t>(16);  // open addressing: 1 + the index of a node's turn, or 0
   uint64_t arrivals_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The gradient rows, in the order of the op table, and what hand-written gradients share. Internal.
+// The gradient rows, in the order of the op table, and helpers of hand-written gradients. Internal.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::autograd {
 
-// Of the op with this id, in op_table() or of a library.
+// The row of the op with this id, from op_table() or a library.
 const GradientRow& gradient_row(uint16_t id);
 
 }  // namespace tenon::autograd

@@ -7,13 +7,14 @@
 
 namespace tenon::autograd {
 
-// What a hook made of a tensor, and what the tensor was.
+// The packed form that a hook made of a tensor, and the metadata of the tensor.
 struct SavedTensor::Packed {
   Unpack unpack;
   Dims dims;
   DType dtype = DType::none;
   DeviceState* device = nullptr;
-  SharedStorage shared;  // the tensor's, if the hook keeps it, so that no other storage gets this address; else null
+  SharedStorage
+      shared;  // the tensor's storage if the hook keeps it, so that no other storage gets its address; else null
 };
 
 void SavedTensor::End::operator()(Packed* packed) const { delete packed; }

@@ -1,4 +1,5 @@
-// SavedTensor: a tensor that a node keeps for backward, or what a hook of the user has made of it. Internal.
+// SavedTensor: a tensor that a node keeps for backward, or the packed form that a hook of the user made of it.
+// Internal.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@
 
 namespace tenon::autograd {
 
-// Gives back what was packed.
+// Returns the tensor that was packed.
 using Unpack = std::function<Tensor()>;
 
-// What a scope has said about tensors that are saved.
+// The hook of a scope for tensors that are saved.
 struct PackHook {
   std::function<Unpack(const Tensor&)> pack;
-  bool takes_recorded = false;  // whether it takes values of a recording, which have no elements
+  bool takes_recorded = false;  // true if the hook takes values of a recording, which have no elements
 };
 
-// That of the calling thread; null: tensors are kept as they are.
+// The hook of the calling thread; null: tensors are kept unchanged.
 inline thread_local constinit const PackHook* pack_hook = nullptr;
 
 class PackScope {
@@ -37,15 +38,16 @@ class PackScope {
 
 class SavedTensor {
  public:
-  // Keeps `tensor`, whose handle leads to no node that keeps this object. `saver`: the op or function that errors name.
+  // Keeps `tensor`. Its handle must not lead to a node that keeps this object. `saver`: the op or function that errors
+  // name.
   void keep(Tensor tensor, std::string_view saver) {
     version_ = write_count(tensor);
     tensor_ = std::move(tensor);
     if (pack_hook != nullptr) [[unlikely]]
       pack(saver);
   }
-  // `what`: "an argument". Throws invalid_argument, naming both ops, if it was written since; or whatever a hook
-  // throws.
+  // `what`: "an argument", for errors. Throws invalid_argument, naming both ops, if the tensor was written since; or
+  // the error that a hook throws.
   Tensor get(std::string_view saver, std::string_view what) const {
     if (packed_ != nullptr) [[unlikely]]
       return unpack(saver, what);

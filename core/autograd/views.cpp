@@ -16,7 +16,7 @@ namespace {
 
 using Steps = std::vector<const ViewStep*>;
 
-// The steps from the base to the view, in order. They are read as numbers.
+// The steps from the base to the view, in order. Reads sizes as numbers.
 Steps steps_to(const ViewStep* last) {
   Steps steps;
   for (const ViewStep* step = last; step != nullptr; step = step->before.get()) {
@@ -28,7 +28,7 @@ Steps steps_to(const ViewStep* last) {
 
 InputShape shape_of(const TensorMeta& meta, DeviceState* device) { return {meta.dims, meta.dtype, device, {}}; }
 
-// The view of one step over `tensor`, whose strides may differ from those of the base.
+// Applies the view of one step to `tensor`, whose strides may differ from the base's.
 Tensor viewed(const ViewStep& step, const Tensor& tensor) {
   const OpId id = static_cast<OpId>(step.op->id);
   if (id == OpId::reshape || id == OpId::view) {
@@ -50,7 +50,7 @@ Tensor viewed(const Steps& steps, Tensor tensor) {
   return tensor;
 }
 
-// What the elements of `view`, the last of `steps`, are in a base of zeros.
+// A base of zeros with the elements of `view`, the last of `steps`, in their positions.
 Tensor spread(const Steps& steps, Tensor view, DeviceState* device) {
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     const NodeRef node(OpNode::make_view(*(*step)->op, gradient_row((*step)->op->id), (*step)->attributes.get(),
@@ -62,7 +62,7 @@ Tensor spread(const Steps& steps, Tensor view, DeviceState* device) {
   return view;
 }
 
-// The base after a write through a view: edge 0 leads to the base before, edge 1 to what was written.
+// The node of a base that was written through a view: edge 0 leads to the old base, edge 1 to the written elements.
 class WriteNode final : public Node {
  public:
   WriteNode(std::shared_ptr<const ViewStep> last, Edge base, Edge written) : last_(std::move(last)) {
@@ -125,7 +125,7 @@ void follow_base(History* view) {
   ViewOf& of = *view->view;
   const History& base = *history_of(of.base);
   if (of.generation.load(std::memory_order_acquire) == base.generation.load(std::memory_order_relaxed)) return;
-  static std::mutex mutex;  // several threads may read one view
+  static std::mutex mutex;  // several threads may read the same view
   const std::lock_guard lock(mutex);
   if (of.generation.load(std::memory_order_relaxed) == base.generation.load(std::memory_order_relaxed)) return;
   Edge edge = base.edge;

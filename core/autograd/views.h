@@ -1,4 +1,4 @@
-// Views and writes: a write through a view gives its base another history, and a view follows its base. Internal.
+// Views and writes: a write through a view replaces the history of its base, and a view follows its base. Internal.
 #pragma once
 
 #include "core/autograd/history.h"
@@ -6,10 +6,10 @@
 
 namespace tenon::autograd {
 
-// Notes that the result of `call`, of a view op, is a view of its input, which has a history.
+// Notes that the result of `call`, a view op, is a view of its input, which has a history.
 void note_view(const OpCall& call, History* result);
 
-// Makes the edge of a view anew if a write has changed its base since.
+// Recomputes the edge of a view if a write has changed its base since.
 void follow_base(History* view);
 
 // After a write into `view`, whose new elements came from `written`: gives the base the history "the old base with the

@@ -12,7 +12,7 @@ namespace {
 
 thread_local DeviceState* current_device = nullptr;
 
-// `state`, which the member `function` of a Device needs. Errors: invalid_argument if the handle names no device.
+// Returns `state` for the member `function` of a Device. Errors: invalid_argument if the handle is empty.
 DeviceState* require_state(DeviceState* state, const char* function) {
   if (state != nullptr) return state;
   throw Error(Code::invalid_argument, fmt::format("Device::{}: this handle names no device.", function),

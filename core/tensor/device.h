@@ -12,22 +12,23 @@
 
 namespace tenon {
 
-struct DeviceState;  // core/device/device_state.h, inside the library
+struct DeviceState;  // core/device/device_state.h, internal
 
 class TENON_API Device {
  public:
-  // No device. Ops on tensors run where the tensors are; factories without a device use Device::current().
+  // No device. Ops on tensors run on the device of the tensors; factories without a device use Device::current().
   Device() = default;
   explicit Device(DeviceState* state) : state_(state) {}
-  // Opens "cpu", "cuda:1", "vulkan:uuid=...". Errors: not_found, with the devices there are and why each
-  // candidate that could have matched was refused.
+  // Opens "cpu", "cuda:1", "vulkan:uuid=...". Errors: not_found, with a list of the available devices and, for each
+  // candidate that could have matched, why it was refused.
   explicit Device(std::string_view spelling);
   explicit Device(const char* spelling) : Device(std::string_view(spelling)) {}
-  // The same where a device is expected: x.to("cuda:1").
+  // Converts a string literal to a Device: x.to("cuda:1").
   template <size_t N>
   Device(const char (&spelling)[N]) : Device(std::string_view(spelling)) {}
 
-  // The default device: that of set_current, else of TENON_DEVICE, else of the config file, else the best device.
+  // The default device. The first of these that is set decides: set_current, TENON_DEVICE, the config file, the best
+  // device.
   static Device current();
   // Sets the default device of the calling thread. Device() resets it.
   static void set_current(Device device);
@@ -36,18 +37,18 @@ class TENON_API Device {
   static Device host();
 
   explicit operator bool() const { return state_ != nullptr; }
-  // "cuda:0"; "no device" for a handle that names none. Every other function below throws invalid_argument then.
+  // "cuda:0"; "no device" for an empty handle. All functions below throw invalid_argument for an empty handle.
   const std::string& spelling() const;
   const std::string& name() const;  // "NVIDIA H200"
   bool synchronous() const;
-  // Waits for all work of this device, then throws the first error that was not reported yet.
+  // Waits for all work of this device, then throws the first error that has not been reported yet.
   void synchronize() const;
   // Orders all streams of this device: work submitted later to any of them waits for all work submitted before. The
   // caller does not wait.
   void barrier() const;
-  // Bytes handed out, cached and reserved, and the peak.
+  // The bytes handed out, cached and reserved, and the peak.
   memory::Stats memory_stats() const;
-  // Waits for the device, then gives back to it every cached block.
+  // Waits for the device, then returns every cached block to it.
   void trim() const;
   DeviceState* state() const { return state_; }
 
@@ -57,18 +58,19 @@ class TENON_API Device {
   DeviceState* state_ = nullptr;
 };
 
-// How many threads the ops of the process may use, on devices that open after the call: before the first op. Never more
-// than the process has CPUs. Errors: invalid_argument (count is below 1), busy (a device is open).
+// Sets the most threads that the ops of the process may use, on devices that open after the call. Call it before the
+// first op. The number never exceeds the CPUs of the process. Errors: invalid_argument (count is below 1), busy (a
+// device is open).
 TENON_API void set_num_threads(int32_t count);
 TENON_API int32_t get_num_threads();
 
-// Waits for all work of all devices. Of the errors that were not reported yet, throws that of the earliest call.
+// Waits for all work of all devices, then throws the earliest error that has not been reported yet.
 TENON_API void synchronize();
 
 // Ends every device of a provider: waits for all work, destroys kernels and streams, closes the devices and shuts the
-// provider down. The library stays mapped, and naming one of the devices again opens it anew (after device_lost, for
+// provider down. The library stays mapped, and naming one of the devices opens it again (after device_lost, for
 // instance). All tensors on the devices must be dropped first, and no other thread may be inside a call on them.
-// `Device` handles that were made before stay, and calls on them throw. Errors: busy, while tensors hold memory of the
+// `Device` handles that were made before stay, but calls on them throw. Errors: busy, while tensors hold memory of the
 // provider (then nothing has changed); not_found, if the provider is not loaded.
 TENON_API void retire(std::string_view provider);
 

@@ -46,7 +46,7 @@ void FileReader::read(uint64_t from, void* to, uint64_t bytes) const {
 
 namespace {
 
-// "<name>.0123abcd.new": what a file is written as, beside its place.
+// "<name>.0123abcd.new": the temporary name of a file, in the folder of its destination.
 constexpr size_t kDigits = 8;
 constexpr std::string_view kEnd = ".new";
 
@@ -58,7 +58,7 @@ bool is_beside(std::string_view entry, std::string_view name) {
          digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Removes what writers of the file `place` have left behind. A writer holds a lock as long as it lives.
+// Removes the leftovers of earlier writers of the file `place`. A running writer holds a lock.
 void clear_leftovers(const std::string& place) {
   namespace fs = std::filesystem;
   const fs::path path(place);
@@ -73,7 +73,7 @@ void clear_leftovers(const std::string& place) {
   }
 }
 
-// True if the file that is open here still has a name: nobody took it for a leftover before it was locked.
+// True if the open file still has a name: no other process took it for a leftover before it was locked.
 bool is_there(int descriptor) {
   struct stat facts {};
   return fstat(descriptor, &facts) == 0 && facts.st_nlink > 0;
@@ -83,7 +83,8 @@ bool is_there(int descriptor) {
 
 FileWriter::FileWriter(const std::string& path) : path_(path), place_(path) {
   std::error_code error;
-  if (const std::filesystem::path aim = std::filesystem::canonical(path, error); !error) place_ = aim;  // of a link
+  if (const std::filesystem::path aim = std::filesystem::canonical(path, error); !error)
+    place_ = aim;  // the target of a link
   struct stat before {};
   const bool replaces = stat(place_.c_str(), &before) == 0;
   if (replaces && !S_ISREG(before.st_mode)) {
@@ -97,7 +98,7 @@ FileWriter::FileWriter(const std::string& path) : path_(path), place_(path) {
     descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
     if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) fail();
-    flock(descriptor_, LOCK_EX);  // where there are no locks, nobody clears
+    flock(descriptor_, LOCK_EX);  // without locks, nobody clears leftovers
     if (is_there(descriptor_)) break;
     close(std::exchange(descriptor_, -1));
   }

@@ -1,4 +1,4 @@
-// Files that are read by parts, and files that are there whole or not at all. Internal.
+// Reads files in parts, and writes files that appear completely or not at all. Internal.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class FileReader {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
-  // Errors: invalid_argument (the file ends before, or cannot be read).
+  // Errors: invalid_argument (the file is too short or cannot be read).
   void read(uint64_t from, void* to, uint64_t bytes) const;
 
  private:
@@ -29,28 +29,29 @@ class FileReader {
   uint64_t size_ = 0;
 };
 
-// Writes a file beside its place, as "<name>.0123abcd.new", and moves it there at the end. So nobody sees a part of it,
-// and of several processes that write the same file the last one wins. The new file has the mode of the old one. What
-// writers that were killed have left is removed. What is no file of the disk (/dev/stdout) is written where it is.
+// Writes a file next to its destination, as "<name>.0123abcd.new", and renames it at the end. So readers never see a
+// partial file, and if several processes write the same file, the last one wins. The new file keeps the mode of the old
+// one. Leftovers of writers that were killed are removed. A destination that is not a regular file (/dev/stdout) is
+// written directly.
 class TENON_API FileWriter {
  public:
-  // Errors: invalid_argument (the file cannot be written, and why) and not_found (no such folder), here and below.
+  // Errors, here and below: invalid_argument (the file cannot be written, with the reason), not_found (no such folder).
   explicit FileWriter(const std::string& path);
-  ~FileWriter();  // without `finish` nothing is left
+  ~FileWriter();  // without `finish` no file remains
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   void write(std::string_view bytes);
-  // For code that writes by itself; it does not close it.
+  // For code that writes to the descriptor directly. It must not close it.
   int descriptor() const { return descriptor_; }
-  // The file is on the disk, in its place.
+  // Moves the file to its destination, with all bytes on the disk.
   void finish();
 
  private:
   [[noreturn]] void fail() const;
 
   std::string path_, place_;
-  std::string beside_;  // empty: it is written in its place
+  std::string beside_;  // empty: the destination is written directly
   int descriptor_ = -1;
 };
 

@@ -123,7 +123,7 @@ void HeaderReader::escaped(char sign, std::string* found) {
   }
   if (sign != 'u') refuse(fmt::format("{}: '\\{}' is no sign of a text.", what_, sign));
   uint32_t code = unit();
-  if (code >= 0xd800 && code < 0xdc00 && text_.substr(at_, 2) == "\\u") {  // the first of a pair
+  if (code >= 0xd800 && code < 0xdc00 && text_.substr(at_, 2) == "\\u") {  // the first half of a surrogate pair
     at_ += 2;
     code = 0x10000 + ((code - 0xd800) << 10) + ((unit() - 0xdc00) & 0x3ff);
   }

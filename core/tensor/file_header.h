@@ -1,5 +1,4 @@
-// What the headers of tensor files have in common: how the formats call element types, and a reader of their text.
-// Internal.
+// Shared by the formats of tensor files: their names of element types, and a reader of their text headers. Internal.
 #pragma once
 
 #include <cstddef>
@@ -20,19 +19,19 @@ namespace tenon::files {
 
 struct Row {
   DType dtype;
-  std::string_view npy;   // without the order of bytes; empty: NumPy has it not
-  std::string_view safe;  // empty: safetensors has it not
+  std::string_view npy;   // without byte order; empty: NumPy lacks the dtype
+  std::string_view safe;  // empty: safetensors lacks the dtype
 };
 std::span<const Row> rows();
-const Row* row_of(DType dtype);  // null: no format has it
+const Row* row_of(DType dtype);  // null: no format supports it
 
-// The bytes of a tensor; nothing if they are more than an int64 counts.
+// The bytes of a tensor; nothing if they exceed an int64.
 std::optional<uint64_t> byte_count(const std::vector<int64_t>& dims, DType dtype);
-// Errors: invalid_argument (a rank that Tenon has not).
+// Errors: invalid_argument (a rank that Tenon does not support).
 Dims checked_dims(std::string_view what, const std::vector<int64_t>& dims);
 
-// Reads a text, sign by sign; white space between words does not count. `what` is what errors call the text.
-// Errors: invalid_argument.
+// Reads a text character by character and skips white space between tokens. `what` names the text in errors. Errors:
+// invalid_argument.
 class HeaderReader {
  public:
   HeaderReader(std::string_view what, std::string_view text) : what_(what), text_(text) {}
@@ -42,7 +41,7 @@ class HeaderReader {
   bool take(std::string_view word);
   void expect(char sign);
   int64_t number();
-  std::string text(std::string_view quotes);  // a text in `quotes`
+  std::string text(std::string_view quotes);  // a string in `quotes`
   std::vector<int64_t> numbers(char open, char close);
 
  private:

@@ -35,7 +35,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 
 struct NpyHeader {
   DType dtype = DType::none;
-  bool swapped = false;  // bytes are in the other order
+  bool swapped = false;  // true if the file has the other byte order
   bool by_column = false;
   std::vector<int64_t> dims;
 };
@@ -80,7 +80,7 @@ NpyHeader read_npy_header(std::string_view text) {
   return header;
 }
 
-// `data`, whose first axis is the innermost, with the last one as the innermost.
+// `data` in row-major order; it was stored with the first axis innermost.
 std::string by_row(const std::string& data, const Dims& dims, size_t size) {
   std::string rows(data.size(), '\0');
   Dims at = Dims::filled(dims.rank(), 0);

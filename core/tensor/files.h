@@ -11,24 +11,24 @@
 
 namespace tenon {
 
-// Writes `tensor` as .npy, row-major. Errors: unsupported (a dtype that NumPy has not), invalid_argument (the file
-// cannot be written).
+// Writes `tensor` as .npy, row-major. Errors: unsupported (a dtype that NumPy lacks), invalid_argument (the file cannot
+// be written).
 TENON_API void save_npy(const std::string& path, const Tensor& tensor);
-// Reads a .npy of version 1 to 3, in either order of axes and of bytes. Errors: not_found, invalid_argument (no .npy, a
-// dtype that Tenon has not, a length that is not the shape's).
+// Reads a .npy file of version 1 to 3, in either axis order and either byte order. Errors: not_found, invalid_argument
+// (not a .npy file, a dtype that Tenon lacks, a length that does not match the shape).
 TENON_API Tensor load_npy(const std::string& path, Device device = {});
 
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
-// Writes tensors, by name, and texts as a file of the format safetensors, each aligned to 64 bytes. Errors: unsupported
-// (a dtype that the format has not), invalid_argument (the file cannot be written).
+// Writes named tensors and named texts as a safetensors file, each tensor aligned to 64 bytes. Errors: unsupported (a
+// dtype that the format lacks), invalid_argument (the file cannot be written).
 TENON_API void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata = {});
-// Reads all tensors of such a file, and its texts. Errors: not_found, invalid_argument (a malformed header; tensors
+// Reads all tensors and texts of a safetensors file. Errors: not_found, invalid_argument (a malformed header; tensors
 // that overlap, have gaps or end beyond the file).
 TENON_API NamedTensors load_safetensors(const std::string& path, Device device = {}, Metadata* metadata = nullptr);
 
-// The same from and to bytes in memory.
+// Like the functions above, but from and to bytes in memory.
 TENON_API Tensor npy_from_bytes(std::string_view bytes, Device device = {});
 TENON_API std::string npy_to_bytes(const Tensor& tensor);
 TENON_API NamedTensors safetensors_from_bytes(std::string_view bytes, Device device = {}, Metadata* metadata = nullptr);

@@ -1,6 +1,6 @@
-// Generator: where random numbers come from: a seed, and how far its numbers are used up. An op that makes random
-// numbers reserves a range of them; the numbers themselves are a function of seed and offset (ep_random_attributes in
-// ep_api.h).
+// Generator: a source of random numbers: a seed and an offset, which says how many numbers have been used. An op that
+// makes random numbers reserves a range of them; the numbers themselves are a function of seed and offset
+// (ep_random_attributes in ep_api.h).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-// Numbers that belong to one op: from `offset` on, of `seed`.
+// The random numbers of one op: those of `seed`, from `offset` on.
 struct RandomRange {
   uint64_t seed = 0;
   uint64_t offset = 0;
@@ -23,12 +23,12 @@ class TENON_API Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // The numbers of `seed` from the first one on.
+  // Restarts at the first number of `seed`.
   void manual_seed(uint64_t seed);
-  // Where the next op begins; set_state goes back there.
+  // The position at which the next op begins; set_state restores it.
   RandomRange state() const;
   void set_state(RandomRange state);
-  // Takes the next `blocks` blocks of four numbers (f64: two), which nobody gets again.
+  // Takes the next `blocks` blocks of four numbers (f64: two). No other call gets them.
   RandomRange reserve(uint64_t blocks);
 
  private:
@@ -36,7 +36,7 @@ class TENON_API Generator {
   RandomRange range_;
 };
 
-// The generator of rand, randn, bernoulli and dropout. It begins with seed 0.
+// The generator of rand, randn, bernoulli and dropout. Its first seed is 0.
 TENON_API Generator& default_generator();
 
 // Seeds the default generator.

@@ -1,4 +1,4 @@
-// GradientState: what a tensor holds for gradients. core/autograd defines what is in it. Internal.
+// GradientState: what a tensor stores for gradients. core/autograd defines its contents. Internal.
 #pragma once
 
 namespace tenon {

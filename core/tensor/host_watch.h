@@ -1,5 +1,5 @@
-// HostWatch: sees what a function does beside its ops, with data on the host and with random numbers, while a program
-// is recorded from that function. Internal.
+// HostWatch: while a program is recorded from a function, observes the function's accesses to data on the host and to
+// random numbers, which are not ops. Internal.
 #pragma once
 
 #include <string_view>
@@ -13,19 +13,19 @@ namespace tenon {
 class HostWatch {
  public:
   virtual ~HostWatch() = default;
-  // A tensor came from outside of all ops. `filled`: it has elements that the caller gave.
+  // A tensor was made without an op. `filled`: its elements come from the caller.
   virtual void made(const Tensor& tensor, bool filled) = 0;
-  // `function` ("copy_to_host") is about to let the caller see the elements of `tensor`, or write them. Gives the
-  // tensor that has them. Throws if nobody has them yet.
+  // `function` ("copy_to_host") is about to let the caller read or write the elements of `tensor`. Returns the tensor
+  // that has them. Throws if they do not exist yet.
   virtual Tensor look(std::string_view function, const Tensor& tensor) = 0;
-  // An op is about to make the next `blocks` blocks of random numbers. Gives the range for its record.
+  // An op is about to make the next `blocks` blocks of random numbers. Returns the range for its record.
   virtual RandomRange draw(uint64_t blocks) = 0;
 };
 
-// That of the calling thread; null: nobody watches.
+// The watch of the calling thread; null: there is none.
 inline thread_local constinit HostWatch* host_watch = nullptr;
 
-// Makes `watch` that of the calling thread for its life; null: nobody watches meanwhile.
+// Sets the calling thread's watch while this object lives; null: none.
 class HostWatchScope {
  public:
   explicit HostWatchScope(HostWatch* watch) : previous_(std::exchange(host_watch, watch)) {}

@@ -13,7 +13,7 @@ namespace tenon {
 
 class SizeList;
 
-// Borrows its source for the call; holds a single number itself. It has two words, so that it is passed in registers.
+// Borrows its source for the call; stores a single number itself. It has two words, so that it is passed in registers.
 class IntList {
  public:
   IntList() = default;
@@ -22,7 +22,7 @@ class IntList {
     size_ = values.size();
   }
   IntList(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()) {}
-  // Numbers of another integer type are kept in `wide` for the call.
+  // Converts numbers of another integer type into `wide`, which lives for the call.
   template <std::integral T>
   requires(!std::same_as<T, int64_t>) IntList(const std::vector<T>& values, std::vector<int64_t>&& wide = {}) {
     wide.assign(values.begin(), values.end());
@@ -31,7 +31,8 @@ class IntList {
   }
   IntList(const Dims& dims) : data_(dims.data()), size_(dims.size()) {}
   IntList(std::span<const int64_t> values) : data_(values.data()), size_(values.size()) {}
-  // Sizes of which some may be expressions (size_list.h). Who reads them as numbers binds the recording to them.
+  // Sizes, some of which may be expressions (size_list.h). Reading them as numbers binds the recording to these
+  // numbers.
   IntList(const SizeList& sizes) : sizes_(&sizes), size_(kSizes) {}
   template <std::integral T>
   IntList(T value) : single_(static_cast<int64_t>(value)), size_(kSingle) {}
@@ -47,7 +48,7 @@ class IntList {
     return size_ == kSingle ? 1 : count();
   }
   bool empty() const { return size() == 0; }
-  // The sizes that the list was made of; null: it was made of numbers.
+  // The sizes that the list was made from; null: it was made from numbers.
   const SizeList* sizes() const { return size_ == kSizes ? sizes_ : nullptr; }
   int64_t operator[](size_t i) const { return data()[i]; }
   const int64_t* begin() const { return data(); }
@@ -58,7 +59,7 @@ class IntList {
   static constexpr size_t kSingle = ~size_t{0};
   static constexpr size_t kSizes = kSingle - 1;
 
-  const int64_t* numbers() const;  // of a list of sizes
+  const int64_t* numbers() const;  // for a list of sizes
   size_t count() const;
 
   union {

@@ -1,5 +1,5 @@
-// Labels: the names of the parts of a program ("node 14 (/encoder/MatMul)"), by which errors name the work of a part,
-// on whatever device and whenever they are found. LabelScope: the part that the calling thread works for. Internal.
+// Labels: the names of the parts of a program ("node 14 (/encoder/MatMul)"). Errors name the part whose work failed, on
+// any device and at any later time. LabelScope: the part that the calling thread works for. Internal.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace tenon {
 
-// Work under way may name a label, so the labels of a dropped program stay until that work is done.
+// Unfinished work may refer to a label, so the labels of a dropped program stay until that work is done.
 class TENON_API Labels {
  public:
   Labels() = default;
@@ -32,8 +32,8 @@ class TENON_API Labels {
   std::vector<std::unique_ptr<const std::string>> texts_;
 };
 
-// While it lives, the calling thread works for the part called `label`, which is one of a Labels. An empty label
-// changes nothing.
+// While this object lives, the calling thread works for the part called `label`, which is an entry of a Labels. An
+// empty label changes nothing.
 class TENON_API LabelScope {
  public:
   explicit LabelScope(const std::string& label);

@@ -17,7 +17,7 @@
 namespace tenon {
 namespace {
 
-// Errors: invalid_argument if `device` names none; unsupported if `slot` is missing or `taken` lacks the type.
+// Errors: invalid_argument if `device` is empty; unsupported if `slot` is missing or `taken` lacks the type.
 DeviceState* device_that_takes(std::string_view caller, Device device, NativeHandle handle, uint64_t taken,
                                bool has_slot, std::string_view what) {
   DeviceState* state = device.state();
@@ -61,7 +61,7 @@ ep_memory* import_memory(DeviceState* state, const NativeMemory& memory) {
   return made;
 }
 
-// The host address of `memory`, if the host reaches it as it reaches the device's own blocks.
+// The host address of `memory`, if the host reaches it in the same way as the device's own blocks.
 char* host_address(DeviceState* state, const NativeMemory& native, ep_memory* memory) {
   if (native.handle.type == HandleType::host_pointer) {
     return reinterpret_cast<char*>(static_cast<uintptr_t>(native.handle.value));

@@ -43,7 +43,6 @@ DType dtype_of_all(const std::vector<Scalar>& numbers) {
   return found;
 }
 
-// The bits of an element.
 uint64_t bits_of(const Scalar& number, DType dtype) {
   if (is_floating(dtype)) {
     if (number.dtype() == DType::f64) return encode_float(dtype, static_cast<long double>(number.to_double()));

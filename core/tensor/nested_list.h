@@ -16,9 +16,9 @@ class NestedList {
   NestedList(Scalar number) : number_(number) {}
   NestedList(std::initializer_list<NestedList> list) : is_list_(true), list_(list) {}
 
-  // The dims, by the first list of each depth.
+  // The dims, taken from the first list of each depth.
   TENON_API Dims dims() const;
-  // The numbers in row-major order. Errors: invalid_argument (the list has not these dims all over).
+  // The numbers in row-major order. Errors: invalid_argument (lists of one depth differ in length).
   TENON_API std::vector<Scalar> numbers() const;
 
  private:

@@ -1,4 +1,4 @@
-// All devices that the process has opened. Opens and retires devices.
+// Opens and retires devices, and lists those that the process has opened.
 #include "core/tensor/opened_devices.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace tenon {
 namespace {
 
-// The bit of DeviceState::id under which the tables of ops know what was chosen for deterministic algorithms.
+// The bit of DeviceState::id that separates, in the tables of ops, the choices made for deterministic algorithms.
 constexpr uint16_t kDeterministic = 0x8000;
 
 // Opened devices, in the order of their ids. States are never destroyed: tensors may outlive main.
@@ -52,8 +52,8 @@ DeviceState* become_host(OpenedDevices& devices, DeviceState* state) {
   return state;
 }
 
-// The spelling number for the last device in the list, which has none yet: that of an earlier device with the same
-// `spelling`, or a new one.
+// The spelling number for the last device in the list, which has none yet: the number of an earlier device with the
+// same `spelling`, or a new one.
 uint16_t spelling_number_of(const OpenedDevices& devices, const std::string& spelling) {
   uint16_t next = 0;
   for (size_t i = 0; i + 1 < devices.states.size(); ++i) {
@@ -101,7 +101,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   return &state;
 }
 
-// The allocator of a retired device: it gives nothing and takes nothing.
+// The allocator of a retired device: it allocates nothing and frees nothing.
 class NoAllocator final : public memory::Allocator {
  public:
   Result<memory::Block> allocate(uint64_t, TicketList*) override {
@@ -153,7 +153,7 @@ void destroy(OpenedDevices& devices, DeviceState& state) {
   devices.standard.compare_exchange_strong(gone, none);
 }
 
-// The caller holds the lock of the opened devices, so no device is opened meanwhile.
+// The caller holds the lock of the opened devices, so no device is opened during the call.
 Status retire_devices(OpenedDevices& devices, std::string_view provider) {
   std::vector<DeviceState*> ending;
   for (DeviceState& state : devices.states) {

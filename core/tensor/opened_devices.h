@@ -10,18 +10,18 @@
 
 namespace tenon {
 
-// The state of the device named by `spelling` ("" is the default device), opened when it was not yet.
+// The state of the device named by `spelling` ("" is the default device). Opens the device if it is not open.
 Result<DeviceState*> device_state(std::string_view spelling);
-// The state of the device named by `spelling`, opened now in a context of the application's. Errors: busy, if it is
-// open; unsupported, if it opens in no such context.
+// Opens the device named by `spelling` in a context of the application. Errors: busy, if it is open; unsupported, if it
+// cannot open in such a context.
 Result<DeviceState*> adopt_device_state(std::string_view spelling, const ep_adopt_desc& desc);
-// The device of class CPU that is synchronous and mapped, found by these properties.
+// The host device: the synchronous, mapped device of class CPU, found by these properties.
 Result<DeviceState*> host_device_state();
-// Whether `device`, which is open, is that one. Throws if there is none.
+// True if `device`, which is open, is the host device. Throws if there is none.
 bool is_host_device(const DeviceState* device);
-// Every device opened so far and not retired.
+// Every open device that has not been retired.
 std::vector<DeviceState*> all_devices();
-// Does what tenon::retire says, but leaves the calling thread's current device to the caller.
+// Implements tenon::retire, but leaves the calling thread's current device to the caller.
 Status retire_provider(std::string_view provider);
 
 }  // namespace tenon

@@ -16,16 +16,16 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kWhole = 1000;  // elements of tensors that are shown whole
+constexpr int64_t kWhole = 1000;  // most elements of a tensor that is shown in full
 constexpr int64_t kEdge = 3;
 constexpr size_t kLineWidth = 75;
-constexpr int kDigits = 8;  // after the point
+constexpr int kDigits = 8;  // most digits after the point
 
 // --- what is shown, in row-major order ---
 
 bool is_cut(const Dims& dims, int32_t axis) { return element_count(dims) > kWhole && dims[axis] > 2 * kEdge; }
 
-// Packed elements as bytes on the host, others as they are.
+// The elements of a packed dtype as bytes on the host; other tensors unchanged.
 Tensor unpacked(const Tensor& tensor) {
   if (dtype_size(tensor.dtype()) != 0) return tensor;
   std::vector<uint8_t> packed(static_cast<size_t>(tensor.bytes()));
@@ -55,8 +55,8 @@ void read(const Tensor& tensor, std::vector<uint64_t>* bits) {
   }
 }
 
-// Reads the elements of `tensor` that are shown. Its axes before `axis` were cut to one index; `whole` are the dims of
-// the tensor that is printed.
+// Reads the elements of `tensor` that are shown. The axes before `axis` have been cut to one index; `whole` are the
+// dims of the tensor that is printed.
 void read_shown(const Tensor& tensor, const Dims& whole, int32_t axis, std::vector<uint64_t>* bits) {
   bool cut = false;
   for (int32_t later = axis; later < whole.rank(); ++later) cut = cut || is_cut(whole, later);
@@ -82,7 +82,7 @@ std::string number(double value, std::chars_format format, int digits) {
   return made;
 }
 
-// The fewest digits after the point by which `bits` differs from every other number of `dtype`.
+// The fewest digits after the point that tell `bits` from every other number of `dtype`.
 int digits_needed(DType dtype, uint64_t bits, std::chars_format format) {
   const double value = decode_float(dtype, bits);
   for (int digits = 0; digits < kDigits; ++digits) {
@@ -94,7 +94,7 @@ int digits_needed(DType dtype, uint64_t bits, std::chars_format format) {
   return kDigits;
 }
 
-// True if the column of plain numbers would be too wide, so that numbers get an exponent, as in NumPy.
+// True if the column would be too wide without exponents, as in NumPy.
 bool wants_exponent(const std::vector<double>& values) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (double value : values) {
@@ -202,7 +202,7 @@ class Layout {
     text_ += ']';
   }
 
-  // Writes `text`. A full line goes on below its first element.
+  // Writes `text`. If the line is full, starts a new one, indented to the line's first element.
   void word(const std::string& text, int32_t axis, int64_t index) {
     const size_t closing = dims_.size();
     if (index > 0 && text_.size() - line_ + 1 + text.size() + closing > kLineWidth) {

@@ -105,7 +105,7 @@ void check_extent(const SafeEntry& entry, uint64_t most) {
                      entry.begin, entry.end, most));
 }
 
-// The length of the header that the first eight bytes of a file say.
+// The length of the header, from the first eight bytes of a file.
 uint64_t header_length(const char* bytes, uint64_t file_bytes) {
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
@@ -117,7 +117,7 @@ uint64_t header_length(const char* bytes, uint64_t file_bytes) {
 
 [[noreturn]] void refuse_short() { refuse("safetensors: the file is shorter than the length of its header."); }
 
-// What stands before the elements.
+// The bytes before the elements.
 std::string start_of(const NamedTensors& tensors, const Metadata& metadata) {
   std::string header = "{";
   if (!metadata.empty()) {

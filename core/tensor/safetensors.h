@@ -1,5 +1,5 @@
-// The format safetensors: a length, a header that says where each tensor's elements are, and the elements, row-major.
-// Internal; files.h has what applications call.
+// The safetensors format: a length, a header with the position of each tensor's elements, and the elements, row-major.
+// Internal; files.h has the public functions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tenon::files {
 
-// What a header says of a tensor; `begin`: where its elements begin in the file.
+// A tensor as a header describes it; `begin` is the position of its elements in the file.
 struct StoredTensor {
   DType dtype = DType::none;
   Dims dims;
@@ -22,10 +22,10 @@ struct StoredTensor {
 };
 using StoredTensors = std::map<std::string, StoredTensor, std::less<>>;
 
-// Reads a header of `header`, after which the file has `data_bytes` of elements. Errors: those of load_safetensors.
+// Parses the header text `header`, which `data_bytes` bytes of elements follow. Errors: those of load_safetensors.
 StoredTensors read_safetensors_header(std::string_view header, uint64_t data_bytes, Metadata* metadata);
 
-// A file whose header was read, and whose elements are read by parts.
+// A file whose header has been read and whose elements are read in parts.
 class SafetensorsFile {
  public:
   // Errors: those of load_safetensors; they name the file.
@@ -34,7 +34,7 @@ class SafetensorsFile {
   const std::string& path() const { return path_; }
   const StoredTensors& tensors() const { return tensors_; }
   const Metadata& texts() const { return texts_; }
-  // The file, open as long as the caller keeps it. Errors: not_found.
+  // Opens the file again for the caller. Errors: not_found.
   FileReader open() const { return FileReader(path_); }
 
  private:

@@ -1,4 +1,4 @@
-// Scalar: one number with its kind, as an argument of an op. Integers stay exact. A Scalar is not a tensor and has no
+// Scalar: one number with its type, as an argument of an op. Integers stay exact. A Scalar is not a tensor and has no
 // device.
 #pragma once
 
@@ -36,7 +36,7 @@ class Scalar {
   // Floats truncate toward zero and saturate, NaN gives 0.
   TENON_API int64_t to_int() const;
 
-  // The value as the ABI carries it for operands of `dtype`.
+  // The value in the form that the ABI uses for operands of `dtype`.
   ep_scalar to_abi(DType dtype) const {
     ep_scalar out{static_cast<int32_t>(dtype), 0, {}};
     switch (dtype_info(dtype).type_class) {
@@ -47,7 +47,7 @@ class Scalar {
     return out;
   }
 
-  // The value as T: floats to integers truncate and saturate, anything but 0 is true.
+  // The value as T: floats to integers truncate and saturate; any number but 0 is true.
   template <class T>
   T to() const {
     if constexpr (std::is_same_v<T, bool>)
@@ -58,13 +58,12 @@ class Scalar {
       return static_cast<T>(static_cast<decltype(T() + T())>(to_double()));
   }
 
-  // The same number of the same kind.
+  // True if both have the same number and the same dtype.
   friend bool operator==(const Scalar& a, const Scalar& b) {
     return a.dtype_ == b.dtype_ && a.value_.u64 == b.value_.u64;
   }
 
-  // Arithmetic as that of int64_t where both are integers or bool, and as that of double else; `/` is that of double.
-  // Integers wrap.
+  // Computes in int64_t if both are integers or bool, else in double; `/` always computes in double. Integers wrap.
   friend Scalar operator+(const Scalar& a, const Scalar& b) { return a.with(b, '+'); }
   friend Scalar operator-(const Scalar& a, const Scalar& b) { return a.with(b, '-'); }
   friend Scalar operator*(const Scalar& a, const Scalar& b) { return a.with(b, '*'); }

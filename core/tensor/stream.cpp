@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// The storages of `tensors`, each once in a row. Errors: a tensor of another device, or one that is being recorded.
+// The storages of `tensors`, without repeats. Errors: a tensor of another device, or one that is being recorded.
 std::vector<Storage*> storages_of(std::string_view caller, const Stream& stream, const TensorList& tensors) {
   std::vector<Storage*> storages;
   for (const Tensor& tensor : tensors) {
@@ -22,7 +22,7 @@ std::vector<Storage*> storages_of(std::string_view caller, const Stream& stream,
                                                       tensor.device().spelling(), stream.device().spelling()));
     }
     if (tensor.impl()->storage == nullptr) refuse_recorded(fmt::format("{}: the tensor", caller), tensor);
-    Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));  // others look at its bytes
+    Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));  // another API reads its bytes
     if (std::find(storages.begin(), storages.end(), storage) == storages.end()) storages.push_back(storage);
   }
   return storages;
@@ -42,7 +42,7 @@ vm::SemaphoreValue checked(std::string_view caller, const Stream& stream, const 
   return {semaphore.state(), value};
 }
 
-// Errors: `value` is not greater than all that were signalled before.
+// Errors: `value` is not greater than all earlier signalled values.
 void raise_signalled(vm::ImportedSemaphore& semaphore, uint64_t value) {
   uint64_t before = semaphore.signalled.load();
   do {

@@ -17,8 +17,8 @@ namespace {
 
 using Impls = memory::FreeList<TensorImpl>;
 
-// The number of elements of `dims`, if no dim is below 1, an element has whole bytes, `size` of them, and int64 can
-// count them all; else 0.
+// The number of elements of `dims`, if every dim is at least 1, an element takes `size` whole bytes, and an int64 can
+// hold the count; else 0.
 inline int64_t plain_count(const Dims& dims, int64_t size) {
   int64_t count = 1, bytes = size;
   for (const int64_t dim : dims) {
@@ -118,7 +118,7 @@ namespace {
   return impl;
 }
 
-// A tensor of `dims`, which were checked to hold `elements` in `bytes`.
+// A tensor of `dims`, which are known to hold `elements` elements in `bytes` bytes.
 [[gnu::always_inline]] inline Result<Tensor> make_checked(DeviceState* device, DType dtype, const Dims& dims,
                                                           const Dims& strides, int64_t elements, int64_t bytes) {
   Result<Storage*> storage = Storage::make(device, static_cast<uint64_t>(bytes));
@@ -284,7 +284,7 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
   const bool reads = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::read)) != 0;
   const bool writes = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::write)) != 0;
-  int64_t span = elements() == 0 ? 0 : 1;  // elements of the storage, from the first to the last
+  int64_t span = elements() == 0 ? 0 : 1;  // storage elements from the first to the last
   for (int32_t axis = 0; axis < rank() && span != 0; ++axis) {
     if (writes && strides()[axis] == 0 && dims()[axis] > 1) {
       throw Error(
@@ -312,13 +312,13 @@ void* element_at(const TensorImpl& impl, const Storage& storage) {
   return storage.block.host == nullptr ? nullptr : storage.block.host + dtype_bytes(impl.dtype, impl.offset);
 }
 
-// True if the elements lie in memory of the host that nobody is about to write, and nobody watches who reads them.
+// True if the elements are in host memory, no pending write changes them, and no watch observes reads.
 bool is_at_hand(const TensorImpl& impl) {
   return host_watch == nullptr && impl.storage != nullptr && impl.recorded == nullptr && impl.device->mapped &&
          !impl.device->layouts && !impl.storage.busy_for_read();
 }
 
-// Tensor::data where the elements are not at hand.
+// Tensor::data for elements that are not at hand.
 [[gnu::noinline]] void* awaited_data(const Tensor& tensor) {
   if (host_watch != nullptr) {
     const Tensor seen = host_watch->look("data", tensor);

@@ -2,12 +2,12 @@
 // slice, transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu,
 // tenon::matmul).
 //
-// Asynchrony: on a device that is not synchronous (GPUs) an op returns when it is submitted. Reading a tensor waits for
-// the op that writes it; if that op fails, the reader gets the error. Memory lent by borrow() or DLPack must not change
-// until every result computed from it was read or waited for (wait(), Device::synchronize()).
+// Asynchrony: on an asynchronous device (GPUs) an op returns when it is submitted. Reading a tensor waits for the op
+// that writes it; if that op fails, the read reports the error. Memory lent by borrow() or DLPack must not change until
+// every result computed from it has been read or waited for (wait(), Device::synchronize()).
 //
-// Threads: each thread's calls take effect in its program order; concurrent reads are safe; two unordered calls on one
-// tensor of which one writes give unspecified values, never a crash or a leak.
+// Threads: each thread's calls take effect in its program order; concurrent reads are safe. If two unordered calls use
+// one tensor and one of them writes, the values are unspecified, but there is no crash and no leak.
 #pragma once
 
 #include <atomic>
@@ -52,21 +52,22 @@ struct TensorImpl {
   std::atomic<int32_t> count{1};
   DType dtype = DType::none;
   bool contiguous = true;  // cached layout class
-  bool open = false;       // it is recorded, and some of its sizes are expressions: dims and strides are hints
+  bool open = false;       // true if it is recorded and some sizes are expressions; dims and strides are then hints
   int64_t offset = 0;      // of the first element in the storage, in elements
   int64_t elements = 0;
   SharedStorage storage;              // null: a tensor without data (being recorded or probed)
-  RecordedValue* recorded = nullptr;  // owned: what it stands for while a program is recorded
-  GradientState* gradient = nullptr;  // owned: what gradients know of it; null for most tensors
+  RecordedValue* recorded = nullptr;  // owned: the value it stands for while a program is recorded
+  GradientState* gradient = nullptr;  // owned: state for gradients; null for most tensors
   DeviceState* device = nullptr;
   Dims dims;
   Dims strides;
 };
 
-// What is read of a tensor whose sizes are expressions (TensorImpl::open). The recorder notes a guard.
+// The kind of size that is read from a tensor whose sizes are expressions (TensorImpl::open). The recorder notes a
+// guard.
 enum class SizeRead : uint8_t { dims, dim, strides, elements, contiguous };
 
-// What the function of Tensor::access does with the elements.
+// How the function of Tensor::access uses the elements.
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 constexpr Access operator|(Access a, Access b) {
   return static_cast<Access>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
@@ -78,7 +79,7 @@ using TensorList = std::vector<Tensor>;
 
 class TENON_API Tensor {
  public:
-  // An undefined tensor. Every function but defined(), impl() and copying refuses it: invalid_argument.
+  // An undefined tensor. Every function except defined(), impl() and copying throws invalid_argument for it.
   constexpr Tensor() : impl_(nullptr) {}
   explicit Tensor(TensorImpl* impl) : impl_(impl) {}  // takes over one count
   Tensor(const Tensor& other) : impl_(other.impl_) {
@@ -89,15 +90,15 @@ class TENON_API Tensor {
     std::swap(impl_, other.impl_);
     return *this;
   }
-  // Of a temporary view, such as x[0]: writes the elements, as copy_ and fill_ do.
+  // Assigns to a temporary view, such as x[0]: writes the elements, like copy_ and fill_.
   Tensor operator=(const Tensor& other) &&;
   Tensor operator=(Scalar value) &&;
   ~Tensor() {
     if (impl_) drop(impl_);
   }
 
-  // An uninitialised tensor. Shapes are in elements; `device` absent: Device::current().
-  // Errors: invalid_argument (negative dim, rank above 8, overflow, no dtype), out_of_device_memory.
+  // An uninitialised tensor. Shapes are in elements; without `device`, Device::current(). Errors: invalid_argument
+  // (negative dim, rank above 8, overflow, no dtype), out_of_device_memory.
   static Tensor empty(const Dims& dims, DType dtype, Device device = {});
   // A tensor holding a copy of the row-major elements at `data`.
   static Tensor copy_from_host(const void* data, const Dims& dims, DType dtype, Device device = {});
@@ -112,26 +113,26 @@ class TENON_API Tensor {
   static Tensor from(const std::vector<T>& values) {
     return from<T>(std::span<const T>(values), Dims{values.size()});
   }
-  // A number, a braced list of numbers, or lists of lists of one length: Tensor::from({{1, 2}, {3, 4}}). Without dtype
-  // it is f32, i64 or bool, as the numbers are. Errors: invalid_argument (lists of several lengths).
+  // A number, a braced list of numbers, or nested lists of equal lengths: Tensor::from({{1, 2}, {3, 4}}). Without dtype
+  // it is f32, i64 or bool, depending on the numbers. Errors: invalid_argument (lists of different lengths).
   static Tensor from(const NestedList& list, DType dtype = DType::none, Device device = {});
-  // A tensor on the host device over memory that the caller owns, without a copy. `deleter` runs once nothing uses the
-  // memory any more, on any thread. `strides` (in elements) empty: row-major. On an error `deleter` does not run.
-  // Errors: invalid_argument (no data though it has elements, strides that are negative, of another rank or not
-  // row-major for a packed dtype, a size beyond int64), unsupported (data that is not aligned to its element).
+  // A tensor on the host device over memory that the caller owns, without a copy. `deleter` runs when the memory is no
+  // longer used, on any thread. Empty `strides` (in elements) mean row-major. On an error `deleter` does not run.
+  // Errors: invalid_argument (elements but no data, strides that are negative, of another rank or not row-major for a
+  // packed dtype, a size beyond int64), unsupported (data that is not aligned to its element).
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
 
   bool defined() const { return impl_ != nullptr; }
   DType dtype() const { return at("dtype").dtype; }
-  // While a program is recorded with open sizes, reading one as a number binds the program to that number: a guard is
-  // noted, and other sizes need another recording. sizes() (core/ops/sizes.h) reads them without.
+  // While a program is recorded with open sizes, reading a size as a number binds the program to that number: a guard
+  // is noted, and other sizes need another recording. sizes() (core/ops/sizes.h) reads them without binding.
   const Dims& dims() const { return read("dims", SizeRead::dims).dims; }
   const Dims& strides() const { return read("strides", SizeRead::strides).strides; }
   int32_t rank() const { return at("rank").dims.rank(); }
-  // The dim of `axis`, negative axes from the end. Errors: invalid_argument.
+  // The dim of `axis`; negative axes count from the end. Errors: invalid_argument.
   int64_t dim(int64_t axis) const;
   int64_t elements() const { return read("elements", SizeRead::elements).elements; }
-  // As PyTorch calls dim(axis), elements() and rank(), and the dims as a list.
+  // PyTorch's names of dim(axis), elements() and rank(), and the dims as a list.
   int64_t size(int64_t axis) const { return dim(axis); }
   const Dims& size() const { return dims(); }
   const Dims& sizes() const { return dims(); }
@@ -143,42 +144,41 @@ class TENON_API Tensor {
   bool is_contiguous() const { return contiguous(); }
   Device device() const { return Device(at("device").device); }
 
-  // Copies the elements, row-major, to `data`, which has room for bytes(). Waits for pending writes of this tensor
-  // only. Errors: the error of the op that failed to compute this tensor; device_lost.
+  // Copies the elements, row-major, to `data`, which must have room for bytes(). Waits for pending writes of this
+  // tensor only. Errors: the error of the op that failed to compute this tensor; device_lost.
   void copy_to_host(void* data) const;
-  // Overwrites the elements with those at `data`, row-major; The caller may change `data` when this
-  // returns.
+  // Overwrites the elements with those at `data`, row-major. The caller may change `data` when this returns.
   void copy_from(const void* data);
   // The elements as a vector of T, which must be the tensor's own type (float for f32, int64_t for i64, uint8_t for
   // bool).
   template <class T>
   std::vector<T> to_host() const;
-  // Waits until the elements are there, without reading them. Errors: as copy_to_host.
+  // Waits until the elements are computed, without reading them. Errors: as copy_to_host.
   void wait() const;
-  // The one element of a tensor with one, as a number. Errors: invalid_argument when it has more or fewer.
+  // The element of a tensor with one element, as a number. Errors: invalid_argument if it has more or none.
   Scalar item() const;
   template <class T>
   T item() const {
     return item().to<T>();
   }
-  // The same as a condition: if (allclose(x, y)). So it is an error for a tensor of several elements.
+  // item() as a condition: if (allclose(x, y)). An error for a tensor of several elements.
   explicit operator bool() const { return item<bool>(); }
   // The host address of the first element, after waiting for pending writes; null if the device's memory is not mapped.
   // Valid while the tensor lives.
   void* data() const;
-  // The same of a tensor whose elements are T, as dtype_of<T>() says. Errors: invalid_argument (they are not).
+  // Like data(), for a tensor whose dtype is dtype_of<T>(). Errors: invalid_argument (another dtype).
   template <class T>
   T* data_ptr() const;
 
-  // Element or slice i along axis 0, as select(x, 0, i).
+  // Element or slice `i` along axis 0, like select(x, 0, i).
   Tensor operator[](int64_t i) const;
-  // What core/ops/index.h tells: x.index({0, Slice(1, 5), Ellipsis, mask}), and writes to it.
+  // Indexes as described in core/ops/index.h: x.index({0, Slice(1, 5), Ellipsis, mask}), and writes to such an index.
   Tensor index(std::initializer_list<Index> indices) const;
   Tensor index(std::span<const Index> indices) const;
   const Tensor& index_put_(std::initializer_list<Index> indices, const Tensor& values) const;
   const Tensor& index_put_(std::initializer_list<Index> indices, Scalar value) const;
 
-  // The elements of this tensor where `condition` is true, those of `other` elsewhere, as where(condition, *this,
+  // The elements of this tensor where `condition` is true, those of `other` elsewhere; like where(condition, *this,
   // other).
   Tensor where(const Tensor& condition, const Tensor& other) const;
   Tensor where(const Tensor& condition, Scalar other) const;
@@ -188,40 +188,42 @@ class TENON_API Tensor {
   Slices begin() const;
   Slices end() const;
 
-  // Runs `function` on the host with the address of the first element, in the order of this tensor's ops: ops called
-  // before are done, and ops called later wait for the function. strides() says where the other elements are. With
-  // Access::write the elements hold nothing in particular at first. If the host cannot reach the memory, the function
-  // gets a copy, which is written back. Elements of other tensors may lie between strided ones and must not be written.
+  // Runs `function` on the host with the address of the first element, in the order of this tensor's ops: earlier ops
+  // are done, and later ops wait for the function. strides() gives the positions of the other elements. With
+  // Access::write the elements are unspecified at first. If the host cannot reach the memory, the function gets a copy,
+  // which is written back. Elements of other tensors may lie between strided ones and must not be written.
   //
-  // On an asynchronous device access returns at once. The functions of a device run on one thread of Tenon's, one after
-  // the other; if one throws, the reader of the tensor gets the error, as with an op. On a synchronous device the
-  // function runs on the caller, which gets its exception. The function may ask a tensor for its metadata and drop
+  // On an asynchronous device access returns at once. The functions of a device run one after another on one thread of
+  // Tenon; if one throws, the reader of the tensor gets the error, as with an op. On a synchronous device the function
+  // runs on the caller's thread, which gets the exception. The function may read the metadata of a tensor and drop
   // tensors; every other call of Tenon throws. Errors: invalid_argument (writing through an expanded view).
   void access(Access mode, std::function<void(void* data)> function) const;
 
-  // This tensor on `device`; the tensor itself if it is there already.
+  // This tensor on `device`; the tensor itself if it is already there.
   Tensor to(Device device) const;
-  // This tensor with elements of `dtype`; the tensor itself if it has them.
+  // This tensor with elements of `dtype`; the tensor itself if it already has that dtype.
   Tensor to(DType dtype) const;
 
-  // Gradients (core/autograd/autograd.h says more). A tensor wants a gradient if it was asked to, or if an op made it
-  // from one that does. A leaf is a tensor that no such op made.
+  // Gradients (see core/autograd/autograd.h). A tensor requires a gradient if requires_grad_ was called on it or if an
+  // op made it from one that does. A leaf is a tensor that no such op made.
   bool requires_grad() const;
   bool is_leaf() const;
-  // Asks a leaf for a gradient, or no more. Gives the tensor itself. Errors: invalid_argument (the dtype is not
+  // Makes a leaf require a gradient, or stops it. Returns the tensor itself. Errors: invalid_argument (the dtype is not
   // floating, the tensor is no leaf).
   const Tensor& requires_grad_(bool wanted = true) const;
-  // What backward() has accumulated for this leaf, or for this tensor after retain_grad(); undefined: nothing yet.
+  // The gradient that backward() has accumulated for this leaf, or for this tensor after retain_grad(); undefined if
+  // there is none yet.
   Tensor grad() const;
-  // Replaces or, with an undefined tensor, forgets what grad() gives. Errors: invalid_argument (another shape, dtype or
-  // device; the tensor keeps no gradient).
+  // Replaces the gradient that grad() returns; an undefined tensor clears it. Errors: invalid_argument (another shape,
+  // dtype or device; the tensor keeps no gradient).
   void set_grad(const Tensor& gradient) const;
-  // Keeps the gradient of a tensor that is no leaf at the next backward(). Errors: invalid_argument (it wants none).
+  // Keeps the gradient of a tensor that is no leaf at the next backward(). Errors: invalid_argument (it requires none).
   void retain_grad() const;
-  // A tensor over the same elements that wants no gradient. Its writes are not seen by gradients; but an element that
-  // a gradient needs and that changed is an error there.
+  // A tensor over the same elements that requires no gradient. Gradients do not follow writes through it, but backward
+  // fails if such a write changed an element that it needs.
   Tensor detach() const;
-  // The gradients of this tensor, whose elements `gradient` weighs; without it the tensor has one element, weight 1.
+  // Computes the gradients of this tensor, whose elements `gradient` weighs. Without `gradient` the tensor must have
+  // one element, and its weight is 1.
   void backward() const;
   void backward(const Tensor& gradient) const;
 
@@ -237,15 +239,15 @@ class TENON_API Tensor {
   }
   static void destroy(TensorImpl* impl);
 
-  // The TensorImpl, or an error that names the member `function` if the tensor is undefined. Code that knows the tensor
-  // to be defined uses impl().
+  // The TensorImpl; throws an error that names the member `function` if the tensor is undefined. Code that knows the
+  // tensor to be defined uses impl().
   TensorImpl& at(const char* function) const {
     if (impl_ == nullptr) [[unlikely]]
       refuse_undefined(function);
     return *impl_;
   }
   [[noreturn, gnu::cold]] static void refuse_undefined(const char* function);
-  // As at(), where sizes are read as numbers.
+  // Like at(), for a read of sizes as numbers.
   TensorImpl& read(const char* function, SizeRead what) const {
     TensorImpl& impl = at(function);
     if (impl.open) [[unlikely]]
@@ -257,7 +259,7 @@ class TENON_API Tensor {
   TensorImpl* impl_;
 };
 
-// Where an iteration over a tensor is.
+// The position of an iteration over a tensor.
 class Tensor::Slices {
  public:
   using iterator_category = std::input_iterator_tag;

@@ -1,4 +1,4 @@
-// Attention, whose weights are computed again from its inputs, and the turning of pairs by angles.
+// Gradients of attention, which recomputes the weights from its inputs, and of the rotation of pairs by angles.
 #include "core/ops/decompose/attention.h"
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
@@ -15,8 +15,8 @@ Tensor optional(const autograd::Backward& b, size_t i) { return b.has(i) ? b.inp
 Tensor shaped(const Tensor& x, const SymDims& dims) { return tenon::reshape(x, SizeList(dims)); }
 Tensor summed_heads(const Tensor& x, const Tensor& like) { return shaped(tenon::sum(x, 2), sizes(like)); }
 
-// With P the weights: dV = P^T dO; dP = dO V^T; the gradient of the scores is P * (dP - sum(P * dP) + that of log_sum).
-// `log_sum` [b, h, q, 1] may be undefined, and so may one of the gradients of the results.
+// With P the weights: dV = P^T dO; dP = dO V^T; the gradient of the scores is P * (dP - sum(P * dP) + gradient of
+// log_sum). `log_sum` [b, h, q, 1] may be undefined, and so may either gradient of the results.
 void give_attention(const autograd::Backward& b, const Tensor& log_sum, const Tensor& of_result,
                     const Tensor& of_log_sum) {
   const ep_attention_attributes& at = b.attributes<AttentionAttributes>().attention;

@@ -1,4 +1,4 @@
-// Convolution and its transpose.
+// Gradients of convolution and its transpose.
 #include <algorithm>
 
 #include "core/ops/attributes.h"
@@ -28,7 +28,7 @@ struct Window {
   int64_t groups;
 };
 
-// Without the elements of the spatial axes beyond those of `dims`, of which the first two are of no concern.
+// `x` without the elements of the spatial axes beyond `dims`. The first two entries of `dims` are ignored.
 Tensor cut_to(Tensor x, const SymDims& dims) {
   for (int32_t axis = 2; axis < dims.rank(); ++axis) {
     const int64_t size = bound(dims[axis], "a gradient of conv");
@@ -37,7 +37,7 @@ Tensor cut_to(Tensor x, const SymDims& dims) {
   return x;
 }
 
-// The gradient of conv with respect to its input of `dims`, of which the first two are of no concern.
+// The gradient of conv with respect to its input of `dims`. The first two entries of `dims` are ignored.
 Tensor of_input(const Window& window, const Tensor& grad, const Tensor& weight, const SymDims& dims) {
   const int32_t spatial = window.stride.rank();
   Dims missing;
@@ -54,8 +54,9 @@ Tensor of_weight(const Window& window, const Tensor& input, const Tensor& grad, 
   return tenon::conv_grad_weight(input, dims, grad, window.stride, window.padding, window.dilation, window.groups);
 }
 
-// The part of `image` that windows at `count` positions reach: an output_padding may have added elements behind it. The
-// padding at the high ends becomes what the windows reach beyond the image. Undefined if they reach nothing of it.
+// The part of `image` that windows at `count` positions reach: an output_padding may have added elements at the end.
+// The padding at the high ends becomes the part of the windows beyond the image. Undefined if the windows reach no
+// element.
 Tensor reached(Tensor image, const Dims& weight, const Dims& count, Window* window) {
   const int32_t spatial = window->stride.rank();
   for (int32_t i = 0; i < spatial; ++i) {
@@ -84,7 +85,7 @@ void conv(const autograd::Backward& b) {
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
 }
 
-// The transpose exchanges the parts of input and result.
+// The transpose swaps the roles of input and result.
 void conv_transpose(const autograd::Backward& b) {
   const Window window(b.attributes<ConvolutionAttributes>().window);
   if (b.wants(0)) {

@@ -1,4 +1,5 @@
-// Standard deviations, norms of any order and distances, whose parts have infinite slopes where the whole has none.
+// Gradients of standard deviations, norms of any order and distances. Their parts have infinite slopes at points where
+// the whole function has none, so each gradient is written as a whole.
 #include <cmath>
 
 #include "core/ops/attributes.h"
@@ -12,18 +13,18 @@
 namespace tenon::gradients {
 namespace {
 
-// In f32 if it is narrower, so that a gradient is rounded once.
+// `x` in f32 if its dtype is narrower, so that a gradient is rounded once.
 Tensor widened(const Tensor& x) {
   return x.dtype() == DType::f16 || x.dtype() == DType::bf16 ? tenon::cast(x, DType::f32) : x;
 }
 
-// a / b, 0 where b is 0, in all derivatives.
+// a / b, but 0 where b is 0; so are all its derivatives.
 Tensor quotient(const Tensor& a, const Tensor& b) {
   const Tensor none = tenon::eq(b, 0);
   return tenon::where(none, 0, a / tenon::where(none, 1, b));
 }
 
-// The reduction of a tensor of `sizes` that a composite with a list `dim` has made.
+// The result of a reduction of a tensor of `sizes` that a composite with a list `dim` computed.
 struct Reduced {
   template <class Attributes>
   Reduced(const Attributes& attributes, std::string_view op, const SymDims& sizes)
@@ -34,7 +35,7 @@ struct Reduced {
       kept[axis] = 1;
     }
   }
-  // `of_result` with the reduced axes as 1.
+  // `of_result` with the reduced axes as length 1.
   Tensor spread(const Tensor& of_result) const { return tenon::reshape(of_result, SizeList(kept)); }
 
   uint32_t mask;
@@ -42,8 +43,8 @@ struct Reduced {
   Dims axes;
 };
 
-// The gradient of a norm of order `p`, sign(x) (|x| / norm)^(p - 1), times `grad`, whose reduced axes are 1 as those of
-// `norm` are. It is 0 where the norm is 0, and for an order below 1 where x is.
+// The gradient of a norm of order `p`: sign(x) (|x| / norm)^(p - 1) times `grad`. The reduced axes of `grad` and `norm`
+// have length 1. It is 0 where the norm is 0 and, for orders below 1, where x is 0.
 Tensor of_power_norm(const Tensor& x, double p, const Tensor& norm, const Tensor& grad) {
   const Tensor none = tenon::eq(norm, 0);
   Tensor share = tenon::abs(x) / tenon::where(none, 1, norm);
@@ -62,20 +63,20 @@ Tensor greatest(const Tensor& x, const Tensor& norm) {
   return tenon::logical_or(tenon::eq(tenon::abs(x), norm), tenon::isnan(x));
 }
 
-// As PyTorch, the gradient of cdist of infinite order goes to each of several greatest differences whole.
+// If several differences share the maximum, each gets the whole gradient of cdist of infinite order, as in PyTorch.
 Tensor of_distances(const Tensor& apart, double p, const Tensor& distance, const Tensor& grad) {
   if (!std::isinf(p)) return of_norm(apart, p, distance, grad);
   return tenon::where(greatest(apart, distance), tenon::sign(apart) * grad, 0);
 }
 
-// The batch axes of cdist, as one where a tensor of one axis more would have too many.
+// The batch axes of cdist, merged into one if an additional axis would exceed the greatest rank.
 struct Batch {
   explicit Batch(const Tensor& result) : flattens(result.rank() == EP_MAX_RANK) {
     if (!flattens) return;
     dims = result.dims();
     dims.resize(result.rank() - 2);
   }
-  // Of matrices, whose batch axes broadcast.
+  // `x` with its batch axes broadcast and merged into one.
   Tensor flat(const Tensor& x) const {
     if (!flattens) return x;
     return tenon::reshape(tenon::expand(x, matrices(x)), {element_count(dims), x.dim(-2), x.dim(-1)});
@@ -120,7 +121,7 @@ void cdist(const autograd::Backward& b) {
   const double p = b.scalar(0);
   const Tensor rows = widened(b.input(0)), others = widened(b.input(1)), distance = widened(b.result());
   const Tensor grad = widened(b.grad());
-  constexpr int64_t many = 25;  // from so many rows on the differences take more memory than the result is worth
+  constexpr int64_t many = 25;  // with this many rows or more, materialised differences would take too much memory
   if (p == 2 && (rows.dim(-2) > many || others.dim(-2) > many)) {
     const Tensor shares = quotient(grad, distance);
     const Tensor turned = tenon::transpose(shares, -1, -2);

@@ -1,4 +1,4 @@
-// Element-wise ops whose gradient is no expression.
+// Gradients of element-wise ops that one expression cannot state.
 #include <cmath>
 #include <numbers>
 #include <type_traits>
@@ -19,7 +19,7 @@ Tensor power_by_base(const Tensor& grad, const Tensor& input, const Tensor& expo
   return tenon::where(tenon::eq(exponent, 0), 0, grad * (exponent * tenon::pow(input, exponent - 1)));
 }
 
-// 0 to a power that moves and is not negative stays 0.
+// The derivative of 0^y with respect to y is 0 if y is not negative.
 Tensor power_by_exponent(const Tensor& grad, const Tensor& result, const Scalar& input, const Tensor& exponent) {
   const double base = input.to_double();
   const Tensor moved = grad * (result * std::log(base));
@@ -30,7 +30,7 @@ Tensor power_by_exponent(const Tensor& grad, const Tensor& result, const Tensor&
   return tenon::where(stays, 0, grad * (result * tenon::log(tenon::where(stays, 1, input))));
 }
 
-// The gradient of grad * log(other) at input = 0 is that of the limit, which is 0 where there is no logarithm.
+// At input = 0 the gradient of grad * log(other) is its limit, which is 0 where there is no logarithm.
 Tensor xlogy_by_input(const Tensor& grad, const Tensor& input, const Tensor& other) {
   const Tensor none = tenon::logical_and(tenon::eq(input, 0), tenon::le(other, 0));
   return tenon::where(none, 0, tenon::xlogy(grad, other));
@@ -43,13 +43,13 @@ Tensor xlogy_by_input(const Tensor& grad, const Tensor& input, const Scalar& oth
 template <class T>
 constexpr bool is_number = std::is_same_v<T, Scalar>;
 
-// Two tensors that are equal share the gradient.
+// Two equal tensors share the gradient equally.
 Tensor shared(const Tensor& grad, const Tensor& a, const Tensor& b) {
   return tenon::where(tenon::eq(a, b), grad * 0.5, grad);
 }
 
-// The gradient of the one of two arguments that beats the other: `beats` is gt or lt. A NaN gives it to both. A number
-// is a bound: at it the gradient is 0.
+// The gradient of the argument that beats the other one: `beats` is gt or lt. A NaN gets the gradient on both sides. A
+// number is a bound; where the argument equals it, the gradient is 0.
 template <class Beats>
 void give_to_extreme(const autograd::Backward& b, const Beats& beats) {
   for (const size_t i : {0, 1}) {
@@ -67,7 +67,8 @@ void give_to_extreme(const autograd::Backward& b, const Beats& beats) {
 
 bool is_nan(const Scalar& number) { return std::isnan(number.to_double()); }
 
-// The same where NaN never wins against a number. `first`: argument 0 of two, which takes the gradient of two NaNs.
+// Like the function above, but a NaN never beats a number. `first`: true for argument 0 of two, which gets the gradient
+// if both are NaN.
 template <class Beats>
 Tensor of_extreme_number(const Tensor& grad, const Tensor& x, const Tensor& other, bool first, const Beats& beats) {
   const Tensor same = tenon::eq(x, other);
@@ -91,7 +92,7 @@ void give_to_extreme_number(const autograd::Backward& b, const Beats& beats) {
 constexpr auto above = [](const auto& a, const auto& b) { return tenon::gt(a, b); };
 constexpr auto below = [](const auto& a, const auto& b) { return tenon::lt(a, b); };
 
-// Of clamp: whether the input is beyond a bound. A number is a bound beyond which the input lies at it too.
+// For clamp: true where the input is beyond a bound. If the bound is a number, an input equal to it counts as beyond.
 template <class Bound>
 Tensor beyond_low(const Tensor& input, const Bound& min) {
   if constexpr (is_number<Bound>) return tenon::logical_not(tenon::gt(input, min));
@@ -103,7 +104,7 @@ Tensor beyond_high(const Tensor& input, const Bound& max) {
   return tenon::gt(input, max);
 }
 
-// The input shares its gradient with a tensor that it is equal to, but not with two.
+// The input shares its gradient with one bound tensor that equals it, but not with two.
 template <class Min, class Max>
 Tensor of_clamped(const Tensor& grad, const Tensor& input, const Min& min, const Max& max) {
   const Tensor beyond = tenon::logical_or(beyond_low(input, min), beyond_high(input, max));
@@ -119,7 +120,7 @@ Tensor of_clamped(const Tensor& grad, const Tensor& input, const Min& min, const
   }
 }
 
-// `bound` has the whole gradient where `whole`, and a half where the input lies at it and not at the other one.
+// `bound` gets the whole gradient where `whole` is true, and half where the input equals this bound and not the other.
 Tensor of_bound(const Tensor& grad, const Tensor& whole, const Tensor& input, const Tensor& bound,
                 const Tensor& apart) {
   const Tensor at = tenon::logical_and(tenon::eq(input, bound), apart);
@@ -129,7 +130,7 @@ Tensor of_bound(const Tensor& grad, const Tensor& whole, const Tensor& input, co
 Tensor squared(const Tensor& x) { return tenon::square(x); }
 Scalar squared(const Scalar& x) { return Scalar(x.to_double() * x.to_double()); }
 
-// grad / (x^2 + y^2), 0 where both are 0.
+// grad / (x^2 + y^2), but 0 where both are 0.
 template <class Other>
 Tensor over_squares(const Tensor& grad, const Tensor& x, const Other& y) {
   const Tensor squares = squared(x) + squared(y);
@@ -161,7 +162,7 @@ void clamp(const autograd::Backward& b) {
   });
 }
 
-// The slope is alpha where the line has not reached 0 or 1.
+// The slope is alpha where the result is strictly between 0 and 1.
 void hard_sigmoid(const autograd::Backward& b) {
   const double alpha = b.scalar(0);
   const double middle = b.scalar(1) - 0.5;
@@ -169,7 +170,7 @@ void hard_sigmoid(const autograd::Backward& b) {
   b.give(0, tenon::where(tenon::lt(tenon::abs(x), 0.5 / std::abs(alpha)), b.grad() * alpha, 0));
 }
 
-// 1 / (x (1 - x)) within the bounds, at them too; beyond eps and 1 - eps it is 0.
+// 1 / (x (1 - x)) where eps <= x <= 1 - eps, else 0.
 void logit(const autograd::Backward& b) {
   const bool bounded = b.attributes<LogitAttributes>().eps_given != 0;
   const double low = bounded ? b.scalar(0) : 0;
@@ -223,7 +224,7 @@ void pow(const autograd::Backward& b) {
 
 // With t = tanh(u(x)): x (1 + t) / 2 has the derivative (1 + t) / 2 + x (1 - t^2) u'(x) / 2.
 void gelu_tanh(const autograd::Backward& b) {
-  constexpr double kRoot = 0.7978845608028654;  // of 2 / pi
+  constexpr double kRoot = 0.7978845608028654;  // sqrt(2 / pi)
   constexpr double kCubic = 0.044715;
   const Tensor input = b.input(0);
   const Tensor power = tenon::square(input);

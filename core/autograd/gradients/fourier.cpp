@@ -1,4 +1,4 @@
-// Fourier transforms are linear: their gradients are transforms back.
+// Fourier transforms are linear: their gradients are inverse transforms.
 #include <vector>
 
 #include "core/ops/attributes.h"
@@ -12,7 +12,7 @@ void fft_c2c(const autograd::Backward& b) {
   b.give(0, tenon::fft_c2c(b.grad(), at.axis, at.inverse == 0, b.scalar(0)));
 }
 
-// The real part of the transform back, of pairs beyond the half that count as 0.
+// The real part of the inverse transform. Pairs beyond the half count as 0.
 void fft_r2c(const autograd::Backward& b) {
   const ep_fft_attributes& at = b.attributes<FourierAttributes>().transform;
   const Tensor& grad = b.grad();
@@ -23,13 +23,13 @@ void fft_r2c(const autograd::Backward& b) {
   b.give(0, tenon::select(tenon::fft_c2c(whole, at.axis, true, b.scalar(0)), -1, 0));
 }
 
-// Each pair inside counts twice, for itself and its conjugate.
+// Each inner pair counts twice, for itself and its conjugate.
 void fft_c2r(const autograd::Backward& b) {
   const auto& attributes = b.attributes<FourierAttributes>();
   const ep_fft_attributes& at = attributes.transform;
   Tensor half = tenon::fft_r2c(b.grad(), at.axis, b.scalar(0));
   const int64_t pairs = attributes.length / 2 + 1;
-  const int64_t twice = (attributes.length + 1) / 2 - 1;  // those inside
+  const int64_t twice = (attributes.length + 1) / 2 - 1;  // the number of inner pairs
   const Tensor inside = tenon::narrow(half, at.axis, 1, twice) * 2;
   std::vector<Tensor> parts = {tenon::narrow(half, at.axis, 0, 1), inside};
   if (pairs > twice + 1) parts.push_back(tenon::narrow(half, at.axis, twice + 1, pairs - twice - 1));

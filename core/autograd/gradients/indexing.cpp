@@ -1,4 +1,4 @@
-// Gathering, joining, splitting and padding.
+// Gradients of gathering, joining, splitting and padding.
 #include <algorithm>
 
 #include "core/ops/attributes.h"
@@ -10,7 +10,7 @@
 namespace tenon::gradients {
 namespace {
 
-// Zeros around `x` along `axis`.
+// `x` padded with zeros along `axis`.
 Tensor padded(const Tensor& x, int32_t axis, int64_t low, int64_t high) {
   Dims pads = Dims::filled(2 * (x.rank() - axis), 0);
   pads[pads.rank() - 2] = low;
@@ -18,13 +18,13 @@ Tensor padded(const Tensor& x, int32_t axis, int64_t low, int64_t high) {
   return low == 0 && high == 0 ? x : tenon::pad(x, pads);
 }
 
-// Of the shape of input 0.
+// Zeros in the shape of input 0.
 Tensor zeros(const autograd::Backward& b) {
   return b.general(0, [&](const IntList& dims) { return tenon::zeros(dims, b.grad().dtype(), b.grad().device()); });
 }
 
-// What reflected padding of one axis has repeated is added to where it came from: at the low end elements 1 .. low, at
-// the high end those before the last.
+// Reflected padding of one axis copies elements; the gradient of each copy is added to its source: at the low end
+// elements 1 .. low, at the high end the elements before the last.
 Tensor of_reflected(const Tensor& grad, int32_t axis, int64_t low, int64_t high) {
   const int64_t size = grad.dims()[axis] - low - high;
   Tensor inner = tenon::narrow(grad, axis, low, size);
@@ -39,7 +39,7 @@ Tensor of_reflected(const Tensor& grad, int32_t axis, int64_t low, int64_t high)
   return inner;
 }
 
-// The same for the edge repeated.
+// Like of_reflected, for padding that repeats the edge.
 Tensor of_repeated(const Tensor& grad, int32_t axis, int64_t low, int64_t high) {
   const int64_t size = grad.dims()[axis] - low - high;
   Tensor inner = tenon::narrow(grad, axis, low, size);
@@ -76,10 +76,10 @@ struct ScatterReduce {
   static Tensor list(const Tensor& x) { return x.rank() == 0 ? tenon::reshape(x, 1) : x; }
   Tensor gathered(const Tensor& x) const { return tenon::gather(x, dim, index); }
   Tensor added(const Tensor& to, const Tensor& updates) const { return tenon::scatter_add(to, dim, index, updates); }
-  // `x` with 0 where there is an update, if input has no part in the result there.
+  // `x`, but 0 where there is an update if the input does not contribute to the result there.
   Tensor of_input(const Tensor& x) const { return include_self ? x : tenon::scatter(x, dim, index, Scalar(0)); }
 
-  // Gives the gradients of input and of the elements of src that are read.
+  // Gives the gradients of input and of the elements of src that are used.
   void give(const autograd::Backward& b, const Tensor& to_input, const Tensor& to_src) const {
     if (b.wants(0)) b.give(0, tenon::reshape(of_input(to_input), input_dims(b, 0)));
     if (!b.wants(2)) return;
@@ -104,8 +104,8 @@ void of_scattered_mean(const autograd::Backward& b, const ScatterReduce& call) {
   call.give(b, share, call.gathered(share));
 }
 
-// The product without one factor is the result divided by it, and where it is the only update that is 0, the product
-// of which it is no part.
+// The product of all other factors is the result divided by this factor. If this factor is the only update that is 0,
+// it is the product computed without it.
 void of_scattered_product(const autograd::Backward& b, const ScatterReduce& call) {
   const auto product = [&](const Tensor& input, const Tensor& src) {
     return tenon::scatter_reduce(input, call.dim, call.index, src, "prod", call.include_self);
@@ -120,7 +120,8 @@ void of_scattered_product(const autograd::Backward& b, const ScatterReduce& call
   call.give(b, to_input, tenon::where(alone, call.gathered(others), quotient));
 }
 
-// Equal extrema share the gradient, as in PyTorch with an element of input that only counts among them.
+// Equal extrema share the gradient. As in PyTorch, an element of the input counts as one of them even if it was only
+// compared.
 void of_scattered_extremum(const autograd::Backward& b, const ScatterReduce& call) {
   const DType dtype = call.input.dtype();
   const Tensor in_input = tenon::eq(call.input, call.result);
@@ -155,7 +156,7 @@ void gather_nd(const autograd::Backward& b) {
   b.give(0, tenon::scatter_nd(zeros(b), b.input(1), b.grad(), "sum", b.attributes<CoordinatesAttributes>().batch));
 }
 
-// Elements that were taken along an axis at positions, which are result 1.
+// Elements taken along an axis at the positions in result 1.
 void scan_positions(const autograd::Backward& b) {
   of_elements(b, "scan", b.attributes<ScanAttributes>().scan.axis, b.result(1));
 }
@@ -166,8 +167,8 @@ void topk(const autograd::Backward& b) {
   of_elements(b, "topk", b.attributes<TopKAttributes>().top_k.axis, b.result(1));
 }
 
-// The inputs of the record: what is written, index, updates. An update that another one has replaced has no part in the
-// result; which one stayed shows in the numbers of the updates, scattered and gathered.
+// The inputs of the record: destination, index, updates. An update that another one has replaced gets no gradient. To
+// find the update that stayed, the numbers of the updates are scattered and gathered.
 void scatter(const autograd::Backward& b) {
   const ep_scatter_attributes& how = b.attributes<ScatterAttributes>().scatter;
   const Tensor index = b.input(1);

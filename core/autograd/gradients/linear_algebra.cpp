@@ -1,5 +1,5 @@
-// Linear algebra. M. B. Giles: Collected matrix derivative results for forward and reverse mode algorithmic
-// differentiation, 2008.
+// Gradients of linear algebra. M. B. Giles: Collected matrix derivative results for forward and reverse mode
+// algorithmic differentiation, 2008.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/op_call.h"
@@ -14,7 +14,7 @@ int32_t flags_of(const autograd::Backward& b) { return b.attributes<LinearAlgebr
 
 Tensor places(const Tensor& a) { return tenon::arange(Scalar(a.dims()[a.rank() - 1]), DType::i64, a.device()); }
 
-// `a` with zeros above the diagonal (or below it), and on it too if `strict`.
+// `a` with zeros above the diagonal (or below it), and also on the diagonal if `strict`.
 Tensor triangle(const Tensor& a, bool upper, bool strict) {
   const Tensor rows = tenon::unsqueeze(places(a), 1);
   const Tensor columns = places(a);
@@ -23,16 +23,16 @@ Tensor triangle(const Tensor& a, bool upper, bool strict) {
   return tenon::where(kept, a, 0);
 }
 
-// One number per matrix as a tensor that broadcasts against matrices.
+// Turns one number per matrix into a tensor that broadcasts against matrices.
 Tensor per_matrix(const Tensor& numbers) { return tenon::unsqueeze(tenon::unsqueeze(numbers, -1), -1); }
 
-// False if no determinant is 0, which is looked at where that is no wait.
+// False if no determinant is 0. Reads the determinants only if that needs no wait.
 bool may_be_singular(const Tensor& determinants) {
   if (!determinants.device().synchronous() || !current_interpreter().host_value_known(determinants)) return true;
   return tenon::any(tenon::eq(determinants, 0)).item<bool>();
 }
 
-// The products of all numbers of `d` [.., n] but i and j, [.., n, n].
+// For each pair i, j: the product of all numbers of `d` [.., n] except i and j, as [.., n, n].
 Tensor products_without(const Tensor& d) {
   const Tensor columns = places(d);
   const Tensor later = tenon::gt(columns, tenon::unsqueeze(columns, 1));
@@ -107,7 +107,7 @@ Tensor of_square_qr(const Tensor& q, const Tensor& r, const Tensor& of_q, const 
 
 }  // namespace
 
-// With P the lower triangle of L^T G, its diagonal halved: the symmetric part of L^-T P L^-1.
+// With P the lower triangle of L^T G and its diagonal halved: the symmetric part of L^-T P L^-1.
 void linalg_cholesky(const autograd::Backward& b) {
   const bool upper = (flags_of(b) & EP_LINEAR_FLAG_UPPER) != 0;
   const Tensor l = upper ? turned(b.result()) : b.result();
@@ -182,8 +182,8 @@ void linalg_qr(const autograd::Backward& b) {
   b.give(0, tenon::concat({left, tenon::matmul(q, second(of_r))}, -1));
 }
 
-// J. Townsend: Differentiating the singular value decomposition, 2016. The parts of U and V beside their columns move
-// with what of the gradient lies beside them.
+// J. Townsend: Differentiating the singular value decomposition, 2016. The component of the gradient outside the column
+// spaces of U and V also contributes.
 void linalg_svd_reduced(const autograd::Backward& b) {
   const Tensor values = b.result(0), u = b.result(1), v = turned(b.result(2));
   const Tensor over = tenon::unsqueeze(values, -2);
@@ -202,8 +202,8 @@ void linalg_svd_reduced(const autograd::Backward& b) {
   b.give(0, whole);
 }
 
-// U diag(g) V^T. V has the eigenvectors of A^T A, whose gradients there are, and U is A V / s; in f64, since squares
-// lose half of the digits.
+// U diag(g) V^T. V holds the eigenvectors of A^T A, which have gradients, and U is A V / s. Computed in f64, since
+// squaring loses half of the digits.
 void linalg_svdvals(const autograd::Backward& b) {
   const Tensor given = b.input(0);
   const bool wide = given.dim(-2) < given.dim(-1);
@@ -223,7 +223,7 @@ void linalg_eigvalsh(const autograd::Backward& b) {
   b.give(0, (whole + turned(whole)) * 0.5);
 }
 
-// V (diag(g) + (V^T G) / (w_j - w_i)) V^T, the quotient 0 on the diagonal, where w_j = w_i.
+// V (diag(g) + (V^T G) / (w_j - w_i)) V^T. The quotient is 0 on the diagonal, where w_j = w_i.
 void linalg_eigh(const autograd::Backward& b) {
   const Tensor values = b.result(0);
   const Tensor v = b.result(1);
@@ -234,7 +234,7 @@ void linalg_eigh(const autograd::Backward& b) {
   }
   if (b.grad(1).defined()) {
     const Tensor gaps = tenon::unsqueeze(values, -2) - tenon::unsqueeze(values, -1);
-    // Where there is no gap the quotient has a divisor all the same, so that its own gradient is finite.
+    // Where the gap is 0, divide by another number, so that the gradient of the quotient is finite too.
     const Tensor none = tenon::eq(gaps, 0);
     const Tensor quotients = tenon::matmul(turned(v), b.grad(1)) / tenon::where(none, 1, gaps);
     const Tensor of_vectors = tenon::where(none, 0, quotients);

@@ -1,4 +1,4 @@
-// Losses whose logarithms end, so that the gradients of their parts are not those of the whole.
+// Gradients of losses whose logarithms are bounded, so that the gradient cannot be composed from its parts.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
@@ -6,8 +6,8 @@
 
 namespace tenon::gradients {
 
-// As PyTorch: (input - target) / (input (1 - input)), whose divisor is at least 1e-12. The gradient of an f16 input is
-// at most the greatest number of f16.
+// As in PyTorch: (input - target) / (input (1 - input)), with a divisor of at least 1e-12. For an f16 input the
+// gradient is at most the greatest f16 number.
 void binary_cross_entropy(const autograd::Backward& b) {
   const bool narrow = b.input(0).dtype() == DType::f16;
   const Tensor x = narrow || b.input(0).dtype() == DType::bf16 ? tenon::cast(b.input(0), DType::f32) : b.input(0);

@@ -1,4 +1,4 @@
-// Softmax and the normalisations.
+// Gradients of softmax and the normalisations.
 #include "core/autograd/engine.h"
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
@@ -12,14 +12,14 @@ namespace {
 
 int32_t axis_of(const autograd::Backward& b) { return b.attributes<SoftmaxAttributes>().axis; }
 
-// One number per channel (axis 1) as a tensor that broadcasts against tensors of `rank`.
+// Turns one number per channel (axis 1) into a tensor that broadcasts against tensors of `rank`.
 Tensor per_channel(const Tensor& numbers, int32_t rank) {
   Dims dims = Dims::filled(rank - 1, 1);
   dims[0] = numbers.elements();
   return tenon::reshape(numbers, dims);
 }
 
-// Summed to one number per channel.
+// The sum of `x` per channel.
 Tensor over_channel(const Tensor& x) {
   Dims axes;
   for (int32_t axis = 0; axis < x.rank(); ++axis) {
@@ -94,7 +94,7 @@ void group_norm(const autograd::Backward& b) {
   const SizeList rows{size_at(input, 0), b.attributes<GroupNormAttributes>().groups, -1};
   if (b.wants(2)) b.give(2, over_channel(b.grad()));
   if (!b.wants(0) && !b.wants(1)) return;
-  if (is_empty(input)) {  // its rows have no length
+  if (is_empty(input)) {  // its rows are empty
     if (b.wants(0)) b.give(0, tenon::zeros_like(input));
     if (b.wants(1)) b.give(1, over_channel(b.grad()));
     return;
@@ -112,7 +112,7 @@ void layer_norm_with_statistics(const autograd::Backward& b) {
   layer_norm(b);
 }
 
-// batch_norm by the statistics of the input itself. The op that computes its gradients at once has none itself.
+// batch_norm with the statistics of the input itself. The op that computes all its gradients at once has no gradient.
 void batch_norm_with_statistics(const autograd::Backward& b) {
   require_result_only(b);
   const Tensor input = b.input(0);

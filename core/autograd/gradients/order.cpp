@@ -8,7 +8,8 @@
 namespace tenon::gradients {
 namespace {
 
-// `x` moved by `step` places towards the end of `axis`, with `fill` in front. Negative steps: towards its beginning.
+// `x` shifted by `step` positions towards the end of `axis`; `fill` takes the free positions. A negative step shifts
+// towards the beginning.
 Tensor moved(const Tensor& x, int32_t axis, int64_t step, Scalar fill) {
   const int64_t kept = x.dim(axis) - std::abs(step);
   const Tensor part = tenon::narrow(x, axis, step > 0 ? 0 : -step, kept);
@@ -25,7 +26,7 @@ void cumsum(const autograd::Backward& b) {
   b.give(0, tenon::cumsum(b.grad(), at.axis, DType::none, at.exclusive != 0, at.reverse == 0));
 }
 
-// The scan as products of two, of elements 1, 2, 4, .. places apart, so that zeros need no case of their own.
+// Computes the scan as products of pairs of elements 1, 2, 4, .. positions apart, so that zeros need no special case.
 void cumprod(const autograd::Backward& b) {
   const ep_scan_attributes& at = b.attributes<ScanAttributes>().scan;
   const int64_t forward = at.reverse != 0 ? -1 : 1;
@@ -47,7 +48,8 @@ void cumprod(const autograd::Backward& b) {
   b.give(0, grad);
 }
 
-// exp(x_i) times the sum over j >= i of grad_j / exp(result_j), as logarithms, positive and negative ones apart.
+// exp(x_i) times the sum over j >= i of grad_j / exp(result_j). Computed in logarithms, with positive and negative
+// terms apart.
 void logcumsumexp(const autograd::Backward& b) {
   const int32_t axis = b.attributes<ScanAttributes>().scan.axis;
   const Tensor x = b.input(0);

@@ -1,4 +1,4 @@
-// Pooling, and what gives its gradients back, which is linear.
+// Gradients of pooling and of its backward ops, which are linear.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
@@ -24,7 +24,7 @@ struct Windows {
   Dims stride;
   Dims padding;  // low ends, then high ends
   Dims dilation;
-  bool with_padding;  // counts in means
+  bool with_padding;  // means include the padding
 };
 
 Tensor of_maxima(const PoolingAttributes& attributes, const Tensor& grad, const Tensor& positions,
@@ -50,7 +50,7 @@ void max_pool_with_indices(const autograd::Backward& b) {
   b.give(0, b.general(0, [&](const IntList& dims) { return of_maxima(attributes, b.grad(), b.result(1), dims); }));
 }
 
-// Each window takes what its maximum got.
+// Each window takes the value at the position of its maximum.
 void max_pool_with_indices_backward(const autograd::Backward& b) {
   const Dims& dims = b.dims(0);
   const Dims planes{dims[0], dims[1], -1};
@@ -58,7 +58,7 @@ void max_pool_with_indices_backward(const autograd::Backward& b) {
   b.give(0, tenon::reshape(tenon::gather(grad, 2, tenon::reshape(b.input(1), planes)), dims));
 }
 
-// The gradient of |x|^p is p sign(x) |x|^(p - 1); that of the root of a sum s = r^p is r^(1 - p) / p.
+// The gradient of |x|^p is p sign(x) |x|^(p - 1); the gradient of the root of a sum s = r^p is r^(1 - p) / p.
 void lp_pool(const autograd::Backward& b) {
   const auto& attributes = b.attributes<PoolingAttributes>();
   const Windows windows(attributes.window);

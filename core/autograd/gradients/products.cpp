@@ -1,20 +1,20 @@
-// Matrix products.
+// Gradients of matrix products.
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
 
 namespace tenon::gradients {
 namespace {
 
-// Whether a matrix lies column by column, as the transpose of a row-major one does. While a program is recorded, the
-// strides are those of its hints, and nothing depends on them but the order of the result in memory.
+// True if a matrix is stored by columns, like the transpose of a row-major one. While a program is recorded, the
+// strides are hints; only the order of the result in memory depends on them.
 bool lies_by_columns(const Tensor& matrix) {
   const Dims& strides = matrix.impl()->strides;
   return strides[0] == 1 && strides[1] > 1;
 }
 
-// A^T G, where each matrix of a batch is multiplied by the same matrix B: the matrices of the batch one above the other
-// are one matrix, so the product adds up over them. The result lies as B does, since the gradient of a parameter is
-// added to what lies as the parameter does.
+// A^T G for a batch of matrices that are all multiplied by the same matrix B. Stacked on top of each other, the
+// matrices of the batch are one matrix, so the product sums over the batch. The result has the layout of B, since the
+// gradient of a parameter is added to a tensor in the parameter's layout.
 Tensor gradient_of_shared(const Tensor& first, const Tensor& grad, const Tensor& second) {
   const Tensor rows = tenon::flatten(first, 0, -2);
   const Tensor of_rows = tenon::flatten(grad, 0, -2);
@@ -26,7 +26,7 @@ Tensor gradient_of_shared(const Tensor& first, const Tensor& grad, const Tensor&
 
 }  // namespace
 
-// With A and B as matrices: dA = G B^T, dB = A^T G. A 1-d argument is a row or a column.
+// With A and B as matrices: dA = G B^T, dB = A^T G. A 1-d argument is treated as a row or a column.
 void matmul(const autograd::Backward& b) {
   const Tensor first = b.input(0);
   const Tensor second = b.input(1);

@@ -1,4 +1,4 @@
-// Reductions: the gradient of a result goes to all elements that it was made from.
+// Reductions: the gradient of a result flows to all elements that it was computed from.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
@@ -20,7 +20,7 @@ Dims axes_of(const autograd::Backward& b) {
   return axes;
 }
 
-// A tensor of the result's shape with its reduced axes as 1, so that it broadcasts against the input.
+// A tensor of the result's shape with the reduced axes as length 1, so that it broadcasts against the input.
 Tensor kept(const autograd::Backward& b, const Tensor& of_result) {
   if (b.is_open(0)) {
     SymDims sizes = b.sizes(0);
@@ -40,13 +40,13 @@ Tensor spread(const autograd::Backward& b, const Tensor& of_result) {
   return b.general(0, [&](const IntList& dims) { return tenon::expand(kept(b, of_result), dims); });
 }
 
-// a / b, 0 where b is 0, in all derivatives.
+// a / b, but 0 where b is 0; so are all its derivatives.
 Tensor quotient(const Tensor& a, const Tensor& b) {
   const Tensor none = tenon::eq(b, 0);
   return tenon::where(none, 0, a / tenon::where(none, 1, b));
 }
 
-// The input's axes, those that are reduced last.
+// The input's axes, with the reduced ones last.
 Dims reduced_last(const autograd::Backward& b) {
   Dims order;
   for (const bool last : {false, true}) {
@@ -57,8 +57,8 @@ Dims reduced_last(const autograd::Backward& b) {
   return order;
 }
 
-// The gradient of the product of each row of `rows` [m, n] from that of the products [m, 1]: a tree of products of
-// two, so that zeros need no case of their own, in any order of derivatives.
+// From the gradient of the products [m, 1] of each row of `rows` [m, n], the gradient of the rows. Uses a tree of
+// pairwise products, so that zeros need no special case in derivatives of any order.
 Tensor of_row_products(const Tensor& rows, Tensor gradient) {
   TensorList levels{rows};
   while (levels.back().dim(1) > 1) {

@@ -1,4 +1,4 @@
-// resize is linear: along each axis a matrix, which resize itself makes of the identity.
+// resize is linear: along each axis it is a product with a matrix, which resize itself computes from the identity.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/ops.h"

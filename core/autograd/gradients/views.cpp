@@ -1,4 +1,4 @@
-// Views: the gradient of a part is that of the whole, 0 elsewhere.
+// Views: the gradient of the whole is the gradient of the part, and 0 elsewhere.
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/ops.h"
@@ -8,7 +8,7 @@
 namespace tenon::gradients {
 namespace {
 
-// `x` [p, length, q] within an axis of `size`, at start, start + step, ..., zeros elsewhere.
+// `x` [p, length, q] placed into an axis of `size` at start, start + step, ..., with zeros elsewhere.
 Tensor placed(Tensor x, const infer::SliceRange& range, int64_t size) {
   int64_t length = range.length;
   if (range.step > 1 && length > 0) {
@@ -45,7 +45,7 @@ void permute(const autograd::Backward& b) {
   b.give(0, tenon::permute(b.grad(), back));
 }
 
-// Where the sizes of a recording are open: zeros in which the part is written.
+// Zeros to write the part into, for open sizes of a recording.
 static Tensor zeros(const autograd::Backward& b) {
   return b.general(0, [&](const IntList& dims) { return tenon::zeros(dims, b.grad().dtype(), b.grad().device()); });
 }
