@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? std::string_view() : text.substr(first, last - first + 1);
 }
 
-// The part before the next `separator`, which goes from `text`.
+// Removes and returns the part of `text` before the next `separator`.
 std::string_view taken(std::string_view* text, char separator) {
   const size_t at = text->find(separator);
   const std::string_view part = text->substr(0, at);
@@ -29,7 +29,7 @@ std::string_view taken(std::string_view* text, char separator) {
   return part;
 }
 
-// 1 for no prefix; none: there is no such prefix.
+// The factor of a prefix: 1 for an empty prefix, nothing for an unknown one.
 std::optional<double> prefix(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 9> known = {
       {{"", 1}, {"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
@@ -192,7 +192,7 @@ Lines::Lines(const Topology& topology, const Dims& grid) : topology_(topology), 
         Part part{level, inside / before};
         part.share = (part.members - 1) * (ranks / inside) / (ranks - 1);
         part.share_of_pairs = (inside - before) / (ranks - 1);
-        // A gather goes from outside to inside, so what outer groups have sent is sent on.
+        // A gather runs from outside to inside, so elements from outer groups are sent again inside.
         parts.push_back(part);
       }
       before = std::max(before, inside);

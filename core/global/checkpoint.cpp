@@ -46,7 +46,8 @@ Status attempt(const Call& call) {
   }
 }
 
-// Returns on all ranks if `own` is ok on all of them; else the error of the first one that has one is thrown on all.
+// Collective. Returns on all ranks if `own` is ok on all of them; else throws the error of the first failing rank on
+// all.
 void agree(const Status& own) {
   Communicator& ranks = world();
   if (ranks.size() == 1) return throw_if_error(own);
@@ -63,7 +64,7 @@ void agree(const Status& own) {
   throw Error(static_cast<Code>(*failed), fmt::format("rank {}: {}", first, text.data()));
 }
 
-// The text of the first rank, on all ranks.
+// Returns the text of the first rank on all ranks.
 std::string of_first_rank(std::string text) {
   auto size = static_cast<int64_t>(text.size());
   throw_if_error(world().broadcast(&size, 1, DType::i64, 0));
@@ -72,7 +73,7 @@ std::string of_first_rank(std::string text) {
   return text;
 }
 
-// What is saved, a line for each name.
+// Names, dtypes, shapes and layouts to be saved, one line per name.
 std::string lines_of(const NamedTensors& tensors, const Metadata& texts) {
   std::string lines;
   for (const auto& [name, tensor] : tensors) {
@@ -118,7 +119,7 @@ void check_caller(std::string_view caller, const NamedTensors& tensors) {
 
 // --- save
 
-// `tensor` without partial sums: their elements are split where they can be.
+// `tensor` with its partial sums reduced. The sums are split where possible.
 Tensor without_sums(const Tensor& tensor) {
   const GlobalValue* value = value_of(tensor);
   if (value == nullptr) return tensor;
@@ -129,7 +130,7 @@ Tensor without_sums(const Tensor& tensor) {
   return sbp == value->layout.sbp ? tensor : to_global(tensor, sbp);
 }
 
-// Which rank writes which parts: of those that hold the same, the one with the fewest bytes.
+// Chooses the rank that writes each part: of the ranks that hold the same part, the one with the fewest bytes so far.
 class Shares {
  public:
   explicit Shares(int32_t ranks) : bytes_(static_cast<size_t>(ranks)) {}
@@ -154,7 +155,7 @@ class Shares {
     const GlobalValue* value = value_of(tensor);
     if (value == nullptr) return {{{Dims::filled(tensor.rank(), 0), tensor.dims()}, {0}}};
     const Placement& placement = value->layout.placement;
-    std::map<int64_t, size_t> known;  // by the coordinates along axes that split
+    std::map<int64_t, size_t> known;  // by the coordinates along the axes that split
     Holders all;
     for (int32_t position = 0; position < placement.size(); ++position) {
       const Dims at = placement.coordinates(position);
@@ -172,7 +173,7 @@ class Shares {
   std::vector<int64_t> bytes_;
 };
 
-// The files of the checkpoint that is there, if one is.
+// The files of the existing checkpoint, if there is one.
 std::vector<std::string> files_before(const std::string& folder) {
   std::vector<std::string> before;
   static_cast<void>(attempt([&] {
@@ -181,7 +182,7 @@ std::vector<std::string> files_before(const std::string& folder) {
   return before;
 }
 
-// The index, once every file is there as its rank has left it.
+// Writes the index after every rank has written its file.
 void write_index(const CheckpointIndex& index, const std::vector<uint64_t>& sizes) {
   for (const auto& [rank, file] : index.files) {
     std::error_code error;
@@ -196,18 +197,18 @@ void write_index(const CheckpointIndex& index, const std::vector<uint64_t>& size
 
 // --- load
 
-// What this rank reads of a tensor.
+// The elements that this rank reads of a tensor.
 struct Wanted {
   const std::string& name;
   const Tensor& tensor;
   const IndexEntry& entry;
-  Layout layout = {};  // of a global tensor: without partial sums, which begin as the whole on each rank
+  Layout layout = {};  // for a global tensor; partial sums are read as broadcast on each rank
   std::optional<Box> box = {};
 };
 
 class Loading {
  public:
-  // Reads the index, and checks all that can be checked before elements are read.
+  // Reads the index, and checks everything that can be checked before elements are read.
   void prepare(const std::string& path, const NamedTensors& tensors, Metadata* texts) {
     check_caller("load", tensors);
     index_ = CheckpointIndex::read(path);
@@ -223,7 +224,7 @@ class Loading {
     }
   }
 
-  // A rank that cannot read goes on, so that all make the same calls. Gives what was wrong.
+  // A rank that cannot read continues, so that all ranks make the same calls. Returns the error.
   Status fill() const {
     Status failure;
     for (const Wanted& each : wanted_) {
@@ -279,7 +280,7 @@ class Loading {
     return wanted;
   }
 
-  // Whether the files that are needed have what the index says.
+  // Checks that the needed files hold what the index says.
   void check_files(const Wanted& wanted) {
     for (const StoredPart& part : wanted.entry.parts) {
       if (!wanted.box || !overlap(*wanted.box, part.box)) continue;
@@ -323,7 +324,7 @@ class Loading {
 
   CheckpointIndex index_;
   std::vector<Wanted> wanted_;
-  std::map<int64_t, files::SafetensorsFile> files_;  // those that are needed
+  std::map<int64_t, files::SafetensorsFile> files_;  // the needed files
 };
 
 }  // namespace
@@ -378,7 +379,7 @@ void save(const std::string& folder, const NamedTensors& tensors, const Metadata
     if (mine != index.files.end()) fs::remove(mine->second, ignored);
     throw;
   }
-  for (const std::string& file : before) fs::remove(file, ignored);  // those of rank 0
+  for (const std::string& file : before) fs::remove(file, ignored);  // of rank 0
 }
 
 std::vector<std::string> load(const std::string& path, const NamedTensors& tensors, Metadata* texts) {

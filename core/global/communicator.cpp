@@ -19,21 +19,21 @@
 namespace tenon::global {
 namespace {
 
-// What a rank tells the others of its failure.
+// The message in which a rank reports its failure to others.
 struct Alarm {
-  uint64_t sequence = 0;  // of the exchange that failed
+  uint64_t sequence = 0;  // the number of the failed exchange
   int32_t code = 0;
   char text[500] = {};
 };
 constexpr size_t alarm_bytes = sizeof(Alarm);
-constexpr uint64_t slice_ns = 1'000'000;  // between two looks for an alarm
+constexpr uint64_t slice_ns = 1'000'000;  // interval between checks for an alarm
 
-// Ranks that are late to a collective are told of by the rank behind them; the others give its alarm this much time.
+// If a rank is late to a collective, the next rank reports it. The other ranks wait this much longer for its alarm.
 constexpr double patience = 1.25;
 
 bool is_between_two(int32_t kind) { return kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive; }
 
-// The elements that rank `rank` of `size` gives to others.
+// The elements that rank `rank` of `size` sends to others.
 int64_t elements_given(const ep_collective_desc& desc, int32_t rank, int32_t size) {
   const int64_t others = size - 1;
   const auto without_own = [&](const int64_t* counts) { return std::accumulate(counts, counts + size, -counts[rank]); };
@@ -58,7 +58,7 @@ void note_traffic(const ep_collective_desc& desc, int32_t rank, int32_t size) {
   given.bytes.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
 }
 
-// Memory that a late rank may still read or write.
+// Memory that a late rank may still read or write, so it is never freed.
 template <class T>
 void keep_for_ever(std::unique_ptr<T[]> memory) {
   static std::mutex mutex;
@@ -96,7 +96,7 @@ Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
                 fmt::format("{} has {} counts, and there are {} ranks.", ep_collective_name(kind), counts, size));
 }
 
-// All that live, and that of all ranks. Never destroyed.
+// All live communicators, and the world's. Never destroyed.
 struct Communicators {
   std::mutex mutex;
   std::set<Communicator*> live;
@@ -107,8 +107,8 @@ struct Communicators {
     return *all;
   }
 
-  // At the end of the process. Whoever still holds a communicator may drop it later. While another thread waits for a
-  // rank, the plug-in stays as it is: the process does not wait with that thread.
+  // Runs at the end of the process. A communicator may be dropped later. If another thread still waits for a rank, the
+  // plug-in is left open, since the process must not wait for that thread.
   static void leave() {
     Communicators& all = instance();
     const std::lock_guard lock(all.mutex);
@@ -118,12 +118,12 @@ struct Communicators {
   }
 };
 
-// Fixed in size, so that it is received without asking for its length.
+// Has a fixed size, so that it can be received without knowing its length.
 struct Communicator::Head {
   uint64_t sequence = 0, counts_digest = 0;
   int64_t count = 0;
-  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;  // rank: in the launch
-  int32_t peer_name = 0, reserved = 0;                                         // of `peer` in the launch
+  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;  // rank: the number in the launch
+  int32_t peer_name = 0, reserved = 0;                                         // the number of `peer` in the launch
   char label[80] = {};
 
   std::string text() const {
@@ -137,7 +137,7 @@ struct Communicator::Head {
     return words;
   }
 
-  // Whether `other` may be the same exchange, seen from another rank.
+  // True if `other` may describe the same exchange on another rank.
   bool fits(const Head& other) const {
     if (dtype != other.dtype || count != other.count || memory != other.memory) return false;
     if (kind == EP_COLLECTIVE_send) return other.kind == EP_COLLECTIVE_receive;
@@ -218,13 +218,13 @@ Status Communicator::open(const MakeLine& make_line) {
   return start_alarm();
 }
 
-// Ranks whose Tenon differs may mean different things by the same bytes.
+// Ranks with different versions of Tenon may interpret the same bytes differently.
 Status Communicator::agree_on_versions() {
   if (size() == 1) return {};
   struct Version {
     char text[32];
   };
-  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()) + 1);  // behind those of all ranks the own one
+  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()) + 1);  // the last entry is this rank's
   Version& own = all[static_cast<size_t>(size())];
   std::string_view(TENON_VERSION).copy(own.text, sizeof own.text - 1);
   const std::vector<int64_t> counts(static_cast<size_t>(size()), sizeof(Version));
@@ -247,12 +247,12 @@ Status Communicator::agree_on_versions() {
   return {};
 }
 
-// `own`: of this rank.
+// `own`: this rank's number in the launch.
 Status Communicator::learn_names(int32_t own) {
   names_.assign(1, own);
   if (size() == 1) return {};
   const auto ranks = static_cast<size_t>(size());
-  auto all = std::make_unique<int32_t[]>(ranks + 1);  // behind those of all ranks the own one
+  auto all = std::make_unique<int32_t[]>(ranks + 1);  // the last entry is this rank's
   all[ranks] = own;
   const std::vector<int64_t> counts(ranks, 1);
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::i32, &all[ranks], all.get(), 0);
@@ -267,7 +267,8 @@ Status Communicator::learn_names(int32_t own) {
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t key) {
-  // Nobody waits in the plug-in for a rank that does not come: all ranks are here when it is asked.
+  // The barrier makes sure that all ranks are here before the plug-in is called, so no rank waits inside it for a
+  // missing one.
   TENON_RETURN_IF_ERROR(barrier("split"));
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Communicator> part(new Communicator(plugin_));
@@ -322,7 +323,7 @@ Status Communicator::all_to_all(const void* src, void* dst, std::span<const int6
   }
   desc.src_counts = src_counts.data();
   desc.dst_counts = dst_counts.data();
-  return call(desc, 0, label);  // counts differ from rank to rank, so nothing is compared
+  return call(desc, 0, label);  // counts differ between ranks, so they are not compared
 }
 
 Status Communicator::broadcast(void* data, int64_t count, DType dtype, int32_t root, std::string_view label) {
@@ -352,7 +353,7 @@ Status Communicator::barrier(std::string_view label) {
   return met;
 }
 
-// The same on all ranks, so that a refused call leaves them in step.
+// Gives the same result on all ranks, so that a refused call leaves them in step.
 Status Communicator::refuse_on_sight(const Line& line, const ep_collective_desc& desc) const {
   const auto dtype = static_cast<DType>(desc.dtype);
   const loader::CollectivesInfo& info = line.plugin.info;
@@ -395,7 +396,7 @@ Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest
   return call_over(*data_, desc, counts_digest, label);
 }
 
-// The lock is held, and the communicator is sound.
+// The caller holds the lock, and the communicator is not broken.
 Status Communicator::call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest,
                                std::string_view label) {
   TENON_RETURN_IF_ERROR(refuse_on_sight(line, desc));
@@ -428,7 +429,7 @@ Status Communicator::meet_and_move(const Line& line, const ep_collective_desc& d
   return move(line, desc, head);
 }
 
-// Says `own` to rank `to` and hears what rank `from` says; -1: to or from nobody.
+// Sends `own` to rank `to` and receives the head of rank `from`; -1: no rank.
 Status Communicator::meet(const Head& own, int32_t to, int32_t from) {
   auto heads = std::make_unique<Head[]>(2);
   heads[0] = own;
@@ -437,11 +438,11 @@ Status Communicator::meet(const Head& own, int32_t to, int32_t from) {
   return met;
 }
 
-// The first of `heads` is said, the second one heard.
+// Sends the first of `heads` and receives the second.
 Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   const Head &own = heads[0], &other = heads[1];
   const int32_t seconds = loader::settings().rank_seconds;
-  // First the receive, so that what the other says finds its place.
+  // Post the receive first, so that the message finds its buffer.
   ep_exchange *hearing = nullptr, *sending = nullptr;
   if (from >= 0) {
     ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
@@ -478,7 +479,7 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   return met.ok() ? said : met;
 }
 
-// A count beyond the limit of the plug-in goes in parts.
+// A count above the plug-in's limit is sent in parts.
 Status Communicator::move(const Line& line, ep_collective_desc desc, const Head& head) {
   const double seconds = loader::settings().rank_seconds;
   const auto late = [&] {
@@ -511,7 +512,7 @@ Status Communicator::exchange(const Line& line, const ep_collective_desc& desc, 
   return wait(line, started, patience * loader::settings().rank_seconds, late);
 }
 
-// Waits for `exchange` and destroys it. `seconds` 0: for ever.
+// Waits for `exchange` and destroys it. `seconds` 0: without a limit.
 Status Communicator::wait(const Line& line, ep_exchange* exchange, double seconds,
                           const std::function<Status()>& late) {
   using Clock = std::chrono::steady_clock;
@@ -522,7 +523,7 @@ Status Communicator::wait(const Line& line, ep_exchange* exchange, double second
     const ep_status status = line.plugin.ops.exchange_wait(exchange, slice_ns, &error);
     answer = loader::take_error(status, error, "exchanging data with other ranks");
     if (status == EP_STATUS_OK) break;
-    // A rank that has ended may have said why before. Of a later exchange than this one, the alarm can wait.
+    // A rank that has ended may have sent its reason earlier. Ignore alarms of later exchanges than this one.
     listen();
     const bool is_due = !alarm_failure_.ok() && (alarm_at_ <= sequence_ || status != EP_STATUS_TIMEOUT);
     if (is_due) answer = alarm_failure_;
@@ -545,7 +546,7 @@ Status Communicator::start_alarm() {
   return {};
 }
 
-// Takes an alarm of another rank, if one has come.
+// Reads the alarm of another rank, if one has arrived.
 void Communicator::listen() {
   if (alarm_ == nullptr) return;
   ep_error* error = nullptr;
@@ -553,7 +554,7 @@ void Communicator::listen() {
   const Status asked = loader::take_error(status, error, "listening for the failures of other ranks");
   if (status == EP_STATUS_TIMEOUT) return;
   plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
-  if (!asked.ok()) return;  // nobody is left who could tell
+  if (!asked.ok()) return;  // no rank is left to send an alarm
   Alarm alarm;
   std::memcpy(&alarm, alarm_text_.get(), sizeof alarm);
   alarm_at_ = alarm.sequence;
@@ -561,7 +562,7 @@ void Communicator::listen() {
       Status(static_cast<Code>(alarm.code), std::string(alarm.text, strnlen(alarm.text, sizeof alarm.text)));
 }
 
-// Tells every other rank of `failure`. A rank that does not listen is not waited for.
+// Reports `failure` to every other rank. Does not wait for a rank that does not receive it.
 void Communicator::raise_alarm(const Status& failure) {
   Alarm alarm;
   alarm.sequence = sequence_;

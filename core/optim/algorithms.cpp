@@ -1,4 +1,4 @@
-// The algorithms: what a step of each writes.
+// The update formulas of the optimisers.
 #include "core/ops/ops.h"
 #include "core/optim/optim.h"
 #include "primitives/text/format.h"

@@ -1,4 +1,4 @@
-// Gradients that are too great.
+// Gradient clipping.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ Tensor norm_of(const Tensor& x, double norm) {
   return tenon::pow(tenon::sum(tenon::pow(tenon::abs(x), norm)), 1 / norm);
 }
 
-// On the device of the first gradient, in at least f32.
+// The total norm, on the device of the first gradient, in at least f32.
 Tensor total_norm(const TensorList& gradients, double norm) {
   const Device device = gradients[0].device();
   TensorList norms;

@@ -1,4 +1,4 @@
-// Learning rates that change from step to step. The curves are those of torch.optim.lr_scheduler in closed form.
+// Learning rate schedules. The curves are those of torch.optim.lr_scheduler in closed form.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,7 +13,7 @@ void require_steps(std::string_view name, int64_t steps) {
   if (steps < 1) throw Error(Code::invalid_argument, fmt::format("{}: it takes at least 1 step, not {}.", name, steps));
 }
 
-// From `high`, at part 0, to `low`, at part 1.
+// Half a cosine from `high` at part 0 to `low` at part 1.
 double half_cosine(double high, double low, double part) {
   return low + (high - low) * (1 + std::cos(std::numbers::pi * part)) / 2;
 }

@@ -24,7 +24,7 @@ Recordings& recordings() {
   return all;
 }
 
-// The arena with that number that is open or being recorded, or null.
+// The open or recorded arena with that number, or null.
 Arena* find_arena(uint32_t serial) {
   if (open_arena != nullptr && open_arena->serial() == serial) return open_arena;
   Recordings& all = recordings();
@@ -108,7 +108,7 @@ SymDim modulo(SymDim a, SymDim b) {
   return arena_for(a, b).modulo(a, b);
 }
 
-// Of a divisor that is at least 1 the quotient rounded up is one rounded down.
+// For a divisor of at least 1, a quotient rounded up can be written as one rounded down.
 SymDim ceil_div(SymDim a, SymDim b) {
   if (numbers(a, b) && b.number() != 0) return symbolic::ceil_quotient(a.number(), b.number());
   symbolic::Arena& arena = arena_for(a, b);
@@ -125,7 +125,7 @@ SymDim max_size(SymDim a, SymDim b) {
   return arena_for(a, b).max(a, b);
 }
 
-// A number other than 1 decides. Of two expressions with hints a guard says which of them is 1; without hints the run
+// A number other than 1 decides. For two expressions with hints, a guard says which one is 1; without hints the run
 // finds out.
 bool broadcast_size(SymDim a, SymDim b, SymDim* out) {
   if (identical(a, b) || identical(b, 1)) return *out = a, true;
