@@ -5,8 +5,8 @@
 
 namespace tenon::vm {
 
-// True if `to` can copy from the memory of `from`. Asks the provider the first time and keeps the answer, unless it was
-// an error.
+// True if `to` can copy from the memory of `from`. Asks the provider on the first call and caches the answer, unless it
+// was an error.
 bool are_peers(DeviceState* to, DeviceState* from);
 
 }  // namespace tenon::vm
