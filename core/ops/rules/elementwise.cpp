@@ -1,4 +1,4 @@
-// Dims and dtype of elementwise ops: arguments of one dtype broadcast. core/interpreter lowers them.
+// Dims and dtype of element-wise ops: arguments of one dtype broadcast. core/interpreter lowers them.
 #include "core/ops/rules/elementwise.h"
 
 #include "primitives/infer/broadcast-inl.h"
@@ -7,7 +7,7 @@
 namespace tenon::ops {
 namespace {
 
-// The dtype that the inputs share.
+// The common dtype of the inputs.
 template <class Call>
 Result<DType> compute_dtype(const Call& call) {
   DType dtype = DType::none;
