@@ -147,10 +147,10 @@ double seconds_of_runs(int32_t runs, const std::function<void()>& function) {
 // All ranks of the launch in the grid of the plan. Errors: invalid_argument (a plan for another number of ranks).
 Placement placement_of(const Plan& plan) {
   if (element_count(plan.grid) != world().size()) {
-    throw Error(
-        Code::invalid_argument,
-        fmt::format("A plan for the grid {} runs on as many ranks, and there are {}.", plan.grid, world().size()),
-        fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
+    throw Error(Code::invalid_argument,
+                fmt::format("A plan for the grid {} needs as many ranks as the grid has, but there are {}.", plan.grid,
+                            world().size()),
+                fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
   }
   std::vector<int32_t> ranks;
   for (int32_t rank = 0; rank < world().size(); ++rank) ranks.push_back(rank);

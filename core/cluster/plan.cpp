@@ -415,7 +415,7 @@ void check(const Program& program, const Topology& topology, int64_t ranks, cons
   }
   for (const Dims& grid : options.grids) {
     if (element_count(grid) != ranks || grid.empty())
-      refuse(fmt::format("The grid {} is none of {} ranks.", grid, ranks));
+      refuse(fmt::format("The grid {} does not have {} ranks.", grid, ranks));
     if (grid.rank() > 3) refuse(fmt::format("The grid {} has more than 3 axes.", grid));
   }
   for (const auto& [id, sbp] : options.given) {

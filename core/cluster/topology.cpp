@@ -49,7 +49,7 @@ class Reader {
       if (!line.empty()) read_line(line);
     }
     if (!has_rank_) fail("there is no line 'rank: 400 TFLOP/s, 3 TB/s, 80 GB'");
-    if (made_.levels.empty()) fail("there is no level, as 'node: 8 ranks, 5 us, 300 GB/s'");
+    if (made_.levels.empty()) fail("there is no level, such as 'node: 8 ranks, 5 us, 300 GB/s'");
     return std::move(made_);
   }
 
@@ -65,9 +65,9 @@ class Reader {
   }
 
   void read_line(std::string_view line) {
-    if (line.find(':') == std::string_view::npos) fail(fmt::format("'{}' has no ':' behind a name", visible(line)));
+    if (line.find(':') == std::string_view::npos) fail(fmt::format("'{}' has no ':' after a name", visible(line)));
     const std::string_view name = trimmed(taken(&line, ':'));
-    if (name.empty()) fail("a name stands before ':'");
+    if (name.empty()) fail("a name is expected before ':'");
     Quantities given;
     while (!line.empty()) read_quantity(trimmed(taken(&line, ',')), &given);
     if (name == "rank") {
@@ -82,7 +82,7 @@ class Reader {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string shown = visible(text);
     if (error != std::errc() || !std::isfinite(number) || number <= 0) {
-      fail(fmt::format("'{}' is no number above 0 with a unit", shown));
+      fail(fmt::format("'{}' is not a number above 0 with a unit", shown));
     }
     const std::string_view unit = trimmed(text.substr(static_cast<size_t>(end - text.data())));
     const auto set = [&](std::optional<double>& quantity, double value) {

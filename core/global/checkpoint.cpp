@@ -105,15 +105,16 @@ void agree_on_lines(const std::string& own) {
 
 void check_caller(std::string_view caller, const NamedTensors& tensors) {
   if (host_watch != nullptr) {
-    throw Error(Code::unsupported, fmt::format("{}: a compiled function cannot do it.", caller),
+    throw Error(Code::unsupported, fmt::format("{}: a compiled function cannot call it.", caller),
                 "Call it outside of the function.");
   }
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) refuse(fmt::format("{}: tensor '{}' is undefined.", caller, name));
     const files::Row* row = files::row_of(tensor.dtype());
     if (row != nullptr && !row->safe.empty()) continue;
-    throw Error(Code::unsupported, fmt::format("{}: tensor '{}' has elements of {}, which a safetensors file has not.",
-                                               caller, name, dtype_name(tensor.dtype())));
+    throw Error(Code::unsupported,
+                fmt::format("{}: tensor '{}' has elements of {}, which safetensors does not support.", caller, name,
+                            dtype_name(tensor.dtype())));
   }
 }
 
@@ -252,8 +253,8 @@ class Loading {
 
  private:
   [[noreturn]] void missing(const std::string& name, std::string_view wanted, std::string_view found) const {
-    throw Error(Code::not_found, fmt::format("load: a {} '{}' is wanted, and {} has {} of that name.", wanted, name,
-                                             index_.path, found));
+    throw Error(Code::not_found, fmt::format("load: the {} '{}' was requested, but {} has {} of that name.", wanted,
+                                             name, index_.path, found));
   }
 
   Wanted want(const std::string& name, const Tensor& tensor) const {
@@ -261,7 +262,7 @@ class Loading {
     if (found == index_.tensors.end()) missing(name, "tensor", index_.texts.count(name) > 0 ? "a text" : "nothing");
     const IndexEntry& entry = found->second;
     if (entry.dtype != tensor.dtype() || entry.dims != tensor.dims()) {
-      refuse(fmt::format("load: tensor '{}' is {} {} in {}, and {} {} where it is to go.", name,
+      refuse(fmt::format("load: tensor '{}' is {} {} in {}, but the tensor to fill is {} {}.", name,
                          dtype_name(entry.dtype), entry.dims, index_.path, dtype_name(tensor.dtype()), tensor.dims()));
     }
     index_.check_parts(name);
@@ -286,13 +287,13 @@ class Loading {
       if (!wanted.box || !overlap(*wanted.box, part.box)) continue;
       const std::string& path = index_.file(wanted.name, part.file);
       const auto says = [&](std::string_view found) {
-        return fmt::format("load: of tensor '{}' the index {} says that {} has {} {}, and it has {}.", wanted.name,
+        return fmt::format("load: for tensor '{}' the index {} says that {} has {} {}, but it has {}.", wanted.name,
                            index_.path, path, dtype_name(wanted.entry.dtype), part.box.dims, found);
       };
       if (!fs::exists(path)) {
         throw Error(Code::not_found,
-                    fmt::format("load: there is no file {}, which has the part {} of tensor '{}' by {}.", path,
-                                part.box, wanted.name, index_.path));
+                    fmt::format("load: there is no file {}, which has the part {} of tensor '{}' according to {}.",
+                                path, part.box, wanted.name, index_.path));
       }
       if (files_.count(part.file) == 0) files_.emplace(part.file, path);
       const files::StoredTensors& stored = files_.at(part.file).tensors();

@@ -56,7 +56,7 @@ IndexEntry entry_from(std::string_view what, std::string_view text) {
     entry.parts.push_back({file, box_from(&reader)});
     if (!reader.take(',')) break;
   }
-  if (!reader.ended()) refuse(fmt::format("{}: something follows the parts.", what));
+  if (!reader.ended()) refuse(fmt::format("{}: there is text after the parts.", what));
   return entry;
 }
 

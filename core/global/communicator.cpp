@@ -231,7 +231,7 @@ Status Communicator::agree_on_versions() {
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::u8, &own, all.get(), 0);
   desc.dst_counts = counts.data();
   const Status gathered = exchange(*data_, desc, [&] {
-    return Status(Code::timeout, fmt::format("The {} ranks have not all come within {} s.", size(),
+    return Status(Code::timeout, fmt::format("The {} ranks have not all joined within {} s.", size(),
                                              patience * loader::settings().rank_seconds));
   });
   if (!gathered.ok()) keep_for_ever(std::move(all));
@@ -461,8 +461,8 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   if (hearing != nullptr) {
     met = wait(*heads_, hearing, seconds, [&] {
       return Status(Code::timeout,
-                    fmt::format("Rank {} has not come to {} within {} s.", name_of(from), own.text(), seconds),
-                    "See what that rank does; TENON_RANK_SECONDS sets the time.");
+                    fmt::format("Rank {} has not called {} within {} s.", name_of(from), own.text(), seconds),
+                    "Find out what that rank does; TENON_RANK_SECONDS sets the time.");
     });
     if (met.ok() && !own.fits(other)) {
       met = Status(Code::invalid_argument,
@@ -483,8 +483,8 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
 Status Communicator::move(const Line& line, ep_collective_desc desc, const Head& head) {
   const double seconds = loader::settings().rank_seconds;
   const auto late = [&] {
-    return Status(Code::timeout, fmt::format("{} has not ended within {} s, though rank {} has come.", head.text(),
-                                             patience * seconds, name_of((rank() + size() - 1) % size())));
+    return Status(Code::timeout, fmt::format("{} has not ended within {} s, although rank {} has called it.",
+                                             head.text(), patience * seconds, name_of((rank() + size() - 1) % size())));
   };
   const int64_t limit = line.plugin.info.largest_count;
   const bool in_parts = limit > 0 && desc.count > limit;

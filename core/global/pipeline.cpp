@@ -211,7 +211,7 @@ Dealing checked(int64_t count, const TensorList& batch) {
   const Dealing dealing = dealing_of(batch[dealt]);
   const int64_t rows = batch[0].dims()[0];
   if (Part{dealing, count, count - 1}.length(rows) == 0) {
-    refuse(fmt::format("{} rows{} do not make {} parts.", rows,
+    refuse(fmt::format("{} rows{} cannot be divided into {} parts.", rows,
                        dealing.empty() ? "" : " on " + layout_of(batch[dealt]).to_string(), count));
   }
   return dealing;

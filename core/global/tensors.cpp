@@ -74,7 +74,8 @@ Status Communicator::open_road(Road& road) {
     ticket.code = static_cast<int32_t>(made.code());
   }
   TENON_RETURN_IF_ERROR(broadcast(&ticket, sizeof ticket, DType::u8, 0, "ticket"));
-  if (ticket.code != 0) return made.ok() ? Status(static_cast<Code>(ticket.code), "rank 0 makes no ticket.") : made;
+  if (ticket.code != 0)
+    return made.ok() ? Status(static_cast<Code>(ticket.code), "rank 0 could not make a ticket.") : made;
 
   ticket.desc.next = nullptr;
   ticket.desc.rank = rank();
@@ -90,7 +91,7 @@ Status Communicator::open_road(Road& road) {
   TENON_RETURN_IF_ERROR(joined);
   for (size_t rank = 0; rank < codes.size(); ++rank) {
     if (codes[rank] == 0) continue;
-    return Status(static_cast<Code>(codes[rank]), fmt::format("rank {} does not join by the ticket.", rank));
+    return Status(static_cast<Code>(codes[rank]), fmt::format("rank {} could not join with the ticket.", rank));
   }
   road.line = std::move(line);
   return {};
@@ -113,7 +114,7 @@ Result<std::string> Communicator::agree_on_road(Road& road) {
     if (all[rank].uuid == decltype(own.uuid){}) return fmt::format("the device of rank {} has no UUID.", rank);
     for (size_t other = 0; other < rank; ++other) {
       if (all[rank].uuid != all[other].uuid) continue;
-      return fmt::format("ranks {} and {} have one device.", other, rank);
+      return fmt::format("ranks {} and {} share a device.", other, rank);
     }
     road.dtypes &= all[rank].dtypes;
     road.summed_dtypes &= all[rank].summed_dtypes;

@@ -151,7 +151,7 @@ Tensor Constant::input_of(const Prepared& prepared, size_t index) {
   const Packed* found = takes_packed ? find(*prepared.kernel, operand->dims) : nullptr;
   if (found == nullptr && !original_.defined()) {
     throw Error(Code::invalid_argument,
-                fmt::format("{}: a constant of shape {} was given back, and a kernel needs it {}.", prepared.op->name,
+                fmt::format("{}: a constant of shape {} was dropped, but a kernel needs it {}.", prepared.op->name,
                             meta_.dims, takes_packed ? "in a layout in which it was not packed" : "as it was"));
   }
   if (!takes_packed) return original_;

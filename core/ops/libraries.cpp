@@ -48,7 +48,7 @@ void check_version(const OpLibraryCard& card, const std::string& whence) {
   }
   if (card.layout != kOpTableLayout) {
     refuse(Code::version,
-           fmt::format("{} was made for another build of Tenon {}: its tables are laid out otherwise.", whence,
+           fmt::format("{} was made for another build of Tenon {}: its tables have another layout.", whence,
                        TENON_VERSION),
            "Build the library again, with the headers and the compiler of this build.");
   }

@@ -24,7 +24,7 @@ Tensor number(double value, DType dtype, const Tensor& like) {
 }
 
 void require_rate(std::string_view name, double lr) {
-  if (!(lr >= 0)) refuse("{}: a learning rate is at least 0, not {}.", name, lr);
+  if (!(lr >= 0)) refuse("{}: a learning rate must be at least 0, not {}.", name, lr);
 }
 
 }  // namespace
@@ -37,12 +37,12 @@ Optimizer::Optimizer(std::string_view name, std::vector<Group> groups, double lr
     groups_.push_back({group.lr.value_or(lr), group.weight_decay.value_or(weight_decay), {}});
     require_rate(name_, groups_.back().lr);
     const double decay = groups_.back().weight_decay;
-    if (!(decay >= 0)) refuse("{}: a weight decay is at least 0, not {}.", name_, decay);
+    if (!(decay >= 0)) refuse("{}: a weight decay must be at least 0, not {}.", name_, decay);
     for (const Tensor& parameter : group.parameters) {
       if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf()) {
         refuse("{}: parameter {} is no leaf that wants a gradient.", name_, parameters_.size());
       }
-      if (!met.insert(parameter.impl()).second) refuse("{}: parameter {} is there twice.", name_, parameters_.size());
+      if (!met.insert(parameter.impl()).second) refuse("{}: parameter {} is listed twice.", name_, parameters_.size());
       add_parameter(parameter, groups_.size() - 1);
     }
   }

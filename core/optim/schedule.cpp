@@ -10,7 +10,7 @@ namespace tenon::optim {
 namespace {
 
 void require_steps(std::string_view name, int64_t steps) {
-  if (steps < 1) throw Error(Code::invalid_argument, fmt::format("{}: it takes at least 1 step, not {}.", name, steps));
+  if (steps < 1) throw Error(Code::invalid_argument, fmt::format("{}: it needs at least 1 step, not {}.", name, steps));
 }
 
 // Half a cosine from `high` at part 0 to `low` at part 1.
@@ -117,7 +117,7 @@ ReduceOnPlateau::ReduceOnPlateau(Optimizer& optimizer, const PlateauOptions& opt
     : optimizer_(optimizer), options_(options) {
   if (!(options.factor > 0 && options.factor < 1)) {
     throw Error(Code::invalid_argument,
-                fmt::format("ReduceOnPlateau: the factor is between 0 and 1, not {}.", options.factor));
+                fmt::format("ReduceOnPlateau: the factor must be between 0 and 1, not {}.", options.factor));
   }
 }
 

@@ -49,8 +49,9 @@ RecordingArena::~RecordingArena() {
 
 Arena& arena_of(SymDim size) {
   if (Arena* found = find_arena(size.serial())) return *found;
-  throw Error(Code::invalid_argument,
-              fmt::format("The size {} is of a recording that has finished, or of no recording.", to_string(size)));
+  throw Error(
+      Code::invalid_argument,
+      fmt::format("The size {} belongs to a recording that has finished, or to no recording.", to_string(size)));
 }
 
 ArenaScope::ArenaScope(Arena& arena) : previous_(open_arena) { open_arena = &arena; }
@@ -64,8 +65,9 @@ namespace {
 symbolic::Arena& arena_for(SymDim a, SymDim b) {
   if (symbolic::Arena* found = symbolic::find_arena((a.is_number() ? b : a).serial())) return *found;
   if (symbolic::open_arena != nullptr) return *symbolic::open_arena;
-  throw Error(Code::invalid_argument, fmt::format("The sizes {} and {} meet where no arena is open on this thread.",
-                                                  to_string(a), to_string(b)));
+  throw Error(Code::invalid_argument,
+              fmt::format("The sizes {} and {} are combined, but no arena is open on this thread.", to_string(a),
+                          to_string(b)));
 }
 
 bool numbers(SymDim a, SymDim b) { return a.is_number() && b.is_number(); }
@@ -79,8 +81,8 @@ SymDim checked(__int128 number, const char* what, SymDim a, SymDim b) {
 }  // namespace
 
 void SymDim::refuse_number(int64_t number) {
-  throw Error(Code::invalid_argument,
-              fmt::format("{} is no size of a recorded program: one is from {} to {}.", number, kLeast, kMost));
+  throw Error(Code::invalid_argument, fmt::format("{} cannot be a size of a recorded program: sizes are from {} to {}.",
+                                                  number, kLeast, kMost));
 }
 
 SymDim operator+(SymDim a, SymDim b) {

@@ -203,7 +203,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   require_defined("isclose", "input", input);
   require_defined("isclose", "other", other);
   if (input.dtype() != other.dtype()) {
-    refuse("isclose: input is {} and other {}; they must be one.", dtype_name(input.dtype()),
+    refuse("isclose: input is {} and other {}; they must have one dtype.", dtype_name(input.dtype()),
            dtype_name(other.dtype()));
   }
   if (rtol < 0 || atol < 0) refuse("isclose: rtol is {} and atol {}; they must be at least 0.", rtol, atol);

@@ -171,7 +171,7 @@ Tensor rotary_embedding(const Tensor& input, const Tensor& cos, const Tensor& si
   require_defined(op, "sin", sin);
   if (input.rank() != 4) refuse("{}: input has rank {}; it must be 4.", op, input.rank());
   if (cos.rank() < 1 || cos.rank() != sin.rank()) {
-    refuse("{}: cos has rank {} and sin has rank {}; they must be one, at least 1.", op, cos.rank(), sin.rank());
+    refuse("{}: cos has rank {} and sin has rank {}; they must be equal, and at least 1.", op, cos.rank(), sin.rank());
   }
   const Tensor source = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
   const DType dtype = cos.dtype() == sin.dtype() && cos.dtype() == DType::f32 ? DType::f32 : source.dtype();

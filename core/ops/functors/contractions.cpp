@@ -23,8 +23,8 @@ void require_batches(std::string_view op, const Tensor& batch1, const Tensor& ba
   require_rank(op, "batch2", batch2, 3);
   if (batch1.dim(0) == batch2.dim(0) && batch1.dim(2) == batch2.dim(1)) return;
   refuse(
-      "{}: batch1 has shape {} and batch2 {}; they must be as many matrices, columns of the first as rows of the "
-      "second.",
+      "{}: batch1 has shape {} and batch2 {}; they must have as many matrices, and the columns of the "
+      "first must match the rows of the second.",
       op, batch1.dims(), batch2.dims());
 }
 
@@ -88,7 +88,7 @@ Labels labels_of(std::string_view text, int32_t rank, int32_t dots) {
     } else if (is_label(text[i])) {
       labels.push_back(static_cast<unsigned char>(text[i]));
     } else {
-      refuse("einsum: '{}' has the sign '{}'; labels are letters, and '...' stands once.", text, text[i]);
+      refuse("einsum: '{}' has the sign '{}'; labels are letters, and '...' may occur once.", text, text[i]);
     }
   }
   return labels;
@@ -285,7 +285,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
   require_rank("bmm", "input", input, 3);
   require_rank("bmm", "mat2", mat2, 3);
   if (input.dim(0) != mat2.dim(0)) {
-    refuse("bmm: input has {} matrices and mat2 {}; they must be as many.", input.dim(0), mat2.dim(0));
+    refuse("bmm: input has {} matrices and mat2 {}; both must have the same number.", input.dim(0), mat2.dim(0));
   }
   return tenon::matmul(input, mat2);
 }
@@ -425,7 +425,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
   require_defined("tensordot", "a", a);
   require_defined("tensordot", "b", b);
   if (dims < 0 || dims > a.rank() || dims > b.rank()) {
-    refuse("tensordot: dims is {}; tensors of ranks {} and {} have not so many axes.", dims, a.rank(), b.rank());
+    refuse("tensordot: dims is {}; tensors of ranks {} and {} do not have so many axes.", dims, a.rank(), b.rank());
   }
   std::vector<int64_t> of_a, of_b;
   for (int64_t i = 0; i < dims; ++i) {
@@ -480,7 +480,7 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   for (const char16_t label : output) {
     const bool known = std::any_of(lists.begin(), lists.end(), [&](const auto& list) { return holds(list, label); });
     if (!known || std::count(output.begin(), output.end(), label) > 1) {
-      refuse("einsum: a label of the result of '{}' stands in no tensor, or twice in the result.", equation);
+      refuse("einsum: a label of the result of '{}' occurs in no tensor, or twice in the result.", equation);
     }
   }
   std::vector<Term> terms;

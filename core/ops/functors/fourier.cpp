@@ -193,8 +193,7 @@ Tensor fft_c2r(const Tensor& input, int64_t n, int64_t dim, bool inverse, double
   const int32_t axis = axis_of("fft_c2r", dim, pair_rank("fft_c2r", source));
   require_length("fft_c2r", n);
   if (source.dims()[axis] != n / 2 + 1) {
-    refuse("fft_c2r: {} numbers come of {} pairs, but input {} has {}.", n, n / 2 + 1, source.dims(),
-           source.dims()[axis]);
+    refuse("fft_c2r: {} numbers need {} pairs, but input {} has {}.", n, n / 2 + 1, source.dims(), source.dims()[axis]);
   }
   return transform(OpId::fft_c2r, EP_FFT_HALF_TO_REAL, source, axis, inverse, n, scale);
 }

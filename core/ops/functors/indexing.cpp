@@ -123,7 +123,7 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   require_defined(op, "indices", indices);
   if (!dim) return elements(kTakeAlongDim, tenon::reshape(input, -1), 0, tenon::reshape(indices, -1));
   if (input.rank() != indices.rank()) {
-    refuse("{}: input of rank {} and indices of rank {} must have one rank.", op, input.rank(), indices.rank());
+    refuse("{}: input of rank {} and indices of rank {} must have the same rank.", op, input.rank(), indices.rank());
   }
   const int32_t axis = axis_of(op, *dim, input.rank());
   if (input.rank() == 0) return elements(kTakeAlongDim, input, axis, indices);

@@ -48,7 +48,7 @@ void require_one_shape(std::string_view op, const Tensor& input, const Tensor& t
   require_pair(op, input, target);
   const Dims& given = input.dims();  // read first, so that a recording notes its guards in a fixed order
   if (!(given == target.dims())) {
-    refuse("{}: input has shape {} and target {}; they must be one.", op, given, target.dims());
+    refuse("{}: input has shape {} and target {}; they must be equal.", op, given, target.dims());
   }
 }
 

@@ -125,7 +125,7 @@ TensorList fused_sgd_(const TensorList& params, const TensorList& grads, const T
   require_like(op, "grads", grads, params);
   if (momentum != 0 || !momentum_buffers.empty()) require_like(op, "momentum_buffers", momentum_buffers, params);
   if (nesterov && (momentum <= 0 || dampening != 0)) {
-    refuse("{}: nesterov wants a momentum above 0 and no dampening, not {} and {}.", op, momentum, dampening);
+    refuse("{}: nesterov needs a momentum above 0 and no dampening, not {} and {}.", op, momentum, dampening);
   }
   require_number(op, "lr", lr);
   for (size_t i = 0; i < params.size(); ++i) {

@@ -361,7 +361,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
 Tensor histc(const Tensor& input, int64_t bins, double min, double max) {
   constexpr std::string_view op = "histc";
   require_defined(op, "input", input);
-  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be of floats.", op, dtype_name(input.dtype()));
+  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be floating-point.", op, dtype_name(input.dtype()));
   if (bins < 1) refuse("{}: bins is {}; it must be at least 1.", op, bins);
   if (!(min <= max)) refuse("{}: min ({}) is greater than max ({}).", op, min, max);
   const Tensor x = tenon::reshape(input, -1);

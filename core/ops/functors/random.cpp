@@ -62,7 +62,7 @@ RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* 
   const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
   if (generator != nullptr && host_watch != nullptr) {
-    refuse("{}: a recorded program draws from the default generator alone, so it cannot take one as an argument.", op);
+    refuse("{}: a recorded program draws only from the default generator, so it cannot take one as an argument.", op);
   }
   if (generator != nullptr) return generator->reserve(blocks);
   return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
@@ -70,7 +70,7 @@ RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* 
 
 void require_floating(std::string_view op, std::string_view name, const Tensor& x) {
   require_defined(op, name, x);
-  if (!is_floating(x.dtype())) refuse("{}: {} is {} but must be of floats.", op, name, dtype_name(x.dtype()));
+  if (!is_floating(x.dtype())) refuse("{}: {} is {} but must be floating-point.", op, name, dtype_name(x.dtype()));
 }
 
 // True if the elements of `x` may be read: not on an asynchronous device, where that would wait, and not in a program

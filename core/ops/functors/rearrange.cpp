@@ -47,7 +47,7 @@ size_t part_count(int64_t sections) { return sections > 0 && sections <= kMost ?
 // The first `count` parts have one more element than the others.
 std::vector<int64_t> even_parts(std::string_view op, int64_t length, int64_t sections) {
   if (sections < 1) refuse("{}: {} parts are not possible; there must be at least 1.", op, sections);
-  if (sections > kMost) refuse("{}: {} parts are too many; there may be {}.", op, sections, kMost);
+  if (sections > kMost) refuse("{}: {} parts are too many; there may be at most {}.", op, sections, kMost);
   std::vector<int64_t> sizes(static_cast<size_t>(sections), length / sections);
   for (int64_t i = 0; i < length % sections; ++i) ++sizes[static_cast<size_t>(i)];
   return sizes;
@@ -284,7 +284,7 @@ Tensor rot90(const Tensor& input, int64_t k, IntList dims) {
 Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
   require_defined("roll", "input", input);
   if (dims.empty()) {
-    if (shifts.size() != 1) refuse("roll: without dims there is one shift, not {}.", shifts.size());
+    if (shifts.size() != 1) refuse("roll: without dims there must be one shift, not {}.", shifts.size());
     return tenon::reshape(tenon::roll(tenon::reshape(input, -1), shifts, 0), ShapeOf(input).list());
   }
   if (shifts.size() != dims.size()) refuse("roll: there are {} shifts for {} axes.", shifts.size(), dims.size());

@@ -26,7 +26,7 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
                           IntList());
   }
   if (indices.rank() != input.rank() || updates.rank() != input.rank()) {
-    refuse("{}: input, index and src have ranks {}, {} and {}; they must be one.", op, input.rank(), indices.rank(),
+    refuse("{}: input, index and src have ranks {}, {} and {}; they must be equal.", op, input.rank(), indices.rank(),
            updates.rank());
   }
   Tensor part = updates;
@@ -132,7 +132,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   if (found == std::end(kReductions)) {
     refuse("{}: reduce is '{}'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", op, reduce);
   }
-  if (reduce == "mean" && input.dtype() == DType::boolean) refuse("{}: truth values have no mean.", op);
+  if (reduce == "mean" && input.dtype() == DType::boolean) refuse("{}: bool elements have no mean.", op);
   Tensor start = input;
   if (!include_self) start = tenon::scatter(input, dim, index, neutral(found->how, input.dtype()));
   const Tensor sums = scatter_elements(op, found->how, start, dim, index, src);

@@ -23,7 +23,7 @@ Result<DType> compute_dtype(const Call& call) {
     if (dtype == DType::none) dtype = input->dtype();
     if (dtype != input->dtype()) {
       return Status(Code::invalid_argument,
-                    fmt::format("{}: arguments of dtype {} and {} meet; they must be cast to one.", call.op->name,
+                    fmt::format("{}: arguments of dtype {} and {} are mixed; cast them to one dtype.", call.op->name,
                                 dtype_name(dtype), dtype_name(input->dtype())));
     }
   }

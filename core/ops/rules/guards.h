@@ -34,7 +34,7 @@ Status require_flag(const Call& call, std::string_view name, int32_t value) {
 template <class Call>
 Status require_flags(const Call& call, int32_t flags, int32_t known) {
   if ((flags & ~known) == 0) return {};
-  return infer::wrong(call.op->name, "flags are {}, but only those of {} are taken.", flags, known);
+  return infer::wrong(call.op->name, "flags are {}, but only {} are allowed.", flags, known);
 }
 
 // Ok if input `index`, called `name`, has the dtype `wanted`.
@@ -89,8 +89,8 @@ Status require_coordinates(const Call& call, int32_t batch, int32_t count) {
                         count, batch, input, indices);
   }
   if (rank < 1 || rank > EP_MAX_RANK) {
-    return infer::wrong(call.op->name, "what indices of shape {} take would have rank {}; it must be 1 to {}.", indices,
-                        rank, EP_MAX_RANK);
+    return infer::wrong(call.op->name, "the elements at indices of shape {} would have rank {}; it must be 1 to {}.",
+                        indices, rank, EP_MAX_RANK);
   }
   for (int32_t axis = 0; axis < batch; ++axis) {
     if (expect(input[axis] == indices[axis])) continue;

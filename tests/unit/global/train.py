@@ -300,7 +300,7 @@ class Habits(unittest.TestCase):
         for wrong, text in ((lambda: tenon.ones(2).to_global(), "a local tensor needs a placement"),
                             (lambda: tenon.ones(2).sbp, "is local"),
                             (lambda: placement("cpu", [[0], []]), "rows of one length"),
-                            (lambda: sbp.split(-1), "is no SBP"),
+                            (lambda: sbp.split(-1), "is not an SBP"),
                             (lambda: tenon.ones(2).to_global(everyone, S1), "no axis 1 to split"),
                             (lambda: tenon.ones(2).to_global(everyone, B) + tenon.ones(2), "a local tensor of shape"),
                             (lambda: tenon.global_.to_local(3), "is no Tensor")):

@@ -141,7 +141,7 @@ class Parts(OpTest):
         got = run("clone", Ref(8))[0]
         self.assertLess(abs(got.mean() - 3), 0.03)
         self.assertLess(abs(got.std() - 0.5), 0.03)
-        self.refused("uniform_: input is i64 but must be of floats.", "uniform_", np.arange(3))
+        self.refused("uniform_: input is i64 but must be floating-point.", "uniform_", np.arange(3))
         self.refused("uniform_: from (2) is greater than to (1).", "uniform_", some(2), 2, 1)
         self.refused("normal_: std is -1; it must be at least 0.", "normal_", some(2), 0, -1)
 
