@@ -54,7 +54,7 @@ struct Forecast {
 TENON_API Plan make_plan(const Program& program, const Topology& topology, int64_t ranks,
                          const PlanOptions& options = {});
 
-// The forecast for the rank at `position`; seconds are those of the slowest rank.
+// The forecast for the rank at `position`, with the seconds of the slowest rank.
 TENON_API Forecast forecast(const Program& program, const Plan& plan, const Topology& topology, int64_t position = 0);
 
 // The seconds that a move takes on the slowest rank.

@@ -45,7 +45,7 @@ constexpr int64_t kFirstBucket = int64_t{1} << 20, kBucket = int64_t{4} << 20;
 // with Needed::later they are reported to users of the result.
 Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed = Needed::now);
 
-// The facts of an exchange node. Times are those of Recorded::time, which are the same on all ranks.
+// The facts of an exchange node. Times are from Recorded::time, which is the same on all ranks.
 struct ExchangeNode {
   const ExchangePlan* plan = nullptr;
   int64_t ready = 0;  // when the elements that it sends were made
@@ -53,7 +53,7 @@ struct ExchangeNode {
 };
 // Nothing if `op` is not an exchange.
 std::optional<ExchangeNode> exchange_of(const OpInfo& op, const void* attributes);
-// Changes `attributes` to those of a node that does the same for `size` elements, which are ready at `ready`.
+// Changes `attributes` so that the node does the same for `size` elements, which are ready at `ready`.
 void set_size(void* attributes, int64_t size, int64_t ready);
 
 // The token that every program starts with: a tensor without elements.

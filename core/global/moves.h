@@ -29,8 +29,8 @@ struct Sent {
   int32_t axis = 0;      // the axis of the grid
   int64_t elements = 0;  // at least 0
 };
-// What the rank with these coordinates sends while a tensor of `dims` moves from one layout to another. Exchanges along
-// an axis with one rank are left out.
+// The elements that the rank with these coordinates sends while a tensor of `dims` moves from one layout to another.
+// Exchanges along an axis with one rank are left out.
 std::vector<Sent> sent_between(const Dims& dims, const NdSbp& from, const NdSbp& to, const Dims& grid,
                                const Dims& coordinates);
 

@@ -39,7 +39,7 @@ class Stages {
         if (share_a_rank(placements_[a], placements_[b])) leads_[a][b] = true;
       }
     }
-    // Whether a path leads from one to another (Warshall, 1962).
+    // Finds whether a path leads from one to another (Warshall, 1962).
     for (size_t by = 0; by < placements_.size(); ++by) {
       for (size_t a = 0; a < placements_.size(); ++a) {
         for (size_t b = 0; b < placements_.size(); ++b) leads_[a][b] = leads_[a][b] || (leads_[a][by] && leads_[by][b]);

@@ -1,5 +1,5 @@
 // GlobalValue: the state of a tensor whose elements are spread over ranks. Its handle is a Tensor without a storage;
-// dtype and dims are those of the whole tensor.
+// dtype and dims describe the whole tensor.
 #pragma once
 
 #include <memory>
@@ -72,7 +72,7 @@ class GlobalValue final : public RecordedValue {
   int64_t ready;
   const Layout layout;
   const Tensor local;                  // the part of this rank; undefined outside the placement
-  std::shared_ptr<CopiedView> copied;  // null: it has its own elements, or shares those of its base
+  std::shared_ptr<CopiedView> copied;  // null: it has its own elements, or shares the base's elements
   std::shared_ptr<Written> writes;     // never null
   std::shared_ptr<Ahead> ahead;        // for the gradient of a leaf; else null
   std::shared_ptr<KnownSum> known;     // for a partial sum (ahead.h); null: it was not needed yet

@@ -127,7 +127,7 @@ Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims) {
 Dims strides_like(const TensorMeta& output, const Dims& dims) {
   const int32_t rank = dims.rank();
   const int32_t missing = output.dims.rank() - rank;
-  int32_t order[EP_MAX_RANK];  // axes of `dims`, the innermost first; those of length 1 do not matter
+  int32_t order[EP_MAX_RANK];  // axes of `dims`, the innermost first; axes of length 1 do not matter
   int32_t count = 0;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
     if (dims[axis] != 1) order[count++] = axis;

@@ -3,9 +3,9 @@
 // of ops that slide over channels (`order: channels` in ops.yaml) are channels-last if their input is. All others are
 // row-major. Internal.
 //
-// The rule of element-wise ops is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp,
+// The rule of element-wise ops comes from PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp,
 // reorder_dimensions): axes are sorted by the strides of the first input that distinguishes them. Broadcast axes do not
-// count, and axes that no input distinguishes stay row-major. The rule of channels is that of suggest_memory_format
+// count, and axes that no input distinguishes stay row-major. The rule of channels comes from suggest_memory_format
 // (c10/core/MemoryFormat.h), for 1 to 3 spatial axes. One difference: a tensor that is also row-major, since its axes
 // have length 1, is ignored.
 #pragma once

@@ -12,7 +12,7 @@ namespace tenon {
 struct DeviceState;
 
 // The penalty of each launch of `call`, whose inputs may lack data. A defined output gives the strides to ask about; an
-// undefined one gets those of a new result. 0 for an op that no primitive computes. Errors: those of the op's
+// undefined one gets the strides of a new result. 0 for an op that no primitive computes. Errors: those of the op's
 // inference; unsupported if the device refuses these strides, with its reason.
 Result<uint64_t> penalty_of(const OpCall& call, DeviceState* device);
 

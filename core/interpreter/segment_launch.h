@@ -22,7 +22,7 @@ struct CallAddresses {
 Status fits_segment(const Prepared& prepared);
 
 // Adds the launch of `prepared`, which was made for `call`, under the name `label` ("node 14 (/encoder/MatMul)"). Reads
-// only metadata and scalars of `call`. Tensors have the dims and strides given by `call`, dense outputs those of
+// only metadata and scalars of `call`. Tensors have the dims and strides given by `call`; dense outputs have those in
 // prepared.outputs. Bindings must begin at a multiple of every PreparedOperand::alignment. Errors: those of
 // fits_segment; invalid_argument for addresses outside the bindings, or addresses that are not aligned.
 Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepared& prepared,

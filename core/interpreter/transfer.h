@@ -18,8 +18,8 @@ Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved
 // A row-major copy of `tensor` on the host device.
 Tensor dense_copy(const Tensor& tensor);
 
-// Overwrites the elements of `view` (any device, any strides) with those of `source`, a tensor of the same dims and
-// dtype on the host device. Returns the bytes moved between devices.
+// Overwrites the elements of `view` (any device, any strides) with the elements of `source`, a tensor of the same dims
+// and dtype on the host device. Returns the bytes moved between devices.
 uint64_t store_into_view(const Tensor& view, const Tensor& source);
 
 }  // namespace tenon

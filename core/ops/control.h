@@ -46,7 +46,8 @@ inline bool is_control(const OpInfo& op) { return op.id == kNoOp; }
 
 using Body = std::function<TensorList(const TensorList&)>;
 
-// The attributes of a control flow call at the door. The operands of the call are the arguments of the functions.
+// At the door, OpCall::attributes of a control flow call points to one of these. The operands of the call are the
+// arguments of the functions.
 struct Call {
   Attributes attributes;
   std::span<const Body> bodies;

@@ -20,7 +20,7 @@ struct AttributeField {
   uint32_t count = 1;   // above 1: an array
 };
 
-// The inputs of a record, without those of epilogues.
+// The inputs of a record, without the inputs of epilogues.
 struct RecordShape {
   uint8_t required =
       0;  // the number of leading inputs that must be given; for an element-wise op, as tensors or scalars

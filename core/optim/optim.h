@@ -220,7 +220,7 @@ TENON_API Curve sequence(std::vector<Curve> curves, std::vector<int64_t> at);
 // Sets an optimiser's learning rates along a curve, each group from its own base. Borrows the optimiser.
 class TENON_API Schedule {
  public:
-  // The optimiser's current rates become the bases; then its rates are set to those of step 0.
+  // The optimiser's current rates become the bases; then its rates are set for step 0.
   Schedule(Optimizer& optimizer, Curve curve);
   void step() { go_to(steps_ + 1); }
   int64_t steps() const { return steps_; }

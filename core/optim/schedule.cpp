@@ -1,4 +1,4 @@
-// Learning rate schedules. The curves are those of torch.optim.lr_scheduler in closed form.
+// Learning rate schedules. The curves come from torch.optim.lr_scheduler, in closed form.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -93,9 +93,10 @@ Curve sequence(std::vector<Curve> curves, std::vector<int64_t> at) {
   if (curves.empty() || at.size() + 1 != curves.size() || !std::is_sorted(at.begin(), at.end())) {
     throw Error(
         Code::invalid_argument,
-        fmt::format("sequence: {} curves are given with {} numbers of steps at which the next one begins, which "
-                    "must rise and be one less.",
-                    curves.size(), at.size()));
+        fmt::format(
+            "sequence: {} curves are given with {} steps at which the next one begins; there must be one step fewer "
+            "than curves, in ascending order.",
+            curves.size(), at.size()));
   }
   return [curves = std::move(curves), at = std::move(at)](int64_t n, double base) {
     const auto which = static_cast<size_t>(std::upper_bound(at.begin(), at.end(), n) - at.begin());

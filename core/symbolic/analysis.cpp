@@ -1,4 +1,4 @@
-// The known bounds and divisor of a size, computed from those of its parts.
+// Computes the known bounds and divisor of a size from the bounds and divisors of its parts.
 #include <numeric>
 
 #include "core/symbolic/arena.h"

@@ -105,8 +105,7 @@ inline SymDim clamp_size(SymDim a, SymDim lo, SymDim hi) { return min_size(max_s
 inline bool add_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a + b, false; }
 inline bool mul_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a * b, false; }
 
-// `dims`, whose sizes are then known to be at least 0. Whether a tensor has too many bytes is checked when the program
-// runs.
+// `dims`, whose sizes are then known to be at least 0. The number of bytes is checked only when the program runs.
 Result<SymDims> checked(std::string_view op, const SymDims& dims);
 
 // "4*S0 + 1". Without an open arena, only "expression 7 of arena 3".

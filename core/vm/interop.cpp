@@ -1,4 +1,4 @@
-// Order between the work of a device and that of other APIs: semaphores, imported streams, and the storages that both
+// Orders the work of a device and the work of other APIs: semaphores, imported streams, and the storages that both
 // sides use.
 #include <algorithm>
 #include <vector>

@@ -30,7 +30,7 @@ Status CommandList::check(std::span<const Operand> bindings) const {
   return Status();
 }
 
-// All are instructions: the replay waits for these copies, and later readers wait for those of copy_out.
+// All are instructions: the replay waits for these copies, and later readers wait for the copies of copy_out.
 Status CommandList::copy_in(std::span<const Operand> bindings) const {
   for (const uint32_t index : moving_) {
     const Operand& given = bindings[index];

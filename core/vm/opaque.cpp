@@ -57,7 +57,7 @@ ep_primitive_desc conversion(const Layout& layout, bool to_layout) {
   return desc;
 }
 
-// Launches the conversion of `src` into `dst`, one of which holds the plain bytes.
+// Launches the conversion of `src` into `dst`; one of the two holds the plain bytes.
 Status convert(Storage* dst, Storage* src, const Layout& layout, bool to_layout) {
   DeviceState* device = dst->device;
   TENON_ASSIGN_OR_RETURN(const LayoutNeeds needs, needs_of(device, layout));

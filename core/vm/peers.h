@@ -1,4 +1,4 @@
-// Peers: two devices of one provider, one of which can copy from the other without passing through host memory.
+// Peers: devices of one provider. A device may be able to copy from its peer without passing through host memory.
 #pragma once
 
 #include "core/device/device_state.h"

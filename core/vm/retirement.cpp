@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kTogether = 32;  // instructions retired in a row before other threads see it
 
-// Collects references to kernels and releases those of one kernel together, since each release takes the cache line of
-// the count from the submitting thread.
+// Collects references to kernels and releases the references of one kernel together, since each release takes the cache
+// line of the count from the submitting thread.
 class KernelReferences {
  public:
   void add(Primitive* kernel) {

@@ -185,7 +185,7 @@ class SegmentBuilder {
 struct SegmentRun {
   const Segment* segment = nullptr;  // owned by a shared_ptr
   // Inputs (read), outputs and blocks (written; `whole` if the run reads nothing that it has not written). An operand's
-  // offset is added to those of the addresses.
+  // offset is added to the offsets of the addresses.
   std::span<const Operand> bindings;
   uint16_t stream = 0;  // as in OpLaunch
 };

@@ -38,7 +38,7 @@ std::optional<Rows> rows_of(const TensorImpl& input, std::span<const int64_t> ax
   return rows;
 }
 
-// The variance or standard deviation of each row, and the mean if `means` is given.
+// The variance or standard deviation of each row, and its mean if `mean` is not null.
 template <class T>
 void write_spreads(const T* from, const Rows& rows, double degrees, bool root, T* spread, T* mean) {
   for (int64_t i = 0; i < rows.outer * rows.inner; ++i) {

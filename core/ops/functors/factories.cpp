@@ -75,7 +75,7 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   if (count > static_cast<double>(kMaxArange))
     refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
   if (is_integer(dtype)) {
-    // As in PyTorch: the count is that of the floats, but the steps are whole numbers.
+    // As in PyTorch: the floats determine the count, but the steps are whole numbers.
     const Scalar first(std::trunc(start)), by(std::trunc(step));
     if (by == Scalar(0.0)) refuse("arange: a step of {} is none among integers.", step);
     const Tensor numbers = tenon::arange(Scalar(static_cast<int64_t>(count)), DType::i64, device);

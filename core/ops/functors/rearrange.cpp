@@ -44,7 +44,7 @@ constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 // The number of results of a call with `sections` parts; 0 if the call itself will fail.
 size_t part_count(int64_t sections) { return sections > 0 && sections <= kMost ? static_cast<size_t>(sections) : 0; }
 
-// The first `count` parts have one more element than the others.
+// The lengths of equal parts; if they do not divide evenly, the first parts have one more element.
 std::vector<int64_t> even_parts(std::string_view op, int64_t length, int64_t sections) {
   if (sections < 1) refuse("{}: {} parts are not possible; there must be at least 1.", op, sections);
   if (sections > kMost) refuse("{}: {} parts are too many; there may be at most {}.", op, sections, kMost);

@@ -20,7 +20,8 @@ auto optional_input(const Call& call, size_t index) {
 
 infer::View layout(const Tensor& tensor) { return {tensor.dims(), tensor.strides(), 0}; }
 
-// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then those of epilogues.
+// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then the operands of
+// epilogues.
 struct Product {
   Dims dims;
   std::vector<Dims> strides;

@@ -232,8 +232,8 @@ TEST(Schedules, GoOnFromANumberOfSteps) {
 TEST(Schedules, RefuseNumbersOfStepsThatAreNone) {
   EXPECT_EQ(error_of([] { cosine(0); }), "cosine: it needs at least 1 step, not 0.");
   EXPECT_EQ(error_of([] { sequence({cosine(5)}, {3}); }),
-            "sequence: 1 curves are given with 1 numbers of steps at which the next one begins, which must rise and be "
-            "one less.");
+            "sequence: 1 curves are given with 1 steps at which the next one begins; there must be one step fewer "
+            "than curves, in ascending order.");
 }
 
 }  // namespace
