@@ -411,7 +411,7 @@ std::vector<Dims> grids_of(int64_t ranks) {
 void check(const Program& program, const Topology& topology, int64_t ranks, const PlanOptions& options) {
   const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, why); };
   if (ranks < 1 || ranks > topology.ranks()) {
-    refuse(fmt::format("A plan for {} ranks: the topology has 1 to {}.", ranks, topology.ranks()));
+    refuse(fmt::format("A plan for {} ranks is not possible: the topology has 1 to {}.", ranks, topology.ranks()));
   }
   for (const Dims& grid : options.grids) {
     if (element_count(grid) != ranks || grid.empty())

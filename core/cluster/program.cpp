@@ -130,7 +130,8 @@ void Program::read_graph() {
   for (NodeId id = graph_.first(); id != graph::kNoNode; id = graph_.next(id)) {
     const graph::Node& node = graph_.node(id);
     if (!node.regions.empty()) {
-      throw Error(Code::unsupported, fmt::format("A plan has no control flow, and {} depends on data.", node.op->name));
+      throw Error(Code::unsupported,
+                  fmt::format("A plan cannot contain control flow, but {} depends on data.", node.op->name));
     }
     calls_.push_back({&node, node.inputs, node.results});
     for (const ValueId input : node.inputs) values_[input].read = true;

@@ -122,7 +122,7 @@ class Reader {
     if (given.flops || given.bytes) fail("a level has no arithmetic and no memory");
     const double members = *given.members;
     if (members != std::floor(members) || members * static_cast<double>(made_.ranks()) > kMostRanks) {
-      fail(fmt::format("{} {} make no whole number of at most {} ranks", members, members_, kMostRanks));
+      fail(fmt::format("{} {} do not give a whole number of at most {} ranks", members, members_, kMostRanks));
     }
     if (made_.levels.size() == kMostLevels) fail(fmt::format("there are more than {} levels", kMostLevels));
     made_.levels.push_back({std::string(name), static_cast<int64_t>(members), *given.seconds, *given.rate});

@@ -359,25 +359,26 @@ Status Communicator::refuse_on_sight(const Line& line, const ep_collective_desc&
   const loader::CollectivesInfo& info = line.plugin.info;
   const uint64_t known = ep_collective_reduces(desc.kind) != 0 ? info.reduced_dtypes : info.dtypes;
   if (desc.dtype < 1 || desc.dtype > 63 || (known >> desc.dtype & 1) == 0) {
-    return Status(Code::unsupported,
-                  fmt::format("{} takes no {} with {}.", ep_collective_name(desc.kind), dtype_name(dtype), info.name));
+    return Status(Code::unsupported, fmt::format("{} does not support {} with {}.", ep_collective_name(desc.kind),
+                                                 dtype_name(dtype), info.name));
   }
   if (ep_collective_reduces(desc.kind) != 0) {
     const bool of_bool = desc.reduction == EP_REDUCE_any || desc.reduction == EP_REDUCE_all;
     const bool is_known = desc.reduction > 0 && desc.reduction < 64 && (info.reductions >> desc.reduction & 1) != 0;
     if (!is_known || of_bool != (dtype == DType::boolean)) {
-      return Status(Code::unsupported, fmt::format("{} of {} takes no reduction number {}.",
+      return Status(Code::unsupported, fmt::format("{} of {} does not support reduction number {}.",
                                                    ep_collective_name(desc.kind), dtype_name(dtype), desc.reduction));
     }
   }
   if (desc.count < 0) {
-    return Status(Code::invalid_argument, fmt::format("{} of {} elements.", ep_collective_name(desc.kind), desc.count));
+    return Status(Code::invalid_argument, fmt::format("{} of {} elements: a count must be at least 0.",
+                                                      ep_collective_name(desc.kind), desc.count));
   }
   for (const int64_t* counts : {desc.src_counts, desc.dst_counts}) {
     for (int32_t rank = 0; counts != nullptr && rank < size(); ++rank) {
       if (counts[rank] >= 0) continue;
-      return Status(Code::invalid_argument, fmt::format("{} of {} elements of rank {}.", ep_collective_name(desc.kind),
-                                                        counts[rank], name_of(rank)));
+      return Status(Code::invalid_argument, fmt::format("{} of {} elements of rank {}: a count must be at least 0.",
+                                                        ep_collective_name(desc.kind), counts[rank], name_of(rank)));
     }
   }
   const bool is_peer_wrong = desc.peer < 0 || desc.peer >= size() || (is_between_two(desc.kind) && desc.peer == rank());

@@ -49,7 +49,7 @@ void read_descr(const std::string& text, NpyHeader* header) {
       header->dtype = row.dtype;
     }
   }
-  if (header->dtype == DType::none) refuse(fmt::format("npy: elements of '{}' are none of Tenon's.", text));
+  if (header->dtype == DType::none) refuse(fmt::format("npy: Tenon has no dtype for elements of '{}'.", text));
 }
 
 NpyHeader read_npy_header(std::string_view text) {

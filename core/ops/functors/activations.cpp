@@ -172,7 +172,7 @@ Tensor glu(const Tensor& input, int64_t dim) {
   if (input.rank() == 0) refuse("glu: a tensor of rank 0 has no axis to halve.");
   const int32_t axis = axis_of("glu", dim, input.rank());
   const int64_t length = input.dim(axis);
-  if (length % 2 != 0) refuse("glu: axis {} has length {}, which has no half.", axis, length);
+  if (length % 2 != 0) refuse("glu: axis {} has length {}, which cannot be halved.", axis, length);
   return tenon::narrow(input, axis, 0, length / 2) * tenon::sigmoid(tenon::narrow(input, axis, length / 2, length / 2));
 }
 

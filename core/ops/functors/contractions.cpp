@@ -466,7 +466,7 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   const size_t arrow = text.find("->");
   const std::vector<std::string_view> inputs = parts_of(std::string_view(text).substr(0, arrow));
   if (inputs.size() != operands.size()) {
-    refuse("einsum: '{}' speaks of {} tensors, but {} are given.", equation, inputs.size(), operands.size());
+    refuse("einsum: '{}' names {} tensors, but {} are given.", equation, inputs.size(), operands.size());
   }
   std::vector<Labels> lists;
   int32_t dots = 0;

@@ -323,8 +323,8 @@ Tensor istft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_leng
   const bool half = onesided.value_or(source.dims()[1] != n_fft);
   const int64_t frequencies = half ? n_fft / 2 + 1 : n_fft, count = source.dims()[2];
   if (source.dims()[1] != frequencies) {
-    refuse("istft: input has {} frequencies; {} of n_fft {} are {}.", source.dims()[1],
-           half ? "one side" : "both sides", n_fft, frequencies);
+    refuse("istft: input has {} frequencies, but {} of n_fft {} has {}.", source.dims()[1],
+           half ? "one side" : "the whole", n_fft, frequencies);
   }
   if (count < 1) refuse("istft: input {} has no frames.", input.dims());
   source = tenon::transpose(source, 1, 2);

@@ -76,7 +76,7 @@ int64_t across(const Tensor& input) { return input.defined() && input.rank() == 
 TensorList equal_parts(std::string_view op, const Tensor& input, int64_t sections, int64_t dim, int32_t least) {
   const int32_t axis = split_axis(op, input, dim, least);
   if (sections < 1 || input.dim(axis) % sections != 0) {
-    refuse("{}: axis {} of length {} has no {} equal parts.", op, axis, input.dim(axis), sections);
+    refuse("{}: axis {} of length {} cannot be divided into {} equal parts.", op, axis, input.dim(axis), sections);
   }
   return tenon::tensor_split(input, sections, axis);
 }

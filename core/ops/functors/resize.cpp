@@ -124,7 +124,8 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
   const bool linear = mode == (spatial == 1 ? "linear" : spatial == 2 ? "bilinear" : "trilinear");
   const bool cubic = mode == "bicubic" && spatial == 2;
   if (!nearest && !linear && !cubic) {
-    refuse("interpolate: mode is '{}', which is none for input {} with {} spatial axes.", mode, input.dims(), spatial);
+    refuse("interpolate: mode is '{}', which is not possible for input {} with {} spatial axes.", mode, input.dims(),
+           spatial);
   }
   if (align_corners && nearest) refuse("interpolate: mode {} takes no align_corners.", mode);
   // With antialias, positions refer to the centres of elements, even if corners are aligned.

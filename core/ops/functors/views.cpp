@@ -207,14 +207,14 @@ Tensor t(const Tensor& input) {
 Tensor movedim(const Tensor& input, IntList source, IntList destination) {
   require_defined("movedim", "input", input);
   if (source.size() != destination.size()) {
-    refuse("movedim: {} axes cannot move to {} places.", source.size(), destination.size());
+    refuse("movedim: {} axes cannot move to {} positions.", source.size(), destination.size());
   }
   Dims axes = Dims::filled(input.rank(), -1);
   uint32_t moved = 0;
   for (size_t i = 0; i < source.size(); ++i) {
     const int32_t from = axis_of("movedim", source[i], input.rank());
     const int32_t to = axis_of("movedim", destination[i], input.rank());
-    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim: an axis or a place is named twice.");
+    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim: an axis or a position is named twice.");
     moved |= 1u << from;
     axes[to] = from;
   }

@@ -56,7 +56,7 @@ Status check_scan(const Call& call, bool positions) {
     return infer::wrong(call.op->name, "input is bool, on which scan {} is not defined.", at.op);
   }
   if (!positions || (selects && at.exclusive == 0)) return {};
-  return infer::wrong(call.op->name, "scan {} with exclusive {} has no positions; those of max and min have.", at.op,
+  return infer::wrong(call.op->name, "scan {} with exclusive {} returns no positions; only max and min do.", at.op,
                       at.exclusive);
 }
 

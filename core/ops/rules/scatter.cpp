@@ -21,7 +21,8 @@ Status give_whole(const Call& call, const Dims& part, typename Call::Meta* outpu
   }
   bool same = src.rank() == part.rank();
   for (int32_t axis = 0; same && axis < part.rank(); ++axis) same = expect(src.dims()[axis] == part[axis]);
-  if (!same) return infer::wrong(call.op->name, "src has shape {}, but its place has shape {}.", src.dims(), part);
+  if (!same)
+    return infer::wrong(call.op->name, "src has shape {}, but the part to replace has shape {}.", src.dims(), part);
   outputs->dtype = input.dtype();
   outputs->dims = input.dims();
   return {};

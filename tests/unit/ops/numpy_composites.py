@@ -100,7 +100,7 @@ class Composites(OpTest):
         self.same("hardshrink", x, 0.75)
         self.same("softmin", x, dim=1)
         self.same("glu", some(3, 6), 1)
-        self.refused("glu: axis 0 has length 3, which has no half.", "glu", some(3, 6), 0)
+        self.refused("glu: axis 0 has length 3, which cannot be halved.", "glu", some(3, 6), 0)
         self.refused("positive: a bool tensor has no sign.", "positive", np.array([True]))
 
     def test_next_numbers(self):
@@ -296,7 +296,7 @@ class Composites(OpTest):
         self.check(np.einsum("ij,jk->ik", np.ones((2, 1)), np.ones((3, 4))), "einsum", "ij,jk->ik", (np.ones((2, 1)), np.ones((3, 4))))
         self.check(np.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 4))), "einsum", "ij,jk->ik", np.ones((2, 3)), np.ones((3, 4)))
         self.check(np.trace(np.ones((3, 3))), "einsum", "ii->", np.ones((3, 3)))
-        self.refused("einsum: 'ij,jk' speaks of 2 tensors, but 1 are given.", "einsum", "ij,jk", (some(2, 3),))
+        self.refused("einsum: 'ij,jk' names 2 tensors, but 1 are given.", "einsum", "ij,jk", (some(2, 3),))
         self.refused("einsum: one label stands for axes of lengths 3 and 4.", "einsum", "ij,jk", (some(2, 3), some(4, 5)))
         self.refused("einsum: 'ijk' has 3 labels, but its tensor has rank 2.", "einsum", "ijk", (some(2, 3),))
         self.refused("einsum: a label of the result of 'ij->ik' occurs in no tensor, or twice in the result.", "einsum", "ij->ik", (some(2, 3),))
@@ -330,7 +330,7 @@ class Composites(OpTest):
             self.same(op, x, [1, 3])
         self.same("hsplit", some(6), 3)
         self.same("unbind", some(3, 4), 1)
-        self.refused("vsplit: axis 0 of length 6 has no 4 equal parts.", "vsplit", x, 4)
+        self.refused("vsplit: axis 0 of length 6 cannot be divided into 4 equal parts.", "vsplit", x, 4)
 
     def test_places(self):
         x = some(3, 4, 5)

@@ -118,7 +118,7 @@ class Parts(OpTest):
             pairs = torch.view_as_real(spectrum).contiguous().numpy()
             self.check(want.numpy(), "istft", pairs, 10, 3, 8, window, **{k: v for k, v in kw.items() if v is not None}, atol=1e-5)
             self.check(want[0].numpy(), "istft", pairs[0].copy(), 10, 3, 8, window, **{k: v for k, v in kw.items() if v is not None}, atol=1e-5)
-        self.refused("istft: input has 4 frequencies; one side of n_fft 10 are 6.", "istft", some(4, 3, 2), 10)
+        self.refused("istft: input has 4 frequencies, but one side of n_fft 10 has 6.", "istft", some(4, 3, 2), 10)
         with self.assertRaisesRegex(Refused, "istft: the squares of the window add up to 0"):
             run("istft", some(6, 3, 2), 10, 3, 10, np.zeros(10, np.float32))
 
