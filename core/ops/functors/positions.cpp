@@ -179,7 +179,7 @@ Tensor index_put(const Tensor& input, const TensorList& indices, const Tensor& v
     refuse("{}: {} axes are indexed, but a tensor of shape {} has {}.", op, named, input.dims(), input.rank());
   }
   Indexed indexed{op, input, {}, true};
-  int32_t axis = 0, end = 0;  // position of the last tensor
+  int32_t axis = 0, end = 0;  // end: the axis after the last tensor
   for (const Tensor& each : indices) {
     if (!each.defined()) {
       ++axis;
