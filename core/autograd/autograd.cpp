@@ -41,8 +41,8 @@ const autograd::Edge& require_edge(std::string_view op, std::string_view what, s
 Tensor weight_of(std::string_view op, size_t i, const Tensor& output, const Tensor& given) {
   if (!given.defined()) {
     if (output.elements() != 1) {
-      refuse("{}: output {} of shape {} has {} elements; only for an output of one element may its gradient be absent.",
-             op, i, output.dims(), output.elements());
+      refuse("{}: output {} of shape {} has {} elements; only an output of one element may omit its gradient.", op, i,
+             output.dims(), output.elements());
     }
     return tenon::ones_like(autograd::without_history(output));
   }
@@ -145,7 +145,8 @@ const Tensor& Tensor::requires_grad_(bool wanted) const {
     refuse("requires_grad_: a tensor of {} has no gradient; only floating dtypes have one.", dtype_name(dtype()));
   }
   if (requires_grad() == wanted) return *this;
-  if (!is_leaf()) refuse("requires_grad_: a tensor of shape {} that an op made stays as it is; detach() it.", dims());
+  if (!is_leaf())
+    refuse("requires_grad_: a tensor of shape {} was made by an op, so it is no leaf; use detach().", dims());
   if (wanted) autograd::watch_process();
   autograd::History& history = need_history(*this);
   if (history.slot == nullptr) history.slot = std::make_shared<autograd::GradientSlot>();

@@ -99,7 +99,7 @@ void Function::save(const Tensor& tensor) {
 
 Tensor Function::saved(size_t i) const {
   if (state_ == nullptr || i >= state_->kept.size()) {
-    refuse("{}: tensor {} was not saved; {} were.", name(), i, state_ == nullptr ? 0 : state_->kept.size());
+    refuse("{}: there is no saved tensor {}; {} were saved.", name(), i, state_ == nullptr ? 0 : state_->kept.size());
   }
   const State::Kept& kept = state_->kept[i];
   const Tensor tensor = kept.tensor.get(name(), "a tensor");

@@ -48,13 +48,13 @@ History& need_history(const Tensor& tensor);
 // The edge along which the gradient of `tensor` flows. A view's edge follows its base, so this call may recompute it.
 const Edge& edge_of(const Tensor& tensor);
 
-// Replaces the edge of a tensor after a write. A retained gradient is that of the new elements from now on.
+// Replaces the edge of a tensor after a write. From now on a retained gradient is the gradient of the new elements.
 void move_edge(History* history, Edge edge);
 
 // A tensor over the elements of `tensor` without a history.
 Tensor without_history(const Tensor& tensor);
 
-// A tensor over the elements of `tensor` whose gradient goes to `edge`.
+// A tensor over the elements of `tensor` whose gradient flows to `edge`.
 Tensor with_edge(const Tensor& tensor, const Edge& edge);
 
 }  // namespace tenon::autograd

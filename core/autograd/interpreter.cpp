@@ -63,7 +63,7 @@ void check_write(const OpCall& call, const Tensor& output, bool flows) {
   const SharedStorage storage = output.impl()->storage;
   if (!tracked && flows && storage != nullptr && storage.tensor_count() > 1) {
     refuse_write(call,
-                 "an argument wants a gradient, and other tensors see the memory that is written, so their gradients "
+                 "an argument wants a gradient, and other tensors share the memory that is written, so their gradients "
                  "would be wrong: the tensor is a view that was made where no gradient was wanted.",
                  "Build the tensor by concat, pad or where, or ask its base for a gradient before the view is made.");
   }

@@ -7,7 +7,7 @@
 namespace tenon::cluster {
 namespace {
 
-// FNV-1a, a word at a time.
+// FNV-1a over words.
 class Digest {
  public:
   Digest& add(uint64_t word) {
@@ -40,7 +40,7 @@ uint64_t begin_of(const Program& program, ValueId id, const std::map<ValueId, Nd
   return digest.value();
 }
 
-// The class of each hash, numbered by first appearance.
+// Maps each hash to a class, numbered by first appearance.
 template <class Visit>
 std::vector<uint32_t> numbered(const std::vector<uint64_t>& hashes, const Visit& first) {
   std::map<uint64_t, uint32_t> numbers;

@@ -36,13 +36,13 @@ class Run {
     for (const ValueId id : program.results()) last_[id] = program.calls().size();
   }
 
-  // Spreads without an exchange what every rank has.
+  // Spreads a tensor that every rank has, without an exchange.
   Tensor spread(const Tensor& local, const NdSbp& sbp) const {
     const NdSbp everywhere = NdSbp::filled(placement_.grid().rank(), Sbp::broadcast());
     return global::to_global(global::make_global(local.dtype(), local.dims(), {placement_, everywhere}, local), sbp);
   }
 
-  // `seconds`: of each call alone, where somebody asks; its arguments are there before.
+  // `seconds`, if not null: gets the time of each call alone, started when its arguments are ready.
   TensorList run(const TensorList& inputs, std::vector<double>* seconds = nullptr) {
     seconds_ = seconds;
     for (ValueId id = 1; id < values_.size(); ++id) {
@@ -88,7 +88,7 @@ class Run {
       if (last_[call.inputs[i]] == number) values_[call.inputs[i]] = Tensor();
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      // Where several signatures move nothing the interpreter takes the first one, whose results are everywhere.
+      // If several signatures move nothing, the interpreter takes the first one, whose results are broadcast.
       const Tensor made = is_global ? moved(outputs[i], way.outputs[i]) : spread(outputs[i], way.outputs[i]);
       values_[call.outputs[i]] = moved(made, plan_.kept[call.outputs[i]]);
     }
@@ -98,7 +98,7 @@ class Run {
     return global::layout_of(tensor).sbp == sbp ? tensor : global::to_global(tensor, sbp);
   }
 
-  // The time when all of them are there.
+  // The time when all tensors are computed.
   static Clock::time_point ready(const TensorList& tensors) {
     for (const Tensor& tensor : tensors) {
       if (tensor.defined() && global::held(tensor).defined()) global::held(tensor).wait();
@@ -110,12 +110,12 @@ class Run {
   const Plan& plan_;
   const Placement& placement_;
   TensorList values_;         // by ValueId
-  std::vector<size_t> last_;  // by ValueId: the call that reads it last
+  std::vector<size_t> last_;  // by ValueId: the last call that reads it
   std::vector<double>* seconds_ = nullptr;
 };
 
 Communicator& world() {
-  static Communicator* const all = value_or_throw(Communicator::world()).get();  // it lives as long as the process
+  static Communicator* const all = value_or_throw(Communicator::world()).get();  // lives as long as the process
   return *all;
 }
 
@@ -125,13 +125,13 @@ double median(std::vector<double> all) {
   return *middle;
 }
 
-// The greatest of all ranks'.
+// The maximum over all ranks.
 double slowest(double seconds) {
   throw_if_error(world().all_reduce(&seconds, &seconds, 1, DType::f64, global::Reduction::max, "seconds"));
   return seconds;
 }
 
-// The median of `runs` after one, each begun by all ranks together.
+// The median of `runs` runs after a warm-up run. All ranks start each run together.
 double seconds_of_runs(int32_t runs, const std::function<void()>& function) {
   std::vector<double> all;
   for (int32_t run = 0; run <= runs; ++run) {
@@ -144,13 +144,13 @@ double seconds_of_runs(int32_t runs, const std::function<void()>& function) {
   return median(std::move(all));
 }
 
-// All ranks of the launch, as a plan has them. Errors: invalid_argument (a plan of other ranks).
+// All ranks of the launch in the grid of the plan. Errors: invalid_argument (a plan for another number of ranks).
 Placement placement_of(const Plan& plan) {
   if (element_count(plan.grid) != world().size()) {
-    throw Error(
-        Code::invalid_argument,
-        fmt::format("A plan for the grid {} runs on as many ranks, and there are {}.", plan.grid, world().size()),
-        fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
+    throw Error(Code::invalid_argument,
+                fmt::format("A plan for the grid {} needs as many ranks as the grid has, but there are {}.", plan.grid,
+                            world().size()),
+                fmt::format("Start it by mpirun -n {}.", element_count(plan.grid)));
   }
   std::vector<int32_t> ranks;
   for (int32_t rank = 0; rank < world().size(); ++rank) ranks.push_back(rank);
@@ -218,7 +218,7 @@ Topology measured_topology() {
                                }) /
                static_cast<double>(kOps);
   const auto beyond_start = [&](double seconds) { return std::max(seconds - made.start, 1e-9); };
-  // Programs multiply matrices as they lie and, for gradients, transposed.
+  // Programs multiply matrices as they are stored and, for gradients, transposed.
   const auto side = static_cast<double>(kSide);
   const Tensor turned = tenon::transpose(matrix, 0, 1);
   made.compute = 4 * side * side * side / beyond_start(seconds_of_runs(kRuns, [&] {
@@ -254,7 +254,7 @@ void measure_ops(const Program& program, const Plan& plan, const TensorList& inp
     for (size_t i = 0; run > 0 && i < calls; ++i) taken[i].push_back(seconds[i]);
   }
   struct Kind {
-    double taken = 0, said = 0;  // beyond the start
+    double taken = 0, said = 0;  // beyond the start time of an op
   };
   std::map<std::string, Kind, std::less<>> kinds;
   topology->paces.clear();

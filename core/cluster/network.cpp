@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Costs of some variables together, the last one's states next to each other.
+// Costs of several variables together; the states of the last variable are contiguous.
 struct Table {
   std::vector<uint32_t> variables;
   std::vector<double> costs;
@@ -62,7 +62,7 @@ class Elimination {
   Elimination(const Network& network, const std::vector<std::vector<uint32_t>>& allowed)
       : network_(network), allowed_(allowed) {}
 
-  // The order in which variables go, the one next that makes the smallest table; false: too dear.
+  // The order of elimination: next is always the variable with the smallest table; false: too expensive.
   bool order(double limit) {
     std::vector<std::set<uint32_t>> near(network_.size());
     std::set<std::pair<double, uint32_t>> next;
@@ -126,12 +126,12 @@ class Elimination {
   static constexpr uint32_t kGone = UINT32_MAX;
   struct Best {
     std::vector<uint32_t> variables;
-    std::vector<uint32_t> states;  // of the variable that went, by those of the others
+    std::vector<uint32_t> states;  // of the eliminated variable, by the states of the others
   };
 
   size_t count(uint32_t variable) const { return allowed_[variable].size(); }
 
-  // A table belongs to the first of its variables that goes.
+  // Stores a table at the first of its variables that is eliminated.
   void give(Table table) {
     uint32_t first = kGone;
     for (const uint32_t variable : table.variables) first = std::min(first, place_[variable]);
@@ -171,7 +171,7 @@ class Elimination {
     Best& best = best_[number];
     best.variables = left.variables;
 
-    // How far one step of each of the others, and of the variable, goes in each table.
+    // The strides of each other variable, and of the eliminated variable, in each table.
     const size_t n = left.variables.size();
     std::vector<std::vector<size_t>> steps(tables.size(), std::vector<size_t>(n + 1, 0));
     size_t size = 1;
@@ -218,7 +218,7 @@ class Elimination {
   const Network& network_;
   const std::vector<std::vector<uint32_t>>& allowed_;
   std::vector<uint32_t> order_, place_, position_;
-  std::vector<std::vector<Table>> tables_of_;  // by the place of the variable that goes with them
+  std::vector<std::vector<Table>> tables_of_;  // by the position of the variable that they are eliminated with
   std::vector<Best> best_;
 };
 

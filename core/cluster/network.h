@@ -1,6 +1,6 @@
-// Network: variables with costs of one and of two of them, and the states of least cost together. By dynamic
-// programming over the network: a variable is taken out, and the best of its states is kept for all states of those
-// that it shares a cost with, until none is left. That is exact, and dear where many variables hang together. Internal.
+// Network: variables with costs of single states and of pairs of states; finds the states with the least total cost. It
+// uses dynamic programming: it eliminates one variable after another and keeps its best state for all states of its
+// neighbours. The result is exact, but expensive if many variables are connected. Internal.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace tenon::cluster {
 
 class TENON_API Network {
  public:
-  // A variable whose state i costs costs[i]; at least one. Its number.
+  // Adds a variable whose state i costs costs[i]; it has at least one state. Returns its number.
   uint32_t add(std::vector<double> costs);
-  // Two variables whose states i and j cost costs[i * (states of b) + j] together, in addition. Infinity is a pair that
-  // cannot be. a != b.
+  // Adds the cost costs[i * (states of b) + j] for state i of `a` together with state j of `b`. Infinity forbids the
+  // pair. a != b.
   void connect(uint32_t a, uint32_t b, std::vector<double> costs);
-  // Costs in addition.
+  // Adds `costs` to the costs of a variable.
   void add_costs(uint32_t variable, const std::vector<double>& costs);
 
   size_t size() const { return costs_.size(); }
@@ -26,8 +26,8 @@ class TENON_API Network {
   double cost(const std::vector<uint32_t>& states) const;
   const std::vector<uint32_t>& neighbours(uint32_t variable) const { return near_[variable]; }
 
-  // The best states, where allowed[v] lists those that variable v may have; one alone fixes it. Of equals the first
-  // ones. False: more than `limit` sums would be needed; `states` are then as they were.
+  // Finds the best states. allowed[v] lists the states that variable v may take; a single one fixes it. Of equal ones
+  // the first wins. False if more than `limit` sums would be needed; `states` are then unchanged.
   bool minimise(const std::vector<std::vector<uint32_t>>& allowed, double limit, std::vector<uint32_t>* states) const;
 
  private:
@@ -37,7 +37,7 @@ class TENON_API Network {
   };
   friend class Elimination;
   std::vector<std::vector<double>> costs_;
-  std::vector<Edge> edges_;  // one per pair of variables
+  std::vector<Edge> edges_;  // at most one per pair of variables
   std::vector<std::vector<uint32_t>> near_, edges_of_;
 };
 

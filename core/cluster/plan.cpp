@@ -19,12 +19,14 @@ namespace {
 
 using global::Sbp;
 
-constexpr int32_t kDepth = 3;  // calls around one that must look alike, for one choice to serve both
-constexpr double kTie = 1e-7;  // of the time to read it once is what a byte of memory costs where times are equal
+constexpr int32_t kDepth =
+    3;  // distance in calls within which surroundings must look alike for one choice to serve both
+constexpr double kTie =
+    1e-7;  // cost of a byte of memory, relative to the time to read it once; decides between plans of equal time
 constexpr double kSmallEffort = 4e5;
 constexpr size_t kMostRounds = 12;
-constexpr size_t kMostGrids = 12;     // of those that are tried where none is given
-constexpr size_t kSearchedGrids = 3;  // of these, those that are searched long
+constexpr size_t kMostGrids = 12;     // most grids that are tried if none is given
+constexpr size_t kSearchedGrids = 3;  // the grids that are searched longer
 
 double bytes_of(DType dtype, const Dims& dims) { return static_cast<double>(dtype_bytes(dtype, element_count(dims))); }
 
@@ -54,10 +56,10 @@ class Moves {
   std::map<std::pair<int64_t, std::vector<int64_t>>, std::unordered_map<uint64_t, double>> known_;
 };
 
-// When each value lives, by calls. Views that are no copies live with what they view.
+// The lifetimes of values, by call. Views that are not copies live as long as their base.
 struct Lives {
   std::vector<size_t> made, last;
-  std::vector<uint64_t> bytes;  // on the rank; 0 of views
+  std::vector<uint64_t> bytes;  // on the rank; 0 for views
 };
 
 Lives lives_of(const Program& program, const Plan& plan, const Dims& coordinates) {
@@ -86,13 +88,13 @@ Lives lives_of(const Program& program, const Plan& plan, const Dims& coordinates
   for (ValueId id = 1; id < values.size(); ++id) {
     if (!values[id].is_input && !values[id].read && !values[id].is_result) lives.bytes[id] = 0;
     if (program.is_constant(id)) lives.bytes[id] = 0;
-    // A new parameter is written where the old one is.
+    // A new parameter is written into the memory of the old one.
     if (values[id].home != id) lives.bytes[id] = 0;
   }
   return lives;
 }
 
-// The call at which the most bytes live, and how many.
+// The call at which the most bytes are alive, and the number of bytes.
 std::pair<size_t, uint64_t> most_alive(const Lives& lives, size_t calls) {
   std::vector<int64_t> change(calls + 2, 0);
   for (size_t id = 1; id < lives.bytes.size(); ++id) {
@@ -108,7 +110,7 @@ std::pair<size_t, uint64_t> most_alive(const Lives& lives, size_t calls) {
   return most;
 }
 
-// The choice of spreads on one grid, as a network.
+// The search for layouts on one grid, as a network.
 class Search {
  public:
   Search(const Program& program, const Topology& topology, const Dims& grid, const PlanOptions& options)
@@ -125,8 +127,8 @@ class Search {
     connect();
   }
 
-  // `weight`: the seconds that a byte of memory counts, of values that live where the most did before. Where no plan is
-  // known to be the best, a long search may find a better one than a short one.
+  // `weight`: the cost in seconds of a byte of memory, for values alive at the peak of `before`. If no plan is known to
+  // be the best, a long search may find a better one than a short search.
   Plan best(double weight, const Plan* before, bool is_long) {
     Network network = network_;
     if (weight > 0) weigh(&network, weight, *before);
@@ -137,7 +139,7 @@ class Search {
   }
 
  private:
-  // That a call reads or makes a value: its inputs are slots, and then its outputs. By class.
+  // A use of a value by a call, by class. Slots number the inputs and then the outputs of the call.
   struct Use {
     uint32_t value = 0, call = 0;
     size_t slot = 0;
@@ -161,7 +163,7 @@ class Search {
 
   const std::vector<Way>& ways(size_t call) const { return *ways_[classes_.calls[call]]; }
 
-  // Which values and calls are connected, by class, and how often.
+  // Finds which values and calls are connected, by class, and how often.
   void find_uses() {
     counts_.assign(classes_.call_of.size(), 0.0);
     for (size_t i = 0; i < program_.calls().size(); ++i) {
@@ -175,12 +177,13 @@ class Search {
     }
   }
 
-  // What a way makes of the inputs of a call, or then of its outputs.
+  // The layout that a way gives to a slot: inputs first, then outputs.
   static const NdSbp& at_slot(const Way& way, size_t slot) {
     return slot < way.inputs.size() ? way.inputs[slot] : way.outputs[slot - way.inputs.size()];
   }
 
-  // Along each axis of the grid: broadcast, and what the calls around a value make or want.
+  // The candidate layouts of a value along each axis of the grid: broadcast, and the layouts that the calls around it
+  // make or want.
   void find_spreads() {
     const size_t classes = classes_.value_of.size();
     const auto axes = static_cast<size_t>(grid_.rank());
@@ -243,7 +246,7 @@ class Search {
     }
   }
 
-  // The seconds between the spreads of a value and the ways of a call.
+  // The seconds of the moves between the layouts of a value and the ways of a call.
   std::vector<double> moves(const Use& use, double count) {
     const Program::Value& facts = program_.values()[classes_.value_of[use.value]];
     std::vector<double> seconds;
@@ -281,7 +284,7 @@ class Search {
     return all;
   }
 
-  // Whether two states of a variable differ at most along `axis` of the grid.
+  // True if two states of a variable differ at most along `axis` of the grid.
   bool are_near(uint32_t variable, uint32_t a, uint32_t b, int32_t axis) const {
     const auto same = [axis](const NdSbp& one, const NdSbp& other) {
       for (int32_t each = 0; each < one.rank(); ++each) {
@@ -300,7 +303,7 @@ class Search {
     return true;
   }
 
-  // The states that differ from those of now along `axis` alone; along any, if it is -1.
+  // The states that differ from the current ones only along `axis`; along any axis if it is -1.
   std::vector<std::vector<uint32_t>> along(const std::vector<uint32_t>& states, int32_t axis) const {
     std::vector<std::vector<uint32_t>> allowed = everything();
     for (uint32_t variable = 0; axis >= 0 && variable < allowed.size(); ++variable) {
@@ -310,7 +313,7 @@ class Search {
     return allowed;
   }
 
-  // From all axes' order, forwards and backwards, the better end.
+  // Searches the axes in order, forwards and backwards, and returns the better result.
   std::vector<uint32_t> searched(const Network& network, bool is_long) const {
     std::optional<std::vector<uint32_t>> best;
     for (const bool backwards : {false, true}) {
@@ -337,7 +340,7 @@ class Search {
     return states;
   }
 
-  // Around each value, as many variables as small tables take are chosen anew, the others being as they are.
+  // Around each value, chooses as many variables again as small tables allow; the others stay fixed.
   void improve_around(const Network& network, int32_t axis, std::vector<uint32_t>* states) const {
     std::vector<bool> was_free(network.size(), false);
     size_t most = network.size();
@@ -350,7 +353,7 @@ class Search {
         for (uint32_t variable = 0; variable < network.size(); ++variable) allowed[variable] = {(*states)[variable]};
         for (size_t i = 0; i < count; ++i) allowed[near[i]] = wide[near[i]];
         if (!network.minimise(allowed, kSmallEffort, states)) continue;
-        // The inner part has had all that is around it free.
+        // For the inner variables, all neighbours were free.
         for (size_t i = 0; i < count / 4; ++i) was_free[near[i]] = true;
         most = 2 * count;
         break;
@@ -391,12 +394,12 @@ class Search {
   bool is_shared_;
   std::vector<std::shared_ptr<const std::vector<Way>>> ways_;  // by class of calls
   std::vector<std::vector<NdSbp>> spreads_;                    // by class of values
-  std::vector<double> counts_;                                 // by class of calls, how many there are
-  std::map<Use, double> uses_;                                 // how many there are
+  std::vector<double> counts_;                                 // number of calls, by class
+  std::map<Use, double> uses_;                                 // number of uses
   Network network_;
 };
 
-// All ranks in a row, and every grid of two axes; of many those whose inner axis is shortest.
+// A list of all ranks, and every grid of two axes; if there are many, those with the shortest inner axes.
 std::vector<Dims> grids_of(int64_t ranks) {
   std::vector<Dims> grids{{ranks}};
   for (int64_t inner = 2; inner < ranks && grids.size() < kMostGrids; ++inner) {
@@ -408,11 +411,11 @@ std::vector<Dims> grids_of(int64_t ranks) {
 void check(const Program& program, const Topology& topology, int64_t ranks, const PlanOptions& options) {
   const auto refuse = [](const std::string& why) { throw Error(Code::invalid_argument, why); };
   if (ranks < 1 || ranks > topology.ranks()) {
-    refuse(fmt::format("A plan for {} ranks: the topology has 1 to {}.", ranks, topology.ranks()));
+    refuse(fmt::format("A plan for {} ranks is not possible: the topology has 1 to {}.", ranks, topology.ranks()));
   }
   for (const Dims& grid : options.grids) {
     if (element_count(grid) != ranks || grid.empty())
-      refuse(fmt::format("The grid {} is none of {} ranks.", grid, ranks));
+      refuse(fmt::format("The grid {} does not have {} ranks.", grid, ranks));
     if (grid.rank() > 3) refuse(fmt::format("The grid {} has more than 3 axes.", grid));
   }
   for (const auto& [id, sbp] : options.given) {
@@ -452,7 +455,7 @@ double seconds_of_move(DType dtype, const Dims& dims, const NdSbp& from, const N
     }
     slowest = std::max(slowest, seconds);
   }
-  // A partial sum of what was none is filled up by zeros.
+  // A tensor that becomes a partial sum is filled with zeros.
   for (int32_t axis = 0; axis < grid.rank(); ++axis) {
     if (!to[axis].is_partial() || from[axis].is_partial()) continue;
     const Dims first = Dims::filled(grid.rank(), 0);
@@ -475,7 +478,7 @@ Plan make_plan(const Program& program, const Topology& topology, int64_t ranks, 
     if (is_better) best = std::move(plan), least = cast.seconds(), memory = cast.memory;
     return fits;
   };
-  // Bytes of memory cost more and more until the program fits.
+  // The cost of a byte of memory rises until the program fits.
   const auto search_long = [&](const Dims& grid) {
     Search search(program, topology, grid, options);
     Plan plan = search.best(0, nullptr, true);

@@ -17,7 +17,7 @@
 namespace tenon::cluster {
 namespace {
 
-// Hands a product without its epilogues on to `below`, and then the epilogues: rules of signatures know none.
+// Passes a product on to `below` without its epilogues, and then the epilogues, which rules of signatures do not know.
 class Plain final : public Interpreter {
  public:
   explicit Plain(Interpreter& below) : below_(below) {}
@@ -33,7 +33,7 @@ class Plain final : public Interpreter {
   Interpreter& below_;
 };
 
-// A copy of `given` in which every constant of more than one element is an input behind the others.
+// A copy of `given` in which every constant of more than one element is an input after the others.
 graph::Graph with_inputs(const graph::Graph& given, std::vector<std::pair<ValueId, Tensor>>* constants) {
   graph::Graph copy = given.copy();
   for (ValueId id = 1; id < given.value_count(); ++id) {
@@ -66,7 +66,7 @@ void Program::record(const graph::Graph& given, symbolic::Values* sizes, const P
   autograd::GradientInterpreter gradients(plain);
   const InterpreterScope scope(options.train ? static_cast<Interpreter&>(gradients) : plain);
   TensorList inputs, parameters;
-  std::vector<size_t> numbers;  // of the parameters
+  std::vector<size_t> numbers;  // numbers of the parameters
   for (size_t i = 0; i < executable.inputs.size(); ++i) {
     const graph::Slot& slot = executable.values[executable.inputs[i]];
     Tensor input = recorder.input(slot.meta.dtype, slot.meta.dims, Device(slot.device));
@@ -130,7 +130,8 @@ void Program::read_graph() {
   for (NodeId id = graph_.first(); id != graph::kNoNode; id = graph_.next(id)) {
     const graph::Node& node = graph_.node(id);
     if (!node.regions.empty()) {
-      throw Error(Code::unsupported, fmt::format("A plan has no control flow, and {} depends on data.", node.op->name));
+      throw Error(Code::unsupported,
+                  fmt::format("A plan cannot contain control flow, but {} depends on data.", node.op->name));
     }
     calls_.push_back({&node, node.inputs, node.results});
     for (const ValueId input : node.inputs) values_[input].read = true;

@@ -1,4 +1,4 @@
-// Program: a graph as a plan sees it: calls of ops in order on values whose sizes are numbers. Internal.
+// Program: a graph in the form that a plan needs: calls of ops in order on values whose sizes are numbers. Internal.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,30 @@ using graph::NodeId;
 using graph::ValueId;
 
 struct ProgramOptions {
-  // Behind the program comes a step of training: its loss is the first result (the mean of its elements if there are
-  // several), and each parameter loses `rate` times its gradient. Results are then the loss and the new parameters.
+  // Adds a training step after the program: the loss is the first result (its mean, if it has several elements), and
+  // each parameter is reduced by `rate` times its gradient. The results are then the loss and the new parameters.
   bool train = false;
   double rate = 0.01;
-  // Inputs that are parameters, by number, beside the floating constants.
+  // Numbers of the inputs that are parameters, besides the floating constants.
   std::vector<size_t> parameters = {};
 };
 
 class TENON_API Program {
  public:
-  // `given` where its symbols have `sizes`. A constant of more than one element is an input like others, which may be
-  // spread, and holds its tensor. Errors: those of graph::prepare; unsupported (control flow that depends on data; a
-  // loss that is not floating).
+  // `given`, with `sizes` for its symbols. A constant of more than one element becomes an input, which may be spread,
+  // and keeps its tensor. Errors: those of graph::prepare; unsupported (control flow that depends on data; a loss that
+  // is not floating).
   Program(const graph::Graph& given, symbolic::Values* sizes, const ProgramOptions& options = {});
 
   struct Value {
     DType dtype = DType::none;
     Dims dims;
-    std::string name;  // of an input: its number, or "constant 3"; else empty
+    std::string name;  // for an input: its number, or "constant 3"; else empty
     bool is_parameter = false;
     bool is_input = false, is_result = false;
-    Tensor elements;    // of what was a constant of the graph
-    ValueId home = 0;   // the value whose spread it has: of a new parameter the old one; else itself
-    bool read = false;  // by some call
+    Tensor elements;    // for an input that was a constant of the graph
+    ValueId home = 0;   // the value whose layout it shares: for a new parameter the old one; else itself
+    bool read = false;  // true if a call reads it
   };
   struct Call {
     const graph::Node* node = nullptr;
@@ -51,12 +51,12 @@ class TENON_API Program {
   };
 
   const graph::Graph& graph() const { return graph_; }
-  // By ValueId; [0] is the absent value. Constants that are left have one element or are made on every rank.
+  // By ValueId; [0] is the absent value. Remaining constants have one element or are made on every rank.
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Call>& calls() const { return calls_; }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& results() const { return results_; }
-  // Constants that calls read where they are.
+  // True for constants, which calls read without a move.
   bool is_constant(ValueId id) const { return graph_[id].constant.defined(); }
 
  private:
@@ -67,12 +67,12 @@ class TENON_API Program {
   std::vector<Value> values_;
   std::vector<Call> calls_;
   std::vector<ValueId> inputs_, results_;
-  // What `record` knows of inputs and results of graph_, in their order.
+  // The facts that `record` knows of the inputs and results of graph_, in order.
   std::vector<Value> facts_;
-  std::vector<std::optional<size_t>> homes_;  // of each result the input that it takes the place of
+  std::vector<std::optional<size_t>> homes_;  // for each result: the input that it replaces
 };
 
-// A call of a program on tensors without data, as rules of signatures see it.
+// A call of a program on tensors without data, for the rules of signatures.
 class MetaCall {
  public:
   MetaCall(const Program& program, const Program::Call& call);

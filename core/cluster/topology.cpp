@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return first == std::string_view::npos ? std::string_view() : text.substr(first, last - first + 1);
 }
 
-// The part before the next `separator`, which goes from `text`.
+// Removes and returns the part of `text` before the next `separator`.
 std::string_view taken(std::string_view* text, char separator) {
   const size_t at = text->find(separator);
   const std::string_view part = text->substr(0, at);
@@ -29,7 +29,7 @@ std::string_view taken(std::string_view* text, char separator) {
   return part;
 }
 
-// 1 for no prefix; none: there is no such prefix.
+// The factor of a prefix: 1 for an empty prefix, nothing for an unknown one.
 std::optional<double> prefix(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 9> known = {
       {{"", 1}, {"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
@@ -49,7 +49,7 @@ class Reader {
       if (!line.empty()) read_line(line);
     }
     if (!has_rank_) fail("there is no line 'rank: 400 TFLOP/s, 3 TB/s, 80 GB'");
-    if (made_.levels.empty()) fail("there is no level, as 'node: 8 ranks, 5 us, 300 GB/s'");
+    if (made_.levels.empty()) fail("there is no level, such as 'node: 8 ranks, 5 us, 300 GB/s'");
     return std::move(made_);
   }
 
@@ -65,9 +65,9 @@ class Reader {
   }
 
   void read_line(std::string_view line) {
-    if (line.find(':') == std::string_view::npos) fail(fmt::format("'{}' has no ':' behind a name", visible(line)));
+    if (line.find(':') == std::string_view::npos) fail(fmt::format("'{}' has no ':' after a name", visible(line)));
     const std::string_view name = trimmed(taken(&line, ':'));
-    if (name.empty()) fail("a name stands before ':'");
+    if (name.empty()) fail("a name is expected before ':'");
     Quantities given;
     while (!line.empty()) read_quantity(trimmed(taken(&line, ',')), &given);
     if (name == "rank") {
@@ -82,7 +82,7 @@ class Reader {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const std::string shown = visible(text);
     if (error != std::errc() || !std::isfinite(number) || number <= 0) {
-      fail(fmt::format("'{}' is no number above 0 with a unit", shown));
+      fail(fmt::format("'{}' is not a number above 0 with a unit", shown));
     }
     const std::string_view unit = trimmed(text.substr(static_cast<size_t>(end - text.data())));
     const auto set = [&](std::optional<double>& quantity, double value) {
@@ -122,7 +122,7 @@ class Reader {
     if (given.flops || given.bytes) fail("a level has no arithmetic and no memory");
     const double members = *given.members;
     if (members != std::floor(members) || members * static_cast<double>(made_.ranks()) > kMostRanks) {
-      fail(fmt::format("{} {} make no whole number of at most {} ranks", members, members_, kMostRanks));
+      fail(fmt::format("{} {} do not give a whole number of at most {} ranks", members, members_, kMostRanks));
     }
     if (made_.levels.size() == kMostLevels) fail(fmt::format("there are more than {} levels", kMostLevels));
     made_.levels.push_back({std::string(name), static_cast<int64_t>(members), *given.seconds, *given.rate});
@@ -192,7 +192,7 @@ Lines::Lines(const Topology& topology, const Dims& grid) : topology_(topology), 
         Part part{level, inside / before};
         part.share = (part.members - 1) * (ranks / inside) / (ranks - 1);
         part.share_of_pairs = (inside - before) / (ranks - 1);
-        // A gather goes from outside to inside, so what outer groups have sent is sent on.
+        // A gather runs from outside to inside, so elements from outer groups are sent again inside.
         parts.push_back(part);
       }
       before = std::max(before, inside);

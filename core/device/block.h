@@ -8,11 +8,11 @@
 namespace tenon::memory {
 
 struct Block {
-  ep_memory* memory = nullptr;  // the provider's handle, null for "no memory"
-  uint64_t offset = 0;          // bytes from its start
-  uint64_t size = 0;            // usable bytes, at least what was asked for
+  ep_memory* memory = nullptr;  // the provider's handle; null: no memory
+  uint64_t offset = 0;          // bytes from its beginning
+  uint64_t size = 0;            // usable bytes, at least the number requested
   char* host = nullptr;         // host address of the first byte if the memory is mapped, else null
-  void* owner = nullptr;        // for the allocator alone: the segment or size class of the block
+  void* owner = nullptr;        // used by the allocator only: the segment or size class of the block
 
   ep_buffer at(uint64_t byte_offset) const { return {memory, offset + byte_offset}; }
 };

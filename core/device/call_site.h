@@ -1,5 +1,5 @@
-// CallSite: what the calling thread works for. Each instruction that it submits meanwhile carries this along, so that
-// an error found later names what the caller wrote. Internal to the library.
+// CallSite: the op and the program part that the calling thread works for. Each submitted instruction carries it, so
+// that a later error names what the caller wrote. Internal to the library.
 #pragma once
 
 #include <span>
@@ -11,17 +11,17 @@ namespace tenon {
 // An op and its arguments as a caller writes them. All texts are static.
 struct OpName {
   std::string_view op;
-  std::span<const std::string_view> arguments = {};  // one per input of the op's record; empty: not known
+  std::span<const std::string_view> arguments = {};  // one per input of the op's record; empty: unknown
 };
 
 struct CallSite {
-  const OpName* called = nullptr;      // the op that was called, where another op works for it
+  const OpName* called = nullptr;      // the op that was called, if this op works for it
   const std::string* label = nullptr;  // the part of the program: "node 14 (/encoder/MatMul)"
 };
 
 inline thread_local constinit CallSite call_site{};
 
-// While it lives, the work of the calling thread is that of the op `name`, unless it is part of another op already.
+// While this object lives, the calling thread works for the op `name`, unless it already works for another op.
 class CalledScope {
  public:
   explicit CalledScope(const OpName& name) : previous_(call_site.called) {

@@ -1,4 +1,4 @@
-// What use_deterministic_algorithms has set: -1 is nothing, so that the setting counts. Internal.
+// The value set by use_deterministic_algorithms; -1: not set, and the setting decides. Internal.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// TENON_API marks what libtenon.so exports; everything else is hidden.
+// TENON_API marks the symbols that libtenon.so exports; all others are hidden.
 #pragma once
 
 #define TENON_API __attribute__((visibility("default")))

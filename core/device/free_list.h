@@ -1,6 +1,6 @@
-// FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping an object costs no
-// call of the heap. A thread may free an object that another thread made: a full list hands half of its objects to a
-// list that all threads share, and an empty list takes as many from there. Threads: every function is thread-safe.
+// FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping an object needs no
+// heap call. A thread may free an object that another thread made: a full list moves half of its objects to a shared
+// list, and an empty list takes a batch from there. Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class FreeList {
       memory = refill_or_allocate();
     }
     if constexpr (sizeof...(Args) == 0) {
-      return new (memory) T;  // braces would zero what T leaves as it is
+      return new (memory) T;  // braces would zero the members that T leaves uninitialised
     } else {
       return new (memory) T{std::forward<Args>(args)...};
     }
@@ -47,11 +47,11 @@ class FreeList {
  private:
   struct Node {
     Node* next;
-    Node* next_batch;  // of the first object of a shared batch
+    Node* next_batch;  // in the first object of a shared batch
   };
   static_assert(sizeof(T) >= sizeof(Node));
 
-  // Empties the list when its thread ends. Objects that the thread frees afterwards go straight to the heap.
+  // Empties the list when its thread ends. Objects that the thread frees afterwards are returned to the heap directly.
   struct Guard {
     ~Guard() {
       limit_ = -1;
@@ -60,7 +60,7 @@ class FreeList {
     }
   };
 
-  // Under the address sanitizer, which then sees the life of every object.
+  // True under the address sanitizer, so that it sees the life of every object.
   static constexpr bool kHeapOnly = EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_ADDRESS;
 
   static void release(void* memory) { ::operator delete(memory, std::align_val_t(alignof(T))); }
@@ -75,8 +75,7 @@ class FreeList {
     std::atomic<int> count{0};
   };
 
-  // Memory for one object, for a thread whose list is empty. Takes over a shared batch if there is one, else asks the
-  // heap.
+  // Memory for one object, for a thread whose list is empty: takes a shared batch if there is one, else allocates.
   [[gnu::noinline]] static void* refill_or_allocate() {
     if (shared_.count.load(std::memory_order_relaxed) != 0 && limit_ >= 0) {
       arm();
@@ -95,7 +94,7 @@ class FreeList {
   // Makes room for one more object in a list that is full or not armed. False: there is no room.
   [[gnu::noinline]] static bool make_room() { return arm() || spill(); }
 
-  // Hands a batch of a full list to the shared list. False: the shared list is full, or the thread is ending.
+  // Moves a batch from a full list to the shared list. False: the shared list is full, or the thread is ending.
   static bool spill() {
     if (limit_ < 0 || shared_.count.load(std::memory_order_relaxed) >= kMostBatches) return false;
     Node* const first = head_;
@@ -109,7 +108,7 @@ class FreeList {
     return true;
   }
 
-  // The first free of a thread arms the guard. False: the list is full or its thread is ending.
+  // The first free on a thread arms the guard. False: the list is full or its thread is ending.
   static bool arm() {
     if (limit_ != 0) return false;
     static thread_local Guard guard;

@@ -1,4 +1,4 @@
-// Layout: a layout of a device's own, for values of one dtype and dims (ep_api.h, "Opaque operands").
+// Layout: a device's own layout for values of one dtype and dims (ep_api.h, "Opaque operands").
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-// Two values of a device lie alike if their layouts are equal.
+// Two values of a device have the same layout if their Layouts are equal.
 class Layout {
  public:
   Layout(DType dtype, const Dims& dims, int64_t token) {
@@ -22,7 +22,7 @@ class Layout {
     operand_.strides[0] = token;
   }
 
-  // The operand of a descriptor that lies so. It has no role.
+  // The operand of a descriptor with this layout. It has no role.
   const ep_operand_desc& operand() const { return operand_; }
   int64_t token() const { return operand_.strides[0]; }
   DType dtype() const { return static_cast<DType>(operand_.dtype); }

@@ -49,7 +49,7 @@ void at_exit() {
   }
 }
 
-std::atomic<uint32_t> callbacks{0};  // CallbackScopes that live now, on any thread
+std::atomic<uint32_t> callbacks{0};  // CallbackScopes that are open now, on any thread
 thread_local constinit Callback callback_here = Callback::none;
 
 void in_child() { attention.fetch_or(kForked); }

@@ -1,12 +1,13 @@
-// Ticket: the VM's one clock. Each stream numbers its instructions at submission; (stream, number) names one of them.
+// Ticket: names one instruction. Each stream numbers its instructions at submission; a ticket is (stream, number).
 #pragma once
 
 #include <cstdint>
 
 namespace tenon {
 
-// The high 16 bits are the stream's id (1 to 65535), the low 48 the instruction's number (from 1). 0: no instruction,
-// or one that was done long ago. Work of a synchronous device is done when its call returns and has no ticket.
+// The high 16 bits are the stream's id (1 to 65535), the low 48 the instruction's number (from 1). 0 means no
+// instruction, or one that finished long ago. Work of a synchronous device is done when its call returns, and has no
+// ticket.
 struct Ticket {
   uint64_t bits = 0;
 

@@ -1,4 +1,4 @@
-// TicketList: a few tickets, at most one per stream. Up to three are held without heap memory.
+// TicketList: a list of tickets, at most one per stream. Up to three need no heap memory.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class TicketList {
   const Ticket* end() const { return begin() + size_; }
   operator std::span<const Ticket>() const { return {begin(), size_}; }
 
-  // Removes all tickets and keeps the memory.
+  // Removes all tickets but keeps the memory.
   void clear() { size_ = 0; }
 
-  // Adds `ticket`. If a ticket of the same stream is there, the later of the two stays.
+  // Adds `ticket`. If the list has a ticket of the same stream, it keeps the later one.
   void add(Ticket ticket) {
     Ticket* all = data();
     for (uint32_t i = 0; i < size_; ++i) {

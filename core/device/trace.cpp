@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// One list under one lock. The lock is slow, but a trace shows its cost.
+// One list under one lock. The lock is slow, but the trace shows its own cost.
 struct Trace {
   std::mutex mutex;
   std::string path;

@@ -1,7 +1,7 @@
 // Trace: writes the file of TENON_TRACE=file.json in Chrome's trace-event format (chrome://tracing, Perfetto). It shows
-// submissions, waits, launches, retirements, copies and allocations, on a track per thread and per stream, and the time
-// that instructions took on devices that tell it (event_elapsed), on a track per stream. While the
-// trace is off (process::attention lacks process::kTrace), it costs its callers one relaxed load.
+// submissions, waits, launches, retirements, copies and allocations, with a track per thread and per stream. On devices
+// that measure it (event_elapsed), it also shows the run time of instructions, with a track per stream. While the trace
+// is off (process::attention lacks process::kTrace), it costs its callers one relaxed load.
 //
 // Threads: every function is thread-safe.
 #pragma once
@@ -20,7 +20,7 @@ namespace tenon {
 
 inline bool tracing() { return (process::attention.load(std::memory_order_relaxed) & process::kTrace) != 0; }
 
-// Nanoseconds on the trace's clock.
+// The current time on the trace's clock, in nanoseconds.
 uint64_t trace_now();
 
 // A span on the calling thread's track. `name` and `category` are copied.
@@ -30,8 +30,8 @@ void trace_thread_span(std::string_view name, std::string_view category, uint64_
 void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number);
 
-// The same on a track of its own: when the device ran it, by the clock of the device. Streams that were made before the
-// trace began have none.
+// Like trace_stream_span, on a separate track: when the device ran the work, by the device's clock. Streams that were
+// made before the trace began have no such track.
 void trace_device_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number);
 
@@ -42,9 +42,8 @@ struct TraceSpan {
   uint32_t track = 0;
 };
 
-// trace_begin begins a trace to `path`; trace_end ends it and writes the file, if there is a path. vm::attach and the
-// exit hook call them, and so do tools and tests. trace_spans gives what the trace holds so far, in the order in which
-// the spans ended.
+// trace_begin begins a trace to `path`; trace_end ends it and writes the file, if there is a path. vm::attach, the exit
+// hook, tools and tests call them. trace_spans returns the spans so far, in the order in which they ended.
 TENON_API void trace_begin(std::string path);
 TENON_API Status trace_end();
 TENON_API std::vector<TraceSpan> trace_spans();
@@ -52,7 +51,7 @@ TENON_API std::vector<TraceSpan> trace_spans();
 // A span on the calling thread's track for the life of the scope, if a trace is on.
 class TraceScope {
  public:
-  // The three arguments outlive the scope. `where` is the device's spelling.
+  // The three arguments must outlive the scope. `where` is the device's spelling.
   TraceScope(std::string_view name, std::string_view category, const std::string& where) {
     if (tracing()) [[unlikely]]
       begin(name, category, where);

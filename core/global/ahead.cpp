@@ -18,7 +18,7 @@
 namespace tenon::global {
 namespace {
 
-// What was needed of the gradient of a leaf in the step before: in which layout, after how many additions.
+// The layout in which the last step needed a leaf's gradient, and after how many additions.
 struct Expected {
   Layout to;
   int64_t additions = 0;
@@ -27,13 +27,13 @@ struct OfLeaf {
   std::optional<Expected> expected;
 };
 
-// Sums that travel together, along one axis of a grid.
+// Sums that are sent together, along one axis of a grid.
 struct Bucket {
-  Layout from, to;  // as lists
+  Layout from, to;  // layouts of a list
   DType dtype = DType::none;
   Tensor list;
   int64_t used = 0;
-  Tensor sums;  // once it goes
+  Tensor sums;  // set when the bucket is sent
 
   int64_t room() const { return list.elements() - used; }
   bool goes() const { return sums.defined(); }
@@ -43,14 +43,14 @@ struct Bucket {
 
 struct Ahead {
   std::shared_ptr<OfLeaf> leaf;
-  int64_t additions = 0;  // since somebody needed the gradient
+  int64_t additions = 0;  // since the gradient was last needed
   bool needed = false;    // since the last addition
   uint64_t writes = 0, version = 0;
-  // What was begun.
+  // The boxing that was begun.
   std::optional<Layout> to;
   Tensor part;
   std::shared_ptr<Bucket> bucket;
-  int64_t at = 0;  // in the bucket
+  int64_t at = 0;  // position in the bucket
 
   bool is_as_added(const GlobalValue& value) const {
     return writes == value.writes->count && version == write_count(value.local);
@@ -73,10 +73,10 @@ void go(Bucket* bucket) {
   bucket->list = Tensor();
 }
 
-// Those that are being filled, one for each line and element type.
+// The buckets that are being filled, one per line and element type.
 class Buckets {
  public:
-  // Copies `local` into a bucket, and says where it is there.
+  // Copies `local` into a bucket; returns the bucket and the position in it.
   std::pair<std::shared_ptr<Bucket>, int64_t> add(const Tensor& local, const Layout& from, const Layout& to) {
     const std::lock_guard lock(mutex_);
     Open& open = open_[{from.placement.line(axis_of(from)), local.dtype()}];
@@ -99,7 +99,7 @@ class Buckets {
     return {open.bucket, at};
   }
 
-  // Somebody needs gradients: those along the same line go.
+  // Gradients are needed: sends all buckets along the same line.
   void send(const Placement& placement) {
     const std::lock_guard lock(mutex_);
     for (auto& [key, open] : open_) {
@@ -126,7 +126,7 @@ Buckets& buckets() {
   return *all;
 }
 
-// Whether sums are added between ranks on the way, and nothing leaves the placement.
+// True if ranks add sums on the way, and nothing leaves the placement.
 bool adds(const Layout& from, const Layout& to) {
   if (!(from.placement == to.placement) || !from.placement.here()) return false;
   for (int32_t axis = 0; axis < from.sbp.rank(); ++axis) {
@@ -135,7 +135,7 @@ bool adds(const Layout& from, const Layout& to) {
   return false;
 }
 
-// The axis along which a partial sum becomes one that all ranks have, if nothing else changes; else -1.
+// The axis along which a partial sum becomes broadcast, if nothing else changes; else -1.
 int32_t only_sum(const Layout& from, const Layout& to) {
   int32_t found = -1;
   for (int32_t axis = 0; axis < from.sbp.rank(); ++axis) {
@@ -177,7 +177,7 @@ Tensor take(Ahead* ahead, const GlobalValue& value) {
 
 uint64_t program_number() { return current_program() == nullptr ? 0 : current_program()->number; }
 
-// Null: it is not known, or was written since.
+// Null: unknown, or written since.
 const KnownSum* known_of(const GlobalValue& value) {
   const KnownSum* known = value.known.get();
   if (known == nullptr || known->program != program_number() || known->writes != value.writes->count ||
@@ -197,7 +197,7 @@ bool is_whole(const Layout& layout) {
   return std::all_of(layout.sbp.begin(), layout.sbp.end(), [](Sbp each) { return each.is_broadcast(); });
 }
 
-// Expects that the next step needs what this one does. Whether what is needed was begun.
+// Expects the next step to need what this one needs. True if the boxing was begun ahead.
 bool note_need(const GlobalValue& value, const Layout& to) {
   Ahead* ahead = value.ahead.get();
   if (ahead == nullptr || value.layout == to || current_program() != nullptr) return false;
@@ -212,11 +212,11 @@ bool note_need(const GlobalValue& value, const Layout& to) {
   return false;
 }
 
-// box(), which in a program says when what it carries was ready.
+// box(), which in a program also states when its elements were ready.
 Tensor moved(const GlobalValue& value, const Tensor& tensor, const Layout& to, Needed needed) {
   Recorded* program = current_program();
   if (program == nullptr) return box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);
-  // Sums may be added as soon as they are made; other exchanges would keep what they bring for long.
+  // Sums may be reduced as soon as they are made; other exchanges would keep their results in memory for long.
   const int64_t ready = adds(value.layout, to) ? value.ready_at(program->number) : Recorded::kNow;
   const int64_t before = std::exchange(program->ready, ready);
   Tensor part = box(value.local, tensor.dtype(), tensor.dims(), value.layout, to, needed);

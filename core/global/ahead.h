@@ -1,16 +1,15 @@
-// Ahead: gradients that are reduced while backward goes on. Internal.
+// Ahead: reduces gradients while backward still runs. Internal.
 //
-// The gradient of a leaf stays a partial sum until somebody needs it in another layout, an optimiser, say. What one
-// step needed is expected of the next: once as much has been added up as then, the boxing begins and goes on beside
-// backward. Who needs the gradient then gets what was begun, with the bits that it would have got; if the gradient was
-// written since, or another layout is needed, it is boxed as any other tensor, and what was begun is forgotten.
-// Expectations follow from the calls of the program, so all ranks have the same.
-//
-// Small sums in a row travel together, in a bucket: it goes when it is full, and when somebody needs a part of it.
-//
-// The sum that somebody needed of a tensor, a gradient or another one, is kept beside it until the tensor is written or
-// gone: an optimiser reads gradients twice, and backward what forward has read. An op that overwrites the tensor, as
-// the clipping of gradients does, leaves the new sum.
+// The gradient of a leaf stays a partial sum until it is needed in another layout, by an optimiser for instance. The
+// next step is expected to need what the last step needed. Once as many additions have been made as in the last step,
+// the boxing begins and runs in the background during backward. A later request for that layout gets this result, with
+// the same bits that boxing at that point would give. If the gradient has been written since, or another layout is
+// needed, it is boxed like any other tensor, and the background result is dropped. Expectations follow from the calls
+// of the program, so all ranks have the same ones.
+// Consecutive small sums are sent together in a bucket. It is sent when it is full, or when one of its sums is needed.
+// The computed sum of a partial sum is kept until the tensor is written or dropped: an optimiser reads gradients twice,
+// and backward reads tensors that forward has read. An op that overwrites the tensor, such as gradient clipping, stores
+// the new sum.
 #pragma once
 
 #include <memory>
@@ -20,17 +19,18 @@
 
 namespace tenon::global {
 
-// Called when a gradient has been added to `gradient`, that of a leaf. `of_leaf`: what the leaf remembers.
+// Called when a gradient has been added to `gradient`, the gradient of a leaf. `of_leaf` is state that the leaf keeps.
 void note_accumulation(const Tensor& gradient, std::shared_ptr<void>* of_leaf);
 
-// box() of a global tensor, or what was begun ahead, or is known. What is known and the result may share memory.
+// Like box() of a global tensor, but uses a result that was begun ahead or is known. A known sum and the result may
+// share memory.
 Tensor boxed(const Tensor& tensor, const Layout& to, Needed needed = Needed::now);
 
-// In which layout the sum is known, or on the way; null: in none.
+// The layout in which the sum is known or being computed; null if there is none.
 const Layout* known_layout(const GlobalValue& value);
-// The caller has overwritten `tensor`, and has what it is now, in the layout `at`, as `part`.
+// Called after the caller has overwritten `tensor`. `part` holds its new elements in the layout `at`.
 void note_overwritten(const Tensor& tensor, const Layout& at, const Tensor& part);
-// `part` is given away, so what shares its memory is known no more.
+// Called when `part` is returned to the user: drops a known sum that shares its memory.
 void forget_shared(GlobalValue* value, const Tensor& part);
 
 }  // namespace tenon::global

@@ -18,11 +18,10 @@
 namespace tenon::global {
 namespace {
 
-// What one message costs, in bytes that could travel in its time: 20 us at 5 GB/s. All ranks have the same number, so
-// that all choose alike.
+// The cost of one message in bytes: 20 us at 5 GB/s. All ranks use the same number, so that all choose alike.
 constexpr double kMessageBytes = 1e5;
 
-// The ranks along one axis of the grid, among which elements move.
+// The ranks along one axis of the grid, between which elements move.
 class Line {
  public:
   Line(const Placement& placement, int32_t axis, Needed needed)
@@ -32,7 +31,7 @@ class Line {
         ranks_(communicator_.size()),
         index_(communicator_.rank()) {}
 
-  // The part of `local`, of `dims` without the split, after the move.
+  // The part after the move. `local` is the part before; `dims` are its dims without the split.
   Tensor move(const Tensor& local, const Dims& dims, Sbp from, Sbp to) const {
     switch (collective_of(from, to)) {
       case Collective::none: break;
@@ -49,7 +48,7 @@ class Line {
  private:
   Range part(const Dims& dims, Sbp split, int64_t index) const { return part_of(dims[split.axis()], ranks_, index); }
   Range part(const Dims& dims, Sbp split) const { return part(dims, split, index_); }
-  // The elements of `dims` per position along `axis`.
+  // The number of elements of `dims` per position along `axis`.
   static int64_t across(const Dims& dims, int32_t axis) {
     Dims rest = dims;
     rest[axis] = 1;
@@ -60,12 +59,13 @@ class Line {
     for (int64_t i = 0; i < ranks_; ++i) counts.push_back(part(dims, split, i).length * across(dims, split.axis()));
     return counts;
   }
-  // Where elements are while they travel: on the ranks' devices if the communicator takes them there, else on the host.
+  // The device that elements are sent from and received on: the ranks' devices if the communicator takes their memory,
+  // else the host.
   Device road(DType dtype, bool sums) const {
     return communicator_.carries(device_, dtype, sums) ? device_ : Device::host();
   }
 
-  // The pieces of a list, each with the dims of its part, side by side along `axis`.
+  // Joins the pieces of a list, each with its own dims, along `axis`.
   Tensor side_by_side(const Tensor& list, const std::vector<Dims>& pieces, int32_t axis) const {
     TensorList parts;
     int64_t at = 0;
@@ -162,7 +162,7 @@ class Line {
   int64_t ranks_, index_;
 };
 
-// The dims that a tensor has on a rank of the layout `at`, if the split along `without` is taken back.
+// The dims of a rank's part in the layout `at`, with the split along grid axis `without` undone.
 Dims dims_without(const Dims& dims, const Layout& at, int32_t without) {
   Layout rest = at;
   rest.sbp[without] = Sbp::broadcast();
@@ -170,7 +170,7 @@ Dims dims_without(const Dims& dims, const Layout& at, int32_t without) {
   return box_of(dims, rest.sbp, placement.grid(), placement.coordinates(placement.position())).dims;
 }
 
-// Moves along one axis of the grid.
+// Makes the moves along one axis of the grid.
 void step(Tensor* local, const Dims& dims, Layout* at, int32_t axis, Sbp to, Needed needed) {
   const Sbp from = at->sbp[axis];
   if (from == to) return;
@@ -198,7 +198,8 @@ double move_cost(Sbp from, Sbp to, double bytes, int64_t ranks) {
   if (from == to || ranks == 1) return 0;
   const auto n = static_cast<double>(ranks);
   const double once = bytes * (n - 1) / n;
-  if (to.is_partial()) return from.is_broadcast() ? 1 : once;  // nothing is sent, but each rank has all the memory
+  if (to.is_partial())
+    return from.is_broadcast() ? 1 : once;  // nothing is sent, but each rank needs memory for the whole
   if (from.is_broadcast()) return 0;
   if (from.is_partial()) return kMessageBytes + (to.is_split() ? once : 2 * once);
   return kMessageBytes + (to.is_broadcast() ? once : once / n);

@@ -46,7 +46,8 @@ Status attempt(const Call& call) {
   }
 }
 
-// Returns on all ranks if `own` is ok on all of them; else the error of the first one that has one is thrown on all.
+// Collective. Returns on all ranks if `own` is ok on all of them; else throws the error of the first failing rank on
+// all.
 void agree(const Status& own) {
   Communicator& ranks = world();
   if (ranks.size() == 1) return throw_if_error(own);
@@ -63,7 +64,7 @@ void agree(const Status& own) {
   throw Error(static_cast<Code>(*failed), fmt::format("rank {}: {}", first, text.data()));
 }
 
-// The text of the first rank, on all ranks.
+// Returns the text of the first rank on all ranks.
 std::string of_first_rank(std::string text) {
   auto size = static_cast<int64_t>(text.size());
   throw_if_error(world().broadcast(&size, 1, DType::i64, 0));
@@ -72,7 +73,7 @@ std::string of_first_rank(std::string text) {
   return text;
 }
 
-// What is saved, a line for each name.
+// Names, dtypes, shapes and layouts to be saved, one line per name.
 std::string lines_of(const NamedTensors& tensors, const Metadata& texts) {
   std::string lines;
   for (const auto& [name, tensor] : tensors) {
@@ -104,21 +105,22 @@ void agree_on_lines(const std::string& own) {
 
 void check_caller(std::string_view caller, const NamedTensors& tensors) {
   if (host_watch != nullptr) {
-    throw Error(Code::unsupported, fmt::format("{}: a compiled function cannot do it.", caller),
+    throw Error(Code::unsupported, fmt::format("{}: a compiled function cannot call it.", caller),
                 "Call it outside of the function.");
   }
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.defined()) refuse(fmt::format("{}: tensor '{}' is undefined.", caller, name));
     const files::Row* row = files::row_of(tensor.dtype());
     if (row != nullptr && !row->safe.empty()) continue;
-    throw Error(Code::unsupported, fmt::format("{}: tensor '{}' has elements of {}, which a safetensors file has not.",
-                                               caller, name, dtype_name(tensor.dtype())));
+    throw Error(Code::unsupported,
+                fmt::format("{}: tensor '{}' has elements of {}, which safetensors does not support.", caller, name,
+                            dtype_name(tensor.dtype())));
   }
 }
 
 // --- save
 
-// `tensor` without partial sums: their elements are split where they can be.
+// `tensor` with its partial sums reduced. The sums are split where possible.
 Tensor without_sums(const Tensor& tensor) {
   const GlobalValue* value = value_of(tensor);
   if (value == nullptr) return tensor;
@@ -129,7 +131,7 @@ Tensor without_sums(const Tensor& tensor) {
   return sbp == value->layout.sbp ? tensor : to_global(tensor, sbp);
 }
 
-// Which rank writes which parts: of those that hold the same, the one with the fewest bytes.
+// Chooses the rank that writes each part: of the ranks that hold the same part, the one with the fewest bytes so far.
 class Shares {
  public:
   explicit Shares(int32_t ranks) : bytes_(static_cast<size_t>(ranks)) {}
@@ -154,7 +156,7 @@ class Shares {
     const GlobalValue* value = value_of(tensor);
     if (value == nullptr) return {{{Dims::filled(tensor.rank(), 0), tensor.dims()}, {0}}};
     const Placement& placement = value->layout.placement;
-    std::map<int64_t, size_t> known;  // by the coordinates along axes that split
+    std::map<int64_t, size_t> known;  // by the coordinates along the axes that split
     Holders all;
     for (int32_t position = 0; position < placement.size(); ++position) {
       const Dims at = placement.coordinates(position);
@@ -172,7 +174,7 @@ class Shares {
   std::vector<int64_t> bytes_;
 };
 
-// The files of the checkpoint that is there, if one is.
+// The files of the existing checkpoint, if there is one.
 std::vector<std::string> files_before(const std::string& folder) {
   std::vector<std::string> before;
   static_cast<void>(attempt([&] {
@@ -181,7 +183,7 @@ std::vector<std::string> files_before(const std::string& folder) {
   return before;
 }
 
-// The index, once every file is there as its rank has left it.
+// Writes the index after every rank has written its file.
 void write_index(const CheckpointIndex& index, const std::vector<uint64_t>& sizes) {
   for (const auto& [rank, file] : index.files) {
     std::error_code error;
@@ -196,18 +198,18 @@ void write_index(const CheckpointIndex& index, const std::vector<uint64_t>& size
 
 // --- load
 
-// What this rank reads of a tensor.
+// The elements that this rank reads of a tensor.
 struct Wanted {
   const std::string& name;
   const Tensor& tensor;
   const IndexEntry& entry;
-  Layout layout = {};  // of a global tensor: without partial sums, which begin as the whole on each rank
+  Layout layout = {};  // for a global tensor; partial sums are read as broadcast on each rank
   std::optional<Box> box = {};
 };
 
 class Loading {
  public:
-  // Reads the index, and checks all that can be checked before elements are read.
+  // Reads the index, and checks everything that can be checked before elements are read.
   void prepare(const std::string& path, const NamedTensors& tensors, Metadata* texts) {
     check_caller("load", tensors);
     index_ = CheckpointIndex::read(path);
@@ -223,7 +225,7 @@ class Loading {
     }
   }
 
-  // A rank that cannot read goes on, so that all make the same calls. Gives what was wrong.
+  // A rank that cannot read continues, so that all ranks make the same calls. Returns the error.
   Status fill() const {
     Status failure;
     for (const Wanted& each : wanted_) {
@@ -251,8 +253,8 @@ class Loading {
 
  private:
   [[noreturn]] void missing(const std::string& name, std::string_view wanted, std::string_view found) const {
-    throw Error(Code::not_found, fmt::format("load: a {} '{}' is wanted, and {} has {} of that name.", wanted, name,
-                                             index_.path, found));
+    throw Error(Code::not_found, fmt::format("load: the {} '{}' was requested, but {} has {} of that name.", wanted,
+                                             name, index_.path, found));
   }
 
   Wanted want(const std::string& name, const Tensor& tensor) const {
@@ -260,7 +262,7 @@ class Loading {
     if (found == index_.tensors.end()) missing(name, "tensor", index_.texts.count(name) > 0 ? "a text" : "nothing");
     const IndexEntry& entry = found->second;
     if (entry.dtype != tensor.dtype() || entry.dims != tensor.dims()) {
-      refuse(fmt::format("load: tensor '{}' is {} {} in {}, and {} {} where it is to go.", name,
+      refuse(fmt::format("load: tensor '{}' is {} {} in {}, but the tensor to fill is {} {}.", name,
                          dtype_name(entry.dtype), entry.dims, index_.path, dtype_name(tensor.dtype()), tensor.dims()));
     }
     index_.check_parts(name);
@@ -279,19 +281,19 @@ class Loading {
     return wanted;
   }
 
-  // Whether the files that are needed have what the index says.
+  // Checks that the needed files hold what the index says.
   void check_files(const Wanted& wanted) {
     for (const StoredPart& part : wanted.entry.parts) {
       if (!wanted.box || !overlap(*wanted.box, part.box)) continue;
       const std::string& path = index_.file(wanted.name, part.file);
       const auto says = [&](std::string_view found) {
-        return fmt::format("load: of tensor '{}' the index {} says that {} has {} {}, and it has {}.", wanted.name,
+        return fmt::format("load: for tensor '{}' the index {} says that {} has {} {}, but it has {}.", wanted.name,
                            index_.path, path, dtype_name(wanted.entry.dtype), part.box.dims, found);
       };
       if (!fs::exists(path)) {
         throw Error(Code::not_found,
-                    fmt::format("load: there is no file {}, which has the part {} of tensor '{}' by {}.", path,
-                                part.box, wanted.name, index_.path));
+                    fmt::format("load: there is no file {}, which has the part {} of tensor '{}' according to {}.",
+                                path, part.box, wanted.name, index_.path));
       }
       if (files_.count(part.file) == 0) files_.emplace(part.file, path);
       const files::StoredTensors& stored = files_.at(part.file).tensors();
@@ -323,7 +325,7 @@ class Loading {
 
   CheckpointIndex index_;
   std::vector<Wanted> wanted_;
-  std::map<int64_t, files::SafetensorsFile> files_;  // those that are needed
+  std::map<int64_t, files::SafetensorsFile> files_;  // the needed files
 };
 
 }  // namespace
@@ -378,7 +380,7 @@ void save(const std::string& folder, const NamedTensors& tensors, const Metadata
     if (mine != index.files.end()) fs::remove(mine->second, ignored);
     throw;
   }
-  for (const std::string& file : before) fs::remove(file, ignored);  // those of rank 0
+  for (const std::string& file : before) fs::remove(file, ignored);  // of rank 0
 }
 
 std::vector<std::string> load(const std::string& path, const NamedTensors& tensors, Metadata* texts) {

@@ -56,11 +56,11 @@ IndexEntry entry_from(std::string_view what, std::string_view text) {
     entry.parts.push_back({file, box_from(&reader)});
     if (!reader.take(',')) break;
   }
-  if (!reader.ended()) refuse(fmt::format("{}: something follows the parts.", what));
+  if (!reader.ended()) refuse(fmt::format("{}: there is text after the parts.", what));
   return entry;
 }
 
-// Files of the index lie beside it.
+// The path of a file of the index, which must lie in the same folder.
 std::string checked_file(std::string_view index, const fs::path& folder, const std::string& name) {
   if (name.empty() || name == ".." || fs::path(name).filename() != name) {
     refuse(fmt::format("The index {} names the file '{}', which is not in its folder.", index, name));
@@ -154,9 +154,10 @@ void CheckpointIndex::check_parts(std::string_view name) const {
     if (!fits) {
       refuse(fmt::format("The index {}: tensor '{}' of shape {} has no part {}.", path, name, entry.dims, where(part)));
     }
-    if (covered <= element_count(entry.dims)) covered += element_count(part.box.dims);  // beyond it parts overlap
+    if (covered <= element_count(entry.dims))
+      covered += element_count(part.box.dims);  // if it exceeds the elements, parts overlap
   }
-  // Of parts in the order of where they begin along an axis, each meets those that have not ended there.
+  // Parts are sorted by where they begin along an axis; each is compared with earlier parts that have not ended yet.
   const int32_t axis = entry.dims.rank() == 0 ? -1 : busiest_axis(entry);
   std::vector<const StoredPart*> sorted, open;
   for (const StoredPart& part : entry.parts) sorted.push_back(&part);

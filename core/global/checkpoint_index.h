@@ -1,4 +1,4 @@
-// The index of a checkpoint: which file has which elements of which tensor. Internal to checkpoint.cpp.
+// The index of a checkpoint: for each tensor, which file holds which elements. Internal to checkpoint.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,30 +15,30 @@
 namespace tenon::global {
 
 struct StoredPart {
-  int64_t file = 0;  // its number among those of the index
-  Box box;           // what the file has of the tensor, under the tensor's name
+  int64_t file = 0;  // the number of the file in the index
+  Box box;           // the elements that the file holds, stored under the tensor's name
 };
 
 struct IndexEntry {
   DType dtype = DType::none;
   Dims dims;
-  std::vector<StoredPart> parts;  // without empty ones
+  std::vector<StoredPart> parts;  // without empty parts
 };
 
 struct CheckpointIndex {
-  std::string path;                      // what errors call it
+  std::string path;                      // the name in errors
   std::map<int64_t, std::string> files;  // paths, by number
   std::map<std::string, IndexEntry, std::less<>> tensors;
   Metadata texts;
 
-  // Of a checkpoint or one safetensors file. Errors: not_found, invalid_argument (no index of this version of Tenon,
-  // files outside of the folder, a text that is none of an entry).
+  // Reads the index of a checkpoint, or describes a single safetensors file. Errors: not_found, invalid_argument (no
+  // index of this version of Tenon, files outside the folder, a malformed entry).
   static CheckpointIndex read(const std::string& path);
-  // As the texts of its file.
+  // The texts of the index file.
   Metadata as_texts() const;
-  // Throws unless the parts of a tensor have each of its elements once. Errors: invalid_argument.
+  // Throws unless the parts of the tensor cover each element exactly once. Errors: invalid_argument.
   void check_parts(std::string_view name) const;
-  // That of a file of this number. Errors: invalid_argument.
+  // The path of the file with this number. Errors: invalid_argument.
   const std::string& file(std::string_view name, int64_t number) const;
 };
 

@@ -1,4 +1,4 @@
-// Collective and Exchange: what ranks give each other, as data. Internal but for Reduction.
+// Collective and Exchange: descriptions of communication between ranks. Internal, except Reduction.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tenon::global {
 
-// What the ranks along one axis of a grid do together: those of the contract that boxing makes.
+// An operation of the ranks along one axis of a grid; only those of the contract that boxing uses.
 enum class Collective : int32_t {
   none = -1,
   all_reduce = EP_COLLECTIVE_all_reduce,
@@ -23,16 +23,16 @@ enum class Reduction : int32_t {
   prod = EP_REDUCE_prod,
   max = EP_REDUCE_max,
   min = EP_REDUCE_min,
-  any = EP_REDUCE_any,  // of bool alone, as the next one
+  any = EP_REDUCE_any,  // bool only, like the next one
   all = EP_REDUCE_all,
 };
 
-// One of the exchanges of Communicator, with the counts that its function takes.
+// One exchange of Communicator, with the counts that its function takes.
 struct Exchange {
   Collective kind = Collective::none;
   Reduction reduction = Reduction::sum;
-  std::vector<int64_t> counts = {};      // of all_to_all: src_counts; of all_reduce none
-  std::vector<int64_t> dst_counts = {};  // of all_to_all
+  std::vector<int64_t> counts = {};      // for all_to_all: src_counts; for all_reduce empty
+  std::vector<int64_t> dst_counts = {};  // for all_to_all
 
   auto operator<=>(const Exchange&) const = default;
 };

@@ -19,21 +19,21 @@
 namespace tenon::global {
 namespace {
 
-// What a rank tells the others of its failure.
+// The message in which a rank reports its failure to others.
 struct Alarm {
-  uint64_t sequence = 0;  // of the exchange that failed
+  uint64_t sequence = 0;  // the number of the failed exchange
   int32_t code = 0;
   char text[500] = {};
 };
 constexpr size_t alarm_bytes = sizeof(Alarm);
-constexpr uint64_t slice_ns = 1'000'000;  // between two looks for an alarm
+constexpr uint64_t slice_ns = 1'000'000;  // interval between checks for an alarm
 
-// Ranks that are late to a collective are told of by the rank behind them; the others give its alarm this much time.
+// If a rank is late to a collective, the next rank reports it. The other ranks wait this much longer for its alarm.
 constexpr double patience = 1.25;
 
 bool is_between_two(int32_t kind) { return kind == EP_COLLECTIVE_send || kind == EP_COLLECTIVE_receive; }
 
-// The elements that rank `rank` of `size` gives to others.
+// The elements that rank `rank` of `size` sends to others.
 int64_t elements_given(const ep_collective_desc& desc, int32_t rank, int32_t size) {
   const int64_t others = size - 1;
   const auto without_own = [&](const int64_t* counts) { return std::accumulate(counts, counts + size, -counts[rank]); };
@@ -58,7 +58,7 @@ void note_traffic(const ep_collective_desc& desc, int32_t rank, int32_t size) {
   given.bytes.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);
 }
 
-// Memory that a late rank may still read or write.
+// Memory that a late rank may still read or write, so it is never freed.
 template <class T>
 void keep_for_ever(std::unique_ptr<T[]> memory) {
   static std::mutex mutex;
@@ -96,7 +96,7 @@ Status wrong_counts(int32_t kind, size_t counts, int32_t size) {
                 fmt::format("{} has {} counts, and there are {} ranks.", ep_collective_name(kind), counts, size));
 }
 
-// All that live, and that of all ranks. Never destroyed.
+// All live communicators, and the world's. Never destroyed.
 struct Communicators {
   std::mutex mutex;
   std::set<Communicator*> live;
@@ -107,8 +107,8 @@ struct Communicators {
     return *all;
   }
 
-  // At the end of the process. Whoever still holds a communicator may drop it later. While another thread waits for a
-  // rank, the plug-in stays as it is: the process does not wait with that thread.
+  // Runs at the end of the process. A communicator may be dropped later. If another thread still waits for a rank, the
+  // plug-in is left open, since the process must not wait for that thread.
   static void leave() {
     Communicators& all = instance();
     const std::lock_guard lock(all.mutex);
@@ -118,12 +118,12 @@ struct Communicators {
   }
 };
 
-// Fixed in size, so that it is received without asking for its length.
+// Has a fixed size, so that it can be received without knowing its length.
 struct Communicator::Head {
   uint64_t sequence = 0, counts_digest = 0;
   int64_t count = 0;
-  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;  // rank: in the launch
-  int32_t peer_name = 0, reserved = 0;                                         // of `peer` in the launch
+  int32_t rank = 0, kind = 0, dtype = 0, reduction = 0, peer = 0, memory = 0;  // rank: the number in the launch
+  int32_t peer_name = 0, reserved = 0;                                         // the number of `peer` in the launch
   char label[80] = {};
 
   std::string text() const {
@@ -137,7 +137,7 @@ struct Communicator::Head {
     return words;
   }
 
-  // Whether `other` may be the same exchange, seen from another rank.
+  // True if `other` may describe the same exchange on another rank.
   bool fits(const Head& other) const {
     if (dtype != other.dtype || count != other.count || memory != other.memory) return false;
     if (kind == EP_COLLECTIVE_send) return other.kind == EP_COLLECTIVE_receive;
@@ -218,20 +218,20 @@ Status Communicator::open(const MakeLine& make_line) {
   return start_alarm();
 }
 
-// Ranks whose Tenon differs may mean different things by the same bytes.
+// Ranks with different versions of Tenon may interpret the same bytes differently.
 Status Communicator::agree_on_versions() {
   if (size() == 1) return {};
   struct Version {
     char text[32];
   };
-  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()) + 1);  // behind those of all ranks the own one
+  auto all = std::make_unique<Version[]>(static_cast<size_t>(size()) + 1);  // the last entry is this rank's
   Version& own = all[static_cast<size_t>(size())];
   std::string_view(TENON_VERSION).copy(own.text, sizeof own.text - 1);
   const std::vector<int64_t> counts(static_cast<size_t>(size()), sizeof(Version));
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::u8, &own, all.get(), 0);
   desc.dst_counts = counts.data();
   const Status gathered = exchange(*data_, desc, [&] {
-    return Status(Code::timeout, fmt::format("The {} ranks have not all come within {} s.", size(),
+    return Status(Code::timeout, fmt::format("The {} ranks have not all joined within {} s.", size(),
                                              patience * loader::settings().rank_seconds));
   });
   if (!gathered.ok()) keep_for_ever(std::move(all));
@@ -247,12 +247,12 @@ Status Communicator::agree_on_versions() {
   return {};
 }
 
-// `own`: of this rank.
+// `own`: this rank's number in the launch.
 Status Communicator::learn_names(int32_t own) {
   names_.assign(1, own);
   if (size() == 1) return {};
   const auto ranks = static_cast<size_t>(size());
-  auto all = std::make_unique<int32_t[]>(ranks + 1);  // behind those of all ranks the own one
+  auto all = std::make_unique<int32_t[]>(ranks + 1);  // the last entry is this rank's
   all[ranks] = own;
   const std::vector<int64_t> counts(ranks, 1);
   ep_collective_desc desc = describe(EP_COLLECTIVE_all_gather, DType::i32, &all[ranks], all.get(), 0);
@@ -267,7 +267,8 @@ Status Communicator::learn_names(int32_t own) {
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(int32_t color, int32_t key) {
-  // Nobody waits in the plug-in for a rank that does not come: all ranks are here when it is asked.
+  // The barrier makes sure that all ranks are here before the plug-in is called, so no rank waits inside it for a
+  // missing one.
   TENON_RETURN_IF_ERROR(barrier("split"));
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Communicator> part(new Communicator(plugin_));
@@ -322,7 +323,7 @@ Status Communicator::all_to_all(const void* src, void* dst, std::span<const int6
   }
   desc.src_counts = src_counts.data();
   desc.dst_counts = dst_counts.data();
-  return call(desc, 0, label);  // counts differ from rank to rank, so nothing is compared
+  return call(desc, 0, label);  // counts differ between ranks, so they are not compared
 }
 
 Status Communicator::broadcast(void* data, int64_t count, DType dtype, int32_t root, std::string_view label) {
@@ -352,31 +353,32 @@ Status Communicator::barrier(std::string_view label) {
   return met;
 }
 
-// The same on all ranks, so that a refused call leaves them in step.
+// Gives the same result on all ranks, so that a refused call leaves them in step.
 Status Communicator::refuse_on_sight(const Line& line, const ep_collective_desc& desc) const {
   const auto dtype = static_cast<DType>(desc.dtype);
   const loader::CollectivesInfo& info = line.plugin.info;
   const uint64_t known = ep_collective_reduces(desc.kind) != 0 ? info.reduced_dtypes : info.dtypes;
   if (desc.dtype < 1 || desc.dtype > 63 || (known >> desc.dtype & 1) == 0) {
-    return Status(Code::unsupported,
-                  fmt::format("{} takes no {} with {}.", ep_collective_name(desc.kind), dtype_name(dtype), info.name));
+    return Status(Code::unsupported, fmt::format("{} does not support {} with {}.", ep_collective_name(desc.kind),
+                                                 dtype_name(dtype), info.name));
   }
   if (ep_collective_reduces(desc.kind) != 0) {
     const bool of_bool = desc.reduction == EP_REDUCE_any || desc.reduction == EP_REDUCE_all;
     const bool is_known = desc.reduction > 0 && desc.reduction < 64 && (info.reductions >> desc.reduction & 1) != 0;
     if (!is_known || of_bool != (dtype == DType::boolean)) {
-      return Status(Code::unsupported, fmt::format("{} of {} takes no reduction number {}.",
+      return Status(Code::unsupported, fmt::format("{} of {} does not support reduction number {}.",
                                                    ep_collective_name(desc.kind), dtype_name(dtype), desc.reduction));
     }
   }
   if (desc.count < 0) {
-    return Status(Code::invalid_argument, fmt::format("{} of {} elements.", ep_collective_name(desc.kind), desc.count));
+    return Status(Code::invalid_argument, fmt::format("{} of {} elements: a count must be at least 0.",
+                                                      ep_collective_name(desc.kind), desc.count));
   }
   for (const int64_t* counts : {desc.src_counts, desc.dst_counts}) {
     for (int32_t rank = 0; counts != nullptr && rank < size(); ++rank) {
       if (counts[rank] >= 0) continue;
-      return Status(Code::invalid_argument, fmt::format("{} of {} elements of rank {}.", ep_collective_name(desc.kind),
-                                                        counts[rank], name_of(rank)));
+      return Status(Code::invalid_argument, fmt::format("{} of {} elements of rank {}: a count must be at least 0.",
+                                                        ep_collective_name(desc.kind), counts[rank], name_of(rank)));
     }
   }
   const bool is_peer_wrong = desc.peer < 0 || desc.peer >= size() || (is_between_two(desc.kind) && desc.peer == rank());
@@ -395,7 +397,7 @@ Status Communicator::call(const ep_collective_desc& desc, uint64_t counts_digest
   return call_over(*data_, desc, counts_digest, label);
 }
 
-// The lock is held, and the communicator is sound.
+// The caller holds the lock, and the communicator is not broken.
 Status Communicator::call_over(const Line& line, const ep_collective_desc& desc, uint64_t counts_digest,
                                std::string_view label) {
   TENON_RETURN_IF_ERROR(refuse_on_sight(line, desc));
@@ -428,7 +430,7 @@ Status Communicator::meet_and_move(const Line& line, const ep_collective_desc& d
   return move(line, desc, head);
 }
 
-// Says `own` to rank `to` and hears what rank `from` says; -1: to or from nobody.
+// Sends `own` to rank `to` and receives the head of rank `from`; -1: no rank.
 Status Communicator::meet(const Head& own, int32_t to, int32_t from) {
   auto heads = std::make_unique<Head[]>(2);
   heads[0] = own;
@@ -437,11 +439,11 @@ Status Communicator::meet(const Head& own, int32_t to, int32_t from) {
   return met;
 }
 
-// The first of `heads` is said, the second one heard.
+// Sends the first of `heads` and receives the second.
 Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   const Head &own = heads[0], &other = heads[1];
   const int32_t seconds = loader::settings().rank_seconds;
-  // First the receive, so that what the other says finds its place.
+  // Post the receive first, so that the message finds its buffer.
   ep_exchange *hearing = nullptr, *sending = nullptr;
   if (from >= 0) {
     ep_collective_desc hear = describe(EP_COLLECTIVE_receive, DType::u8, nullptr, heads + 1, sizeof(Head));
@@ -460,8 +462,8 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   if (hearing != nullptr) {
     met = wait(*heads_, hearing, seconds, [&] {
       return Status(Code::timeout,
-                    fmt::format("Rank {} has not come to {} within {} s.", name_of(from), own.text(), seconds),
-                    "See what that rank does; TENON_RANK_SECONDS sets the time.");
+                    fmt::format("Rank {} has not called {} within {} s.", name_of(from), own.text(), seconds),
+                    "Find out what that rank does; TENON_RANK_SECONDS sets the time.");
     });
     if (met.ok() && !own.fits(other)) {
       met = Status(Code::invalid_argument,
@@ -478,12 +480,12 @@ Status Communicator::meet_over(Head* heads, int32_t to, int32_t from) {
   return met.ok() ? said : met;
 }
 
-// A count beyond the limit of the plug-in goes in parts.
+// A count above the plug-in's limit is sent in parts.
 Status Communicator::move(const Line& line, ep_collective_desc desc, const Head& head) {
   const double seconds = loader::settings().rank_seconds;
   const auto late = [&] {
-    return Status(Code::timeout, fmt::format("{} has not ended within {} s, though rank {} has come.", head.text(),
-                                             patience * seconds, name_of((rank() + size() - 1) % size())));
+    return Status(Code::timeout, fmt::format("{} has not ended within {} s, although rank {} has called it.",
+                                             head.text(), patience * seconds, name_of((rank() + size() - 1) % size())));
   };
   const int64_t limit = line.plugin.info.largest_count;
   const bool in_parts = limit > 0 && desc.count > limit;
@@ -511,7 +513,7 @@ Status Communicator::exchange(const Line& line, const ep_collective_desc& desc, 
   return wait(line, started, patience * loader::settings().rank_seconds, late);
 }
 
-// Waits for `exchange` and destroys it. `seconds` 0: for ever.
+// Waits for `exchange` and destroys it. `seconds` 0: without a limit.
 Status Communicator::wait(const Line& line, ep_exchange* exchange, double seconds,
                           const std::function<Status()>& late) {
   using Clock = std::chrono::steady_clock;
@@ -522,7 +524,7 @@ Status Communicator::wait(const Line& line, ep_exchange* exchange, double second
     const ep_status status = line.plugin.ops.exchange_wait(exchange, slice_ns, &error);
     answer = loader::take_error(status, error, "exchanging data with other ranks");
     if (status == EP_STATUS_OK) break;
-    // A rank that has ended may have said why before. Of a later exchange than this one, the alarm can wait.
+    // A rank that has ended may have sent its reason earlier. Ignore alarms of later exchanges than this one.
     listen();
     const bool is_due = !alarm_failure_.ok() && (alarm_at_ <= sequence_ || status != EP_STATUS_TIMEOUT);
     if (is_due) answer = alarm_failure_;
@@ -545,7 +547,7 @@ Status Communicator::start_alarm() {
   return {};
 }
 
-// Takes an alarm of another rank, if one has come.
+// Reads the alarm of another rank, if one has arrived.
 void Communicator::listen() {
   if (alarm_ == nullptr) return;
   ep_error* error = nullptr;
@@ -553,7 +555,7 @@ void Communicator::listen() {
   const Status asked = loader::take_error(status, error, "listening for the failures of other ranks");
   if (status == EP_STATUS_TIMEOUT) return;
   plugin_.ops.exchange_destroy(std::exchange(alarm_, nullptr));
-  if (!asked.ok()) return;  // nobody is left who could tell
+  if (!asked.ok()) return;  // no rank is left to send an alarm
   Alarm alarm;
   std::memcpy(&alarm, alarm_text_.get(), sizeof alarm);
   alarm_at_ = alarm.sequence;
@@ -561,7 +563,7 @@ void Communicator::listen() {
       Status(static_cast<Code>(alarm.code), std::string(alarm.text, strnlen(alarm.text, sizeof alarm.text)));
 }
 
-// Tells every other rank of `failure`. A rank that does not listen is not waited for.
+// Reports `failure` to every other rank. Does not wait for a rank that does not receive it.
 void Communicator::raise_alarm(const Status& failure) {
   Alarm alarm;
   alarm.sequence = sequence_;

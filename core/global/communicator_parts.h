@@ -1,4 +1,4 @@
-// Communicator from inside: its lines and the road of its tensors, and how an exchange is described to a plug-in.
+// The inside of Communicator: its lines, the road of its tensors, and the description of an exchange for a plug-in.
 // Internal to communicator.cpp and tensors.cpp.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace tenon::global {
 
-// FNV-1a over the counts, so that ranks can compare them in one number.
+// FNV-1a over the counts, so that ranks can compare them as one number.
 uint64_t digest_of(std::span<const int64_t> counts);
 ep_collective_desc describe(int32_t kind, DType dtype, const void* src, void* dst, int64_t count);
 Status wrong_counts(int32_t kind, size_t counts, int32_t size);
 
-// What this process has given to others.
+// The numbers that this process has sent to others.
 struct Given {
   std::atomic<uint64_t> exchanges, bytes, beside;
 };
@@ -37,9 +37,9 @@ struct Communicator::Line {
 
 struct Communicator::Road {
   Device device;
-  loader::OpenCollectives* plugin = nullptr;  // that takes the device's memory
-  std::unique_ptr<Line> line;                 // null: elements travel through the host
-  // What every rank's plug-in knows, as bits 1 << dtype.
+  loader::OpenCollectives* plugin = nullptr;  // the plug-in that takes the device's memory
+  std::unique_ptr<Line> line;                 // null: elements are sent through the host
+  // The dtypes that the plug-ins of all ranks support, as bits 1 << dtype.
   uint64_t dtypes = 0, summed_dtypes = 0;
 };
 

@@ -23,7 +23,7 @@
 namespace tenon::global {
 namespace {
 
-// The op that the caller wrote, for which elements move. All ranks say the same, whether they run a program or not.
+// The op that the caller wrote and that needs the exchange. It is the same on all ranks, with or without a program.
 std::string_view asked_for() {
   const std::string_view op = call_site.called != nullptr ? call_site.called->op : "to_global";
   return op.substr(0, TextAttribute::kMost);
@@ -31,7 +31,7 @@ std::string_view asked_for() {
 
 bool only_gives(const ExchangePlan& plan) { return plan.between_placements && plan.size == 0; }
 
-// `of` stands in the errors.
+// Errors name `of`.
 Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view of, Needed needed) {
   Tensor got = Tensor::empty({plan.size}, list.dtype(), list.device());
   throw_if_error(needed == Needed::later || only_gives(plan) ? plan.line->begin(list, got, plan.exchange, of)
@@ -43,8 +43,8 @@ Tensor carry_out(const Tensor& list, const ExchangePlan& plan, std::string_view 
 
 struct ExchangeAttributes {
   TextAttribute kind;
-  TextAttribute of;  // the op that asked for it
-  int64_t plan;      // its number among the plans of this process
+  TextAttribute of;  // the op that needs the exchange
+  int64_t plan;      // the number of the plan in this process
   int64_t size;
   int64_t ready, asked;  // as in ExchangeNode
 };
@@ -58,7 +58,7 @@ constexpr AttributeField kFields[] = {
     {"asked", AttributeType::i64, offsetof(ExchangeAttributes, asked), 1},
 };
 
-// The plans of all programs, each once: as many as there are kinds of exchanges in them.
+// The plans of all programs, each stored once: one per kind of exchange.
 class Plans {
  public:
   int64_t number_of(const ExchangePlan& plan) {
@@ -76,8 +76,8 @@ class Plans {
 
  private:
   std::mutex mutex_;
-  std::map<ExchangePlan, int64_t> numbers_;  // mutex; what is there stays where it is
-  std::vector<const ExchangePlan*> plans_;   // mutex; by number
+  std::map<ExchangePlan, int64_t> numbers_;  // guarded by mutex; entries never move
+  std::vector<const ExchangePlan*> plans_;   // guarded by mutex; by number
 };
 
 Plans& plans() {
@@ -102,7 +102,7 @@ void run_exchange(const OpCall& call) {
   const Tensor& list = *call.inputs[0];
   const bool is_synchronous = list.impl()->device->synchronous;
   const bool beside = !is_synchronous || list.bytes() >= kLarge || only_gives(plan);
-  // A program uses the memory of its values again, and would wait for the exchange there.
+  // A program reuses the memory of its values, and would wait for the exchange there.
   const bool copies = beside && is_synchronous && list.impl()->storage.bytes() != static_cast<uint64_t>(list.bytes());
   const Tensor own = copies ? tenon::clone(list) : list.contiguous() ? list : tenon::contiguous(list);
   call.outputs[0] = carry_out(own, plan, attributes.of.view(), beside ? Needed::later : Needed::now);
@@ -111,7 +111,7 @@ void run_exchange(const OpCall& call) {
 
 constexpr std::string_view kArguments[] = {"list", "token"};
 
-// Callers know `to_global` alone, so the dynamic call has no name for it.
+// Users call only `to_global`, so the dynamic call has no name for this op.
 OpLibrary& library() {
   static constinit OpInfo rows[] = {{.name = "global::exchange",
                                      .named = {"global::exchange", kArguments},
@@ -164,7 +164,7 @@ Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed) {
 }
 
 std::optional<ExchangeNode> exchange_of(const OpInfo& op, const void* attributes) {
-  if (op.run != run_exchange) return {};  // row() would add the library to programs that have no exchange
+  if (op.run != run_exchange) return {};  // row() would load the library in programs without exchanges
   const auto& of_node = *static_cast<const ExchangeAttributes*>(attributes);
   return ExchangeNode{&plans().plan(of_node.plan), of_node.ready, of_node.asked};
 }

@@ -1,11 +1,11 @@
-// Exchange: elements that the ranks along a line give each other. Internal.
+// Exchange: sends elements between the ranks of a line. Internal.
 //
-// In a program it is a node, `global::exchange(list, token)`, which gives a list and the next token, a tensor without
-// elements. A program takes its first token as an input and gives the last one as an output. So no pass removes an
-// exchange, joins two, or changes their order. Before the passes core/compile/early.h does, from facts that all ranks
-// have alike; so every rank runs the same ones in one order. A program runs in the process that has recorded it: its
-// text names exchanges by the numbers that they have there. Of a larger one the node only begins the exchange, and who
-// reads the list waits.
+// In a program an exchange is a node, `global::exchange(list, token)`, which returns a list and the next token, a
+// tensor without elements. A program takes its first token as an input and returns the last one as an output. So no
+// pass can remove, merge or reorder exchanges. Before the passes run, core/compile/early.h merges and moves them, using
+// facts that are the same on all ranks; so every rank runs the same exchanges in the same order. A program runs only in
+// the process that recorded it: its text refers to exchanges by numbers of that process. The node of a large exchange
+// only begins it, and the reader of the list waits.
 #pragma once
 
 #include <cstdint>
@@ -23,38 +23,40 @@ struct OpInfo;
 namespace tenon::global {
 
 struct ExchangePlan {
-  Communicator* line = nullptr;  // that of a placement, or the world: both stay until the process ends
-  int64_t size = 0;              // how many elements this rank gets
+  Communicator* line = nullptr;  // the communicator of a placement or of the world; both live until the process ends
+  int64_t size = 0;              // the number of elements that this rank receives
   Exchange exchange = {};
-  bool between_placements = false;  // a rank that gets nothing then goes on at once, whatever it needs
+  bool between_placements = false;  // if set, a rank that receives nothing continues at once, whatever `needed` is
 
   auto operator<=>(const ExchangePlan&) const = default;
 };
 
-// When the caller needs what an exchange gives. Later: the exchange goes on beside the caller, who goes on to compute.
+// When the caller needs the result of an exchange. Later: the exchange runs in the background while the caller
+// continues.
 enum class Needed : uint8_t { now, later };
-// Exchanges of so many bytes are worth a thread beside the caller's: it costs less than they do.
+// Exchanges of at least this many bytes run on a background thread; for smaller ones the thread costs more than it
+// saves.
 constexpr int64_t kLarge = 256 << 10;
-// Smaller sums travel together, in buckets of so many bytes, the first one smaller, so that it goes soon.
+// Smaller sums are sent together in buckets of this many bytes. The first bucket is smaller, so that it is sent early.
 constexpr int64_t kFirstBucket = int64_t{1} << 20, kBucket = int64_t{4} << 20;
 
-// What this rank gets for `list`, which is dense, has one axis, and lies where the line takes it; sums are added.
-// Where a program is recorded, a value of it. Errors: those of Communicator; of what is needed later they come to
-// whoever uses the result.
+// The elements that this rank receives for `list`, which must be dense, have one axis, and lie in memory that the line
+// takes. Sums are added. While a program is recorded, returns a value of the program. Errors: those of Communicator;
+// with Needed::later they are reported to users of the result.
 Tensor exchange(const Tensor& list, const ExchangePlan& plan, Needed needed = Needed::now);
 
-// What a node of a program does. Times are those of Recorded::time, which all ranks have alike.
+// The facts of an exchange node. Times are from Recorded::time, which is the same on all ranks.
 struct ExchangeNode {
   const ExchangePlan* plan = nullptr;
-  int64_t ready = 0;  // when what it carries was made
-  int64_t asked = 0;  // when it was recorded: whoever reads what it brings came later
+  int64_t ready = 0;  // when the elements that it sends were made
+  int64_t asked = 0;  // when it was recorded; readers of its result were recorded later
 };
-// Nothing: `op` is no exchange.
+// Nothing if `op` is not an exchange.
 std::optional<ExchangeNode> exchange_of(const OpInfo& op, const void* attributes);
-// Makes `attributes` those of a node that does the same for `size` elements, which are ready at `ready`.
+// Changes `attributes` so that the node does the same for `size` elements, which are ready at `ready`.
 void set_size(void* attributes, int64_t size, int64_t ready);
 
-// The first token of every program: a tensor without elements.
+// The token that every program starts with: a tensor without elements.
 const Tensor& first_token();
 
 }  // namespace tenon::global

@@ -29,14 +29,14 @@ void check_partial(DType dtype, const Layout& layout) {
   }
 }
 
-// What each rank says of its part.
+// The facts about its part that each rank sends.
 struct Said {
-  int64_t rank = -1;  // -1: it has none
+  int64_t rank = -1;  // -1: it has no part
   int64_t dims[EP_MAX_RANK] = {};
   int32_t dtype = 0, reserved = 0;
 };
 
-// Dtype and dims of the tensor of which the ranks hold `local`. The same error on all ranks.
+// Dtype and dims of the tensor whose part on each rank is `local`. All ranks get the same error.
 TensorMeta whole_of(const Tensor& local, const Layout& layout) {
   Communicator& world = *value_or_throw(Communicator::world());
   const Placement& placement = layout.placement;
@@ -61,14 +61,15 @@ TensorMeta whole_of(const Tensor& local, const Layout& layout) {
                 fmt::format("to_global: rank {} gives {} {}, {}.", rank,
                             dtype_name(static_cast<DType>(said(position).dtype)), dims_of(position), why));
   };
-  // The sum of the lengths along each split, over the ranks that differ from the first one along that axis of the grid.
+  // The sum of the lengths along each split, over the ranks that differ from the first rank only along that axis of the
+  // grid.
   Dims dims = dims_of(0);
   throw_if_error(check_layout("to_global", dims, layout));
   const Dims& grid = placement.grid();
   for (int32_t axis = grid.rank() - 1; axis >= 0; --axis) {
     if (!layout.sbp[axis].is_split()) continue;
     int64_t& length = dims[layout.sbp[axis].axis()];
-    // Ranks behind the first one hold parts of the same nesting, so lengths add up from the innermost split on.
+    // Ranks after the first hold parts of the same nesting, so lengths add up starting at the innermost split.
     length = 0;
     for (int32_t position = 0; position < placement.size(); ++position) {
       const Dims at = placement.coordinates(position);
@@ -100,8 +101,8 @@ Tensor spread(const Tensor& local, const Layout& layout) {
   return make_global(whole.dtype, whole.dims, layout, local.device() == device ? local.detach() : local.to(device));
 }
 
-// Whether `part`, of `value` in the layout `to`, may have memory in common with `value`. Values of a program do not
-// say; they have where nothing moves.
+// True if `part`, of `value` in the layout `to`, may share memory with `value`. Values of a program cannot tell; they
+// share if nothing moves.
 bool may_share(const Tensor& part, const GlobalValue& value, const Layout& to) {
   if (!value.local.defined()) return false;
   if (current_program() == nullptr) return part.impl()->storage == value.local.impl()->storage;
@@ -120,7 +121,7 @@ Tensor moved(const Tensor& tensor, const Layout& to) {
   const bool is_large = value.local.defined() && value.local.bytes() >= kLarge;
   Tensor part = boxed(tensor, to, is_large ? Needed::later : Needed::now);
   forget_shared(value_of(tensor), part);
-  // Two layouts never share memory: a write would be seen through the other one on some ranks alone.
+  // Tensors of two layouts must never share memory: a write would be visible through the other one on some ranks only.
   if (part.defined() && !(value.layout == to) && may_share(part, value, to)) {
     const InterpreterScope scope(parts_interpreter());
     part = tenon::clone(part);
@@ -181,7 +182,7 @@ Layout checked(std::string_view caller, const Dims& dims, const Placement& place
   return layout;
 }
 
-// Whether this rank holds the elements of a partial sum, and the others nothing.
+// True if this rank holds the elements of a partial sum, while the others hold zeros.
 bool holds_sum(const Layout& layout) {
   const Dims at = layout.placement.coordinates(layout.placement.position());
   for (int32_t axis = 0; axis < at.rank(); ++axis) {
@@ -238,7 +239,7 @@ Layout layout_of(const Tensor& tensor) { return need_value("layout_of", tensor).
 Tensor to_global(const Tensor& tensor, const Placement& placement, const NdSbp& sbp) {
   if (!tensor.defined()) throw Error(Code::invalid_argument, "to_global: the tensor is undefined.");
   Layout to{placement, sbp};
-  // The parts of a local tensor are checked together, so that all ranks have the same error.
+  // The parts of a local tensor are checked collectively, so that all ranks get the same error.
   const bool fits_grid = placement.defined() && sbp.rank() == placement.grid().rank();
   if (!fits_grid || is_global(tensor)) throw_if_error(check_layout("to_global", tensor.dims(), to));
   return call_function(std::make_shared<ToGlobal>(std::move(to)), {tensor})[0];

@@ -25,7 +25,7 @@
 namespace tenon::global {
 namespace {
 
-constexpr size_t kUsual = 4;  // tensors of a call
+constexpr size_t kUsual = 4;  // usual number of tensors of a call
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 NdSbp everywhere(const Placement& placement) { return NdSbp::filled(placement.grid().rank(), Sbp::broadcast()); }
@@ -37,10 +37,10 @@ NdSbp everywhere(const Placement& placement) { return NdSbp::filled(placement.gr
               "Spread it first, by to_global; or take the part of this rank of the other one, by to_local.");
 }
 
-// A number is the same on every rank.
+// True for a local tensor that is the same on every rank, such as a number.
 bool may_be_mixed(const Tensor& local) { return MadeEverywhere::active || local.impl()->dims.rank() == 0; }
 
-// Arguments and results of a call as global tensors on one placement.
+// The arguments and results of a call as global tensors on one placement.
 class Call {
  public:
   explicit Call(const OpCall& call) : call_(call), placement_(placement_of(call)) {
@@ -126,7 +126,7 @@ class Call {
     }
   }
 
-  // Ranks outside of the placement do not know what is known inside, and must choose alike. A view of a sum is a copy.
+  // Ranks outside the placement do not see known sums, but must make the same choice. A view of a sum is a copy.
   const Layout* all_know(size_t input) const {
     if (call_.op->form == OpForm::view) return nullptr;
     const Layout* known = known_layout(*value_of(inputs_[input]));
@@ -135,7 +135,7 @@ class Call {
 
   const Layout& layout_of(size_t input) const { return value_of(inputs_[input])->layout; }
 
-  // For each axis of the grid the signature that moves the fewest bytes; of equals the first one.
+  // Chooses for each axis of the grid the signature that moves the fewest bytes; of equal ones, the first.
   void choose() {
     const GridSignatures signatures(global_, metas_, placement_.grid());
     const int32_t axes = placement_.grid().rank();
@@ -177,7 +177,7 @@ class Call {
     return cost;
   }
 
-  // The bytes of a tensor that the axes of the grid other than `axis` leave to a rank.
+  // The bytes of a tensor per rank when only the grid axes other than `axis` split it.
   double bytes_beside(DType dtype, int64_t elements, const NdSbp& sbp, int32_t axis) const {
     auto bytes = static_cast<double>(dtype_bytes(dtype, elements));
     for (int32_t each = 0; each < sbp.rank(); ++each) {
@@ -193,7 +193,7 @@ class Call {
 
   Layout layout_of_result(size_t i) const { return {placement_, results_[i]}; }
 
-  // The attributes with the dims of this rank's part of the results. Empty: they have none.
+  // The attributes with the dims of this rank's part of the results. Empty: the attributes hold no dims.
   std::vector<unsigned char> attributes_of_part() const {
     const uint16_t at = sbp_row(call_.op->id).dims_at;
     if (call_.attributes == nullptr || at == kNoDims) return {};
@@ -205,13 +205,14 @@ class Call {
     return attributes;
   }
 
-  // The part of a view may lie otherwise than the whole does: then a copy is viewed.
+  // The part of a view may have another layout than the whole; then a copy is viewed.
   void apply_locally(OpCall* local, Few<Tensor, kUsual>* parts) {
     Interpreter& parts_by = parts_interpreter();
     const InterpreterScope scope(parts_by);
     if (call_.op->form != OpForm::view) return parts_by.apply(*local);
     ShapeAttributes shape{};
-    if (call_.op == &op_row(OpId::squeeze)) {  // a part may have one element along an axis where the whole has more
+    if (call_.op ==
+        &op_row(OpId::squeeze)) {  // a part may have one element along an axis where the whole tensor has more
       const Dims dims = local_dims(metas_[0].dims, layout_of_result(0));
       shape.dims = DimsAttribute::of({dims.begin(), dims.end()});
       local->op = &op_row(OpId::view);
@@ -240,7 +241,7 @@ class Call {
     if (!(given->layout.sbp == results_[i])) note_overwritten(output, layout_of_result(i), part);
   }
 
-  // Tells those who share the elements of `written`, or had a copy of them.
+  // Updates the views and bases that share the elements of `written` or hold a copy of them.
   static void note_write(const Tensor& written) {
     const GlobalValue& value = *value_of(written);
     value.writes->note();
@@ -257,7 +258,7 @@ class Call {
     view.seen = value_of(base)->writes->count;
   }
 
-  // The boxing and the casts that carried a write are no writers that a user knows.
+  // Boxing and casts that carried out a write are not shown as the writer; the user's op is.
   static void name_writer(const Tensor& written, const std::string_view& op) {
     const GlobalValue* value = value_of(written);
     while (true) {
@@ -268,10 +269,10 @@ class Call {
     }
   }
 
-  // Whether the result of a view has elements of its own; the same on every rank.
+  // True if the result of a view has its own elements; the same on every rank.
   bool moves_for_view() const { return is_copy_ || !(arguments_[0] == layout_of(0).sbp); }
 
-  // A view of the whole has its strides, so that what refuses or prefers some layouts does so for the whole.
+  // A view of the whole has the strides of the whole, so that layout checks see the whole tensor.
   Tensor made(size_t i, const Tensor& part) const {
     Tensor result = make_global(metas_[i].dtype, metas_[i].dims, layout_of_result(i), part);
     const bool is_cheap = call_.op->form == OpForm::elementwise || call_.op->form == OpForm::view;
@@ -302,7 +303,7 @@ class Call {
     return ready;
   }
 
-  // On a rank that holds nothing of the tensors.
+  // Runs the call on a rank that holds no part of the tensors.
   void run_outside() {
     for (size_t i = 0; i < metas_.size(); ++i) {
       if (call_.outputs[i].defined()) continue;
@@ -314,13 +315,13 @@ class Call {
   Placement placement_;
   Few<Tensor, kUsual> inputs_;
   Few<const Tensor*, kUsual> pointers_;
-  OpCall global_;  // the call with inputs that are all global
+  OpCall global_;  // the call, with inputs that are all global
   std::vector<TensorMeta> metas_;
   Few<NdSbp, kUsual> arguments_, results_;
-  bool is_copy_ = false;  // of a view: on this rank
+  bool is_copy_ = false;  // for a view: true if it is a copy on this rank
 };
 
-// The mean over axes along which parts are spread: the parts may differ in length.
+// True for a mean over axes along which the tensor is split: the parts may differ in length.
 bool is_spread_mean(const OpCall& call) {
   if (call.op != &op_row(OpId::mean)) return false;
   const GlobalValue* value = value_of(*call.inputs[0]);
@@ -350,7 +351,7 @@ void run_spread_mean(const OpCall& call) {
   }
 }
 
-// What has no sense beside the program that the thread records, or outside of it.
+// Throws if `tensor` cannot be used inside, or outside, the program that the thread records.
 void check_program(const Tensor& tensor, const GlobalValue& value) {
   const Recorded* program = current_program();
   const uint64_t number = program == nullptr ? 0 : program->number;

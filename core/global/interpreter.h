@@ -1,5 +1,5 @@
-// The interpreter of global tensors: it chooses how the tensors of a call are spread, moves elements where they have to
-// be, and lets the eager interpreter compute the part of this rank. Internal.
+// The interpreter of global tensors: it chooses the layouts of a call's tensors, moves elements as needed, and lets the
+// eager interpreter compute this rank's part. Internal.
 #pragma once
 
 #include "core/global/placement.h"
@@ -7,14 +7,14 @@
 
 namespace tenon::global {
 
-// One serves all threads. It gets the calls of which a tensor is global.
+// One object serves all threads. It gets the calls that have a global tensor.
 Interpreter& global_interpreter();
 
-// Brings a copied view up to date, if what it is a view of was written since. Others stay as they are.
+// Updates a copied view if its base was written since. Does nothing for other tensors.
 void refresh(const Tensor& tensor);
 
-// Carries out a composite that has a tensor on `placement`: call.op->compose(call), in which tensors that it makes
-// itself are the same on every rank. Errors: invalid_argument (an argument is a local tensor, of more than a number).
+// Carries out a composite that has a tensor on `placement`: call.op->compose(call). Tensors that the composite makes
+// are the same on every rank. Errors: invalid_argument (an argument is a local tensor with more than one element).
 void compose_global(const OpCall& call, const Placement& placement);
 
 }  // namespace tenon::global

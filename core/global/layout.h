@@ -1,4 +1,4 @@
-// Layout: where the elements of a tensor are, on which ranks and how they are spread. And which part each rank holds.
+// Layout: the ranks that hold a tensor and how its elements are spread over them. Also computes the part of each rank.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// The part `index` of `length` positions that are dealt to `parts`: of the same length each, the first ones one longer
-// where it does not come out even.
+// Part `index` of `length` positions divided among `parts`. The lengths are equal; if they do not divide evenly, the
+// first parts have one more.
 constexpr Range part_of(int64_t length, int64_t parts, int64_t index) {
   const int64_t least = length / parts, longer = length % parts;
   return {index * least + (index < longer ? index : longer), least + (index < longer ? 1 : 0)};
@@ -42,16 +42,16 @@ struct Box {
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-// What the rank with these coordinates holds of a tensor of `dims`. Where several axes of the grid split one axis of
-// the tensor, each splits the part that the one before gives.
+// The elements that the rank with these coordinates holds of a tensor of `dims`. If several axes of the grid split the
+// same axis of the tensor, each splits the part that the previous one gives.
 TENON_API Box box_of(const Dims& dims, const NdSbp& sbp, const Dims& grid, const Dims& coordinates);
-// The elements of both, if there are some.
+// The common elements of both; nothing if there are none.
 std::optional<Box> overlap(const Box& a, const Box& b);
 
-// `layout` with broadcast in the place of partial sums: where the elements of a sum, or gradients, go.
+// `layout` with broadcast in place of partial sums: the layout of gradients, and of reduced sums.
 Layout without_partial(Layout layout);
 
-// Ok if tensors of `dims` can be spread so. Errors: invalid_argument.
+// Ok if tensors of `dims` can have the layout. Errors: invalid_argument.
 TENON_API Status check_layout(std::string_view caller, const Dims& dims, const Layout& layout);
 
 }  // namespace tenon::global

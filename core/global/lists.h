@@ -1,4 +1,4 @@
-// Lists: elements that lie apart, as one list in which they travel. Internal.
+// Lists: packs elements that are not contiguous into one list, to send them. Internal.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace tenon::global {
 
-// `data`, where `device` is.
+// `data` copied to `device`, if it is not there.
 Tensor where(const Tensor& data, Device device);
 Tensor dense_on(const Tensor& tensor, Device device);
 Tensor flat(const Tensor& tensor);
 Tensor part_along(const Tensor& tensor, int64_t axis, Range range);
-// On `device` one part behind the other.
+// The parts one after another on `device`.
 Tensor packed(const TensorList& parts, Device device);
-// What adds nothing to a sum: -0.0, since 0.0 makes 0.0 of -0.0.
+// A tensor of -0.0, which adds nothing to a sum (0.0 would turn -0.0 into 0.0).
 Tensor nothing(const Dims& dims, DType dtype, Device device);
 
 }  // namespace tenon::global

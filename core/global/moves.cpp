@@ -3,10 +3,11 @@
 namespace tenon::global {
 namespace {
 
-// Whether an axis of the grid splits what another axis, before it, splits now or then.
+// True if `behind` splits an axis that an earlier axis of the grid splits before or after its move.
 bool is_in_the_way(Sbp behind, Sbp from, Sbp to) { return behind.is_split() && (behind == from || behind == to); }
 
-// The rank `index` of `ranks` in an exchange of a tensor of `dims`, of which the other axes of the grid leave so much.
+// Elements that rank `index` of `ranks` sends in an exchange of a tensor of `dims`, which the other axes of the grid
+// leave to it.
 int64_t elements_sent(const Dims& dims, Sbp from, Sbp to, int64_t ranks, int64_t index) {
   const int64_t all = element_count(dims);
   const auto part = [&](Sbp split) {

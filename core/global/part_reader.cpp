@@ -7,10 +7,10 @@
 namespace tenon::global {
 namespace {
 
-// Where runs of elements are shorter, whatever lies between them is read too, up to so many bytes at once.
+// If runs of elements are shorter than kLongRun, the bytes between them are read too, at most kMost bytes at once.
 constexpr int64_t kLongRun = 16 << 10, kMost = 4 << 20;
 
-// A number as a list of one.
+// Adds an axis to a number, to treat it as a list of one.
 Box with_axis(Box box) {
   if (box.dims.rank() == 0) box = {Dims{0}, Dims{1}};
   return box;
@@ -39,7 +39,7 @@ class PartReader {
   int64_t offset_in_file(const Box& stored, const Box& piece) const { return offset(stored, piece, in_file_); }
   int64_t offset_in_memory(const Box& wanted, const Box& piece) const { return offset(wanted, piece, in_memory_); }
 
-  // Of the elements at one position along each axis before `axis`.
+  // Reads the elements at one position along each axis before `axis`.
   void read(int32_t axis, uint64_t from, char* to) {
     if (axis == run_axis_) return file_.read(from, to, static_cast<uint64_t>(run_));
     const int64_t span = span_of(axis);
@@ -60,7 +60,7 @@ class PartReader {
       bytes += (piece.begin[axis] - whole.begin[axis]) * strides[axis];
     return bytes;
   }
-  // From the first byte to the last one.
+  // Bytes from the first to the last.
   int64_t span_of(int32_t axis) const {
     int64_t span = run_;
     for (; axis < run_axis_; ++axis) span += (dims_[axis] - 1) * in_file_[axis];
@@ -76,8 +76,8 @@ class PartReader {
 
   const files::FileReader& file_;
   Dims dims_, in_file_, in_memory_;
-  int32_t run_axis_;  // from it on the elements lie one behind the other, in the file and in memory
-  int64_t run_;       // their bytes
+  int32_t run_axis_;  // from this axis on, the elements are contiguous in file and memory
+  int64_t run_;       // bytes of such a run
   std::vector<char> room_;
 };
 

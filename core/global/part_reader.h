@@ -1,4 +1,4 @@
-// Reads the elements that a rank wants of those that a file has. Internal to checkpoint.cpp.
+// Reads the elements that a rank wants out of the elements that a file holds. Internal to checkpoint.cpp.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tenon::global {
 
-// `file` has the elements `stored` of a tensor, row-major, from the byte `begin` on. Those that are `wanted` too come
-// into `memory`, which has room for all that is wanted, row-major. Reads little else, and few bytes at once.
-// Errors: those of FileReader::read.
+// `file` holds the elements `stored` of a tensor, row-major, from the byte `begin` on. Those that are also in `wanted`
+// are written to `memory`, which has room for all wanted elements, row-major. Reads few other bytes, and few bytes at a
+// time. Errors: those of FileReader::read.
 void read_part(const files::FileReader& file, uint64_t begin, const Box& stored, DType dtype, const Box& wanted,
                void* memory);
 

@@ -23,7 +23,7 @@
 namespace tenon::global {
 namespace {
 
-// What placements follow each other in a pipeline.
+// The order of the placements in a pipeline.
 class Stages {
  public:
   explicit Stages(const std::vector<std::pair<Placement, Placement>>& moves) {
@@ -39,7 +39,7 @@ class Stages {
         if (share_a_rank(placements_[a], placements_[b])) leads_[a][b] = true;
       }
     }
-    // Whether a way leads from one to another (Warshall, 1962).
+    // Finds whether a path leads from one to another (Warshall, 1962).
     for (size_t by = 0; by < placements_.size(); ++by) {
       for (size_t a = 0; a < placements_.size(); ++a) {
         for (size_t b = 0; b < placements_.size(); ++b) leads_[a][b] = leads_[a][b] || (leads_[a][by] && leads_[by][b]);
@@ -47,7 +47,7 @@ class Stages {
     }
   }
 
-  // How many stages follow that of `rank`, one behind the other.
+  // The number of stages that follow the stage of `rank`, one after another.
   int64_t behind(int32_t rank) const {
     std::vector<int64_t> known(placements_.size(), -1);
     for (size_t i = 0; i < placements_.size(); ++i) {
@@ -69,7 +69,7 @@ class Stages {
     return std::any_of(a.ranks().begin(), a.ranks().end(), [&](int32_t rank) { return has(b, rank); });
   }
 
-  // Of the ways that begin at `from`. `known`: those that were asked for before, else -1.
+  // The longest path that begins at `from`. `known` caches results; -1: unknown.
   int64_t longest(size_t from, std::vector<int64_t>* known) const {
     int64_t& most = (*known)[from];
     if (most >= 0) return most;
@@ -84,7 +84,7 @@ class Stages {
   std::vector<std::vector<bool>> leads_;
 };
 
-// To how many ranks rows are dealt, along one axis of the grid after the other; empty: a rank that has any has all.
+// The number of ranks that split the rows, one entry per axis of the grid; empty: each rank with rows has all of them.
 using Dealing = std::vector<int64_t>;
 
 Dealing dealing_of(const Tensor& tensor) {
@@ -98,7 +98,7 @@ Dealing dealing_of(const Tensor& tensor) {
   return dealing;
 }
 
-// The rows of one part of a batch: of those of each rank that they are dealt to a `count`-th.
+// The rows of one part of a batch: of each rank's rows, 1 / `count`.
 struct Part {
   Dealing dealing;
   int64_t count = 1, index = 0;
@@ -134,8 +134,8 @@ Tensor rows_at(const Tensor& tensor, const std::vector<Range>& ranges) {
   return rows.size() == 1 ? rows[0] : tenon::concat(rows, 0);
 }
 
-// The rows of a part of a global tensor. What the ranks have of them are again parts as part_of deals them: lengths
-// that differ by one at most are cut into lengths that differ by one at most, the longer ones where they were.
+// The rows of a part of a global tensor. Each rank's share is again divided as by part_of: lengths that differ by at
+// most one are cut into lengths that differ by at most one, and the longer ones keep their positions.
 class Rows final : public Function {
  public:
   explicit Rows(const Part& part) : part_(part) {}
@@ -148,7 +148,7 @@ class Rows final : public Function {
     layout_ = value.layout;
     Dims dims = whole_;
     dims[0] = part_.length(whole_[0]);
-    if (!dealing_of(inputs[0]).empty()) part_.dealing.clear();  // each rank has its own rows alone
+    if (!dealing_of(inputs[0]).empty()) part_.dealing.clear();  // each rank has only its own rows
     Tensor own;
     if (layout_.placement.here()) {
       const InterpreterScope scope(parts_interpreter());
@@ -188,12 +188,12 @@ Tensor rows_of(const Tensor& tensor, const Part& part) {
   return call_function(std::make_shared<Rows>(part), {tensor})[0];
 }
 
-// How the rows of the batch are dealt.
+// How the rows of the batch are divided among ranks.
 Dealing checked(int64_t count, const TensorList& batch) {
   const auto refuse = [](std::string text) { throw Error(Code::invalid_argument, "micro_batches: " + text); };
   if (count < 1) refuse(fmt::format("the count is {}, and must be at least 1.", count));
   if (batch.empty()) refuse("the batch has no tensors.");
-  size_t dealt = 0;  // the first tensor whose rows are
+  size_t dealt = 0;  // the first tensor whose rows are split
   for (size_t i = 0; i < batch.size(); ++i) {
     if (!batch[i].defined() || batch[i].rank() == 0) refuse(fmt::format("tensor {} of the batch has no rows.", i));
     const int64_t rows = batch[i].dims()[0];
@@ -211,7 +211,7 @@ Dealing checked(int64_t count, const TensorList& batch) {
   const Dealing dealing = dealing_of(batch[dealt]);
   const int64_t rows = batch[0].dims()[0];
   if (Part{dealing, count, count - 1}.length(rows) == 0) {
-    refuse(fmt::format("{} rows{} do not make {} parts.", rows,
+    refuse(fmt::format("{} rows{} cannot be divided into {} parts.", rows,
                        dealing.empty() ? "" : " on " + layout_of(batch[dealt]).to_string(), count));
   }
   return dealing;
@@ -234,11 +234,11 @@ Tensor micro_batches(int64_t count, const TensorList& batch, const std::function
     return value * (static_cast<double>(part.length(rows)) / static_cast<double>(rows));
   };
 
-  std::deque<Tensor> begun;  // losses through which backward has not gone yet
+  std::deque<Tensor> begun;  // losses whose backward has not run yet
   size_t most = 0;
   Tensor mean;
   for (int64_t index = 0; index < count; ++index) {
-    const SeenMoves seen;  // the later parts move as the first one does
+    const SeenMoves seen;  // later parts move like the first
     begun.push_back(forward(index));
     if (index == 0 && !seen.pairs().empty()) most = static_cast<size_t>(Stages(seen.pairs()).behind(rank()));
     const Tensor own = begun.back().detach();

@@ -1,4 +1,4 @@
-// Micro-batches: a batch in parts, of which the stages of a pipeline work on several at a time. Public.
+// Micro-batches: divides a batch into parts, so that the stages of a pipeline work on several parts at once. Public.
 //
 //   const Placement first("cpu", {0}), last("cpu", {1});
 //   Tensor loss = global::micro_batches(8, {x, wanted}, [&](const TensorList& part) {
@@ -6,11 +6,11 @@
 //     return mse_loss(matmul(to_global(h, last, {Sbp::broadcast()}), w1), part[1]);  // on `last`
 //   });
 //
-// A stage is a placement; to_global moves values to the next one, and backward moves gradients back. Stages are found
-// in the first part, by those moves. A stage of which k others follow begins forward of k + 1 parts, and from then on
-// goes backward through one part and forward through another by turns (1F1B, Narayanan and others, 2019,
-// arXiv:1806.03377); so it keeps what k + 1 parts need, however many there are. Stages that have a rank in common, or
-// give to each other in a circle, count as one.
+// A stage is a placement. to_global moves values to the next stage, and backward moves gradients back. The first part
+// finds the stages by these moves. A stage with k stages behind it begins forward of k + 1 parts; then it alternates
+// between backward of one part and forward of another (1F1B, Narayanan and others, 2019, arXiv:1806.03377). So it keeps
+// the saved tensors of at most k + 1 parts, however many parts there are. Stages that share a rank, or that send to
+// each other in a cycle, count as one.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@
 
 namespace tenon::global {
 
-// Calls loss(part) for `count` parts of the tensors of `batch`, and goes backward through each: gradients add up to
-// those of the mean loss of the batch, where each loss is the mean over the rows of its part. The result is that mean,
-// without a history, where the losses are.
+// Calls loss(part) for `count` parts of the tensors of `batch` and runs backward through each. The gradients add up to
+// those of the mean loss of the batch, if each loss is the mean over the rows of its part. Returns that mean, without a
+// history, in the layout of the losses.
 //
-// A part has a `count`-th of the rows (axis 0), the first ones one more where it does not come out even. Where a tensor
-// of the batch is split along its rows, a part has so many of the rows of each rank, the same ones of every tensor, so
-// nothing moves. All ranks call it; what `loss` reads (item()) and local tensors that it spreads make the ranks wait
-// for each other. Local tensors alone need no launch.
+// A part has 1 / `count` of the rows (axis 0); if they do not divide evenly, the first parts have one more. If a tensor
+// of the batch is split along its rows, a part takes its share of the rows of each rank, the same rows for every
+// tensor, so nothing moves. All ranks must call it. If `loss` reads elements (item()) or spreads local tensors, the
+// ranks wait for each other. A batch of local tensors needs no launch.
 //
-// Errors, on every rank: invalid_argument (count below 1; tensors without rows, with different numbers of them, or with
-// rows that are split among different numbers of ranks; fewer rows than parts; a loss of more than one element); what
-// `loss` throws, and backward.
+// Errors, on every rank: invalid_argument (count below 1; tensors without rows, with different numbers of rows, or with
+// rows split among different numbers of ranks; fewer rows than parts; a loss of more than one element); errors of
+// `loss` and of backward.
 TENON_API Tensor micro_batches(int64_t count, const TensorList& batch,
                                const std::function<Tensor(const TensorList&)>& loss);
 

@@ -85,7 +85,7 @@ Result<Device> open(std::string_view name, const Communicator& world) {
   return try_open(name);
 }
 
-// What each rank says of the placement that it makes. Fixed in size, so that it is gathered at once.
+// The facts that each rank sends about the placement it makes. Has a fixed size, so that one gather collects all.
 struct Said {
   int32_t code = 0;
   char placement[252] = {};
@@ -133,7 +133,7 @@ std::shared_ptr<const Placement::State> Placement::make(std::string_view device,
     throw_if_error(agree(world, text, checked));
     throw Error(checked);
   }
-  // Those that were made, by text: they are few, and the lines between ranks are dear.
+  // The placements made so far, by text. They are few, and lines between ranks are expensive.
   static std::mutex mutex;
   static auto* made = new std::map<std::string, std::shared_ptr<const State>>;
   const std::lock_guard lock(mutex);

@@ -1,6 +1,5 @@
-// Recorded: global tensors while the calling thread records a program. Then the part of this rank is a value of the
-// program, ops on parts go to the interpreter that records, and what ranks give each other becomes nodes (exchange.h).
-// Internal.
+// Recorded: global tensors while the calling thread records a program. Each part is then a value of the program, the
+// recorder gets the ops on parts, and exchanges become nodes (exchange.h). Internal.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +10,30 @@
 namespace tenon::global {
 
 struct Recorded {
-  Interpreter& parts;   // what records the ops on parts
-  uint64_t number = 0;  // that GlobalValue::program has of the tensors of this program; above 0
-  // The token of the last exchange, which the next one reads, so that their order is a fact of the program.
+  Interpreter& parts;   // records the ops on parts
+  uint64_t number = 0;  // equal to GlobalValue::program of this program's tensors; above 0
+  // The token of the last exchange. The next exchange reads it, which fixes the order.
   Tensor token = {};
-  bool ended = false;  // the function goes on eagerly
-  // A clock: how many global tensors were made and written. What a rank takes part in comes in one order on all ranks.
-  // Exchanges say at which time what they carry was ready; kNow: when they were recorded.
+  bool ended = false;  // the function continues eagerly
+  // A clock: the number of global tensors made and written so far. Events that involve a rank have the same order on
+  // all ranks. An exchange states when its elements were ready; kNow is the time of recording.
   static constexpr int64_t kNow = -1;
   int64_t time = 0, ready = kNow;
 };
 
 inline thread_local constinit Recorded* recorded_program = nullptr;
 
-// That of the calling thread; null: it computes.
+// The program that the calling thread records; null: none.
 inline Recorded* current_program() {
   return recorded_program == nullptr || recorded_program->ended ? nullptr : recorded_program;
 }
-// What ops on parts go to.
+// The interpreter for ops on parts.
 inline Interpreter& parts_interpreter() {
   Recorded* program = current_program();
   return program == nullptr ? eager_interpreter() : program->parts;
 }
 
-// Makes `program` that of the calling thread for its life; null: none.
+// Sets the program of the calling thread for the life of the scope; null: none.
 class RecordedScope {
  public:
   explicit RecordedScope(Recorded* program) : previous_(std::exchange(recorded_program, program)) {}

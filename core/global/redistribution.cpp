@@ -19,7 +19,7 @@ namespace {
 
 thread_local constinit SeenMoves* seen_moves = nullptr;
 
-using Ranks = std::vector<int32_t>;  // of the launch, in order
+using Ranks = std::vector<int32_t>;  // numbers in the launch, ascending
 
 Ranks ranks_of_both(const Placement& from, const Placement& to) {
   Ranks all(from.ranks().begin(), from.ranks().end());
@@ -29,8 +29,8 @@ Ranks ranks_of_both(const Placement& from, const Placement& to) {
   return all;
 }
 
-// The communicator of `ranks` on which elements go from one placement to the other; null on other ranks. Every rank
-// asks alike, and the first question makes those of both directions.
+// The communicator of `ranks` for moves from one placement to the other; null on other ranks. Every rank must call it
+// with the same arguments. The first call makes the communicators of both directions.
 Communicator* link(const Placement& from, const Placement& to, const Ranks& ranks) {
   using Key = std::pair<std::string, std::string>;
   static std::mutex mutex;
@@ -46,7 +46,7 @@ Communicator* link(const Placement& from, const Placement& to, const Ranks& rank
   return links->emplace(there, std::move(one)).first->second.get();
 }
 
-// Which ranks hold which elements, no partial sums among them.
+// Which ranks hold which elements. There are no partial sums.
 class Holders {
  public:
   Holders(const Dims& dims, const Layout& layout) : dims_(dims), layout_(layout) {}
@@ -55,7 +55,7 @@ class Holders {
     const Placement& placement = layout_.placement;
     return box_of(dims_, layout_.sbp, placement.grid(), placement.coordinates(position));
   }
-  // The positions that hold the same as `position`, this one too.
+  // The positions that hold the same elements as `position`, itself included.
   std::vector<int32_t> alike(int32_t position) const {
     const Placement& placement = layout_.placement;
     const Dims own = placement.coordinates(position);
@@ -76,10 +76,11 @@ class Holders {
   const Layout& layout_;
 };
 
-// Where several ranks hold an element, a rank that holds it itself keeps it, and the others are served by turns.
+// If several ranks hold an element, a rank that needs it and already holds it keeps its own; the other ranks get it
+// from the holders in turn.
 class Redistribution {
  public:
-  // On a rank of `ranks`, those of both placements. `link`: null if they are one rank.
+  // Runs on the ranks of both placements, `ranks`. `link`: null if there is only one rank.
   Redistribution(const Dims& dims, const Layout& from, const Layout& to, const Ranks& ranks, Communicator* link)
       : from_(from), to_(to), source_(dims, from), target_(dims, to), ranks_(ranks), link_(link) {}
 
@@ -88,7 +89,7 @@ class Redistribution {
     const Device road = this->road(dtype);
     std::vector<int64_t> sent(ranks_.size()), got(ranks_.size());
     TensorList parts;
-    std::vector<Box> pieces;  // in the order of ranks
+    std::vector<Box> pieces;  // by rank
     for (size_t i = 0; i < ranks_.size(); ++i) {
       if (const auto piece = piece_of(own, ranks_[i])) {
         parts.push_back(cut(local, source_.box(from_.placement.position()), *piece));
@@ -112,7 +113,7 @@ class Redistribution {
  private:
   static int32_t rank_at(const Placement& here) { return here.ranks()[static_cast<size_t>(here.position())]; }
 
-  // Where elements are while they travel.
+  // The device that elements are sent from and received on.
   Device road(DType dtype) const {
     const Placement &from = from_.placement, &to = to_.placement;
     if (link_ == nullptr || from.device_type() != to.device_type()) return Device::host();
@@ -126,7 +127,7 @@ class Redistribution {
     return found == ranks.end() ? -1 : static_cast<int32_t>(found - ranks.begin());
   }
 
-  // Of partial sums all but the first rank along the axis get zeros.
+  // For partial sums, all ranks but the first along the axis get zeros.
   bool takes_part(int32_t position) const {
     const Dims at = to_.placement.coordinates(position);
     for (int32_t axis = 0; axis < at.rank(); ++axis) {
@@ -135,7 +136,7 @@ class Redistribution {
     return true;
   }
 
-  // What rank `sender` sends to rank `receiver`.
+  // The elements that rank `sender` sends to rank `receiver`.
   std::optional<Box> piece_of(int32_t sender, int32_t receiver) const {
     const int32_t source = position_of(from_, sender), target = position_of(to_, receiver);
     if (source < 0 || target < 0 || !takes_part(target)) return std::nullopt;
@@ -148,7 +149,7 @@ class Redistribution {
     return chosen == source ? piece : std::nullopt;
   }
 
-  // The elements `piece` of a tensor that holds those of `whole`.
+  // The elements `piece`, cut from a tensor that holds the elements `whole`.
   static Tensor cut(const Tensor& tensor, const Box& whole, const Box& piece) {
     Tensor part = tensor;
     for (int32_t axis = 0; axis < piece.dims.rank(); ++axis) {

@@ -1,8 +1,8 @@
 // Redistribution: moves elements between two placements. Internal.
 //
-// Elements travel on the link of the two placements, a communicator of the ranks of both. Each direction has its own,
-// so a stage of a pipeline sends to the next one in the order of the batches, whatever comes back meanwhile; and ranks
-// outside of both go on without waiting. A rank that only gives begins to give and goes on.
+// Elements travel over the link of the two placements, a communicator of the ranks of both. Each direction has its own
+// link. So a stage of a pipeline can send to the next stage in the order of the batches, independently of what returns;
+// ranks outside both placements do not wait. A rank that only sends begins to send and continues.
 #pragma once
 
 #include <utility>
@@ -14,11 +14,12 @@
 
 namespace tenon::global {
 
-// box() between two placements; `from` has no partial sums. Every rank of the launch calls it.
+// Like box(), between two placements; `from` has no partial sums. Every rank of the launch calls it.
 Tensor redistribute(const Tensor& local, DType dtype, const Dims& dims, const Layout& from, const Layout& to,
                     Needed needed);
 
-// While it lives, it sees from where to where its thread redistributes, on every rank alike; each pair once.
+// While this object lives, records the pairs of placements between which its thread redistributes, each pair once; the
+// same on every rank.
 class SeenMoves {
  public:
   SeenMoves();

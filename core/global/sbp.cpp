@@ -30,9 +30,8 @@ Sbp sbp_from(std::string_view text) {
       return Sbp::split(axis);
     }
   }
-  throw Error(
-      Code::invalid_argument,
-      fmt::format("'{}' is no SBP; there are S(axis) with an axis from 0 to {}, B and P.", text, EP_MAX_RANK - 1));
+  throw Error(Code::invalid_argument,
+              fmt::format("'{}' is not an SBP; use S(axis) with an axis from 0 to {}, B or P.", text, EP_MAX_RANK - 1));
 }
 
 }  // namespace tenon::global

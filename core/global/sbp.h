@@ -1,4 +1,4 @@
-// Sbp: how the elements of a tensor are spread along one axis of a grid of ranks; NdSbp: along all axes of the grid.
+// Sbp: how a tensor is spread along one axis of a grid of ranks. NdSbp: along all axes of the grid.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tenon::global {
 
-// One of: split(axis), each rank holds a part of the tensor along that axis; broadcast, each holds all of it; partial,
-// the tensor is the sum of what they hold.
+// One of: split(axis), each rank holds a part of the tensor along that axis; broadcast, each rank holds all of it;
+// partial, the tensor is the sum of the ranks' tensors.
 class Sbp {
  public:
   constexpr Sbp() = default;  // broadcast
@@ -23,7 +23,7 @@ class Sbp {
   constexpr bool is_split(int64_t axis) const { return code_ == axis && axis >= 0; }
   constexpr bool is_broadcast() const { return code_ == kBroadcast; }
   constexpr bool is_partial() const { return code_ == kPartial; }
-  constexpr int32_t axis() const { return code_; }  // of a split
+  constexpr int32_t axis() const { return code_; }  // of a split only
 
   friend constexpr bool operator==(Sbp, Sbp) = default;
 
@@ -35,10 +35,10 @@ class Sbp {
 
 using NdSbp = BasicDims<Sbp>;
 
-// "S(0)", "B", "P"; of a list "[S(0), B]".
+// "S(0)", "B", "P"; for a list "[S(0), B]".
 TENON_API std::string to_string(Sbp sbp);
 TENON_API std::string to_string(const NdSbp& sbp);
-// What to_string gives. Errors: invalid_argument.
+// Parses the text of to_string. Errors: invalid_argument.
 TENON_API Sbp sbp_from(std::string_view text);
 
 }  // namespace tenon::global

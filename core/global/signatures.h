@@ -1,5 +1,5 @@
 // Signatures: how the tensors of a call may be spread along one axis of a grid, so that each rank computes its part of
-// the results from its parts of the arguments. What the column `sbp` of core/ops/ops.yaml says. Internal.
+// the results from its parts of the arguments. Defined by the column `sbp` of core/ops/ops.yaml. Internal.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -15,22 +15,22 @@
 
 namespace tenon::global {
 
-// A list that most calls can hold without memory of its own.
+// A list that needs no heap memory for most calls.
 template <class T, size_t kUsual>
 using Few = boost::container::small_vector<T, kUsual>;
 
 using SbpList = Few<Sbp, 8>;
 
 struct Signature {
-  SbpList inputs, outputs;  // as many as the call has; of an absent input broadcast
+  SbpList inputs, outputs;  // one per tensor of the call; broadcast for an absent input
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
-// The facts of a call that a rule sees: tensors are those of the whole, and results come as metadata.
+// The facts of a call that a rule sees. Tensors are whole tensors, and results are given as metadata.
 struct CallFacts {
   const OpCall& call;
   std::span<const TensorMeta> outputs;
-  int64_t ranks;  // along the axis of the grid
+  int64_t ranks;  // the ranks along the axis of the grid
 
   bool has(size_t input) const { return input < call.inputs.size() && call.inputs[input] != nullptr; }
   const Dims& dims(size_t input) const { return call.inputs[input]->dims(); }
@@ -41,12 +41,12 @@ struct CallFacts {
   }
 };
 
-// What a rule adds to. The first one, which is always there, is: each rank has all of everything.
+// The signatures that a rule adds to. The first one always exists: each rank has all of every tensor.
 class Signatures {
  public:
   explicit Signatures(const CallFacts& facts);
 
-  // One more; what is not named is broadcast.
+  // Adds a signature; tensors that are not given are broadcast.
   void add(std::initializer_list<Sbp> inputs, std::initializer_list<Sbp> outputs);
   void add(Signature signature) { all_.push_back(std::move(signature)); }
   // A signature to fill, all broadcast.
@@ -57,14 +57,15 @@ class Signatures {
   Few<Signature, 8> all_;
 };
 
-// The signatures of a call along the axes of a grid. Several axes that take the same one deal their parts out again, so
-// together they are like one axis of all their ranks, for which the signature must hold too.
+// The signatures of a call along the axes of a grid. If several axes of the grid choose the same signature, each
+// divides the parts of the previous one. Together they act like one axis with all their ranks, and the signature must
+// hold for that too.
 class GridSignatures {
  public:
   GridSignatures(const OpCall& call, std::span<const TensorMeta> outputs, const Dims& grid);
 
   std::span<const Signature> along(int32_t axis) const { return at(grid_[axis]).all(); }
-  // Whether `axis` may take `signature` where the axes before it have taken these, one each.
+  // True if `axis` may take `signature` after the axes before it have taken `before`, one each.
   bool fits(const Signature& signature, int32_t axis, std::span<const Signature* const> taken) const;
 
  private:
@@ -73,16 +74,17 @@ class GridSignatures {
   const OpCall& call_;
   std::span<const TensorMeta> outputs_;
   const Dims& grid_;
-  mutable std::vector<std::pair<int64_t, std::unique_ptr<Signatures>>> made_;  // by ranks; few
+  mutable std::vector<std::pair<int64_t, std::unique_ptr<Signatures>>> made_;  // by number of ranks; few
 };
 
 constexpr uint16_t kNoDims = 0xffff;
 
-// One row of the table that is made from the column `sbp`.
+// One row of the table that is generated from the column `sbp`.
 struct SbpRow {
-  // Null: the arguments must be whole (the op list says why), or the op is written in others, which have rules.
+  // Null: the arguments must be whole (the op list says why), or the op is a composite of ops that have rules.
   void (*rule)(const CallFacts& facts, Signatures* signatures) = nullptr;
-  // Where the attribute struct has the dims of the results, so that those of a part can be put there; kNoDims: nowhere.
+  // The offset of the results' dims in the attribute struct, where the dims of a part can be stored; kNoDims: it has
+  // none.
   uint16_t dims_at = kNoDims;
 };
 

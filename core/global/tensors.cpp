@@ -1,4 +1,4 @@
-// Communicator: exchanges of tensors, where these lie, called or begun.
+// Communicator: exchanges of tensors, in host or device memory, called or begun in the background.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,7 +18,7 @@
 namespace tenon::global {
 namespace {
 
-// What a rank says of the device whose elements are to travel. Fixed in size, so that it is gathered at once.
+// The facts that a rank sends about its device. Has a fixed size, so that one gather collects all.
 struct DeviceWords {
   std::array<uint8_t, 16> uuid{};
   uint64_t dtypes = 0, summed_dtypes = 0;  // 0: no plug-in takes the device's memory
@@ -28,7 +28,7 @@ uint64_t summed(const loader::CollectivesInfo& info) {
   return (info.reductions >> EP_REDUCE_sum & 1) != 0 ? info.reduced_dtypes : 0;
 }
 
-// One of these on each rank.
+// Gathers one `Words` from each rank.
 template <class Words>
 Result<std::vector<Words>> all_say(Communicator& ranks, const Words& own, std::string_view label) {
   std::vector<Words> all(static_cast<size_t>(ranks.size()));
@@ -39,7 +39,7 @@ Result<std::vector<Words>> all_say(Communicator& ranks, const Words& own, std::s
 
 }  // namespace
 
-// How elements of `device` travel where they lie; null: they do not.
+// The line that sends elements of `device` directly; null: there is none.
 const Communicator::Line* Communicator::road_of(Device device) {
   const std::lock_guard lock(road_mutex_);
   if (road_ == nullptr) {
@@ -54,7 +54,7 @@ const Communicator::Line* Communicator::road_of(Device device) {
   return road_->device == device ? road_->line.get() : nullptr;
 }
 
-// Not ok: why elements travel through the host, the same on all ranks.
+// Not ok: the reason why elements go through the host. It is the same on all ranks.
 Status Communicator::open_road(Road& road) {
   TENON_ASSIGN_OR_RETURN(const std::string why_not, agree_on_road(road));
   if (!why_not.empty()) return Status(Code::unsupported, why_not);
@@ -74,7 +74,8 @@ Status Communicator::open_road(Road& road) {
     ticket.code = static_cast<int32_t>(made.code());
   }
   TENON_RETURN_IF_ERROR(broadcast(&ticket, sizeof ticket, DType::u8, 0, "ticket"));
-  if (ticket.code != 0) return made.ok() ? Status(static_cast<Code>(ticket.code), "rank 0 makes no ticket.") : made;
+  if (ticket.code != 0)
+    return made.ok() ? Status(static_cast<Code>(ticket.code), "rank 0 could not make a ticket.") : made;
 
   ticket.desc.next = nullptr;
   ticket.desc.rank = rank();
@@ -90,13 +91,13 @@ Status Communicator::open_road(Road& road) {
   TENON_RETURN_IF_ERROR(joined);
   for (size_t rank = 0; rank < codes.size(); ++rank) {
     if (codes[rank] == 0) continue;
-    return Status(static_cast<Code>(codes[rank]), fmt::format("rank {} does not join by the ticket.", rank));
+    return Status(static_cast<Code>(codes[rank]), fmt::format("rank {} could not join with the ticket.", rank));
   }
   road.line = std::move(line);
   return {};
 }
 
-// Whether each rank has a device of its own, whose memory a plug-in takes: empty, or why not.
+// Empty if each rank has its own device and a plug-in takes its memory; else the reason.
 Result<std::string> Communicator::agree_on_road(Road& road) {
   const loader::DeviceInfo& info = road.device.state()->opened->info;
   road.plugin = loader::open_collectives_of_memory(info.native_memory);
@@ -113,7 +114,7 @@ Result<std::string> Communicator::agree_on_road(Road& road) {
     if (all[rank].uuid == decltype(own.uuid){}) return fmt::format("the device of rank {} has no UUID.", rank);
     for (size_t other = 0; other < rank; ++other) {
       if (all[rank].uuid != all[other].uuid) continue;
-      return fmt::format("ranks {} and {} have one device.", other, rank);
+      return fmt::format("ranks {} and {} share a device.", other, rank);
     }
     road.dtypes &= all[rank].dtypes;
     road.summed_dtypes &= all[rank].summed_dtypes;
@@ -128,14 +129,14 @@ bool Communicator::carries(Device device, DType dtype, bool sums) {
   return (known >> static_cast<int32_t>(dtype) & 1) != 0;
 }
 
-// An exchange as the plug-in hears of it. The counts of `desc` are those of the Exchange.
+// An exchange in the form that the plug-in takes. `desc` points to the counts of the Exchange.
 struct Communicator::Asked {
   const Line* line = nullptr;
   ep_collective_desc desc{};
   uint64_t digest = 0;
 };
 
-// `pending`: work on the tensors may go on. Throws what waiting for them throws.
+// `pending`: does not wait for work on the tensors. Throws the errors of waiting for them.
 Result<Communicator::Asked> Communicator::ask(const Tensor& src, const Tensor& dst, const Exchange& exchange,
                                               bool pending) {
   const auto kind = static_cast<int32_t>(exchange.kind);
@@ -178,7 +179,7 @@ Result<Communicator::Asked> Communicator::ask(const Tensor& src, const Tensor& d
 }
 
 Status Communicator::carry_out(const Asked& asked, const Tensor& src, const Tensor& dst, std::string_view label) {
-  // A late rank may still read or write these.
+  // A late rank may still read or write these, so they are never freed.
   static std::mutex mutex;
   static auto* kept = new std::vector<Tensor>;
 
@@ -201,14 +202,14 @@ Status Communicator::call(const Tensor& src, const Tensor& dst, const Exchange& 
   return error.status();
 }
 
-// --- exchanges beside their callers
+// --- exchanges in the background
 
 uint64_t Communicator::under_way() const {
   const vm::HostWorker* worker = worker_.load(std::memory_order_acquire);
   return worker == nullptr ? 0 : worker->pending();
 }
 
-// What was begun before comes first, whether it ends well or not.
+// Exchanges that were begun earlier finish first, whether they succeed or fail.
 Status Communicator::wait_for_begun() {
   vm::HostWorker* worker = worker_.load(std::memory_order_acquire);
   return worker == nullptr ? Status() : worker->wait();
@@ -231,7 +232,7 @@ Status Communicator::begin(const Tensor& src, const Tensor& dst, const Exchange&
     std::string label;
     Asked asked;
   };
-  if (is_broken_ && dst.elements() == 0) {  // whoever only gives would hear of it nowhere else
+  if (is_broken_ && dst.elements() == 0) {  // a rank that only sends would not learn of the error otherwise
     const std::lock_guard lock(mutex_);
     return broken_;
   }

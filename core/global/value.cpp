@@ -75,7 +75,7 @@ BasicDims<SymDim> GlobalValue::sizes(const TensorImpl& tensor) const {
   return sizes;
 }
 
-// A copy is fetched when it is used next, which is no write: what it is a copy of knows of all of them.
+// A copy is updated on its next use, which does not count as a write; its base counts all writes.
 uint64_t GlobalValue::version() const {
   if (copied != nullptr) return write_count(copied->base);
   return local.defined() ? write_count(local) : 0;

@@ -1,5 +1,5 @@
-// What a tensor whose elements are spread over ranks is made of. Its handle is a Tensor without a storage: dtype and
-// dims are those of the whole.
+// GlobalValue: the state of a tensor whose elements are spread over ranks. Its handle is a Tensor without a storage;
+// dtype and dims describe the whole tensor.
 #pragma once
 
 #include <memory>
@@ -15,32 +15,32 @@
 
 namespace tenon::global {
 
-// A view whose elements had to move, so that they are a copy. It is kept to be one: a write to it goes on to `base`,
-// and one to `base` is fetched when the view is used next.
+// A view whose elements had to move, so it is a copy. It behaves like a view: a write to it is passed on to `base`, and
+// it is updated on its next use after a write to `base`.
 struct CopiedView {
   Tensor base;
   const OpInfo* op = nullptr;
   std::vector<unsigned char> attributes;
-  uint64_t seen = 0;  // how often `base` was written when the copy was made
-  // The copy: views of it may share its elements.
+  uint64_t seen = 0;  // the write count of `base` when the copy was made
+  // The copy's metadata; views of it may share its elements.
   TensorMeta meta;
   Layout layout;
   Tensor local;
 };
 
-struct Ahead;  // of a gradient (ahead.h)
+struct Ahead;  // for gradients (ahead.h)
 
-// The sum that a tensor is, in a layout that somebody needed. As long as neither was written since.
+// The sum of a partial tensor, in a layout in which it was needed. Valid as long as neither has been written since.
 struct KnownSum {
   Layout layout;
   Tensor part;
-  uint64_t writes = 0, version = 0;  // of the tensor, and of its part
+  uint64_t writes = 0, version = 0;  // of the tensor and of its part
   uint64_t own_version = 0;          // of `part`
-  uint64_t program = 0;              // of which `part` is a value, as GlobalValue has it; no other one knows the sum
+  uint64_t program = 0;  // the program that `part` belongs to, as in GlobalValue; other programs cannot use the sum
 };
 
-// How often elements were written, through their tensor or a view that shares them; while a program is recorded, at
-// which time of it (Recorded::time) for the last time.
+// The number of writes to the elements, through the tensor or a view that shares them. While a program is recorded,
+// also the time of the last write (Recorded::time).
 struct Written {
   uint64_t count = 0;
   uint64_t program = 0;  // the number of the program
@@ -51,7 +51,7 @@ struct Written {
 
 class GlobalValue final : public RecordedValue {
  public:
-  GlobalValue(Layout where, Tensor part);  // of the program that the thread records, if it records one
+  GlobalValue(Layout where, Tensor part);  // belongs to the program that the thread records, if there is one
 
   std::unique_ptr<RecordedValue> alias() const override;
   Interpreter* interpreter() const override;
@@ -64,39 +64,40 @@ class GlobalValue final : public RecordedValue {
   uint64_t version() const override;
   std::string_view written_by() const override;
   void accumulated(const Tensor& gradient, std::shared_ptr<void>* of_leaf) override;
-  int64_t ready_at(uint64_t of_program) const;  // since the last write
+  int64_t ready_at(uint64_t of_program) const;  // the time of the last write
 
-  const uint64_t program;  // the number of the program of which `local` is a value (recorded.h); 0: of none
-  // At which time of that program (Recorded::time) it was made, or what it follows from by element-wise ops alone.
+  const uint64_t program;  // the number of the program that `local` is a value of (recorded.h); 0: none
+  // The time in that program (Recorded::time) at which it was made, or at which the input was made that it follows from
+  // by element-wise ops.
   int64_t ready;
   const Layout layout;
-  const Tensor local;                  // the part of this rank; undefined outside of the placement
-  std::shared_ptr<CopiedView> copied;  // null: the elements are its own, or lie in those of what it is a view of
+  const Tensor local;                  // the part of this rank; undefined outside the placement
+  std::shared_ptr<CopiedView> copied;  // null: it has its own elements, or shares the base's elements
   std::shared_ptr<Written> writes;     // never null
-  std::shared_ptr<Ahead> ahead;        // of the gradient of a leaf; null: of others
-  std::shared_ptr<KnownSum> known;     // of a partial sum (ahead.h); null: nobody has needed it
+  std::shared_ptr<Ahead> ahead;        // for the gradient of a leaf; else null
+  std::shared_ptr<KnownSum> known;     // for a partial sum (ahead.h); null: it was not needed yet
 };
 
-// That of a global tensor; null of others.
+// The value of a global tensor; null for others.
 GlobalValue* value_of(const Tensor& tensor);
 
-// A global tensor of `dims` whose part on this rank is `local`, which fits.
+// A global tensor of `dims` whose part on this rank is `local`, which must fit.
 Tensor make_global(DType dtype, const Dims& dims, const Layout& layout, Tensor local);
 
-// What a global tensor is but for its elements.
+// The metadata of a global tensor.
 struct Facts {
   DType dtype = DType::none;
-  Dims dims = {}, strides = {};  // of the whole
+  Dims dims = {}, strides = {};  // of the whole tensor
   Layout layout;
 };
-std::optional<Facts> facts_of(const Tensor& tensor);  // of a local tensor none
+std::optional<Facts> facts_of(const Tensor& tensor);  // nothing for a local tensor
 Tensor make_global(const Facts& facts, Tensor local);
 
-// The elements of `tensor` that this rank holds: its part of a global tensor, undefined outside of the placement; of a
-// local tensor the tensor itself.
+// The elements of `tensor` that this rank holds. For a global tensor, its part (undefined outside the placement); for a
+// local tensor, the tensor itself.
 const Tensor& held(const Tensor& tensor);
 
-// The dims of the part of this rank. Only in the placement.
+// The dims of this rank's part. Only inside the placement.
 Dims local_dims(const Dims& dims, const Layout& layout);
 
 }  // namespace tenon::global

@@ -15,7 +15,7 @@
 namespace tenon::ops {
 namespace {
 
-// 0, 1, 2, ...: processors load numbers faster than they convert them.
+// 0, 1, 2, ...: loading numbers is faster than converting them.
 template <class Wide>
 constexpr std::array<Wide, host_loops::kBlock> counted = [] {
   std::array<Wide, host_loops::kBlock> numbers{};
@@ -23,8 +23,8 @@ constexpr std::array<Wide, host_loops::kBlock> counted = [] {
   return numbers;
 }();
 
-// Writes start + first step, start + (first + 1) step, ... of which the compiler makes vectors: n is a constant mostly,
-// and at most kBlock.
+// Writes start + first step, start + (first + 1) step, ... The compiler vectorises this: n is usually a constant, and
+// at most kBlock.
 template <class T, class Wide>
 [[gnu::always_inline]] inline void write_steps(T* to, int64_t first, int32_t n, Wide start, Wide step) {
   const Wide base = static_cast<Wide>(first);
@@ -91,7 +91,7 @@ void run_copy_from(const OpCall& call) {
   store_into_view(call.outputs[0], apart ? src : dense_copy(src));
 }
 
-// A copy of input 0 in which the view that `take` gives of it holds input 1.
+// A copy of input 0 in which the view that `take` returns of it holds input 1.
 template <class Take>
 static void run_written(const OpCall& call, const Take& take) {
   value_or_throw(device_of(call));

@@ -15,8 +15,8 @@ namespace tenon {
 class CallKey {
  public:
   // The key of `call` on `device`: op, attributes, epilogues, precision, and each tensor's dtype, dims and, if it is
-  // not contiguous, strides. The values of scalars are not in it, only which arguments are scalars. On a device with
-  // layouts of its own it says which inputs lie in one.
+  // not contiguous, strides. It says which arguments are scalars, but not their values. On a device with layouts of its
+  // own it also says which inputs are in such a layout.
   CallKey(const OpCall& call, const DeviceState* device) {
     uint64_t* at = words_;
     *at++ = uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
@@ -44,7 +44,7 @@ class CallKey {
   size_t size() const { return size_; }
 
  private:
-  // Each writes its words from `at` on, and gives the end of them.
+  // Each put() writes words from `at` on, and returns the end of them.
   static uint64_t* put(uint64_t* at, const Tensor* tensor) {
     if (tensor == nullptr) {
       *at = 0;
@@ -71,8 +71,8 @@ class CallKey {
     return at;
   }
 
-  // The greatest number of tensors, of the greatest rank, with strides and a layout, all epilogues, and the longest
-  // attribute struct.
+  // The words of the largest key: the most tensors, of the greatest rank, with strides and a layout, all epilogues, and
+  // the longest attribute struct.
   static constexpr size_t kCapacity =
       1 + EP_MAX_OPERANDS * (3 + 3 * EP_MAX_RANK) + EP_MAX_EPILOGUES + kMaxAttributeBytes / 8;
   uint64_t words_[kCapacity];

@@ -13,8 +13,8 @@
 namespace tenon {
 namespace {
 
-// The constants that have their original, by its storage. An entry is known by its address: whoever locked the object
-// here could become its last owner.
+// The constants that have their original, by storage. An entry is identified by its address: locking the object here
+// could make this thread its last owner.
 struct Registry {
   struct Entry {
     const Constant* id;
@@ -39,7 +39,7 @@ Registry& registry() {
 
 uint64_t version_of(SharedStorage storage) { return storage.version(); }
 
-// Room for packed bytes, where every operand may lie.
+// Memory for packed bytes, aligned for any operand.
 Tensor room_for(DeviceState* device, uint64_t bytes) {
   const Dims dims{static_cast<int64_t>(bytes)};
   const auto alignment = static_cast<int32_t>(device->opened->info.pools[0].minimum_alignment);
@@ -52,7 +52,7 @@ vm::Operand operand_of(const Tensor& tensor, bool write) {
           write && fills_storage(impl)};
 }
 
-// `tensor`; if nobody has read it yet, its elements in memory that ends with the result.
+// `tensor`; if it is unread, its elements in temporary memory that ends with the result.
 Tensor to_pack(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
   StorageOwner apart = value_or_throw(vm::read_apart(impl.storage));
@@ -151,7 +151,7 @@ Tensor Constant::input_of(const Prepared& prepared, size_t index) {
   const Packed* found = takes_packed ? find(*prepared.kernel, operand->dims) : nullptr;
   if (found == nullptr && !original_.defined()) {
     throw Error(Code::invalid_argument,
-                fmt::format("{}: a constant of shape {} was given back, and a kernel needs it {}.", prepared.op->name,
+                fmt::format("{}: a constant of shape {} was dropped, but a kernel needs it {}.", prepared.op->name,
                             meta_.dims, takes_packed ? "in a layout in which it was not packed" : "as it was"));
   }
   if (!takes_packed) return original_;

@@ -1,4 +1,4 @@
-// The eager interpreter: computes each op when it is called. Cheapest first: an elementwise op whose layout class was
+// The eager interpreter: computes each op when it is called. Cheapest first: an element-wise op whose layout class was
 // seen before (layout_class.h), a view, a signature that was prepared before, and then everything else.
 #include "core/interpreter/eager.h"
 
@@ -65,7 +65,7 @@ void run_view(const OpCall& call) {
   call.outputs[0] = std::move(view);
 }
 
-// The Prepared for the signature `key`: another thread's, or one worked out now.
+// The Prepared for the signature `key`: from another thread, or made now.
 std::shared_ptr<const Prepared> meet(const OpCall& call, DeviceState* device, uint64_t hash, const CallKey& key) {
   std::shared_ptr<const Prepared> prepared = find_prepared(hash, key.data(), key.size());
   if (prepared == nullptr) {
@@ -77,7 +77,7 @@ std::shared_ptr<const Prepared> meet(const OpCall& call, DeviceState* device, ui
   return prepared;
 }
 
-// False: the shapes are beyond the primitive, and nothing happened.
+// False: the shapes are too large for the primitive, and nothing happened.
 template <size_t kRoom>
 bool run_and_count(OwnedInputs<kRoom>* owned, const Prepared& prepared, Counters* counters) {
   const Ran ran = run_prepared(owned, prepared);
@@ -90,7 +90,7 @@ bool run_and_count(OwnedInputs<kRoom>* owned, const Prepared& prepared, Counters
   return true;
 }
 
-// Runs a signature whose launch may call other ops. Meanwhile its table entry may move or be dropped.
+// Runs a signature whose launch may call other ops. Its table entry may move or be dropped meanwhile.
 template <size_t kRoom>
 bool run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepared, uint64_t hash) {
   Counters counters;
@@ -104,8 +104,8 @@ bool run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepa
   return true;
 }
 
-// Runs a call for whose signature another choice is due, and keeps this choice: with numbers, if the call is beyond the
-// primitive with open dims that was chosen; or now that kernels are there.
+// Prepares a signature again and runs the call: with numbers, if the shapes are too large for the primitive with open
+// dims; or because kernels are now ready. Keeps the new choice.
 template <size_t kRoom>
 [[gnu::cold]] void run_anew(OwnedInputs<kRoom>* owned, DeviceState* device, uint64_t hash, const CallKey& key) {
   for (bool done = false; !done;) {
@@ -124,7 +124,7 @@ template <size_t kRoom>
   }
 }
 
-// Runs a call of this signature: `entry` is that of the thread's table, if there is one.
+// Runs a call of this signature; `entry` is its entry in the thread's table, or null.
 template <size_t kRoom>
 void run_found(OwnedInputs<kRoom>* owned, DeviceState* device, const CallKey& key, uint64_t hash,
                PreparedEntry* entry) {
@@ -149,7 +149,7 @@ void run_separated(const OpCall& call, DeviceState* device) {
   run_found(&owned, device, key, hash, tables().find(hash, key.data(), key.size()));
 }
 
-// Runs a call whose inputs may stay where they are.
+// Runs a call whose inputs need not move to another device.
 template <size_t kRoom>
 void run_in_place(const OpCall& call, DeviceState* device) {
   const CallKey key(call, device);
@@ -174,7 +174,7 @@ void run_in(const OpCall& call, DeviceState* device) {
 
 void run(const OpCall& call);
 
-// Runs a composite by its loop over host memory, or else by the ops that it is written in.
+// Runs a composite by its host loop, or else by the ops that it is written in.
 void run_composite(const OpCall& call) {
   const bool elsewhere = values_elsewhere.load(std::memory_order_relaxed) && value_elsewhere(call) != nullptr;
   const HostLoop loop = elsewhere ? nullptr : host_loop(*call.op);
@@ -182,8 +182,8 @@ void run_composite(const OpCall& call) {
   composite::called(call.op->named, [&] { compose(call, eager_interpreter()); });
 }
 
-// Runs an element-wise call whose tensors are on several devices, if all on other devices than the first of some rank
-// are numbers, tensors of rank 0 on the host: these are moved. Else throws `why_not`.
+// Runs an element-wise call whose tensors are on several devices, if all tensors outside the first non-scalar device
+// are numbers on the host (rank 0): these are moved. Else throws `why_not`.
 [[gnu::cold]] void run_with_moved_numbers(const OpCall& call, const Status& why_not) {
   const auto is_number = [](const Tensor* tensor) {
     return tensor->impl()->dims.rank() == 0 && tensor->impl()->device == Device::host().state();
@@ -208,7 +208,7 @@ void run_composite(const OpCall& call) {
   run(on_device);
 }
 
-// The one device of the tensors of `call`, all with data; null if they have none in common, or if there are none.
+// The common device of the tensors of `call`, which must all have data; null if they differ or there are none.
 DeviceState* common_device(const OpCall& call) {
   DeviceState* device = nullptr;
   const auto agrees = [&device](const TensorImpl& impl) {
@@ -253,7 +253,7 @@ void run(const OpCall& call) {
   found.ok() ? run_on(call, found.value()) : run_with_moved_numbers(call, found.status());
 }
 
-// It has no state of its own: its tables belong to threads.
+// Has no state of its own: its tables belong to threads.
 class EagerInterpreter final : public Interpreter {
  public:
   void apply(const OpCall& call) override {
@@ -263,7 +263,8 @@ class EagerInterpreter final : public Interpreter {
     run(call);
   }
   std::string name() const override { return "the eager interpreter"; }
-  // Composites of values that are elsewhere come as records too, so that what they make is made there.
+  // Composites of values that are elsewhere are also passed as records, so that tensors made inside them are made
+  // there.
   bool keeps(const OpInfo& op) const override {
     return host_loop(op) != nullptr || values_elsewhere.load(std::memory_order_relaxed);
   }

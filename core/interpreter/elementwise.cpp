@@ -16,7 +16,7 @@ const Tensor* argument(const OpCall& call, size_t index) {
   return index < call.inputs.size() ? call.inputs[index] : nullptr;
 }
 
-// Fills `folded`, not folded yet. `all` gets the strides of the operands that have some.
+// Fills `folded`, not folded yet. `all` gets the strides of the operands that have strides.
 [[gnu::always_inline]] inline int32_t broadcast_call(const OpCall& call, const Dims& dims, const Dims& strides,
                                                      FoldedCall* folded, int64_t** all) {
   const uint32_t arity = elementwise_arity(call.op->kind);

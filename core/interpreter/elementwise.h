@@ -1,5 +1,4 @@
-// Elementwise ops: unary, binary and ternary primitives over broadcast operands, the interpreter's hottest form.
-// Internal.
+// Element-wise ops: unary, binary and ternary primitives over broadcast operands, the most frequent ops. Internal.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +9,26 @@
 
 namespace tenon {
 
-// How many arguments an elementwise kind takes: 1, 2 or 3.
+// The number of arguments of an element-wise kind: 1, 2 or 3.
 inline uint32_t elementwise_arity(int32_t kind) { return static_cast<uint32_t>(kind - EP_PRIMITIVE_unary + 1); }
 
-// vm::CallNote::operand_inputs of an elementwise op, whose operands are its output and then its arguments.
+// vm::CallNote::operand_inputs of an element-wise op, whose operands are its output and then its arguments.
 constexpr uint64_t kElementwiseInputs = UINT64_C(0xedcba9876543210) << 4 | vm::kNoInput;
 
-// Operands of one elementwise call, folded: operand 0 is the output.
+// The folded operands of one element-wise call; operand 0 is the output.
 struct FoldedCall {
   int32_t rank = 1;
   uint32_t operand_count = 0;
-  DType compute = DType::none;  // dtype of the inputs (the condition of `where` apart)
+  DType compute = DType::none;  // dtype of the inputs (except the condition of `where`)
   int64_t dims[EP_MAX_RANK];
   int64_t strides[4][EP_MAX_RANK];
-  const Tensor* tensors[4] = {};  // null: a scalar; [0] null too while the output is not made yet
+  const Tensor* tensors[4] = {};  // null: a scalar; [0] is also null until the output is made
 };
 
 // Folds `call` for an output of `dims` and `strides`.
 void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded);
-// Describes the primitive, folded; on a device with layouts of its own with all axes, since a layout depends on them.
+// Describes the primitive with folded axes. On a device with layouts of its own, all axes are kept, since a layout
+// depends on them.
 Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering);
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
-// Functions of Tensor that move elements between a device and host memory. They stand here since strided elements need
-// an op, which gathers or scatters them.
+// Functions of Tensor that move elements between a device and host memory. They are in this room because strided
+// elements need an op, which gathers or scatters them.
 #include "core/device/device_state.h"
 #include "core/interpreter/transfer.h"
 #include "core/ops/op_call.h"
@@ -32,7 +32,7 @@ void Tensor::copy_to_host(void* data) const {
 
 void Tensor::copy_from(const void* data) {
   (void)at("copy_from");
-  if (&current_interpreter() != &eager_interpreter()) {  // it may keep what it is given
+  if (&current_interpreter() != &eager_interpreter()) {  // it may keep its arguments
     tenon::copy_from(*this, copy_from_host(data, dims(), dtype(), Device::host()));
     return;
   }

@@ -1,4 +1,4 @@
-// Ops of libraries that are functions on the host (core/ops/library_call.h): they compute by row-major elements there.
+// Ops of libraries that are functions on the host (core/ops/library_call.h). They compute on row-major host tensors.
 #include <vector>
 
 #include "core/device/device_state.h"

@@ -8,10 +8,11 @@
 namespace tenon {
 namespace {
 
-// The op that the caller of `call` wrote.
+// The op that the user called.
 const OpName& written(const OpCall& call) { return call_site.called != nullptr ? *call_site.called : call.op->named; }
 
-// "cpu:0 (argument 'input')": tensor `index` among the inputs and then the outputs of `call`.
+// "cpu:0 (argument 'input')": the device and name of tensor `index`, counting the inputs and then the outputs of
+// `call`.
 std::string position(const OpCall& call, const Tensor& tensor, size_t index) {
   const std::string device = tensor.device().spelling();
   const auto names = written(call).arguments;

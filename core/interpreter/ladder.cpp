@@ -13,7 +13,7 @@ namespace {
 
 thread_local constinit uint64_t* moved_by_builtins = nullptr;
 
-// While it lives, count_moved adds to `bytes`.
+// While this object lives, count_moved adds to `bytes`.
 class MovedBytes {
  public:
   MovedBytes() : previous_(std::exchange(moved_by_builtins, &bytes)) {}

@@ -36,7 +36,7 @@ ep_scalar scalar_of(const OpCall& call, const Prepared& prepared, uint32_t slot)
   return dtype == DType::none ? ep_scalar{} : call.scalars[slot].to_abi(dtype);
 }
 
-// The tensors are plain, or stand for opaque values: place() has seen to it.
+// The tensors are plain, or stand for opaque values; place() has prepared them.
 template <size_t kRoom>
 void collect(const OpCall& call, const Prepared& prepared, LaunchOperands<kRoom>* launch) {
   launch->count = static_cast<uint32_t>(prepared.operands.size());
@@ -89,14 +89,14 @@ void make_dense(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   }
 }
 
-// What the device wants of an output.
+// The device's requirements for an output.
 struct OutputWish {
   int32_t alignment = 0;
-  const PreparedOperand* layout = nullptr;  // not null: the operand that names it
+  const PreparedOperand* layout = nullptr;  // not null: the operand that names the layout
 };
 
-// Copies inputs that are not aligned enough, puts inputs in the layouts that the kernel takes, and notes what the
-// outputs want.
+// Copies inputs that are not aligned enough, converts inputs to the layouts that the kernel takes, and notes the
+// requirements for the outputs.
 template <size_t kRoom>
 void place(OwnedInputs<kRoom>* owned, const Prepared& prepared, OutputWish* wishes) {
   for (const PreparedOperand& operand : prepared.operands) {
@@ -119,14 +119,14 @@ void place(OwnedInputs<kRoom>* owned, const Prepared& prepared, OutputWish* wish
   }
 }
 
-// `output`, given by the caller, over bytes that a launch of `call` can write.
+// `output`, given by the caller, as a tensor that a launch of `call` can write.
 Tensor writable(const OpCall& call, const Tensor& output) {
   const TensorImpl& impl = *output.impl();
   if (!impl.device->layouts) return output;
   return in_plain(output, fills_storage(impl) && !reads(call, impl.storage) ? Use::overwrite : Use::write);
 }
 
-// True if output `index`, given by the caller, lies in one block with an output before it, on a device that wants one
+// True if output `index`, given by the caller, shares a block with an earlier output, on a device that allows only one
 // operand in a block that is written.
 bool shares_block(const OpCall& call, size_t index) {
   const TensorImpl& one = *call.outputs[index].impl();
@@ -135,12 +135,12 @@ bool shares_block(const OpCall& call, size_t index) {
                      [&](const Tensor& other) { return other.defined() && other.impl()->storage == one.storage; });
 }
 
-// True if a launch with these shapes is beyond a primitive with open dims, as a synchronous device may say.
+// True if a launch with these shapes is too large for a primitive with open dims, as a synchronous device may report.
 bool is_beyond(const Status& launched, const Prepared& prepared) {
   return launched.code() == Code::unsupported && prepared.kernel->dynamic && prepared.device->synchronous;
 }
 
-// Launches `call` on the outputs `made`. False: the shapes are beyond the primitive, and nothing happened.
+// Launches `call` on the outputs `made`. False: the shapes are too large for the primitive, and nothing happened.
 template <size_t kRoom>
 bool launch_on(const OpCall& call, const Prepared& prepared, Tensor* made) {
   OpCall inner = call;
@@ -152,7 +152,7 @@ bool launch_on(const OpCall& call, const Prepared& prepared, Tensor* made) {
   return false;
 }
 
-// run_native where the device wants operands aligned, or has layouts of its own.
+// run_native for a device that needs aligned operands, or has layouts of its own.
 template <size_t kRoom>
 [[gnu::noinline]] bool run_placed(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   const OpCall& call = owned->call;
@@ -187,8 +187,8 @@ template <size_t kRoom>
   return true;
 }
 
-// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches. False: the
-// shapes are beyond the primitive, and nothing happened.
+// The native rung: makes outputs, copies inputs that the device needs dense or better aligned, launches. False: the
+// shapes are too large for the primitive, and nothing happened.
 template <size_t kRoom>
 bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   const OpCall& call = owned->call;
@@ -229,7 +229,7 @@ void drop_made(const OpCall& call, uint32_t made) {
   }
 }
 
-// Throws the failure of a launch of run_at_once; or returns, if the shapes are beyond the primitive.
+// Throws the failure of a launch of run_at_once; returns if the shapes are too large for the primitive.
 [[gnu::cold]] void refuse_at_once(const OpCall& call, const Prepared& prepared, const vm::Launched& launched) {
   const Status failure =
       vm::launch_failure(launched, {&call.op->named, note_call, &call, prepared.operand_inputs}, prepared.device);
@@ -281,8 +281,7 @@ bool run_at_once(const OpCall& call, const Prepared& prepared) {
 
 namespace {
 
-// Copies results that do not have the strides of the inference. Whatever rung made them, a recorded program relies on
-// these strides.
+// Copies results whose strides differ from the inferred ones. Recorded programs rely on these strides on every rung.
 void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given) {
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];

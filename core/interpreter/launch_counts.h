@@ -1,4 +1,4 @@
-// LaunchCounts: how often a list of launches has run, for the report of executions. Internal.
+// LaunchCounts: the number of runs of a list of launches, for the execution report. Internal.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace tenon {
 class LaunchCounts {
  public:
   explicit LaunchCounts(std::vector<ExecutionEntry> launches);
-  // The counts stay in the report.
+  // Adds the counts to the report.
   ~LaunchCounts();
   LaunchCounts(const LaunchCounts&) = delete;
   LaunchCounts& operator=(const LaunchCounts&) = delete;

@@ -15,8 +15,8 @@
 namespace tenon {
 namespace {
 
-// The key of a folded call: two words with everything but the lengths of axes. `scalars_at` has bit i for operand i
-// (0 the output), `layout` two bits per operand and axis: stride 0, 1, or more.
+// The key of a folded call: two words with everything except the lengths of axes. `scalars_at` has bit i for operand i
+// (0 is the output), `layout` has two bits per operand and axis: stride 0, 1, or more.
 struct ElementwiseKey {
   uint64_t words[2];
 
@@ -41,8 +41,8 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   return {call, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
 }
 
-// Treats a launch that has failed. Throws the failure; or false, if these lengths are beyond the kernel: nothing
-// happened. An output that was made for the launch is dropped.
+// Handles a launch that failed. Throws the failure; or returns false if these lengths are too large for the kernel:
+// nothing happened. Drops an output that was made for the launch.
 [[gnu::cold]] bool not_launched(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
                                 ElementwiseChoice& choice, bool given) {
   if (!given) call.outputs[0] = Tensor();
@@ -54,8 +54,8 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   throw Error(vm::launch_failure(launched, {&call.op->named, note_call, &call, kElementwiseInputs}, device));
 }
 
-// True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
-// inputs[0] as its exact alias or not at all. The inputs are of the shape and on the device of `shaped`.
+// True if `output`, given by the caller, can be written directly: it is dense, has the result's type, and is either
+// exactly inputs[0] or shares no memory. The inputs have the shape and device of `shaped`.
 bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const TensorImpl& shaped) {
   const TensorImpl& out = *output.impl();
   if (!out.contiguous || out.dtype != dtype || !(out.dims == shaped.dims) || out.storage == nullptr) return false;
@@ -69,8 +69,8 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
 }
 
 // Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel,
-// and process::attention is 0. False: nothing happened. Most ops come here, so the code is written out: it folds
-// nothing and fills no structure first.
+// and process::attention is 0. False: nothing happened. Most ops take this path, so the code is unrolled: it does not
+// fold and fills no intermediate structure.
 template <uint32_t kArity>
 [[gnu::always_inline]] inline bool apply_flat(const OpCall& call) {
   static constexpr int64_t kUnit[1] = {1};
@@ -142,7 +142,7 @@ struct QuietInputs {
   Dims dims;  // of the result
   bool row_major = true;
 
-  // False: the general path has to treat or refuse the inputs.
+  // False: the general path must handle or refuse the inputs.
   bool take(const OpCall& call) {
     for (uint32_t i = 0; i < kArity; ++i) {
       const Tensor* input = i < call.inputs.size() ? call.inputs[i] : nullptr;
@@ -165,7 +165,7 @@ struct QuietInputs {
   }
 
  private:
-  // Widens `dims` to the shape that they and `other` broadcast to. False: they do not broadcast.
+  // Broadcasts `dims` with `other`. False: they do not broadcast.
   bool widen(const Dims& other) {
     if (dims == other) return true;
     while (dims.rank() < other.rank()) dims.insert(0, 1);
@@ -178,8 +178,8 @@ struct QuietInputs {
   }
 };
 
-// True if `output`, given by the caller, can be written as it is: of the result's type, and sharing memory with
-// inputs[0] as its exact alias or with nothing.
+// True if `output`, given by the caller, can be written directly: it has the result's type, and is either exactly
+// inputs[0] or shares no memory.
 bool writable(const OpCall& call, const Tensor& output, DType dtype, const Dims& dims, DeviceState* device) {
   const TensorImpl& out = *output.impl();
   if (out.dtype != dtype || out.device != device || !(out.dims == dims) || out.storage == nullptr) return false;
@@ -191,7 +191,7 @@ bool writable(const OpCall& call, const Tensor& output, DType dtype, const Dims&
   return !out.storage.busy_for_read();
 }
 
-// Runs `call` if its class, folded, has a kernel: broadcast, strided and transposed operands.
+// Runs `call` if its folded class has a kernel. Handles broadcast, strided and transposed operands.
 template <uint32_t kArity>
 [[gnu::noinline]] bool apply_folded(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) != 0) return false;
@@ -233,7 +233,7 @@ template <uint32_t kArity>
   return true;
 }
 
-// True if a kernel made for strides of `folded` serves all strides of its class.
+// True if a kernel made for the strides of `folded` serves all strides of its class.
 bool serves_class(const Prepared& prepared, const FoldedCall& folded) {
   if (prepared.any_strides) return true;
   for (uint32_t i = 0; i < folded.operand_count; ++i) {
@@ -257,7 +257,7 @@ template bool apply_arity<3>(const OpCall& call);
 
 void learn_class(const OpCall& call, const Prepared& prepared) {
   if (prepared.kernel == nullptr || !prepared.kernel->dynamic) return;
-  if (prepared.device->layouts) return;  // an input may lie opaque
+  if (prepared.device->layouts) return;  // an input may be opaque
   if (prepared.limited || prepared.nested() || !prepared.reusable || prepared.workspace_bytes != 0) return;
   if (prepared.kernel->dynamic_workspace || prepared.kernel->scratch_bytes != 0) return;
   for (const PreparedOperand& operand : prepared.operands) {

@@ -13,7 +13,7 @@ Status lower(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* 
   return call.op->lower(call, outputs, lowering);
 }
 
-// A scalar among the operands of an element-wise op stands for an argument too.
+// A scalar operand of an element-wise op also counts as an argument.
 uint64_t operand_inputs(const Lowering& lowering, const OpInfo& op) {
   if (op.form == OpForm::elementwise) return kElementwiseInputs;
   uint64_t all = vm::kNoInputs;

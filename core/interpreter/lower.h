@@ -1,4 +1,4 @@
-// Lowering a call: the op's record as one descriptor with launch scalars, for a launch of its own or as the node of a
+// Lowers a call: describes the op's record as one descriptor with launch scalars, for a separate launch or a node of a
 // graph. Internal.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-// What lowering a call gives beside the descriptor.
+// The results of lowering a call besides the descriptor.
 struct LoweredCall {
   Lowering lowering;
   ep_scalar scalars[EP_MAX_SCALARS] = {};  // by slot; zero where the slot is unused
@@ -19,8 +19,9 @@ struct LoweredCall {
   uint64_t operand_inputs = vm::kNoInputs;  // as in vm::CallNote
 };
 
-// Describes the one primitive that computes `call`, an elementwise or kernel op, whose outputs have `outputs`. Reads
-// metadata only, and the values of scalars. Errors: unsupported or invalid_argument, as the op's rule says.
+// Describes the one primitive that computes `call`, an element-wise or kernel op, whose outputs have the metadata
+// `outputs`. Reads only metadata and the values of scalars. Errors: unsupported or invalid_argument, from the op's
+// rule.
 Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, LoweredCall* lowered);
 
 }  // namespace tenon

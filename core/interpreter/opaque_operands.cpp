@@ -14,7 +14,7 @@ Dims dims_of(const ep_operand_desc& operand) {
   return Dims(std::span(operand.dims, static_cast<size_t>(operand.rank)));
 }
 
-// True if `operand` is so many elements of `dtype`, row-major and without gaps, so that a layout can stand for it.
+// True if `operand` is row-major without gaps, with `elements` elements of `dtype`, so that a layout can represent it.
 bool is_row_major(const ep_operand_desc& operand, DType dtype, int64_t elements) {
   const Dims dims = dims_of(operand);
   return operand.rank > 0 && (operand.flags & (EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) == 0 &&
@@ -54,7 +54,7 @@ bool supported(DeviceState* device, const ep_primitive_desc& desc, ep_support_in
   return loader::take_error(code, error, {}).ok();
 }
 
-// Names the layouts in which inputs lie already.
+// Sets the layouts of inputs that are already opaque.
 bool name_present(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const Lowering plain = *lowering;
   bool named = false;
@@ -102,14 +102,14 @@ bool choose_layouts(const OpCall& call, DeviceState* device, std::span<const Ten
   const Lowering present = *lowering;
   if (!name_wished(call, outputs, plain, info, lowering)) return named;
   if (supported(device, lowering->desc, &info)) return true;
-  *lowering = present;  // not every wish could be followed
+  *lowering = present;  // some wish could not be followed
   return named;
 }
 
 Tensor in_layout(const Tensor& input, const PreparedOperand& operand, uint64_t* converted) {
   const Layout layout(operand.dtype, operand.dims, operand.token);
   const bool whole = input.contiguous() && fills_storage(*input.impl());
-  const Tensor source = whole ? input : realigned(input, 1);  // a part of a storage
+  const Tensor source = whole ? input : realigned(input, 1);  // only a part of a storage
   StorageOwner value = value_or_throw(vm::value_in(source.impl()->storage, layout, converted));
   if (!whole) *converted += static_cast<uint64_t>(source.bytes());
   TensorImpl* impl = make_impl(input.impl()->device, operand.dtype, operand.dims, element_count(operand.dims));

@@ -1,8 +1,8 @@
-// Opaque operands of a call: which operands of its primitive lie in layouts of the device's own, and the tensors that
-// its launch gets in their place. Only for devices with layouts. Internal.
+// Opaque operands of a call: decides which operands of its primitive are in layouts of the device's own, and makes the
+// tensors for its launch. Only for devices with layouts. Internal.
 //
-// The rule: what lies opaque stays so where the primitive takes it; beyond that the device's wishes are followed; a
-// mixture that the device refuses is asked for plain. Outputs that the caller gave are plain.
+// Rules: inputs that are already opaque stay so if the primitive takes them; otherwise the device's preferences are
+// followed; if the device refuses the combination, all operands are plain. Outputs that the caller gave are plain.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,20 @@
 
 namespace tenon {
 
-// The layout in which the elements of `tensor` are at hand. None: they are plain, or `tensor` is a part of its storage.
+// The layout in which the elements of `tensor` can be read without a conversion. Nothing: they are plain, or `tensor`
+// is only a part of its storage.
 std::optional<Layout> layout_of(const Tensor& tensor);
 
-// Writes layouts into `lowering`, which is plain. False: there are none, and it is unchanged.
+// Adds layouts to `lowering`, which is plain. False: there are none, and it is unchanged.
 bool choose_layouts(const OpCall& call, DeviceState* device, std::span<const TensorMeta> outputs, Lowering* lowering);
 
-// The elements of `input` in the layout that `operand` names; `converted` is raised by the bytes that were converted.
+// The elements of `input` in the layout that `operand` names; adds the converted bytes to `converted`.
 Tensor in_layout(const Tensor& input, const PreparedOperand& operand, uint64_t* converted);
 // `tensor` over its plain storage.
 Tensor in_plain(const Tensor& tensor, Use use);
 
-// Memory for a result in the layout that `operand` names, and that result, once a launch has written it.
+// Allocates memory for a result in the layout that `operand` names; the other function makes the result tensor after
+// the launch.
 Tensor room_in_layout(DeviceState* device, const PreparedOperand& operand);
 Tensor result_in_layout(const Tensor& room, const PreparedOperand& operand, const TensorMeta& meta);
 

@@ -42,7 +42,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
   return ra.first < rb.last && rb.first < ra.last;
 }
 
-// Blocks begin at the alignment of their device's memory. Borrowed memory begins anywhere.
+// Blocks begin at the alignment of their device's memory. Borrowed memory may begin anywhere.
 bool misaligned(const Tensor& tensor, int32_t alignment) {
   if (alignment <= 1) return false;
   const memory::Block& block = value_or_throw(tensor.impl()->storage.plain(Use::read))->block;

@@ -1,4 +1,4 @@
-// Operands: the tensors of a call before its launch. Finds out which overlap and which must be copied first. Internal.
+// Operands: checks the tensors of a call before its launch: which overlap, and which must be copied first. Internal.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ inline bool fills_storage(const TensorImpl& impl) {
   return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage.bytes();
 }
 
-// The address of the first element of a tensor of a device without layouts of its own.
+// The address of the first element of a tensor, on a device without layouts of its own.
 inline ep_buffer address_at_hand(const TensorImpl& impl) {
   return impl.storage.at_hand()->block.at(
       impl.offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)));
 }
-// The same on any device; its bytes are converted first if they lie opaque. Throws.
+// Like address_at_hand, on any device; opaque values are converted first. Throws.
 inline ep_buffer address_of(const TensorImpl& impl) {
   const auto at = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset));
   return value_or_throw(impl.storage.plain(Use::read))->block.at(at);
@@ -32,11 +32,11 @@ inline bool same_elements(const TensorImpl& a, const TensorImpl& b) {
          a.strides == b.strides;
 }
 
-// True if the ranges of memory that the two can reach have bytes in common, or if they share a block of a device that
-// wants no other operand in a block that is written (EP_POOL_FLAG_EXCLUSIVE).
+// True if the memory ranges of the two tensors overlap, or if they share a block of a device where a block that is
+// written may hold no other operand (EP_POOL_FLAG_EXCLUSIVE).
 bool overlap(const Tensor& a, const Tensor& b);
 
-// True if the first element of `tensor` lies at no multiple of `alignment` bytes.
+// True if the address of the first element of `tensor` is no multiple of `alignment` bytes.
 bool misaligned(const Tensor& tensor, int32_t alignment);
 
 // An uninitialised tensor of `meta`, which is dense, whose first element is aligned.
@@ -44,20 +44,20 @@ Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t align
 
 // An uninitialised tensor with the dims and strides of `tensor` that starts at a multiple of `alignment` bytes.
 Tensor aligned_like(const Tensor& tensor, int32_t alignment);
-// The same with the elements of `tensor`. The device's plain copy copies them, since it asks for no alignment.
+// Like aligned_like, with the elements of `tensor`. Uses the device's plain copy, which needs no alignment.
 Tensor realigned(const Tensor& tensor, int32_t alignment);
 
-// Copies the elements of `src`, which aligned_like(dst) made, to `dst`, by the plain copy too. The bytes between the
-// elements of `dst` stay untouched.
+// Copies the elements of `src`, which aligned_like(dst) made, to `dst`, also by the plain copy. Leaves the bytes
+// between the elements of `dst` unchanged.
 void copy_back(const Tensor& dst, const Tensor& src);
 
-// A dense copy of `tensor` on its device, with `strides`; listed as kDenseCopy. Throws.
+// A dense copy of `tensor` on its device, with `strides`; the report lists it as kDenseCopy. Throws.
 Tensor dense_on_device(const Tensor& tensor, const Dims& strides);
-// A row-major one.
+// A row-major copy.
 Tensor dense_on_device(const Tensor& tensor);
 
 // Most calls have few tensors. So launches are compiled twice, with room for few tensors and with room for all, since
-// filling room for 16 costs as much as a small op.
+// initialising room for 16 costs as much as a small op.
 inline constexpr size_t kFewOperands = 5;
 
 // A call with a list of inputs of its own, so that some can be replaced by copies.
@@ -71,7 +71,7 @@ struct OwnedInputs {
     stand_in(index, std::move(tensor));
     copied_bytes += static_cast<uint64_t>(tensors[index].bytes());
   }
-  // The same for a tensor that is no copy.
+  // Replaces input `index` by a tensor that is not a copy.
   void stand_in(size_t index, Tensor tensor) {
     tensors[index] = std::move(tensor);
     pointers[index] = &tensors[index];
@@ -89,7 +89,7 @@ inline bool must_part(const OpCall& call, size_t index, const Tensor& output) {
   return index != call.op->alias_input || !same_elements(*input->impl(), *output.impl());
 }
 
-// True if must_part() is of some input and output.
+// True if must_part() is true for some input and output.
 inline bool has_overlaps(const OpCall& call) {
   for (const Tensor& output : call.outputs) {
     for (size_t i = 0; output.defined() && i < call.inputs.size(); ++i) {

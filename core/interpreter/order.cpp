@@ -9,15 +9,15 @@
 namespace tenon {
 namespace {
 
-// The stride of `input` along `axis` of a result of `rank` axes to which it broadcasts; 0 if it repeats there.
+// The stride of `input` along `axis` of a result of `rank` axes to which it broadcasts; 0 if it is repeated there.
 int64_t stride_along(const Tensor& input, int32_t axis, int32_t rank, const Dims& dims) {
   const int32_t own = axis - (rank - input.impl()->dims.rank());
   if (own < 0 || (input.impl()->dims[own] == 1 && dims[axis] != 1)) return 0;
   return input.impl()->strides[own];
 }
 
-// Compares axis `inner` with axis `outer`, which stands before it. 1: `inner` has the larger strides; -1: it has not;
-// 0: no input tells.
+// Compares axis `inner` with axis `outer`, which comes before it. 1: `inner` has the larger strides; -1: it has not; 0:
+// no input distinguishes them.
 int compare(std::span<const Tensor* const> inputs, const Dims& dims, int32_t inner, int32_t outer) {
   for (const Tensor* input : inputs) {
     if (input == nullptr) continue;
@@ -67,7 +67,7 @@ bool lies_in(std::span<const int32_t> order, const Tensor& tensor) {
   return true;
 }
 
-// What an input says about the order of channels.
+// The evidence of an input about the order of channels.
 enum class Says : uint8_t { nothing, channels_last, other };
 
 Says order_of(const Tensor& input) {
@@ -127,7 +127,7 @@ Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims) {
 Dims strides_like(const TensorMeta& output, const Dims& dims) {
   const int32_t rank = dims.rank();
   const int32_t missing = output.dims.rank() - rank;
-  int32_t order[EP_MAX_RANK];  // axes of `dims`, the innermost first; those of length 1 do not matter
+  int32_t order[EP_MAX_RANK];  // axes of `dims`, the innermost first; axes of length 1 do not matter
   int32_t count = 0;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
     if (dims[axis] != 1) order[count++] = axis;

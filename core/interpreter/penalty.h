@@ -1,5 +1,5 @@
-// Penalty: what an order of strides costs, in bytes that the device could bring into another order in the same time
-// (ep_support_info.penalty_bytes). A planner weighs it against copies. Internal.
+// Penalty: the cost of an order of strides, in bytes that the device could reorder in the same time
+// (ep_support_info.penalty_bytes). A planner compares it with the cost of copies. Internal.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace tenon {
 
 struct DeviceState;
 
-// The penalty of each launch of `call`, whose inputs may lack data. An output that is defined has the strides to ask
-// about; others have those of a new result. 0 for an op that no primitive computes.
-// Errors: those of the op's inference; unsupported if the device refuses these strides, with its reason.
+// The penalty of each launch of `call`, whose inputs may lack data. A defined output gives the strides to ask about; an
+// undefined one gets the strides of a new result. 0 for an op that no primitive computes. Errors: those of the op's
+// inference; unsupported if the device refuses these strides, with its reason.
 Result<uint64_t> penalty_of(const OpCall& call, DeviceState* device);
 
 }  // namespace tenon

@@ -96,7 +96,7 @@ Status add_workspace(Prepared* prepared) {
 
 bool is_refusal(const Status& status) { return !status.ok() && status.code() == Code::unsupported; }
 
-// A provider's answer to a question about `call`: a refusal stays as it is, any other failure gets op and device.
+// A provider's error for `call`: a refusal is unchanged, any other failure gets op and device added.
 Status named(const Status& status, const OpCall& call, const DeviceState* device) {
   return status.ok() || is_refusal(status) ? status : vm::launch_error(status, call.op->name, describe(call), device);
 }
@@ -111,7 +111,7 @@ void drop_kernel(Prepared* prepared) {
   if (Primitive* kernel = std::exchange(prepared->kernel, nullptr)) kernel->release();
 }
 
-// Asks the device for the primitive of `lowering`, and how much workspace it needs for these shapes.
+// Asks the device for the primitive of `lowering`, and for its workspace with these shapes.
 Status take_kernel(const OpCall& call, const LoweredCall& lowered, Sizes sizes, Prepared* prepared) {
   drop_kernel(prepared);
   const Lowering& lowering = lowered.lowering;
@@ -130,7 +130,7 @@ Status take_kernel(const OpCall& call, const LoweredCall& lowered, Sizes sizes, 
   return named(add_workspace(prepared), call, prepared->device);
 }
 
-// Takes the primitive with the layouts of its own that the device would like, if it has any and would.
+// Creates the primitive with the device's preferred layouts, if the device has layouts and prefers some here.
 bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepared) {
   LoweredCall lowered = plain;
   if (!prepared->device->layouts || !choose_layouts(call, prepared->device, prepared->written(), &lowered.lowering)) {
@@ -141,8 +141,8 @@ bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepare
   return taken.ok();
 }
 
-// Flags the operands of inputs that never change, if the device can pack them. An input that is read as two operands
-// stays as it is.
+// Flags the operands of inputs that never change, if the device can pack them. An input that is used as two operands is
+// not flagged.
 void flag_constants(const Prepared& prepared, Lowering* lowering) {
   if (prepared.constants == 0 || prepared.device->ops.primitive_pack == nullptr) return;
   const auto end = lowering->sources.begin() + lowering->desc.operand_count;
@@ -156,8 +156,8 @@ void flag_constants(const Prepared& prepared, Lowering* lowering) {
   }
 }
 
-// Tries the device's own primitive for `call` as it is. If it refuses these shapes when it is asked for their
-// workspace, it is created with numbers.
+// Tries the device's own primitive for the unchanged `call`. If the device refuses these shapes when asked for their
+// workspace, the primitive is created with numbers instead of open dims.
 Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
   LoweredCall lowered;
   TENON_RETURN_IF_ERROR(lower_call(call, prepared->written(), &lowered));
@@ -189,7 +189,7 @@ std::string with_dense(uint32_t inputs) {
   return fmt::format("{} made dense", text);
 }
 
-// Makes the new outputs of `call` row-major for the kernel. False: they are so already.
+// Makes the new outputs of `call` row-major for the kernel. False: they already are.
 bool order_outputs(const OpCall& call, Prepared* prepared) {
   std::vector<TensorMeta> metas = prepared->outputs;
   bool other = false;
@@ -202,7 +202,7 @@ bool order_outputs(const OpCall& call, Prepared* prepared) {
   return other;
 }
 
-// How the native rung is tried for a call that the device refuses as it is.
+// A change under which the native rung is tried again for a call that the device refused.
 struct Change {
   uint32_t dense_inputs = 0;
   bool row_major_outputs = false;
@@ -212,8 +212,8 @@ struct Change {
   }
 };
 
-// Tries the native rung for `call` with strided inputs made dense, and then with row-major results too. The answer is
-// `direct`, the one to the call as it is, where it has neither.
+// Tries the native rung for `call` with strided inputs made dense, and then also with row-major results. If neither
+// applies, returns `direct`, the answer to the unchanged call.
 Status try_changed(const OpCall& call, Sizes sizes, const Status& direct, Prepared* prepared) {
   Status status = direct;
   std::vector<std::pair<std::string, std::string>> refusals;
@@ -237,7 +237,8 @@ Status try_changed(const OpCall& call, Sizes sizes, const Status& direct, Prepar
   return status;
 }
 
-// Tries the native rung for `call` as it is, then changed. The op cast makes tensors dense, so a cast is tried once.
+// Tries the native rung for the unchanged `call`, then changed. The op cast is what makes tensors dense, so a cast is
+// tried only once.
 Status try_native_rungs(const OpCall& call, Sizes sizes, Prepared* prepared) {
   const Status direct = try_native(call, sizes, prepared);
   if (!is_refusal(direct)) return direct;
@@ -254,7 +255,8 @@ Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fall
                 lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.");
 }
 
-// Takes the kernels of `call`, if the device has compiled them. What `prepared` awaits it compiles beside.
+// Uses the kernels of `call`, if the device has compiled them. Kernels that `prepared` awaits are compiled in the
+// background.
 bool take_compiled(const OpCall& call, Prepared* prepared) {
   const loader::Settings& settings = loader::settings();
   if (settings.fallback < loader::Fallback::compile || settings.fuse != loader::Fuse::on) return false;
@@ -308,7 +310,7 @@ Status descend(const OpCall& call, Prepared* prepared) {
   return nothing_serves(call, *prepared, lowest);
 }
 
-// Whether a launch of `prepared` is run_at_once's.
+// True if run_at_once can launch `prepared`.
 bool is_at_once(const Prepared& prepared) {
   const DeviceState& device = *prepared.device;
   if (prepared.nested() || prepared.kernel == nullptr || prepared.placed || prepared.packed_input >= 0) return false;

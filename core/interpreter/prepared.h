@@ -1,8 +1,8 @@
-// Prepared: everything that the interpreter has worked out about one signature (op, attributes, dtypes, shapes,
-// strides, device). The next call with that signature only allocates and launches. Internal.
+// Prepared: everything that the interpreter has computed about one signature (op, attributes, dtypes, shapes, strides,
+// device). The next call with that signature only allocates and launches. Internal.
 //
-// Immutable, and shared by every thread that meets the signature; what a thread keeps beside it (counters, its
-// table entry) is the thread's own (tables.h).
+// Immutable, and shared by all threads that use the signature; the state that a thread adds (counters, its table entry)
+// is private to the thread (tables.h).
 #pragma once
 
 #include <atomic>
@@ -22,12 +22,12 @@ namespace tenon {
 
 class CompiledCall;
 
-// Where an operand of the launch comes from, and the dtype, dims and strides that the kernel sees.
+// The source of an operand of the launch, and the dtype, dims and strides that the kernel sees.
 struct PreparedOperand {
   int16_t input = -1;     // index into the call's inputs, or
   int16_t output = -1;    // index into its outputs, or neither: a scalar
-  int32_t alignment = 0;  // the byte alignment that the device wants
-  int64_t token = 0;      // of the layout of the device's own in which the kernel takes it; 0: strides
+  int32_t alignment = 0;  // the byte alignment that the device needs
+  int64_t token = 0;      // the token of the device's own layout in which the kernel takes it; 0: strides
   DType dtype = DType::none;
   Dims dims;  // folded
   Dims strides;
@@ -43,36 +43,37 @@ struct Prepared {
   const OpInfo* op = nullptr;
   DeviceState* device = nullptr;
   Rung rung = Rung::native;
-  Sizes sizes = Sizes::open;    // as asked for
+  Sizes sizes = Sizes::open;    // as requested
   std::string reason;           // why each higher rung was refused
-  Primitive* kernel = nullptr;  // of the native rung; one reference
-  uint32_t constants = 0;       // bit i: input i never changes; as asked for
-  int16_t packed_input = -1;    // the constant that the kernel takes packed (constant.h); -1: none
-  uint32_t dense_inputs = 0;    // bit i: input i is copied to be contiguous first
-  bool reusable = true;         // false: scalars are baked into the kernel, which serves this call only
-  bool placed = false;          // the device wants some operand better aligned than its element, or has layouts
-  bool any_strides = false;     // the kernel takes other strides than these, where they are above 1
-  bool limited = false;         // the kernel takes operands up to a size alone
-  bool at_once = false;         // a launch needs outputs, workspace and addresses alone, and is done when it returns
+  Primitive* kernel = nullptr;  // for the native rung; holds one reference
+  uint32_t constants = 0;       // bit i: input i never changes; as requested
+  int16_t packed_input = -1;    // the constant input that the kernel takes packed (constant.h); -1: none
+  uint32_t dense_inputs = 0;    // bit i: input i is first copied to be contiguous
+  bool reusable = true;         // false: scalars are baked into the kernel, which serves only this call
+  bool placed = false;          // the device needs some operand better aligned than its element, or has layouts
+  bool any_strides = false;     // the kernel also takes other strides above 1
+  bool limited = false;         // the kernel limits the size of operands
+  bool at_once = false;         // a launch needs only outputs, workspace and addresses, and is done when it returns
   std::vector<TensorMeta> outputs;
-  // Not empty where the device refused the order of `outputs`: what the kernel writes instead. New results are copied
-  // into their order afterwards.
+  // Not empty if the device refused the order of `outputs`: the outputs that the kernel writes instead. New results are
+  // then copied into their order.
   std::vector<TensorMeta> row_major_outputs;
   std::vector<PreparedOperand> operands;
-  std::vector<ep_shape> shapes;             // of `operands`; empty if not at_once
+  std::vector<ep_shape> shapes;             // shapes of `operands`; empty if not at_once
   uint64_t operand_inputs = vm::kNoInputs;  // as in vm::CallNote
   uint32_t scalar_count = 0;
   DType scalar_dtypes[EP_MAX_SCALARS] = {};
   uint64_t workspace_bytes = 0;
-  std::shared_ptr<const CompiledCall> compiled;  // of the compiled rung
-  // Of a rung below it, which serves until the device has compiled kernels for the call: how many are not there yet.
-  // Null: it stays.
+  std::shared_ptr<const CompiledCall> compiled;  // for the compiled rung
+  // For a rung that is used only until the device has compiled kernels for the call: the number of kernels not yet
+  // ready. Null: the rung is final.
   std::shared_ptr<const std::atomic<uint32_t>> awaited;
 
-  // Of such a rung: how many calls it serves before kernels are asked for. Null: it does not count.
+  // For such a rung: the number of calls it serves before kernels are requested. Null: it does not count.
   std::shared_ptr<std::atomic<uint32_t>> calls_left;
 
-  // Whether it would be prepared otherwise now: the kernels that it awaited are there, or refused; or may be asked for.
+  // True if preparing it again would give another result: the kernels that it awaited are ready or refused, or may now
+  // be requested.
   bool outdated() const {
     return (awaited != nullptr && awaited->load(std::memory_order_acquire) == 0) ||
            (calls_left != nullptr && calls_left->load(std::memory_order_relaxed) == 0);
@@ -87,17 +88,17 @@ struct Prepared {
   const std::vector<TensorMeta>& written() const { return row_major_outputs.empty() ? outputs : row_major_outputs; }
   // True if a run calls other ops.
   bool nested() const { return rung != Rung::native || dense_inputs != 0 || !row_major_outputs.empty(); }
-  // How many bytes it holds. Its kernel counts too, unless that serves other shapes as well.
+  // The bytes that it holds. Includes its kernel, unless the kernel serves other shapes too.
   uint64_t bytes() const;
 };
 
-// How far down the ladder a call may go: as far as TENON_FALLBACK says, or not below native.
+// How far down the ladder a call may go: as far as TENON_FALLBACK allows, or native only.
 enum class Reach : uint8_t { setting, native_only };
 
-// Works out `call` on `device`. Reads metadata only, so inputs may lack data. `key` stays empty. With Sizes::numbers no
-// primitive with open dims is taken. Bit i of `constants`: input i never changes, and the kernel may want it packed
-// (packed_input); a run then takes Constant::input_of in its place.
-// Errors: those of the op's inference; unsupported when no allowed rung serves it, with every rung's reason.
+// Prepares `call` on `device`. Reads only metadata, so inputs may lack data. `key` stays empty. With Sizes::numbers no
+// primitive with open dims is used. Bit i of `constants`: input i never changes, and the kernel may want it packed
+// (packed_input); a run then passes Constant::input_of in its place. Errors: those of the op's inference; unsupported
+// when no allowed rung serves it, with every rung's reason.
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach,
                                           Sizes sizes = Sizes::open, uint32_t constants = 0);
 

@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// The entries by hash. Equal hashes are rare and stand side by side.
+// The entries by hash. Entries with equal hashes are rare and kept together.
 struct Index {
   std::mutex mutex;
   std::unordered_multimap<uint64_t, std::weak_ptr<const Prepared>> all;
@@ -25,8 +25,8 @@ bool has_key(const Prepared& prepared, const uint64_t* key, size_t words) {
 
 using Held = std::vector<std::shared_ptr<const Prepared>>;
 
-// The entry for `key`; the caller holds the mutex. `others` gets the other entries that were looked at: they may be the
-// last references, and the end of a Prepared takes the mutex.
+// The entry for `key`; the caller holds the mutex. `others` gets the other entries that were examined: they may be the
+// last references, and the destructor of a Prepared locks the mutex.
 std::shared_ptr<const Prepared> find_locked(uint64_t hash, const uint64_t* key, size_t words, Held* others) {
   const auto [first, last] = index().all.equal_range(hash);
   for (auto at = first; at != last; ++at) {
@@ -38,7 +38,7 @@ std::shared_ptr<const Prepared> find_locked(uint64_t hash, const uint64_t* key, 
   return nullptr;
 }
 
-// The deleter of a Prepared that nobody keeps any more.
+// The deleter of a Prepared that is no longer used.
 struct Forget {
   uint64_t hash;
   void operator()(const Prepared* prepared) const {
@@ -72,7 +72,7 @@ std::shared_ptr<const Prepared> share_prepared(uint64_t hash, std::unique_ptr<Pr
 std::shared_ptr<const Prepared> share_instead(uint64_t hash, std::unique_ptr<Prepared> prepared) {
   std::shared_ptr<const Prepared> mine(prepared.release(), Forget{hash});
   Held others;
-  std::shared_ptr<const Prepared> shared;  // outlives the lock, as `others` does
+  std::shared_ptr<const Prepared> shared;  // released after the lock, like `others`
   std::lock_guard lock(index().mutex);
   shared = find_locked(hash, mine->key.data(), mine->key.size(), &others);
   if (shared != nullptr && shared->sizes == mine->sizes && !shared->outdated()) return shared;

@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// Answers every op with tensors without data, and refuses ops for which the device has no primitive.
+// Returns tensors without data for every op, and refuses ops for which the device has no primitive.
 class ProbeInterpreter final : public Interpreter {
  public:
   explicit ProbeInterpreter(DeviceState* device) : device_(device) {}
@@ -29,7 +29,7 @@ class ProbeInterpreter final : public Interpreter {
     OpCall probed = call;
     probed.device = device_;
     const Result<std::unique_ptr<Prepared>> prepared = prepare(probed, device_, Reach::native_only);
-    // A product is taken apart step by step: its epilogues, and then its bias.
+    // A product is decomposed step by step: first its epilogues, then its bias.
     const bool product = call.op->kind == EP_PRIMITIVE_matmul || call.op->kind == EP_PRIMITIVE_convolution;
     if (!prepared.ok() && prepared.status().code() == Code::unsupported && product && ops::has_decomposition(probed)) {
       return ops::decompose(probed);
@@ -73,7 +73,7 @@ Status probe_decomposition(const OpCall& call) {
     pointers[i] = &inputs[i];
     device = inputs[i].impl()->device;
   }
-  if (device == nullptr) return Status(Code::unsupported, "it has no tensor to tell its device.");
+  if (device == nullptr) return Status(Code::unsupported, "no tensor gives its device.");
   OpCall probed = call;
   probed.device = device;
   probed.inputs = {pointers, call.inputs.size()};

@@ -6,7 +6,7 @@
 namespace tenon {
 
 // Ok if all primitives that call.op->decompose would use on the device of `call` are native there; else unsupported,
-// with the first part that was refused and the reason. May create (and cache) the primitives.
+// with the first refused part and the reason. May create (and cache) the primitives.
 Status probe_decomposition(const OpCall& call);
 
 }  // namespace tenon

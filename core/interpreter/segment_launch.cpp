@@ -11,7 +11,7 @@ namespace tenon {
 namespace {
 
 Status no(const Prepared& prepared, std::string_view why) {
-  return Status(Code::unsupported, fmt::format("{} is no part of a segment: {}.", prepared.op->name, why));
+  return Status(Code::unsupported, fmt::format("{} cannot be part of a segment: {}.", prepared.op->name, why));
 }
 
 vm::SegmentAddress address_of_operand(const PreparedOperand& operand, const CallAddresses& addresses) {

@@ -28,7 +28,7 @@ Status ask(const OpCall& call, const std::vector<TensorMeta>& outputs, const Dev
   return loader::take_error(code, error, {});
 }
 
-// Answers every op with tensors without data, and notes who would compute it.
+// Returns tensors without data for every op, and notes which rung would compute it.
 class AskingInterpreter final : public Interpreter {
  public:
   explicit AskingInterpreter(DeviceState* device) : device_(device) {}
@@ -80,7 +80,7 @@ class AskingInterpreter final : public Interpreter {
     return host != device_ && ask(call, outputs, host).ok() ? Served::host : Served::refused;
   }
 
-  // Whether the decomposition of `call` leaves only primitives that are native, or that decompose in turn.
+  // True if the decomposition of `call` uses only primitives that are native, or that decompose in turn.
   bool decomposes(const OpCall& call) {
     if (!ops::has_decomposition(call)) return false;
     AskingInterpreter parts(device_);
@@ -99,16 +99,16 @@ class AskingInterpreter final : public Interpreter {
   DeviceState* device_;
 };
 
-// ---- a call that an op's rules take ----
+// ---- finding a call that an op's rules accept ----
 
-// The shapes of the tensors of one trial: of the first, the second, and all others.
+// The shapes of the tensors in one trial: of the first, the second, and all others.
 struct Shapes {
   Dims first, second, others;
 };
 
 const std::vector<Shapes>& shapes_to_try() {
   static const std::vector<Shapes> all = {
-      {{4, 6}, {4, 6}, {4, 6}},           // element by element
+      {{4, 6}, {4, 6}, {4, 6}},           // element-wise
       {{4, 6}, {6, 4}, {4, 4}},           // products
       {{4, 6}, {6}, {6}},                 // norms over the last axis
       {{2, 4, 6, 6}, {4, 4, 3, 3}, {4}},  // convolutions
@@ -119,7 +119,7 @@ const std::vector<Shapes>& shapes_to_try() {
       {{2, 4, 6}, {2, 4, 6}, {2, 4, 6}},
       {{4, 4}, {4, 4}, {4, 4}},
       {{6}, {6}, {6}},
-      {{4, 6}, {4}, {4, 6}},  // an index and what it picks
+      {{4, 6}, {4}, {4, 6}},  // an index and the selected elements
       {{4, 6}, {4}, {4}},
       {{6}, {4, 6}, {6}},
       {{}, {}, {}},
@@ -153,7 +153,7 @@ DType dtype_of(Kinds kinds, size_t number, size_t count, DType main) {
   return main;
 }
 
-// The values to try for a parameter that is no tensor.
+// The values to try for a parameter that is not a tensor.
 std::vector<Value> values_to_try(const Parameter& parameter) {
   using Ints = Value::Ints;
   if ((parameter.accepts & kAcceptsDevice) != 0) return {Value(Device::host())};
@@ -174,8 +174,8 @@ class Trial {
  public:
   Trial(const DynamicOp& op, DeviceState* device) : op_(op), device_(device) {}
 
-  // Finds a call that the op takes with `main` as the dtype of its tensors: with the arguments that it must have, else
-  // with numbers for others too, since clamp must have one of two.
+  // Finds a call that the op accepts with `main` as the dtype of its tensors: with the required arguments only, else
+  // with numbers for others too, since clamp needs one of two.
   bool find(DType main) { return find_with(main, false) || find_with(main, true); }
 
   // Asks about the call that was found, in another dtype.
@@ -227,7 +227,7 @@ class Trial {
     return false;
   }
 
-  // Whether some tensor has the dtype that is asked about.
+  // True if some tensor has the dtype that is asked about.
   static bool holds_main(Kinds kinds, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       if (dtype_of(kinds, i, count, DType::none) == DType::none) return true;
@@ -269,7 +269,7 @@ class Trial {
     return Value(tensor);
   }
 
-  // Runs the call under `asking`; why it was refused, else empty.
+  // Runs the call under `asking`. Returns why it was refused; empty if it was not.
   std::string run(DType main, const std::vector<size_t>& chosen, AskingInterpreter* asking) const {
     std::vector<Value> args;
     std::vector<Keyword> keywords;

@@ -20,8 +20,7 @@ struct ExecutionCounts {
   uint64_t bytes_copied = 0;
 };
 
-// The tables of all threads, the lists of prepared programs, and the counts of what stands in none: entries that were
-// dropped, and whole graphs.
+// The tables of all threads, the lists of prepared programs, and the counts of dropped entries and whole graphs.
 struct Registry {
   std::mutex mutex;
   std::vector<Tables*> tables;
@@ -34,7 +33,7 @@ Registry& registry() {
   return *registry;
 }
 
-// Reads a counter of another thread, which may go on counting.
+// Reads a counter of another thread, which may still count.
 uint64_t read(const uint64_t& counter) {
   return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(counter)).load(std::memory_order_relaxed);
 }
@@ -116,7 +115,7 @@ void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* ker
   dropped->release();
 }
 
-// Two words at a time, since each product waits for the one before. Both halves of a product count.
+// Two words at a time, since each product depends on the previous one. Both halves of a product count.
 uint64_t hash_of(const uint64_t* key, size_t words) {
   const auto mixed = [](uint64_t a, uint64_t b) {
     const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
@@ -160,8 +159,8 @@ void Tables::grow() {
   }
 }
 
-// Linear probing without tombstones: an entry after the gap moves into it unless the gap lies before the position where
-// the entry belongs.
+// Linear probing without tombstones: a later entry moves into the gap unless the gap is before the entry's own
+// position.
 void Tables::remove(size_t place) {
   const size_t mask = entries_.size() - 1;
   bytes_ -= entries_[place].prepared->bytes();
@@ -196,7 +195,7 @@ PreparedEntry* Tables::insert(uint64_t hash, std::shared_ptr<const Prepared> pre
     ++taken_;
     entries_[free_place(hash)] = {hash, std::move(prepared), {}, true};
     const size_t mask = entries_.size() - 1;
-    // The sweep passes each entry at most twice: once to clear `used`, once to drop it.
+    // The sweep visits each entry at most twice: once to clear `used`, once to drop it.
     for (size_t looked = 0; bytes_ > kPreparedBytes && taken_ > 1 && looked < 2 * entries_.size(); ++looked) {
       PreparedEntry& entry = entries_[sweep_ & mask];
       if (entry.prepared == nullptr || entry.prepared.get() == &kept || std::exchange(entry.used, false)) {

@@ -1,10 +1,10 @@
-// A thread's tables: the interpreter's decisions, found again by key. An op takes no lock and touches no shared
-// counter. A table's mutex is taken when an entry changes, and by reports. Internal.
+// A thread's tables: decisions of the interpreter, found by key. An op takes no lock and touches no shared counter. A
+// table's mutex is locked only to change an entry, and by reports. Internal.
 //
-// Two tables. Kernels of elementwise ops are found by layout class, two words (op, dtypes, device, rank and strides
-// after folding) that serve every shape of the class: direct-mapped and verified. Everything else is found by its exact
-// signature: a table of open addressing that grows up to a bound in bytes and then drops entries that were not used
-// for long. Threads share the entries (prepared_index.h).
+// There are two tables. Kernels of element-wise ops are found by layout class: two words (op, dtypes, device, rank and
+// strides after folding) that serve every shape of the class; this table is direct-mapped and verified. Everything else
+// is found by its exact signature: a table with open addressing that grows up to a limit in bytes and then drops
+// entries that were unused for long. Threads share the entries (prepared_index.h).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace tenon {
 
-// Written by the owning thread alone, read by reports: relaxed loads and stores.
+// Written only by the owning thread, read by reports: relaxed loads and stores.
 struct Counters {
   uint64_t launches = 0;
   uint64_t bytes_copied = 0;
@@ -30,10 +30,10 @@ struct Counters {
   }
 };
 
-// A native elementwise kernel that serves every shape of one layout class.
+// A native element-wise kernel that serves every shape of one layout class.
 struct ElementwiseChoice {
   uint64_t key[2] = {};
-  Primitive* kernel = nullptr;  // one reference
+  Primitive* kernel = nullptr;  // holds one reference
   const OpInfo* op = nullptr;
   Counters counters;
 };
@@ -49,28 +49,28 @@ struct PreparedEntry {
 class Tables {
  public:
   static constexpr size_t kElementwise = 1024;                    // a power of two
-  static constexpr uint64_t kPreparedBytes = uint64_t{16} << 20;  // what the signatures of one thread may hold
+  static constexpr uint64_t kPreparedBytes = uint64_t{16} << 20;  // the most bytes for the signatures of one thread
 
   Tables();
   ~Tables();
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 
-  // The entry where `key` belongs. It matches if its key is equal and its kernel is set.
+  // The entry for `key`. It matches if its key is equal and its kernel is set.
   ElementwiseChoice& elementwise(const uint64_t key[2]) {
     const uint64_t mixed = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     return elementwise_[mixed >> (64 - std::countr_zero(kElementwise))];
   }
   void set(ElementwiseChoice& entry, const uint64_t key[2], Primitive* kernel, const OpInfo* op);
 
-  // The entry of the signature `key`, or null. It stays where it is until the next insert.
+  // The entry of the signature `key`, or null. Valid until the next insert.
   PreparedEntry* find(uint64_t hash, const uint64_t* key, size_t words);
   // Drops the entry of `key`, if there is one; its counters stay in the report.
   void drop(uint64_t hash, const uint64_t* key, size_t words);
-  // Keeps `prepared` (its key is set), and gives its entry.
+  // Stores `prepared` (its key is set), and returns its entry.
   PreparedEntry* insert(uint64_t hash, std::shared_ptr<const Prepared> prepared);
 
-  // What the signatures of this thread hold.
+  // The bytes held for the signatures of this thread.
   uint64_t prepared_bytes() const { return bytes_; }
   void report(std::vector<ExecutionEntry>* entries);
 
@@ -81,7 +81,7 @@ class Tables {
 
   std::mutex mutex_;
   std::array<ElementwiseChoice, kElementwise> elementwise_{};
-  std::vector<PreparedEntry> entries_;  // their number is a power of two; at most three quarters are taken
+  std::vector<PreparedEntry> entries_;  // the size is a power of two; at most three quarters are used
   size_t taken_ = 0;
   size_t sweep_ = 0;
   uint64_t bytes_ = 0;

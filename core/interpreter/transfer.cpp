@@ -57,7 +57,7 @@ void copy_strided(char* dst, const Dims& dst_strides, const char* src, const Dim
   }
 }
 
-// Moves the covered span of `tensor` into a new storage on `target`.
+// Copies the span that `tensor` covers into a new storage on `target`.
 Tensor transfer_span(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved) {
   const int64_t reach = span_elements(tensor);
   const Tensor flat = value_or_throw(make_tensor(target, tensor.dtype(), Dims{reach}));
@@ -69,7 +69,8 @@ Tensor transfer_span(const Tensor& tensor, DeviceState* target, uint64_t* bytes_
   return make_view(flat, tensor.dtype(), tensor.dims(), tensor.strides(), 0);
 }
 
-// A view with a span of so many bytes, more than twice as many as its elements have, is gathered before it moves.
+// A view whose span has at least this many bytes, and more than twice as many as its elements, is gathered before it is
+// copied.
 constexpr int64_t kLargeSpan = 64 * 1024;
 
 bool has_native_copy(const Tensor& tensor) {
@@ -85,8 +86,8 @@ bool has_native_copy(const Tensor& tensor) {
   return prepare(call, tensor.impl()->device, Reach::native_only).ok();
 }
 
-// `tensor`; or, if most of its span belongs to other tensors and its device can copy it, a row-major copy on its
-// device.
+// `tensor`; or a row-major copy on its device, if most of its span belongs to other tensors and the device can make the
+// copy.
 Tensor without_gaps(const Tensor& tensor) {
   const int64_t span = dtype_bytes(tensor.dtype(), span_elements(tensor));
   if (span < kLargeSpan || span / 2 < tensor.bytes() || dtype_size(tensor.dtype()) == 0) return tensor;

@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-// The elements of an operand in memory: an axis along which it is repeated counts once.
+// The number of elements of an operand in memory: an axis along which it is repeated counts once.
 uint64_t elements(const PreparedOperand& operand) {
   uint64_t count = 1;
   for (int32_t axis = 0; axis < operand.dims.rank(); ++axis) {
@@ -36,7 +36,7 @@ Work work_of(const Prepared& prepared) {
   if (prepared.op->kind == EP_PRIMITIVE_matmul && left.rank() > 0) {
     work.flops = 2 * all_elements(prepared.operands[0]) * static_cast<uint64_t>(left[left.rank() - 1]);
   } else if (prepared.op->kind == EP_PRIMITIVE_convolution && right.rank() > 1 && right[0] > 0) {
-    // A weight has the channels of the result first; that of a transposed convolution those of the source.
+    // A weight has the result's channels first; the weight of a transposed convolution has the source's channels first.
     const bool transposed = result.rank() > 1 && right[0] != result[1];
     work.flops = 2 * all_elements(prepared.operands[transposed ? 1 : 0]) * all_elements(prepared.operands[2]) /
                  static_cast<uint64_t>(right[0]);

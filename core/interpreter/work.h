@@ -1,4 +1,4 @@
-// Work: how much a launch moves and computes, for reports that compare its time with what a machine can do. Internal.
+// Work: the bytes and operations of a launch, for reports that compare its time with the speed of a machine. Internal.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace tenon {
 
 struct Work {
-  uint64_t bytes = 0;  // of its operands, each element counted once
-  uint64_t flops = 0;  // of a product 2 per multiplication; of others 1 per element of the largest operand
+  uint64_t bytes = 0;  // bytes of its operands, each element counted once
+  uint64_t flops = 0;  // for a product, 2 per multiplication; otherwise 1 per element of the largest operand
 };
 
 // The work of one launch of `prepared`, which is native.

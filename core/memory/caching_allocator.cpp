@@ -30,17 +30,17 @@ std::string mib(uint64_t bytes) {
   return fmt::format("{}.{} MiB", tenths / 10, tenths % 10);
 }
 
-// True for failures that giving memory back may help against.
+// True for failures that freeing memory may fix.
 bool is_shortage(const Status& status) {
   return status.code() == Code::out_of_device_memory || status.code() == Code::out_of_host_memory;
 }
 
 class CachingAllocator;
 
-// All allocators. An allocator's index is never used again, so that a thread's table cannot name the wrong allocator.
+// All allocators. An index is never reused, so a thread's table cannot refer to the wrong allocator.
 struct Registry {
   std::mutex mutex;
-  std::vector<CachingAllocator*> allocators;  // null: that allocator was destroyed
+  std::vector<CachingAllocator*> allocators;  // null: the allocator was destroyed
 };
 
 Registry& registry() {
@@ -48,7 +48,7 @@ Registry& registry() {
   return *all;
 }
 
-// The lists of a thread, by allocator index. Plain data, so that it can be read at any time of the thread's life.
+// The lists of a thread, by allocator index. Plain data, so that it can be read at any time in the thread's life.
 // `ended` is set once the guard has run.
 struct ThreadTable {
   ThreadLists** lists;
@@ -205,7 +205,7 @@ class CachingAllocator final : public Allocator {
   }
 
  private:
-  // In Block::owner: a small block has the lowest bit, an image the next one, a range of the heap neither.
+  // Tags in Block::owner: a small block has the lowest bit, an image the next bit, a range of the heap neither.
   static constexpr uintptr_t kImageTag = 2;
 
   static void* tagged(Image* image) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(image) | kImageTag); }
@@ -219,7 +219,7 @@ class CachingAllocator final : public Allocator {
     return index_ < table.size ? table.lists[index_] : nullptr;
   }
 
-  // The calling thread's lists, made if there are none yet; null while the thread ends. The caller holds the lock.
+  // The calling thread's lists; creates them if needed; null while the thread ends. The caller holds the lock.
   ThreadLists* make_own_lists() {
     if (ThreadLists* lists = own_lists()) return lists;
     ThreadTable& table = thread_table;

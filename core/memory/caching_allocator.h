@@ -1,7 +1,7 @@
-// CachingAllocator: the host's caching allocator over one device's blocks (README.md).
+// CachingAllocator: the host's caching allocator for the blocks of one device (README.md).
 //
-// Small blocks (up to 32 KiB) come from per-thread size-class lists; larger ones from a coalescing best-fit heap under
-// a mutex, at most 12.5 % waste.
+// Small blocks (up to 32 KiB) come from size-class lists per thread. Larger ones come from a coalescing best-fit heap
+// under a mutex, with at most 12.5 % waste.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tenon::memory {
 
-// The allocator of `device`, bounded by TENON_MEMORY_LIMIT.
+// The allocator of `device`, limited by TENON_MEMORY_LIMIT.
 std::unique_ptr<Allocator> make_allocator(loader::OpenDevice* device);
 
 }  // namespace tenon::memory

@@ -36,8 +36,8 @@ Heap::~Heap() {
   while (!segments_.empty()) drop_segment(segments_.size() - 1);
 }
 
-// The size of the range that serves a request. Ranges that are never cut come in eight sizes per doubling, so that they
-// fit later requests too.
+// The size of the range for a request. Ranges that are never cut come in eight sizes per doubling, so that later
+// requests can reuse them.
 uint64_t Heap::range_bytes(uint64_t bytes) const {
   if (!exclusive_) return round_up(bytes, alignment_);
   return round_up(bytes, std::max(alignment_, std::bit_floor(bytes) / 8));
@@ -61,8 +61,8 @@ Result<Range*> Heap::take_new(uint64_t bytes) {
   return cut(segment.value()->first, bytes);
 }
 
-// The size of a new segment: half of what is held already, so that the number of segments grows with the logarithm of
-// the use; less on a small device.
+// The size of a new segment: half of the memory already held, so that the number of segments grows with the logarithm
+// of the use; less on a small device.
 uint64_t Heap::segment_bytes(uint64_t bytes) const {
   if (exclusive_) return bytes;
   uint64_t wanted = std::clamp(round_up(reserved_ / 2, 2 * kMiB), 2 * kMiB, 64 * kMiB);
@@ -157,7 +157,7 @@ void Heap::give(Range* range, std::span<const Ticket> pending) {
   enlist(range);
 }
 
-// Merges `range`, which is in no set, with the free range behind it.
+// Merges `range`, which is in no set, with the free range after it.
 void Heap::absorb_next(Range* range) {
   Range* next = range->after;
   if (next->free) delist(next);

@@ -1,12 +1,12 @@
-// Heap: best fit with coalescing over the provider's blocks (segments). Serves blocks above 32 KiB, and the slabs that
-// smaller ones are cut from.
+// Heap: best fit with coalescing over the provider's blocks (segments). Serves blocks above 32 KiB, and slabs, which
+// are cut into smaller blocks.
 //
 // A range is live or free. Neighbouring free ranges are merged into one, which carries the tickets that still use any
-// part of it. A request takes the smallest free range without tickets that fits, else the smallest with tickets that
-// fits, else part of a new segment.
+// part of it. A request takes the smallest fitting free range without tickets, else the smallest fitting one with
+// tickets, else part of a new segment.
 //
-// Where the pool is EP_POOL_FLAG_EXCLUSIVE, a segment is one range that is never cut: a request takes a free one of its
-// size class, or a new one.
+// In a pool with EP_POOL_FLAG_EXCLUSIVE, a segment is a single range that is never cut: a request takes a free one of
+// its size class, or a new one.
 //
 // Threads: not thread-safe. The allocator holds its lock around every call.
 #pragma once
@@ -36,8 +36,8 @@ struct Range {
   Range* before = nullptr;
   Range* after = nullptr;
   bool free = false;
-  bool listed_clean = false;  // which of the two sets holds it while it is free
-  TicketList pending;         // of a free range
+  bool listed_clean = false;  // which of the two sets contains it while it is free
+  TicketList pending;         // free ranges only
 };
 
 // One block of the provider.
@@ -45,7 +45,7 @@ struct Segment {
   ep_memory* memory = nullptr;
   char* host = nullptr;
   uint64_t size = 0;
-  uint64_t touched = 0;   // the tick at which a range of it was last taken or given back
+  uint64_t touched = 0;   // the tick at which a range of it was last taken or returned
   uint64_t last_use = 0;  // the number of that use, which orders uses within a tick
   Range* first = nullptr;
 };
@@ -56,28 +56,28 @@ class Heap {
   static constexpr uint64_t kGrain = 512;
 
   explicit Heap(loader::OpenDevice* device, uint64_t limit);
-  // Gives everything back; live ranges become invalid.
+  // Returns all segments to the provider; live ranges become invalid.
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // A live range of at least `bytes` out of the free ranges, or null.
+  // A live range of at least `bytes`, taken from the free ranges, or null.
   Range* take(uint64_t bytes);
-  // A live range of at least `bytes` in a new segment. Errors: out_of_device_memory, from the provider or from the
-  // limit.
+  // A live range of at least `bytes` in a new segment. Errors: out_of_device_memory, from the provider or because of
+  // the limit.
   Result<Range*> take_new(uint64_t bytes);
   // Frees `range`; `pending` are tickets that still use it.
   void give(Range* range, std::span<const Ticket> pending);
 
-  // Gives segments that are free and without tickets back to the provider: all that nobody touched since tick
-  // `untouched_since`, and others, the longest unused first, until at most `keep` bytes are free. Returns the bytes
-  // given back.
+  // Returns segments that are free and without tickets to the provider: all that were unused since tick
+  // `untouched_since`, then others, the longest unused first, until at most `keep` bytes are free. Returns the number
+  // of bytes returned.
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);
   // Adds the tickets that free ranges still carry.
   void pending_tickets(TicketList* out) const;
 
   void set_tick(uint64_t tick) { tick_ = tick; }
-  // Bytes of the device that are held beside the heap and count for the limit too.
+  // Bytes of the device that are held outside the heap and count towards the limit.
   void set_elsewhere(uint64_t bytes) { elsewhere_ = bytes; }
   uint64_t live_bytes() const { return live_; }
   uint64_t free_bytes() const { return reserved_ - live_; }
@@ -89,7 +89,7 @@ class Heap {
   std::string largest_live(size_t lines) const;
 
  private:
-  // Orders ranges by size, then by address. A bare size stands before all ranges of that size.
+  // Orders ranges by size, then by address. A bare size sorts before all ranges of that size.
   struct BySize {
     using is_transparent = void;
     bool operator()(const Range* a, const Range* b) const { return a->size != b->size ? a->size < b->size : a < b; }
@@ -113,7 +113,7 @@ class Heap {
   uint64_t limit_;
   uint64_t alignment_ = kGrain;
   bool mapped_ = false;
-  bool exclusive_ = false;  // a segment is one range
+  bool exclusive_ = false;  // true: a segment is a single range
   uint64_t tick_ = 1;
   uint64_t uses_ = 0;
   uint64_t live_ = 0;

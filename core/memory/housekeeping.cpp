@@ -22,7 +22,7 @@ struct Housekeeper {
   bool stopping = false;
   std::chrono::steady_clock::time_point next_try = {};
 
-  // Returns false if no thread runs and the system cannot start one. Tries at most once a second.
+  // Returns false if no thread runs and the system cannot start one. Tries at most once per second.
   bool start() {
     if (thread.joinable()) return true;
     const auto now = std::chrono::steady_clock::now();

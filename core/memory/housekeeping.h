@@ -4,8 +4,8 @@
 
 namespace tenon::memory {
 
-// Starts or wakes the thread, since an allocator holds free memory now. Cheap while the thread is awake. If the system
-// has no thread left, allocators tick on their slow paths alone.
+// Starts or wakes the thread; call it when an allocator holds free memory. Cheap while the thread is awake. If the
+// system cannot start a thread, allocators tick only on their slow paths.
 void wake_housekeeping();
 // Ends the thread and waits for it. Called at exit.
 void stop_housekeeping();

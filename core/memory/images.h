@@ -22,26 +22,27 @@ struct Image {
   Layout layout;
   ep_memory* memory = nullptr;
   uint64_t bytes = 0;
-  uint64_t touched = 0;  // the tick at which it was last taken or given back
-  TicketList pending;    // of a free image
+  uint64_t touched = 0;  // the tick at which it was last taken or returned
+  TicketList pending;    // free images only
 };
 
 class Images {
  public:
   Images(loader::OpenDevice* device, uint64_t limit) : device_(device), limit_(limit) {}
-  // Gives everything back; live images become invalid.
+  // Returns all images to the provider; live images become invalid.
   ~Images();
   Images(const Images&) = delete;
   Images& operator=(const Images&) = delete;
 
-  // A live image for `layout` out of the free ones, or null.
+  // A live image for `layout`, taken from the free ones, or null.
   Image* take(const Layout& layout);
-  // A new one. `elsewhere`: what counts for the limit too. Errors: out_of_device_memory; those of the provider.
+  // A new image. `elsewhere`: other bytes that count towards the limit. Errors: out_of_device_memory; those of the
+  // provider.
   Result<Image*> take_new(const Layout& layout, uint64_t bytes, uint64_t elsewhere);
   // Frees `image`; `pending` are tickets that still use it.
   void give(Image* image, std::span<const Ticket> pending);
 
-  // Gives free images without tickets that nobody touched since tick `untouched_since` back to the provider.
+  // Returns free images without tickets that were unused since tick `untouched_since` to the provider.
   void shrink(uint64_t untouched_since);
   // Adds the tickets that free images still carry.
   void pending_tickets(TicketList* out) const;
@@ -58,7 +59,7 @@ class Images {
   loader::OpenDevice* device_;
   uint64_t limit_;
   std::unordered_set<Image*> live_;
-  std::list<Image*> free_;  // last freed first
+  std::list<Image*> free_;  // most recently freed first
   uint64_t live_bytes_ = 0;
   uint64_t free_bytes_ = 0;
   uint64_t tick_ = 1;

@@ -1,5 +1,5 @@
-// Size classes of small blocks: multiples of 64 bytes up to 512, then eight steps per doubling up to 32 KiB, so that a
-// block is at most 12.5 % larger than what was asked for (above 512 bytes).
+// Size classes of small blocks: multiples of 64 bytes up to 512, then eight steps per doubling up to 32 KiB. So above
+// 512 bytes a block is at most 12.5 % larger than requested.
 #pragma once
 
 #include <bit>

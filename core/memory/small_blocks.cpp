@@ -11,7 +11,7 @@ bool still_used(const SmallBlock* block) {
   return std::any_of(block->pending.begin(), block->pending.end(), [](Ticket ticket) { return !vm::is_done(ticket); });
 }
 
-// How many blocks a slab holds: about 64 KiB of them, at least eight.
+// The number of blocks of a slab: about 64 KiB of them, at least eight.
 uint32_t blocks_per_slab(int size_class) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(64 * 1024 / class_bytes(size_class), 8, 256));
 }
@@ -84,7 +84,7 @@ bool SmallBlocks::cut_slab(Heap& heap, int size_class, Status* status) {
   return true;
 }
 
-// Drops from a shared list the blocks of slabs that are about to be given back. Such slabs have a count of 0.
+// Removes from a shared list the blocks of slabs that are about to be returned. Such slabs have a count of 0.
 void SmallBlocks::filter(ClassList& list) {
   ClassList kept;
   std::vector<SmallBlock*> clean;

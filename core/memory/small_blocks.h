@@ -1,9 +1,9 @@
-// SmallBlocks: blocks up to 32 KiB, cut from slabs by size class. A thread keeps lists of its own, which it alone
-// touches. Between these lists and the slabs stands one shared list per class, with which threads exchange batches. So
-// a block that another thread has freed finds its way back.
+// SmallBlocks: blocks up to 32 KiB, cut from slabs by size class. Each thread has its own lists, which only that thread
+// uses. Between these lists and the slabs there is one shared list per class, with which threads exchange batches. So a
+// block that another thread has freed can be reused.
 //
-// A free block remembers the tickets that still use it. A thread takes blocks without tickets first, then the
-// block that was freed longest ago.
+// A free block remembers the tickets that still use it. A thread takes blocks without tickets first, then the block
+// that was freed longest ago.
 //
 // Threads: ThreadLists belongs to one thread; SmallBlocks is called with the allocator's lock held.
 #pragma once
@@ -35,18 +35,19 @@ struct SmallBlock {
 struct Slab {
   Range* range = nullptr;
   uint32_t count = 0;
-  uint32_t idle = 0;     // how many of them are in the shared list
+  uint32_t idle = 0;     // the number of its blocks in the shared list
   uint64_t touched = 0;  // the tick at which `idle` last changed
   std::unique_ptr<SmallBlock[]> blocks;
 };
 
-// The free blocks of one class: those without tickets, last freed first, and those with tickets, first freed first.
+// The free blocks of one class: those without tickets, most recently freed first, and those with tickets, first freed
+// first.
 struct ClassList {
   SmallBlock* clean = nullptr;
   SmallBlock* waiting = nullptr;
   SmallBlock* waiting_last = nullptr;
   uint32_t count = 0;
-  uint32_t limit = 0;  // of a thread's list: how many it keeps
+  uint32_t limit = 0;  // in a thread's list: the most blocks it keeps
 
   void push_clean(SmallBlock* block) {
     block->next = clean;
@@ -79,7 +80,7 @@ struct ClassList {
   SmallBlock* pop() { return clean != nullptr ? pop_clean() : pop_waiting(); }
 };
 
-// The lists of one thread. `taken` and `given` count bytes; written by the thread alone, read by anyone.
+// The lists of one thread. `taken` and `given` count bytes; only the thread writes them, any thread may read them.
 struct ThreadLists {
   ThreadLists();
 
@@ -90,16 +91,16 @@ struct ThreadLists {
 
 class SmallBlocks {
  public:
-  // kept: how many free blocks of a class a thread keeps. batch: how many blocks move at once.
+  // kept: the most free blocks of a class that a thread keeps. batch: the number of blocks that move at once.
   static uint32_t kept(int size_class) { return class_bytes(size_class) <= 4096 ? 64 : 16; }
   static uint32_t batch(int size_class) { return kept(size_class) / 2; }
 
-  // Moves a batch to `list`, cutting a slab if nothing is free. False: the heap has no room for one, and `status` says
-  // why it could not grow.
+  // Moves a batch to `list`; cuts a new slab if there is no free block. False: the heap has no room for a slab, and
+  // `status` says why it could not grow.
   bool refill(Heap& heap, int size_class, ClassList& list, Status* status);
   // Moves blocks of `list` back until `keep` are left.
   void take_back(int size_class, ClassList& list, uint32_t keep);
-  // Gives slabs without live blocks that nobody touched since tick `untouched_since` back to the heap.
+  // Returns slabs without live blocks that were unused since tick `untouched_since` to the heap.
   void shrink(Heap& heap, uint64_t untouched_since);
   void pending_tickets(TicketList* out) const;
 

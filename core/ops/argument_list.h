@@ -15,12 +15,12 @@ namespace tenon {
 
 class TENON_API ArgumentList {
  public:
-  // One pointer per parameter, null where the caller left it out. `one`: where a result that is no list goes; null: it
-  // becomes a list of one.
+  // One pointer per parameter, null where the caller omitted it. `one`: receives a result that is a single tensor;
+  // null: the result becomes a list of one.
   explicit ArgumentList(std::span<const Value* const> values, std::optional<Tensor>* one = nullptr)
       : values_(values), one_(one) {}
 
-  // `result` as Signature::invoke returns it: a list of one, or none once the caller's place has it.
+  // `result` in the form that Signature::invoke returns: a list of one; an empty list if `one` has received it.
   [[gnu::always_inline]] TensorList one(Tensor result) const {
     if (one_ == nullptr) return {std::move(result)};
     one_->emplace(std::move(result));
@@ -31,10 +31,10 @@ class TENON_API ArgumentList {
   bool none(size_t i) const { return values_[i]->kind() == kAcceptsNone; }
   const Tensor& tensor(size_t i) const { return *values_[i]->tensor(); }
   Tensor& mutable_tensor(size_t i) const { return *values_[i]->tensor(); }
-  // Argument i as a tensor. A number becomes a tensor of rank 0 whose dtype is such that an op on it and argument
+  // Argument i as a tensor. A number becomes a tensor of rank 0. Its dtype is chosen so that an op on it and argument
   // `like` has the same result type as an op on the number itself.
   Tensor tensor_or_number(size_t i, size_t like) const;
-  // The same of rank 0 and f64 on the host, so that no digit of it is lost.
+  // Like tensor_or_number, but a number becomes an f64 tensor on the host, so that no digit is lost.
   Tensor tensor_or_double(size_t i) const;
   const TensorList& tensors(size_t i) const;
   Scalar scalar(size_t i) const;

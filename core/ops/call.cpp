@@ -29,7 +29,7 @@ size_t positional_count(const Signature& signature) {
   return static_cast<size_t>(first - signature.parameters.begin());
 }
 
-// The argument called `name`; null: there is none.
+// The argument called `name`; null if there is none.
 const Value* named(std::span<const Keyword> kwargs, std::string_view name) {
   for (const Keyword& keyword : kwargs) {
     if (keyword.name == name) return &keyword.value;
@@ -37,7 +37,7 @@ const Value* named(std::span<const Keyword> kwargs, std::string_view name) {
   return nullptr;
 }
 
-// Binds the arguments to `signature`. False if the signature does not take them; first_failure says why.
+// Binds the arguments to `signature`. False if the signature does not accept them; first_failure returns the reason.
 bool bind(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs, Bound* bound) {
   const std::span<const Parameter> parameters = signature.parameters;
   if (args.size() > parameters.size()) return false;
@@ -55,11 +55,12 @@ bool bind(const Signature& signature, std::span<const Value> args, std::span<con
   return used == kwargs.size();
 }
 
-// Arguments that were converted, and others that took the place of several. Their addresses stay; none is no memory.
+// Arguments that were converted or merged into a list. A list keeps their addresses, and an empty one allocates
+// nothing.
 using Held = std::list<Value>;
 
-// The int arguments from position `i` on as one list, if parameter i takes one and no other parameter can take them:
-// permute(x, 1, 0). Null: it is not so.
+// The int arguments from position `i` on as one list, if parameter i takes a list and no other parameter can take them:
+// permute(x, 1, 0). Otherwise null.
 const Value* listed_ints(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
   const Parameter& parameter = signature.parameters[i];
   const bool last = i + 1 == positional_count(signature);
@@ -77,8 +78,8 @@ const Value* listed_ints(const Signature& signature, std::span<const Value> args
   return &held->emplace_back(std::move(list));
 }
 
-// The same of tensors: einsum('ij,jk', x, y). A first argument that is the only one is no list: vstack(x) may mean the
-// rows of x.
+// Like listed_ints, for tensors: einsum('ij,jk', x, y). A single first argument is not treated as a list: vstack(x) may
+// mean the rows of x.
 const Value* listed_tensors(const Signature& signature, std::span<const Value> args, size_t i, Held* held) {
   const bool last = i + 1 == positional_count(signature);
   if ((signature.parameters[i].accepts & kAcceptsTensors) == 0 || !last || args.size() < 2) return nullptr;
@@ -96,7 +97,7 @@ const Value* listed(const Signature& signature, std::span<const Value> args, siz
   return list != nullptr ? list : listed_tensors(signature, args, i, held);
 }
 
-// `value` as `parameter` takes it; null if it takes none. `left_out`: None stands for the default.
+// `value` in the form that `parameter` takes; null if it does not fit. `left_out`: None means the default.
 const Value* fitting(const Parameter& parameter, const Value& value, Held* held, bool* left_out) {
   if (accepts(parameter, value)) return &value;
   *left_out =
@@ -106,7 +107,7 @@ const Value* fitting(const Parameter& parameter, const Value& value, Held* held,
   return found ? &held->emplace_back(std::move(*found)) : nullptr;
 }
 
-// As bind, with the conversions of conversions.h.
+// Like bind, with the conversions of conversions.h.
 bool bind_converted(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs,
                     Bound* bound, Held* held) {
   const std::span<const Parameter> parameters = signature.parameters;
@@ -134,7 +135,7 @@ bool bind_converted(const Signature& signature, std::span<const Value> args, std
   return used == kwargs.size() && args.size() <= parameters.size();
 }
 
-// The first reason why `signature` does not take the arguments, as a sentence without its subject.
+// The first reason why `signature` does not accept the arguments, as a sentence without its subject.
 std::string first_failure(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs) {
   const std::span<const Parameter> parameters = signature.parameters;
   const size_t positional = positional_count(signature);
@@ -186,7 +187,7 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
   throw Error(Code::invalid_argument, text);
 }
 
-// Calls the first signature that takes the arguments after conversions. Apart from invoke, which is then shorter.
+// Calls the first signature that accepts the arguments after conversions. Separate from invoke, to keep that short.
 [[gnu::noinline]] TensorList invoke_converted(const DynamicOp& op, std::span<const Value> args,
                                               std::span<const Keyword> kwargs, std::optional<Tensor>* one) {
   Bound bound;
@@ -198,7 +199,7 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
   refuse_call(op, args, kwargs);
 }
 
-// Calls the first signature that takes the arguments. `one` as ArgumentList has it.
+// Calls the first signature that accepts the arguments. `one` as in ArgumentList.
 TensorList invoke(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs,
                   std::optional<Tensor>* one) {
   Bound bound;

@@ -1,6 +1,6 @@
 // The dynamic call: calls an op by its name with arguments as values. The overload is chosen as in Python: positional
-// arguments bind in order, keywords by name, defaults fill the rest. The first signature in table order that takes all
-// arguments wins.
+// arguments bind in order, keywords by name, and defaults fill the rest. The first signature in table order that
+// accepts all arguments wins.
 //
 //   TensorList y = tenon::call("pow", {x, 2}, {{"out", z}});
 //   const DynamicOp& op = tenon::find_op("pow");  // once, then
@@ -31,11 +31,11 @@ class TENON_API Value {
  public:
   using Ints = std::vector<int64_t>;
   using Floats = std::vector<double>;
-  // An object of the caller's language that stands for no kind below. No parameter takes it; errors call it by `type`.
+  // An object of the caller's language that matches no kind below. No parameter accepts it; errors name its `type`.
   struct Foreign {
     std::string type;
   };
-  // A tensor of the caller's, which outlives the value. The value has no count of its own.
+  // A tensor of the caller, which must outlive the value. The value holds no count of it.
   struct Borrowed {
     Tensor* tensor;
   };
@@ -55,10 +55,10 @@ class TENON_API Value {
   Value(Device device) : held_(device) {}
   Value(std::string text) : held_(std::move(text)) {}
   Value(const char* text) : held_(std::string(text)) {}
-  Value(Generator& generator) : held_(&generator) {}  // which outlives the call
+  Value(Generator& generator) : held_(&generator) {}  // must outlive the call
   Value(Foreign object) : held_(std::move(object)) {}
 
-  // The kAccepts... bit of its kind; none of a foreign object.
+  // The kAccepts... bit of its kind; 0 for a foreign object.
   uint16_t kind() const {
     constexpr uint16_t of_list = 0xffff;
     static constexpr uint16_t kinds[] = {
@@ -93,21 +93,22 @@ struct Keyword {
   Value value;
 };
 
-// The op called `name`, which lives for ever. Errors: not_found, with the nearest name.
+// The op called `name`; the reference stays valid. Errors: not_found, with the nearest name.
 TENON_API const DynamicOp& find_op(std::string_view name);
-// The same in `table`, which is sorted by name.
+// Like find_op above, in `table`, which must be sorted by name.
 TENON_API const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name);
 
-// Calls `op`. Errors: invalid_argument if no signature takes the arguments, with the reason of each; those of the op.
+// Calls `op`. Errors: invalid_argument if no signature accepts the arguments, with the reason for each; those of the
+// op.
 TENON_API TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 TENON_API TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 
-// What a call gave: one tensor without a list around it, or a list.
+// The results of a call: a single tensor without a list around it, or a list.
 struct Results {
   std::optional<Tensor> one;
   TensorList several;
 };
-// The same for callers to whom the memory of a list of one matters.
+// Like call, for callers that want to avoid allocating a list of one.
 TENON_API Results call_for_results(const DynamicOp& op, std::span<const Value> args,
                                    std::span<const Keyword> kwargs = {});
 

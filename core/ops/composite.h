@@ -1,5 +1,5 @@
-// What the generated code of composites is made of: it puts a call into a record and reads the call out again. In-place
-// ops share the naming of errors.
+// Helpers of the generated code of composites: they write a call into a record and read the call from it. In-place ops
+// share the naming of errors.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class Generator;
 
 namespace tenon::composite {
 
-// Throws `error` again as an error of `op`, the op that was called: an error of "add" becomes one of "add_".
+// Rethrows `error` as an error of `op`, the op that was called: an error of "add" becomes one of "add_".
 [[noreturn, gnu::cold]] TENON_API void rethrow_as(std::string_view op, const Error& error);
 
 // Runs the functor of the composite or in-place op `name`. Its errors begin with this name, whichever op they come
-// from, here or later on a device. Within another composite the name of that one counts.
+// from, now or later on a device. Within another composite they begin with the outer name.
 template <class Functor>
 decltype(auto) called(const OpName& name, const Functor& functor) {
   const bool outermost = call_site.called == nullptr;
@@ -54,7 +54,7 @@ inline void append(std::vector<const Tensor*>* inputs, const TensorList& tensors
 inline Tensor input(const OpCall& call, size_t index) {
   return index < call.inputs.size() && call.inputs[index] != nullptr ? *call.inputs[index] : Tensor();
 }
-// `count` inputs from the index `first` on, or all that follow.
+// `count` inputs starting at index `first`, or all from there on.
 inline TensorList inputs_from(const OpCall& call, int64_t first, int64_t count = -1) {
   const auto begin = static_cast<size_t>(first);
   const size_t end = count < 0 ? call.inputs.size() : begin + static_cast<size_t>(count);
@@ -63,7 +63,7 @@ inline TensorList inputs_from(const OpCall& call, int64_t first, int64_t count =
   return tensors;
 }
 
-// Puts the result of a functor into the outputs of the record.
+// Stores the result of a functor in the outputs of the record.
 inline void give(const OpCall& call, Tensor result) { call.outputs[0] = std::move(result); }
 inline void give(const OpCall& call, TensorList results) {
   for (size_t i = 0; i < call.outputs.size(); ++i) call.outputs[i] = std::move(results[i]);
@@ -73,7 +73,7 @@ void give(const OpCall& call, std::tuple<Tensors...> results) {
   std::apply([&](auto&... each) { give(call, TensorList{std::move(each)...}); }, results);
 }
 
-// The results of a kept record, one or a tuple, in the form in which the function of the API returns them.
+// The results of a kept record, one or a tuple, in the form that the API function returns.
 template <class Result>
 Result take(Tensor* outputs) {
   if constexpr (std::is_same_v<Result, Tensor>) {

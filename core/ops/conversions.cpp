@@ -11,12 +11,12 @@ struct DTypeName {
   std::string_view name;
   DType dtype;
 };
-// Other names in PyTorch than the long ones.
+// PyTorch's other names of dtypes, besides the long ones.
 constexpr DTypeName kNames[] = {{"half", DType::f16},  {"float", DType::f32}, {"double", DType::f64},
                                 {"short", DType::i16}, {"int", DType::i32},   {"long", DType::i64}};
 
-// The number that a tensor of rank 0 holds; null for other values. A tensor that wants a gradient is no number, since
-// it would not get one.
+// The number in a tensor of rank 0; null for other values. A tensor that wants a gradient is excluded, since the
+// gradient would be lost.
 const Tensor* number_in(const Value& value) {
   const Tensor* tensor = value.tensor();
   return tensor != nullptr && tensor->defined() && tensor->rank() == 0 && !tensor->requires_grad() ? tensor : nullptr;

@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// The longest attribute struct: the interpreter's keys have room for so many bytes.
+// The most bytes of an attribute struct: the interpreter's keys have room for this many.
 constexpr size_t kMaxAttributeBytes = 1024;
 
 struct DimsAttribute {

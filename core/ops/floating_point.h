@@ -1,4 +1,4 @@
-// DefaultFloatingPoint: for the few numbers of a call that the core itself computes. During its lifetime they are
+// DefaultFloatingPoint: for the few numbers of a call that the core itself computes. During its lifetime results are
 // rounded to nearest, denormals are kept and nothing traps, whatever the calling thread has set; providers do the same
 // (rule C02).
 #pragma once
@@ -15,7 +15,7 @@ namespace tenon {
 class DefaultFloatingPoint {
  public:
 #if defined(__SSE2__)
-  // No number of f32 or f64 passes the x87 unit, whose state takes 200 ns to change.
+  // Only SSE is set: f32 and f64 never use the x87 unit, whose state takes 200 ns to change.
   DefaultFloatingPoint() : before_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
   ~DefaultFloatingPoint() { _mm_setcsr(before_); }
 #else
@@ -36,8 +36,8 @@ class DefaultFloatingPoint {
 #endif
 };
 
-// compute(numbers) in that state. A compiler may move arithmetic across the calls that set a state; volatile numbers
-// stay between them.
+// compute(numbers) in that state. A compiler may move arithmetic across the calls that set the state; volatile numbers
+// keep it between them.
 template <class Compute>
 double in_default_state(std::initializer_list<double> numbers, const Compute& compute) {
   volatile double kept[4] = {};

@@ -3,8 +3,8 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # tenon_generate_ops(<out-variable> YAML <file> FOLDER <folder> [METHODS <folder>] NAMESPACE <namespace> INCLUDE <path>)
 #
-# Generates API and tables of an op list into <folder>, and methods.inc into the folder METHODS, and lists the generated sources
-# in <out-variable>.  Fails at configure time if the system's Python lacks a package.
+# Generates the API and tables of an op list into <folder>, and methods.inc into the folder METHODS. Sets <out-variable>
+# to the generated sources.  Fails at configure time if the system's Python lacks a package.
 function(tenon_generate_ops out)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;METHODS;NAMESPACE;INCLUDE" "")
   set(generator "${PROJECT_SOURCE_DIR}/core/ops/generate.py")
@@ -50,7 +50,7 @@ tenon_generate_ops(generated
   INCLUDE core/ops)
 target_include_directories(tenon_core PUBLIC "${TENON_GENERATED_DIR}")
 target_sources(tenon_core PRIVATE ${generated})
-# The reference page, which the build of tenon_core makes too.
+# The reference page; the build of tenon_core makes it too.
 add_custom_target(tenon_ops_page DEPENDS "${TENON_GENERATED_DIR}/core/ops/ops.md")
 add_dependencies(tenon_core tenon_ops_page)
 install(FILES "${TENON_GENERATED_DIR}/core/ops/ops.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

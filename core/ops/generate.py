@@ -1,4 +1,4 @@
-"""Makes the C++ API, op table, dynamic signatures and reference page from an op list (ops.yaml says how it is written).
+"""Makes the C++ API, op table, dynamic signatures and reference page from an op list (ops.yaml describes its format).
 
 usage: generate.py OPS.yaml --out DIR [--methods DIR] [--namespace tenon] [--include core/ops] [--ep-api DIR]
 
@@ -11,7 +11,7 @@ import argparse
 import pathlib
 import sys
 
-sys.dont_write_bytecode = True  # the modules lie in the source tree
+sys.dont_write_bytecode = True  # the modules are in the source tree
 
 from generator.emit.render import render
 from generator.model.attributes import flat_fields

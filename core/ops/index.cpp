@@ -17,7 +17,7 @@ int32_t axes_of(const Index& index) {
   return tensor != nullptr ? functors::axes_of(*tensor) : 1;
 }
 
-// What is left when the views are taken.
+// Applies the views, and returns the index tensors that are left.
 Indexed locate(const Tensor& input, std::span<const Index> indices) {
   functors::require_defined("index", "input", input);
   int32_t named = 0, ellipses = 0;
@@ -31,7 +31,7 @@ Indexed locate(const Tensor& input, std::span<const Index> indices) {
   }
   Indexed located{"index", input, {}, true};
   int32_t axis = 0;
-  bool ended = false;  // something stands behind the last positions
+  bool ended = false;  // true if another index follows the last positions
   for (const Index& index : indices) {
     if (const int64_t* position = index.get<int64_t>()) {
       located.view = tenon::select(located.view, axis, *position);

@@ -1,13 +1,13 @@
-// What stands between the brackets of x.index({...}), as in NumPy and PyTorch:
+// The entries of x.index({...}), as in NumPy and PyTorch:
 //
 //   x.index({0, Slice(1, 5), Ellipsis, None});  a view: numbers, slices, the rest of the axes, a new axis of length 1
 //   x.index({mask}), x.index({rows, columns});  a copy: elements where a bool mask is true, or at positions
 //   x[0] = 1; x.index({Slice(1, 5)}) = y;       writes through views
 //   x.index_put_({mask}, 0);                    writes the elements that index() would copy
 //
-// index() reads how many elements of a mask are true; index_put_ reads it only if every true element gets a value of
-// its own. Several index tensors broadcast; their axes stand where the first of them stood, or in front if other axes
-// lie between them.
+// index() reads the number of true elements of a mask; index_put_ reads it only if each true element gets its own
+// value. Several index tensors broadcast. Their axes are placed at the first index tensor's axis, or in front if other
+// axes lie between them.
 #pragma once
 
 #include <concepts>
@@ -26,8 +26,8 @@ inline constexpr NoneType None;
 struct EllipsisType {};
 inline constexpr EllipsisType Ellipsis;
 
-// Every step-th element from start to end (exclusive), both from the end of the axis where negative. A negative step
-// copies.
+// Every step-th element from start to end (exclusive); negative numbers count from the end of the axis. A negative step
+// makes a copy.
 struct Slice {
   explicit Slice(std::optional<int64_t> first = {}, std::optional<int64_t> last = {}, int64_t by = 1)
       : start(first), end(last), step(by) {}

@@ -8,7 +8,7 @@ namespace {
 
 thread_local constinit Interpreter* chosen = nullptr;
 
-// Not exported, so that it is inlined.
+// Not exported, so that it can be inlined.
 Interpreter* current() {
   Interpreter* interpreter = chosen;
   if (interpreter == nullptr) [[likely]]

@@ -1,6 +1,6 @@
-// Tensors that hold sizes: small integer tensors on the host, made of the sizes of a program that is recorded. Their
-// elements are hints; which expressions they are, the tensor knows. A recorder computes on the expressions what moves,
-// adds or multiplies such elements; whoever else reads them binds the recording. Internal.
+// Tensors that hold sizes: small integer tensors on the host, made from the sizes of a program that is being recorded.
+// Their elements are hints, and the tensor also knows the expressions. A recorder computes ops that move, add or
+// multiply such elements on the expressions. Any other read binds the recording. Internal.
 #pragma once
 
 #include <memory>
@@ -25,20 +25,20 @@ struct KnownSizes final : RecordedValue {
   std::vector<SymDim> elements;  // row-major
 };
 
-// What `tensor` knows of its elements; null: they are numbers.
+// The known elements of `tensor`; null: they are numbers.
 inline const KnownSizes* known_sizes(const Tensor& tensor) {
   const TensorImpl* impl = tensor.impl();
   const bool known = impl != nullptr && impl->storage != nullptr && impl->recorded != nullptr;
   return known ? static_cast<const KnownSizes*>(impl->recorded) : nullptr;
 }
-// Says that the elements of `tensor`, which holds their hints, are `elements`.
+// Stores `elements` as the expressions of `tensor`, which holds their hints.
 void set_known_sizes(const Tensor& tensor, std::vector<SymDim> elements);
 
 namespace sized {
 
 // An i64 tensor of `dims` on the host with these elements.
 Tensor ints(std::span<const SymDim> elements, const Dims& dims);
-// The elements of an integer tensor whose elements are known, as expressions where they are.
+// The elements of an integer tensor with known elements; expressions where there are any.
 std::vector<SymDim> elements(const Tensor& tensor);
 
 }  // namespace sized

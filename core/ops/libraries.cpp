@@ -31,7 +31,7 @@ struct Added {
 
 constexpr size_t kMostLibraries = 256;
 std::array<Added, kMostLibraries> added;
-std::atomic<size_t> added_count{0};  // those before it are complete and do not change
+std::atomic<size_t> added_count{0};  // earlier entries are complete and constant
 std::mutex adding;
 
 std::span<const Added> all() { return {added.data(), added_count.load(std::memory_order_acquire)}; }
@@ -48,13 +48,13 @@ void check_version(const OpLibraryCard& card, const std::string& whence) {
   }
   if (card.layout != kOpTableLayout) {
     refuse(Code::version,
-           fmt::format("{} was made for another build of Tenon {}: its tables are laid out otherwise.", whence,
+           fmt::format("{} was made for another build of Tenon {}: its tables have another layout.", whence,
                        TENON_VERSION),
            "Build the library again, with the headers and the compiler of this build.");
   }
 }
 
-// Adds `library`, whose names must be new. `adding` is locked.
+// Adds `library`, whose names must be new. The caller holds the lock `adding`.
 void add(OpLibrary* library, const std::string& whence) {
   for (const Added& other : all()) {
     if (other.library == library) return;
@@ -84,7 +84,7 @@ const OpLibrary& add_card(const OpLibraryCard& card, const std::string& whence) 
 
 void log_error(std::string_view sentence) { loader::log(loader::LogTopic::load, loader::LogLevel::error, sentence); }
 
-// The libraries in the folders of TENON_OPS_PATH. One that is refused is an error of the log.
+// Loads the libraries in the folders of TENON_OPS_PATH. A refused library is logged as an error.
 void load_listed() {
   [[maybe_unused]] static const bool once = [] {
     for (const std::string& folder : loader::settings().ops_path) {
@@ -139,7 +139,7 @@ const OpLibrary& load_ops(const std::string& path) {
   try {
     return add_card(*card, resolved);
   } catch (...) {
-    dlclose(handle);  // one that was added before stays: it is mapped more than once
+    dlclose(handle);  // a library that was already added stays mapped
     throw;
   }
 }

@@ -14,7 +14,7 @@ std::string dtype_names(uint32_t dtypes) {
   return names;
 }
 
-// "input", or "argument 1" of an op whose names are not known.
+// "input", or "argument 1" if the op's parameter names are unknown.
 std::string argument(const OpInfo& op, size_t input) {
   return input < op.named.arguments.size() ? std::string(op.named.arguments[input]) : fmt::format("argument {}", input);
 }

@@ -1,5 +1,5 @@
-// What the code is made of that the generator makes for a library of ops. It stands outside libtenon.so, so what it
-// needs of the calling thread it asks for by functions.
+// Functions for the code that the generator makes for a library of ops. That code is outside libtenon.so, so it reads
+// the state of the calling thread by functions.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 #include "core/ops/op_call.h"
 #include "core/ops/sym_call.h"
 #include "core/tensor/tensor.h"
-#include "primitives/infer/size.h"  // what rules ask of sizes
+#include "primitives/infer/size.h"  // the functions of sizes for rules
 
 namespace tenon::library {
 
-// While it lives, the work of the calling thread is that of the op `name`, unless it is part of another op already.
+// While this object lives, the calling thread works for the op `name`, unless it already works for another op.
 class TENON_API Named {
  public:
   explicit Named(const OpName& name);
@@ -46,11 +46,11 @@ decltype(auto) called(const OpName& name, const Functor& functor) {
   }
 }
 
-// Hands a record to the calling thread's interpreter, with the precision that the thread demands.
+// Passes a record to the calling thread's interpreter, with the precision that the thread demands.
 TENON_API void submit(const OpInfo& op, std::span<const Tensor* const> inputs, std::span<const Scalar> scalars,
                       const void* attributes, DeviceState* device, std::span<Tensor> outputs);
 
-// Throws invalid_argument: a list or a text is longer than a record of `op` can hold.
+// Throws invalid_argument: a list or a text is too long for a record of `op`.
 [[noreturn]] TENON_API void refuse_long(std::string_view op);
 
 // ---- rules ----
@@ -59,8 +59,8 @@ TENON_API void submit(const OpInfo& op, std::span<const Tensor* const> inputs, s
 TENON_API Status wrong_dtype(const OpInfo& op, size_t input, DType dtype, uint32_t dtypes);
 TENON_API Status missing(const OpInfo& op, size_t input);
 
-// What every rule may take for granted: the first `required` inputs are there, and the first one has one of the dtypes
-// (bit 1 << dtype; 0: any).
+// The checks for every rule: the first `required` inputs are given, and the first one has one of the dtypes (bit 1 <<
+// dtype; 0: any).
 template <class Call>
 Status check(const Call& call, size_t required, uint32_t dtypes) {
   for (size_t i = 0; i < required; ++i) {
@@ -72,7 +72,7 @@ Status check(const Call& call, size_t required, uint32_t dtypes) {
   return wrong_dtype(*call.op, 0, dtype, dtypes);
 }
 
-// The rule `like_input`: every result has dtype and dims of the first tensor.
+// The rule `like_input`: every result has the dtype and dims of the first tensor.
 template <class Call>
 Status infer_like_input(const Call& call, typename Call::Meta* outputs, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -84,11 +84,11 @@ Status infer_like_input(const Call& call, typename Call::Meta* outputs, size_t c
 
 // ---- functions on the host ----
 
-// A tensor as a function on the host sees it: row-major elements, which are there.
+// A tensor as a function on the host sees it: row-major elements that are computed.
 struct HostTensor {
   DType dtype = DType::none;
   Dims dims;
-  void* data = nullptr;  // null: an optional tensor that is absent, or one without elements
+  void* data = nullptr;  // null: an absent optional tensor, or one without elements
 
   bool defined() const { return dtype != DType::none; }
   int64_t elements() const { return element_count(dims); }
@@ -104,11 +104,11 @@ struct HostTensor {
 };
 using HostTensors = std::span<const HostTensor>;
 
-// Carries out `call` by `function` on the host: its tensors are brought there, and the results to the device of the
-// call. Waits for what computes the tensors.
+// Carries out `call` by `function` on the host: copies its tensors there, and the results to the device of the call.
+// Waits until the tensors are computed.
 TENON_API void run_on_host(const OpCall& call, const std::function<void(HostTensors in, HostTensors out)>& function);
 
-// The states of an op: one for each value of its attributes, made when it is first needed and kept.
+// The states of an op: one for each value of its attributes, made on first use and kept.
 template <class State>
 class States {
  public:

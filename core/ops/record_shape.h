@@ -1,5 +1,5 @@
-// What the record of an op looks like, as data: graphs are written to text, read back and verified by it. Generated
-// from ops.yaml.
+// The form of an op's record, as data: used to write graphs as text, read them back and verify them. Generated from
+// ops.yaml.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,17 @@ struct AttributeField {
   uint32_t count = 1;   // above 1: an array
 };
 
-// The inputs of a record, but for those of epilogues.
+// The inputs of a record, without the inputs of epilogues.
 struct RecordShape {
-  uint8_t required = 0;  // the first so many are given; of an elementwise op, as tensors or scalars
+  uint8_t required =
+      0;  // the number of leading inputs that must be given; for an element-wise op, as tensors or scalars
   uint8_t most = 0;
-  bool listed = false;  // the last ones are a list, none of which is absent
+  bool listed = false;  // the last inputs are a list, none of which is absent
 };
 
-// The fields, in the order of the struct; those that only fill it are left out.
+// The fields in the order of the struct, without padding fields.
 std::span<const AttributeField> attribute_fields(const OpInfo& op);
-// Of every op but a composite, whose record may lack any input.
+// For every op except composites, whose records may lack any input.
 RecordShape record_shape(const OpInfo& op);
 
 }  // namespace tenon

@@ -5,7 +5,8 @@
 
 namespace tenon {
 
-// A Patch of this word and more stands for a launch scalar: kScalarPatch + 1 for scalar 1. The scalar keeps its dtype.
+// A Patch with this word or a greater one is for a launch scalar: kScalarPatch + 1 for scalar 1. The scalar keeps its
+// dtype.
 constexpr uint32_t kScalarPatch = 1u << 16;
 
 }  // namespace tenon

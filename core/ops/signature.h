@@ -20,7 +20,7 @@ enum : uint16_t {
   kAcceptsTensor = 16,
   kAcceptsInts = 32,
   kAcceptsTensors = 64,
-  kAcceptsEmpty = 128,  // the empty list, which is one of ints and of tensors
+  kAcceptsEmpty = 128,  // the empty list, which counts as a list of ints and of tensors
   kAcceptsDtype = 256,
   kAcceptsDevice = 512,
   kAcceptsString = 1024,
@@ -30,7 +30,7 @@ enum : uint16_t {
 
 struct Parameter {
   std::string_view name;
-  std::string_view type;  // as messages show it: "Tensor"
+  std::string_view type;  // the type in messages: "Tensor"
   uint16_t accepts;
   bool keyword_only;
   bool required;
@@ -39,7 +39,7 @@ struct Parameter {
 struct Signature {
   std::string_view text;  // "pow(Tensor input, Tensor exponent)"
   std::span<const Parameter> parameters;
-  bool several;  // its result is a tuple or a list, of one tensor too
+  bool several;  // its result is a tuple or a list, even of one tensor
   TensorList (*invoke)(const ArgumentList& arguments);
 };
 

@@ -1,5 +1,5 @@
-// SizeList: sizes of which some may be expressions, as an argument where an IntList is wanted. A functor that is
-// general takes the expressions; any other reads numbers, which binds the recording to them. Internal.
+// SizeList: sizes that may be expressions, passed where an IntList is expected. A general functor uses the expressions;
+// any other reads numbers, which binds the recording to them. Internal.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class SizeList {
   explicit SizeList(const SymDims& sizes) : sizes_(sizes.begin(), sizes.end()) {}
 
   const std::vector<SymDim>& sizes() const { return sizes_; }
-  // The sizes as numbers, each bound.
+  // The sizes as numbers; binds each of them.
   const std::vector<int64_t>& numbers() const;
 
  private:
@@ -32,7 +32,7 @@ class SizeList {
 // True if one of the numbers of `list` is an expression.
 bool has_open(const SizeList& list);
 inline bool is_open(const IntList& list) { return list.sizes() != nullptr && has_open(*list.sizes()); }
-// The numbers of `list`, with the expressions among them. Numbers beyond 63 bits saturate.
+// The numbers of `list`, including its expressions. Numbers beyond 63 bits saturate.
 std::vector<SymDim> sizes_of(const IntList& list);
 
 }  // namespace tenon

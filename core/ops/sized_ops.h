@@ -1,5 +1,5 @@
-// Ops whose single numbers may be expressions while a program is recorded; lists of sizes go to the ops of ops.h as a
-// SizeList. With numbers alone these are the ops of ops.h. Internal.
+// Ops whose number arguments may be expressions while a program is recorded; lists of sizes are passed to the ops of
+// ops.h as a SizeList. If all are numbers, these are the ops of ops.h. Internal.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ Tensor select_scatter(const Tensor& input, const Tensor& src, int64_t dim, SymDi
 TensorList split(const Tensor& input, std::span<const SymDim> sizes, int64_t dim);
 // 0, 1, .. count - 1 in i64.
 Tensor positions(SymDim count, Device device);
-// input / divisor, of floats.
+// input / divisor, computed in floats.
 Tensor div(const Tensor& input, SymDim divisor);
 // The elements of `input` repeated along each axis.
 Tensor tile(const Tensor& input, std::span<const SymDim> repeats);

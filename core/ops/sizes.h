@@ -1,6 +1,6 @@
-// Sizes of tensors as code reads them that stays general while a program is recorded. Reading `x.dims()` of a recorded
-// tensor whose sizes are open binds the program to these numbers; sizes(x) gives expressions then. Of every other
-// tensor both are the same numbers.
+// Sizes of tensors for code that must stay general while a program is recorded. Reading `x.dims()` of a recorded tensor
+// with open sizes binds the program to these numbers; sizes(x) returns expressions instead. For all other tensors both
+// return the same numbers.
 //
 //   const SymDims s = sizes(x);                    // [S0, S1, 64]
 //   reshape(x, SizeList{s[0] * s[1], s[2]});       // holds for every S0 and S1
@@ -21,17 +21,18 @@ inline bool is_open(const Tensor& tensor) { return tensor.impl()->open; }
 SymDims sizes(const Tensor& tensor);
 // The size of `axis`, which is in [0, rank).
 SymDim size_at(const Tensor& tensor, int64_t axis);
-// A functor decided on the strides that `from` has at the hints how `made` comes from it: RecordedValue::note_layout.
+// Notes that a functor used the strides of `from` at the hints to decide how to make `made`:
+// RecordedValue::note_layout.
 void note_layout(const Tensor& from, const Tensor& made);
-// Whether `tensor` has no elements; of an open one a question to the program.
+// True if `tensor` has no elements; for an open tensor this asks the program.
 bool is_empty(const Tensor& tensor);
-// Whether two tensors have one shape; of open ones a question to the program. Different ranks say no.
+// True if two tensors have the same shape; for open ones this asks the program. Different ranks return false.
 bool same_sizes(const SymDims& a, const SymDims& b);
 
 // `size` as a number. An expression is bound to its hint: `S0 == 7` becomes a guard, with `reader` as its context.
 // Errors: symbolic::Undecided, for a size without a hint.
 int64_t bound(SymDim size, std::string_view reader);
-// The number that `size` has at the hints. It may go into metadata, and nowhere else. Errors as above.
+// The number of `size` at the hints. Use it only in metadata. Errors as above.
 int64_t hint_of(SymDim size);
 
 }  // namespace tenon

@@ -1,5 +1,5 @@
-// SymCall: a record on values whose sizes are expressions (core/symbolic), as rules see it. A rule is a template over
-// OpCall and SymCall. Internal.
+// SymCall: a record on values whose sizes are expressions (core/symbolic), in the form that rules take. A rule is a
+// template over OpCall and SymCall. Internal.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tenon {
 
-// What a rule says of an output.
+// The metadata of an output, written by a rule.
 struct SymMeta {
   DType dtype = DType::none;
   SymDims dims;
@@ -34,13 +34,13 @@ class SymValue {
   SymDims dims_;
 };
 
-// A number of the attribute struct that is an expression: the i64 at this word.
+// A number of the attribute struct that is an expression, and the word of its i64.
 struct Patch {
   uint32_t word = 0;
   SymDim size = 0;
 };
 
-// What of a record's attributes are expressions.
+// The numbers of a record's attributes that are expressions.
 struct Patches {
   std::vector<Patch> list;
 };
@@ -51,7 +51,7 @@ struct SymCall {
 
   const OpInfo* op = nullptr;
   std::span<const SymValue* const> inputs;  // one per tensor parameter; null where absent or a scalar
-  const void* attributes = nullptr;         // numbers, the hints where patched
+  const void* attributes = nullptr;         // with hints where patched
   std::span<const Patch> patches;
   size_t output_count = 1;
 
@@ -61,7 +61,7 @@ struct SymCall {
   }
 };
 
-// A size among the attributes of `call`. `field` is an i64 of its attribute struct.
+// A size from the attributes of `call`. `field` is an i64 of its attribute struct.
 inline int64_t size_of(const OpCall&, const int64_t& field) { return field; }
 inline SymDim size_of(const SymCall& call, const int64_t& field) {
   const auto word = static_cast<uint32_t>(&field - static_cast<const int64_t*>(call.attributes));
@@ -71,7 +71,7 @@ inline SymDim size_of(const SymCall& call, const int64_t& field) {
   return SymDim::saturated(field);
 }
 
-// Sizes among the attributes, `count` of them from `first` on.
+// `count` sizes from the attributes, starting at `first`.
 inline std::span<const int64_t> sizes_of(const OpCall&, const int64_t* first, size_t count) { return {first, count}; }
 inline std::vector<SymDim> sizes_of(const SymCall& call, const int64_t* first, size_t count) {
   std::vector<SymDim> sizes;
@@ -83,7 +83,7 @@ auto sizes_of(const Call& call, const DimsAttribute& list) {
   return sizes_of(call, list.values, static_cast<size_t>(list.rank));
 }
 
-// The shapes of all inputs of `call`, which are all there.
+// The shapes of all inputs of `call`, none of which may be absent.
 template <class Call>
 std::vector<BasicDims<typename Call::Size>> shapes_of(const Call& call) {
   std::vector<BasicDims<typename Call::Size>> shapes;

@@ -1,4 +1,4 @@
-// The algorithms: what a step of each writes.
+// The update formulas of the optimisers.
 #include "core/ops/ops.h"
 #include "core/optim/optim.h"
 #include "primitives/text/format.h"
@@ -10,22 +10,22 @@ template <class Options>
 Options checked(std::string_view name, const Options& options) {
   for (const double beta : {options.beta1, options.beta2}) {
     if (!(beta >= 0 && beta < 1)) {
-      throw Error(Code::invalid_argument, fmt::format("{}: a beta is in [0, 1), not {}.", name, beta));
+      throw Error(Code::invalid_argument, fmt::format("{}: a beta must be in [0, 1), not {}.", name, beta));
     }
   }
   if (!(options.eps >= 0)) {
-    throw Error(Code::invalid_argument, fmt::format("{}: eps is at least 0, not {}.", name, options.eps));
+    throw Error(Code::invalid_argument, fmt::format("{}: eps must be at least 0, not {}.", name, options.eps));
   }
   return options;
 }
 
 const SGDOptions& checked(const SGDOptions& options) {
   if (!(options.momentum >= 0)) {
-    throw Error(Code::invalid_argument, fmt::format("SGD: a momentum is at least 0, not {}.", options.momentum));
+    throw Error(Code::invalid_argument, fmt::format("SGD: a momentum must be at least 0, not {}.", options.momentum));
   }
   if (options.nesterov && (options.momentum == 0 || options.dampening != 0)) {
     throw Error(Code::invalid_argument,
-                fmt::format("SGD: nesterov wants a momentum above 0 and no dampening, not {} and {}.", options.momentum,
+                fmt::format("SGD: nesterov needs a momentum above 0 and no dampening, not {} and {}.", options.momentum,
                             options.dampening));
   }
   return options;

@@ -1,4 +1,4 @@
-// Gradients that are too great.
+// Gradient clipping.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ Tensor norm_of(const Tensor& x, double norm) {
   return tenon::pow(tenon::sum(tenon::pow(tenon::abs(x), norm)), 1 / norm);
 }
 
-// On the device of the first gradient, in at least f32.
+// The total norm, on the device of the first gradient, in at least f32.
 Tensor total_norm(const TensorList& gradients, double norm) {
   const Device device = gradients[0].device();
   TensorList norms;
@@ -46,7 +46,7 @@ Tensor total_norm(const TensorList& gradients, double norm) {
 
 Tensor clip_grad_norm(const TensorList& parameters, double most, double norm) {
   if (!(norm > 0)) {
-    throw Error(Code::invalid_argument, fmt::format("clip_grad_norm: the norm is above 0, not {}.", norm));
+    throw Error(Code::invalid_argument, fmt::format("clip_grad_norm: the norm must be above 0, not {}.", norm));
   }
   const NoGrad scope;
   const TensorList gradients = gradients_of(parameters);

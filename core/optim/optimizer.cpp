@@ -17,15 +17,14 @@ template <class... Parts>
 
 DType number_dtype(const Tensor& parameter) { return parameter.dtype() == DType::f64 ? DType::f64 : DType::f32; }
 
-// One number on the device of `like`. Made by the eager interpreter, since what an optimiser keeps outlives a
-// recording.
+// One number on the device of `like`. The eager interpreter makes it, since state of an optimiser outlives a recording.
 Tensor number(double value, DType dtype, const Tensor& like) {
   const InterpreterScope scope(eager_interpreter());
   return tenon::full(IntList(), value, dtype, like.device());
 }
 
 void require_rate(std::string_view name, double lr) {
-  if (!(lr >= 0)) refuse("{}: a learning rate is at least 0, not {}.", name, lr);
+  if (!(lr >= 0)) refuse("{}: a learning rate must be at least 0, not {}.", name, lr);
 }
 
 }  // namespace
@@ -38,12 +37,12 @@ Optimizer::Optimizer(std::string_view name, std::vector<Group> groups, double lr
     groups_.push_back({group.lr.value_or(lr), group.weight_decay.value_or(weight_decay), {}});
     require_rate(name_, groups_.back().lr);
     const double decay = groups_.back().weight_decay;
-    if (!(decay >= 0)) refuse("{}: a weight decay is at least 0, not {}.", name_, decay);
+    if (!(decay >= 0)) refuse("{}: a weight decay must be at least 0, not {}.", name_, decay);
     for (const Tensor& parameter : group.parameters) {
       if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf()) {
         refuse("{}: parameter {} is no leaf that wants a gradient.", name_, parameters_.size());
       }
-      if (!met.insert(parameter.impl()).second) refuse("{}: parameter {} is there twice.", name_, parameters_.size());
+      if (!met.insert(parameter.impl()).second) refuse("{}: parameter {} is listed twice.", name_, parameters_.size());
       add_parameter(parameter, groups_.size() - 1);
     }
   }
@@ -62,7 +61,7 @@ void Optimizer::add_parameter(const Tensor& parameter, size_t group) {
   const InterpreterScope scope(eager_interpreter());
   const NoGrad no_gradients;
   for (size_t i = 0; i < buffer_names_.size(); ++i) {
-    Tensor buffer = tenon::clone(parameter.detach());  // spread as the parameter is
+    Tensor buffer = tenon::clone(parameter.detach());  // laid out or spread like the parameter
     state.buffers.push_back(tenon::fill_(buffer, 0));
   }
   parameters_.push_back(std::move(state));
@@ -84,7 +83,7 @@ size_t Optimizer::new_clock(const Tensor& like, int64_t steps) {
   return clocks_.size() - 1;
 }
 
-// Gives parameters that step without others of their clock a clock of their own.
+// Gives a new clock to parameters that step while others of their clock do not.
 void Optimizer::move_clocks(const std::vector<size_t>& ready) {
   std::vector<size_t> stepping(clocks_.size());
   for (const size_t i : ready) ++stepping[parameters_[i].clock];
@@ -119,7 +118,7 @@ void Optimizer::step() {
 
 void Optimizer::run_batches(const std::vector<size_t>& ready) {
   std::vector<Batch> batches;
-  std::vector<const ParameterState*> like;  // a parameter of each batch
+  std::vector<const ParameterState*> like;  // one parameter of each batch
   std::vector<bool> stepped(clocks_.size());
   for (const size_t i : ready) {
     ParameterState& state = parameters_[i];
@@ -187,7 +186,7 @@ NamedTensors Optimizer::state() const {
 
 namespace {
 
-// The tensor of this name, which must look as `wanted` does.
+// The tensor of this name; it must have the shape and dtype of `wanted`.
 const Tensor& found(std::string_view optimizer, const NamedTensors& state, const std::string& name,
                     const Tensor& wanted) {
   const auto at = state.find(name);
@@ -201,8 +200,8 @@ const Tensor& found(std::string_view optimizer, const NamedTensors& state, const
 
 }  // namespace
 
-// The tensors of clocks stay where they are, since a compiled step reads them. Parameters of one clock whose numbers of
-// steps now differ get clocks of their own.
+// The tensors of clocks are overwritten in place, since a compiled step reads them. Parameters of one clock whose step
+// counts now differ get new clocks.
 void Optimizer::load_clocks(const std::vector<int64_t>& steps) {
   std::vector<bool> read(clocks_.size());
   for (size_t i = 0; i < parameters_.size(); ++i) {

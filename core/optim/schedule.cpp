@@ -1,4 +1,4 @@
-// Learning rates that change from step to step. The curves are those of torch.optim.lr_scheduler in closed form.
+// Learning rate schedules. The curves come from torch.optim.lr_scheduler, in closed form.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -10,10 +10,10 @@ namespace tenon::optim {
 namespace {
 
 void require_steps(std::string_view name, int64_t steps) {
-  if (steps < 1) throw Error(Code::invalid_argument, fmt::format("{}: it takes at least 1 step, not {}.", name, steps));
+  if (steps < 1) throw Error(Code::invalid_argument, fmt::format("{}: it needs at least 1 step, not {}.", name, steps));
 }
 
-// From `high`, at part 0, to `low`, at part 1.
+// Half a cosine from `high` at part 0 to `low` at part 1.
 double half_cosine(double high, double low, double part) {
   return low + (high - low) * (1 + std::cos(std::numbers::pi * part)) / 2;
 }
@@ -93,9 +93,10 @@ Curve sequence(std::vector<Curve> curves, std::vector<int64_t> at) {
   if (curves.empty() || at.size() + 1 != curves.size() || !std::is_sorted(at.begin(), at.end())) {
     throw Error(
         Code::invalid_argument,
-        fmt::format("sequence: {} curves are given with {} numbers of steps at which the next one begins, which "
-                    "must rise and be one less.",
-                    curves.size(), at.size()));
+        fmt::format(
+            "sequence: {} curves are given with {} steps at which the next one begins; there must be one step fewer "
+            "than curves, in ascending order.",
+            curves.size(), at.size()));
   }
   return [curves = std::move(curves), at = std::move(at)](int64_t n, double base) {
     const auto which = static_cast<size_t>(std::upper_bound(at.begin(), at.end(), n) - at.begin());
@@ -117,7 +118,7 @@ ReduceOnPlateau::ReduceOnPlateau(Optimizer& optimizer, const PlateauOptions& opt
     : optimizer_(optimizer), options_(options) {
   if (!(options.factor > 0 && options.factor < 1)) {
     throw Error(Code::invalid_argument,
-                fmt::format("ReduceOnPlateau: the factor is between 0 and 1, not {}.", options.factor));
+                fmt::format("ReduceOnPlateau: the factor must be between 0 and 1, not {}.", options.factor));
   }
 }
 

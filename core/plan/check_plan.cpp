@@ -1,4 +1,4 @@
-// The checker of memory plans. It knows nothing of how a plan was made.
+// The checker of memory plans. It does not depend on how a plan was made.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -101,7 +101,7 @@ class Living {
   std::map<Key, std::vector<uint32_t>> living_;
 };
 
-// The values that have bytes, each group stretched to one life: a location is its group's from the first step to the
+// The values that have bytes, each with the lifetime of its group, which keeps the location from its first step to its
 // last.
 std::vector<Value> with_whole_lives(std::span<const Value> values) {
   std::vector<Value> stretched(values.begin(), values.end());

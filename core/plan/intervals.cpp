@@ -71,8 +71,8 @@ std::vector<uint32_t> numbers(size_t count) {
   return all;
 }
 
-// The intervals placed so far, to be asked which of them live at some time. An interval of 2^l to 2^(l+1) - 1 steps
-// stands in a list of level l, that of its first step >> l. So each question looks at a few lists per level.
+// The placed intervals, indexed to find those that live at a given time. An interval of 2^l to 2^(l+1) - 1 steps is in
+// the level-l list of its first step >> l. So each query reads a few lists per level.
 class Timeline {
  public:
   explicit Timeline(std::span<const Interval> intervals) : intervals_(intervals), next_(intervals.size(), -1) {
@@ -91,7 +91,7 @@ class Timeline {
     ++counts_[level];
   }
 
-  // Calls visit(index) for each interval that lives while `one` does. False: the budget was used up.
+  // Calls visit(index) for each interval that overlaps `one` in time. False: the budget ran out.
   template <class Visit>
   bool overlapping(const Interval& one, Budget* budget, Visit visit) const {
     for (size_t level = 0; level < 32; ++level) {
@@ -123,7 +123,7 @@ struct Range {
   uint64_t begin, end;
 };
 
-// The lowest offset at which `one` touches none of `taken`, which are sorted by their begins.
+// The lowest offset at which `one` overlaps none of `taken`, which are sorted by their beginnings.
 uint64_t lowest_gap(const Interval& one, std::span<const Range> taken, uint64_t stride) {
   const auto fitting = [&](uint64_t from) {
     const uint64_t at = round_up(from, one.alignment);
@@ -185,7 +185,7 @@ std::vector<uint32_t> place_alone(std::span<const Interval> intervals) {
   std::vector<uint32_t> order = numbers(intervals.size());
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return intervals[a].bytes > intervals[b].bytes; });
-  std::vector<std::map<uint32_t, uint32_t>> blocks;  // of each: the last step of what lives from a step on
+  std::vector<std::map<uint32_t, uint32_t>> blocks;  // per block: from a step on, the last step that is taken
   std::vector<uint32_t> result(intervals.size());
   for (const uint32_t index : order) {
     const Interval& one = intervals[index];

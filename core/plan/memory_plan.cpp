@@ -12,13 +12,13 @@
 namespace tenon::plan {
 namespace {
 
-constexpr uint64_t kBudget = 1'000'000;  // looks of all ways together: about ten milliseconds at worst
-constexpr int kRounds = 40;              // of promoting what lies on top
+constexpr uint64_t kBudget = 1'000'000;  // comparisons of all algorithms together: about ten milliseconds at worst
+constexpr int kRounds = 40;              // most rounds of promote()
 
-// The values with their groups merged: what gets a location each.
+// The values with their groups merged: each entry gets one location.
 struct Merged {
   std::vector<Interval> intervals;
-  std::vector<uint32_t> of;  // by value: its interval, or kNone for a value of no bytes
+  std::vector<uint32_t> of;  // by value: its interval, or kNone for a value of 0 bytes
 };
 
 void join(Interval* location, const Value& value) {
@@ -48,8 +48,8 @@ Merged merge_groups(std::span<const Value> values) {
   return merged;
 }
 
-// Renames the steps so that only those at which something begins are left: two intervals that meet do so at such a
-// step.
+// Renumbers the steps so that only those at which an interval begins remain: two overlapping intervals overlap at such
+// a step.
 void shorten_time(std::vector<Interval>* intervals) {
   std::vector<uint32_t> steps;
   for (const Interval& one : *intervals) steps.push_back(one.first);
@@ -99,7 +99,7 @@ Candidate weigh(std::span<const Interval> intervals, std::vector<uint64_t> offse
   return {std::move(offsets), sizes.size(), std::accumulate(sizes.begin(), sizes.end(), uint64_t{0})};
 }
 
-// The order of the intervals by falling `weight`, equal ones by time.
+// The intervals ordered by falling `weight`, then by time.
 template <class Weight>
 std::vector<uint32_t> heaviest_first(std::span<const Interval> intervals, Weight weight) {
   std::vector<uint32_t> order(intervals.size());
@@ -111,8 +111,8 @@ std::vector<uint32_t> heaviest_first(std::span<const Interval> intervals, Weight
   return order;
 }
 
-// Places again and again, in the order of the time before, but first what stood out above the lower bound (or lay in
-// the last block). In a model of many equal layers that is one value of each layer.
+// Places repeatedly, each time in the previous order, except that intervals above the lower bound (or in the last
+// block) come first. In a model of many equal layers that is one value of each layer.
 Candidate promote(std::span<const Interval> intervals, uint64_t stride, uint64_t lower_bound,
                   std::vector<uint32_t> order, Candidate best, Budget* budget) {
   std::vector<uint64_t> offsets = best.offsets;
@@ -131,7 +131,7 @@ Candidate promote(std::span<const Interval> intervals, uint64_t stride, uint64_t
   return best;
 }
 
-// Tries orders until a plan is as small as the lower bound, then improves on the best order.
+// Tries orders until a plan reaches the lower bound, then improves the best order.
 Candidate plan_in_ranges(std::span<const Interval> intervals, uint64_t stride, uint64_t lower_bound) {
   Candidate best = weigh(intervals, place_in_time(intervals, stride), stride);
   Budget budget{kBudget};
@@ -173,7 +173,7 @@ Status check_values(std::span<const Value> values, const Pool& pool) {
   return Status();
 }
 
-// The most bytes of a block: a multiple of every alignment, unless one block is not even as large as that.
+// The most bytes of a block: a multiple of every alignment, unless one block is smaller than that.
 uint64_t stride_of(std::span<const Interval> intervals, const Pool& pool) {
   constexpr uint64_t kEndless = uint64_t{1} << 62;
   uint64_t unit = 1;

@@ -1,4 +1,4 @@
-// What is known of the values of a size: bounds and a divisor, worked out from those of its parts.
+// Computes the known bounds and divisor of a size from the bounds and divisors of its parts.
 #include <numeric>
 
 #include "core/symbolic/arena.h"
@@ -7,7 +7,8 @@
 namespace tenon::symbolic {
 namespace {
 
-// How many functions are replaced by their bounds on the way to a bound of a sum, and the largest sum that is tried.
+// The most functions that are replaced by their bounds when bounding a sum, and the largest sum for which this is
+// tried.
 constexpr int kMostReplaced = 4;
 constexpr size_t kMostCornerTerms = 24;
 constexpr uint32_t kMostCornerDegree = 6;
@@ -103,7 +104,7 @@ void Arena::analyse(Node* node, const Fact* fact) const {
   }
 }
 
-// Analyses again what expression `changed` is part of, or everything.
+// Recomputes the facts of the expressions that contain `changed`, or of all.
 void Arena::refresh(std::optional<uint32_t> changed) {
   std::vector<bool> stale(nodes_.size(), !changed);
   if (changed) stale[*changed] = true;
@@ -123,7 +124,7 @@ void Arena::refresh(std::optional<uint32_t> changed) {
   }
 }
 
-// Bounds of the base of the sum, moved and scaled, and bounds of its own.
+// The bounds of the sum's base, moved and scaled, together with its own bounds.
 Range Arena::range_of(const Polynomial& sum) const {
   Range range = Range::of(0);
   for (const Term& term : sum) range = symbolic::add(range, product_range(nodes_, term));
@@ -148,12 +149,12 @@ Range Arena::range_of(const Polynomial& sum) const {
   return range;
 }
 
-// A bound of a sum by bounds of the quotients, minima and maxima in it: S0 - S0 // 2 is at least S0 - S0 / 2.
+// A bound of a sum from the bounds of the quotients, minima and maxima in it: S0 - S0 // 2 is at least S0 - S0 / 2.
 std::optional<int64_t> Arena::lower_bound(const Polynomial& sum, int depth) const {
   std::optional<int64_t> best = lower_corner(sum);
   if (depth == kMostReplaced || sum.size() > kMostCornerTerms) return best;
   const auto better = [&](const Term& term, SymDim with, int64_t scale, int64_t shift) {
-    // scale * (sum - term) + coefficient * (with + shift), a bound of scale * sum
+    // scale * (sum - term) + coefficient * (with + shift), which is a bound of scale * sum.
     auto others = polynomials().add(sum, {term}, -1);
     if (others) others = polynomials().add({}, *others, scale);
     if (others) others = polynomials().add(*others, terms(with), term.coefficient);
@@ -173,13 +174,13 @@ std::optional<int64_t> Arena::lower_bound(const Polynomial& sum, int depth) cons
     } else {
       continue;
     }
-    break;  // the next ones follow in the recursion
+    break;  // the recursion handles the next ones
   }
   return best;
 }
 
-// The bound of a sum over the box of the ranges of its atoms: each atom is its bound plus a distance of at least 0, so
-// only the terms with a negative coefficient take something from the constant.
+// The bound of a sum over the box of its atoms' ranges. Each atom is its bound plus a distance of at least 0, so only
+// terms with a negative coefficient lower the constant.
 std::optional<int64_t> Arena::lower_corner(const Polynomial& sum) const {
   const Polynomials arithmetic = polynomials();
   Polynomial shifted;

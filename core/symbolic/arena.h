@@ -1,12 +1,11 @@
-// Arena: the symbols and expressions of one recorded program, and what is known of them.
+// Arena: the symbols and expressions of one recorded program, and the known facts about them.
 //
-// Equal expressions are one expression: their SymDims are identical. What is known comes from declared ranges and
-// divisors of symbols, from the constraints that decide, require and
-// assume note. An equality replaces a symbol at once,
-// in everything that is made from then on (resolve).
+// Equal expressions are stored once: their SymDims are identical. Facts come from declared ranges and divisors of
+// symbols, and from the constraints that decide, require and assume note. An equality replaces a symbol at once in
+// everything that is made from then on (resolve).
 //
 // Threads: one thread writes. After freeze() only const functions may be called, by any number of threads. A copy has
-// the same expressions under the same SymDims and may grow again: who compiles in the background takes one.
+// the same expressions under the same SymDims and may grow again; a background compilation uses a copy.
 #pragma once
 
 #include <cstdint>
@@ -27,34 +26,34 @@
 
 namespace tenon::symbolic {
 
-// What a symbol is declared to be. A run that binds another value is refused.
+// The declaration of a symbol. A run that binds an excluded value is refused.
 struct Symbol {
   std::string source = {};  // for errors: "axis 0 of input 'x'"
   Range range{0, SymDim::kMost};
   int64_t divisor = 1;               // divides every value; at least 1
-  std::optional<int64_t> hint = {};  // the value when the program was recorded; a size that depends on data has none
+  std::optional<int64_t> hint = {};  // the value when the program was recorded; none for a size that depends on data
 };
 
 enum class Kind : uint8_t { symbol, sum, floor_div, modulo, min, max, broadcast };
 
 struct Node {
   Kind kind = Kind::symbol;
-  uint32_t symbol = 0;  // of a symbol: its number
-  SymDim a = 0;         // of the functions: their operands
+  uint32_t symbol = 0;  // for a symbol: its number
+  SymDim a = 0;         // for functions: their operands
   SymDim b = 0;
-  Polynomial terms;              // of a sum: at least two terms, or one with a coefficient or several factors
-  uint32_t weight = 1;           // nodes in its text, those that stand there twice counted twice
-  std::optional<uint32_t> base;  // of a sum with a constant or a common divisor: the sum without them
-  // What is known of the value.
+  Polynomial terms;              // for a sum: at least two terms, or one with a coefficient or several factors
+  uint32_t weight = 1;           // nodes in its text; a node that occurs twice counts twice
+  std::optional<uint32_t> base;  // for a sum with a constant or a common divisor: the sum without them
+  // The known bounds of the value.
   Range range;
   int64_t divisor = 1;
   std::optional<int64_t> hint;
 };
 
-// What was not known when it was asked.
-//   guard    answered from hints; where it does not hold the program must be recorded anew
-//   check    required of sizes without a hint; where it does not hold the run fails
-//   assumed  the caller sees to it
+// Why a condition that was not known at recording is taken as true:
+//   guard    answered from hints; if it does not hold, the program must be recorded again
+//   check    required of sizes without a hint; if it does not hold, the run fails
+//   assumed  the caller guarantees it
 enum class Origin : uint8_t { guard, check, assumed };
 
 struct Constraint {
@@ -63,7 +62,7 @@ struct Constraint {
   std::string context;  // the op that asked
 };
 
-// Thrown where the program must choose and the choice rests on a size without a hint. The recording ends there.
+// Thrown if the program must branch on a size without a hint. The recording ends there.
 class Undecided : public Error {
  public:
   explicit Undecided(std::string message) : Error(Code::unsupported, std::move(message)) {}
@@ -71,7 +70,7 @@ class Undecided : public Error {
 
 class Arena {
  public:
-  // `name`: what errors call it, "recording 3 (bert.onnx)".
+  // `name` is the name in errors, "recording 3 (bert.onnx)".
   explicit Arena(std::string name);
   Arena(const Arena& other);
   Arena(Arena&&) = default;
@@ -84,7 +83,7 @@ class Arena {
 
   // A new symbol. Errors: invalid_argument for a hint that the range or the divisor excludes.
   SymDim symbol(Symbol declared);
-  // The size of an axis of an input. Hints 0 and 1 are guarded at once and give the number; any other hint is guarded
+  // The size of an axis of an input. Hints 0 and 1 are guarded at once and return the number; any other hint is guarded
   // to be above 1.
   SymDim input_size(std::string source, int64_t hint);
   std::span<const Symbol> symbols() const { return symbols_; }
@@ -97,59 +96,59 @@ class Arena {
   SymDim modulo(SymDim a, SymDim b);
   SymDim min(SymDim a, SymDim b);
   SymDim max(SymDim a, SymDim b);
-  // `a` where `b` is 1, else `b`. Where they do not broadcast it has no value.
+  // `a` if `b` is 1, else `b`. It has no value if they do not broadcast.
   SymDim broadcast(SymDim a, SymDim b);
-  // `size` with replaced symbols replaced.
+  // `size` with all known replacements made.
   SymDim resolve(SymDim size);
 
   Range range(SymDim size) const;
   int64_t divisor(SymDim size) const;  // divides every value of the size; 0 for the number 0
   std::optional<int64_t> hint(SymDim size) const;
 
-  // What is known of the answer, without a hint.
+  // The answer, if facts decide it without a hint.
   std::optional<bool> known(const Condition& condition);
-  // The answer by which the program goes on. Where it is not known the hint gives it, and a guard is noted.
-  // Errors: Undecided, if a hint is missing.
+  // The answer by which the program continues. If facts do not decide it, the hint does, and a guard is noted. Errors:
+  // Undecided, if a hint is missing.
   bool decide(const Condition& condition);
-  // Whether a requirement holds. Where that is not known it is answered by the hint and, if it holds, becomes a guard;
-  // without a hint it becomes a check of the run.
+  // True if a requirement holds. If facts do not decide it, the hint does; if it holds, it becomes a guard. Without a
+  // hint it becomes a check of the run.
   bool require(const Condition& condition);
-  // Takes `condition` as known.
+  // Adds `condition` to the facts.
   void assume(const Condition& condition, Origin origin = Origin::assumed);
-  // The op that asks from now on.
+  // Sets the op that asks from now on.
   void context(std::string_view op) { context_ = op; }
   // In the order in which they were learned.
   const std::vector<Constraint>& constraints() const { return constraints_; }
 
   std::string text(SymDim size) const;
   std::string text(const Condition& condition) const;
-  // Reads what text() writes; makes expressions, no symbols. Errors: invalid_argument, with the position.
+  // Parses the text of text(); makes expressions, but no symbols. Errors: invalid_argument, with the position.
   Result<SymDim> parse(std::string_view text);
   Result<Condition> parse_condition(std::string_view text);
   // Symbols and constraints, a line each; parse_arena reads it back.
   std::string text() const;
 
   size_t size() const { return nodes_.size(); }
-  // Of a size that is an expression of this arena. Errors: invalid_argument for another arena's.
+  // The node of an expression of this arena. Errors: invalid_argument for an expression of another arena.
   const Node& node(SymDim size) const;
   // The expression of an atom of a polynomial.
   SymDim atom(uint32_t index) const { return SymDim::expression(serial_, index); }
 
  private:
-  // What facts say of an expression without a constant term and without a common divisor of its coefficients.
+  // Facts about an expression without a constant term and without a common divisor of its coefficients.
   struct Fact {
     Range range;
     int64_t divisor = 1;
     std::vector<int64_t> excluded;
   };
-  // scale * base + offset. `base` is such an expression; a number has scale 0.
+  // scale * base + offset, where `base` is such an expression; a number has scale 0.
   struct Form {
     SymDim base = 0;
     int64_t scale = 0;
     int64_t offset = 0;
   };
 
-  // nodes.cpp. What these make is in normal form.
+  // In nodes.cpp. These functions return nodes in normal form.
   std::optional<uint32_t> find(const Node& node) const;
   SymDim intern(Node node);
   uint32_t weight_of(const Node& node) const;
@@ -160,7 +159,7 @@ class Arena {
   Polynomials polynomials() const;
   int order(uint32_t a, uint32_t b) const;
   int order(SymDim a, SymDim b) const;
-  // arithmetic.cpp
+  // In arithmetic.cpp.
   Polynomial sum_of(SymDim a, SymDim b, int64_t scale) const;
   Polynomial product_of(const Polynomial& a, const Polynomial& b) const;
   Polynomial without_whole_quotients(Polynomial terms);
@@ -169,14 +168,14 @@ class Arena {
   SymDim remainder(Polynomial terms, int64_t divisor);
   bool at_least_one(const Monomial& factors) const;
   SymDim substituted(const Node& node);
-  // analysis.cpp
+  // In analysis.cpp.
   void analyse(Node* node, const Fact* fact) const;
   Range range_of(const Polynomial& terms) const;
   int64_t divisor_of(const Term& term) const;
   std::optional<int64_t> lower_bound(const Polynomial& terms, int depth) const;
   std::optional<int64_t> lower_corner(const Polynomial& terms) const;
   void refresh(std::optional<uint32_t> changed);
-  // constraints.cpp
+  // In constraints.cpp.
   std::optional<bool> hinted(const Condition& condition) const;
   Condition tidy(const Condition& condition);
   void note(Origin origin, const Condition& condition);
@@ -196,14 +195,15 @@ class Arena {
   std::unordered_multimap<uint64_t, uint32_t> index_;  // by hash
   std::vector<Symbol> symbols_;
   std::vector<uint32_t> symbol_nodes_;
-  std::map<uint32_t, Fact> facts_;           // by the node of the base
-  std::map<uint32_t, SymDim> replacements_;  // by the node of a symbol (any expression) or function (a number)
+  std::map<uint32_t, Fact> facts_;  // by the node of the base
+  std::map<uint32_t, SymDim>
+      replacements_;  // by the node of a symbol (replaced by any expression) or function (by a number)
   std::vector<std::optional<SymDim>> resolved_;
   std::vector<Constraint> constraints_;
   std::set<std::tuple<Relation, uint64_t, uint64_t>> noted_;
 };
 
-// Reads what Arena::text() writes. Errors: invalid_argument, with the line.
+// Parses the text of Arena::text(). Errors: invalid_argument, with the line.
 Result<Arena> parse_arena(std::string_view text, std::string name);
 
 // Opens an arena on the calling thread for its life. Scopes nest.
@@ -221,8 +221,8 @@ class ArenaScope {
 // The calling thread's arena, or null.
 Arena* current_arena();
 
-// While it lives, sizes of `arena` may be used on any thread where no other copy of the arena is open: those of a
-// recording, which user code holds.
+// While this object lives, sizes of `arena`, which is being recorded, may be used on any thread that has not opened
+// another copy of the arena. User code may hold such sizes.
 class RecordingArena {
  public:
   explicit RecordingArena(Arena& arena);
@@ -234,8 +234,8 @@ class RecordingArena {
   uint32_t serial_;
 };
 
-// The arena whose expression `size` is: the one that is open, or one that is being recorded. Errors: invalid_argument,
-// if there is none.
+// The arena that `size` belongs to: the open one, or one that is being recorded. Errors: invalid_argument, if there is
+// none.
 Arena& arena_of(SymDim size);
 
 }  // namespace tenon::symbolic

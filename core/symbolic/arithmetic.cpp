@@ -1,5 +1,5 @@
-// Arithmetic of sizes: sums and products as polynomials; quotients, remainders, minima and maxima taken apart as far as
-// what is known allows.
+// Arithmetic of sizes: sums and products as polynomials; quotients, remainders, minima and maxima are simplified as far
+// as the known facts allow.
 #include <numeric>
 
 #include "core/symbolic/arena.h"
@@ -43,7 +43,7 @@ SymDim Arena::multiply(SymDim a, SymDim b) {
   return make(std::move(*product));
 }
 
-// Where a quotient by n stands n times, it is what was divided less the remainder: 8*(S0 // 8) is S0 - S0 % 8.
+// If a quotient by n is multiplied by n, it equals the dividend minus the remainder: 8*(S0 // 8) is S0 - S0 % 8.
 Polynomial Arena::without_whole_quotients(Polynomial terms) {
   for (size_t i = 0; i < terms.size(); ++i) {
     for (const Factor& factor : terms[i].monomial) {
@@ -77,7 +77,8 @@ SymDim Arena::floor_div(SymDim a, SymDim b) {
   return b.number() < 0 ? divide(terms(add(0, a, -1)), -b.number()) : divide(terms(a), b.number());
 }
 
-// The quotient rounded down. Terms that the divisor divides leave it; of the others the common divisor leaves it.
+// The quotient rounded down. Terms that the divisor divides are moved out of it; then the common divisor of the rest is
+// cancelled.
 SymDim Arena::divide(Polynomial given, int64_t divisor) {
   SymDim whole = 0;
   Polynomial rest;
@@ -105,7 +106,7 @@ SymDim Arena::divide(Polynomial given, int64_t divisor) {
   divisor /= common;
   if (offset != 0) rest.push_back({offset, {}});
   if (divisor == 1) return add(whole, make(std::move(rest)));
-  // A quotient of a quotient is one by the product.
+  // A quotient of a quotient is a quotient by the product.
   const Term& first = rest.front();
   if (rest.size() == (offset == 0 ? 1u : 2u) && first.coefficient == 1 && first.monomial.size() == 1 &&
       first.monomial[0].power == 1) {
@@ -173,7 +174,7 @@ SymDim Arena::remainder(Polynomial given, int64_t divisor) {
   rest = divided(std::move(rest), common);
   if (floor_quotient(offset, common) != 0) rest.push_back({floor_quotient(offset, common), {}});
   const int64_t below = divisor / common;
-  // The remainder of a remainder is that of what was divided.
+  // The remainder of a remainder is the remainder of the dividend.
   for (const Term& term : rest) {
     if (term.monomial.size() != 1 || term.monomial[0].power != 1) continue;
     const Node inner = nodes_[term.monomial[0].atom];
@@ -237,7 +238,7 @@ SymDim Arena::substituted(const Node& node) {
 
 SymDim Arena::resolve(SymDim size) {
   if (size.is_number()) return size;
-  (void)node(size);  // of this arena
+  (void)node(size);  // checks that it belongs to this arena
   if (constraints_.empty()) return size;
   const uint32_t index = size.index();
   if (resolved_.size() < nodes_.size()) resolved_.resize(nodes_.size());
@@ -247,7 +248,7 @@ SymDim Arena::resolve(SymDim size) {
   if (replaced != replacements_.end()) {
     result = resolve(replaced->second);
   } else if (nodes_[index].kind != Kind::symbol) {
-    resolved_[index] = size;  // it stays what it is unless an operand is replaced
+    resolved_[index] = size;  // final unless an operand is replaced
     result = substituted(Node(nodes_[index]));
   }
   resolved_.resize(nodes_.size());

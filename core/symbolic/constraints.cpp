@@ -1,4 +1,4 @@
-// How an Arena answers comparisons, and what it learns from the answers.
+// How an Arena answers comparisons, and the facts that it learns from the answers.
 #include <algorithm>
 #include <numeric>
 
@@ -68,7 +68,7 @@ std::optional<bool> Arena::hinted(const Condition& condition) const {
   return holds(condition.relation, *a, *b);
 }
 
-// An equality of a minimum or maximum and one of its operands, as what it says of both: `min(a, b) == a` is `a <= b`.
+// Rewrites an equality between a minimum or maximum and one of its operands: `min(a, b) == a` is `a <= b`.
 std::optional<Condition> Arena::without_extreme(const Condition& condition) {
   const Polynomial difference = sum_of(condition.a, condition.b, -1);
   for (const Term& term : difference) {
@@ -86,7 +86,7 @@ std::optional<Condition> Arena::without_extreme(const Condition& condition) {
   return std::nullopt;
 }
 
-// What is true exactly if `condition` is: without common factors, each side with the terms that are positive there.
+// An equivalent condition without common factors, in which each side has only positive terms.
 Condition Arena::tidy(const Condition& condition) {
   const SymDim a = resolve(condition.a);
   const SymDim b = resolve(condition.b);
@@ -104,7 +104,7 @@ Condition Arena::tidy(const Condition& condition) {
     difference = divided(divided(std::move(difference), factors), common);
   }
   const int64_t constant = constant_of(difference);
-  if (constant < SymDim::kLeast || constant > SymDim::kMost) return {relation, a, b};  // beyond what a side may be
+  if (constant < SymDim::kLeast || constant > SymDim::kMost) return {relation, a, b};  // exceeds the limits of a side
   Polynomial sides[2];
   for (Term& term : difference) {
     const bool left = term.coefficient > 0;
@@ -149,7 +149,7 @@ void Arena::assume(const Condition& condition, Origin origin) {
 }
 
 void Arena::learn(const Condition& condition) {
-  if (condition.relation == Relation::broadcastable) return;  // until one of them is known not to repeat
+  if (condition.relation == Relation::broadcastable) return;  // until one of them is known not to be 1
   Polynomial difference = sum_of(resolve(condition.a), resolve(condition.b), -1);
   if (condition.relation == Relation::eq) return learn_zero(std::move(difference));
   const Form form = form_of(make(std::move(difference)));
@@ -171,7 +171,7 @@ void Arena::learn(const Condition& condition) {
   learn_fact(form.base, fact);
 }
 
-// Keeps what `fact` says of `size`, an expression, at the base of its form.
+// Stores `fact` about `size`, an expression, at the base of its form.
 void Arena::learn_fact(SymDim size, const Fact& fact) {
   const Form form = form_of(resolve(size));
   if (form.scale == 0) return;
@@ -209,7 +209,7 @@ bool Arena::mentions(SymDim size, uint32_t searched) const {
   return false;
 }
 
-// The atom of `sum` for which `sum == 0` can be solved: one without a hint first, then the youngest symbol.
+// The atom of `sum` for which `sum == 0` can be solved: first one without a hint, then the youngest symbol.
 std::optional<uint32_t> Arena::solvable(const Polynomial& sum) const {
   std::optional<uint32_t> best;
   const auto rank = [&](uint32_t index) {
@@ -258,7 +258,7 @@ void Arena::learn_zero(Polynomial sum) {
   replace(*index, make(divided(std::move(others), -coefficient)));
 }
 
-// From now on atom `index` is `with`. What was known of it is known of that.
+// Replaces atom `index` by `with` from now on, and transfers its facts.
 void Arena::replace(uint32_t index, SymDim with) {
   const Node replaced = nodes_[index];
   replacements_[index] = with;

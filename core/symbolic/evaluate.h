@@ -1,5 +1,4 @@
-// The value of one expression, given the values of what it is made of. Internal to core/symbolic and
-// core/codegen.
+// The value of one expression, given the values of its operands. Internal to core/symbolic and core/codegen.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace tenon::symbolic {
 
-// A value, or why there is none.
+// A value, or the reason why there is none.
 struct Value {
   int64_t number = 0;
   std::string_view failure;  // "is more than int64 can hold"; empty: there is a value
@@ -45,7 +44,7 @@ inline Value function_value(Kind kind, int64_t a, int64_t b) {
   return {a == 1 ? b : a, {}};
 }
 
-// Sums of products; each product and each sum on the way must fit into 127 bits.
+// Sums of products; each intermediate product and sum must fit into 127 bits.
 template <class Lookup>
 Value sum_value(const Polynomial& terms, const Lookup& lookup) {
   Wide sum = 0;
@@ -65,7 +64,7 @@ Value sum_value(const Polynomial& terms, const Lookup& lookup) {
 
 }  // namespace detail
 
-// The value of `node`, which is no symbol. `lookup(index)` gives the Value of an expression.
+// The value of `node`, which is not a symbol. `lookup(index)` returns the Value of an expression.
 template <class Lookup>
 Value value_of(const Node& node, const Lookup& lookup) {
   if (node.kind == Kind::sum) return detail::sum_value(node.terms, lookup);
@@ -76,7 +75,7 @@ Value value_of(const Node& node, const Lookup& lookup) {
   return detail::function_value(node.kind, a.number, b.number);
 }
 
-// Whether two numbers are so related.
+// True if `a` and `b` have this relation.
 inline bool holds(Relation relation, int64_t a, int64_t b) {
   switch (relation) {
     case Relation::eq: return a == b;

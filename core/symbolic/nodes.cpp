@@ -1,4 +1,4 @@
-// The expressions of an Arena: each stands once, in normal form.
+// The expressions of an Arena: each is stored once, in normal form.
 #include <atomic>
 
 #include "core/symbolic/arena.h"
@@ -8,7 +8,7 @@
 namespace tenon::symbolic {
 namespace {
 
-// Whoever walks through an expression comes to each node as often as its text does, so the text has a limit.
+// A walk through an expression visits each node as often as it occurs in the text, so the text has a limit.
 constexpr uint32_t kMostWeight = 4096;
 
 uint32_t next_serial() {
@@ -130,7 +130,7 @@ Polynomials Arena::polynomials() const {
   return Polynomials([this](uint32_t a, uint32_t b) { return order(a, b); });
 }
 
-// By structure and not by age, so that equal sizes print alike in any arena with the same symbols.
+// Orders by structure and not by age, so that equal sizes print alike in any arena with the same symbols.
 int Arena::order(uint32_t a, uint32_t b) const {
   if (a == b) return 0;
   const Node& x = nodes_[a];

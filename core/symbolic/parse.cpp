@@ -1,4 +1,4 @@
-// Reads sizes, conditions and arenas that text.cpp wrote. The text may come from a file: nothing in it is trusted.
+// Parses sizes, conditions and arenas that text.cpp wrote. The text may come from a file, so nothing in it is trusted.
 //
 //   condition  sum ("==" | "!=" | "<" | "<=" | "broadcasts") sum
 //   sum        ["-"] product (("+" | "-") product)*
@@ -17,7 +17,7 @@ namespace {
 constexpr int kMostDepth = 64;
 constexpr size_t kMostText = size_t{1} << 20;
 
-// What ends the reading of a text that is wrong.
+// Thrown at a syntax error; ends the parsing.
 struct Wrong {
   std::string what;
 };
@@ -58,7 +58,7 @@ class Reader {
     return result;
   }
 
-  // A number with its sign, or nothing.
+  // A signed number, or nothing.
   std::optional<int64_t> number() {
     skip();
     int64_t value = 0;
@@ -164,7 +164,7 @@ class Reader {
   int depth_ = 0;
 };
 
-// `read` applied to the whole text.
+// Applies `read` to the whole text.
 template <class T, class Read>
 Result<T> whole(Arena& arena, std::string_view text, const Read& read) {
   const ArenaScope scope(arena);
@@ -183,7 +183,7 @@ Result<T> whole(Arena& arena, std::string_view text, const Read& read) {
   }
 }
 
-// A symbol's line after the word "symbol".
+// Parses the rest of a symbol's line after the word "symbol".
 Symbol read_symbol(Reader& reader, size_t number) {
   reader.expect(fmt::format("S{}", number));
   Symbol symbol;

@@ -7,7 +7,7 @@
 namespace tenon::symbolic {
 namespace {
 
-// The least integer is no coefficient, so that negatives and quotients fit.
+// The least integer is not allowed as a coefficient, so that negation and division cannot overflow.
 constexpr int64_t kMostCoefficient = std::numeric_limits<int64_t>::max();
 
 bool add_to(int64_t* sum, int64_t number) {
@@ -34,7 +34,7 @@ int Polynomials::compare(const Monomial& a, const Monomial& b) const {
     if (const int atoms = order_(a[i].atom, b[i].atom); atoms != 0) return atoms;
     if (a[i].power != b[i].power) return a[i].power > b[i].power ? -1 : 1;
   }
-  return 0;  // of one degree, so neither is longer
+  return 0;  // both have the same degree, so neither is longer
 }
 
 Monomial Polynomials::multiply(const Monomial& a, const Monomial& b) const {

@@ -5,7 +5,7 @@ namespace {
 
 using Wide = __int128;
 
-// `bound` as a lower and as an upper bound. One beyond int64 stays true if it moves outwards.
+// `bound` as a lower and as an upper bound. A bound beyond int64 is moved outwards, so it stays valid.
 int64_t low_bound(Wide bound) {
   return bound <= Range::kNone ? Range::kNone : static_cast<int64_t>(std::min<Wide>(bound, Range::kEndless - 1));
 }
@@ -23,7 +23,7 @@ Wide product(Wide a, Wide b) {
   if (a == 0 || b == 0) return 0;
   const bool infinite = a >= kInfinite || b >= kInfinite || a <= -kInfinite || b <= -kInfinite;
   if (infinite) return (a < 0) == (b < 0) ? kInfinite : -kInfinite;
-  return a * b;  // of two numbers of 64 bits
+  return a * b;  // two 64-bit numbers
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ Range multiply(Range a, Range b) {
 Range floor_div(Range a, Range b) {
   if (b.lo < 1) return {};
   Range quotient;
-  // The least quotient: a negative number by the least divisor, or another by the greatest.
+  // The least quotient: a negative number by the least divisor, any other number by the greatest.
   if (a.lo != Range::kNone) {
     quotient.lo = a.lo < 0 ? floor_quotient(a.lo, b.lo) : b.hi == Range::kEndless ? 0 : floor_quotient(a.lo, b.hi);
   }

@@ -1,4 +1,4 @@
-// Range: the values that a size may have, from `lo` to `hi`, both included. The extremes of int64 mean "no bound".
+// Range: the possible values of a size, from `lo` to `hi`, both included. The extremes of int64 mean "no bound".
 #pragma once
 
 #include <algorithm>
@@ -23,23 +23,23 @@ struct Range {
 
 inline Range intersect(Range a, Range b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
 
-// Sums and products of bounds; what leaves int64 has no bound.
+// Sums and products of bounds; a result outside int64 means no bound.
 Range add(Range a, Range b);
 Range multiply(Range a, Range b);
 Range negate(Range a);
-// Of quotients rounded down, and of remainders as Python's %, for divisors of at least 1; else without bounds.
+// Quotients rounded down, and remainders like Python's %, for divisors of at least 1; otherwise no bounds.
 Range floor_div(Range a, Range b);
 Range modulo(Range a, Range b);
 inline Range min(Range a, Range b) { return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)}; }
 inline Range max(Range a, Range b) { return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)}; }
 
-// Quotients of numbers, rounded down and up; b is not 0, and the result fits.
+// Quotients rounded down and up; b must not be 0, and the result must fit.
 constexpr int64_t floor_quotient(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
 }
 constexpr int64_t ceil_quotient(int64_t a, int64_t b) { return a / b + ((a % b != 0) && ((a < 0) == (b < 0)) ? 1 : 0); }
 
-// The least common multiple of divisors, both of which divide a value; `a` if it leaves 62 bits.
+// The least common multiple of two divisors of a value; `a` if it exceeds 62 bits.
 int64_t common_multiple(int64_t a, int64_t b);
 
 }  // namespace tenon::symbolic

@@ -24,7 +24,7 @@ Recordings& recordings() {
   return all;
 }
 
-// The arena with that number that is open or being recorded, or null.
+// The open or recorded arena with that number, or null.
 Arena* find_arena(uint32_t serial) {
   if (open_arena != nullptr && open_arena->serial() == serial) return open_arena;
   Recordings& all = recordings();
@@ -49,8 +49,9 @@ RecordingArena::~RecordingArena() {
 
 Arena& arena_of(SymDim size) {
   if (Arena* found = find_arena(size.serial())) return *found;
-  throw Error(Code::invalid_argument,
-              fmt::format("The size {} is of a recording that has finished, or of no recording.", to_string(size)));
+  throw Error(
+      Code::invalid_argument,
+      fmt::format("The size {} belongs to a recording that has finished, or to no recording.", to_string(size)));
 }
 
 ArenaScope::ArenaScope(Arena& arena) : previous_(open_arena) { open_arena = &arena; }
@@ -64,8 +65,9 @@ namespace {
 symbolic::Arena& arena_for(SymDim a, SymDim b) {
   if (symbolic::Arena* found = symbolic::find_arena((a.is_number() ? b : a).serial())) return *found;
   if (symbolic::open_arena != nullptr) return *symbolic::open_arena;
-  throw Error(Code::invalid_argument, fmt::format("The sizes {} and {} meet where no arena is open on this thread.",
-                                                  to_string(a), to_string(b)));
+  throw Error(Code::invalid_argument,
+              fmt::format("The sizes {} and {} are combined, but no arena is open on this thread.", to_string(a),
+                          to_string(b)));
 }
 
 bool numbers(SymDim a, SymDim b) { return a.is_number() && b.is_number(); }
@@ -79,8 +81,8 @@ SymDim checked(__int128 number, const char* what, SymDim a, SymDim b) {
 }  // namespace
 
 void SymDim::refuse_number(int64_t number) {
-  throw Error(Code::invalid_argument,
-              fmt::format("{} is no size of a recorded program: one is from {} to {}.", number, kLeast, kMost));
+  throw Error(Code::invalid_argument, fmt::format("{} cannot be a size of a recorded program: sizes are from {} to {}.",
+                                                  number, kLeast, kMost));
 }
 
 SymDim operator+(SymDim a, SymDim b) {
@@ -108,7 +110,7 @@ SymDim modulo(SymDim a, SymDim b) {
   return arena_for(a, b).modulo(a, b);
 }
 
-// Of a divisor that is at least 1 the quotient rounded up is one rounded down.
+// For a divisor of at least 1, a quotient rounded up can be written as one rounded down.
 SymDim ceil_div(SymDim a, SymDim b) {
   if (numbers(a, b) && b.number() != 0) return symbolic::ceil_quotient(a.number(), b.number());
   symbolic::Arena& arena = arena_for(a, b);
@@ -125,7 +127,7 @@ SymDim max_size(SymDim a, SymDim b) {
   return arena_for(a, b).max(a, b);
 }
 
-// A number other than 1 decides. Of two expressions with hints a guard says which of them is 1; without hints the run
+// A number other than 1 decides. For two expressions with hints, a guard says which one is 1; without hints the run
 // finds out.
 bool broadcast_size(SymDim a, SymDim b, SymDim* out) {
   if (identical(a, b) || identical(b, 1)) return *out = a, true;

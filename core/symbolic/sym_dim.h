@@ -1,10 +1,10 @@
-// SymDim: one size of a recorded program. It is a number, or an expression over symbols such as `4*S0 + 1`, which lives
-// in an Arena (arena.h).
+// SymDim: one size of a recorded program. It is a number, or an expression over symbols such as `4*S0 + 1`, which is
+// stored in an Arena (arena.h).
 //
-// Arithmetic with numbers alone needs no arena. Everything else goes to the arena that is open on the calling thread
-// (ArenaScope), and throws invalid_argument if there is none or if the size is of another arena. Comparing two sizes
-// gives a Condition. Where C++ wants a bool (`if (a == b)`) the arena decides it, and may note a guard. So `==` is a
-// question to the program; identical() is the question whether two words are equal.
+// Arithmetic on numbers needs no arena. All other arithmetic uses the arena that is open on the calling thread
+// (ArenaScope). It throws invalid_argument if there is none or if the size belongs to another arena. Comparing two
+// sizes gives a Condition. When C++ converts it to bool (`if (a == b)`), the arena decides it, and may note a guard. So
+// `==` asks a question about the program; identical() only compares the two words.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ namespace tenon {
 
 class SymDim {
  public:
-  // The least and the greatest number that a SymDim holds.
+  // The least and the greatest number of a SymDim.
   static constexpr int64_t kLeast = -(int64_t{1} << 62);
   static constexpr int64_t kMost = (int64_t{1} << 62) - 1;
 
-  SymDim() = default;  // undefined, as an int64_t would be
+  SymDim() = default;  // uninitialised, like an int64_t
   // Errors: invalid_argument for a number below kLeast or above kMost.
   SymDim(int64_t number) : word_(static_cast<uint64_t>(number) << 1) {
     if (number < kLeast || number > kMost) [[unlikely]]
       refuse_number(number);
   }
-  // `number`, or kLeast or kMost if it is beyond them. For bounds of slices, where all of these mean "as far as it
-  // goes".
+  // `number`, limited to kLeast .. kMost. For bounds of slices, where any number beyond the limits means "as far as
+  // possible".
   static SymDim saturated(int64_t number) { return number < kLeast ? kLeast : number > kMost ? kMost : number; }
   // Expression `index` of the arena with the number `serial`. For Arena.
   static SymDim expression(uint32_t serial, uint32_t index) {
@@ -69,7 +69,7 @@ inline SymDim& SymDim::operator+=(SymDim other) { return *this = *this + other; 
 inline SymDim& SymDim::operator-=(SymDim other) { return *this = *this - other; }
 inline SymDim& SymDim::operator*=(SymDim other) { return *this = *this * other; }
 
-enum class Relation : uint8_t { eq, ne, lt, le, broadcastable };  // the last: equal, or one of them is 1
+enum class Relation : uint8_t { eq, ne, lt, le, broadcastable };  // broadcastable: equal, or one of them is 1
 
 // "a is related to b": a question, a guard or a check.
 struct Condition {
@@ -77,7 +77,7 @@ struct Condition {
   SymDim a = 0;
   SymDim b = 0;
 
-  // Decides: Arena::decide.
+  // Asks Arena::decide.
   explicit operator bool() const;
 };
 
@@ -88,27 +88,27 @@ inline Condition operator<=(SymDim a, SymDim b) { return {Relation::le, a, b}; }
 inline Condition operator>(SymDim a, SymDim b) { return {Relation::lt, b, a}; }
 inline Condition operator>=(SymDim a, SymDim b) { return {Relation::le, b, a}; }
 
-// What rules ask of sizes, beside arithmetic and comparisons. primitives/infer/size.h has the same for numbers.
+// Functions on sizes for rules, besides arithmetic and comparisons. primitives/infer/size.h has the same for numbers.
 inline bool identical(SymDim a, SymDim b) { return a.word() == b.word(); }
-// Whether `condition` is known to hold; it is answered without a guard, so a false says nothing.
+// True if `condition` is known to hold. Never notes a guard, so false may also mean unknown.
 bool surely(const Condition& condition);
-// Whether what a rule requires holds. A requirement that only the run can decide becomes a check: Arena::require.
+// True if a rule's requirement holds. A requirement that only the run can decide becomes a check: Arena::require.
 bool expect(const Condition& condition);
 SymDim floor_div(SymDim a, SymDim b);  // rounded down
 SymDim ceil_div(SymDim a, SymDim b);   // rounded up
-SymDim modulo(SymDim a, SymDim b);     // a - b * floor_div(a, b), as Python's %
+SymDim modulo(SymDim a, SymDim b);     // a - b * floor_div(a, b), like Python's %
 SymDim min_size(SymDim a, SymDim b);
 SymDim max_size(SymDim a, SymDim b);
-// The length of an axis over which `a` and `b` broadcast, or false if they do not.
+// Sets `out` to the broadcast length of `a` and `b`; false if they do not broadcast.
 bool broadcast_size(SymDim a, SymDim b, SymDim* out);
 inline SymDim clamp_size(SymDim a, SymDim lo, SymDim hi) { return min_size(max_size(a, lo), hi); }
 inline bool add_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a + b, false; }
 inline bool mul_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a * b, false; }
 
-// `dims`, whose sizes are then at least 0. Whether a tensor has too many bytes is found out when the program runs.
+// `dims`, whose sizes are then known to be at least 0. The number of bytes is checked only when the program runs.
 Result<SymDims> checked(std::string_view op, const SymDims& dims);
 
-// "4*S0 + 1"; needs no open arena, but without it says only "expression 7 of arena 3".
+// "4*S0 + 1". Without an open arena, only "expression 7 of arena 3".
 std::string to_string(SymDim size);
 std::string to_string(const SymDims& dims);
 std::string to_string(const Condition& condition);  // "S0 % 8 == 0"

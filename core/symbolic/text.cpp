@@ -1,4 +1,4 @@
-// Sizes as text: "4*S0*S1 + (S0 + 3) // 2 - 1". parse.cpp reads it.
+// Sizes as text: "4*S0*S1 + (S0 + 3) // 2 - 1". parse.cpp parses it.
 #include "core/symbolic/arena.h"
 #include "primitives/text/format.h"
 #include "primitives/text/quoted.h"
@@ -6,7 +6,7 @@
 namespace tenon::symbolic {
 namespace {
 
-// How tightly an operator binds: an operand that binds less stands in brackets.
+// Operator precedence: an operand with a lower one is put in brackets.
 enum class Binding : uint8_t { sum, product, atom };
 
 std::string in_brackets(const std::string& text, bool wanted) { return wanted ? fmt::format("({})", text) : text; }
@@ -32,7 +32,7 @@ class Writer {
   }
 
  private:
-  // A product of two factors without a sign binds as a product, every other sum of terms as a sum.
+  // A product of two factors without a sign binds like a product, every other sum of terms like a sum.
   static Binding binding_of(const Polynomial& terms) {
     return terms.size() == 1 && terms[0].coefficient > 0 ? Binding::product : Binding::sum;
   }
@@ -47,7 +47,8 @@ class Writer {
     return text;
   }
 
-  // Without its sign. In "-(S0 // 2)" the brackets stay, since to others "-S0 // 2" is "(-S0) // 2".
+  // The product without its sign. In "-(S0 // 2)" the brackets stay, since other languages read "-S0 // 2" as "(-S0) //
+  // 2".
   std::string product(const Term& term, bool after_sign) const {
     const int64_t coefficient = term.coefficient < 0 ? -term.coefficient : term.coefficient;
     const bool lone = term.monomial.size() == 1 && coefficient == 1 && term.monomial[0].power == 1 && !after_sign;
@@ -70,7 +71,7 @@ class Writer {
   const Arena& arena_;
 };
 
-// A bound that says something.
+// The bound as text; empty if there is none.
 std::string bound(int64_t number) {
   return number == Range::kNone || number == SymDim::kMost ? "" : fmt::format("{}", number);
 }

@@ -58,7 +58,7 @@ std::string Values::where(SymDim a, SymDim b) const {
 
 Result<int64_t> Values::of(SymDim size) {
   if (size.is_number()) return size.number();
-  (void)arena_.node(size);  // of this arena
+  (void)arena_.node(size);  // checks that it belongs to this arena
   const Value found = value(size.index());
   if (found.failure.empty()) return found.number;
   return Status(Code::invalid_argument,

@@ -1,7 +1,7 @@
 // Values: numbers for the symbols of an arena, and the sizes that follow from them. A run makes one, binds the sizes of
-// its inputs, and asks. Arithmetic is checked; an error names the symbol or the expression.
+// its inputs, and asks for others. Arithmetic is checked; an error names the symbol or the expression.
 //
-// The arena must outlive it and must not grow meanwhile. Threads: each has its own.
+// The arena must outlive it and must not grow meanwhile. Threads: each thread uses its own.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class Values {
   // Errors: invalid_argument (overflow, division by 0, a symbol without a value):
   // "The size S0*S1 is more than int64 can hold where S0 (axis 0 of input 'x') is 9223372036854775807 and ...".
   Result<int64_t> of(SymDim size);
-  // Errors as above, and for a dim below 0 or more than int64 bytes. They begin with the name of the op.
+  // Errors: as above, and for a negative dim or more than int64 bytes. They begin with the name of the op.
   Result<Dims> of(std::string_view op, const SymDims& dims);
 
-  // Whether `condition` holds; a side without a value is an error.
+  // True if `condition` holds; a side without a value is an error.
   Result<bool> holds(const Condition& condition);
-  // The first guard that does not hold, or whose sides have no value; null if all hold.
+  // The first guard that does not hold or whose sides have no value; null if all hold.
   const Constraint* broken_guard();
   // The error of the first check that does not hold: "reshape: U1 == 12 must hold, but U1 (...) is 13."
   Status check();

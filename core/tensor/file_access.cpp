@@ -98,7 +98,7 @@ FileWriter::FileWriter(const std::string& path) : path_(path), place_(path) {
     descriptor_ = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
     if (descriptor_ < 0 && errno == EEXIST) continue;
     if (descriptor_ < 0) fail();
-    flock(descriptor_, LOCK_EX);  // without locks, nobody clears leftovers
+    flock(descriptor_, LOCK_EX);  // without locks, leftovers are not removed
     if (is_there(descriptor_)) break;
     close(std::exchange(descriptor_, -1));
   }

@@ -56,7 +56,7 @@ bool HeaderReader::take(char sign) {
 }
 
 void HeaderReader::expect(char sign) {
-  if (!take(sign)) refuse(fmt::format("{}: '{}' is missing at sign {} of the header.", what_, sign, at_));
+  if (!take(sign)) refuse(fmt::format("{}: '{}' is missing at character {} of the header.", what_, sign, at_));
 }
 
 bool HeaderReader::take(std::string_view word) {
@@ -75,14 +75,14 @@ int64_t HeaderReader::number() {
       refuse(fmt::format("{}: a number of the header is beyond 64 bits.", what_));
     }
   }
-  if (at_ == start) refuse(fmt::format("{}: a number is missing at sign {} of the header.", what_, at_));
+  if (at_ == start) refuse(fmt::format("{}: a number is missing at character {} of the header.", what_, at_));
   return value;
 }
 
 std::string HeaderReader::text(std::string_view quotes) {
   skip();
   if (at_ >= text_.size() || quotes.find(text_[at_]) == std::string_view::npos) {
-    refuse(fmt::format("{}: a text is missing at sign {} of the header.", what_, at_));
+    refuse(fmt::format("{}: a quoted text is missing at character {} of the header.", what_, at_));
   }
   const char quote = text_[at_++];
   std::string found;
@@ -121,7 +121,7 @@ void HeaderReader::escaped(char sign, std::string* found) {
     *found += meant[i];
     return;
   }
-  if (sign != 'u') refuse(fmt::format("{}: '\\{}' is no sign of a text.", what_, sign));
+  if (sign != 'u') refuse(fmt::format("{}: '\\{}' is not a valid escape in a text.", what_, sign));
   uint32_t code = unit();
   if (code >= 0xd800 && code < 0xdc00 && text_.substr(at_, 2) == "\\u") {  // the first half of a surrogate pair
     at_ += 2;
@@ -134,7 +134,7 @@ uint32_t HeaderReader::unit() {
   uint32_t code = 0;
   for (int i = 0; i < 4; ++i, ++at_) {
     const size_t digit = at_ < text_.size() ? std::string_view("0123456789abcdef").find(text_[at_] | 0x20) : 99;
-    if (digit > 15) refuse(fmt::format("{}: a sign of a text has no four digits.", what_));
+    if (digit > 15) refuse(fmt::format("{}: an escape in a text lacks four hexadecimal digits.", what_));
     code = code * 16 + static_cast<uint32_t>(digit);
   }
   return code;

@@ -49,7 +49,7 @@ void read_descr(const std::string& text, NpyHeader* header) {
       header->dtype = row.dtype;
     }
   }
-  if (header->dtype == DType::none) refuse(fmt::format("npy: elements of '{}' are none of Tenon's.", text));
+  if (header->dtype == DType::none) refuse(fmt::format("npy: Tenon has no dtype for elements of '{}'.", text));
 }
 
 NpyHeader read_npy_header(std::string_view text) {
@@ -98,7 +98,7 @@ std::string by_row(const std::string& data, const Dims& dims, size_t size) {
 std::string npy_to_bytes(const Tensor& tensor) {
   const Row* row = files::row_of(tensor.dtype());
   if (row == nullptr || row->npy.empty()) {
-    throw Error(Code::unsupported, fmt::format("npy: NumPy has no elements of {}.", dtype_name(tensor.dtype())));
+    throw Error(Code::unsupported, fmt::format("npy: NumPy has no dtype for {}.", dtype_name(tensor.dtype())));
   }
   std::string shape;
   for (const int64_t dim : tensor.dims()) shape += fmt::format("{}, ", dim);
@@ -115,7 +115,7 @@ std::string npy_to_bytes(const Tensor& tensor) {
 }
 
 Tensor npy_from_bytes(std::string_view bytes, Device device) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < 12) refuse("npy: the file does not begin as a .npy does.");
+  if (!bytes.starts_with(kMagic) || bytes.size() < 12) refuse("npy: the file does not begin like a .npy file.");
   const int version = bytes[6];
   if (version < 1 || version > 3) refuse(fmt::format("npy: the version is {}; it may be 1 to 3.", version));
   const size_t digits = version == 1 ? 2 : 4;

@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-// The random numbers of one op: those of `seed`, from `offset` on.
+// The random numbers of one op: the numbers of `seed` from `offset` on.
 struct RandomRange {
   uint64_t seed = 0;
   uint64_t offset = 0;

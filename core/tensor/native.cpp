@@ -160,8 +160,8 @@ Semaphore::Semaphore(Device device, NativeHandle handle, SemaphoreKind kind, con
   const bool is_event = handle.type == HandleType::cl_event || handle.type == HandleType::cuda_event;
   if (is_event != (kind == SemaphoreKind::event)) {
     throw Error(Code::invalid_argument,
-                fmt::format("Semaphore: a {} {} as an event.", ep_handle_name(static_cast<int32_t>(handle.type)),
-                            is_event ? "counts" : "does not count"));
+                fmt::format("Semaphore: a {} {} the kind event.", ep_handle_name(static_cast<int32_t>(handle.type)),
+                            is_event ? "must have" : "cannot have"));
   }
   ep_import_desc desc = import_desc(handle, uuid);
   desc.semaphore = static_cast<int32_t>(kind);

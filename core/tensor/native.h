@@ -27,7 +27,7 @@ namespace vm {
 struct ImportedSemaphore;
 }
 
-// What a handle names. ep_api.h describes each type.
+// The kind of object that a handle names. ep_api.h describes each kind.
 enum class HandleType : int32_t {
   none = 0,
   host_pointer = EP_HANDLE_HOST_POINTER,  // memory

@@ -22,9 +22,10 @@ std::vector<Scalar> NestedList::numbers() const {
   std::vector<Scalar> found;
   for (const NestedList& each : list_) {
     if (each.is_list_ != list_[0].is_list_ || !(each.dims() == list_[0].dims())) {
-      throw Error(Code::invalid_argument,
-                  fmt::format("Tensor::from: a list of shape {} stands beside one of shape {}; they must be one.",
-                              each.dims(), list_[0].dims()));
+      throw Error(
+          Code::invalid_argument,
+          fmt::format("Tensor::from: a list of shape {} is next to one of shape {}; they must have the same shape.",
+                      each.dims(), list_[0].dims()));
     }
     const std::vector<Scalar> inner = each.numbers();
     found.insert(found.end(), inner.begin(), inner.end());

@@ -22,7 +22,7 @@ struct Recording {
   bool at_hints = false;  // true once the program has run at the hints: open sizes then have these numbers
 };
 
-// What a tensor stands for while a program is recorded: a value of the program or, if the tensor has data, elements
+// The value behind a tensor while a program is recorded: a value of the program or, if the tensor has data, elements
 // some of which are sizes of the program. The recorder derives its own type from it.
 struct RecordedValue {
   explicit RecordedValue(std::shared_ptr<const Recording> of) : recording(std::move(of)) {}

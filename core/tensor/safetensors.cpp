@@ -94,7 +94,7 @@ std::vector<SafeEntry> read_safe_header(std::string_view text, Metadata* metadat
       break;
     }
   }
-  if (!reader.ended()) refuse("safetensors: something follows the header.");
+  if (!reader.ended()) refuse("safetensors: there is text after the header.");
   return entries;
 }
 
@@ -130,7 +130,7 @@ std::string start_of(const NamedTensors& tensors, const Metadata& metadata) {
   for (const auto& [name, tensor] : tensors) {
     const Row* row = tensor.defined() ? row_of(tensor.dtype()) : nullptr;
     if (row == nullptr) {
-      throw Error(Code::unsupported, fmt::format("safetensors: '{}' has elements that the format has not.", name));
+      throw Error(Code::unsupported, fmt::format("safetensors: '{}' has a dtype that the format lacks.", name));
     }
     const uint64_t end = begin + static_cast<uint64_t>(tensor.bytes());
     std::string dims;

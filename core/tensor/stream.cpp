@@ -87,7 +87,7 @@ void Stream::signal(const Semaphore& semaphore, uint64_t value, const TensorList
     throw Error(Code::invalid_argument, "Stream::signal: an event of another API can only be waited for.");
   }
   if (device_.state()->ops.stream_signal_semaphore == nullptr) {
-    throw Error(Code::unsupported, fmt::format("Stream::signal: {} signals no semaphores.", device_.spelling()));
+    throw Error(Code::unsupported, fmt::format("Stream::signal: {} cannot signal semaphores.", device_.spelling()));
   }
   const std::vector<Storage*> storages = storages_of("Stream::signal", *this, tensors);
   if (semaphore.kind() == SemaphoreKind::timeline) raise_signalled(*semaphore.state(), value);

@@ -15,8 +15,8 @@ struct NativeHandle;
 
 class TENON_API Stream {
  public:
-  // Makes a further stream of `device`, which lives as long as the device. `priority` is a hint to the device: 0 is
-  // normal, above 0 more urgent, below 0 less. Errors: those of the provider.
+  // Makes a new stream of `device`, which lives as long as the device. `priority` is a hint to the device: 0 is normal,
+  // above 0 more urgent, below 0 less. Errors: those of the provider.
   explicit Stream(Device device, int32_t priority = 0);
   // The stream that receives the calling thread's ops on `device`.
   static Stream current(Device device);

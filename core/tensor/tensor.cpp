@@ -287,12 +287,11 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   int64_t span = elements() == 0 ? 0 : 1;  // storage elements from the first to the last
   for (int32_t axis = 0; axis < rank() && span != 0; ++axis) {
     if (writes && strides()[axis] == 0 && dims()[axis] > 1) {
-      throw Error(
-          Code::invalid_argument,
-          fmt::format(
-              "access: axis {} of a tensor of shape {} is expanded: its {} elements are one, and cannot be written.",
-              axis, dims(), dims()[axis]),
-          "Write to a contiguous tensor.");
+      throw Error(Code::invalid_argument,
+                  fmt::format("access: axis {} of a tensor of shape {} is expanded: its {} elements share one "
+                              "location, and cannot be written.",
+                              axis, dims(), dims()[axis]),
+                  "Write to a contiguous tensor.");
     }
     span += (dims()[axis] - 1) * strides()[axis];
   }

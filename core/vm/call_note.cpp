@@ -35,7 +35,8 @@ std::string_view argument_name(const OpName& name, uint64_t operand_inputs, int3
 
 namespace {
 
-// An index without its sign bit, which ops that do not count from the end clear, is what was given; no axis is so long.
+// Returns the index that the user gave: clears the sign bit, which ops that do not accept negative indices set. No axis
+// is that long.
 int64_t given_index(int64_t index) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   return index > most / 2 ? index - most - 1 : index;

@@ -1,5 +1,5 @@
-// CallNote: the record that an asynchronous launch was made of, as far as an error needs it to name the op, its
-// argument and its shapes. It is filled at the submission and read only after a failure. Internal to the library.
+// CallNote: the parts of a record that an error of an asynchronous launch needs to name the op, its argument and its
+// shapes. It is filled at submission and read only after a failure. Internal to the library.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tenon::vm {
 
-// Per operand of a descriptor, 4 bits: the input of the record that it is; kNoInput: none.
+// 4 bits per operand of a descriptor: the number of the record's input that the operand is; kNoInput: none.
 constexpr uint64_t kNoInput = 15;
 constexpr uint64_t kNoInputs = ~uint64_t{0};
 
@@ -29,11 +29,11 @@ inline int64_t input_word(int32_t dtype, int32_t rank) { return int64_t{dtype} <
 // "gather(f32 [3, 2], i64 [1])"
 std::string call_text(std::string_view op, std::span<const int64_t> inputs);
 
-// The name of operand `operand` of the descriptor among the arguments of `name`; empty if that is not known.
+// The argument of `name` that operand `operand` of the descriptor is; empty if unknown.
 std::string_view argument_name(const OpName& name, uint64_t operand_inputs, int32_t operand);
 
-// The error of a fault: invalid_argument, since the caller gave the bad data, whenever and by whomever it is found.
-// `argument`: the name of the operand that the fault speaks of; may be empty. A fault of code 0 says nothing.
+// The error of a fault: always invalid_argument, since the caller gave the bad data. `argument`: the name of the
+// operand at fault; may be empty. A fault of code 0 gives no details.
 Status fault_status(const ep_fault& fault, std::string_view argument);
 
 }  // namespace tenon::vm

@@ -1,4 +1,4 @@
-// The end of a device while the program goes on. Its streams are kept for the next device.
+// Closes a device while the program continues. Its streams are kept for the next device.
 #include <thread>
 #include <utility>
 

@@ -35,7 +35,7 @@ Result<std::shared_ptr<CommandList>> CommandList::record(std::shared_ptr<const S
   TENON_RETURN_IF_ERROR(process::usable());
   const DeviceState* device = segment->device();
   if (!records_lists(device)) {
-    return Status(Code::unsupported, fmt::format("{} records no command lists.", device->opened->spelling));
+    return Status(Code::unsupported, fmt::format("{} cannot record command lists.", device->opened->spelling));
   }
   std::shared_ptr<CommandList> list(new CommandList(std::move(segment)));
   TENON_RETURN_IF_ERROR(list->adopt(bindings));

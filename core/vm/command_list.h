@@ -1,13 +1,13 @@
-// CommandList: a segment that an asynchronous device has recorded, and replays as one piece of work (ep_api.h,
-// "Command lists"). Internal to the library.
+// CommandList: a segment that an asynchronous device has recorded, and replays as one piece of work (ep_api.h, "Command
+// lists"). Internal to the library.
 //
-// A list belongs to its bindings: some stay as they were recorded, as the blocks of a memory plan and their workspace
-// do; others each run names anew. Where a device refuses that, the list has memory of its own for them, and a run
-// copies into it and out of it.
+// A list is made for its bindings. Some stay as they were recorded, such as the blocks of a memory plan and their
+// workspace; others move: each run gives them new memory. If the device cannot do that, the list has its own memory for
+// them, and a run copies into it and out of it.
 //
-// One replay at a time: a run that comes while another is in flight launches the segment plainly. Kept alive by whoever
-// has it and by each replay until that has retired, so the device's list is destroyed after its last replay was seen
-// done. Its memory is counted: storages by the allocator, the rest by `bytes`.
+// Only one replay is in flight at a time: a run that starts during another launches the segment without the list.
+// Holders of the list and each replay keep it alive, so the device's list is destroyed after its last replay has
+// retired. The allocator counts its storages; `bytes` counts the rest.
 //
 // Threads: every function is thread-safe.
 #pragma once
@@ -26,37 +26,37 @@ namespace tenon::vm {
 
 class CommandList : public std::enable_shared_from_this<CommandList> {
  public:
-  // How a run gives one binding of the segment.
+  // How a run provides one binding of the segment.
   struct Binding {
-    Operand operand;            // where it lies while the list is recorded
-    uint64_t moving_bytes = 0;  // each run names so many bytes anew; 0: it stays, and the list keeps its storage
+    Operand operand;  // its location while the list is recorded
+    uint64_t moving_bytes =
+        0;  // the bytes that each run provides; 0: the binding stays, and the list keeps its storage
   };
 
-  // Has the device record `segment`, on a stream of its own. Nothing runs. Errors: unsupported, with the reason: the
-  // segment is then launched plainly; out_of_device_memory; those of a launch.
+  // Makes the device record `segment` on a separate stream. Nothing runs. Errors: unsupported, with the reason (launch
+  // the segment without a list then); out_of_device_memory; those of a launch.
   static Result<std::shared_ptr<CommandList>> record(std::shared_ptr<const Segment> segment,
                                                      std::span<const Binding> bindings);
   ~CommandList();
   CommandList(const CommandList&) = delete;
   CommandList& operator=(const CommandList&) = delete;
 
-  // Runs the segment with `bindings`, by a replay if no other is in flight: the storages and offsets that stay, and any
-  // for those that move. Errors come as those of run(SegmentRun) do; a fault names its launch. A retired device is an
-  // error.
+  // Runs the segment with `bindings`: the recorded storages and offsets for those that stay, and any for those that
+  // move. Uses a replay if no other is in flight. Errors are reported as by run(SegmentRun); a fault names its launch.
+  // A retired device is an error.
   Status run(std::span<const Operand> bindings, uint16_t stream);
 
   const Segment& segment() const { return *segment_; }
   // The storage of a binding that stays.
   const StorageOwner& kept(size_t binding) const { return kept_[binding]; }
-  uint64_t bytes() const { return bytes_; }  // of the device's list and its scratch, without storages
+  uint64_t bytes() const { return bytes_; }  // the device's list and its scratch, without storages
   uint64_t replays() const { return replays_.load(std::memory_order_relaxed); }
 
-  // --- for the VM ---
-  // Of a launched replay: null if the device has ended.
+  // --- for the VM --- For a launched replay; null if the device has ended.
   ep_command_list* handle() const { return handle_; }
-  // The numbers of the bindings that a replay gives to the device.
+  // The numbers of the bindings that a replay passes to the device.
   std::span<const uint32_t> moving() const { return device_moves_ ? moving_ : std::span<const uint32_t>(); }
-  // A replay met bad data, so its scratch may not be zero.
+  // Called when a replay met bad data, so its scratch may not be zero.
   void soil() { soiled_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -77,20 +77,20 @@ class CommandList : public std::enable_shared_from_this<CommandList> {
 
   const std::shared_ptr<const Segment> segment_;
   std::vector<Binding> bindings_;
-  std::vector<StorageOwner> kept_;  // by binding: what stays, or memory of the list's own
+  std::vector<StorageOwner> kept_;  // by binding: the storage that stays, or the list's own memory
   std::vector<uint32_t> moving_;
-  bool device_moves_ = false;  // the device takes new memory for those that move
+  bool device_moves_ = false;  // true if the device takes new memory for the bindings that move
   StorageOwner scratch_;
   ep_command_list* handle_ = nullptr;
   uint64_t bytes_ = 0;
   std::atomic<uint64_t> replays_{0};
   std::atomic<bool> soiled_{true};
 
-  std::mutex mutex_;  // of runs; locked before Engine::submission
+  std::mutex mutex_;  // serialises runs; locked before Engine::submission
   Ticket last_;       // the last replay
 };
 
-// Whether `device` records at all.
+// True if `device` can record command lists.
 inline bool records_lists(const DeviceState* device) { return device->ops.command_list_begin != nullptr; }
 
 }  // namespace tenon::vm

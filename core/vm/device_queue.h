@@ -1,8 +1,8 @@
 // DeviceQueue: the streams of one asynchronous device, the right to launch on them, and the launch thread. Internal to
 // core/vm.
 //
-// The thread that holds the launch right launches and retires instructions: the launch thread, or a thread that waits.
-// The README says which file holds which functions.
+// The thread that holds the launch right launches and retires instructions. It is the launch thread, or a thread that
+// waits. The README says which file holds which functions.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace tenon::vm {
 
-// What a waiting thread has to wait for next, so that its ticket retires. All empty: nothing, look again.
+// The next thing that a waiting thread must wait for before its ticket can retire. All empty: nothing, check again.
 struct NextStep {
   EventMark* mark = nullptr;  // wait for this event (pinned), or
   Ticket elsewhere;           // wait for this ticket of another device, or
@@ -36,51 +36,51 @@ class DeviceQueue {
   explicit DeviceQueue(DeviceState* device) : staging(device), device_(device) {}
 
   DeviceState* device() const { return device_; }
-  // A further stream for EP_STREAM_* work; what the device makes of the priority is its own affair.
+  // A new stream for EP_STREAM_* work. The device may ignore the priority.
   Result<Stream*> add_stream(int32_t purpose, int32_t priority);
-  // A further stream over a queue of the application.
+  // A new stream over a queue of the application.
   Result<Stream*> import_stream(const ep_import_desc& desc);
-  // The device's stream that records command lists, made when first asked for; nothing else runs on it. The caller
-  // holds `recording` as long as it uses the stream.
+  // The device's stream for recording command lists; made on first use; nothing else runs on it. The caller holds
+  // `recording` as long as it uses the stream.
   Result<ep_stream*> recorder();
   std::mutex recording;  // locked before the launch right
   // Stream `index`, below stream_count().
   Stream& stream(uint16_t index) { return *streams_[index]; }
   uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }
   Stream& compute_stream() { return *streams_[0]; }
-  // The stream of uploads. Downloads use it too until one of them finds uploads in flight; from then on downloads have
-  // a stream of their own, so that a device with two copy engines uses both.
+  // The stream for uploads. Downloads use it too, until one of them finds uploads in flight. From then on downloads
+  // have their own stream, so that a device with two copy engines uses both.
   Stream& upload_stream() { return *streams_[1]; }
   Stream& download_stream();
-  // The stream of access instructions, made when first asked for.
+  // The stream for access instructions; made on first use.
   Result<Stream*> host_stream();
 
-  // To be called after a submission: wakes the launch thread if it is parked. The first call starts the thread.
+  // Call after a submission: wakes the launch thread if it is parked. The first call starts the thread.
   void notify();
-  // Launches and retires all instructions that are ready, then says what `ticket` (of this device) waits for. Takes the
-  // launch right.
+  // Launches and retires all instructions that are ready, then returns what `ticket` (of this device) waits for. Takes
+  // the launch right.
   NextStep advance(Ticket ticket);
-  // Launches all instructions that are ready. If instruction `number` of `stream` is launched then, hands it to the
-  // device; else says what it waits for. Takes the launch right.
+  // Launches all instructions that are ready. If that includes instruction `number` of `stream`, submits it to the
+  // device; else returns what it waits for. Takes the launch right.
   NextStep hand_over(Stream& stream, uint64_t number);
   // Waits for the event of a NextStep, at most `timeout_ns`.
   void wait_mark(EventMark* mark, uint64_t timeout_ns);
   // Waits for the function of a NextStep, at most `timeout_ns`.
   void wait_host(Ticket ticket, uint64_t timeout_ns);
-  // To be called when the function of an access instruction has ended.
+  // Call when the function of an access instruction has ended.
   void host_function_ended();
   // Ends the launch thread.
   void stop();
-  // Ends the thread and destroys streams and events. All instructions have retired. The ids and rings of the streams
-  // go to the next device that needs streams, so that old tickets stay done.
+  // Ends the thread and destroys streams and events. All instructions must have retired. The ids and rings of the
+  // streams are reused by the next device that needs streams, so that old tickets stay done.
   void close();
 
-  // Failures that were reported to nobody yet. Under Engine::submission.
+  // Failures that have not been reported yet. Guarded by Engine::submission.
   Unreported unreported;
 
   StagingPool staging;
 
-  bool beside = false;  // that of a HostWorker: its streams are of the host alone; set before it is used
+  bool beside = false;  // true for a HostWorker's queue, whose streams run only on the host; set before use
 
   // "stream 1: instruction 17 (relu) is launched, 3 more are queued; ..."
   std::string pending_text();
@@ -135,17 +135,17 @@ class DeviceQueue {
   std::atomic<Stream*> downloads_{nullptr};
   std::atomic<Stream*> host_stream_{nullptr};
   bool downloads_refused_ = false;
-  ep_stream* recorder_ = nullptr;  // under `recording`
+  ep_stream* recorder_ = nullptr;  // guarded by `recording`
   HostThread host_thread_;
-  std::atomic<uint64_t> host_ends_{0};  // how many functions have ended
+  std::atomic<uint64_t> host_ends_{0};  // number of functions that have ended
 
   std::mutex right_;
-  std::atomic<uint32_t> waiting_{0};  // threads that want the right
+  std::atomic<uint32_t> waiting_{0};  // number of threads that want the right
   std::vector<EventMark*> free_marks_;
-  uint32_t pinned_ = 0;  // pins of all marks
+  uint32_t pinned_ = 0;  // sum of the pins of all marks
   Status lost_;
-  bool launch_failed_ = false;            // some launch has, since the device was opened
-  std::vector<std::vector<char>> zeros_;  // for scratch; the longest last
+  bool launch_failed_ = false;            // true if a launch has failed since the device was opened
+  std::vector<std::vector<char>> zeros_;  // for zeroing scratch; the longest is last
 
   std::mutex park_mutex_;
   std::condition_variable park_changed_;

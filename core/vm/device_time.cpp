@@ -8,7 +8,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr int kTries = 3;  // to wait for a stream
+constexpr int kTries = 3;  // attempts to wait for a stream
 
 }  // namespace
 
@@ -21,8 +21,8 @@ std::unique_ptr<DeviceTime> DeviceTime::of_stream(DeviceState* device, ep_stream
   times->origin_ns_ = trace_now();
   if (code == EP_STATUS_OK) return times;
   times->give_up(code, error, "waiting for the first event of a stream with times");
-  // The event may still come, so the whole stream is waited for. A device that fails here too is lost, and says so to
-  // the first instruction.
+  // The event may still fire, so wait for the whole stream. If the wait fails too, the device is lost, and the first
+  // instruction will report that.
   for (int tries = 1; tries <= kTries; ++tries) {
     if (device->ops.stream_synchronize(stream, nullptr) == EP_STATUS_OK) break;
   }

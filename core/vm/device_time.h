@@ -1,8 +1,9 @@
-// DeviceTime: when the instructions of one stream ran, by the clock of the device, for the trace. Internal to core/vm.
+// DeviceTime: measures when the instructions of one stream ran, by the device's clock, for the trace. Internal to
+// core/vm.
 //
-// The stream was made with EP_STREAM_FLAG_TIMED. An event stands before each traced instruction and one behind it. The
-// device's clock is put on the trace's by one event at the beginning: its time is that at which the host had seen it,
-// so all times of the stream are late by as long as that took. Threads: under the launch right.
+// The stream is made with EP_STREAM_FLAG_TIMED. Each traced instruction has an event before and after it. One event at
+// the beginning aligns the device's clock with the trace's: it gets the time at which the host saw it. So all times of
+// the stream are late by that delay. Threads: under the launch right.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ namespace tenon::vm {
 
 class DeviceTime {
  public:
-  // Of `stream`, which is new. If the device fails to tell the time, there are no times.
+  // For `stream`, which is new. If the device cannot tell the time, no times are recorded.
   static std::unique_ptr<DeviceTime> of_stream(DeviceState* device, ep_stream* stream);
   ~DeviceTime();
   DeviceTime(const DeviceTime&) = delete;
   DeviceTime& operator=(const DeviceTime&) = delete;
 
-  // To be called before and behind the submission of instruction `number`.
+  // Call before and after the submission of instruction `number`.
   void begin(uint64_t number);
   void end(uint64_t number);
 
@@ -32,14 +33,14 @@ class DeviceTime {
   struct Span {
     uint64_t begin, end;
   };
-  // When instruction `number`, whose event has come, ran. Nothing if its events failed.
+  // The run time of instruction `number`, whose event has fired. Nothing if its events failed.
   std::optional<Span> take(uint64_t number);
 
  private:
   DeviceTime(DeviceState* device, ep_stream* stream) : device_(device), stream_(stream) {}
   ep_event* record();
   std::optional<uint64_t> elapsed(ep_event* from, ep_event* to);
-  // Logs the first failure, and takes no more times.
+  // Logs the first failure, and stops recording times.
   void give_up(ep_status code, ep_error* error, const char* doing);
 
   struct Instruction {

@@ -11,7 +11,7 @@
 namespace tenon::vm {
 namespace {
 
-// Plain data, so that it can be used to the very end of the thread.
+// Plain data, so that it can be used until the thread has ended.
 struct PutOff {
   int depth;
   std::vector<std::function<void()>>* deleters;
@@ -19,7 +19,7 @@ struct PutOff {
 thread_local constinit PutOff put_off{0, nullptr};
 thread_local constinit bool on_vm_thread = false;
 
-// What a deleter throws has nobody to go to; it is logged.
+// An exception of a deleter has no receiver, so it is logged.
 void run_now(const std::function<void()>& deleter) noexcept {
   std::optional<process::CallbackScope> scope;
   if (on_vm_thread) scope.emplace(process::Callback::deleter);

@@ -10,13 +10,13 @@
 namespace tenon::vm {
 namespace {
 
-constexpr int kTries = 3;  // to take a fault
+constexpr int kTries = 3;  // attempts to take a fault
 
 const OpName& called_op(const Slot& slot) {
   return slot.has_note && slot.note.called != nullptr ? *slot.note.called : *slot.op;
 }
 
-// What the caller calls operand `operand` of the launch; empty if that is not known.
+// The caller's name of operand `operand` of the launch; empty if unknown.
 std::string_view slot_argument(const Slot& slot, int32_t operand) {
   return slot.has_note ? argument_name(called_op(slot), slot.note.operand_inputs, operand) : std::string_view();
 }
@@ -41,7 +41,7 @@ Status fault_error(const Slot& slot, const ep_fault& fault, const DeviceState* d
   return slot_error(slot, fault_status(fault, slot_argument(slot, fault.operand)), device);
 }
 
-// The instruction of `stream` among those in flight that has the launch of `tag`. One that has retired: none.
+// The instruction in flight on `stream` that contains the launch with `tag`; none if it has retired.
 uint64_t instruction_of(Stream& stream, uint64_t tag, uint64_t launched) {
   uint64_t low = stream.retired.load(std::memory_order_relaxed), high = launched;
   while (low < high) {  // the last one whose first tag is at most `tag` is in (low, high], or is `low`
@@ -89,7 +89,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
   }
 }
 
-// The device is lost. Nobody will ever know whether the instructions after `seen_before` met bad data, so they fail.
+// The device is lost. It cannot be known whether the instructions after `seen_before` met bad data, so they fail.
 void DeviceQueue::fail_unknown(Stream& stream, uint64_t seen_before) {
   stream.completed = stream.launched.load(std::memory_order_relaxed);
   for (uint64_t i = std::max(seen_before, stream.retired.load(std::memory_order_relaxed)) + 1; i <= stream.completed;
@@ -99,7 +99,7 @@ void DeviceQueue::fail_unknown(Stream& stream, uint64_t seen_before) {
 }
 
 // The device is lost: launched instructions count as ended, the others fail. If the device itself did not report the
-// loss, it may still work on memory that will now be freed, so this function waits for it.
+// loss, it may still access memory that will now be freed, so this function waits for it.
 void DeviceQueue::lose(const Status& why) {
   if (!lost_.ok()) return;
   lost_ = Status(Code::device_lost, why.message(), why.remedy());
@@ -108,7 +108,7 @@ void DeviceQueue::lose(const Status& why) {
   }
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
-    if (stream.on_host) continue;  // a function that runs comes to its end
+    if (stream.on_host) continue;  // a running function finishes
     for (uint64_t n = stream.completed + 1; n <= stream.launched.load(std::memory_order_relaxed); ++n) {
       if (stream.slot(n).status.ok()) stream.slot(n).status = lost_;
     }

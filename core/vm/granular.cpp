@@ -21,7 +21,7 @@ struct Cut {
 
 ep_buffer past(ep_buffer buffer, uint64_t bytes) { return {buffer.memory, buffer.offset + bytes}; }
 
-// One transfer in parts. What it holds lives until its parts have ended.
+// One transfer in parts. Its members live until the parts have ended.
 class Parts {
  public:
   Parts(const DeviceState& device, ep_stream* stream, ep_error** error)
@@ -47,7 +47,7 @@ class Parts {
     return download_within(dst + last, past(src, last), cut.tail);
   }
 
-  // What the device cannot copy goes by way of the host: both ends, or everything.
+  // Ranges that the device cannot copy are copied through the host: both ends, or all bytes.
   ep_status copy(ep_buffer dst, ep_buffer src, uint64_t bytes) {
     if (dst.offset % unit_ != src.offset % unit_) return copy_by_host(dst, src, bytes);
     const Cut cut(unit_, dst.offset, bytes);
@@ -59,8 +59,8 @@ class Parts {
     return copy_by_host(past(dst, last), past(src, last), cut.tail);
   }
 
-  // A call that failed has submitted nothing, says the contract, so its caller frees the memory that it named. Here
-  // parts may have been submitted: they end first.
+  // By the contract, a failed call has submitted nothing, so its caller frees the memory. Here parts may have been
+  // submitted, so wait for them first.
   ep_status ended(ep_status status) const {
     if (status != EP_STATUS_OK) static_cast<void>(ops_.stream_synchronize(stream_, nullptr));
     return status;
@@ -69,7 +69,7 @@ class Parts {
  private:
   char* hold(uint64_t bytes) { return held_.emplace_back(bytes).data(); }
 
-  // Downloads the one multiple in which `at` lies, and waits for it.
+  // Downloads the one multiple that contains `at`, and waits for it.
   ep_status read_multiple(ep_buffer at, char* out) {
     const ep_status status = ops_.download(stream_, out, {at.memory, at.offset / unit_ * unit_}, unit_, error_);
     return status != EP_STATUS_OK ? status : ops_.stream_synchronize(stream_, error_);

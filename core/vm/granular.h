@@ -1,9 +1,10 @@
-// Transfers of any number of bytes, at any offset, on a device whose pools move multiples of a granularity alone
+// Transfers of any number of bytes, at any offset, on a device whose pools only copy multiples of a granularity
 // (copy_granularity of ep_memory_pool_info). Internal to core/vm.
 //
-// The whole multiples in the middle go to the provider as they are. The bytes at an end are moved as part of the
-// multiple they lie in: it is downloaded, changed on the host and uploaded, for which the caller waits. Blocks of the
-// host share no multiple, since they begin at 64 bytes, and the VM lets nobody else touch a storage that is written.
+// The provider copies the whole multiples in the middle. The bytes at each end are copied with the multiple that
+// contains them: it is downloaded, changed on the host and uploaded, and the caller waits for that. Two blocks never
+// share a multiple, since blocks begin at multiples of 64 bytes, and the VM allows no other access to a storage that is
+// being written.
 #pragma once
 
 #include "core/device/device_state.h"
@@ -21,7 +22,7 @@ ep_status upload_in_parts(const DeviceState& device, ep_stream* stream, ep_buffe
 ep_status download_in_parts(const DeviceState& device, ep_stream* stream, void* dst, ep_buffer src, uint64_t bytes,
                             ep_error** error);
 
-// As the slots copy, upload and download of the device's table, without the granularity.
+// Like the table's slots copy, upload and download, for any number of bytes.
 inline ep_status copy_bytes(const DeviceState& device, ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t bytes,
                             ep_error** error) {
   if (!whole_multiples(device, dst.offset, src.offset, bytes)) [[unlikely]]

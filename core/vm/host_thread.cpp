@@ -37,7 +37,7 @@ void HostThread::run(HostWork* work, bool skipped, Stream* stream, uint64_t numb
   stream_ = stream;
   number_ = number;
   if (!thread_.joinable() && !start_thread(&thread_, [this] { run_thread(); })) {
-    // The caller runs the function once it has left the locks of the VM.
+    // The caller runs the function after it has released the locks of the VM.
     run_deleter([this] {
       std::unique_lock own(mutex_);
       run_work(&own);

@@ -10,7 +10,7 @@
 namespace tenon::vm {
 namespace {
 
-// Those that nobody has.
+// Workers without an owner.
 struct Idle {
   std::mutex mutex;
   std::vector<HostWorker*> workers;

@@ -1,8 +1,8 @@
-// HostWorker: a thread beside the callers that runs functions of ours one after the other. Internal to the library.
+// HostWorker: a background thread that runs internal functions one after another. Internal to the library.
 //
-// Each function is an instruction: it begins once those before it have ended and its operands may be used; who uses an
-// operand later waits for it; what it throws is the poison of the operands that it writes. It may wait for whatever it
-// likes but for instructions, and it submits none.
+// Each function is an instruction. It begins when earlier ones have ended and its operands may be used; later users of
+// an operand wait for it; its exception poisons the operands that it writes. It may wait for anything except
+// instructions, and it submits none.
 //
 // Threads: every function is thread-safe.
 #pragma once
@@ -21,22 +21,22 @@ struct Stream;
 
 class HostWorker {
  public:
-  // One that nobody else has. Errors name its instructions as those of `device`, which is the host's.
+  // A worker that no other owner uses. Errors report its instructions on `device`, which must be the host device.
   static Result<HostWorker*> take(DeviceState* device);
-  // Waits for its functions, then lets others have it. Nobody uses it meanwhile.
+  // Waits for its functions, then makes the worker available again. No other thread may use it meanwhile.
   void give_back();
 
-  // Submits `function`, named `op` in errors (static). In TENON_VM=sync its error comes back here.
+  // Submits `function`, named `op` in errors (static). With TENON_VM=sync, returns the function's error.
   Status submit(const OpName& op, std::span<const Operand> operands, std::function<void()> function);
-  // How many functions have not ended.
+  // The number of functions that have not ended.
   uint64_t pending() const;
-  // Waits for all functions that were submitted before. Their errors stay with what they wrote.
+  // Waits for all functions that were submitted earlier. Their errors stay with the operands that they wrote.
   Status wait();
 
  private:
   explicit HostWorker(DeviceState* device);
 
-  DeviceQueue* const queue_;  // never freed, as the queues of devices are not
+  DeviceQueue* const queue_;  // never freed, like the queues of devices
   Stream* stream_ = nullptr;
 };
 

@@ -11,28 +11,27 @@ Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_download(void* dst, const Operand& src, uint64_t bytes);
 Status wait_all(std::span<const Ticket> waits);
-// Waits for everything that an inline instruction with `operand` has to wait for. Gives the poison of the storage if
-// the instruction reads it.
+// Waits until an inline instruction may use `operand`. Returns the storage's poison if the instruction reads it.
 Status settle_operand(const Operand& operand);
 
-// How errors name a launch. The text of the inputs is made only when there is an error.
+// The name of a launch in errors. The text of the inputs is made only if there is an error.
 struct LaunchName {
-  const OpName* op = nullptr;  // of the record
+  const OpName* op = nullptr;  // the op of the record
   void (*note)(const void* context, std::vector<int64_t>* inputs) = nullptr;
   const void* context = nullptr;
   uint64_t operand_inputs = kNoInputs;
 };
 
-// How a launch on its caller ended. Only launch_failure turns a failure into a Status.
+// The result of a launch on its caller. Only launch_failure turns a failure into a Status.
 struct Launched {
   ep_status code = EP_STATUS_OK;
   ep_error* error = nullptr;
-  ep_fault fault;  // of EP_STATUS_FAULT, if its code is not 0
+  ep_fault fault;  // valid for EP_STATUS_FAULT, if its code is not 0
 
   bool ok() const { return code == EP_STATUS_OK; }
 };
 
-// The workspace of a launch on its caller, which goes back to the allocator at the end.
+// The workspace of a launch on its caller. It returns to the allocator at the end.
 class InlineWorkspace {
  public:
   InlineWorkspace() = default;
@@ -42,7 +41,7 @@ class InlineWorkspace {
     if (block_.memory != nullptr) device_->allocator->release(block_, {});
   }
 
-  // Takes memory for `bytes`, if that is not 0, and waits for what still uses it. Called once.
+  // Allocates `bytes`, if not 0, and waits until the memory is unused. Called once.
   Status take(DeviceState* device, uint64_t bytes) { return bytes == 0 ? Status() : take_some(device, bytes); }
   ep_buffer buffer() const { return block_.memory == nullptr ? ep_buffer{} : block_.at(0); }
 
@@ -53,7 +52,7 @@ class InlineWorkspace {
   memory::Block block_;
 };
 
-// Launches a primitive of a synchronous device. Every launch that runs on its caller comes through here.
+// Launches a primitive of a synchronous device. Every launch that runs on its caller uses this function.
 inline void launch_now(const Primitive& kernel, const DeviceState* device, const ep_launch& launch, Launched* out) {
   out->fault.code = 0;
   out->code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &out->fault, &out->error);
@@ -64,7 +63,7 @@ Status launch_failure(const Launched& launched, const LaunchName& name, const De
 
 // The error of one node of a program that runs as a whole: `cause` with the node's op, inputs and label.
 Status node_error(const NodeName& node, const Status& cause, const DeviceState* device);
-// The same for a fault of the node.
+// Like node_error, for a fault of the node.
 Status node_fault(const NodeName& node, const ep_fault& fault, const DeviceState* device);
 // The error of a launch of `graph` that met bad data. It names the node, by its op and its label.
 Status graph_fault(const CompiledGraph& graph, const ep_fault& fault);

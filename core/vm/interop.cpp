@@ -1,4 +1,4 @@
-// Order between the work of a device and that of other APIs: semaphores, imported streams, and the storages that both
+// Orders the work of a device and the work of other APIs: semaphores, imported streams, and the storages that both
 // sides use.
 #include <algorithm>
 #include <vector>
@@ -42,7 +42,7 @@ Status acquire(DeviceState* device, uint16_t index, std::span<Storage* const> st
   Stream& stream = device->queue->stream(index);
   SemaphoreWork* work = work_of(std::move(until), false);
   Ticket first;
-  do {  // a slot keeps so many storages
+  do {  // the number of storages that a slot can keep
     const std::span<Storage* const> some = storages.first(std::min<size_t>(storages.size(), EP_MAX_OPERANDS));
     storages = storages.subspan(some.size());
     std::vector<Operand> operands;

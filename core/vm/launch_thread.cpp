@@ -1,4 +1,4 @@
-// DeviceQueue's launch thread, and the part of it that threads which wait do themselves.
+// DeviceQueue's launch thread, and the functions by which waiting threads do its work.
 #include <algorithm>
 
 #include "core/device/process.h"
@@ -11,7 +11,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr uint64_t kBudget = 4 * Stream::kRing;
-constexpr int kLooks = 100;  // how often the launch thread looks for work before it parks
+constexpr int kLooks = 100;  // checks for work before the launch thread parks
 constexpr nanoseconds kFirstNap{50'000};
 constexpr nanoseconds kLongestNap{4'000'000};
 constexpr uint64_t kElsewhereNs = 100'000;
@@ -32,7 +32,7 @@ void DeviceQueue::notify() {
   if (!started_.load(std::memory_order_acquire)) [[unlikely]] {
     std::lock_guard lock(park_mutex_);
     if (started_.load(std::memory_order_relaxed) || stopping_) return;
-    // If no thread starts, a thread that waits launches instead. The next submission tries again.
+    // If no thread can start, waiting threads launch instead. The next submission tries again.
     if (start_thread(&thread_, [this] { run_thread(); })) started_.store(true, std::memory_order_release);
     return;
   }
@@ -77,8 +77,8 @@ void DeviceQueue::run_thread() {
   }
 }
 
-// Parks until something is submitted (news() is no longer `seen`). If work is under way, parks for `nap` at most, and
-// then looks how far it is.
+// Parks until something is submitted (news() differs from `seen`). If work is under way, parks for at most `nap`, and
+// then checks its progress.
 void DeviceQueue::rest(uint64_t seen, nanoseconds nap) {
   std::unique_lock lock(park_mutex_);
   parked_.store(true, std::memory_order_seq_cst);
@@ -114,8 +114,8 @@ void DeviceQueue::stop() {
   host_thread_.stop();
 }
 
-// If the next instruction of a stream waits for a ticket that only the host can wait for and that nobody announces:
-// that ticket.
+// If the next instruction of a stream waits for a ticket that only the host can wait for and that sends no
+// notification, returns that ticket.
 Ticket DeviceQueue::blocked_on() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];

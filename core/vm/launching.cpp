@@ -13,7 +13,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kEventEvery = 128;  // instructions without a mark before one is made unasked
+constexpr uint64_t kEventEvery = 128;  // instructions without a mark before one is made
 
 }  // namespace
 
@@ -34,8 +34,8 @@ uint64_t DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
   return number - first;
 }
 
-// Makes `stream` wait for all dependences of `slot`. False if that cannot be done yet: a dependence is not launched, or
-// it is not done and only the host can wait for it (another device, or the stream of functions).
+// Makes `stream` wait for all dependences of `slot`. False if that is not possible yet: a dependence is not launched,
+// or it is not done and only the host can wait for it (another device, or the stream of functions).
 bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
   Engine& all = engine();
   for (Ticket ticket : slot.deps) {
@@ -74,8 +74,8 @@ void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
   launch_failed_ = true;
 }
 
-// The failure of an input whose launch has failed, and which has not retired since. What wrote nothing must have no
-// reader: an opaque value that nobody wrote may be no value at all (rule Y05).
+// The failure of an input whose launch failed and which has not retired yet. The output of a failed launch must have no
+// reader: an opaque value that was never written may be invalid (rule Y05).
 Status DeviceQueue::unpublished_failure(const Slot& slot) {
   for (Ticket source : slot.all_sources()) {
     Stream& stream = Engine::stream(source);
@@ -86,7 +86,8 @@ Status DeviceQueue::unpublished_failure(const Slot& slot) {
   return Status();
 }
 
-// Why the instruction must not run: an input is known to have failed, or the device is lost. Ok: nothing is known.
+// The reason why the instruction must not run: an input is known to have failed, or the device is lost. Ok if there is
+// none.
 Status DeviceQueue::why_skipped(Slot& slot) {
   if (!lost_.ok()) return lost_;
   if (engine().failure_count.load(std::memory_order_acquire) != 0) {
@@ -107,8 +108,8 @@ Status DeviceQueue::why_skipped(Slot& slot) {
   return Status();
 }
 
-// Gives the function of `slot` to the host thread, which only destroys it if `slot` has failed. The stream's
-// instructions before it have ended.
+// Passes the function of `slot` to the host thread; if `slot` has failed, the thread only destroys it. Earlier
+// instructions of the stream have ended.
 void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
   HostWork* work = std::exchange(slot.extras.work, nullptr);
   if (work != nullptr) return host_thread_.run(work, !slot.status.ok(), &stream, number);
@@ -209,7 +210,7 @@ Status DeviceQueue::launch_segment(Stream& stream, Slot& slot) {
 
 Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   if (stream.clean_scratch == slot.extras.scratch_number) return Status();
-  // An upload under way may still read the shorter blocks of zeros, so they are kept.
+  // An upload in flight may still read the shorter blocks of zeros, so they are kept.
   if (zeros_.empty() || zeros_.back().size() < slot.extras.scratch_bytes)
     zeros_.emplace_back(slot.extras.scratch_bytes);
   ep_error* error = nullptr;

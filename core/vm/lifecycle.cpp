@@ -1,5 +1,5 @@
-// The VM's part in the end of the process: it drains every device with a deadline, joins the launch threads, and logs
-// the errors that were reported to nobody.
+// The VM's exit functions: they drain every device with a deadline, join the launch threads, and log the errors that
+// were never reported.
 #include "core/device/process.h"
 #include "core/vm/engine.h"
 #include "loader/log/log.h"

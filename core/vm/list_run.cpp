@@ -30,7 +30,7 @@ Status CommandList::check(std::span<const Operand> bindings) const {
   return Status();
 }
 
-// Replays come after this in the order of instructions, as do the reads of what copy_out writes.
+// All are instructions: the replay waits for these copies, and later readers wait for the copies of copy_out.
 Status CommandList::copy_in(std::span<const Operand> bindings) const {
   for (const uint32_t index : moving_) {
     const Operand& given = bindings[index];
@@ -69,7 +69,7 @@ Status CommandList::replay(std::span<const Operand> bindings, uint16_t stream) {
     operand.whole = bindings[i].whole;
     operands.push_back(operand);
   }
-  // An earlier failure is in the past once the scratch is zero again.
+  // An earlier failure no longer matters once the scratch is zero again.
   if (scratch_) operands.emplace_back(scratch_.get(), 0, true, true);
   const SegmentRun run{segment_.get(), bindings, stream};
   Request request;

@@ -14,10 +14,10 @@
 namespace tenon::vm {
 namespace {
 
-constexpr int kTries = 3;  // to wait for a stream
+constexpr int kTries = 3;  // attempts to wait for a stream
 constexpr std::chrono::microseconds kAskAgain{50};
 
-// By EventCall: what the host was doing.
+// By EventCall: the host's action, for errors.
 constexpr std::array<std::string_view, 5> kDoing = {"recording an event", "asking whether an event has fired",
                                                     "waiting on the host for an event", "waiting for an event",
                                                     "flushing a stream"};
@@ -54,7 +54,7 @@ EventMark* DeviceQueue::make_mark(Stream& stream) {
   return mark;
 }
 
-// The earliest mark after instruction `number`, made now if there is none. Null: that instruction is known to be done,
+// The earliest mark after instruction `number`; makes one if there is none. Null: that instruction is known to be done,
 // or the device is lost.
 EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
   if (stream.completed >= number || !lost_.ok()) return nullptr;
@@ -64,18 +64,18 @@ EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
   return found != stream.events.end() ? *found : make_mark(stream);
 }
 
-// Takes `mark`, which was seen, off its stream.
+// Removes `mark`, which was seen, from its stream.
 void DeviceQueue::pass(Stream& stream, EventMark* mark) {
   stream.events.pop_front();
   mark->passed = true;
   if (mark->pins == 0) free_marks_.push_back(mark);
 }
 
-// Looks which marks have fired, and takes the faults of the instructions before them.
+// Checks which marks have fired, and takes the faults of the instructions before them.
 bool DeviceQueue::observe(Stream& stream) {
   if (stream.on_host) return observe_host(stream);
   const uint64_t seen_before = stream.completed;
-  // A mark that has fired stands for all marks before it. So steps get longer as long as marks have fired.
+  // A mark that has fired implies all marks before it. So steps grow as long as marks have fired.
   for (size_t step = 1; !stream.events.empty();) {
     const size_t at = std::min(step, stream.events.size()) - 1;
     EventMark* mark = stream.events[at];
@@ -100,7 +100,7 @@ bool DeviceQueue::observe(Stream& stream) {
   return true;
 }
 
-// Looks whether the function of the stream that runs has ended.
+// Checks whether the running function of the stream has ended.
 bool DeviceQueue::observe_host(Stream& stream) {
   const uint64_t done = stream.host_done.load(std::memory_order_acquire);
   if (done == stream.completed) return false;
@@ -123,9 +123,9 @@ Status DeviceQueue::synchronize(Stream& stream) {
   }
 }
 
-// Called where a function of events failed. That costs time and not the device: its error speaks of the call, so the
-// host logs it and waits for everything launched to the stream. The answer to this wait counts: only if it is an error
-// too, or if the device says that it is lost, is the device lost (S08 in ep_api/README.md).
+// Called when an event function failed. Such a failure concerns the call and not the device, so the host logs it and
+// waits for everything launched to the stream. Only if this wait fails too, or the device reports its loss, is the
+// device lost (S08 in ep_api/README.md).
 void DeviceQueue::wait_instead(Stream& stream, EventCall call, ep_status code, ep_error* error) {
   const Status why = provider_error(device_, code, error, doing(call));
   if (code == EP_STATUS_DEVICE_LOST || !lost_.ok()) return lose(why);
@@ -139,7 +139,7 @@ void DeviceQueue::wait_instead(Stream& stream, EventCall call, ep_status code, e
   if (device_->ops.stream_take_fault != nullptr) take_faults(stream, seen_before);
 }
 
-// Logs the first failure of a function of events on each stream, with the words of the device.
+// Logs the first failure of each event function per stream, in the device's words.
 void DeviceQueue::complain(Stream& stream, EventCall call, const Status& why) {
   const uint32_t bit = 1u << static_cast<unsigned>(call);
   if ((stream.complaints & bit) != 0) return;
@@ -150,7 +150,7 @@ void DeviceQueue::complain(Stream& stream, EventCall call, const Status& why) {
                   stream.index, call == EventCall::host_wait ? "asks at intervals" : "waits for the whole stream"));
 }
 
-// Called before the launch thread rests: puts a mark behind everything that was launched, and flushes the streams.
+// Called before the launch thread rests: records a mark after everything that was launched, and flushes the streams.
 void DeviceQueue::mark_and_flush() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
@@ -161,7 +161,7 @@ void DeviceQueue::mark_and_flush() {
   }
 }
 
-// Hands to the device what the provider has only batched so far.
+// Submits to the device what the provider has only batched so far.
 void DeviceQueue::flush(Stream& stream) {
   if (device_->ops.stream_flush == nullptr || !lost_.ok()) return;
   ep_error* error = nullptr;
@@ -182,7 +182,7 @@ void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
     if (failed && code == EP_STATUS_DEVICE_LOST) lose(status);
     if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
   }
-  // The caller asks next whether the event has fired. It asks at intervals, since nobody waits for the device.
+  // The caller will ask whether the event has fired. It asks at intervals, since no thread waits for the device.
   if (failed) std::this_thread::sleep_for(kAskAgain);
 }
 

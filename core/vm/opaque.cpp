@@ -57,7 +57,7 @@ ep_primitive_desc conversion(const Layout& layout, bool to_layout) {
   return desc;
 }
 
-// Launches the conversion of `src` into `dst`, one of which holds the plain bytes.
+// Launches the conversion of `src` into `dst`; one of the two holds the plain bytes.
 Status convert(Storage* dst, Storage* src, const Layout& layout, bool to_layout) {
   DeviceState* device = dst->device;
   TENON_ASSIGN_OR_RETURN(const LayoutNeeds needs, needs_of(device, layout));
@@ -78,7 +78,7 @@ Status convert(Storage* dst, Storage* src, const Layout& layout, bool to_layout)
   return status;
 }
 
-// The values of `storage`, which gets a place for them if it has none.
+// The values of `storage`; creates the object if there is none.
 OpaqueValues& values_of(Storage* storage) {
   OpaqueValues* found = storage->opaque.load(std::memory_order_acquire);
   if (found != nullptr) return *found;
@@ -87,7 +87,7 @@ OpaqueValues& values_of(Storage* storage) {
   return *found;
 }
 
-// The first value that is still true, or null. The caller holds the lock.
+// The first value that is not stale, or null. The caller holds the lock.
 const OpaqueValue* find_true(const Storage* storage, const OpaqueValues& all, const Layout* layout) {
   const uint64_t version = storage->version.load(std::memory_order_relaxed);
   const auto found = std::find_if(all.values.begin(), all.values.end(), [&](const OpaqueValue& value) {
@@ -98,7 +98,8 @@ const OpaqueValue* find_true(const Storage* storage, const OpaqueValues& all, co
 
 bool has_block(const Storage* storage) { return storage->block.memory != nullptr; }
 
-// The bytes of `storage`, which has no block: a second storage, made from `value` unless all is overwritten.
+// The bytes of `storage`, which has no block, in a second storage made from `value`. If all bytes will be overwritten,
+// they are not converted.
 Result<StorageOwner> look(const Storage* storage, const OpaqueValue& value, Use use) {
   TENON_ASSIGN_OR_RETURN(Storage * made, Storage::make(storage->device, storage->bytes));
   StorageOwner plain(made);

@@ -1,13 +1,13 @@
-// Opaque values: what storages hold in layouts of their device's own (ep_api.h, "Opaque operands"). Internal to the
+// Opaque values: contents of storages in layouts of their device's own (ep_api.h, "Opaque operands"). Internal to the
 // library.
 //
-// A storage with values is of one of two kinds. A storage that was made with a block is plain; its values are copies
-// of its bytes, for primitives that want them so. A storage that was made opaque has no block; its first value is its
-// contents until somebody looks at the bytes: then a second storage gets them, which stays. Values and that second
-// storage are ordinary storages, so the order of instructions, poison and the end of blocks hold for conversions as for
-// everything else.
+// A storage with opaque values is of one of two kinds. A storage that was made with a block is plain; its values are
+// copies of its bytes, for primitives that take them. A storage that was made opaque has no block; its first value
+// holds its contents until the bytes are needed. Then a second storage gets the bytes and keeps them. Values and that
+// second storage are ordinary storages, so order of instructions, poison and release of blocks apply to conversions
+// too.
 //
-// Threads: every function is thread-safe. Two that convert one storage at once may both do the work.
+// Threads: every function is thread-safe. Two threads that convert one storage at the same time may both do the work.
 #pragma once
 
 #include <functional>
@@ -48,25 +48,25 @@ class StorageOwner {
 
 struct OpaqueValue {
   Layout layout;
-  StorageOwner storage;  // of the bytes in that layout
-  uint64_t version = 0;  // of the storage it stands for, when it was made: a later write makes it stale
+  StorageOwner storage;  // the contents in that layout
+  uint64_t version = 0;  // of the storage when the value was made; a later write makes the value stale
 };
 
 struct OpaqueValues {
   std::mutex mutex;
   std::vector<OpaqueValue> values;
-  StorageOwner plain;    // of a storage without a block: where its bytes are, once somebody has looked
-  bool exposed = false;  // others may write the bytes at any time, so no value may stand for them
-  std::function<Status(void* out)> source;  // of a storage that was made unread (unread.h)
+  StorageOwner plain;                       // for a storage without a block: its bytes, once they were needed
+  bool exposed = false;                     // others may write the bytes at any time, so opaque values are not allowed
+  std::function<Status(void* out)> source;  // for a storage that was made unread (unread.h)
 };
 
 namespace vm {
 
-// The layout in which a reader finds `storage` at hand; none if that is plain.
+// The layout in which `storage` can be read without a conversion; nothing if that is the plain one.
 std::optional<Layout> layout_of(SharedStorage storage);
 
-// The value of `storage` in `layout`. It is converted if it is not there, from row-major elements that fill the
-// storage, and then kept until somebody writes the storage. `converted`: raised by the bytes that were.
+// The value of `storage` in `layout`. If there is none, it is converted from row-major elements that fill the storage,
+// and kept until the next write. Adds the converted bytes to `converted`.
 Result<StorageOwner> value_in(SharedStorage storage, const Layout& layout, uint64_t* converted);
 
 // Memory for one value in `layout`, contents undefined.
@@ -75,22 +75,22 @@ Result<StorageOwner> make_value(DeviceState* device, const Layout& layout);
 // A storage of `bytes` whose contents are `value`: row-major elements in `layout`.
 Storage* storage_of(DeviceState* device, uint64_t bytes, const Layout& layout, StorageOwner value);
 
-// The plain storage, for an address that outlives the call: whoever has the address may write at any time.
+// The plain storage, for an address that outlives the call: code that holds the address may write at any time.
 Result<Storage*> expose(SharedStorage storage);
 
-// Waits as `settle` does until a reader of `storage` may go on, and converts nothing.
+// Waits like `settle` until a reader of `storage` may continue, without a conversion.
 Status settle_value(SharedStorage storage);
 
-// Reads the bytes of a storage that was made unread, if nobody has (unread.h).
+// Reads the bytes of an unread storage, if that has not happened yet (unread.h).
 Status read_here(Storage* storage);
 
-// One conversion, for the execution report, which defines the function (core/interpreter).
+// Reports one conversion to the execution report, which defines the function (core/interpreter).
 struct Conversion {
   const DeviceState* device = nullptr;
-  std::string_view layout;  // the device's name for it
+  std::string_view layout;  // the device's name of the layout
   bool to_layout = false;
   std::string_view implementation;
-  uint64_t bytes = 0;  // of the plain side
+  uint64_t bytes = 0;  // of the plain form
 };
 void note_conversion(const Conversion& conversion);
 

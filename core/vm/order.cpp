@@ -1,4 +1,4 @@
-// Makes streams wait for streams without common data.
+// Makes streams wait for other streams without common data.
 #include <vector>
 
 #include "core/device/process.h"

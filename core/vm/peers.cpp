@@ -11,7 +11,7 @@
 namespace tenon::vm {
 namespace {
 
-// The answer for each pair of devices, by their ids, which are never used again.
+// The answer for each pair of devices, by their ids, which are never reused.
 struct Answers {
   std::mutex mutex;
   std::map<std::pair<uint16_t, uint16_t>, bool> known;

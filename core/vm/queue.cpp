@@ -8,7 +8,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kLaunchBatch = 64;  // instructions launched in a row before looking which ones are done
+constexpr uint64_t kLaunchBatch = 64;  // instructions launched in a row before checking which ones are done
 
 }  // namespace
 
@@ -109,8 +109,9 @@ bool DeviceQueue::progress(uint64_t budget) {
   return any;
 }
 
-// Launches until no stream can go on or `budget` instructions were launched. In a chain that hops between streams each
-// launch makes the next instruction ready; marks are looked at once for many launches. True if it launched anything.
+// Launches until no stream can continue or `budget` instructions were launched. In a chain that alternates between
+// streams each launch makes the next instruction ready; marks are checked once for many launches. True if it launched
+// anything.
 bool DeviceQueue::launch_round(uint64_t budget) {
   const uint64_t all = budget;
   for (bool moved = true; moved && budget != 0;) {
@@ -126,7 +127,7 @@ bool DeviceQueue::launch_round(uint64_t budget) {
   return budget != all;
 }
 
-// A number that changes with each submission and with each end of a function.
+// A number that changes with each submission and each end of a function.
 uint64_t DeviceQueue::news() {
   uint64_t sum = host_ends_.load(std::memory_order_seq_cst);
   for (uint16_t i = 0; i < stream_count(); ++i) sum += streams_[i]->submitted.load(std::memory_order_seq_cst);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kTogether = 32;  // instructions retired in a row before other threads see it
 
-// Collects references to kernels and gives those of one kernel back together, since each return takes the cache line of
-// the count from the thread that submits.
+// Collects references to kernels and releases the references of one kernel together, since each release takes the cache
+// line of the count from the submitting thread.
 class KernelReferences {
  public:
   void add(Primitive* kernel) {
@@ -32,7 +32,7 @@ class KernelReferences {
   int32_t count_ = 0;
 };
 
-// True if all sources of `slot` have retired. Those of its own stream have, up to instruction `number`.
+// True if all sources of `slot` have retired. On its own stream, all instructions before `number` have.
 bool sources_retired(const Stream& stream, const Slot& slot, uint64_t number) {
   const std::span<const Ticket> sources = slot.all_sources();
   return std::all_of(sources.begin(), sources.end(), [&](Ticket source) {
@@ -62,7 +62,7 @@ bool DeviceQueue::retire_ready(Stream& stream) {
 }
 
 // If an input failed, the instruction takes over the first such failure, even if it failed itself. Whether it ran on
-// bad data or was skipped depends on timing; its outcome does not.
+// bad data or was skipped depends on timing; its result must not.
 void DeviceQueue::settle_status(Slot& slot) {
   if (!holds(kPoison)) return;
   Engine& all = engine();

@@ -1,5 +1,5 @@
-// Rules of ordering. Tests take them out one at a time to show that the random programs notice. Only tests write this
-// word. It is read on slow paths and under the submission lock.
+// Rules of ordering. Tests switch them off one at a time to show that the random programs fail without them. Only tests
+// write this word. It is read on slow paths and under the submission lock.
 #pragma once
 
 #include <atomic>

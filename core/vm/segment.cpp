@@ -165,7 +165,7 @@ std::shared_ptr<const Segment> SegmentBuilder::finish() {
 
 namespace {
 
-// Where the operands of one run lie.
+// The addresses of the operands of one run.
 class Addresses {
  public:
   Addresses(const Segment& segment, const ep_buffer* bindings) : tables_{bindings, segment.constant_addresses()} {}

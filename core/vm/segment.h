@@ -1,15 +1,15 @@
 // Segment: many prepared launches of one device that run as one instruction of one stream. Internal to the library.
 //
-// A segment is immutable and shared by threads. A run gives it bindings: the storages of its inputs, its outputs and
-// the blocks of the memory plan (core/plan). The instruction takes tickets of these, and its constants are one
-// record; a value inside a block has no storage, no ticket and no poison of its own.
+// A segment is immutable, and threads share it. A run gives it bindings: the storages of its inputs, its outputs and
+// the blocks of the memory plan (core/plan). The instruction uses the tickets of the bindings. All constants together
+// are one object (Constants). A value inside a block has no storage, ticket or poison of its own.
 //
-// Errors. If a launch fails, no later one is launched; if a launch meets bad data on an asynchronous device, the later
-// ones may run. Either way the run has failed: every binding that it writes is poisoned, on synchronous devices too.
-// The error names the launch by its NodeName.
+// Errors. If a launch fails, no later one is launched; if a launch meets bad data on an asynchronous device, later ones
+// may run. Either way the run has failed: every binding that it writes is poisoned, on synchronous devices too. The
+// error names the launch by its NodeName.
 //
-// Memory. The caller has every block before the run, workspace of launches included: workspace has an address like any
-// other. So nothing is allocated between the first launch and the last.
+// Memory. The caller allocates every block before the run, including the workspace of launches. So nothing is allocated
+// between the first launch and the last.
 #pragma once
 
 #include <array>
@@ -33,19 +33,19 @@
 
 namespace tenon::vm {
 
-// Storages that every run of some segments reads and nobody writes any more. What was submitted to write them before is
-// waited for. A run that is under way keeps its segment, and so the record: the storages need no tickets of reads.
+// Storages that the runs of some segments read and that are not written any more. Runs wait for writes that were
+// submitted earlier. A run keeps its segment alive, and so the constants: the storages need no tickets of reads.
 class Constants {
  public:
-  // The storages are plain, and of one device.
+  // The storages must be plain, and of one device.
   explicit Constants(std::vector<StorageOwner> storages) : storages_(std::move(storages)) {}
   Constants(const Constants&) = delete;
   Constants& operator=(const Constants&) = delete;
 
   std::span<const StorageOwner> storages() const { return storages_; }
-  // Of an asynchronous device, under the VM's lock: the poison of the first storage that has any.
+  // On an asynchronous device, under the VM's lock: the poison of the first poisoned storage.
   Status poison() const;
-  // The same: calls pending(ticket) for each write that is not done yet. No storage has poison.
+  // Under the same lock: calls pending(ticket) for each write that is not done yet. No storage may be poisoned.
   template <class Pending>
   void for_pending_writes(Pending pending) {
     if (settled_.load(std::memory_order_relaxed)) return;
@@ -58,7 +58,7 @@ class Constants {
     }
     settled_.store(settled, std::memory_order_relaxed);
   }
-  // Of a synchronous device: waits for what still writes the constants. Errors: poison.
+  // On a synchronous device: waits for pending writes of the constants. Errors: poison.
   Status settle();
 
  private:
@@ -66,7 +66,7 @@ class Constants {
   std::atomic<bool> settled_{false};  // no write is pending, and no storage is poisoned
 };
 
-// Where an operand of a launch begins: `offset` bytes behind the begin of a binding or of a constant.
+// The address of an operand of a launch: `offset` bytes after the beginning of a binding or a constant.
 struct SegmentAddress {
   enum class Of : uint8_t { nothing, binding, constant };
 
@@ -78,31 +78,31 @@ struct SegmentAddress {
   uint64_t offset = 0;
 };
 
-// One launch, as it is added to a segment. Everything is borrowed for the call.
+// One launch to add to a segment. Everything is borrowed for the call.
 struct SegmentLaunch {
   Primitive* kernel = nullptr;               // of the segment's device
   std::span<const SegmentAddress> operands;  // in the descriptor's order
   const ep_shape* shapes = nullptr;          // per operand where the descriptor holds EP_ANY, else null
   std::span<const ep_scalar> scalars;        // by slot
-  SegmentAddress workspace;                  // at a multiple of 256 bytes
+  SegmentAddress workspace;                  // a multiple of 256 bytes
   const NodeName* name = nullptr;
 };
 
-// One launch of a kernel that a device has compiled, as it is added to a segment. Everything is borrowed for the call.
+// One launch of a compiled kernel to add to a segment. Everything is borrowed for the call.
 struct SegmentKernelLaunch {
   std::shared_ptr<const CompiledModule> module;  // of the segment's device
   uint32_t kernel = 0;                           // index into module->kernels
-  std::span<const SegmentAddress> buffers;       // as many as the entry has; `nothing` where it touches none
+  std::span<const SegmentAddress> buffers;       // as many as the entry has; `nothing` for unused ones
   std::span<const std::byte> parameters;         // as many bytes as the entry has
   std::array<uint64_t, 3> groups{1, 1, 1};       // each at least 1
-  SegmentAddress workspace;                      // where the entry has some, at a multiple of 256 bytes
-  uint64_t scratch_bytes = 0;                    // of an entry that has scratch
+  SegmentAddress workspace;                      // if the entry needs one; a multiple of 256 bytes
+  uint64_t scratch_bytes = 0;                    // for an entry that uses scratch
   const NodeName* name = nullptr;
 };
 
-// One launch as a run needs it: what changes from run to run is the addresses of bindings.
+// One launch in the form that a run needs. Only the addresses of bindings change between runs.
 struct PackedAddress {
-  uint32_t constant = 0;  // 0: of a binding; 1: of a constant, whose last one is no memory
+  uint32_t constant = 0;  // 0: relative to a binding; else a constant; the last constant is null memory
   uint32_t index = 0;
   uint64_t offset = 0;
 };
@@ -113,11 +113,11 @@ struct PackedKernel {
   std::array<uint64_t, 3> groups{};
 };
 struct PackedLaunch {
-  Primitive* kernel = nullptr;             // a primitive, or null:
-  const PackedKernel* compiled = nullptr;  // a kernel
+  Primitive* kernel = nullptr;             // a primitive, or null for
+  const PackedKernel* compiled = nullptr;  // a compiled kernel
   const ep_shape* shapes = nullptr;
   const ep_scalar* scalars = nullptr;
-  const PackedAddress* operands = nullptr;  // operand_count of them, then the workspace
+  const PackedAddress* operands = nullptr;  // operand_count addresses, then the workspace
   uint16_t operand_count = 0;
   uint16_t scalar_count = 0;
   bool wants_scratch = false;
@@ -135,7 +135,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   const NodeName& name(size_t launch) const { return names_[launch]; }
   Constants* constants() const { return constants_.get(); }
   const ep_buffer* constant_addresses() const { return constant_addresses_.data(); }
-  uint64_t scratch_bytes() const { return scratch_bytes_; }  // the most that a launch wants (ep_launch::scratch)
+  uint64_t scratch_bytes() const { return scratch_bytes_; }  // the most that a launch needs (ep_launch::scratch)
 
  private:
   friend class SegmentBuilder;
@@ -145,23 +145,24 @@ class Segment : public std::enable_shared_from_this<Segment> {
   uint32_t bindings_ = 0;
   uint64_t scratch_bytes_ = 0;
   std::vector<PackedLaunch> launches_;
-  std::deque<PackedKernel> compiled_;  // whose elements stay where they are
+  std::deque<PackedKernel> compiled_;  // a deque, so that elements do not move
   std::vector<PackedAddress> addresses_;
   std::vector<ep_scalar> scalars_;
-  std::map<std::vector<int64_t>, std::vector<ep_shape>> shapes_;  // by their words: equal shapes stand here once
+  std::map<std::vector<int64_t>, std::vector<ep_shape>>
+      shapes_;  // by their words, so that equal shapes are stored once
   std::vector<NodeName> names_;
   std::shared_ptr<Constants> constants_;
-  std::vector<ep_buffer> constant_addresses_;  // one more than constants: no memory
+  std::vector<ep_buffer> constant_addresses_;  // the constants, then an entry for null memory
 };
 
 // Makes a Segment, launch by launch, in the order in which they run.
 class SegmentBuilder {
  public:
-  // Runs of the segment will have so many bindings. `constants` may be null.
+  // Runs of the segment must have `bindings` bindings. `constants` may be null.
   SegmentBuilder(DeviceState* device, uint32_t bindings, std::shared_ptr<Constants> constants);
-  // Errors: invalid_argument for an address that no run has, and for a kernel of another device.
+  // Errors: invalid_argument for an address outside the bindings and constants, or a kernel of another device.
   Status add(const SegmentLaunch& launch);
-  // Errors: as above; invalid_argument too for what the entry does not take.
+  // Errors: as above, and invalid_argument for arguments that the entry does not take.
   Status add(const SegmentKernelLaunch& launch);
   // The builder is then empty.
   std::shared_ptr<const Segment> finish();
@@ -177,46 +178,46 @@ class SegmentBuilder {
     size_t operands, scalars;
   };
   std::shared_ptr<Segment> segment_;
-  std::vector<Position> positions_;  // by launch: pointers into vectors that still grow
+  std::vector<Position> positions_;  // by launch: positions, since the vectors still grow
 };
 
 // One run. Everything is borrowed for the call.
 struct SegmentRun {
   const Segment* segment = nullptr;  // owned by a shared_ptr
-  // Inputs (read), outputs and blocks (written; `whole` where the run reads nothing that it has not written). An
-  // operand's offset is added to those of the addresses.
+  // Inputs (read), outputs and blocks (written; `whole` if the run reads nothing that it has not written). An operand's
+  // offset is added to the offsets of the addresses.
   std::span<const Operand> bindings;
   uint16_t stream = 0;  // as in OpLaunch
 };
 
-// Runs or submits one run. On a synchronous device it is the loop over the launches, on the caller. Errors come as
-// those of `launch` do. A run whose CancellationScope is cancelled ends before its next launch with Code::cancelled.
+// Runs or submits one run. On a synchronous device it launches everything on the caller's thread. Errors are reported
+// as by `launch`. If the run's CancellationScope is cancelled, it ends before its next launch with Code::cancelled.
 Status run(const SegmentRun& run);
 
-// How launch_all ended.
+// The result of launch_all.
 struct SegmentEnd {
   ep_status code = EP_STATUS_OK;
   bool cancelled = false;
-  size_t launched = 0;  // launches that succeeded; the next one failed, if one did
+  size_t launched = 0;  // number of launches that succeeded; the next one failed, if any
   ep_error* error = nullptr;
   ep_fault fault{};
 
   bool ok() const { return code == EP_STATUS_OK && !cancelled; }
 };
 
-// What launch_all needs beside the segment.
+// The arguments of launch_all besides the segment.
 struct SegmentCall {
   ep_stream* stream = nullptr;
   const ep_buffer* bindings = nullptr;  // addresses
-  ep_buffer scratch{};                  // zero, of scratch_bytes at least
+  ep_buffer scratch{};                  // zeroed, at least scratch_bytes
   uint64_t first_tag = 0;               // launch i gets the tag first_tag + i
   std::span<const Cancellation> cancellations;
 };
 
-// Launches everything in order, until something fails: for a run on its caller, for one on the launch thread, and for
-// whoever records the launches on a stream.
+// Launches everything in order until a launch fails. Used for runs on the caller, runs on the launch thread, and
+// recording the launches on a stream.
 SegmentEnd launch_all(const Segment& segment, const SegmentCall& call);
-// Why `end`, which is not ok, has failed. Releases its error.
+// The error of `end`, which is not ok. Releases the provider's error.
 Status segment_error(const Segment& segment, const SegmentEnd& end);
 
 }  // namespace tenon::vm

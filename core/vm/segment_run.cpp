@@ -1,4 +1,4 @@
-// Runs of segments: at once on their caller, or as one instruction of an asynchronous stream.
+// Runs segments: at once on the caller, or as one instruction of an asynchronous stream.
 #include <array>
 #include <vector>
 
@@ -40,8 +40,8 @@ Status check(const SegmentRun& run) {
   return Status();
 }
 
-// Waits for everything that the run waits for. Storages that it only overwrites come last: if one of them is read as
-// well, its poison counts.
+// Waits until the run may use its storages. Storages that it only overwrites come last: if one of them is also read,
+// its poison counts.
 Status settle_all(const SegmentRun& run) {
   for (const bool whole : {false, true}) {
     for (const Operand& binding : run.bindings) {
@@ -84,7 +84,7 @@ Status launch_here(const SegmentRun& run, ThreadScratch* scratch) {
   return segment_error(segment, end);
 }
 
-// A run that finds no scratch has written nothing, and poisons nothing.
+// If there is no scratch for the run, it has written nothing, and nothing is poisoned.
 Status run_inline(const SegmentRun& run) {
   const Segment& segment = *run.segment;
   TraceScope trace(kSegment.op, "launch", segment.device());

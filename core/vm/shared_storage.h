@@ -1,4 +1,4 @@
-// SharedStorage: what a tensor holds of its storage.
+// SharedStorage: a tensor's handle to its storage.
 #pragma once
 
 #include <atomic>
@@ -11,30 +11,29 @@ namespace tenon {
 
 struct Storage;
 
-// What somebody is about to do with the bytes of a storage; overwrite: write all of them and read none.
+// The intended use of the bytes of a storage. overwrite: write all of them and read none.
 enum class Use : uint8_t { read, write, overwrite };
 
-// The storage of a tensor, as all code but the VM's sees it: everything but its bytes. Only plain() gives these, in a
-// storage for instructions, and converts them first where they lie opaque. It owns nothing; the tensor does. storage.h
-// defines its functions.
+// A storage as code outside the VM sees it: everything except its bytes. Only plain() returns these, in a storage for
+// instructions; it converts opaque values first. It owns nothing; the tensor does. storage.h defines its functions.
 class SharedStorage {
  public:
   SharedStorage(Storage* storage = nullptr) : storage_(storage) {}
 
-  // The storage that holds the bytes plain. A `use` that writes forgets the opaque values. The tensor keeps it alive.
+  // The storage with the plain bytes. A `use` that writes drops the opaque values. The tensor keeps the storage alive.
   // Errors: those of an allocation and of a launch.
   Result<Storage*> plain(Use use) const;
-  // The same where nothing can be opaque: the device is known to have no layouts of its own.
+  // Like plain(), for a device that is known to have no layouts of its own.
   Storage* at_hand() const { return storage_; }
 
   uint64_t bytes() const;
-  // How often a tensor over it was written after it was made.
+  // The number of writes through a tensor since it was made.
   uint64_t version() const;
-  // Counts a write by `op`, a name that lives as long as the process.
+  // Counts a write by `op`, a static name.
   void note_write(const std::string_view& op) const;
-  // The op of the last write; empty: nobody wrote.
+  // The op of the last write; empty: none.
   std::string_view written_by() const;
-  // How many tensors can reach the bytes.
+  // The number of tensors that can access the bytes.
   int32_t tensor_count() const;
   bool busy_for_read() const;
   void retain_tensor() const;

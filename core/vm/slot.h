@@ -1,9 +1,8 @@
-// Slot: one instruction of an asynchronous stream, from its submission to its retirement. Slots stand in rings and are
-// used again and again. Filling a slot takes nothing from the heap once the slot has held an instruction of this kind.
+// Slot: one instruction of an asynchronous stream, from submission to retirement. Slots are stored in rings and reused.
+// Filling a slot allocates nothing once the slot has held an instruction of this kind.
 //
-// One thread fills a slot and another launches it, so each cache line that both touch travels between two processors
-// twice per instruction. The fields of a plain launch come first and fill few lines; a launch does not touch the
-// others.
+// One thread fills a slot and another launches it, so each cache line that both use moves between two processors twice
+// per instruction. The fields of a plain launch come first and fill few lines; a launch does not use the others.
 #pragma once
 
 #include <array>
@@ -26,13 +25,13 @@
 
 namespace tenon::vm {
 
-// What an instruction does when it is launched.
+// The action of an instruction when it is launched.
 enum class Policy : uint8_t {
   launch,     // a primitive
   graph,      // a compiled graph
-  segment,    // many primitives, one after the other
+  segment,    // many primitives, one after another
   replay,     // a segment that the device has recorded
-  pack,       // a constant operand, for primitives that want it so
+  pack,       // packs a constant operand for primitives
   copy,       // within its device
   upload,     // from host memory
   download,   // to host memory
@@ -54,14 +53,14 @@ struct Completion {
 class CommandList;
 class Segment;
 
-// A launch of a compiled graph, of a segment or of a command list. It has any number of operands, so they do not stand
-// in the slot.
+// A launch of a compiled graph, a segment or a command list. It has any number of operands, so they are stored outside
+// the slot.
 struct WideWork {
-  std::shared_ptr<const CompiledGraph> graph;  // one of the two
-  std::shared_ptr<const Segment> segment;      // also that of a list
-  std::shared_ptr<CommandList> list;           // of a replay
-  std::vector<Cancellation> cancellations;     // of the run of a segment
-  std::vector<ep_buffer> buffers;              // of a replay: those that move
+  std::shared_ptr<const CompiledGraph> graph;  // either a graph
+  std::shared_ptr<const Segment> segment;      // or a segment; also set for a list
+  std::shared_ptr<CommandList> list;           // for a replay
+  std::vector<Cancellation> cancellations;     // for the run of a segment
+  std::vector<ep_buffer> buffers;              // for a replay: the bindings that move
   std::vector<Storage*> storages;              // retained: outputs, and borrowed memory
   std::vector<bool> written;                   // by storage
   std::vector<Ticket> sources;                 // the pending writes it reads
@@ -76,18 +75,18 @@ struct SemaphoreWork {
 
 // The fields that few launches use, and all other instructions.
 struct SlotExtras {
-  uint64_t bytes = 0;         // of a copy, upload or download
+  uint64_t bytes = 0;         // for a copy, upload or download
   char* host = nullptr;       // its address on the host
-  ep_device* peer = nullptr;  // of a peer copy: the device that it reads
+  ep_device* peer = nullptr;  // for a peer copy: the device that is read
   Staging* staging = nullptr;
-  HostWork* work = nullptr;  // of an access, until the host thread takes it over
+  HostWork* work = nullptr;  // for an access, until the host thread takes it over
   Completion* completion = nullptr;
   std::unique_ptr<WideWork> wide;
   std::unique_ptr<SemaphoreWork> semaphore;
   ep_buffer workspace{};
   ep_buffer scratch{};
-  uint64_t scratch_bytes = 0;   // of the whole block; 0: the kernel wants none
-  uint64_t scratch_number = 0;  // as in Stream
+  uint64_t scratch_bytes = 0;   // of the whole block; 0: none needed
+  uint64_t scratch_number = 0;  // see Stream::scratch_number
 };
 
 struct alignas(64) Slot {
@@ -101,16 +100,16 @@ struct alignas(64) Slot {
   bool has_extras = false;
   bool has_note = false;
   bool derived = false;  // `status` is the failure of a source
-  // Somebody waits for this instruction and should not wait for those behind it: it gets a mark of its own.
+  // A thread waits for this instruction and should not wait for later ones: it gets its own mark.
   std::atomic<bool> awaited{false};
   uint16_t output_mask = 0;     // bit i: storages[i] is written
-  Primitive* kernel = nullptr;  // of a launch or pack, retained
+  Primitive* kernel = nullptr;  // for a launch or pack; retained
   const OpName* op = nullptr;
   const std::string* label = nullptr;  // as in CallSite
-  Status status;                       // why it failed, once that is known; ok in a free slot
+  Status status;                       // the failure, once it is known; ok in a free slot
 
-  // The tag of its first launch, by which faults name it (ep_launch::tag). Tags count the launches of a stream,
-  // which are more than its instructions.
+  // The tag of its first launch; faults use it (ep_launch::tag). Tags count the launches of a stream, which are more
+  // than its instructions.
   uint64_t first_tag = 0;
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
   TicketList deps;                                    // in other streams: waited for before the launch
@@ -126,7 +125,7 @@ struct alignas(64) Slot {
   std::vector<ep_shape> shapes;
 
   bool wide() const { return policy == Policy::graph || policy == Policy::segment || policy == Policy::replay; }
-  // sources, storages and output_mask of any instruction, wherever they stand.
+  // The sources, storages and output_mask of any instruction, from the slot or from its WideWork.
   std::span<const Ticket> all_sources() const {
     if (wide()) [[unlikely]]
       return extras.wide->sources;

@@ -17,7 +17,7 @@ uint32_t staging_pool(const DeviceState& device) {
   const auto& pools = device.opened->info.pools;
   uint32_t found = 0;
   for (uint32_t i = 1; i < pools.size(); ++i) {
-    if ((pools[i].flags & needed) != needed) continue;  // so no pool of images either
+    if ((pools[i].flags & needed) != needed) continue;  // this also excludes image pools
     if ((pools[i].flags & EP_POOL_FLAG_STAGING) != 0) return i;
     if (found == 0) found = i;
   }

@@ -1,6 +1,6 @@
-// Staging: host memory between two transfers. If the device has a pool for staging, the memory comes from that pool (it
-// is pinned), so that the copy engine reads it without a copy by the driver. Otherwise it is plain host memory.
-// InFlight bounds how much of it transfers hold.
+// Staging: host memory between two transfers. It comes from the device's staging pool if there is one. That memory is
+// pinned, so the copy engine reads it without a copy by the driver. Otherwise it is plain host memory. InFlight limits
+// the memory that transfers hold.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ namespace tenon::vm {
 
 class StagingPool;
 
-// Kept by its maker and by each of the slots that use it.
+// Kept alive by its creator and by each slot that uses it.
 struct Staging {
   std::atomic<int32_t> count{1};
   char* data = nullptr;
   uint64_t size = 0;
   ep_memory* pinned = nullptr;    // its memory on the device, at offset 0; null: plain memory
-  StagingPool* pool = nullptr;    // the pool that it goes back to; null: it is freed
+  StagingPool* pool = nullptr;    // the pool that it returns to; null: it is freed
   std::unique_ptr<char[]> plain;  // the memory of `data`, if it is not pinned
-  // Why the instruction that fills this memory failed. Written before that instruction retires, since its failure may
-  // be forgotten by the time that the next instruction is submitted.
+  // The failure of the instruction that fills this memory. Written before that instruction retires, since its failure
+  // may be dropped before the next instruction is submitted.
   Status failure;
 
   // Plain memory of `bytes`.
@@ -43,18 +43,17 @@ struct ReleaseStaging {
 };
 using StagingHandle = std::unique_ptr<Staging, ReleaseStaging>;
 
-// The staging memory of one device, in blocks of a few sizes that are used again. Threads: every function is
-// thread-safe.
+// The staging memory of one device, in reusable blocks of a few sizes. Threads: every function is thread-safe.
 class StagingPool {
  public:
   static constexpr uint64_t kLargest = uint64_t{4} << 20;
 
   explicit StagingPool(DeviceState* device);
-  // Staging memory of at least `bytes`, at most kLargest: pinned if the device has it and gives it, else plain.
+  // Staging memory of at least `bytes`, at most kLargest: pinned if the device provides it, else plain.
   StagingHandle take(uint64_t bytes);
-  // Gives blocks that are not in use back to the device.
+  // Returns unused blocks to the device.
   void trim();
-  // How many bytes of the device's pool it holds.
+  // The bytes of the device's pool that it holds.
   uint64_t held() const;
 
  private:
@@ -76,14 +75,14 @@ class StagingPool {
   uint64_t kept_ = 0;  // in `free_`
 };
 
-// InFlight: how much staging memory the transfers in flight hold. A transfer that would exceed the bound first waits
+// InFlight: limits the staging memory that transfers in flight hold. A transfer that would exceed the limit first waits
 // for the oldest transfers. One object for the process. Threads: every function is thread-safe.
 class InFlight {
  public:
   static constexpr uint64_t kMost = uint64_t{64} << 20;
 
   static InFlight& instance();
-  // Returns once `bytes` more are within the bound, or nothing else is held.
+  // Returns once `bytes` more fit within the limit, or nothing else is held.
   void make_room(uint64_t bytes);
   // Notes that a transfer holds `bytes` until `last` is done.
   void add(Ticket last, uint64_t bytes);

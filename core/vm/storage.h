@@ -18,39 +18,39 @@ class Layout;
 struct DeviceState;
 struct OpaqueValues;
 
-// Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the
+// Has two counts. `tensors`: handles that can access the data; at zero the block returns to the allocator, with the
 // tickets that still use it, in the order of the program. `references`: the users of this object (all tensors together
-// count one, each VM slot counts one); at zero the object itself is freed.
+// count one, each VM slot counts one); at zero the object is freed.
 struct Storage {
   std::atomic<int32_t> tensors{1};
   std::atomic<int32_t> references{1};
   DeviceState* device = nullptr;
   memory::Block block;
   uint64_t bytes = 0;
-  std::atomic<uint64_t> version{0};                          // counts writes into a tensor that was there before
-  std::atomic<const std::string_view*> written_by{nullptr};  // the op that wrote last; null: none yet
+  std::atomic<uint64_t> version{0};                          // number of writes through existing tensors
+  std::atomic<const std::string_view*> written_by{nullptr};  // the op of the last write; null: none yet
 
   // The last instruction of an asynchronous stream that writes here (Ticket::bits), 0 when none is known to be pending.
-  // The inline path reads this one word and nothing else. Written under the VM's submission lock.
+  // The inline path reads only this word. Written under the VM's submission lock.
   std::atomic<uint64_t> last_write{0};
   // Set while `reads` is not empty, `poison` is set or the storage is unread (unread.h). An inline instruction then
-  // takes the slow path. Same lock.
+  // takes the slow path. Guarded by the same lock.
   std::atomic<bool> attention{false};
-  TicketList reads;  // last read per stream since the last write. VM's lock
-  Status poison;     // not ok: the last write failed. VM's lock
+  TicketList reads;  // last read per stream since the last write; guarded by the VM's lock
+  Status poison;     // not ok: the last write failed; guarded by the VM's lock
 
-  std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
+  std::function<void()> deleter;  // for borrowed memory; runs when the last handle is dropped and no ticket uses it
 
-  // What a storage of a device with layouts of its own holds opaque (opaque.h). Null: nothing, as on other devices.
+  // The opaque values of a storage, on a device with layouts of its own (opaque.h). Null: there are none.
   std::atomic<OpaqueValues*> opaque{nullptr};
 
-  // True if an inline instruction that reads this storage has to ask the VM first.
+  // True if an inline instruction that reads this storage must ask the VM first.
   bool busy_for_read() const {
     return last_write.load(std::memory_order_acquire) != 0 || attention.load(std::memory_order_acquire);
   }
 
   void retain_tensor() { tensors.fetch_add(1, std::memory_order_relaxed); }
-  // Drops one handle; releases the block when it was the last.
+  // Drops one handle; the last one releases the block.
   void release_tensor() {
     if (tensors.load(std::memory_order_acquire) == 1 || tensors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       drop_block();
@@ -59,17 +59,17 @@ struct Storage {
   void retain() { references.fetch_add(1, std::memory_order_relaxed); }
   void release();
 
-  // A storage of `bytes` on `device`, allocated now. The tickets that its block carries become `reads`, so that
-  // the first write waits for them.
+  // Allocates a storage of `bytes` on `device`. The tickets that its block carries become `reads`, so that the first
+  // write waits for them.
   static Result<Storage*> make(DeviceState* device, uint64_t bytes);
-  // The same with a block that begins at a multiple of 256 bytes: for what holds several values (core/plan).
+  // Like make, with a block that begins at a multiple of 256 bytes, for storages that hold several values (core/plan).
   static Result<Storage*> make_aligned(DeviceState* device, uint64_t bytes);
-  // The same in a block that the device makes for one value of `layout` in an image pool.
+  // Like make, in a block that the device makes for one value of `layout` in an image pool.
   static Result<Storage*> make_image(DeviceState* device, const Layout& layout, uint64_t bytes);
-  // A storage over memory that the application owns. `deleter` runs once nothing uses the memory.
+  // A storage over memory that the application owns. `deleter` runs when the memory is no longer used.
   static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
                          std::function<void()> deleter);
-  // A storage of `bytes` without a block, whose elements lie in `opaque` alone; takes over `opaque`.
+  // A storage of `bytes` without a block, whose contents are only in `opaque`; takes over `opaque`.
   static Storage* make_opaque(DeviceState* device, uint64_t bytes, OpaqueValues* opaque);
 
  private:

@@ -81,7 +81,7 @@ class Submission {
     }
   }
 
-  // Comes last: the slot is then complete.
+  // Must be called last, when the slot is complete.
   void update_storages(Ticket ticket) {
     slot_.storage_count = 0;
     slot_.output_mask = 0;
@@ -161,16 +161,16 @@ class Submission {
     slot_.storages[slot_.storage_count++] = operand.storage;
   }
 
-  // How many launches of the provider the instruction is.
+  // The number of provider launches of the instruction.
   uint64_t launches() const {
     if (request_.list != nullptr) return 1;
     if (request_.segment != nullptr) return request_.segment->segment->launches().size();
     return request_.launch != nullptr || request_.graph != nullptr ? 1 : 0;
   }
 
-  // What its launches want of the stream's scratch.
+  // The stream scratch that its launches need.
   uint64_t scratch_bytes() const {
-    if (request_.list != nullptr) return 0;  // it has its own
+    if (request_.list != nullptr) return 0;  // a list has its own scratch
     if (request_.segment != nullptr) return request_.segment->segment->scratch_bytes();
     return request_.launch != nullptr ? request_.launch->kernel->scratch_bytes : 0;
   }
@@ -242,8 +242,8 @@ class Submission {
   const Request& request_;
   Stream& stream_;
   Slot& slot_;
-  std::unique_ptr<WideWork> work_;  // of a graph or a segment, until the slot takes it
-  Constants* constants_ = nullptr;  // of a segment
+  std::unique_ptr<WideWork> work_;  // for a graph or a segment, until the slot takes it
+  Constants* constants_ = nullptr;  // for a segment
 };
 
 bool has_room(Stream& stream) {

@@ -14,8 +14,8 @@
 namespace tenon::vm {
 namespace {
 
-// Plain data with a guard apart from it, so that it can be read to the very end of the thread. If the thread needs
-// scratch after the guard has run, it makes new scratch and keeps it.
+// Plain data, with a separate guard, so that it can be read until the thread has ended. If the thread needs scratch
+// after the guard has run, it makes new scratch and keeps it.
 thread_local constinit std::vector<ThreadScratch>* thread_scratch = nullptr;
 
 struct ScratchGuard {

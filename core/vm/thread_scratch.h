@@ -12,10 +12,10 @@ namespace tenon::vm {
 struct ThreadScratch {
   DeviceState* device = nullptr;
   memory::Block block;
-  bool dirty = true;  // a launch that failed may have left something there
+  bool dirty = true;  // a failed launch may have left data
 };
 
-// The scratch of the calling thread on `device`: at least `bytes`, all zero. It stays the thread's.
+// The scratch of the calling thread on `device`: at least `bytes`, all zero. The thread keeps it.
 Result<ThreadScratch*> thread_scratch_of(DeviceState* device, uint64_t bytes);
 
 }  // namespace tenon::vm

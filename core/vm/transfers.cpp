@@ -15,7 +15,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kSmallUpload = 64 * 1024;  // bytes up to which plain memory is as fast as pinned memory
+constexpr uint64_t kSmallUpload = 64 * 1024;  // up to this size plain memory is as fast as pinned memory
 constexpr uint64_t kChunk = StagingPool::kLargest;
 
 Operand part_of(const Operand& operand, uint64_t begin) {
@@ -116,9 +116,9 @@ Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::
   return copy_error(code, error, to, src.storage->device, bytes);
 }
 
-// The host can reach the memory of both devices. True if the source moves the bytes, false if the destination does. An
-// asynchronous device comes before a synchronous one, since its caller need not wait. If both are asynchronous or both
-// are not, the device that does not hold host data comes first, since its provider may know a better way.
+// The host can access the memory of both devices. True if the source copies the bytes, false if the destination does.
+// An asynchronous device is preferred, since its caller need not wait. If both or neither are asynchronous, the device
+// that does not hold host data is preferred, since its provider may have a faster way.
 bool source_moves(const DeviceState* to, const DeviceState* from) {
   return to->synchronous != from->synchronous ? to->synchronous
                                               : !from->holds_host_data.load(std::memory_order_relaxed);
@@ -126,9 +126,9 @@ bool source_moves(const DeviceState* to, const DeviceState* from) {
 
 // --- between two devices neither of whose memory the host can reach ---
 
-// Copies between two asynchronous devices. Each chunk is a download and an upload that waits for the download; two
-// buffers take turns, so that both engines are busy. The first upload counts as overwriting all of `dst`; the others
-// count as adding to it. So a chunk that fails poisons the rest.
+// Copies between two asynchronous devices. Each chunk is a download and an upload that waits for it; two buffers
+// alternate, so that both engines are busy. The first upload counts as overwriting all of `dst`; later ones count as
+// adding to it. So a failed chunk poisons the result.
 Status copy_by_queues(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   const uint64_t chunk = std::min(bytes, kChunk);
   const uint64_t held = bytes > kChunk ? 2 * chunk : chunk;
@@ -173,8 +173,8 @@ Status copy_by_caller(const Operand& dst, const Operand& src, uint64_t bytes, st
   return Status();
 }
 
-// Uploads from host memory that the caller may use again at once: copies the bytes into staging memory now. `ticket`
-// may be null.
+// Uploads from host memory that the caller may reuse at once: copies the bytes into staging memory now. `ticket` may be
+// null.
 Status upload_part(const Operand& dst, const char* src, uint64_t bytes, std::span<const Ticket> waits,
                    StagingHandle staging, Ticket* ticket = nullptr) {
   std::memcpy(staging->data, src, bytes);
@@ -183,8 +183,8 @@ Status upload_part(const Operand& dst, const char* src, uint64_t bytes, std::spa
   return submit_and_follow(request, false, ticket);
 }
 
-// The first chunk counts as overwriting all of `dst`; the others count as adding to it. So a chunk that fails poisons
-// the rest.
+// The first chunk counts as overwriting all of `dst`; later ones count as adding to it. So a failed chunk poisons the
+// result.
 Status upload_by_chunks(const Operand& dst, const char* src, uint64_t bytes, std::span<const Ticket> waits) {
   StagingPool& pool = dst.storage->device->queue->staging;
   for (uint64_t begin = 0; begin < bytes; begin += kChunk) {

@@ -8,11 +8,11 @@
 namespace tenon::vm {
 namespace {
 
-// `storage` as it is, which has values.
+// A storage and its opaque values, which hold the source of an unread storage.
 struct Unread {
   explicit Unread(Storage* of) : storage(of), values(of->opaque.load(std::memory_order_acquire)) {}
   bool has_source() const { return values != nullptr && values->source; }
-  bool waits() const { return storage->block.memory == nullptr; }  // under the lock
+  bool waits() const { return storage->block.memory == nullptr; }  // call under the lock
 
   Storage* storage;
   OpaqueValues* values;

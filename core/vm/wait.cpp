@@ -115,7 +115,7 @@ Status wait_for_all(DeviceQueue& queue) {
   return Status();
 }
 
-// Of the errors of `queues` that were not reported yet, that of the earliest submission.
+// The unreported error of the earliest submission among `queues`.
 Status first_unreported(std::span<DeviceQueue* const> queues) {
   Engine& all = engine();
   std::lock_guard lock(all.submission);

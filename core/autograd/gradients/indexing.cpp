@@ -185,7 +185,7 @@ void scatter(const autograd::Backward& b) {
   }
   if (how.op != EP_SCATTER_ASSIGN) {
     throw Error(Code::unsupported,
-                "scatter: a gradient is there for updates that are assigned or added, not for products and extrema.",
+                "scatter: only updates that are assigned or added have a gradient, not products and extrema.",
                 "Call scatter_reduce, whose products and extrema have one.");
   }
   const Tensor grad = b.grad();

@@ -44,9 +44,9 @@ Tensor products_without(const Tensor& d) {
   return tenon::where(later, upper, tenon::where(tenon::transpose(later, 0, 1), turned(upper), one));
 }
 
-// The cofactors of `a`, exact where it is singular, and their first derivatives. With U and V of a singular value
-// decomposition as constants, B = U^T A V is diagonal, and to first order its cofactors are products of the diagonal:
-// of all elements but b_ii, and -b_ji times all but b_ii and b_jj.
+// The cofactors of `a`, also correct for singular matrices, with correct first derivatives. U and V of a singular value
+// decomposition are constants, and B = U^T A V is diagonal. To first order, its cofactors are products over the
+// diagonal: all elements except b_ii, and -b_ji times all except b_ii and b_jj.
 Tensor cofactors(const Tensor& a) {
   const auto [values, u, v] = tenon::linalg_svd_reduced(a.detach());
   const Tensor sign = tenon::linalg_det(u) * tenon::linalg_det(v);
@@ -71,7 +71,7 @@ Tensor turning(const Tensor& x, const Tensor& values) {
   return tenon::where(none, 0, (x - turned(x)) / tenon::where(none, 1, gaps));
 }
 
-// The gradient of the pseudo-inverse P of A from that of P. G. H. Golub and V. Pereyra: The differentiation of
+// The gradient of A from the gradient of its pseudo-inverse P. G. H. Golub and V. Pereyra: The differentiation of
 // pseudo-inverses, 1973.
 Tensor of_pseudo_inverse(const Tensor& a, const Tensor& p, const Tensor& grad) {
   const Tensor g = turned(grad);
@@ -81,7 +81,7 @@ Tensor of_pseudo_inverse(const Tensor& a, const Tensor& p, const Tensor& grad) {
   return kp - turned(tenon::matmul(p, k)) - tenon::matmul(a, tenon::matmul(p, kp)) + beside;
 }
 
-// `rest` without its part along the columns of `basis`.
+// `rest` without its component in the column space of `basis`.
 Tensor beside(const Tensor& rest, const Tensor& basis) {
   return rest - tenon::matmul(basis, tenon::matmul(turned(basis), rest));
 }
@@ -91,7 +91,7 @@ Tensor over_triangle(const Tensor& x, const Tensor& r) {
   return turned(tenon::linalg_solve_triangular(r, turned(x), true));
 }
 
-// The gradient of A = Q R, R square, from those of Q and R; either may be undefined.
+// The gradient of A = Q R, with R square, from the gradients of Q and R; either may be undefined.
 Tensor of_square_qr(const Tensor& q, const Tensor& r, const Tensor& of_q, const Tensor& of_r) {
   Tensor inner;
   if (of_r.defined()) inner = tenon::matmul(of_r, turned(r));

@@ -1,4 +1,4 @@
-// Rules of ops that work along one axis or some, each line of elements by itself.
+// Rules of ops that work along one or several axes and treat each line of elements independently.
 #include "core/global/rules/spread.h"
 #include "core/ops/attributes.h"
 #include "core/ops/sbp_rules.h"
@@ -6,7 +6,7 @@
 namespace tenon::global {
 namespace {
 
-// Where `axis` is after the axes of the mask are gone, or are of one element.
+// The position of `axis` after the axes of the mask are removed, or reduced to one element.
 int32_t left_of(uint32_t reduced, bool keeps, int32_t axis) {
   if (keeps) return axis;
   int32_t before = 0;
@@ -35,7 +35,7 @@ void sbp_reduce(const CallFacts& facts, Signatures* signatures) {
   add_kept_axes(facts, at.axes, at.keep_dims != 0, signatures);
 }
 
-// A sum of something of each element.
+// A sum of a function of each element.
 void sbp_sum_of_parts(const CallFacts& facts, Signatures* signatures) {
   sbp_reduce(facts, signatures);
   add_summed_axes(facts, signatures);
@@ -67,7 +67,7 @@ void sbp_softmax(const CallFacts& facts, Signatures* signatures) {
   add_same_axis(facts, facts.attributes<SoftmaxAttributes>().axis, signatures);
 }
 
-// Along an axis; the last one holds the pairs of complex numbers.
+// Along one axis; the last axis holds the pairs of complex numbers.
 void sbp_fourier(const CallFacts& facts, Signatures* signatures) {
   const auto& transform = facts.attributes<FourierAttributes>().transform;
   const int32_t axes = facts.rank(0) - (transform.form == EP_FFT_REAL_TO_HALF ? 0 : 1);
@@ -92,7 +92,7 @@ void sbp_linear_algebra(const CallFacts& facts, Signatures* signatures) {
   }
 }
 
-// Over the axes from that of the attributes on; statistics have one element along these.
+// Over the axes from the attribute's axis on. The statistics have one element along these.
 void sbp_norm(const CallFacts& facts, Signatures* signatures) {
   const int32_t first = facts.attributes<AxisAttributes>().axis;
   add_moved(facts, signatures,
@@ -121,7 +121,7 @@ void sbp_batch_norm(const CallFacts& facts, Signatures* signatures) {
   }
 }
 
-// Forward and backward: a channel at a time. Tensors of rank 1 are lists along the channels.
+// Forward and backward treat channels independently. Tensors of rank 1 are lists along the channels.
 void sbp_batch_norm_training(const CallFacts& facts, Signatures* signatures) {
   const int32_t channels = facts.attributes<AxisAttributes>().axis;
   Signature signature = signatures->blank();

@@ -1,4 +1,4 @@
-// Rules of ops whose results have the elements of their arguments, each at its place.
+// Rules of ops whose results have the elements of their arguments at the same positions.
 #include <cmath>
 
 #include "core/global/rules/spread.h"
@@ -68,7 +68,7 @@ void sbp_linear(const CallFacts& facts, Signatures* signatures) {
   if (all_given(facts) && keeps_values(facts)) add_partial(signatures);
 }
 
-// A tensor times a number. Times another tensor is linear too, but 0 times infinity is not what a sum would make of it.
+// A tensor times a number. A product of tensors is linear too, but 0 times infinity would differ in a partial sum.
 void sbp_scaled(const CallFacts& facts, Signatures* signatures) {
   sbp_elementwise(facts, signatures);
   for (size_t i : {0, 1}) {
@@ -84,7 +84,7 @@ void sbp_divided(const CallFacts& facts, Signatures* signatures) {
   if (std::isfinite(divisor) && divisor != 0) add_partial_in(0, signatures);
 }
 
-// where(condition, x, y): linear in x and y together. A number in the place of one must be 0.
+// where(condition, x, y): linear in x and y together. If one of them is a number, it must be 0.
 void sbp_linear_choice(const CallFacts& facts, Signatures* signatures) {
   sbp_elementwise(facts, signatures);
   Signature signature = signatures->blank();
@@ -110,7 +110,7 @@ void sbp_fill(const CallFacts& facts, Signatures* signatures) {
   for (int32_t axis = 0; axis < facts.outputs[0].dims.rank(); ++axis) signatures->add({}, {Sbp::split(axis)});
 }
 
-// Scales of one number, a list along an axis, or one per block of an axis.
+// Scales may be one number, a list along an axis, or one per block of an axis.
 void sbp_quantisation(const CallFacts& facts, Signatures* signatures) {
   const auto& at = facts.attributes<QuantisationAttributes>();
   const int32_t scale_rank = facts.rank(1);

@@ -1,4 +1,4 @@
-// Rules of views, and of ops that put elements elsewhere.
+// Rules of views, and of ops that move elements.
 #include <algorithm>
 
 #include "core/global/rules/spread.h"
@@ -16,8 +16,8 @@ bool holds(std::span<const int64_t> axes, int32_t axis, int32_t rank) {
 
 }  // namespace
 
-// Elements stay in their order. Axes fall into groups of one size; the first axis of a group takes its split along if
-// all parts begin where they did.
+// Elements keep their order. Axes form groups of equal size. The first axis of a group can be split if all parts begin
+// at the same elements before and after.
 void sbp_reshape(const CallFacts& facts, Signatures* signatures) {
   const Dims &from = facts.dims(0), &to = facts.outputs[0].dims;
   add_partial(signatures);
@@ -96,7 +96,7 @@ void sbp_select(const CallFacts& facts, Signatures* signatures) {
   });
 }
 
-// Inputs: input, and what a slice of it becomes.
+// Inputs: input, and the new elements of the slice.
 void sbp_slice_scatter(const CallFacts& facts, Signatures* signatures) { sbp_slice(facts, signatures); }
 
 void sbp_select_scatter(const CallFacts& facts, Signatures* signatures) {
@@ -168,7 +168,7 @@ void sbp_gather_nd(const CallFacts& facts, Signatures* signatures) {
   signatures->add({Sbp::partial(), {}}, {Sbp::partial()});
 }
 
-// Inputs: input, index, what is put there; the places are those of the three kinds of gather.
+// Inputs: input, index, new elements. The positions are as in the three kinds of gather.
 void sbp_scatter(const CallFacts& facts, Signatures* signatures) {
   const auto& at = facts.attributes<ScatterAttributes>().scatter;
   const Dims &input = facts.dims(0), &index = facts.dims(1);

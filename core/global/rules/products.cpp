@@ -6,12 +6,12 @@
 namespace tenon::global {
 namespace {
 
-// Whether every rank gets at least one of `size` elements: some primitives refuse to have none.
+// True if every rank gets at least one of `size` elements: some primitives refuse empty parts.
 bool serves_all(const CallFacts& facts, int64_t size) { return size >= facts.ranks; }
-// Whether all ranks get the same number.
+// True if all ranks get the same number of elements.
 bool is_even(const CallFacts& facts, int64_t size) { return size % facts.ranks == 0; }
 
-// Images and channels, each plane by itself. Works on the kinds of pooling, forward and back.
+// Splits images and channels, since each plane is independent. Serves all kinds of pooling, forward and backward.
 void add_planes(const CallFacts& facts, Signatures* signatures) {
   for (int32_t axis = 0; axis < 2; ++axis) {
     if (!serves_all(facts, facts.dims(0)[axis])) continue;
@@ -24,11 +24,11 @@ void add_planes(const CallFacts& facts, Signatures* signatures) {
 
 }  // namespace
 
-// Rows, columns and matrices of a batch split the result; what is contracted gives a partial sum.
+// Rows, columns and the matrices of a batch split the result; a split of the contracted axis gives a partial sum.
 void sbp_matmul(const CallFacts& facts, Signatures* signatures) {
   const Dims &a = facts.dims(0), &b = facts.dims(1), &c = facts.outputs[0].dims;
   const bool row = a.rank() == 1, column = b.rank() == 1;   // vectors
-  const int32_t matrix = (row ? 0 : 1) + (column ? 0 : 1);  // axes of a matrix of the result
+  const int32_t matrix = (row ? 0 : 1) + (column ? 0 : 1);  // number of matrix axes of the result
   if (!row) signatures->add({Sbp::split(a.rank() - 2), {}}, {Sbp::split(c.rank() - matrix)});
   if (!column) signatures->add({{}, Sbp::split(b.rank() - 1)}, {Sbp::split(c.rank() - 1)});
   signatures->add({Sbp::split(a.rank() - 1), Sbp::split(column ? 0 : b.rank() - 2)}, {Sbp::partial()});
@@ -49,7 +49,8 @@ void sbp_convolution(const CallFacts& facts, Signatures* signatures) {
   const auto& window = facts.attributes<ConvolutionAttributes>().window;
   if (serves_all(facts, facts.dims(0)[0])) signatures->add({Sbp::split(0)}, {Sbp::split(0)});
   if (window.groups != 1) return;
-  const int32_t made = window.transposed != 0 ? 1 : 0;  // the axis of the weight that makes channels of the result
+  const int32_t made =
+      window.transposed != 0 ? 1 : 0;  // the axis of the weight that becomes the channels of the result
   if (serves_all(facts, facts.dims(1)[made])) {
     signatures->add({{}, Sbp::split(made), facts.has(2) ? Sbp::split(0) : Sbp()}, {Sbp::split(1)});
   }
@@ -80,7 +81,7 @@ void sbp_attention(const CallFacts& facts, Signatures* signatures) {
     const bool heads = axis == 1, rows = axis == 2;
     if (!serves_all(facts, query[axis])) continue;
     if (heads && !(is_even(facts, query[1]) && is_even(facts, facts.dims(1)[1]))) continue;
-    if (rows && (at.before >= 0 || at.after >= 0)) continue;  // which keys a row sees depends on its number
+    if (rows && (at.before >= 0 || at.after >= 0)) continue;  // the keys that a row sees depend on the row's number
     const Sbp split = Sbp::split(axis), keys = rows ? Sbp() : split;
     Signature signature = signatures->blank();
     signature.inputs[0] = split;
@@ -92,8 +93,8 @@ void sbp_attention(const CallFacts& facts, Signatures* signatures) {
   }
 }
 
-// Inputs: input [batch, heads, rows, width], cosines, sines, positions [batch, rows]. With positions the other two are
-// a table that all read.
+// Inputs: input [batch, heads, rows, width], cosines, sines, positions [batch, rows]. With positions, cosines and sines
+// are a table that all ranks read.
 void sbp_rotary(const CallFacts& facts, Signatures* signatures) {
   Dims all = facts.dims(0);
   const bool table = facts.has(3);
@@ -107,8 +108,8 @@ void sbp_rotary(const CallFacts& facts, Signatures* signatures) {
   }
 }
 
-// Inputs: input [steps, batch, width], weights and biases, states [batch, width], lengths [batch]. Results: of all
-// steps, and the states after the last one.
+// Inputs: input [steps, batch, width], weights and biases, states [batch, width], lengths [batch]. Results: the states
+// of all steps, and the states after the last one.
 void sbp_recurrent(const CallFacts& facts, Signatures* signatures) {
   if (!serves_all(facts, facts.dims(0)[1])) return;
   const bool lstm = facts.outputs.size() == 3;
@@ -125,7 +126,7 @@ void sbp_recurrent(const CallFacts& facts, Signatures* signatures) {
   signatures->add(std::move(signature));
 }
 
-// Inputs: input, its scale and zero point, other, ... Rows of input, where its scale is one number.
+// Inputs: input, its scale and zero point, other, ... The rows of input can be split if its scale is one number.
 void sbp_quantized_matmul(const CallFacts& facts, Signatures* signatures) {
   const bool one = (!facts.has(1) || facts.call.inputs[1]->elements() == 1) &&
                    (!facts.has(2) || facts.call.inputs[2]->elements() == 1);

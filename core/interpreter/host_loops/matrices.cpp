@@ -1,4 +1,4 @@
-// Host loops that make and move matrices: triangles, diagonals, identities, flips.
+// Host loops that make and rearrange matrices: triangles, diagonals, identities, flips.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace tenon::host_loops {
 namespace {
 
-// Dtypes whose zero has no bits set and that `where` with a number 0 keeps.
+// True for dtypes whose zero has no bits set and that `where` with a number 0 keeps.
 bool plain(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -25,10 +25,10 @@ bool plain(DType dtype) {
   }
 }
 
-constexpr int64_t kMostInOneLoop = int64_t{8} << 20;  // bytes; beyond them several threads write faster
+constexpr int64_t kMostInOneLoop = int64_t{8} << 20;  // bytes; above this size several threads write faster
 
-// Copies the matrices of input 0 but for one triangle, which becomes 0. Of row i columns from i + `diagonal` + 1 on are
-// above, columns below i + `diagonal` are below.
+// Copies the matrices of input 0 with zeros in one triangle. In row i, columns from i + `diagonal` + 1 on are above it,
+// columns less than i + `diagonal` are below it.
 bool triangle(const OpCall& call, int64_t diagonal, bool lower) {
   if (!at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
@@ -56,7 +56,7 @@ bool triangle(const OpCall& call, int64_t diagonal, bool lower) {
   return true;
 }
 
-// Writes the column of each element of a triangle to `to`, a row after the other, and its row `count` places behind.
+// Writes the column of each element of a triangle to `to`, row by row, and its row number `count` positions later.
 template <class T>
 void write_triangle(T* to, int64_t count, int64_t rows, int64_t columns, int64_t shift, bool lower) {
   T* row_list = to;
@@ -158,7 +158,7 @@ bool run_diag_embed(const OpCall& call) {
   std::memset(to, 0, static_cast<size_t>(side * side * size));
   const int64_t first = a.offset >= 0 ? a.offset : -a.offset * side;
   const auto bytes = static_cast<size_t>(size);
-  switch (size) {  // so that a compiler knows the number
+  switch (size) {  // so that the compiler knows the size
     case 4: write_apart(to + first * 4, from, length, side + 1, 4); break;
     case 8: write_apart(to + first * 8, from, length, side + 1, 8); break;
     default: write_apart(to + first * size, from, length, side + 1, bytes);
@@ -167,7 +167,7 @@ bool run_diag_embed(const OpCall& call) {
   return true;
 }
 
-// Matrices one after the other along the diagonal; a list is a matrix of one row.
+// Matrices one after another along the diagonal; a list is a matrix of one row.
 bool run_block_diag(const OpCall& call) {
   int64_t rows = 0, columns = 0;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -185,7 +185,7 @@ bool run_block_diag(const OpCall& call) {
   Tensor result = made(Dims{rows, columns}, first.dtype, first.device);
   char* to = static_cast<char*>(result.data());
   const int64_t line = columns * size;
-  int64_t before = 0;  // bytes of a line
+  int64_t before = 0;  // bytes before a line
   for (const Tensor* input : call.inputs) {
     const TensorImpl& block = *input->impl();
     const int64_t width = (block.dims.rank() == 2 ? block.dims[1] : block.elements) * size;
@@ -236,7 +236,7 @@ bool run_trace(const OpCall& call) {
   return true;
 }
 
-// Elements along one axis, or along two that follow each other, which a device would take one after the other.
+// Flips along one axis, or along two adjacent ones, which a device would do one after another.
 bool run_flip(const OpCall& call) {
   const auto& a = call.attributes_as<FlipAttributes>();
   if (!at_hand(call, 0)) return false;

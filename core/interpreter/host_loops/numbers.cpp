@@ -1,4 +1,4 @@
-// Host loops over numbers: elementwise ones, ranges, and transforms.
+// Host loops over numbers: element-wise functions, ranges, and transforms.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace tenon::host_loops {
 namespace {
 
-// The number next to each of `from` on the way to that of `to`, by steps of its bits.
+// The number next to each of `from` in the direction of `to`, by adding to its bits.
 template <class F, class I>
 [[gnu::always_inline]] inline void write_next(F* result, const F* from, const F* to, int32_t n) {
   using U = std::make_unsigned_t<I>;
@@ -22,8 +22,8 @@ template <class F, class I>
   for (int32_t i = 0; i < n; ++i) {
     const F x = from[i], y = to[i];
     const I bits = std::bit_cast<I>(x);
-    const I nearer = -static_cast<I>((y > x) != (bits >= 0));  // -1: to 0, 0: away from it
-    const I stepped = static_cast<I>(static_cast<U>(bits) + static_cast<U>(nearer | I{1}));  // of -0 it wraps around
+    const I nearer = -static_cast<I>((y > x) != (bits >= 0));  // -1: towards 0, 0: away from it
+    const I stepped = static_cast<I>(static_cast<U>(bits) + static_cast<U>(nearer | I{1}));  // for -0 it wraps around
     const I least = (std::bit_cast<I>(y) & sign) | I{1};
     const I next = (bits & ~sign) == 0 ? least : stepped;
     const F kept = x == y ? y : std::bit_cast<F>(next);
@@ -43,15 +43,15 @@ void next_of(void* result, const void* from, const void* to, int64_t count) {
 // The natural logarithm of normal numbers.
 [[gnu::always_inline]] inline float log_of(float x) {
   const auto bits = std::bit_cast<int32_t>(x);
-  const int32_t exponent = (bits - 0x3f3504f3) >> 23;  // of a significand from the root of 1/2 to that of 2
+  const int32_t exponent = (bits - 0x3f3504f3) >> 23;  // of a significand from sqrt(1/2) to sqrt(2)
   const auto m = std::bit_cast<float>(bits - exponent * (1 << 23));
   const float s = (m - 1) / (m + 1), q = s * s;
   const float series = 1 + q * (1 / 3.F + q * (1 / 5.F + q * (1 / 7.F + q * (1 / 9.F))));
   return static_cast<float>(exponent) * 0.693147182F + (2 * s) * series;
 }
 
-// M. Giles: Approximating the erfinv function (GPU Computing Gems 2, 2011), in single precision: within 6e-7 of the
-// value.
+// M. Giles: Approximating the erfinv function (GPU Computing Gems 2, 2011), in single precision: the error is at most
+// 6e-7.
 [[gnu::always_inline]] inline float erfinv_of(float x) {
   const float w = -log_of((1 - x) * (1 + x));
   const float n = w - 2.5F;
@@ -86,7 +86,7 @@ void add_quotients(T* to, const T* input, const T* above, const T* below, T valu
       });
 }
 
-// The other sign for every second number. As integers, since a compiler makes no vectors of every second float.
+// Negates every second number. Uses integers, since compilers do not vectorise this for floats.
 template <class T>
 void conjugate(T* pairs, int64_t count) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -100,7 +100,7 @@ void conjugate(T* pairs, int64_t count) {
       });
 }
 
-// Writes a given tensor. Long ones are filled by several threads.
+// Fills a given tensor. Several threads fill long ones.
 bool fill(const OpCall& call, const Scalar& value) {
   constexpr int64_t most = int64_t{16} << 10;  // bytes
   const Tensor& output = call.outputs[0];
@@ -149,7 +149,7 @@ bool run_erfinv(const OpCall& call) {
 }
 
 bool run_linspace(const OpCall& call) {
-  constexpr int64_t most = int64_t{1} << 24;  // f32 counts so far
+  constexpr int64_t most = int64_t{1} << 24;  // f32 counts exactly up to here
   const auto& a = call.attributes_as<LinspaceAttributes>();
   const DType dtype = a.dtype == DType::none ? DType::f32 : a.dtype;
   if (a.steps < 2 || a.steps > most || (dtype != DType::f32 && dtype != DType::f64)) return false;
@@ -169,7 +169,7 @@ bool run_linspace(const OpCall& call) {
 }
 
 bool run_logspace(const OpCall& call) {
-  constexpr int64_t most = 64;  // the device takes powers of more numbers by vectors
+  constexpr int64_t most = 64;  // for more numbers, the device's vectorised power is faster
   const auto& a = call.attributes_as<LogspaceAttributes>();
   const DType dtype = a.dtype == DType::none ? DType::f32 : a.dtype;
   if (a.steps < 2 || a.steps > most || !real(dtype)) return false;
@@ -194,7 +194,7 @@ bool run_logspace(const OpCall& call) {
 }
 
 bool run_addcdiv(const OpCall& call) {
-  constexpr int64_t most = int64_t{512} << 10;  // bytes; several threads take longer ones
+  constexpr int64_t most = int64_t{512} << 10;  // bytes; for longer ones several threads are faster
   if (!same_shape(call, 0) || !same_shape(call, 1) || !same_shape(call, 2)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
   if (!real(input.dtype) || input.elements * dtype_size(input.dtype) > most) return false;
@@ -216,15 +216,15 @@ bool run_addcdiv(const OpCall& call) {
 bool run_fill_(const OpCall& call) { return call.inputs.empty() && fill(call, call.scalars[0]); }
 bool run_zero_(const OpCall& call) { return fill(call, Scalar(0)); }
 
-// The transform of real numbers, whose imaginary parts then change their signs in place.
+// The transform of real numbers; then the signs of the imaginary parts are changed in place.
 bool run_fft_ihfft(const OpCall& call) {
-  constexpr int64_t most = int64_t{512} << 10;  // bytes; several threads write longer ones
+  constexpr int64_t most = int64_t{512} << 10;  // bytes; for longer ones several threads are faster
   if (!lies_at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
   if (!real(input.dtype) || input.elements * dtype_size(input.dtype) > most) return false;
   const auto& a = call.attributes_as<FftIhfftAttributes>();
   const int32_t rank = input.dims.rank();
-  // An inverse transform is divided where another one is not.
+  // An inverse transform is scaled where a forward one is not.
   const std::string_view norm = a.norm.view();
   const std::string_view other = norm == "backward" ? "forward" : norm == "forward" ? "backward" : norm;
   if (rank == EP_MAX_RANK || a.n_given != 0 || a.dim < -rank || a.dim >= rank) return false;

@@ -11,8 +11,8 @@
 namespace tenon::host_loops {
 namespace {
 
-// Whether `count` inputs from `first` on are row-major at hand, and each like that of the first list (from `params`
-// on), of which it is no part.
+// True if `count` inputs from `first` on are row-major in host memory, and each matches its parameter in the list that
+// begins at `params`.
 bool like_params(const OpCall& call, size_t params, size_t first, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!at_hand(call, first + i)) return false;
@@ -31,7 +31,7 @@ bool all_real(const OpCall& call, size_t first, size_t count) {
                      });
 }
 
-// Reads input `index`, one number at hand.
+// Reads input `index`, a tensor of one number in host memory.
 bool read_number(const OpCall& call, size_t index, double* number) {
   if (!lies_at_hand(call, index) || call.inputs[index]->elements() != 1) return false;
   const Tensor& tensor = *call.inputs[index];
@@ -57,10 +57,10 @@ void give_params(const OpCall& call, size_t first) {
 }
 
 constexpr int64_t kPiece = 128 * 1024;       // elements
-constexpr uint64_t kWorthAThread = 1 << 20;  // elements: half a millisecond
+constexpr uint64_t kWorthAThread = 1 << 20;  // elements: about half a millisecond of work
 
 // Calls run(i, first, n) for elements [first, first + n) of each of `count` tensors of the list that begins at input
-// `params`, on as many threads as they are worth. The caller has the default floating-point environment.
+// `params`, on as many threads as the work justifies. The caller must have the default floating-point environment.
 template <class Run>
 void for_pieces(const OpCall& call, size_t params, size_t count, const Run& run) {
   uint64_t elements = 0;
@@ -85,12 +85,12 @@ void for_pieces(const OpCall& call, size_t params, size_t count, const Run& run)
   });
 }
 
-// What one step of Adam multiplies and adds, as numbers of its tensors.
+// The factors of one step of Adam, in the dtype of its tensors.
 template <class T>
 struct AdamFactors {
-  T keep = 1;   // of the params: 1 - lr * weight_decay
-  T sign = 1;   // of the gradient: -1 to maximise
-  T decay = 0;  // of the params, added to the gradient
+  T keep = 1;   // factor of the params: 1 - lr * weight_decay
+  T sign = 1;   // factor of the gradient: -1 to maximise
+  T decay = 0;  // factor of the params that is added to the gradient
   T first = 0;  // 1 - beta1
   T beta2 = 0;
   T second = 0;  // 1 - beta2
@@ -99,14 +99,14 @@ struct AdamFactors {
   T step = 0;  // lr over the first correction
 };
 
-// Elements at the same places, one block of each list.
+// One block of each list, at the same positions.
 template <class T>
 struct AdamBlock {
   T* param;
   const T* grad;
   T* average;
   T* square_average;
-  T* greatest;  // null but for AMSGrad
+  T* greatest;  // null unless AMSGrad
 };
 
 template <class T, bool kGreatest>

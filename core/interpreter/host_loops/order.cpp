@@ -1,4 +1,4 @@
-// Host loops that search, count and choose: places in sorted lists, medians, counts of integers, masks.
+// Host loops that search, count and select: positions in sorted lists, medians, counts of integers, masks.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,8 +13,9 @@
 namespace tenon::host_loops {
 namespace {
 
-// Where values would go in `list`. Of the elements from a position on, the first half is left out where its last one
-// lies before the value; NaN lies behind all numbers. Several values at once, since each step waits for the one before.
+// The positions at which values would be inserted into `list`. Of the elements from a position on, the first half is
+// skipped if its last element comes before the value; NaN comes after all numbers. Handles several values at once,
+// since each step depends on the previous one.
 template <class T, bool kRight>
 inline void search_some(const T* list, int32_t length, const T* values, int64_t* to, int32_t n) {
   int32_t position[16] = {};
@@ -81,13 +82,13 @@ void choose(void* to, const void* input, const uint8_t* mask, const void* source
   for (int64_t i = 0; i < count; ++i) {
     const bool takes = mask[i] != 0;
     const T here = x[i], there = next[std::min(taken, last)];
-    result[i] = here ^ ((here ^ there) & static_cast<T>(-static_cast<T>(takes)));  // a branch would be guessed wrong
+    result[i] = here ^ ((here ^ there) & static_cast<T>(-static_cast<T>(takes)));  // a branch would be mispredicted
     taken += static_cast<int64_t>(takes);
   }
 }
 
-// counts[x] for every element. Equal elements in succession wait for each other, so four lists take turns where they
-// are short; of 32 bits, so that more of them fit the nearest cache.
+// counts[x] for every element. Increments of equal elements depend on each other, so short counts use four lists in
+// turn; they have 32 bits, so that more of them fit into the nearest cache.
 template <class T>
 void count_elements(const T* from, int64_t count, int64_t* counts, int64_t length) {
   int64_t i = 0;
@@ -104,8 +105,8 @@ void count_elements(const T* from, int64_t count, int64_t* counts, int64_t lengt
   for (; i < count; ++i) ++counts[from[i]];
 }
 
-// The same for many elements in one pass, which looks for the greatest element too: into four lists of kMostCounted,
-// one after the other. Returns the greatest element; -1: some element is negative or not below kMostCounted.
+// Like the function above, for many elements in one pass that also finds the greatest element; uses four consecutive
+// lists of kMostCounted. Returns the greatest element; -1: some element is negative or not below kMostCounted.
 constexpr int64_t kMostCounted = 4096;
 template <class T>
 int64_t count_in_one_pass(const T* from, int64_t count, std::vector<uint32_t>* lists) {
@@ -134,7 +135,7 @@ int64_t count_in_one_pass(const T* from, int64_t count, std::vector<uint32_t>* l
 
 template <class T>
 bool count_into(const OpCall& call, int64_t least_length) {
-  constexpr int64_t most = int64_t{1} << 28, many = int64_t{1} << 17;  // counts, elements
+  constexpr int64_t most = int64_t{1} << 28, many = int64_t{1} << 17;  // the limits of counts and of elements
   const TensorImpl& input = *call.inputs[0]->impl();
   const T* from = elements_of<T>(*call.inputs[0]);
   if (input.elements >= many && input.elements <= INT64_C(0xffffffff) && least_length <= most) {
@@ -185,7 +186,7 @@ bool run_bucketize(const OpCall& call) {
   return find_places(call, 1, 0, a.out_int32 != 0, a.right != 0);
 }
 
-// The median of all elements. The keys of floats are in order as unsigned numbers, NaN last.
+// The median of all elements. Floats become unsigned keys in the same order, with NaN last.
 bool run_median(const OpCall& call) {
   if (call.attributes_as<MedianAttributes>().overload != 0 || !at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
@@ -203,7 +204,7 @@ bool run_median(const OpCall& call) {
     std::vector<uint32_t> keys;
     int64_t wanted = (count - 1) / 2;
     constexpr int32_t shift = 20;
-    if (count > 16384) {  // only the elements that share the first bits of the median
+    if (count > 16384) {  // keep only the elements that share the leading bits of the median
       std::vector<int64_t> counts(size_t{1} << (32 - shift));
       for (int64_t i = 0; i < count; ++i) ++counts[key(from[i]) >> shift];
       uint32_t bucket = 0;
@@ -226,7 +227,7 @@ bool run_median(const OpCall& call) {
   return true;
 }
 
-// Without weights.
+// Only without weights.
 bool run_bincount(const OpCall& call) {
   const int64_t least_length = call.attributes_as<BincountAttributes>().minlength;
   if (!at_hand(call, 0) || call.inputs[0]->rank() != 1 || least_length < 0) return false;

@@ -1,4 +1,4 @@
-// What host loops share: where their tensors lie, and numbers at even distances. Declares each loop. Internal.
+// Helpers of host loops: addresses of tensors, and evenly spaced numbers. Declares each loop. Internal.
 #pragma once
 
 #include "core/device/device_state.h"
@@ -14,24 +14,24 @@ inline bool on_host(const DeviceState* device) {
   return device->synchronous && device->mapped && is_host_device(device);
 }
 
-// Whether input `index` lies in memory of the host device.
+// True if input `index` is in memory of the host device.
 inline bool lies_at_hand(const OpCall& call, size_t index) {
   if (index >= call.inputs.size() || call.inputs[index] == nullptr || !call.inputs[index]->defined()) return false;
   const TensorImpl& impl = *call.inputs[index]->impl();
   return impl.storage != nullptr && impl.recorded == nullptr && impl.elements > 0 && on_host(impl.device);
 }
-// Whether it is row-major besides.
+// True if input `index` is also row-major.
 inline bool at_hand(const OpCall& call, size_t index) {
   return lies_at_hand(call, index) && call.inputs[index]->impl()->contiguous;
 }
 
-// Whether it is of the dtype and on the device of input 0 besides.
+// True if input `index` also has the dtype and device of input 0.
 inline bool alike(const OpCall& call, size_t index) {
   if (!at_hand(call, index)) return false;
   const TensorImpl &first = *call.inputs[0]->impl(), &other = *call.inputs[index]->impl();
   return first.dtype == other.dtype && first.device == other.device;
 }
-// Whether it has its dims too.
+// True if input `index` also has the dims of input 0.
 inline bool same_shape(const OpCall& call, size_t index) {
   return alike(call, index) && call.inputs[0]->impl()->dims == call.inputs[index]->impl()->dims;
 }
@@ -47,13 +47,13 @@ inline Tensor made(const Dims& dims, DType dtype, DeviceState* device) {
   return value_or_throw(make_tensor(device, dtype, dims));
 }
 
-// The device of a factory if that is the host's, else null.
+// The device of a factory if it is the host device, else null.
 inline DeviceState* host_of(const OpCall& call) {
   DeviceState* device = call.device != nullptr ? call.device : Device::current().state();
   return on_host(device) ? device : nullptr;
 }
 
-inline constexpr int32_t kBlock = 256;  // a constant, so that a compiler makes vectors of loops
+inline constexpr int32_t kBlock = 256;  // a constant, so that the compiler vectorises loops
 
 // to[i] = from + (first + i) * step, for `count` numbers.
 template <class T>
@@ -66,7 +66,7 @@ void write_steps(T* to, int32_t first, int32_t count, T from, T step) {
   some(i, count - i);
 }
 
-// Half of the numbers count from the start and half from the end, so that both are exact.
+// Half of the numbers are computed from the start and half from the end, so that both ends are exact.
 template <class T>
 void spaced(T* to, double start, double end, int32_t steps) {
   const auto step = static_cast<T>((end - start) / (steps - 1));
@@ -75,7 +75,7 @@ void spaced(T* to, double start, double end, int32_t steps) {
   write_steps(to + half, half + 1 - steps, steps - half, static_cast<T>(end), step);
 }
 
-// some(first, n) over blocks of a constant length, so that a compiler makes vectors of its loop.
+// Calls some(first, n) for blocks of constant length, so that the compiler vectorises its loop.
 template <class Some>
 [[gnu::always_inline]] inline void in_blocks(int64_t count, const Some& some) {
   int64_t i = 0;
@@ -84,7 +84,7 @@ template <class Some>
 }
 
 #if defined(__x86_64__)
-// The same in vectors of 32 bytes. There are no fused products and sums, so the bits are the same too.
+// Like the function above, compiled for 32-byte vectors. Products and sums are not fused, so the bits are the same.
 template <class Some>
 [[gnu::target("avx2")]] void in_wide_blocks(int64_t count, const Some& some) {
   in_blocks(count, some);

@@ -1,4 +1,4 @@
-// Host loops of products: each number of one tensor times each of another, and cross products.
+// Host loops of products: outer products and cross products.
 #include <cmath>
 
 #include "core/interpreter/host_loops/parts.h"
@@ -8,7 +8,7 @@
 namespace tenon::host_loops {
 namespace {
 
-// Of vectors whose three numbers are `step` apart.
+// Cross product of vectors whose three numbers are `step` apart.
 template <class T>
 void cross_of(T* to, const T* a, const T* b, int64_t outer, int64_t step) {
   for (int64_t o = 0; o < outer; ++o, a += 3 * step, b += 3 * step, to += 3 * step) {
@@ -48,7 +48,7 @@ template <class T>
 }
 
 #if defined(__x86_64__)
-// All rows at once: a call for each of 256 rows of 256 took a third of the time.
+// All rows in one call: with a call per row, the calls took a third of the time for 256 rows of 256.
 template <class T>
 [[gnu::target("avx2")]] void products_by_avx2(T* to, const T* x, const T* y, int64_t rows, int64_t columns) {
   rows_of_products(to, x, y, rows, columns);
@@ -71,7 +71,7 @@ bool rounds_once() { return true; }
 #define TENON_FUSED
 #endif
 
-// to[i][j] = x[i] * y[j] + added[i][j], rounded once, as the device does.
+// to[i][j] = x[i] * y[j] + added[i][j], rounded once, like the device does.
 template <class T>
 TENON_FUSED void sums_of(T* to, const T* x, const T* y, const T* added, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; ++i, to += columns, added += columns) {
@@ -84,7 +84,7 @@ TENON_FUSED void sums_of(T* to, const T* x, const T* y, const T* added, int64_t 
 }
 #undef TENON_FUSED
 
-// Whether inputs `first` and `first` + 1 are lists of few products: more of them a device's wide vectors write faster.
+// True if inputs `first` and `first` + 1 are lists with few products; for more, the device's wide vectors are faster.
 bool two_lists(const OpCall& call, size_t first) {
   constexpr int64_t most = int64_t{64} << 10;  // bytes
   if (!alike(call, first) || !alike(call, first + 1)) return false;
@@ -124,9 +124,9 @@ bool run_cross(const OpCall& call) {
   return true;
 }
 
-// Of two matrices.
+// Only for two matrices.
 bool run_kron(const OpCall& call) {
-  constexpr int64_t most = int64_t{512} << 10;  // bytes; several threads take longer ones
+  constexpr int64_t most = int64_t{512} << 10;  // bytes; for longer ones several threads are faster
   if (!alike(call, 0) || !alike(call, 1)) return false;
   const TensorImpl &a = *call.inputs[0]->impl(), &b = *call.inputs[1]->impl();
   if (!real(a.dtype) || a.dims.rank() != 2 || b.dims.rank() != 2) return false;
@@ -160,7 +160,7 @@ bool run_outer(const OpCall& call) {
   return true;
 }
 
-// Without factors.
+// Only without factors.
 bool run_addr(const OpCall& call) {
   if (call.scalars[0].to_double() != 1 || call.scalars[1].to_double() != 1 || !rounds_once()) return false;
   if (!at_hand(call, 0) || !two_lists(call, 1)) return false;

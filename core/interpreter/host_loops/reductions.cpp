@@ -1,4 +1,4 @@
-// Host loops to few numbers: spreads with and without means, counts, comparisons, losses.
+// Host loops that reduce to few numbers: variances with and without means, counts, comparisons, losses.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -17,14 +17,13 @@
 namespace tenon::host_loops {
 namespace {
 
-// The elements of a row-major tensor as [outer, count, inner], of which the middle axis is reduced, and the dims of the
-// result.
+// A row-major tensor as [outer, count, inner], whose middle axis is reduced, and the dims of the result.
 struct Rows {
   int64_t outer = 1, count = 1, inner = 1;
   Dims dims;
 };
 
-// Nothing if `axes` are no axes of the input, or if others lie between them.
+// Nothing if `axes` are invalid or not adjacent.
 std::optional<Rows> rows_of(const TensorImpl& input, std::span<const int64_t> axes, bool keep_dims) {
   const int32_t rank = input.dims.rank();
   const Result<uint32_t> mask = infer::axis_mask("", axes, rank);
@@ -39,7 +38,7 @@ std::optional<Rows> rows_of(const TensorImpl& input, std::span<const int64_t> ax
   return rows;
 }
 
-// The variance of each row, or its root, and the mean if there is room for it.
+// The variance or standard deviation of each row, and its mean if `mean` is not null.
 template <class T>
 void write_spreads(const T* from, const Rows& rows, double degrees, bool root, T* spread, T* mean) {
   for (int64_t i = 0; i < rows.outer * rows.inner; ++i) {
@@ -71,7 +70,7 @@ void spreads(const OpCall& call, const Rows& rows, double degrees, bool root) {
 
 template <class Attributes>
 bool run_spread(const OpCall& call, bool root) {
-  constexpr int64_t most = 256;  // elements; of more the vectors of the ops are faster
+  constexpr int64_t most = 256;  // elements; for more, the vectors of the ops are faster
   const auto& a = call.attributes_as<Attributes>();
   if (!at_hand(call, 0)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
@@ -83,7 +82,7 @@ bool run_spread(const OpCall& call, bool root) {
   return true;
 }
 
-// How many of `n` elements are not 0.
+// The number of elements, of `n`, that are not 0.
 template <class T>
 int64_t count_of(const T* from, int64_t n) {
   int64_t count = 0;
@@ -108,7 +107,7 @@ bool equal_in(const void* a, const void* b, int64_t count) {
   return true;
 }
 
-// The losses of `n` targets go to `each` if that is given. False: a target is no class.
+// Writes the losses of `n` targets to `each` if it is given. False: a target is not a valid class.
 template <class T>
 bool add_losses(const T* logs, int64_t classes, const int64_t* targets, int64_t n, int64_t ignored, const T* weights,
                 T* each, double* sum, double* weight) {
@@ -154,7 +153,7 @@ bool run_std(const OpCall& call) { return run_spread<StdAttributes>(call, true);
 bool run_var_mean(const OpCall& call) { return run_spread<VarMeanAttributes>(call, false); }
 bool run_std_mean(const OpCall& call) { return run_spread<StdMeanAttributes>(call, true); }
 
-// Of all elements.
+// Counts over all elements.
 bool run_count_nonzero(const OpCall& call) {
   constexpr int64_t piece = int64_t{64} << 10;
   constexpr uint64_t worth_a_thread = 1 << 20;  // elements
@@ -177,7 +176,7 @@ bool run_count_nonzero(const OpCall& call) {
 }
 
 bool run_equal(const OpCall& call) {
-  constexpr int64_t most = int64_t{64} << 10;  // elements; several threads compare more
+  constexpr int64_t most = int64_t{64} << 10;  // elements; for more, several threads are faster
   if (!same_shape(call, 0) || !same_shape(call, 1)) return false;
   const TensorImpl& input = *call.inputs[0]->impl();
   if (input.elements > most) return false;

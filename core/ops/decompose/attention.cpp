@@ -1,4 +1,4 @@
-// Writes attention and rotary_embedding in simpler ops. The scores of all queries are there at once.
+// Decomposes attention and rotary_embedding. Materialises the scores of all queries at once.
 #include "core/ops/decompose/attention.h"
 
 #include <limits>
@@ -17,7 +17,7 @@ constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 Tensor wide(const Tensor& x) { return x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
 
-// Which keys take part, [.., q, k]; undefined if all do.
+// Which keys are used, [.., q, k]; undefined if all are.
 Tensor taken(const Tensor& query, const Tensor& key, const Tensor& lengths, const ep_attention_attributes& at) {
   if (!lengths.defined() && at.before < 0 && at.after < 0) return {};
   const SymDim queries = size_at(query, 2);
@@ -50,7 +50,7 @@ void store(const OpCall& call, size_t i, const Tensor& result, DType dtype, cons
   }
 }
 
-// The first `results` results of attention.
+// Computes the first `results` results of attention.
 void decompose(const OpCall& call, size_t results) {
   const Tensor& query = input(call, 0);
   const ep_attention_attributes& at = call.attributes_as<AttentionAttributes>().attention;

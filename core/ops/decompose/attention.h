@@ -1,4 +1,4 @@
-// Attention in simpler ops, which its decomposition and its gradient share.
+// Attention in simpler ops, for its decomposition and its gradient.
 #pragma once
 
 #include "core/tensor/tensor.h"
@@ -6,12 +6,12 @@
 
 namespace tenon::ops {
 
-// Heads that share keys are an axis of their own: query [b, g, r, q, w], key [b, g, 1, k, w], value [b, g, 1, k, v].
-// Narrow floats are f32 here.
+// The parts of attention. Heads that share keys have their own axis: query [b, g, r, q, w], key [b, g, 1, k, w], value
+// [b, g, 1, k, v]. Narrow floats are converted to f32.
 struct AttentionParts {
   Tensor query, key, value;
   Tensor bent;    // tanh(score / softcap); undefined without a softcap
-  Tensor scores;  // [b, g, r, q, k], -inf where a key takes no part
+  Tensor scores;  // [b, g, r, q, k]; -inf where a key is masked
   bool masked = false;
 };
 
@@ -19,7 +19,7 @@ struct AttentionParts {
 AttentionParts attention_parts(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias,
                                const Tensor& lengths, const ep_attention_attributes& at, double scale, double softcap);
 
-// exp(scores - most), where the greatest of no scores is 0, and what is taken off.
+// exp(scores - most) and `most`, the greatest score; it counts as 0 if there is no score.
 struct AttentionPowers {
   Tensor powers, most;
 };

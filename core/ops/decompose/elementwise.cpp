@@ -1,4 +1,4 @@
-// Writes elementwise ops in simpler ops.
+// Decompositions of element-wise ops.
 #include "core/ops/attributes.h"
 #include "core/ops/decompose/result.h"
 #include "core/ops/functors/half.h"
@@ -63,7 +63,7 @@ void decompose_ne(const OpCall& call) {
 }
 
 void decompose_prelu(const OpCall& call) {
-  if (call.inputs[0] == nullptr) {  // a number, which is or is not scaled
+  if (call.inputs[0] == nullptr) {  // a number, which may be scaled
     const Tensor& weight = input(call, 1);
     const Scalar& number = call.scalars[0];
     return store(call, number.to_double() < 0 ? mul(weight, number) : full_like(weight, number));
@@ -78,14 +78,14 @@ void decompose_clamp(const OpCall& call) {
 }
 
 void decompose_fma(const OpCall& call) {
-  const functors::Halves halves{&input(call, 0)};  // the others have its dtype
+  const functors::Halves halves{&input(call, 0)};  // the other inputs have its dtype
   const Tensor product =
       with_argument(call, 1, [&](const auto& other) { return mul(widened(input(call, 0)), widened(other)); });
   store(call,
         with_argument(call, 2, [&](const auto& addend) { return halves.rounded(add(product, widened(addend))); }));
 }
 
-// A comparison with the positions along the new axis.
+// Compares the values with the positions along the new axis.
 void decompose_one_hot_values(const OpCall& call) {
   const auto& at = call.attributes_as<DepthAttributes>();
   const Tensor& index = input(call, 0);

@@ -1,11 +1,11 @@
-// Writes the norms that give their statistics, and backward ops, in simpler ops.
+// Decompositions of norms that return their statistics, and of backward ops.
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 
 namespace tenon::ops {
 namespace {
 
-// Gives `result` as output `i`, in the dtype that the op gives.
+// Stores `result` as output `i`, in the op's dtype.
 void store(const OpCall& call, size_t i, const Tensor& result, DType dtype) {
   const Tensor converted = cast(result, dtype);
   if (call.outputs[i].defined()) {
@@ -17,7 +17,7 @@ void store(const OpCall& call, size_t i, const Tensor& result, DType dtype) {
 
 DType statistics_type(const Tensor& x) { return x.dtype() == DType::f64 ? DType::f64 : DType::f32; }
 
-// Sums of narrow floats are taken in f32.
+// `x` in the dtype for sums: f32 for narrow floats.
 Tensor wide(const Tensor& x) { return cast(x, statistics_type(x)); }
 
 Dims axes_between(int32_t begin, int32_t end) {
@@ -26,7 +26,7 @@ Dims axes_between(int32_t begin, int32_t end) {
   return axes;
 }
 
-// All axes of x but `axis`.
+// All axes of `x` except `axis`.
 Dims other_axes(const Tensor& x, int32_t axis) {
   Dims axes;
   for (int32_t i = 0; i < x.rank(); ++i) {
@@ -52,17 +52,18 @@ Statistics measured(const Tensor& x, const Dims& axes, const Scalar& eps) {
   return {average, div(Scalar(1.0), sqrt(add(mean(mul(centred, centred), axes, true), eps)))};
 }
 
-// The gradient of (x - mean) * inv_std, whose own gradient is `scaled`, where `normal` is that product.
+// The gradient of the input of (x - mean) * inv_std, given the gradient `scaled` of that product and its value
+// `normal`.
 Tensor through_norm(const Tensor& scaled, const Tensor& normal, const Tensor& inv_std, const Dims& axes) {
   const Tensor slope = mean(mul(scaled, normal), axes, true);
   return mul(inv_std, sub(sub(scaled, mean(scaled, axes, true)), mul(normal, slope)));
 }
 
-// The part of `x` from `start` on, `length` long, along `axis`.
+// `length` elements of `x` along `axis`, from `start` on.
 Tensor part(const Tensor& x, int64_t axis, int64_t start, int64_t length) { return narrow(x, axis, start, length); }
 
-// The gradient of the weights of one group: a convolution that takes channels as images and the gradient as weights,
-// and steps where the forward convolution has distances.
+// The gradient of the weights of one group: a convolution that uses channels as images and the gradient as weights,
+// with strides and dilations exchanged.
 Tensor grad_weight(const Tensor& x, const Tensor& gradient, const ep_convolution_weight_attributes& at,
                    const Dims& weight) {
   std::vector<int64_t> stride, dilation, padding;

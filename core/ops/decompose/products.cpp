@@ -1,5 +1,5 @@
-// Writes a convolution with a bias as one without and an addition, any record with epilogues as one with an epilogue
-// less and an op, and what is summed over nothing as a fill.
+// Decomposes a convolution with a bias into one without and an addition, a record with epilogues into one with an
+// epilogue less and an op, and a sum over nothing into a fill.
 #include <limits>
 
 #include "core/ops/decompose/decompose.h"
@@ -11,7 +11,7 @@
 namespace tenon::ops {
 namespace {
 
-// `epilogue` of `call` as an op on `x`.
+// Applies `epilogue` of `call` to `x`, as an op.
 Tensor applied(const OpCall& call, const Epilogue& epilogue, const Tensor& x) {
   const auto slot = static_cast<size_t>(epilogue.scalar);
   const Scalar scalars[] = {slot < call.scalars.size() ? call.scalars[slot] : Scalar(),
@@ -33,7 +33,7 @@ void without_last_epilogue(const OpCall& call) {
   store(call, applied(call, last, result));
 }
 
-// A reduction of no elements; max and min have none, and were refused. A matmul has a sum.
+// The result of a reduction over no elements. max and min have none and were refused earlier. A matmul is a sum.
 Scalar value_of_none(const OpInfo& op) {
   if (op.kind != EP_PRIMITIVE_reduce) return Scalar(0);
   switch (op.scalar_op) {

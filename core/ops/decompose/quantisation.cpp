@@ -1,4 +1,4 @@
-// Quantised numbers in ops on floats: f32 holds integers up to 2^24 exactly, f64 up to 2^53.
+// Decompositions of quantised ops into float ops: f32 holds integers up to 2^24 exactly, f64 up to 2^53.
 #include <cmath>
 
 #include "core/ops/attributes.h"
@@ -10,7 +10,7 @@
 namespace tenon::ops {
 namespace {
 
-// A scale or zero point beside an operand of `dims`, over which it lies along `axis` or in blocks.
+// A scale or zero point, reshaped to broadcast with an operand of `dims`; it varies along `axis` or in blocks.
 Tensor beside(const Tensor& parameter, const Dims& dims, int32_t axis, int64_t block) {
   if (!parameter.defined()) return parameter;
   const Spread spread = spread_of(parameter.rank(), dims.rank(), block);
@@ -37,7 +37,7 @@ Tensor real(const Tensor& x, const Tensor& scale, const Tensor& zero) {
   return scale.defined() ? mul(floats, cast(scale, DType::f32)) : floats;
 }
 
-// `x`, real numbers in f32, as numbers of `dtype`.
+// Quantises `x`, real numbers in f32, to `dtype`.
 Tensor numbers(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   const bool is_signed = info.type_class == DTypeClass::INT;
@@ -49,9 +49,10 @@ Tensor numbers(const Tensor& x, const Tensor& scale, const Tensor& zero, DType d
   return cast(clamp(moved, Scalar(low), Scalar(high)), dtype);
 }
 
-// The float type in which sums of so many products of integers of 16 bits or fewer are exact.
+// The float type in which the sum of `terms` products of integers of at most 16 bits is exact.
 DType exact_type(const OpCall& call, int64_t terms, const Tensor& a, const Tensor& b) {
-  const int bits = dtype_info(a.dtype()).bits + dtype_info(b.dtype()).bits + 2;  // less a zero point: a bit each
+  const int bits = dtype_info(a.dtype()).bits + dtype_info(b.dtype()).bits +
+                   2;  // subtracting a zero point adds a bit to each factor
   const auto most = [&](int mantissa) { return mantissa < bits ? 0 : int64_t{1} << (mantissa - bits); };
   if (terms <= most(24)) return DType::f32;
   if (terms <= most(53)) return DType::f64;
@@ -59,7 +60,7 @@ DType exact_type(const OpCall& call, int64_t terms, const Tensor& a, const Tenso
                                              dtype_name(a.dtype()), dtype_name(b.dtype())));
 }
 
-// Sums of products, wrapped to 32 bits, or in `dtype`, or as numbers of it.
+// Converts sums of products: wraps them to 32 bits, or converts to `dtype`, or quantises to it.
 Tensor finished(const OpCall& call, const Tensor& sums, const Tensor& step, const Tensor& bias, DType dtype) {
   const Tensor scale = optional(call, 7), zero = optional(call, 8);
   if (dtype == DType::i32 && !scale.defined() && !zero.defined()) return cast(cast(sums, DType::i64), DType::i32);
@@ -69,15 +70,15 @@ Tensor finished(const OpCall& call, const Tensor& sums, const Tensor& step, cons
   return scale.defined() || zero.defined() ? numbers(result, scale, zero, dtype) : cast(result, dtype);
 }
 
-// The scales of both factors; undefined where neither has one.
+// The product of the scales of both factors; undefined if neither has one.
 Tensor both(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.defined() ? a : mul(a, b); }
 
 bool sums_exactly(const OpCall& call) {
   return is_integer(input(call, 0).dtype()) && is_integer(input(call, 3).dtype());
 }
 
-// A product by `multiply` of both factors; `beside_right` lays a scale or zero point beside the right one, and
-// `beside_result` a scale beside the result.
+// The product of both factors by `multiply`. `beside_right` reshapes a scale or zero point to broadcast with the right
+// factor, `beside_result` a scale with the result.
 template <class Multiply, class Beside, class BesideResult>
 void decompose_product(const OpCall& call, int64_t terms, bool blocks, DType dtype, const Tensor& bias,
                        const Multiply& multiply, const Beside& beside_right, const BesideResult& beside_result) {

@@ -1,4 +1,4 @@
-// Writes reductions and normalisations in sums, extremes and elementwise ops.
+// Decomposes reductions and normalisations into sums, extrema and element-wise ops.
 #include <algorithm>
 
 #include "core/ops/decompose/result.h"

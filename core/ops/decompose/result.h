@@ -1,4 +1,4 @@
-// How a decomposition hands over its result.
+// How a decomposition returns its result.
 #pragma once
 
 #include "core/ops/functors/apply.h"
@@ -6,7 +6,7 @@
 
 namespace tenon::ops {
 
-// Gives `result` to the call: as its output or, if the caller gave an output, written into that.
+// Stores `result` as the output of the call; if the caller gave an output, copies the result into it.
 inline void store(const OpCall& call, const Tensor& result) {
   if (call.outputs[0].defined()) {
     copy_(call.outputs[0], result);

@@ -1,4 +1,4 @@
-// Writes through views, as values: what the input of a view becomes if the view is overwritten.
+// Writes through views, as values: the new value of a view's input if the view is overwritten.
 #include <vector>
 
 #include "core/ops/attributes.h"
@@ -10,10 +10,10 @@
 namespace tenon::ops {
 namespace {
 
-// Views that see every element once, in the order of their input.
+// Views that contain every element once, in the order of their input.
 Tensor reshaped(const Tensor& base, const Tensor& value) { return reshape(value, functors::ShapeOf(base).list()); }
 
-// A number of the attributes of `view`, or the expression in its place.
+// A number of the attributes of `view`; its expression if there is one.
 SymDim size_in(const OpCall& view, const int64_t& field) {
   const auto word = static_cast<uint32_t>(&field - static_cast<const int64_t*>(view.attributes));
   if (view.patches != nullptr) {
@@ -30,7 +30,7 @@ Tensor write_reshape(const OpCall&, const Tensor& base, const Tensor& value) { r
 Tensor write_squeeze(const OpCall&, const Tensor& base, const Tensor& value) { return reshaped(base, value); }
 Tensor write_unsqueeze(const OpCall&, const Tensor& base, const Tensor& value) { return reshaped(base, value); }
 
-// An expanded view that repeats an element may not be written, so this one only has more axes of length 1.
+// An expanded view that repeats an element may not be written, so this view only adds axes of length 1.
 Tensor write_expand(const OpCall&, const Tensor& base, const Tensor& value) { return reshaped(base, value); }
 
 Tensor write_permute(const OpCall& view, const Tensor& base, const Tensor& value) {

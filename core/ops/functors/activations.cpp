@@ -1,4 +1,4 @@
-// Element-wise functions that are written in others.
+// Element-wise functions that are written in other ops.
 #include <cmath>
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace tenon::functors {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kDegrees = 57.295779513082320877;  // of a radian
+constexpr double kDegrees = 57.295779513082320877;  // degrees of one radian
 
 Tensor floating(std::string_view op, const Tensor& input) {
   require_defined(op, "input", input);
@@ -28,7 +28,7 @@ double greatest(DType dtype) {
   }
 }
 
-// The unit of rounding of a floating dtype, half the distance from 1 to the next number, and its least positive number.
+// The unit roundoff of a floating dtype (half the distance from 1 to the next number), and its least positive number.
 struct Steps {
   double unit, least;
 };
@@ -92,8 +92,8 @@ Tensor float_power(Scalar input, const Tensor& exponent) {
 }
 
 Tensor ldexp(const Tensor& input, const Tensor& other) {
-  // A float stays what it is where the exponents are integers. The power comes in two factors, so that neither is
-  // infinite where the result is not.
+  // A float input keeps its dtype if the exponents are integers. The power is applied as two factors, so that neither
+  // is infinite if the result is finite.
   const Tensor x = floating("ldexp", input);
   require_defined("ldexp", "other", other);
   const Tensor power = tenon::cast(other, is_floating(other.dtype()) ? promote(x.dtype(), other.dtype()) : x.dtype());
@@ -101,8 +101,8 @@ Tensor ldexp(const Tensor& input, const Tensor& other) {
   return x * tenon::exp2(half) * tenon::exp2(power - half);
 }
 
-// Up is the sum with a little more than half a step, rounded (Rump, Zimmermann, Boldo and Melquiond, Computing
-// predecessor and successor in rounding to nearest, 2009, algorithm 2).
+// The next number up is the sum with slightly more than half a step, rounded (Rump, Zimmermann, Boldo and Melquiond,
+// Computing predecessor and successor in rounding to nearest, 2009, algorithm 2).
 Tensor nextafter(const Tensor& input, const Tensor& other) {
   const DType dtype = promote(floating("nextafter", input).dtype(), floating("nextafter", other).dtype());
   const Tensor from = tenon::cast(input, dtype);
@@ -110,7 +110,7 @@ Tensor nextafter(const Tensor& input, const Tensor& other) {
   const Steps steps = steps_of(dtype);
   const double more = steps.unit * (1 + 2 * steps.unit);
   const Tensor way = tenon::where(tenon::gt(to, from), tenon::full_like(from, Scalar(1)), Scalar(-1));
-  const Tensor x = from * way;  // whose next number above is looked for
+  const Tensor x = from * way;  // compute the next number above this
   const Tensor size = tenon::abs(x);
   const Tensor scaled = x * (1 / steps.unit);
   const Tensor small = (scaled + tenon::abs(scaled) * more) * steps.unit;
@@ -118,7 +118,7 @@ Tensor nextafter(const Tensor& input, const Tensor& other) {
   const Scalar far(steps.least / steps.unit / steps.unit / 2);
   Tensor result = tenon::where(tenon::ge(size, far), x + size * more, next);
   result = tenon::where(tenon::isinf(x), Scalar(-greatest(dtype)), result) * way;
-  result = tenon::where(tenon::eq(result, Scalar(0)), from * 0, result);  // a zero has the sign of input
+  result = tenon::where(tenon::eq(result, Scalar(0)), from * 0, result);  // a zero keeps the sign of input
   return tenon::where(tenon::logical_or(tenon::eq(from, to), tenon::isnan(to)), to, result);
 }
 
@@ -172,7 +172,7 @@ Tensor glu(const Tensor& input, int64_t dim) {
   if (input.rank() == 0) refuse("glu: a tensor of rank 0 has no axis to halve.");
   const int32_t axis = axis_of("glu", dim, input.rank());
   const int64_t length = input.dim(axis);
-  if (length % 2 != 0) refuse("glu: axis {} has length {}, which has no half.", axis, length);
+  if (length % 2 != 0) refuse("glu: axis {} has length {}, which cannot be halved.", axis, length);
   return tenon::narrow(input, axis, 0, length / 2) * tenon::sigmoid(tenon::narrow(input, axis, length / 2, length / 2));
 }
 
@@ -192,7 +192,7 @@ Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2
 Tensor logit(const Tensor& input, std::optional<double> eps) {
   Tensor x = floating("logit", input);
   if (eps) {
-    // The lower bound goes first, even where eps is above 1/2.
+    // Apply the lower bound first, even if eps is above 1/2.
     const Tensor below = tenon::minimum(x, Scalar(1 - *eps));
     x = tenon::where(tenon::lt(x, Scalar(*eps)), Scalar(*eps), below);
   }
@@ -203,7 +203,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   require_defined("isclose", "input", input);
   require_defined("isclose", "other", other);
   if (input.dtype() != other.dtype()) {
-    refuse("isclose: input is {} and other {}; they must be one.", dtype_name(input.dtype()),
+    refuse("isclose: input is {} and other {}; they must have one dtype.", dtype_name(input.dtype()),
            dtype_name(other.dtype()));
   }
   if (rtol < 0 || atol < 0) refuse("isclose: rtol is {} and atol {}; they must be at least 0.", rtol, atol);
@@ -211,7 +211,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   if (!is_floating(input.dtype()) && rtol == 0 && atol == 0) return same;
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f64;
   const Tensor a = tenon::cast(input, dtype), b = tenon::cast(other, dtype);
-  // An infinite bound allows nothing: of an infinite `other` only itself is close.
+  // An infinite bound allows no deviation: only an infinite number itself is close to an infinite `other`.
   const Tensor near = tenon::le(tenon::abs(a - b), tenon::abs(b) * rtol + atol);
   same = tenon::logical_or(same, tenon::logical_and(near, tenon::isfinite(b)));
   return equal_nan ? tenon::logical_or(same, tenon::logical_and(tenon::isnan(a), tenon::isnan(b))) : same;
@@ -219,7 +219,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
 
 namespace {
 
-// M. Giles' approximation in float of the inverse of erf at y >= 0 (GPU Computing Gems, 2012).
+// M. Giles' single-precision approximation of erfinv for y >= 0 (GPU Computing Gems, 2012).
 Tensor rough_erfinv(const Tensor& y) {
   const Tensor w = -tenon::log((1 - y) * (1 + y));
   const Tensor near = polynomial(w - 2.5, {1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087,
@@ -229,14 +229,14 @@ Tensor rough_erfinv(const Tensor& y) {
                                  0.00134934322, 0.000100950558, -0.000200214257});
   const Tensor result = tenon::where(tenon::lt(w, 5.0), near, far) * y;
   if (y.dtype() != DType::f64) return result;
-  // Closer to 1 than a float gets: erfc(x) is about exp(-x^2) / (x sqrt(pi)).
+  // For numbers closer to 1 than a float can be: erfc(x) is about exp(-x^2) / (x sqrt(pi)).
   const Tensor size = w + std::log(2.0);
   return tenon::where(tenon::lt(w, 16.0), result, tenon::sqrt(size - tenon::log(size * 3.14159265358979323846) * 0.5));
 }
 
 }  // namespace
 
-// Newton's method makes the approximation exact, on erf near 0 and on the logarithm of erfc elsewhere.
+// Refines the approximation with Newton's method, on erf near 0 and on the logarithm of erfc elsewhere.
 Tensor erfinv(const Tensor& input) {
   const Tensor x = floating("erfinv", input);
   const DType dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32;

@@ -1,4 +1,4 @@
-// add, sub, div, pow, gelu: elementwise ops with an extra argument that chooses the formula.
+// add, sub, div, pow, gelu: element-wise ops with an extra argument that selects the formula.
 #include <cmath>
 #include <limits>
 
@@ -13,7 +13,7 @@ namespace {
 
 bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 
-// `alpha` as a number of the class in which the arguments, promoted to `dtype`, are computed.
+// `alpha` converted to the class in which arguments promoted to `dtype` are computed.
 Scalar fitting_alpha(OpId id, DType dtype, const Scalar& alpha) {
   if (alpha.dtype() == DType::f64 && !is_floating(dtype)) {
     refuse("{}: alpha must not be a floating-point number where the arguments are {}.", op_row(id).name,
@@ -75,7 +75,7 @@ Scalar product(OpId id, const Tensor& input, const Scalar& other, Scalar alpha) 
   return Scalar(static_cast<int64_t>(static_cast<uint64_t>(other.to_int()) * static_cast<uint64_t>(alpha.to_int())));
 }
 
-// `x` as floats, since integers divide as f32: itself, or a copy, which goes to `copy`.
+// `x` as a floating tensor, since integers divide as f32: `x` itself, or a copy stored in `copy`.
 const Tensor& as_float(std::string_view name, const Tensor& x, Tensor* copy) {
   require_defined("div", name, x);
   if (is_floating(x.dtype())) return x;
@@ -95,7 +95,8 @@ Tensor divide_rounded(Tensor* out, const A& input, const B& other, std::string_v
   return unary_to(OpId::trunc, out, binary_to(OpId::div, nullptr, input, other));
 }
 
-// The quotient of halves is not rounded to a half before it is rounded to a whole number, which it might reach so.
+// Divides halves without first rounding the quotient to a half, which could change the whole number it is then rounded
+// to.
 template <class A, class B>
 Tensor divide_wide(Tensor* out, const A& input, const B& other, std::string_view mode) {
   require_given(OpId::div, input);
@@ -169,8 +170,8 @@ Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
 
 Tensor pow(Tensor* out, Scalar input, const Tensor& exponent) { return binary_to(OpId::pow, out, input, exponent); }
 
-// The row is defined on signed numbers. Of n bits, -x is x * (2^n - 1), which wraps. A difference would not do: the
-// decomposition of `sub` takes it apart into a negation.
+// The row is defined for signed numbers. For unsigned ones of n bits, -x is x * (2^n - 1), which wraps. A difference
+// cannot be used: the decomposition of `sub` uses a negation.
 Tensor neg(Tensor* out, const Tensor& input) {
   const DTypeInfo& info = dtype_info(input.defined() ? input.dtype() : DType::none);
   if (info.type_class != DTypeClass::UINT) return unary_to(OpId::neg, out, input);
@@ -180,7 +181,7 @@ Tensor neg(Tensor* out, const Tensor& input) {
 Tensor sign(Tensor* out, const Tensor& input) {
   if (input.defined() && input.dtype() == DType::boolean) return binary_to(OpId::logical_or, out, input, input);
   if (!input.defined() || !is_floating(input.dtype())) return unary_to(OpId::sign, out, input);
-  // The row keeps NaN, whose sign is 0 in PyTorch.
+  // The row returns NaN for NaN, whose sign is 0 in PyTorch.
   return unary_to(OpId::sign, out, tenon::nan_to_num_within(input, 0, std::numeric_limits<double>::infinity()));
 }
 

@@ -1,4 +1,4 @@
-// Puts tensors together and takes them apart.
+// Joins and splits tensors, and pads and repeats them.
 #include <algorithm>
 
 #include "core/ops/functors/apply.h"
@@ -11,12 +11,12 @@
 namespace tenon::functors {
 namespace {
 
-// How many parts one primitive takes: its operands without its output (or input).
+// The most parts of one primitive: its operands without its output (or input).
 constexpr size_t kMostParts = EP_MAX_OPERANDS - 1;
 
 bool is_bare_empty(const Tensor& tensor) { return tensor.rank() == 1 && is_empty(tensor); }
 
-// The tensors in one dtype, without the empty ones.
+// The non-empty tensors, in one dtype.
 TensorList joined_parts(const TensorList& tensors) {
   DType dtype = tensors[0].dtype();
   for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
@@ -35,7 +35,8 @@ bool same_shape(const Tensor& a, const Tensor& b) {
   return is_open(a) || is_open(b) ? same_sizes(sizes(a), sizes(b)) : a.dims() == b.dims();
 }
 
-// Whether one record joins the tensors as they are: several, of one dtype, none empty. Its rule checks their shapes.
+// True if one record can join the tensors directly: several, of one dtype, none empty. The record's rule checks their
+// shapes.
 bool joined_at_once(const TensorList& tensors) {
   if (tensors.size() < 2 || tensors.size() > kMostParts) return false;
   return std::all_of(tensors.begin(), tensors.end(), [dtype = tensors[0].dtype()](const Tensor& tensor) {
@@ -82,7 +83,7 @@ int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
   return axis_of(op, dim, input.rank());
 }
 
-// The length of each chunk but the last.
+// The length of each chunk except the last.
 int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
   const int32_t axis = split_axis("chunk", input, dim);
   if (chunks < 1) refuse("chunk: {} parts are not possible; there must be at least 1.", chunks);
@@ -109,7 +110,7 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
   return input;
 }
 
-// The negative padding of `window`, which has none afterwards.
+// Removes the negative padding from `window` and returns it.
 ep_pad_attributes taken_negative(ep_pad_attributes* window, int32_t rank) {
   ep_pad_attributes negative{};
   for (int32_t axis = 0; axis < rank; ++axis) {
@@ -121,8 +122,8 @@ ep_pad_attributes taken_negative(ep_pad_attributes* window, int32_t rank) {
   return negative;
 }
 
-// `input`, of the rank of `counts`, counts[i] times along axis i. Always a copy, though strides could repeat an axis of
-// length 1.
+// Repeats `input`, whose rank is that of `counts`, counts[i] times along axis i. Always a copy, even if strides could
+// repeat an axis of length 1.
 Tensor repeated(const Tensor& input, const Dims& counts) {
   Tensor seen = input;
   SymDims expanded = sizes(input), dims = expanded;
@@ -138,7 +139,7 @@ Tensor repeated(const Tensor& input, const Dims& counts) {
   return tenon::reshape(tenon::clone(tenon::expand(seen, SizeList(expanded))), SizeList(dims));
 }
 
-// Refuses to crop more than `dims` has.
+// Throws if `crop` removes more than `dims` has.
 void require_left(const Dims& dims, const ep_pad_attributes& crop) {
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {
     if (dims[axis] + crop.low[axis] + crop.high[axis] >= 0) continue;
@@ -166,7 +167,7 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
   const int32_t axis = axis_of("concat", dim, first.rank());
   if (joined_at_once(tensors)) return concat_some(tensors, axis);
   std::vector<Dims> shapes;
-  for (const Tensor& tensor : tensors) shapes.push_back(tensor.impl()->dims);  // the record's rule asks for all sizes
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.impl()->dims);  // the record's rule reads all sizes
   const Dims dims = value_or_throw(infer::concat("concat", shapes, axis));
   TensorList parts = joined_parts(tensors);
   if (is_empty(parts[0])) {
@@ -256,7 +257,7 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
     attributes.window.low[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i];
     attributes.window.high[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i + 1];
   }
-  // A border is made of what is cropped too, so that cropping comes last; constants are put around what is left.
+  // A border copies cropped elements too, so crop last; constants are added around the cropped part.
   PadAttributes crop{};
   if (attributes.window.mode != EP_PAD_CONSTANT) crop.window = taken_negative(&attributes.window, input.rank());
   const auto rank = static_cast<size_t>(input.rank());
@@ -264,7 +265,7 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
                                               {attributes.window.low, rank}, {attributes.window.high, rank}));
   require_left(dims, crop.window);
   if (is_empty(input)) {
-    (void)input.dims();  // binds an open shape, of which `dims` has the hints
+    (void)input.dims();  // binds open sizes, whose hints are in `dims`
     return with_history_of(input, cropped(tenon::full(dims, fill, input.dtype(), input.device()), &crop.window));
   }
   const Tensor source = cropped(input, &attributes.window);

@@ -1,4 +1,4 @@
-// Attention, and the turning of queries and keys by their positions.
+// Attention, and the rotation of queries and keys by their positions.
 #include <cmath>
 #include <limits>
 
@@ -20,7 +20,7 @@ Tensor index_or_none(std::string_view op, std::string_view name, const Tensor& t
   return tensor.defined() ? as_index(op, name, tensor) : tensor;
 }
 
-// What a call of attention says beyond its tensors.
+// The options of a call of attention.
 struct How {
   int64_t before = -1;
   int64_t after = -1;
@@ -29,7 +29,7 @@ struct How {
   double softcap = 0;
 };
 
-// Results where no query has a key.
+// The results if no query has a key.
 void without_keys(const Tensor& query, const Tensor& value, DType dtype, std::span<Tensor> results) {
   Dims dims = query.dims();
   dims[3] = value.dim(3);
@@ -77,7 +77,7 @@ void attend(OpId id, std::initializer_list<const Tensor*> given, const How& how,
   apply(id, inputs, &attributes, results, scalars);
 }
 
-// `x` with the leading axes of `all`, over which it broadcasts, and its own last two.
+// `x` with the leading axes of `all`, to which it broadcasts, and its own last two axes.
 Tensor with_leading(const Tensor& x, const SymDims& all) {
   SymDims dims = all;
   dims.push_back(size_at(x, x.rank() - 2));
@@ -85,7 +85,7 @@ Tensor with_leading(const Tensor& x, const SymDims& all) {
   return identical(sizes(x), dims) ? x : tenon::expand(x, SizeList(dims));
 }
 
-// `x` with rank 4, of a rank of at least 2.
+// `x`, of rank 2 or more, with rank 4.
 Tensor with_four_axes(const Tensor& x) {
   if (x.rank() == 4) return x;
   if (x.rank() > 4) return tenon::flatten(x, 0, x.rank() - 4);
@@ -131,7 +131,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   }
   if (is_causal && attn_mask.defined()) refuse("{}: is_causal and attn_mask exclude each other.", op);
   const bool groups = enable_gqa && query.rank() > 2 && key.rank() == query.rank() && value.rank() == query.rank();
-  // Batches broadcast; with groups heads do not.
+  // Batches broadcast; with grouped heads, heads do not.
   const int32_t kept = groups ? query.rank() - 3 : query.rank() - 2;
   SymDims batch = leading(query, kept);
   for (const Tensor* each : {&key, &value}) {
@@ -171,7 +171,7 @@ Tensor rotary_embedding(const Tensor& input, const Tensor& cos, const Tensor& si
   require_defined(op, "sin", sin);
   if (input.rank() != 4) refuse("{}: input has rank {}; it must be 4.", op, input.rank());
   if (cos.rank() < 1 || cos.rank() != sin.rank()) {
-    refuse("{}: cos has rank {} and sin has rank {}; they must be one, at least 1.", op, cos.rank(), sin.rank());
+    refuse("{}: cos has rank {} and sin has rank {}; they must be equal, and at least 1.", op, cos.rank(), sin.rank());
   }
   const Tensor source = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
   const DType dtype = cos.dtype() == sin.dtype() && cos.dtype() == DType::f32 ? DType::f32 : source.dtype();

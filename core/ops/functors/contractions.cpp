@@ -1,4 +1,4 @@
-// Products of matrices, vectors and tensors that are written as matmul.
+// Products of matrices, vectors and tensors, written as matmul.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -17,18 +17,18 @@ void require_rank(std::string_view op, std::string_view name, const Tensor& tens
   }
 }
 
-// Refuses lists of matrices that have no products.
+// Throws for batches of matrices that cannot be multiplied.
 void require_batches(std::string_view op, const Tensor& batch1, const Tensor& batch2) {
   require_rank(op, "batch1", batch1, 3);
   require_rank(op, "batch2", batch2, 3);
   if (batch1.dim(0) == batch2.dim(0) && batch1.dim(2) == batch2.dim(1)) return;
   refuse(
-      "{}: batch1 has shape {} and batch2 {}; they must be as many matrices, columns of the first as rows of the "
-      "second.",
+      "{}: batch1 has shape {} and batch2 {}; they must have as many matrices, and the columns of the "
+      "first must match the rows of the second.",
       op, batch1.dims(), batch2.dims());
 }
 
-// beta * input + alpha * product. A beta of 0 takes no NaN from input.
+// beta * input + alpha * product. If beta is 0, a NaN in input does not count.
 Tensor added(const Tensor& input, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
   const DType dtype = promote_tensors(input, product);
   const Scalar of_input = in_dtype(beta, dtype), of_product = in_dtype(alpha, dtype);
@@ -48,17 +48,17 @@ Tensor added_product(const Tensor& input, const Tensor& mat1, const Tensor& mat2
   return halves.rounded(added(Halves::widened(input), product, beta, alpha));
 }
 
-// --- einsum: labels stand for axes ---
+// --- einsum: each axis has a label ---
 
-// Labels of an ellipsis: its last axis is kDots, the one before kDots + 1.
+// Labels for the axes of an ellipsis: the last axis is kDots, the one before it kDots + 1.
 constexpr int kDots = 256;
 
-// A string holds a few labels without the heap.
+// A string stores a few labels without heap memory.
 using Labels = std::u16string;
 
 struct Term {
   Tensor tensor;
-  Labels labels;  // one per axis, each once
+  Labels labels;  // one per axis, without repeats
 };
 
 bool holds(const Labels& labels, char16_t label) { return labels.find(label) != Labels::npos; }
@@ -72,7 +72,7 @@ int64_t size_of(const Term& term, char16_t label) {
 
 bool is_label(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// The labels of "ij..." for a tensor of `rank` axes; a rank below 0: as many axes for the dots as `dots`.
+// The labels of "ij..." for a tensor of `rank` axes; if rank is below 0, the dots stand for `dots` axes.
 Labels labels_of(std::string_view text, int32_t rank, int32_t dots) {
   const size_t at = text.find("...");
   Labels labels;
@@ -88,13 +88,13 @@ Labels labels_of(std::string_view text, int32_t rank, int32_t dots) {
     } else if (is_label(text[i])) {
       labels.push_back(static_cast<unsigned char>(text[i]));
     } else {
-      refuse("einsum: '{}' has the sign '{}'; labels are letters, and '...' stands once.", text, text[i]);
+      refuse("einsum: '{}' has the sign '{}'; labels are letters, and '...' may occur once.", text, text[i]);
     }
   }
   return labels;
 }
 
-// `tensor` with each label once: axes of one label become their diagonal.
+// `tensor` with each label once: axes that share a label become their diagonal.
 Term term_of(Tensor tensor, Labels labels) {
   for (size_t i = 0; i < labels.size(); ++i) {
     for (size_t j = i + 1; j < labels.size();) {
@@ -114,7 +114,7 @@ Term term_of(Tensor tensor, Labels labels) {
   return {std::move(tensor), std::move(labels)};
 }
 
-// Sums the axes whose labels nothing else needs.
+// Sums over the axes whose labels are not needed.
 Term summed(const Term& term, const Labels& needed) {
   std::vector<int64_t> axes;
   Labels kept;
@@ -127,7 +127,7 @@ Term summed(const Term& term, const Labels& needed) {
   return axes.empty() ? term : Term{tenon::sum(term.tensor, axes), kept};
 }
 
-// `term` with the axes of `labels` in this order; a label that it lacks is an axis of length 1.
+// `term` with the axes of `labels` in this order; a missing label becomes an axis of length 1.
 Tensor arranged(const Term& term, const Labels& labels) {
   std::vector<int64_t> order;
   for (const char16_t label : labels) {
@@ -141,7 +141,7 @@ Tensor arranged(const Term& term, const Labels& labels) {
   return result;
 }
 
-// The length that the axes of a label broadcast to.
+// The length to which a label's axes broadcast.
 int64_t joint_size(const Term& a, const Term& b, char16_t label) {
   const int64_t size = size_of(a, label);
   return size == 1 ? size_of(b, label) : size;
@@ -153,12 +153,12 @@ int64_t product_of(const Term& a, const Term& b, const Labels& labels) {
   return count;
 }
 
-// The product of two terms as one matmul: batch axes, rows of `a`, columns of `b`, and what is summed.
+// The product of two terms as one matmul over batch axes, rows of `a`, columns of `b`, and summed axes.
 Term contracted(const Term& a, const Term& b, const Labels& needed) {
   Labels batch, rows, columns, inner;
   for (const char16_t label : a.labels) {
     const bool in_both = holds(b.labels, label);
-    // An axis of length 1 that meets a longer one broadcasts: it is no axis to be summed in a product.
+    // An axis of length 1 that meets a longer one broadcasts, so the product does not sum over it.
     if (in_both && !holds(needed, label) && size_of(a, label) == size_of(b, label))
       inner.push_back(label);
     else
@@ -202,7 +202,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-// The labels of a result that is not given: the dots, then each label that stands once, in the order of the alphabet.
+// The labels of a result that is not given: the dots, then each label that occurs once, in alphabetical order.
 Labels implied(const std::vector<Labels>& lists, int32_t dots) {
   Labels labels;
   for (int32_t k = dots; k > 0; --k) labels.push_back(static_cast<char16_t>(kDots + k - 1));
@@ -226,7 +226,7 @@ void check_sizes(const std::vector<Term>& terms) {
   }
 }
 
-// The two terms whose product takes the fewest multiplications.
+// The two terms whose product needs the fewest multiplications.
 std::pair<size_t, size_t> cheapest(const std::vector<Term>& terms) {
   std::pair<size_t, size_t> best{0, 1};
   double least = std::numeric_limits<double>::infinity();
@@ -256,7 +256,7 @@ Labels needed_beside(const std::vector<Term>& terms, size_t i, size_t j, const L
   return needed;
 }
 
-// `tensor` folded for tensordot: axes `axes` as one, first or last.
+// `tensor` reshaped for tensordot: the axes `axes` become one axis, first or last.
 Tensor folded(const Tensor& tensor, const std::vector<int64_t>& axes, bool first, Dims* rest) {
   std::vector<int64_t> order, others;
   for (int64_t axis = 0; axis < tensor.rank(); ++axis) {
@@ -285,7 +285,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
   require_rank("bmm", "input", input, 3);
   require_rank("bmm", "mat2", mat2, 3);
   if (input.dim(0) != mat2.dim(0)) {
-    refuse("bmm: input has {} matrices and mat2 {}; they must be as many.", input.dim(0), mat2.dim(0));
+    refuse("bmm: input has {} matrices and mat2 {}; both must have the same number.", input.dim(0), mat2.dim(0));
   }
   return tenon::matmul(input, mat2);
 }
@@ -344,7 +344,7 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, 
 Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
   require_defined("addbmm", "input", input);
   require_batches("addbmm", batch1, batch2);
-  // The sum of the products is the product of the matrices side by side.
+  // The sum of the products equals the product of the matrices placed side by side.
   const int64_t inner = batch1.dim(0) * batch1.dim(2);
   const Tensor rows = tenon::reshape(tenon::transpose(batch1, 0, 1), {batch1.dim(1), inner});
   return added_product(input, rows, tenon::reshape(batch2, {inner, batch2.dim(2)}), beta, alpha);
@@ -356,7 +356,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   require_defined("bilinear", "input2", input2);
   const bool full = input1.rank() == EP_MAX_RANK && input2.rank() == EP_MAX_RANK &&
                     std::equal(input1.dims().begin(), input1.dims().end() - 1, input2.dims().begin());
-  if (full) {  // the batch as one axis, since the products have one more
+  if (full) {  // merge the batch into one axis, since the products have one axis more
     Dims dims = input1.dims();
     dims.erase(EP_MAX_RANK - 1);
     const int64_t rows = element_count(dims);
@@ -371,7 +371,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
 
 namespace {
 
-// kron of tensors whose axes, two by two, are more than a tensor has: each axis is laid out by itself.
+// kron of tensors whose axes, taken in pairs, exceed the greatest rank: each axis is handled separately.
 Tensor kron_by_axes(Tensor a, Tensor b) {
   for (int32_t axis = 0; axis < a.rank(); ++axis) {
     const int64_t inner = b.dims()[axis], length = a.dims()[axis] * inner;
@@ -425,7 +425,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
   require_defined("tensordot", "a", a);
   require_defined("tensordot", "b", b);
   if (dims < 0 || dims > a.rank() || dims > b.rank()) {
-    refuse("tensordot: dims is {}; tensors of ranks {} and {} have not so many axes.", dims, a.rank(), b.rank());
+    refuse("tensordot: dims is {}; tensors of ranks {} and {} do not have so many axes.", dims, a.rank(), b.rank());
   }
   std::vector<int64_t> of_a, of_b;
   for (int64_t i = 0; i < dims; ++i) {
@@ -459,14 +459,14 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   if (operands.empty()) refuse("einsum: there are no tensors.");
   std::vector<const Tensor*> all;
   for (const Tensor& operand : operands) all.push_back(&operand);
-  // One product rounds once by itself.
+  // A single product already rounds only once.
   const Halves halves(operands.size() > 2 ? std::span<const Tensor* const>(all) : std::span<const Tensor* const>());
   if (halves.any()) return halves.rounded(functors::einsum(equation, Halves::widened(operands)));
   const std::string text = without_spaces(equation);
   const size_t arrow = text.find("->");
   const std::vector<std::string_view> inputs = parts_of(std::string_view(text).substr(0, arrow));
   if (inputs.size() != operands.size()) {
-    refuse("einsum: '{}' speaks of {} tensors, but {} are given.", equation, inputs.size(), operands.size());
+    refuse("einsum: '{}' names {} tensors, but {} are given.", equation, inputs.size(), operands.size());
   }
   std::vector<Labels> lists;
   int32_t dots = 0;
@@ -480,7 +480,7 @@ Tensor einsum(std::string_view equation, const TensorList& operands) {
   for (const char16_t label : output) {
     const bool known = std::any_of(lists.begin(), lists.end(), [&](const auto& list) { return holds(list, label); });
     if (!known || std::count(output.begin(), output.end(), label) > 1) {
-      refuse("einsum: a label of the result of '{}' stands in no tensor, or twice in the result.", equation);
+      refuse("einsum: a label of the result of '{}' occurs in no tensor, or twice in the result.", equation);
     }
   }
   std::vector<Term> terms;

@@ -16,7 +16,7 @@ Tensor copied(const Tensor& input, DType dtype, Order order, Tensor* out = nullp
   return apply(OpId::cast, {&input}, &attributes, {}, out);
 }
 
-// `input` with its channels innermost: a row-major copy of [n, d.., c], seen as [n, c, d..].
+// `input` with its channels innermost: a row-major copy of [n, d.., c], viewed as [n, c, d..].
 Tensor channels_last(const Tensor& input, std::string_view memory_format) {
   const int32_t rank = memory_format == "channels_last" ? 4 : memory_format == "channels_last_3d" ? 5 : 0;
   if (rank == 0) {

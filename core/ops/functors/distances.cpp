@@ -1,4 +1,4 @@
-// Norms, distances, comparisons of whole tensors, and statistics of several results.
+// Norms, distances, comparisons of whole tensors, and statistics with several results.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,7 +25,7 @@ Tensor norm_of(const Tensor& x, double p, IntList dim, bool keepdim) {
   return tenon::vector_norm(x, p, dim, keepdim);
 }
 
-// The same by elementary ops. vector_norm has its gradient.
+// Like norm_of, with elementary ops. vector_norm has its own gradient.
 Tensor power_norm(const Tensor& x, double p, IntList dim, bool keepdim) {
   const Halves halves{&x};
   if (halves.any() && std::isfinite(p) && p != 0)
@@ -73,7 +73,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const Dims dims = value_or_throw(infer::broadcast("cosine_similarity", a.dims(), b.dims()));
   const int32_t axis = axis_of("cosine_similarity", dim, dims.rank());
   const Tensor left = tenon::expand(a, dims), right = tenon::expand(b, dims);
-  // As PyTorch, gradients take a length below eps for what it is.
+  // As in PyTorch, gradients use the true length even if it is below eps.
   const auto unit = [&](const Tensor& x) {
     const Tensor length = tenon::l2_norm(x, axis, true);
     return x / at_least(length, eps);
@@ -86,7 +86,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.dim(-1) != b.dim(-1)) {
     refuse("cdist: x1 has shape {} and x2 {}; both must be [.., rows, n] with one n.", a.dims(), b.dims());
   }
-  if (std::max(a.rank(), b.rank()) == EP_MAX_RANK) {  // the batch as one axis, since the differences have one more
+  if (std::max(a.rank(), b.rank()) ==
+      EP_MAX_RANK) {  // merge the batch into one axis, since the differences have one axis more
     Dims batches[] = {a.dims(), b.dims()};
     for (Dims& batch : batches) {
       batch.erase(batch.rank() - 1);
@@ -104,8 +105,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
     dims.push_back(b.dim(-2));
     return tenon::reshape(result, dims);
   }
-  // Of many rows the differences would take far more memory than the result. |a - b|^2 is |a|^2 + |b|^2 - 2 a b, which
-  // loses digits where a and b are close, as PyTorch's does from the same number of rows on.
+  // For many rows the differences would take far more memory than the result. |a - b|^2 is |a|^2 + |b|^2 - 2 a b, which
+  // loses digits if a and b are close. PyTorch switches at the same number of rows.
   constexpr int64_t many = 25;
   if (p != 2 || is_open(a) || is_open(b) || (a.dim(-2) <= many && b.dim(-2) <= many))
     return norm_of(tenon::unsqueeze(a, -2) - tenon::unsqueeze(b, -3), p, -1, false);

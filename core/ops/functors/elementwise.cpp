@@ -11,7 +11,7 @@ namespace {
 using functors::refuse;
 using functors::require_defined;
 
-// Refuses an `out` that cannot hold the result on `inputs`, which is of `dtype`.
+// Throws for an `out` that cannot hold the result on `inputs`, which has dtype `dtype`.
 void check_out(const OpInfo& op, const Tensor& out, DType dtype, std::span<const Tensor* const> inputs) {
   require_defined(op.name, "out", out);
   if (out.dtype() == dtype && has_room(out, inputs)) return;
@@ -35,14 +35,14 @@ Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, std::span
   return {};
 }
 
-// `x` in `dtype`: itself, or a copy, which goes to `copy`.
+// `x` in `dtype`: `x` itself, or a copy stored in `copy`.
 const Tensor& in_dtype(const Tensor& x, DType dtype, Tensor* copy) {
   if (x.dtype() == dtype) return x;
   *copy = cast(x, dtype);
   return *copy;
 }
 
-// The row that computes `op` on arguments whose promoted dtype is `dtype`.
+// The row that computes `op` for arguments that promote to `dtype`.
 const OpInfo& row_on(const OpInfo& op, DType dtype) {
   return dtype == DType::boolean && op.on_bool != kNoOp ? op_row(static_cast<OpId>(op.on_bool)) : op;
 }
@@ -99,7 +99,7 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input,
   return finish(row, out, types, inputs, {});
 }
 
-// The class of the number and the tensor's dtype give a dtype first; then the domain of the row decides.
+// The number's class and the tensor's dtype give a first dtype; then the dtypes of the row decide.
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Scalar& other) {
   require_defined(op.name, "input", input);
   const DType dtype = functors::promote_with(input.dtype(), other);

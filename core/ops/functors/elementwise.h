@@ -1,6 +1,6 @@
-// How an elementwise op gets from the typed API into the interpreter. Arguments that fit go straight through; casts,
-// promotion and mismatches take the slow functions. `dtypes` has bit 1 << dtype for each dtype that the
-// scalar row is defined on.
+// The path of an element-wise op from the typed API into the interpreter. Arguments that need no conversion are passed
+// on directly; casts, promotion and mismatches use the slow functions. `dtypes` has bit 1 << dtype for each dtype of
+// the scalar row.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,30 @@ namespace tenon::elementwise {
 
 using Scalars = std::span<const Scalar>;
 
-// Takes any dtypes: decides in which dtype to compute, casts, and writes the result into `out`, or returns it if `out`
-// is null.
+// Takes any dtypes: chooses the dtype to compute in, casts, and writes the result into `out`, or returns it if `out` is
+// null.
 Tensor unary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& x, Scalars scalars);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& input, const Tensor& other);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& input, const Scalar& other);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Scalar& input, const Tensor& other);
 
-// True if the result on `inputs` (null for a number) has the shape of `out`, and all their sizes are numbers.
+// True if the result on `inputs` (null for a number) has the shape of `out`, and all sizes are numbers.
 bool has_room(const Tensor& out, std::span<const Tensor* const> inputs);
 
-// Throws the row's error for bool arguments if the row refuses them. `both`: both arguments are bool, not one.
+// Throws the row's error for bool arguments if the row refuses them. `both`: both arguments are bool, not just one.
 void refuse_bool(const OpInfo& op, bool both);
 
 inline bool among(uint32_t dtypes, const Tensor& x) { return (dtypes >> static_cast<uint32_t>(x.dtype()) & 1) != 0; }
 
-// True if two tensors have one shape. Of open ones at the hints: a recorder notes what the op then needs.
+// True if two tensors have the same shape. For open tensors, at the hints: a recorder notes the guards that the op
+// needs.
 inline bool same_shape(const Tensor& a, const Tensor& b) { return a.impl()->dims == b.impl()->dims; }
 
 // True if `out` has the dtype of the result of `op` on tensors of the dtype of `x`.
 inline bool holds(const OpInfo& op, const Tensor& out, const Tensor& x) {
   return out.defined() && out.dtype() == (op.bool_result ? DType::boolean : x.dtype());
 }
-// The same of its dims too.
+// Like holds(), and `out` also has the dims of `x`.
 inline bool fits(const OpInfo& op, const Tensor& out, const Tensor& x) {
   return holds(op, out, x) && same_shape(out, x);
 }

@@ -40,7 +40,7 @@ Tensor open_factory(OpId id, const IntList& size, DType dtype, Scalars scalars, 
   return apply(id, {}, sized, scalars, nullptr, device.state());
 }
 
-// start, start + step, ... of `count` numbers; made in one of the dtypes that the record knows, then cast.
+// `count` numbers start, start + step, ...; made in a dtype that the record supports, then cast.
 Tensor stepped(std::span<const Scalar, 3> bounds, int64_t count, DType made, DType wanted, Device device) {
   return tenon::cast(factory(OpId::arange, Dims{count}, made, bounds, device), wanted);
 }
@@ -75,7 +75,7 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   if (count > static_cast<double>(kMaxArange))
     refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
   if (is_integer(dtype)) {
-    // As PyTorch: as many as there are floats, in steps of a whole number.
+    // As in PyTorch: the floats determine the count, but the steps are whole numbers.
     const Scalar first(std::trunc(start)), by(std::trunc(step));
     if (by == Scalar(0.0)) refuse("arange: a step of {} is none among integers.", step);
     const Tensor numbers = tenon::arange(Scalar(static_cast<int64_t>(count)), DType::i64, device);
@@ -86,7 +86,7 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
 }
 
-// A tensor of one value. `op` is the name in its errors.
+// A tensor filled with one value. `op` is the name in errors.
 Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype, Device device) {
   const DType made = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
   if (is_open(size)) return open_factory(OpId::full, size, made, {&fill_value, 1}, device);
@@ -94,8 +94,8 @@ Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype,
   return factory(OpId::full, dims, made, {&fill_value, 1}, device);
 }
 
-// `input`, whose elements must be in [0, number of classes). An element outside is an error here if the elements can be
-// read at once; otherwise it becomes a fault of the kernel that gathers them.
+// `input`, whose elements must be in [0, number of classes). If the elements can be read without waiting, an element
+// outside is an error here; otherwise the kernel that gathers them reports a fault.
 Tensor within_classes(const Tensor& input, int64_t count) {
   if (input.device().synchronous() && current_interpreter().host_value_known(input)) {
     for (const Tensor& extreme : {tenon::amin(input), tenon::amax(input)}) {
@@ -158,7 +158,7 @@ Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
 
 namespace {
 
-// Half of the numbers count from the start and half from the end, so that both are exact.
+// Half of the numbers are computed from the start and half from the end, so that both ends are exact.
 Tensor spaced(std::string_view op, double start, double end, int64_t steps, DType made, Device device) {
   if (steps < 0) refuse("{}: steps is {}; it must be at least 0.", op, steps);
   if (steps < 2) return tenon::full(steps, Scalar(start), made, device);
@@ -171,7 +171,7 @@ Tensor spaced(std::string_view op, double start, double end, int64_t steps, DTyp
                       tenon::sub(Scalar(end), tenon::mul(down, Scalar(step))));
 }
 
-// As PyTorch, integers go from and to whole numbers.
+// As in PyTorch, bounds of integers are truncated to whole numbers.
 double bound_in(const Scalar& number, DType dtype) {
   return is_integer(dtype) ? static_cast<double>(number.to_int()) : number.to_double();
 }

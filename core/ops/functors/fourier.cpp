@@ -1,4 +1,4 @@
-// Fourier transforms of pairs (real, imaginary), and the windows that go with them.
+// Fourier transforms of pairs (real, imaginary), and window functions.
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -14,7 +14,7 @@ Tensor floating(std::string_view op, const Tensor& input) {
   return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
 }
 
-// The rank of a tensor of pairs without their axis.
+// The rank of a tensor of pairs without the pair axis.
 int32_t pair_rank(std::string_view op, const Tensor& input) {
   if (input.rank() < 2 || input.dims()[input.rank() - 1] != 2) {
     refuse("{}: input of shape {} must hold pairs, real and imaginary part, along a last axis of 2.", op, input.dims());
@@ -43,7 +43,7 @@ double scale_of(std::string_view op, std::string_view norm, bool inverse, int64_
   refuse("{}: norm is '{}'; it may be backward, ortho or forward.", op, norm);
 }
 
-// `input` cut, or filled with zeros, to n elements along `axis`.
+// `input` cut, or padded with zeros, to n elements along `axis`.
 Tensor fitted(const Tensor& input, int32_t axis, int64_t n) {
   Dims dims = input.dims();
   if (dims[axis] == n) return input;
@@ -80,7 +80,7 @@ Tensor to_real(std::string_view op, const Tensor& input, std::optional<int64_t> 
                         scale_of(op, norm, inverse, length));
 }
 
-// Pairs with the other sign of the imaginary part.
+// The complex conjugates of pairs.
 Tensor conjugate(const Tensor& pairs) {
   const int64_t last = pairs.rank() - 1;
   return tenon::concat(
@@ -102,7 +102,7 @@ Tensor complex_fftn(std::string_view op, const Tensor& input, IntList dim, std::
   return result;
 }
 
-// Each axis of `dim` from `part(length)` on, then what is before.
+// Rotates each axis of `dim`: first the elements from `part(length)` on, then those before it.
 template <class Part>
 Tensor shifted(std::string_view op, const Tensor& input, IntList dim, const Part& part) {
   require_defined(op, "input", input);
@@ -139,9 +139,9 @@ Tensor cosine_window(std::string_view op, int64_t length, bool periodic, DType d
   return tenon::cast(window, dtype);
 }
 
-// How a list of numbers is cut into frames.
+// How a signal is cut into frames.
 struct Frames {
-  int64_t size, hop, width;  // width: of the window, in the middle of a frame
+  int64_t size, hop, width;  // width: of the window, centred in a frame
 };
 
 Frames frames_of(std::string_view op, int64_t n_fft, std::optional<int64_t> hop_length,
@@ -157,7 +157,7 @@ Frames frames_of(std::string_view op, int64_t n_fft, std::optional<int64_t> hop_
   return {n_fft, hop, width};
 }
 
-// The window as long as a frame; undefined if it is 1 everywhere.
+// The window padded to the length of a frame; undefined if it is 1 everywhere.
 Tensor weights_of(const Frames& frames, const Tensor& window, DType dtype, Device device) {
   if (!window.defined() && frames.width == frames.size) return {};
   const Tensor weights = window.defined() ? tenon::cast(window, dtype) : tenon::ones(frames.width, dtype, device);
@@ -165,7 +165,7 @@ Tensor weights_of(const Frames& frames, const Tensor& window, DType dtype, Devic
   return tenon::pad(weights, {low, frames.size - frames.width - low});
 }
 
-// The sums of frames [batch, count, size] that lie `hop` apart in a list of `length`.
+// The overlap-add of frames [batch, count, size], `hop` apart, in a signal of `length`.
 Tensor overlapped(const Tensor& frames, int64_t hop, int64_t length) {
   const Tensor windows = tenon::transpose(frames, 1, 2);
   const Tensor sums = tenon::fold(windows, {1, length}, {1, frames.dim(2)}, 1, 0, {1, hop});
@@ -193,8 +193,7 @@ Tensor fft_c2r(const Tensor& input, int64_t n, int64_t dim, bool inverse, double
   const int32_t axis = axis_of("fft_c2r", dim, pair_rank("fft_c2r", source));
   require_length("fft_c2r", n);
   if (source.dims()[axis] != n / 2 + 1) {
-    refuse("fft_c2r: {} numbers come of {} pairs, but input {} has {}.", n, n / 2 + 1, source.dims(),
-           source.dims()[axis]);
+    refuse("fft_c2r: {} numbers need {} pairs, but input {} has {}.", n, n / 2 + 1, source.dims(), source.dims()[axis]);
   }
   return transform(OpId::fft_c2r, EP_FFT_HALF_TO_REAL, source, axis, inverse, n, scale);
 }
@@ -275,7 +274,7 @@ Tensor blackman_window(int64_t window_length, bool periodic, DType dtype, Device
 }
 Tensor bartlett_window(int64_t window_length, bool periodic, DType dtype, Device device) {
   if (window_length == 1) return tenon::ones({1}, dtype, device);
-  // 1 at the middle, where the angle is pi.
+  // 1 in the middle, where the angle is pi.
   const Tensor angle = angles("bartlett_window", window_length, periodic, dtype, device);
   const Tensor away = tenon::abs(tenon::sub(tenon::div(angle, Scalar(std::numbers::pi)), Scalar(1.0)));
   return tenon::cast(tenon::sub(Scalar(1.0), away), dtype);
@@ -324,8 +323,8 @@ Tensor istft(const Tensor& input, int64_t n_fft, std::optional<int64_t> hop_leng
   const bool half = onesided.value_or(source.dims()[1] != n_fft);
   const int64_t frequencies = half ? n_fft / 2 + 1 : n_fft, count = source.dims()[2];
   if (source.dims()[1] != frequencies) {
-    refuse("istft: input has {} frequencies; {} of n_fft {} are {}.", source.dims()[1],
-           half ? "one side" : "both sides", n_fft, frequencies);
+    refuse("istft: input has {} frequencies, but {} of n_fft {} has {}.", source.dims()[1],
+           half ? "one side" : "the whole", n_fft, frequencies);
   }
   if (count < 1) refuse("istft: input {} has no frames.", input.dims());
   source = tenon::transpose(source, 1, 2);

@@ -7,7 +7,7 @@ namespace tenon::functors {
 Halves::Halves(std::span<const Tensor* const> tensors) {
   for (const Tensor* x : tensors) any_ = any_ || (x->defined() && is_half(x->dtype()));
   if (!any_) return;
-  DType of_numbers = DType::none;  // of tensors of rank 0, which count only if there are no others
+  DType of_numbers = DType::none;  // dtype of tensors of rank 0, which count only if there are no others
   for (const Tensor* x : tensors) {
     if (!x->defined() || !is_floating(x->dtype())) continue;
     DType& dtype = x->rank() == 0 ? of_numbers : dtype_;

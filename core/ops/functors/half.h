@@ -1,5 +1,6 @@
-// Halves: composites of f16 and bf16 tensors compute in f32, so that no number on the way overflows or is rounded; the
-// results are rounded once. Rows of ops.yaml with `wide: true` do so by generated code, other functors by hand.
+// Halves: composites of f16 and bf16 tensors compute in f32, so that no intermediate number overflows or is rounded;
+// only the results are rounded. The generated code does so for rows of ops.yaml with `wide: true`; other functors do it
+// by hand.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +15,7 @@ inline bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType:
 
 class Halves {
  public:
-  // The tensors of a call; undefined ones count for nothing.
+  // The tensors of a call; undefined ones are ignored.
   explicit Halves(std::span<const Tensor* const> tensors);
   Halves(std::initializer_list<const Tensor*> tensors) : Halves(std::span(tensors.begin(), tensors.size())) {}
 
@@ -23,8 +24,8 @@ class Halves {
   // `x` in f32 if it is f16 or bf16, else `x`.
   static Tensor widened(const Tensor& x);
   static TensorList widened(TensorList tensors);
-  // `result` in the dtype to which the floating tensors of the call promote, if that is f16 or bf16 and `result` is of
-  // floats.
+  // `result` in the dtype to which the floating tensors of the call promote, if that is f16 or bf16 and `result` is
+  // floating; else `result`.
   Tensor rounded(const Tensor& result) const;
   template <class... Tensors>
   std::tuple<Tensors...> rounded(const std::tuple<Tensors...>& results) const {

@@ -8,11 +8,11 @@
 namespace tenon::functors {
 namespace {
 
-// How callers write the ops: the names of the two inputs of each record.
+// How users write the ops: the names of the two inputs of each record.
 struct IndexingOp {
   std::string_view op;
   std::string_view arguments[2];
-  bool from_end = false;  // a negative position counts from the end, as in PyTorch's op of this name
+  bool from_end = false;  // negative positions count from the end, as in PyTorch's op of this name
   OpName name{op, arguments};
 };
 constexpr IndexingOp kGatherSlices{"gather_slices", {"input", "index"}, true};
@@ -28,7 +28,7 @@ void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, cons
   }
 }
 
-// The positions in `index`, as `op` counts them.
+// The positions in `index`, with the convention of `op`.
 Tensor positions_of(const IndexingOp& op, const Tensor& index) {
   return op.from_end ? as_index(op.op, op.arguments[1], index) : as_index_from_start(op.op, op.arguments[1], index);
 }
@@ -52,7 +52,7 @@ Tensor elements(const IndexingOp& op, const Tensor& input, int64_t dim, const Te
     const Tensor list = elements(op, tenon::reshape(input, -1), 0, tenon::reshape(index, -1));
     return tenon::reshape(list, ShapeOf(index).list());
   }
-  if (input.rank() != index.rank() && is_empty(index)) {  // of nothing, whatever its rank
+  if (input.rank() != index.rank() && is_empty(index)) {  // no positions, whatever the rank
     return with_history_of(input, tenon::zeros(index.dims(), input.dtype(), input.device()));
   }
   const Tensor indices = positions_of(op, index);
@@ -123,7 +123,7 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   require_defined(op, "indices", indices);
   if (!dim) return elements(kTakeAlongDim, tenon::reshape(input, -1), 0, tenon::reshape(indices, -1));
   if (input.rank() != indices.rank()) {
-    refuse("{}: input of rank {} and indices of rank {} must have one rank.", op, input.rank(), indices.rank());
+    refuse("{}: input of rank {} and indices of rank {} must have the same rank.", op, input.rank(), indices.rank());
   }
   const int32_t axis = axis_of(op, *dim, input.rank());
   if (input.rank() == 0) return elements(kTakeAlongDim, input, axis, indices);

@@ -1,4 +1,4 @@
-// Linear algebra: matrices are the last two axes.
+// Linear algebra. The last two axes are the matrices.
 #include <algorithm>
 #include <vector>
 
@@ -18,7 +18,7 @@ Tensor matrices(std::string_view op, const Tensor& input, bool square) {
   return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
 }
 
-// Whether the matrices have no elements, so that no kernel is asked.
+// True if the matrices have no elements, so that no kernel is needed.
 bool has_empty_matrices(const Tensor& matrices) {
   return matrices.dims()[matrices.rank() - 2] == 0 || matrices.dims()[matrices.rank() - 1] == 0;
 }
@@ -57,7 +57,7 @@ Dims batch_of(const Tensor& tensor) {
   return dims;
 }
 
-// Zeros with the batch, the dtype and the device of `matrices`, which have no elements, and `sides` behind the batch.
+// Zeros with the batch, dtype and device of `matrices`, which have no elements, followed by the dims `sides`.
 Tensor zeros_of(const Tensor& matrices, std::initializer_list<int64_t> sides, DType dtype = DType::none) {
   Dims dims = batch_of(matrices);
   for (const int64_t side : sides) dims.push_back(side);
@@ -65,7 +65,7 @@ Tensor zeros_of(const Tensor& matrices, std::initializer_list<int64_t> sides, DT
   return with_history_of(matrices, tenon::zeros(dims, made, matrices.device()));
 }
 
-// X with `input` X = `other`, of the kind `kind`.
+// Solves `input` X = `other`; `kind` gives the structure of `input`.
 Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, int32_t flags) {
   const std::string_view op = op_row(id).name;
   Tensor a = matrices(op, input, kind != EP_LINEAR_LEAST_SQUARES);
@@ -94,7 +94,7 @@ Tensor solved(OpId id, int32_t kind, const Tensor& input, const Tensor& other, i
 // The distance from 1 to the next number.
 double epsilon(DType dtype) { return dtype == DType::f64 ? 0x1p-52 : 0x1p-23; }
 
-// Singular values up to this count as 0.
+// The threshold up to which singular values count as 0.
 Tensor least_value(const Tensor& input, const Tensor& values) {
   const auto side = static_cast<double>(std::max(input.dims()[input.rank() - 2], input.dims()[input.rank() - 1]));
   return tenon::mul(tenon::narrow(values, -1, 0, 1), Scalar(side * epsilon(values.dtype())));
@@ -170,8 +170,8 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd_reduced(const Tensor& input) {
   return {outputs[0], outputs[1], outputs[2]};
 }
 
-// The columns that complete U, and the rows that complete V transposed, come from the reflections of a QR. They are one
-// choice among many, so that they have no gradient.
+// The additional columns of U, and rows of V transposed, come from the reflections of a QR. They are one choice among
+// many, so they have no gradient.
 std::tuple<Tensor, Tensor, Tensor> linalg_svd(const Tensor& input, bool full_matrices) {
   auto [values, u, vh] = tenon::linalg_svd_reduced(input);
   if (!full_matrices) return {u, values, vh};

@@ -1,4 +1,4 @@
-// Losses: how far a prediction is from a target, as PyTorch's torch.nn.functional has them.
+// Losses, as in PyTorch's torch.nn.functional.
 #include <cmath>
 
 #include "core/ops/functors/apply.h"
@@ -23,7 +23,7 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
   return reduction == Reduction::mean ? tenon::mean(losses) : tenon::sum(losses);
 }
 
-// True if the reduction of terms may be a sum and a division by their number.
+// True if the reduction of terms may be computed as a sum divided by their number.
 bool sums_first(const Tensor& terms, Reduction how) {
   return how != Reduction::none && !is_open(terms) && is_floating(terms.dtype());
 }
@@ -32,7 +32,7 @@ Tensor from_sum(const Tensor& sum, const Tensor& terms, Reduction how) {
   return how == Reduction::sum ? sum : sum / static_cast<double>(terms.elements());
 }
 
-// huber of a difference that nobody else has: in its own memory, unless a gradient or a recorded program keeps it.
+// huber of a difference that has no other user: reuses its memory, unless a gradient or a recorded program keeps it.
 Tensor huber_of(Tensor difference, double delta) {
   const bool stays = !is_floating(difference.dtype()) || difference.requires_grad() ||
                      !current_interpreter().host_value_known(difference);
@@ -46,9 +46,9 @@ void require_pair(std::string_view op, const Tensor& input, const Tensor& target
 
 void require_one_shape(std::string_view op, const Tensor& input, const Tensor& target) {
   require_pair(op, input, target);
-  const Dims& given = input.dims();  // first, so that a recording has its guards in one order
+  const Dims& given = input.dims();  // read first, so that a recording notes its guards in a fixed order
   if (!(given == target.dims())) {
-    refuse("{}: input has shape {} and target {}; they must be one.", op, given, target.dims());
+    refuse("{}: input has shape {} and target {}; they must be equal.", op, given, target.dims());
   }
 }
 
@@ -56,8 +56,8 @@ Tensor weighted(const Tensor& losses, const Tensor& weight) { return weight.defi
 
 // `target` as classes of `log_probabilities` [n, c, d..] or [c].
 struct Classes {
-  Tensor index;  // without the ignored ones, which are 0
-  Tensor kept;   // whether a target counts
+  Tensor index;  // ignored classes are 0
+  Tensor kept;   // true where a target counts
 };
 
 Classes classes_of(std::string_view op, const Tensor& target, int64_t ignore_index) {
@@ -69,7 +69,7 @@ Classes classes_of(std::string_view op, const Tensor& target, int64_t ignore_ind
   return {tenon::where(kept, index, Scalar(0)), kept};
 }
 
-// log_probabilities has its classes on `axis`; the result has the shape of target.
+// The terms of the targets. log_probabilities has its classes on `axis`; the result has the shape of the target.
 Tensor of_classes(const Tensor& log_probabilities, int32_t axis, const Classes& classes) {
   return tenon::squeeze(tenon::gather(log_probabilities, axis, tenon::unsqueeze(classes.index, axis)), axis);
 }
@@ -88,7 +88,7 @@ void require_targets(std::string_view op, const Tensor& input, int32_t axis, con
   }
 }
 
-// The weighed mean of terms whose sum is `sum`: NaN where all weights are 0, which then gives no gradient.
+// The weighted mean of terms whose sum is `sum`. If all weights are 0 it is NaN, and gives no gradient.
 Tensor weighed_mean(const Tensor& sum, const Tensor& weights) {
   const Tensor whole = tenon::sum(weights);
   if (!sum.requires_grad()) return sum / whole;
@@ -114,7 +114,7 @@ Tensor likelihood(std::string_view op, const Tensor& log_probabilities, const Te
   return reduction == Reduction::mean ? weighed_mean(tenon::sum(losses), weights) : reduced(losses, reduction);
 }
 
-// Shares of 1: each target spreads `smoothing` of itself over all classes.
+// Smoothed targets: each target spreads a share `smoothing` of 1 over all classes.
 Tensor smoothed(const Tensor& logs, int32_t axis, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                 Reduction reduction, double smoothing) {
   const Classes classes = classes_of("cross_entropy", target, ignore_index);
@@ -206,7 +206,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& we
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,
                             std::string_view reduction) {
   require_one_shape("binary_cross_entropy", input, target);
-  // As PyTorch: logarithms end at -100, so that no loss is infinite.
+  // As in PyTorch: logarithms are at least -100, so that no loss is infinite.
   const Tensor yes = tenon::maximum(tenon::log(input), -100.0);
   const Tensor no = tenon::maximum(tenon::log(1 - input), -100.0);
   return reduced(weighted((target - 1) * no - target * yes, weight), reduction_of("binary_cross_entropy", reduction));
@@ -247,7 +247,8 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 
 namespace {
 
-// The variances of gaussian_nll_loss: one for each row of `input`, without the last axis, or any that broadcast to it.
+// The variances for gaussian_nll_loss: one for each row of `input`, without the last axis, or any shape that broadcasts
+// to `input`.
 Tensor per_element(const Tensor& input, const Tensor& var) {
   const SymDims all = sizes(input), given = sizes(var);
   if (var.rank() == 0 || same_sizes(all, given)) return var;

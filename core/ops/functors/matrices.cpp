@@ -1,4 +1,4 @@
-// Parts of matrices, and matrices that are made of parts: triangles, diagonals, blocks.
+// Triangles, diagonals and blocks of matrices, and matrices made from them.
 #include <algorithm>
 #include <tuple>
 
@@ -16,26 +16,27 @@ void require_matrix(std::string_view op, const Tensor& input) {
   if (input.rank() < 2) refuse("{}: input has shape {}; it must have rank 2 at least.", op, input.dims());
 }
 
-// Column less row of each element of a matrix with the last two axes of `input`.
+// The column minus the row of each element of a matrix with the last two axes of `input`.
 Tensor offsets(const Tensor& input) {
   const Tensor rows = sized::positions(size_at(input, input.rank() - 2), input.device());
   const Tensor columns = sized::positions(size_at(input, input.rank() - 1), input.device());
   return columns - tenon::unsqueeze(rows, 1);
 }
 
-// How many elements of a matrix of `row` rows and `col` columns have a column less than their row plus `offset`.
+// The number of elements, in a matrix of `row` rows and `col` columns, whose column is less than their row plus
+// `offset`.
 int64_t count_below(int64_t row, int64_t col, int64_t offset) {
-  const int64_t first = std::clamp<int64_t>(-offset, 0, row);          // the rows before it have none
-  const int64_t last = std::clamp<int64_t>(col - offset, first, row);  // this one and those after it have col
+  const int64_t first = std::clamp<int64_t>(-offset, 0, row);          // earlier rows have none
+  const int64_t last = std::clamp<int64_t>(col - offset, first, row);  // this row and later ones have `col`
   const int64_t between = last - first;
   return between * (first + offset) + between * (between - 1) / 2 + (row - last) * col;
 }
 
-// Row and column of each element of a triangle, a row after the other.
+// Row and column of each element of a triangle, row by row.
 Tensor triangle(std::string_view op, int64_t row, int64_t col, int64_t offset, bool lower, DType dtype, Device device) {
   if (row < 0 || col < 0) refuse("{}: a matrix of {} rows and {} columns is not possible.", op, row, col);
   if (!is_integer(dtype)) refuse("{}: indices are integers, not {}.", op, dtype_name(dtype));
-  constexpr int64_t most = int64_t{1} << 40;  // in both directions, so that sums do not overflow
+  constexpr int64_t most = int64_t{1} << 40;  // limit in both directions, so that sums do not overflow
   const int64_t diagonal = std::clamp(offset, -most, most);
   const std::optional<int64_t> all = checked_count(Dims{row, col});
   if (!all) refuse("{}: a matrix of {} rows and {} columns has too many elements.", op, row, col);
@@ -70,13 +71,13 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, DType dtype, Devic
   return triangle("triu_indices", row, col, offset, false, dtype, device);
 }
 
-// Rows and columns as one axis: the diagonal is every (columns + 1)-th element of it.
+// Rows and columns merged into one axis: the diagonal is every (columns + 1)-th element of it.
 Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
   require_matrix("diagonal", input);
   const int32_t first = axis_of("diagonal", dim1, input.rank());
   const int32_t second = axis_of("diagonal", dim2, input.rank());
   if (first == second) refuse("diagonal: dim1 and dim2 are both axis {}.", first);
-  // Turned round where only so a view shows it.
+  // Transposed if only then a view can show it.
   if (input.strides()[first] < input.strides()[second] && offset != INT64_MIN)
     return tenon::diagonal(input, -offset, second, first);
   const int64_t rows = input.dims()[first], columns = input.dims()[second];
@@ -97,12 +98,12 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   const int32_t first = axis_of("diag_embed", dim1, rank);
   const int32_t second = axis_of("diag_embed", dim2, rank);
   if (first == second) refuse("diag_embed: dim1 and dim2 are both axis {}.", first);
-  constexpr int64_t most = int64_t{1} << 40;  // more is more than any memory
+  constexpr int64_t most = int64_t{1} << 40;  // exceeds any memory
   if (offset < -most || offset > most) refuse("diag_embed: a matrix with a diagonal {} is too large.", offset);
   const int64_t length = input.dim(-1);
   const int64_t side = length + std::abs(offset);
   const int64_t axes[] = {first, second}, last[] = {-2, -1};
-  // Written into zeros, unless a gradient or a recorded program looks on, or the elements are on other ranks.
+  // Writes into zeros, unless a gradient or a recorded program needs a value, or the elements are on other ranks.
   const bool plain = !input.requires_grad() && !is_elsewhere(input);
   if (input.rank() == 1 && plain && current_interpreter().host_value_known(input)) {
     const Tensor matrix = tenon::zeros({side, side}, input.dtype(), input.device());
@@ -113,7 +114,7 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
     }
   }
   if (input.rank() == 1) {
-    // With one column more than it has, the diagonal of a matrix stands upright.
+    // With one more column than it has, the diagonal of a matrix becomes a column.
     const int64_t left = offset >= 0 ? offset : side + 1 + offset, top = offset >= 0 ? 0 : -offset - 1;
     const Tensor upright = tenon::pad(tenon::unsqueeze(input, 1), {left, side - left, top, side - length - top});
     const Tensor matrix = tenon::reshape(tenon::narrow(tenon::flatten(upright), 0, 0, side * side), {side, side});
@@ -121,7 +122,7 @@ Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim
   }
   const Tensor rows = tenon::arange(side, DType::i64, input.device());
   const Tensor mask = tenon::eq(rows - tenon::unsqueeze(rows, 1), Scalar(offset));
-  // Column j of the matrix holds element j - offset; elements that are not on the diagonal are masked.
+  // Column j of the matrix holds element j - offset; elements off the diagonal are masked.
   const int64_t padding[] = {std::max<int64_t>(offset, 0), std::max<int64_t>(-offset, 0)};
   const Tensor line = offset == 0 ? input : tenon::pad(input, IntList(padding));
   const Tensor matrix = tenon::where(mask, tenon::unsqueeze(line, -2), in_dtype(Scalar(0), input.dtype()));

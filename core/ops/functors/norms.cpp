@@ -58,7 +58,8 @@ double epsilon(DType dtype) {
   }
 }
 
-// The gradients of a norm of no elements: nothing, and zeros for its parameters, which have the dims `parameters`.
+// The gradients of a norm of a tensor without elements: an empty gradient, and zeros for its parameters, with the dims
+// `parameters`.
 std::tuple<Tensor, Tensor, Tensor> gradients_of_nothing(const Tensor& source, const SymDims& parameters) {
   const Tensor zeros = tenon::zeros(SizeList(parameters), source.dtype(), source.device());
   return {tenon::zeros_like(source), zeros, tenon::clone(zeros)};

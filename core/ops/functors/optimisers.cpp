@@ -1,6 +1,5 @@
-// Steps of optimisers, in place, on lists of tensors. These are the ops of devices without a loop of their own and of
-// recorded programs, whose kernels are fused; memory of the host is updated by
-// core/interpreter/host_loops/optimisers.cpp.
+// Optimiser steps, in place, on lists of tensors. Recorded programs use these ops and fuse their kernels; so do devices
+// without their own loop. Host memory is updated by core/interpreter/host_loops/optimisers.cpp.
 #include <cmath>
 
 #include "core/ops/functors/apply.h"
@@ -14,7 +13,7 @@ bool one_shape(const Tensor& a, const Tensor& b) {
   return is_open(a) || is_open(b) ? same_sizes(sizes(a), sizes(b)) : a.dims() == b.dims();
 }
 
-// Refuses a list whose tensors are not like `params`.
+// Throws for a list whose tensors do not match `params`.
 void require_like(std::string_view op, std::string_view name, const TensorList& list, const TensorList& params) {
   if (list.size() != params.size()) {
     refuse("{}: {} has {} tensors for {} params.", op, name, list.size(), params.size());
@@ -34,7 +33,7 @@ void require_params(std::string_view op, const TensorList& params) {
   }
 }
 
-// `number`, one element, in a dtype and on a device in which it multiplies `like`.
+// `number`, one element, in a dtype and on a device in which it can multiply `like`.
 Tensor number_for(const Tensor& number, const Tensor& like) {
   const DType dtype = like.dtype() == DType::f64 ? DType::f64 : DType::f32;
   Tensor moved = tenon::cast(number, dtype);
@@ -47,10 +46,10 @@ void require_number(std::string_view op, std::string_view name, const Tensor& nu
   if (number.elements() != 1) refuse("{}: {} of shape {} is not one number.", op, name, number.dims());
 }
 
-// What does not change from one tensor of a list to the next on one device.
+// Numbers that are the same for all tensors of a list on one device.
 struct AdamNumbers {
-  Tensor step_size;        // lr over the correction of the first average
-  Tensor root_correction;  // 1 over the root of that of the second one
+  Tensor step_size;        // lr over the correction of the first moment
+  Tensor root_correction;  // 1 over the root of the correction of the second moment
   Tensor shrink;           // 1 - lr * weight_decay
 };
 
@@ -59,7 +58,7 @@ struct AdamSettings {
   bool maximize, decoupled;
 };
 
-// 1 - beta^step, without the loss of digits that the difference has.
+// 1 - beta^step, without the cancellation of that difference.
 Tensor correction(double beta, const Tensor& step) { return -tenon::expm1(step * std::log(beta)); }
 
 AdamNumbers adam_numbers(const AdamSettings& how, const Tensor& step, const Tensor& lr, const Tensor& like) {
@@ -126,7 +125,7 @@ TensorList fused_sgd_(const TensorList& params, const TensorList& grads, const T
   require_like(op, "grads", grads, params);
   if (momentum != 0 || !momentum_buffers.empty()) require_like(op, "momentum_buffers", momentum_buffers, params);
   if (nesterov && (momentum <= 0 || dampening != 0)) {
-    refuse("{}: nesterov wants a momentum above 0 and no dampening, not {} and {}.", op, momentum, dampening);
+    refuse("{}: nesterov needs a momentum above 0 and no dampening, not {} and {}.", op, momentum, dampening);
   }
   require_number(op, "lr", lr);
   for (size_t i = 0; i < params.size(); ++i) {

@@ -1,4 +1,4 @@
-// Scans, sorts and what is made of them, and elements that are counted and found.
+// Scans, sorts and ops that use them; counting and searching.
 #include <algorithm>
 #include <limits>
 
@@ -69,7 +69,7 @@ std::tuple<Tensor, Tensor, Tensor> unique_in(std::string_view op, std::string_vi
   const TensorList padded = tenon::unique_padded(input, dim, order, false, return_inverse, return_counts);
   const int64_t count = size_from(op, padded[1]);
   const int64_t axis = dim ? axis_of(op, *dim, input.rank()) : 0;
-  // A view of few elements would keep the memory of all.
+  // A view of few elements would keep all of the memory alive.
   const auto cut = [&](const Tensor& list, int64_t along) {
     const Tensor part = tenon::narrow(list, along, 0, count);
     return 2 * count < list.dim(along) ? tenon::clone(part) : part;
@@ -83,7 +83,7 @@ std::tuple<Tensor, Tensor, Tensor> unique_in(std::string_view op, std::string_vi
   return {cut(padded[0], axis), inverse, counts};
 }
 
-// Both tensors, broadcast against each other.
+// Both tensors, broadcast to each other.
 std::pair<Tensor, Tensor> together(std::string_view op, const Tensor& a, const Tensor& b) {
   const SymDims shapes[] = {sizes(a), sizes(b)};
   const SizeList dims(value_or_throw(infer::broadcast<SymDim>(op, shapes)));
@@ -95,8 +95,8 @@ void require_mask(std::string_view op, const Tensor& mask) {
   if (mask.dtype() != DType::boolean) refuse("{}: mask is {} but must be bool.", op, dtype_name(mask.dtype()));
 }
 
-// Bisection for all values at once: of the elements from `position` on, the first half is left out where its last one
-// lies before the value. NaN lies behind all numbers.
+// Bisection for all values at once: of the elements from `position` on, the first half is skipped if its last element
+// comes before the value. NaN comes after all numbers.
 Tensor search(const Tensor& sequence, const Tensor& value, bool right, bool is_list) {
   int64_t length = sequence.dim(-1);
   const DType type = length < std::numeric_limits<int32_t>::max() ? DType::i32 : DType::i64;
@@ -194,7 +194,7 @@ std::tuple<Tensor, Tensor> median(const Tensor& input, int64_t dim, bool keepdim
   return {tenon::where(broken, greatest, value), tenon::where(broken, where_greatest, position)};
 }
 
-// A gradient is shared by the elements that are equal to the median: the greatest among those up to it.
+// With a gradient: the greatest of the elements up to the median, so that elements equal to it share the gradient.
 Tensor median(const Tensor& input) {
   require_defined("median", "input", input);
   const Tensor value = std::get<0>(tenon::median(tenon::reshape(without_history(input), -1), 0));
@@ -308,7 +308,7 @@ Tensor nonzero(const Tensor& input) {
     const int64_t count = size_from("nonzero", tenon::count_nonzero(input));
     return tenon::empty({count, 0}, DType::i64, input.device());
   }
-  constexpr int64_t few = 4096;  // so many rows cost less than counting first
+  constexpr int64_t few = 4096;  // for so many rows or fewer, this costs less than counting first
   if (is_open(input)) refuse_size("nonzero");
   const int64_t all = input.elements();
   if (all > few) {
@@ -361,7 +361,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
 Tensor histc(const Tensor& input, int64_t bins, double min, double max) {
   constexpr std::string_view op = "histc";
   require_defined(op, "input", input);
-  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be of floats.", op, dtype_name(input.dtype()));
+  if (!is_floating(input.dtype())) refuse("{}: input is {} but must be floating-point.", op, dtype_name(input.dtype()));
   if (bins < 1) refuse("{}: bins is {}; it must be at least 1.", op, bins);
   if (!(min <= max)) refuse("{}: min ({}) is greater than max ({}).", op, min, max);
   const Tensor x = tenon::reshape(input, -1);

@@ -83,7 +83,7 @@ Tensor lp_pool(const Tensor& input, double norm_type, IntList kernel_size, IntLi
 
 namespace {
 
-// The attributes of the gradient of a pooling of an input with dims `input_size`.
+// The attributes of the backward op of a pooling of an input with dims `input_size`.
 Sized<PoolingBackwardAttributes> backward_attributes(std::string_view op, int32_t kind, const Tensor& grad_output,
                                                      IntList input_size, const Window& window) {
   const PoolingAttributes forward = attributes_of(op, kind, grad_output, window);

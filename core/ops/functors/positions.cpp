@@ -25,8 +25,8 @@ Tensor as_index_from_start(std::string_view op, std::string_view name, const Ten
 namespace {
 
 struct Located {
-  std::vector<int32_t> axes;  // rising
-  TensorList positions;       // of one shape
+  std::vector<int32_t> axes;  // ascending
+  TensorList positions;       // all of one shape
 };
 
 void broadcast(std::string_view op, TensorList* positions) {
@@ -53,11 +53,11 @@ Located locate(const Indexed& indexed) {
   return located;
 }
 
-// The view with the indexed axes in front and as one.
+// The view with the indexed axes in front, merged into one.
 struct Flat {
   Tensor rows;
-  Tensor positions;            // in `rows`
-  std::vector<int64_t> order;  // of the axes of the view
+  Tensor positions;            // row numbers in `rows`
+  std::vector<int64_t> order;  // order of the axes of the view
   Dims rest;                   // the other dims
 };
 
@@ -68,7 +68,7 @@ Flat flatten(const Tensor& view, const Located& located) {
   for (const int32_t axis : located.axes) {
     const Tensor& at = located.positions[flat.order.size()];
     const Scalar size(dims[axis]);
-    // A position outside the axis becomes one outside all rows, which the gather refuses.
+    // A position outside its axis is replaced by one outside all rows, which the gather refuses.
     const Tensor fits = tenon::logical_and(tenon::ge(at, Scalar(-dims[axis])), tenon::lt(at, size));
     const Tensor from_start = tenon::where(tenon::lt(at, Scalar(0)), tenon::add(at, size), at);
     const Tensor safe = tenon::where(fits, from_start, Scalar(int64_t{1} << 40));
@@ -86,7 +86,7 @@ Flat flatten(const Tensor& view, const Located& located) {
   return flat;
 }
 
-// Axes [first, first + count) of `x` moved to `place`.
+// Moves axes [first, first + count) of `x` to `place`.
 Tensor moved(const Tensor& x, int32_t first, int32_t count, int32_t place) {
   std::vector<int64_t> from, to;
   for (int32_t i = 0; i < count; ++i) {
@@ -96,7 +96,7 @@ Tensor moved(const Tensor& x, int32_t first, int32_t count, int32_t place) {
   return tenon::movedim(x, from, to);
 }
 
-// True if one mask alone indexes, and every true element gets the same values; the mask need not be read then.
+// True if a single mask is the only index and every true element gets the same values; the mask need not be read then.
 bool is_select(const Indexed& indexed, const Tensor& values) {
   if (indexed.tensors.size() != 1 || indexed.tensors[0].tensor.dtype() != DType::boolean) return false;
   const int32_t after = indexed.view.rank() - indexed.tensors[0].axis - indexed.tensors[0].tensor.rank();
@@ -107,7 +107,7 @@ Tensor selected(const Indexed& indexed, const Tensor& values, bool accumulate) {
   const auto& [axis, mask] = indexed.tensors[0];
   const int32_t after = indexed.view.rank() - axis - mask.rank();
   Dims given = values.dims(), where = mask.dims();
-  // The axis of the true elements becomes those of the mask.
+  // Replaces the axis of the true elements by the axes of the mask.
   for (int32_t i = 1; i < mask.rank() && values.rank() > after; ++i) given.insert(values.rank() - 1 - after, 1);
   for (int32_t i = 0; i < after; ++i) where.push_back(1);
   const Tensor full = tenon::broadcast_to(tenon::reshape(values, given), indexed.view.dims());
@@ -179,7 +179,7 @@ Tensor index_put(const Tensor& input, const TensorList& indices, const Tensor& v
     refuse("{}: {} axes are indexed, but a tensor of shape {} has {}.", op, named, input.dims(), input.rank());
   }
   Indexed indexed{op, input, {}, true};
-  int32_t axis = 0, end = 0;  // of the last tensor
+  int32_t axis = 0, end = 0;  // end: the axis after the last tensor
   for (const Tensor& each : indices) {
     if (!each.defined()) {
       ++axis;

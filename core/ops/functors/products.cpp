@@ -12,7 +12,7 @@ Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
-// What each window of `x` covers, [n, channels, taps, windows..]. Pads are there already.
+// The elements that each window of `x` covers, [n, channels, taps, windows..]. `x` is already padded.
 Tensor windows_of(const Tensor& x, const Dims& kernel, const ep_convolution_attributes& at) {
   int64_t taps = 1;
   for (const int64_t length : kernel) taps *= length;
@@ -33,7 +33,7 @@ Tensor windows_of(const Tensor& x, const Dims& kernel, const ep_convolution_attr
   return tenon::stack(parts, 2);
 }
 
-// A convolution of integers, which wrap, as a matmul: kernels of convolutions take floats.
+// A convolution of integers, which wrap, as a matmul: convolution kernels take only floats.
 Tensor integer_conv(const Tensor& input, const Tensor& weight, const Tensor& bias,
                     const ep_convolution_attributes& at) {
   const Dims kernel(std::span<const int64_t>(weight.dims().begin() + 2, weight.dims().end()));
@@ -63,7 +63,8 @@ Tensor integer_conv(const Tensor& input, const Tensor& weight, const Tensor& bia
   return tenon::add(result, tenon::reshape(bias, along));
 }
 
-// The convolution whose windows move over the elements of `input` with stride - 1 zeros between them.
+// A transposed convolution of integers: its windows move over the elements of `input` with stride - 1 zeros between
+// them.
 Tensor integer_conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& bias,
                               const ConvolutionAttributes& attributes) {
   ep_convolution_attributes at = attributes.window;
@@ -76,7 +77,7 @@ Tensor integer_conv_transpose(const Tensor& input, const Tensor& weight, const T
     if (at.stride[i] > 1) {
       Dims apart = x.dims();
       apart[i + 2] *= at.stride[i];
-      Dims pads = Dims::filled(2 * (x.rank() - i - 3), 0);  // of the axes behind the new one
+      Dims pads = Dims::filled(2 * (x.rank() - i - 3), 0);  // of the axes after the new one
       pads.push_back(0);
       pads.push_back(at.stride[i] - 1);
       const Tensor wide = tenon::pad(tenon::unsqueeze(x, i + 3), pads);
@@ -142,7 +143,7 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   require_defined("linear", "input", input);
   require_defined("linear", "weight", weight);
-  if (weight.rank() == 1) {  // one column, whose axis vanishes
+  if (weight.rank() == 1) {  // a vector: one column, whose axis is removed
     const Tensor result = tenon::matmul(input, weight);
     return bias.defined() ? tenon::add(result, bias) : result;
   }

@@ -13,7 +13,7 @@ Tensor parameter(const Tensor& given) {
   return tenon::reshape(given, Dims());
 }
 
-// A scale in f32 and its zero point, each of as many numbers as the other.
+// A scale in f32 and its zero point, with equally many numbers.
 struct Numbers {
   Tensor scale, zero_point;
 
@@ -40,10 +40,10 @@ Tensor convert(OpId id, const Tensor& input, const Numbers& numbers, int64_t dim
   return apply(id, {&input, &numbers.scale, or_null(numbers.zero_point)}, &attributes);
 }
 
-// A factor that floats in f32, unless it is narrower.
+// `given`; an f64 tensor is cast to f32.
 Tensor factor(const Tensor& given) { return given.dtype() == DType::f64 ? tenon::cast(given, DType::f32) : given; }
 
-// The zero point of `factor`; 0 where integers are summed of which nothing else says that they are quantised.
+// The zero point of `factor`; 0 for sums of integers where nothing else marks them as quantised.
 Tensor zero_of(const Tensor& factor, const Numbers& left, const Numbers& right, DType dtype) {
   const bool bare = !left.scale.defined() && !left.zero_point.defined() && !right.scale.defined() &&
                     !right.zero_point.defined() && dtype == DType::i32 && is_integer(factor.dtype());

@@ -1,4 +1,4 @@
-// Random numbers: of a seed and an offset, or the next ones of the default generator.
+// Random numbers, from a seed and an offset, or from the default generator.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +22,7 @@ bool holds_normals(DType dtype) { return dtype == DType::f32 || dtype == DType::
 // `size` as the shape of a result of `op`.
 Dims shape_of(std::string_view op, IntList size) { return value_or_throw(infer::checked(op, dims_of(op, size))); }
 
-// In a new tensor of `dims`, or in `given`, which has those, the dtype and the device.
+// Writes random numbers into a new tensor of `dims`, or into `given`, which has these dims, this dtype and this device.
 Tensor numbers(OpId id, const Dims& dims, RandomRange range, DType dtype, Device device, const Tensor& given = {}) {
   const std::string_view op = op_row(id).name;
   const bool normal = id == OpId::philox_normal;
@@ -56,13 +56,13 @@ Tensor numbers(OpId id, const Dims& dims, RandomRange range, DType dtype, Device
 
 RandomRange given(int64_t seed, int64_t offset) { return {static_cast<uint64_t>(seed), static_cast<uint64_t>(offset)}; }
 
-// The range of the next numbers of `generator`, or of the default one, for a tensor of `dims`.
+// Reserves the next numbers of `generator`, or of the default one, for a tensor of `dims`.
 RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* generator) {
   const auto count = static_cast<uint64_t>(element_count(dims));
   const uint64_t per_block = dtype_size(dtype) == 8 ? 2 : 4;
   const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
   if (generator != nullptr && host_watch != nullptr) {
-    refuse("{}: a recorded program draws from the default generator alone, so it cannot take one as an argument.", op);
+    refuse("{}: a recorded program draws only from the default generator, so it cannot take one as an argument.", op);
   }
   if (generator != nullptr) return generator->reserve(blocks);
   return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
@@ -70,11 +70,11 @@ RandomRange next(std::string_view op, const Dims& dims, DType dtype, Generator* 
 
 void require_floating(std::string_view op, std::string_view name, const Tensor& x) {
   require_defined(op, name, x);
-  if (!is_floating(x.dtype())) refuse("{}: {} is {} but must be of floats.", op, name, dtype_name(x.dtype()));
+  if (!is_floating(x.dtype())) refuse("{}: {} is {} but must be floating-point.", op, name, dtype_name(x.dtype()));
 }
 
-// Whether the elements of `x` may be looked at: not on a device that computes while the host goes on, since that would
-// be a wait, and not in a program that is recorded.
+// True if the elements of `x` may be read: not on an asynchronous device, where that would wait, and not in a program
+// that is being recorded.
 bool at_hand(const Tensor& x) {
   return x.elements() != 0 && x.device().synchronous() && current_interpreter().host_value_known(x);
 }
@@ -83,7 +83,7 @@ struct Extremes {
   double least, most;
 };
 
-// The least and the greatest element, both NaN if one is. A few are read as they are.
+// The least and the greatest element, both NaN if one is NaN. Reads a few elements directly.
 Extremes extremes_of(const Tensor& x) {
   constexpr int64_t few = 64;
   if (x.dtype() != DType::f32 || x.elements() > few) {
@@ -100,7 +100,7 @@ Extremes extremes_of(const Tensor& x) {
   return {least, most};
 }
 
-// Refuses elements outside [0, 1], which NaN is too.
+// Throws for elements outside [0, 1], including NaN.
 void require_probabilities(std::string_view op, std::string_view name, const Tensor& x) {
   if (!at_hand(x)) return;
   const Extremes extremes = extremes_of(without_history(x));
@@ -115,7 +115,7 @@ void require_probability(std::string_view op, double p) {
   if (!(p >= 0 && p <= 1)) refuse("{}: p is {}; it must be within 0 and 1.", op, p);
 }
 
-// Refuses weights that are negative, infinite or NaN, and a row of zeros alone.
+// Throws for weights that are negative, infinite or NaN, and for a row of zeros.
 void require_weights(std::string_view op, const Tensor& x) {
   if (!at_hand(x)) return;
   const Tensor greatest = tenon::amax(without_history(x), -1);
@@ -128,7 +128,7 @@ void require_weights(std::string_view op, const Tensor& x) {
   if (rows.least == 0) refuse("{}: the weights of a row of input are all 0; one must be above 0.", op);
 }
 
-// Overwrites `input` with numbers * width + start. Halves are drawn and computed in f32.
+// Overwrites `input` with numbers * width + start. For halves, draws and computes in f32.
 Tensor& spread(std::string_view op, OpId id, Tensor& input, DType drawn, double width, double start,
                Generator* generator) {
   const Dims& dims = input.dims();
@@ -142,8 +142,8 @@ Tensor& spread(std::string_view op, OpId id, Tensor& input, DType drawn, double 
 }
 
 struct Precision {
-  int digits;    // of the significand, in bits
-  double least;  // positive number
+  int digits;    // bits of the significand
+  double least;  // least positive number
 };
 Precision precision_of(DType dtype) {
   switch (dtype) {
@@ -159,7 +159,7 @@ double greatest_below(double end, DType dtype) {
   const Precision precision = precision_of(dtype);
   int exponent = 0;
   const double fraction = std::frexp(end, &exponent);
-  // Below a power of two numbers are twice as dense.
+  // Below a power of two, numbers are twice as dense.
   const int bits = fraction == 0.5 ? precision.digits + 1 : precision.digits;
   const double step = std::max(std::ldexp(1.0, exponent - bits), precision.least);
   const double whole = std::floor(end / step) * step;
@@ -179,13 +179,13 @@ Tensor upper_product(const Tensor& words, uint64_t factor) {
   return tenon::add(tenon::mul(upper, factor_upper), carried);
 }
 
-// Integers of [0, count), as u64: the whole part of a number of 128 random bits below 1, times count.
+// Integers in [0, count), as u64: a number of 128 random bits in [0, 1) times count, rounded down.
 Tensor integers_below(uint64_t count, const Dims& dims, Device device, Generator* generator) {
   const auto words = [&] {
     return numbers(OpId::philox_bits, dims, next("randint", dims, DType::u64, generator), DType::u64, device);
   };
   const Tensor first = words();
-  const Tensor part = tenon::mul(first, Scalar(count));  // behind the point, in units of 2^-64
+  const Tensor part = tenon::mul(first, Scalar(count));  // the fraction, in units of 2^-64
   const Tensor carry = tenon::lt(tenon::add(part, upper_product(words(), count)), part);
   return tenon::add(upper_product(first, count), tenon::cast(carry, DType::u64));
 }
@@ -208,7 +208,7 @@ Tensor randint(int64_t low, int64_t high, IntList size, DType dtype, Device devi
   if (high <= low) refuse("randint: high is {}; it must be above low ({}).", high, low);
   const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const Dims dims = shape_of("randint", size);
-  constexpr uint64_t few = uint64_t{1} << 40;  // a remainder of 63 bits makes these as likely as one another
+  constexpr uint64_t few = uint64_t{1} << 40;  // with 63 bits, the bias of a remainder is negligible
   if (count > few) {
     const Tensor drawn = integers_below(count, dims, device, generator);
     return tenon::cast(tenon::cast(tenon::add(drawn, Scalar(static_cast<uint64_t>(low))), DType::i64), dtype);
@@ -252,7 +252,7 @@ Tensor exponential(const Tensor& input, double lambd, Generator* generator) {
   return tenon::mul(tenon::log1p(tenon::neg(u)), Scalar(-1 / lambd));
 }
 
-// Of exponential numbers divided by weights, the least is at each place as likely as its weight says.
+// Exponential random numbers divided by weights: the least is at each position with the probability of its weight.
 Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, Generator* generator) {
   require_defined("multinomial", "input", input);
   if (input.rank() < 1 || input.rank() > 2) refuse("multinomial: input {} must have rank 1 or 2.", input.dims());
@@ -265,7 +265,7 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, G
   const Tensor weights = is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
   require_weights("multinomial", weights);
   if (!replacement) {
-    // The order in which exponential times of rates `weights` end is that of draws without replacement.
+    // The order in which exponential times with rates `weights` end is the order of draws without replacement.
     const Tensor rates = tenon::cast(weights, DType::f64);
     const Tensor race = tenon::div(rates, tenon::exponential(rates, 1.0, generator));
     return std::get<1>(tenon::topk(tenon::where(tenon::gt(weights, Scalar(0)), race, Scalar(-1)), num_samples));
@@ -275,7 +275,7 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement, G
   dims[input.rank() - 1] = num_samples;
   const Tensor numbers = tenon::rand(dims, DType::f64, input.device(), generator);
   const Tensor drawn = tenon::mul(numbers, tenon::narrow(ends, -1, places - 1, 1));
-  // Where all weights are 0, none of the ends lies behind what is drawn.
+  // If all weights are 0, no end lies after the drawn number.
   return tenon::minimum(tenon::searchsorted(ends, drawn, false, true), Scalar(places - 1));
 }
 
@@ -292,7 +292,7 @@ Tensor randn(IntList size, DType dtype, Device device, Generator* generator) {
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   if (n < 0) refuse("randperm: n is {}; it must be at least 0.", n);
   if (!is_integer(dtype) && !is_floating(dtype)) refuse("randperm: {} does not hold numbers.", dtype_name(dtype));
-  // Two of n random numbers of 64 bits are equal once in 2^65 / n^2 calls; their order is then that of their places.
+  // Two of n random numbers of 64 bits are equal once in 2^65 / n^2 calls; they keep the order of their positions.
   const Dims dims = shape_of("randperm", n);
   const Tensor keys =
       numbers(OpId::philox_bits, dims, next("randperm", dims, DType::i64, generator), DType::i64, device);
@@ -303,7 +303,7 @@ Tensor& uniform_(Tensor& input, double from, double to, Generator* generator) {
   require_floating("uniform_", "input", input);
   if (!(from <= to)) refuse("uniform_: from ({}) is greater than to ({}).", from, to);
   spread("uniform_", OpId::philox_uniform, input, input.dtype(), to - from, from, generator);
-  // The sum may have been rounded up to the end. A product of f32 or f64 alone never is.
+  // The sum may have been rounded up to the end. For f32 or f64, a product without a sum never is.
   const bool rounds_up = from != 0 || (is_half(input.dtype()) && to != 1);
   if (from == to || !rounds_up) return input;
   return tenon::minimum_(input, Scalar(std::max(greatest_below(to, input.dtype()), from)));

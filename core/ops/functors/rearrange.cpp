@@ -1,4 +1,4 @@
-// Puts the elements of tensors in other places: stacks, turns, tiles, unfolds.
+// Rearranges the elements of tensors: stacks, rotations, tiles, unfolds.
 #include <algorithm>
 #include <limits>
 
@@ -20,7 +20,7 @@ TensorList each(TensorList tensors, Tensor (*change)(const Tensor&)) {
   return tensors;
 }
 
-// The tensors along `axis`, after `change`, which gives each of them `rank` axes at least.
+// Joins the tensors along `axis`, after `change`, which gives each at least `rank` axes.
 Tensor joined(const TensorList& tensors, int32_t rank, Tensor (*change)(const Tensor&), int64_t axis) {
   const auto has_axes = [rank](const Tensor& tensor) { return tensor.rank() >= rank; };
   if (std::all_of(tensors.begin(), tensors.end(), has_axes)) return tenon::concat(tensors, axis);
@@ -38,22 +38,22 @@ Dims broadcast_dims(std::string_view op, const TensorList& tensors) {
   return dims;
 }
 
-// Greater factors, windows and counts of parts are refused, so that no product of two overflows.
+// Greater factors, windows and part counts are refused, so that no product of two overflows.
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
-// How many results a call has that asks for so many parts; none where the call itself refuses.
+// The number of results of a call with `sections` parts; 0 if the call itself will fail.
 size_t part_count(int64_t sections) { return sections > 0 && sections <= kMost ? static_cast<size_t>(sections) : 0; }
 
-// The first `count` parts have one element more than the others.
+// The lengths of equal parts; if they do not divide evenly, the first parts have one more element.
 std::vector<int64_t> even_parts(std::string_view op, int64_t length, int64_t sections) {
   if (sections < 1) refuse("{}: {} parts are not possible; there must be at least 1.", op, sections);
-  if (sections > kMost) refuse("{}: {} parts are too many; there may be {}.", op, sections, kMost);
+  if (sections > kMost) refuse("{}: {} parts are too many; there may be at most {}.", op, sections, kMost);
   std::vector<int64_t> sizes(static_cast<size_t>(sections), length / sections);
   for (int64_t i = 0; i < length % sections; ++i) ++sizes[static_cast<size_t>(i)];
   return sizes;
 }
 
-// The lengths between positions, as Python slices.
+// The lengths between positions, like Python slices.
 std::vector<int64_t> parts_between(int64_t length, IntList indices) {
   std::vector<int64_t> bounds{0};
   std::vector<int64_t> sizes;
@@ -70,13 +70,13 @@ int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim, int32_
   return axis_of(op, dim, input.rank());
 }
 
-// The axis that hsplit divides: 1, or the only one.
+// The axis that hsplit divides: 1, or the only axis.
 int64_t across(const Tensor& input) { return input.defined() && input.rank() == 1 ? 0 : 1; }
 
 TensorList equal_parts(std::string_view op, const Tensor& input, int64_t sections, int64_t dim, int32_t least) {
   const int32_t axis = split_axis(op, input, dim, least);
   if (sections < 1 || input.dim(axis) % sections != 0) {
-    refuse("{}: axis {} of length {} has no {} equal parts.", op, axis, input.dim(axis), sections);
+    refuse("{}: axis {} of length {} cannot be divided into {} equal parts.", op, axis, input.dim(axis), sections);
   }
   return tenon::tensor_split(input, sections, axis);
 }
@@ -110,7 +110,7 @@ int64_t count_of(const Windows& w, int axis, int64_t length) {
   return room < 0 ? 0 : room / w.stride[axis] + 1;
 }
 
-// For each window and each of its elements the position in the padded image, [kernel elements, windows], row-major.
+// The position of each element of each window in the padded image, [kernel elements, windows], row-major.
 Tensor window_positions(const Windows& w, const int64_t (&counts)[2], int64_t width, Device device) {
   const auto along = [&](int axis) {
     const Tensor offset = tenon::arange(w.kernel[axis], DType::i64, device) * w.dilation[axis];
@@ -238,7 +238,7 @@ Tensor cartesian_prod(const TensorList& tensors) {
   return tenon::stack(columns, 1);
 }
 
-// A list that does not lie row-major is copied too, though a view could show it.
+// A list that is not row-major is copied, even if a view could show it.
 Tensor ravel(const Tensor& input) { return tenon::reshape(tenon::contiguous(input), -1); }
 Tensor swapaxes(const Tensor& input, int64_t axis0, int64_t axis1) { return tenon::transpose(input, axis0, axis1); }
 Tensor adjoint(const Tensor& input) { return tenon::transpose(input, -2, -1); }
@@ -284,7 +284,7 @@ Tensor rot90(const Tensor& input, int64_t k, IntList dims) {
 Tensor roll(const Tensor& input, IntList shifts, IntList dims) {
   require_defined("roll", "input", input);
   if (dims.empty()) {
-    if (shifts.size() != 1) refuse("roll: without dims there is one shift, not {}.", shifts.size());
+    if (shifts.size() != 1) refuse("roll: without dims there must be one shift, not {}.", shifts.size());
     return tenon::reshape(tenon::roll(tenon::reshape(input, -1), shifts, 0), ShapeOf(input).list());
   }
   if (shifts.size() != dims.size()) refuse("roll: there are {} shifts for {} axes.", shifts.size(), dims.size());

@@ -1,4 +1,4 @@
-// Recurrent networks: layers on their kernel, or, where a gradient is wanted, steps in ops.
+// Recurrent networks: layers as one kernel, or, if a gradient is wanted, step by step in ops.
 #include <vector>
 
 #include "core/ops/functors/apply.h"
@@ -27,7 +27,7 @@ struct Inputs {
   Tensor input, weight, recurrent_weight, bias, recurrent_bias, hidden, state, peephole, lengths;
 };
 
-// Checks shapes, and gives all tensors the dtype of the input.
+// Checks shapes, and converts all tensors to the dtype of the input.
 void prepare(std::string_view op, int32_t cell, double clip, Inputs* in) {
   require_defined(op, "input", in->input);
   require_defined(op, "weight", in->weight);
@@ -59,7 +59,7 @@ void prepare(std::string_view op, int32_t cell, double clip, Inputs* in) {
   if (in->lengths.defined()) in->lengths = as_index(op, "lengths", in->lengths);
 }
 
-// One layer in one direction, as PyTorch has it.
+// One layer in one direction, as in PyTorch.
 struct Layer {
   Tensor weight, recurrent_weight, bias, recurrent_bias;
 };
@@ -228,7 +228,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, const Tensor& hx, c
                                         bool train, bool bidirectional, bool batch_first) {
   require_defined("lstm", "cx", cx);
   if (hx.defined()) {
-    const Dims& hidden = hx.dims();  // a recording notes who reads sizes, in this order
+    const Dims& hidden = hx.dims();  // read in this order, since a recording notes it
     const Dims& cell = cx.dims();
     if (cell != hidden) refuse("lstm: cx of shape {} must have the shape of hx, {}.", cell, hidden);
   }

@@ -1,4 +1,4 @@
-// Reductions over axes, and ops that are made of reductions.
+// Reductions over axes, and ops that use reductions.
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
 #include "primitives/infer/reduce-inl.h"
@@ -54,7 +54,7 @@ Tensor position(OpId id, const Tensor& input, std::optional<int64_t> dim, bool k
   return keepdim && !dim ? tenon::reshape(result, Dims::filled(input.rank(), 1)) : result;
 }
 
-// Whether a sum is the number of elements that are true, which are counted as they lie.
+// True if the sum is the number of true elements, which can be counted without a cast.
 bool is_count(const Tensor& input, DType dtype) {
   return input.defined() && input.dtype() == DType::boolean && (dtype == DType::none || dtype == DType::i64);
 }
@@ -126,7 +126,7 @@ Tensor std(const Tensor& input, IntList dim, int64_t correction, bool keepdim) {
   return tenon::sqrt(tenon::var(input, dim, correction, keepdim));
 }
 
-// The elements of `input` at `positions` along `dim`, which is one that they are a reduction over.
+// The elements of `input` at `positions` along `dim`, where `positions` comes from a reduction over `dim`.
 static Tensor elements_at(const Tensor& input, int64_t dim, const Tensor& positions, bool keepdim) {
   if (input.rank() == 0) return tenon::clone(input);
   const Tensor places = keepdim ? positions : tenon::unsqueeze(positions, dim < 0 ? dim + input.rank() : dim);
@@ -134,7 +134,7 @@ static Tensor elements_at(const Tensor& input, int64_t dim, const Tensor& positi
   return keepdim ? found : tenon::squeeze(found, dim);
 }
 
-// A gradient goes to the position that is returned.
+// The gradient flows to the position that is returned.
 Tensor max(const Tensor& input) { return tenon::amax(input); }
 std::tuple<Tensor, Tensor> max(const Tensor& input, int64_t dim, bool keepdim) {
   const Tensor position = tenon::argmax(input, dim, keepdim);

@@ -1,4 +1,4 @@
-// Tensors on another grid of points.
+// Interpolation of tensors to another grid of points.
 #include <cmath>
 #include <limits>
 
@@ -21,7 +21,7 @@ int32_t choice(std::string_view what, std::string_view given, std::initializer_l
   refuse("resize: {} is '{}'; it may be {}.", what, given, all);
 }
 
-// Axes that stay: point i lies at element i.
+// For axes that are not resized: point i is at element i.
 ResizeAttributes unchanged(const Tensor& input, bool half) {
   ResizeAttributes attributes{};
   attributes.grid.flags = half ? EP_RESIZE_FLAG_HALF : 0;
@@ -75,8 +75,8 @@ Tensor resize(const Tensor& input, int64_t dim, int64_t size, double scale, doub
 
 namespace {
 
-// `input` of integers resized along one axis after the other, from the last one on, and rounded to integers each time,
-// as PyTorch has u8.
+// `input` of integers, resized along one axis after another, the last one first, and rounded to integers each time,
+// like u8 in PyTorch.
 Tensor resized_integers(const Tensor& input, const ResizeAttributes& attributes) {
   const double end = std::numeric_limits<double>::infinity();
   const Scalar least = in_dtype(Scalar(-end), input.dtype()), most = in_dtype(Scalar(end), input.dtype());
@@ -124,10 +124,11 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
   const bool linear = mode == (spatial == 1 ? "linear" : spatial == 2 ? "bilinear" : "trilinear");
   const bool cubic = mode == "bicubic" && spatial == 2;
   if (!nearest && !linear && !cubic) {
-    refuse("interpolate: mode is '{}', which is none for input {} with {} spatial axes.", mode, input.dims(), spatial);
+    refuse("interpolate: mode is '{}', which is not possible for input {} with {} spatial axes.", mode, input.dims(),
+           spatial);
   }
   if (align_corners && nearest) refuse("interpolate: mode {} takes no align_corners.", mode);
-  // With antialias the middles of elements count, whether or not corners are aligned.
+  // With antialias, positions refer to the centres of elements, even if corners are aligned.
   const bool half = exact || (!nearest && (antialias || !align_corners));
   ResizeAttributes attributes = unchanged(input, half);
   ep_resize_attributes& grid = attributes.grid;
@@ -147,7 +148,7 @@ Tensor interpolate(const Tensor& input, IntList size, std::optional<double> scal
       continue;
     }
     scale = scale_factor && !recompute_scale_factor ? *scale_factor : from > 0 ? to / from : 1;
-    // A position that is whole but for the rounding of the scale counts as whole.
+    // A position that is an integer except for rounding of the scale counts as an integer.
     offset = nearest ? 1e-9 : -0.5;
     if (nearest && from == to) {
       scale = 1;

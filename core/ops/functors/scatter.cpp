@@ -1,4 +1,4 @@
-// Tensors with a part of their elements replaced.
+// Tensors with some of their elements replaced.
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +13,7 @@
 namespace tenon::functors {
 namespace {
 
-// Elements of `src` as far as `index` goes.
+// Scatters the elements of `src` that `index` covers.
 Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
                         const Tensor& src) {
   require_defined(op, "input", input);
@@ -26,7 +26,7 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
                           IntList());
   }
   if (indices.rank() != input.rank() || updates.rank() != input.rank()) {
-    refuse("{}: input, index and src have ranks {}, {} and {}; they must be one.", op, input.rank(), indices.rank(),
+    refuse("{}: input, index and src have ranks {}, {} and {}; they must be equal.", op, input.rank(), indices.rank(),
            updates.rank());
   }
   Tensor part = updates;
@@ -41,7 +41,7 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
   return scatter_at(op, EP_GATHER_ELEMENTS, how, input, axis, indices, part);
 }
 
-// Slices of `source` at the positions of `index`, a list that may count `from_end`.
+// Scatters slices of `source` to the positions of `index`, which may count `from_end`.
 Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
                       const Tensor& source, bool from_end = false) {
   require_defined(op, "input", input);
@@ -58,7 +58,7 @@ Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int
   return tenon::reshape(scatter_at(op, EP_GATHER_SLICES, how, row, 0, indices, tenon::reshape(updates, -1)), IntList());
 }
 
-// The number with which `reduce` may begin.
+// The neutral element of `reduce`.
 Scalar neutral(int32_t how, DType dtype) {
   if (dtype == DType::boolean) return Scalar(how == EP_SCATTER_MUL || how == EP_SCATTER_MIN);
   if (how == EP_SCATTER_ADD) return Scalar(0);
@@ -96,7 +96,7 @@ Tensor scatter_at(std::string_view op, int32_t mode, int32_t how, const Tensor& 
   if (is_empty(src)) return with_history_of(src, tenon::clone(input));
   if (input.dtype() != DType::boolean || how == EP_SCATTER_ASSIGN)
     return apply(OpId::scatter, {&input, &index, &src}, &attributes);
-  // A sum of truth values is true if one of them is, a product if all are.
+  // A sum of booleans is true if one of them is, a product if all are.
   const bool any = how == EP_SCATTER_ADD || how == EP_SCATTER_MAX;
   const Tensor numbers = tenon::cast(input, DType::u8), updates = tenon::cast(src, DType::u8);
   return tenon::cast(scatter_at(op, mode, any ? EP_SCATTER_MAX : EP_SCATTER_MIN, numbers, axis, index, updates),
@@ -132,7 +132,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   if (found == std::end(kReductions)) {
     refuse("{}: reduce is '{}'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", op, reduce);
   }
-  if (reduce == "mean" && input.dtype() == DType::boolean) refuse("{}: truth values have no mean.", op);
+  if (reduce == "mean" && input.dtype() == DType::boolean) refuse("{}: bool elements have no mean.", op);
   Tensor start = input;
   if (!include_self) start = tenon::scatter(input, dim, index, neutral(found->how, input.dtype()));
   const Tensor sums = scatter_elements(op, found->how, start, dim, index, src);

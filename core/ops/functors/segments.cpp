@@ -1,4 +1,4 @@
-// Parts of a list whose lengths are numbers of a tensor: repeated elements, bags of embeddings.
+// Segments of a list whose lengths are elements of a tensor: repeated elements, bags of embeddings.
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/half.h"
 #include "core/ops/functors/positions.h"
@@ -12,17 +12,17 @@ Tensor integers(std::string_view op, std::string_view name, const Tensor& tensor
 }
 
 struct Bags {
-  Tensor rows;     // [elements, width] of weight
+  Tensor rows;     // rows of the weight, [elements, width]
   Tensor number;   // [elements]: the bag of each row
-  Tensor present;  // [elements], bool: not the padding; undefined if there is none
+  Tensor present;  // [elements], bool: true if not padding; undefined if there is no padding
   int64_t count;
 };
 
-// For each element of a list the number of the part that it is in; parts begin at `starts`.
+// The number of the segment that each element of a list is in; segments begin at `starts`.
 Tensor parts_of(const Tensor& starts, int64_t elements) {
   const Tensor places = tenon::arange(elements, DType::i64, starts.device());
   const Tensor after = tenon::searchsorted(starts, places, false, true);
-  // An element before the first part is in none; so great a number is refused where it is used.
+  // An element before the first segment is in none; it gets a number so great that its use fails.
   return tenon::where(tenon::eq(after, Scalar(0)), Scalar(int64_t{1} << 40), tenon::sub(after, Scalar(1)));
 }
 
@@ -58,13 +58,13 @@ Bags bags_of(std::string_view op, const Tensor& input, const Tensor& weight, con
   return bags;
 }
 
-// Rows of the bags times a number for each.
+// The rows of the bags, each multiplied by its number.
 Tensor weighted(const Tensor& rows, const Tensor& numbers) {
   return tenon::mul(rows, tenon::unsqueeze(tenon::cast(numbers, rows.dtype()), 1));
 }
 
 Tensor greatest(const Bags& bags, const Tensor& zeros) {
-  // The padding goes into a bag of its own, which is cut off.
+  // Padding gets its own bag, which is cut off.
   const Tensor number =
       bags.present.defined() ? tenon::where(bags.present, bags.number, Scalar(bags.count)) : bags.number;
   const Tensor index = tenon::expand(tenon::unsqueeze(number, 1), bags.rows.dims());
@@ -95,7 +95,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
   const int64_t length = output_size ? *output_size : size_from(op, tenon::sum(counts));
   if (length < 0) refuse("{}: output_size is {}; it must be at least 0.", op, length);
   const Tensor places = tenon::arange(length, DType::i64, x.device());
-  // A place behind all repeats gets an index that is out of range.
+  // A position after all repeats gets an index that is out of range.
   return tenon::gather_slices(x, axis, tenon::searchsorted(tenon::cumsum(counts, 0), places, false, true));
 }
 

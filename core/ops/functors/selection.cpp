@@ -1,4 +1,4 @@
-// where, clamp, fma: elementwise ops of three arguments, each a tensor or a number.
+// where, clamp, fma: element-wise ops of three arguments, each a tensor or a number.
 #include "core/ops/functors/apply.h"
 #include "primitives/text/format.h"
 
@@ -21,7 +21,7 @@ DType joint_dtype(const Operand& a, const Operand& b) {
   return promote_with(promote_with(none, a.number), b.number);
 }
 
-// The tensor of `operand` in `dtype`, or a copy, which goes to `copy`; null if it is a number.
+// The tensor of `operand` in `dtype`, or a copy stored in `copy`; null if it is a number.
 const Tensor* as_dtype(const Operand& operand, DType dtype, Tensor* copy) {
   if (operand.tensor == nullptr || operand.tensor->dtype() == dtype) return operand.tensor;
   *copy = tenon::cast(*operand.tensor, dtype);

@@ -12,7 +12,7 @@
 
 namespace tenon::functors {
 
-// An attribute struct of which some numbers may be expressions: the struct gets their hints, the record the patches.
+// An attribute struct with numbers that may be expressions: the struct gets their hints, the record the patches.
 template <class T>
 class Sized {
  public:
@@ -53,7 +53,7 @@ Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const Sized<T
 // `list` as a shape of at most EP_MAX_RANK sizes, which may still be negative.
 SymDims sym_dims_of(std::string_view op, const IntList& list);
 
-// The shape of `tensor` as an argument: of an open tensor as expressions.
+// The shape of `tensor` as an argument; expressions for an open tensor.
 class ShapeOf {
  public:
   explicit ShapeOf(const Tensor& tensor) : tensor_(tensor) {

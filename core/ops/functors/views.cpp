@@ -29,8 +29,7 @@ Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
   return apply(id, input, &attributes);
 }
 
-// The common case: `input` is row-major, and `shape`, with one -1 if kOpen, has as many elements as `input`. False:
-// another case.
+// The common case: `input` is row-major, and `shape`, with one -1 if kOpen, has as many elements. False: not this case.
 template <bool kOpen>
 [[gnu::always_inline]] inline bool row_major_shape(const Tensor& input, IntList list, ShapeAttributes* attributes) {
   if (!input.defined() || list.sizes() != nullptr) return false;
@@ -55,7 +54,7 @@ template <bool kOpen>
   return count * *open == impl.elements;
 }
 
-// `input` as `target`, whose elements are as many, under the layout that `input` has at the hints.
+// `input` viewed as `target`, with equally many elements, using the layout of `input` at the hints.
 Tensor viewed_open(OpId id, const Tensor& input, const SymDims& target) {
   Dims hints;
   for (const SymDim dim : target) hints.push_back(hint_of(dim));
@@ -93,7 +92,7 @@ Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t e
   return apply(OpId::slice, input, &attributes);
 }
 
-// No view can step backwards, so this is a copy.
+// No view can step backwards, so this makes a copy.
 Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
   const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dim(axis), start, end, step));
   if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
@@ -208,14 +207,14 @@ Tensor t(const Tensor& input) {
 Tensor movedim(const Tensor& input, IntList source, IntList destination) {
   require_defined("movedim", "input", input);
   if (source.size() != destination.size()) {
-    refuse("movedim: {} axes cannot move to {} places.", source.size(), destination.size());
+    refuse("movedim: {} axes cannot move to {} positions.", source.size(), destination.size());
   }
   Dims axes = Dims::filled(input.rank(), -1);
   uint32_t moved = 0;
   for (size_t i = 0; i < source.size(); ++i) {
     const int32_t from = axis_of("movedim", source[i], input.rank());
     const int32_t to = axis_of("movedim", destination[i], input.rank());
-    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim: an axis or a place is named twice.");
+    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim: an axis or a position is named twice.");
     moved |= 1u << from;
     axes[to] = from;
   }
@@ -236,7 +235,7 @@ Tensor squeeze(const Tensor& input) {
 
 Tensor squeeze(const Tensor& input, IntList dim) {
   require_defined("squeeze", "input", input);
-  if (dim.size() == 0) return tenon::reshape(input, ShapeOf(input).list());  // a record without axes names all
+  if (dim.size() == 0) return tenon::reshape(input, ShapeOf(input).list());  // a record without axes means all axes
   const AxesAttributes attributes = axes_attributes("squeeze", dim);
   return apply(OpId::squeeze, input, &attributes);
 }
@@ -307,8 +306,8 @@ Tensor flip(const Tensor& input, IntList dims) {
   uint64_t axes = 0;
   for (const int64_t dim : dims) axes |= uint64_t{1} << axis_of("flip", dim, input.rank());
   if (input.rank() > 1 && std::popcount(axes) == input.rank() && dims.size() == static_cast<size_t>(input.rank())) {
-    // All axes at once: the elements in the opposite order. A list of many has as many indices, which take longer than
-    // rows of them in the opposite order, and then the elements of each row.
+    // All axes at once: the elements in reverse order. For a long list, an index per element is slow, so rows are
+    // reversed first, and then the elements of each row.
     constexpr int64_t many = int64_t{1} << 17, shortest_row = 64;
     int64_t row = 1;
     for (int32_t axis = input.rank() - 1; axis >= 0 && row < shortest_row && !is_open(input); --axis) {
@@ -339,7 +338,7 @@ using functors::Sized;
 
 namespace {
 
-// Where `input` is open, or one of the sizes is.
+// For an open `input`, or an open size.
 Sized<SliceAttributes> slice_attributes(int32_t axis, SymDim start, SymDim end, int64_t step) {
   Sized<SliceAttributes> sized;
   sized.attributes.axis = axis;

@@ -1,4 +1,4 @@
-// Reads strides, dilations and paddings of sliding windows as users write them.
+// Parses strides, dilations and paddings of sliding windows from the forms that users pass.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ constexpr int32_t kMaxSpatialRank = 3;
 
 // The number of spatial axes of an input [n, c, d..].
 int32_t spatial_rank(std::string_view op, const Tensor& input);
-// The same for a convolution. Its weight must have as many spatial axes.
+// Like spatial_rank above, for a convolution. Its weight must have as many spatial axes.
 int32_t spatial_rank(std::string_view op, const Tensor& input, const Tensor& weight);
 
 // Reads one number for all axes, or one per axis.

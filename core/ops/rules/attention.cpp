@@ -10,7 +10,7 @@
 namespace tenon::ops {
 namespace {
 
-// Ok if `dims` broadcast to `all` as they are.
+// Ok if `dims` broadcast to `all`, unchanged.
 template <class T>
 Status check_broadcast(std::string_view op, std::string_view name, const BasicDims<T>& dims, const BasicDims<T>& all) {
   BasicDims<T> wide = all;
@@ -72,7 +72,7 @@ Status infer_result(const Call& call, typename Call::Meta* output) {
   return require_index(call, 4, "lengths");
 }
 
-// The strides of `tensor` spread over `dims`.
+// The strides of `tensor` broadcast to `dims`.
 Dims spread(const Tensor& tensor, const Dims& dims) {
   return infer::broadcast_strides(tensor.dims(), tensor.strides(), dims);
 }

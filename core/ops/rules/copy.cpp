@@ -39,7 +39,8 @@ Status infer_copy_from(const Call& call, typename Call::Meta* outputs) {
   return {};
 }
 
-// The result keeps the strides. If the move closes gaps, the result is row-major, and every view can be made of it.
+// The result keeps the strides. If the move removes gaps, the result is row-major, so that every view of it is
+// possible.
 template <class Call>
 Status infer_to(const Call& call, typename Call::Meta* outputs) {
   outputs->dtype = call.inputs[0]->dtype();

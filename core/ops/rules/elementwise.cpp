@@ -1,4 +1,4 @@
-// Dims and dtype of elementwise ops: arguments of one dtype broadcast. core/interpreter lowers them.
+// Dims and dtype of element-wise ops: arguments of one dtype broadcast. core/interpreter lowers them.
 #include "core/ops/rules/elementwise.h"
 
 #include "primitives/infer/broadcast-inl.h"
@@ -7,7 +7,7 @@
 namespace tenon::ops {
 namespace {
 
-// The dtype that the inputs share.
+// The common dtype of the inputs.
 template <class Call>
 Result<DType> compute_dtype(const Call& call) {
   DType dtype = DType::none;
@@ -23,7 +23,7 @@ Result<DType> compute_dtype(const Call& call) {
     if (dtype == DType::none) dtype = input->dtype();
     if (dtype != input->dtype()) {
       return Status(Code::invalid_argument,
-                    fmt::format("{}: arguments of dtype {} and {} meet; they must be cast to one.", call.op->name,
+                    fmt::format("{}: arguments of dtype {} and {} are mixed; cast them to one dtype.", call.op->name,
                                 dtype_name(dtype), dtype_name(input->dtype())));
     }
   }

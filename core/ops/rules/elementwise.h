@@ -1,4 +1,4 @@
-// The rule of all elementwise rows, which no row names.
+// The rule of all element-wise rows; rows do not name it.
 #pragma once
 
 #include "core/ops/op_call.h"
@@ -6,7 +6,7 @@
 
 namespace tenon::ops {
 
-// The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, nothing but scalars. A template
+// The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, only scalars are given. A template
 // over OpCall and SymCall, instantiated for both.
 template <class Call>
 TENON_API Status infer_elementwise(const Call& call, typename Call::Meta* output);

@@ -1,4 +1,4 @@
-// Epilogues of matmul and convolution, from the record to the descriptor.
+// Epilogues of matmul and convolution: lowers them from the record to the descriptor.
 #pragma once
 
 #include "core/ops/op_call.h"
@@ -10,11 +10,11 @@ namespace tenon::ops {
 // The first slot of the launch scalars of epilogues.
 constexpr int16_t kEpilogueSlot = 4;
 
-// How many launch scalars `epilogue` reads.
+// The number of launch scalars that `epilogue` reads.
 int32_t scalars_of(const Epilogue& epilogue);
 
 // Adds epilogues `from` and later to a descriptor whose other operands are complete. The tensor of epilogue i has the
-// dims and strides that `addend(i)` gives: those of operand 0, broadcast.
+// dims and strides that `addend(i)` returns: the dims of operand 0, broadcast.
 struct Addend {
   Dims dims;
   Dims strides;
@@ -22,7 +22,7 @@ struct Addend {
 template <class F>
 void lower_epilogues(const OpCall& call, size_t from, Lowering* lowering, F addend);
 
-// One epilogue; `other` is its tensor, or null.
+// Adds one epilogue; `other` is its tensor, or null.
 void lower_epilogue(const Epilogue& epilogue, const Addend* other, Lowering* lowering);
 
 template <class F>

@@ -30,8 +30,9 @@ class Folding {
   void fold_marked(uint32_t* marked) { rank_ = simplify::fold_marked(rank_, dims_, marked, pointers_, count_); }
   void fold_halves(int32_t* axis) { rank_ = simplify::fold_halves(rank_, dims_, axis, pointers_, count_); }
   void fold_batch() { rank_ = simplify::fold_batch(rank_, dims_, pointers_, count_); }
-  // Sorts the axes by the strides of the first operand, the greatest first, so that kernels walk it in the order of its
-  // memory, channels-last or not. Moves the bits of `marked` along. Entry i of the answer: which axis is the i-th now.
+  // Sorts the axes by the strides of the first operand, the greatest first, so that kernels access it in memory order,
+  // channels-last or not. Reorders the bits of `marked` too. Entry i of the result is the old number of the axis that
+  // is now the i-th.
   std::array<int32_t, EP_MAX_RANK> sort_axes(uint32_t* marked) {
     std::array<int32_t, EP_MAX_RANK> from{0, 1, 2, 3, 4, 5, 6, 7};
     const auto key = [&](int32_t axis) {

@@ -1,5 +1,4 @@
-// Rules of what training needs: norms that give their statistics, and the backward ops of norms, convolution and
-// pooling.
+// Rules for training: norms that return their statistics, and the backward ops of norms, convolution and pooling.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
@@ -28,7 +27,7 @@ Status require_type(const Call& call, size_t index, std::string_view name, DType
   return infer::wrong(call.op->name, "{} is {} but must be {}.", name, dtype_name(dtype), dtype_name(wanted));
 }
 
-// The dims of `dims` from `axis` on; or with 1 there.
+// `dims` from `axis` on; or `dims` with 1 from `axis` on.
 template <class Size>
 BasicDims<Size> from(const BasicDims<Size>& dims, int32_t axis) {
   BasicDims<Size> result;
@@ -42,14 +41,14 @@ BasicDims<Size> ones_from(const BasicDims<Size>& dims, int32_t axis) {
   return result;
 }
 
-// The sizes that attributes hold as the dims of a tensor.
+// The sizes in the attributes as the dims of a tensor.
 template <class Call>
 BasicDims<typename Call::Size> dims_of(const Call& call, const DimsAttribute& list) {
   const auto sizes = sizes_of(call, list);
   return BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));
 }
 
-// The strides of `strides`, of a tensor whose axes are the last ones of `rank` axes: 0 along the others.
+// The strides of a tensor that has the last ones of `rank` axes: 0 along the others.
 Dims trailing(const Dims& strides, int32_t rank) {
   Dims result = Dims::filled(rank - strides.rank(), 0);
   for (const int64_t stride : strides) result.push_back(stride);
@@ -248,7 +247,7 @@ Status lower_convolution_weight(const OpCall& call, std::span<const TensorMeta> 
   return {};
 }
 
-// Inputs: the gradient, and of a maximum the indices.
+// Inputs: the gradient; for max pooling also the indices.
 template <class Call>
 Status infer_pooling_backward(const Call& call, typename Call::Meta* outputs) {
   using Size = typename Call::Size;

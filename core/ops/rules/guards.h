@@ -1,4 +1,5 @@
-// What rules require of a record. Functors see to most of it, but a graph may hold records that no functor made.
+// Checks of a record by rules. Functors make most of these checks too, but a graph may hold records that no functor
+// made.
 #pragma once
 
 #include <string_view>
@@ -18,7 +19,7 @@ Status require_axis(const Call& call, int32_t axis, int32_t rank) {
   return infer::wrong(call.op->name, "axis {} is out of range for rank {}.", axis, rank);
 }
 
-// Ok if `value`, called `name`, is one of `least` to `most`.
+// Ok if `value`, called `name`, is between `least` and `most`.
 template <class Call>
 Status require_choice(const Call& call, std::string_view name, int32_t value, int32_t least, int32_t most) {
   if (value >= least && value <= most) return {};
@@ -33,10 +34,10 @@ Status require_flag(const Call& call, std::string_view name, int32_t value) {
 template <class Call>
 Status require_flags(const Call& call, int32_t flags, int32_t known) {
   if ((flags & ~known) == 0) return {};
-  return infer::wrong(call.op->name, "flags are {}, but only those of {} are taken.", flags, known);
+  return infer::wrong(call.op->name, "flags are {}, but only {} are allowed.", flags, known);
 }
 
-// Of input `index`, called `name`.
+// Ok if input `index`, called `name`, has the dtype `wanted`.
 template <class Call>
 Status require_dtype(const Call& call, size_t index, std::string_view name, DType wanted) {
   const DType dtype = call.inputs[index]->dtype();
@@ -68,15 +69,14 @@ Status require_shape(const Call& call, size_t index, std::string_view name,
   return infer::wrong(call.op->name, "{} has shape {} but must have shape {}.", name, dims, wanted);
 }
 
-// Ok if a tensor of `dims` can be: a program of expressions finds that out when it runs.
+// Ok if a tensor of `dims` can exist: with expressions, the run checks that.
 template <class Call>
 Status checked_numbers(const Call& call, const BasicDims<typename Call::Size>& dims) {
   if constexpr (std::is_same_v<Call, OpCall>) return infer::checked(call.op->name, dims).status();
   return {};
 }
 
-// Input 1 holds, after `batch` axes that input 0 has too, coordinates of its next `count` axes, and what they take has
-// an axis.
+// Checks a gather: after `batch` axes that input 0 shares, input 1 holds coordinates of input 0's next `count` axes.
 template <class Call>
 Status require_coordinates(const Call& call, int32_t batch, int32_t count) {
   const auto& input = call.inputs[0]->dims();
@@ -89,8 +89,8 @@ Status require_coordinates(const Call& call, int32_t batch, int32_t count) {
                         count, batch, input, indices);
   }
   if (rank < 1 || rank > EP_MAX_RANK) {
-    return infer::wrong(call.op->name, "what indices of shape {} take would have rank {}; it must be 1 to {}.", indices,
-                        rank, EP_MAX_RANK);
+    return infer::wrong(call.op->name, "the elements at indices of shape {} would have rank {}; it must be 1 to {}.",
+                        indices, rank, EP_MAX_RANK);
   }
   for (int32_t axis = 0; axis < batch; ++axis) {
     if (expect(input[axis] == indices[axis])) continue;

@@ -1,4 +1,4 @@
-// The rule of linear_algebra: what each op gives of matrices, which are the last two axes.
+// The rule of linear_algebra: the results of each op on matrices, which are the last two axes.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
@@ -18,7 +18,7 @@ std::array<int32_t, 3> roles_of(int32_t op) {
   }
 }
 
-// How many results an op has, and which flags it takes.
+// The number of results of an op, and the flags it takes.
 struct Traits {
   size_t results;
   bool square;
@@ -33,8 +33,8 @@ Traits traits_of(int32_t op) {
     case EP_LINEAR_LOG_DETERMINANT: return {2, true, 0};
     case EP_LINEAR_LU:
     case EP_LINEAR_QR: return {2, false, 0};
-    case EP_LINEAR_SVD: return {3, false, 0};                      // or the values alone
-    case EP_LINEAR_EIGEN: return {2, true, EP_LINEAR_FLAG_UPPER};  // or the values alone
+    case EP_LINEAR_SVD: return {3, false, 0};                      // or only the values
+    case EP_LINEAR_EIGEN: return {2, true, EP_LINEAR_FLAG_UPPER};  // or only the values
     default: return {1, true, 0};
   }
 }

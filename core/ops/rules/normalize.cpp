@@ -1,4 +1,4 @@
-// softmax and the norms: results like their first input.
+// softmax and the norms: results have the dtype and dims of the first input.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
@@ -28,7 +28,7 @@ Status check_types(const Call& call) {
   return {};
 }
 
-// Of a norm over the dims from its axis on, which are those of its lists.
+// For a norm over the dims from its axis on; its parameter lists have these dims.
 template <class Call>
 Status check_rows(const Call& call) {
   const auto& dims = call.inputs[0]->dims();
@@ -44,7 +44,7 @@ Status check_rows(const Call& call) {
   return {};
 }
 
-// The strides of `tensor`, which has the dims from `axis` on, along all dims: 0 along the dims before.
+// The strides of `tensor`, whose dims are those from `axis` on: 0 along the dims before.
 Dims trailing_strides(const Tensor& tensor, int32_t axis) {
   Dims strides = Dims::filled(axis, 0);
   for (const int64_t stride : tensor.strides()) strides.push_back(stride);
@@ -95,7 +95,7 @@ Status infer_layer_norm(const Call& call, typename Call::Meta* outputs) {
 
 namespace {
 
-// The descriptor of layer_norm and rms_norm but for their attribute. Returns the axis.
+// The descriptor of layer_norm and rms_norm except for their attribute. Returns the axis.
 int32_t lower_rows(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const Tensor& input = *call.inputs[0];
   int32_t axis = call.attributes_as<AxisAttributes>().axis;
@@ -108,7 +108,7 @@ int32_t lower_rows(const OpCall& call, std::span<const TensorMeta> outputs, Lowe
     folding.add(trailing_strides(*call.inputs[i], axis));
     ++inputs;
   }
-  // Mean and 1/std have no stride along the axes that are normalised.
+  // Mean and 1/std have stride 0 along the normalised axes.
   for (size_t i = 1; i < outputs.size(); ++i) folding.add(up_to(outputs[i].strides, axis, 0));
   const size_t statistics = inputs;
   folding.fold_halves(&axis);
@@ -170,7 +170,7 @@ Status lower_group_norm(const OpCall& call, std::span<const TensorMeta> outputs,
   Folding folding(input.dims());
   folding.add(outputs[0].strides);
   folding.add(input.strides());
-  uint32_t marked = 0b11;  // images and channels stay axes of their own
+  uint32_t marked = 0b11;  // images and channels remain separate axes
   folding.fold_marked(&marked);
   lowering->desc.attributes.group_norm.groups = call.attributes_as<GroupNormAttributes>().groups;
   lowering->scalar_dtypes[0] = outputs[0].dtype;

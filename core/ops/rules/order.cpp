@@ -56,7 +56,7 @@ Status check_scan(const Call& call, bool positions) {
     return infer::wrong(call.op->name, "input is bool, on which scan {} is not defined.", at.op);
   }
   if (!positions || (selects && at.exclusive == 0)) return {};
-  return infer::wrong(call.op->name, "scan {} with exclusive {} has no positions; those of max and min have.", at.op,
+  return infer::wrong(call.op->name, "scan {} with exclusive {} returns no positions; only max and min do.", at.op,
                       at.exclusive);
 }
 
@@ -67,14 +67,14 @@ Status check_sort(const Call& call) {
   return require_flag(call, "descending", at.descending);
 }
 
-// Ok if the input has an axis, as its primitive wants it.
+// Ok if the input has an axis, as its primitive requires.
 template <class Call>
 Status require_axes(const Call& call) {
   if (call.inputs[0]->rank() > 0) return {};
   return infer::wrong(call.op->name, "input has rank 0; it must have at least 1.");
 }
 
-// The same, and at least one element.
+// Like the check above, and the input has at least one element.
 template <class Call>
 Status require_some(const Call& call) {
   const auto& dims = call.inputs[0]->dims();

@@ -1,4 +1,4 @@
-// matmul and convolution. Inputs: the two factors, for a convolution bias or null, and what the epilogues read.
+// matmul and convolution. Inputs: the two factors, for a convolution a bias or null, and the tensors of the epilogues.
 #include <vector>
 
 #include "core/ops/attributes.h"
@@ -20,7 +20,8 @@ auto optional_input(const Call& call, size_t index) {
 
 infer::View layout(const Tensor& tensor) { return {tensor.dims(), tensor.strides(), 0}; }
 
-// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then those of epilogues.
+// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then the operands of
+// epilogues.
 struct Product {
   Dims dims;
   std::vector<Dims> strides;
@@ -49,7 +50,7 @@ struct Product {
 };
 
 Product fold_product(const OpCall& call, const infer::MatmulShape& shape, const TensorMeta& output) {
-  // A product with a vector has no epilogues and a new output, so the axis that vanished can come back.
+  // A product with a vector has no epilogues and a new output, so the removed axis can be restored.
   const Dims dst = output.dims == shape.full ? output.strides : contiguous_strides(shape.full);
   Folding folding(shape.full);
   folding.add(dst);
@@ -65,7 +66,7 @@ Product fold_product(const OpCall& call, const infer::MatmulShape& shape, const 
   return product;
 }
 
-// True if the first epilogue adds a number for each column, or one number: the bias of the primitive.
+// True if the first epilogue adds a number per column, or a single number: the bias of the primitive.
 bool begins_with_bias(const OpCall& call) {
   if (call.epilogues.empty() || call.epilogues[0].op->kind != EP_PRIMITIVE_binary) return false;
   if (call.epilogues[0].op->scalar_op != EP_BINARY_add || call.epilogues[0].input < 0) return false;
@@ -73,7 +74,7 @@ bool begins_with_bias(const OpCall& call) {
   return bias.rank() == 0 || bias.dims()[bias.rank() - 1] == bias.elements();
 }
 
-// The tensors of epilogues broadcast to the result. Of numbers the caller has seen to it.
+// The tensors of epilogues broadcast to the result. With numbers the caller has checked that.
 Status check_addends(const OpCall&, size_t, const Dims&) { return {}; }
 Status check_addends(const SymCall& call, size_t first, const SymDims& dims) {
   for (size_t i = first; i < call.inputs.size(); ++i) {

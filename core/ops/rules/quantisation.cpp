@@ -15,16 +15,16 @@
 namespace tenon::ops {
 namespace {
 
-// Inputs of products and sums: each factor with its scale and zero point, then perhaps a bias, then those of the
-// result.
+// Inputs of products and sums: each factor with its scale and zero point, then optionally a bias, then scale and zero
+// point of the result.
 enum : size_t { kLeft, kLeftScale, kLeftZero, kRight, kRightScale, kRightZero, kBias, kScale, kZero };
 
 bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-// An integer that quantises: of 2 to 16 bits.
+// True for integers of 2 to 16 bits, which can be quantised numbers.
 bool is_narrow(DType dtype) { return is_integer(dtype) && dtype_info(dtype).bits <= 16; }
 
-// Of a record that no functor made. Its first two inputs are there.
+// For a record that no functor made. Its first two inputs are given.
 template <class Call>
 Status require_given(const Call& call, std::initializer_list<size_t> inputs) {
   for (const size_t i : inputs) {
@@ -90,12 +90,12 @@ BasicDims<T> last_of(const BasicDims<T>& dims, int32_t count) {
   return last;
 }
 
-// Along which of the last two axes of the right factor of a matmul its scales differ, if they have one axis or two.
+// The axis, of the last two of a matmul's right factor, along which its scales vary if they have one axis or two.
 constexpr int32_t axis_of_columns(int32_t parameter_rank) { return parameter_rank == 1 ? 1 : 0; }
 
 Dims ones(int32_t rank) { return Dims::filled(rank, 1); }
 
-// A product of matrices, folded: dims [m, n], or [batch, m, n] where the batch does not join the rows.
+// A product of matrices, folded: dims [m, n], or [batch, m, n] if the batch cannot be merged into the rows.
 struct Folded {
   Dims dims, dst, left, right;
 };
@@ -123,7 +123,7 @@ Folded fold(const OpCall& call, const infer::MatmulShape& shape, const TensorMet
   return folded;
 }
 
-// The scale and zero point of the right factor of a matmul, over its last two axes.
+// Lowers a scale or zero point of a matmul's right factor, over its last two axes.
 void lower_columns(const OpCall& call, int index, int32_t role, int32_t rank, int64_t block, ep_quantisation* how,
                    Lowering* lowering) {
   const Tensor* given = call.inputs[static_cast<size_t>(index)];
@@ -139,7 +139,7 @@ void lower_columns(const OpCall& call, int index, int32_t role, int32_t rank, in
   lowering->input(role, index, given->dtype(), dims, strides);
 }
 
-// Those of the result and, before them, those of the left factor, which each have one number.
+// Lowers the scales and zero points of the result and of the left factor, one number each.
 void lower_left(const OpCall& call, int32_t rank, Lowering* lowering) {
   lower_parameter(call, kLeftScale, EP_ROLE_SRC_SCALE, rank, 0, 0, nullptr, lowering);
   lower_parameter(call, kLeftZero, EP_ROLE_SRC_ZERO_POINT, rank, 0, 0, nullptr, lowering);
@@ -198,7 +198,7 @@ Status infer_quantisation(const Call& call, typename Call::Meta* outputs) {
 
 namespace {
 
-// One input and one output, whose axes stand as they are where the scales differ along one.
+// One input and one output. Their axes are not folded if the scales vary along one.
 Status lower_conversion(const OpCall& call, const TensorMeta& output, int32_t scale_role, ep_quantisation* how,
                         Lowering* lowering) {
   const auto& at = call.attributes_as<QuantisationAttributes>();
@@ -329,7 +329,7 @@ Status lower_quantized_convolution(const OpCall& call, std::span<const TensorMet
   return {};
 }
 
-// Inputs: two tensors, each with a scale and perhaps a zero point; those of the result.
+// Inputs: two tensors, each with a scale and optionally a zero point; scale and zero point of the result.
 template <class Call>
 Status infer_quantized_binary(const Call& call, typename Call::Meta* outputs) {
   const auto& at = call.template attributes_as<QuantizedBinaryAttributes>();

@@ -1,4 +1,4 @@
-// Scales and zero points of records, as rules and functors check and lower them.
+// Scales and zero points of records: shared checks and lowering for rules and functors.
 #pragma once
 
 #include <string_view>
@@ -9,14 +9,14 @@
 
 namespace tenon::ops {
 
-// How a scale or zero point of so many axes lies over an operand of `rank` axes.
+// How a scale or zero point with a given number of axes is spread over an operand of `rank` axes.
 enum class Spread { one, along_axis, in_blocks };
 inline Spread spread_of(int32_t parameter_rank, int32_t rank, int64_t block) {
   if (parameter_rank == 0) return Spread::one;
   return parameter_rank == 1 && (block == 0 || rank > 1) ? Spread::along_axis : Spread::in_blocks;
 }
 
-// Ok if input `index`, a scale or zero point called `name`, fits an operand of `dims`. An absent one does.
+// Ok if input `index`, a scale or zero point called `name`, fits an operand of `dims`, or is absent.
 template <class Call>
 Status require_parameter(const Call& call, size_t index, std::string_view name,
                          const BasicDims<typename Call::Size>& dims, int32_t axis, int64_t block) {
@@ -34,7 +34,7 @@ Status require_parameter(const Call& call, size_t index, std::string_view name,
   return require_shape(call, index, name, wanted);
 }
 
-// Ok if scale (f32) and zero point (`dtype`) of a quantised operand have these dtypes, where they are there.
+// Ok if scale (f32) and zero point (`dtype`) of a quantised operand have these dtypes, or are absent.
 template <class Call>
 Status require_parameter_dtypes(const Call& call, size_t scale, size_t zero_point, DType dtype) {
   if (call.inputs[scale] != nullptr) TENON_RETURN_IF_ERROR(require_dtype(call, scale, "a scale", DType::f32));
@@ -42,8 +42,8 @@ Status require_parameter_dtypes(const Call& call, size_t scale, size_t zero_poin
   return require_dtype(call, zero_point, "a zero point", dtype);
 }
 
-// Lowers input `index`, a scale or zero point of an operand of `rank` axes, if it is there. Along `axis` of the operand
-// it differs, or has one number per `block` indices.
+// Lowers input `index`, a scale or zero point of an operand of `rank` axes, if given. It varies along `axis` of the
+// operand, or has one number per `block` indices.
 void lower_parameter(const OpCall& call, int index, int32_t role, int32_t rank, int32_t axis, int64_t block,
                      ep_quantisation* how, Lowering* lowering);
 

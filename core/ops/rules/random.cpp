@@ -1,4 +1,4 @@
-// The rule of random: numbers counted in row-major order.
+// The rule of random: numbers are counted in row-major order.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"

@@ -42,7 +42,8 @@ Status check_layer(const Call& call) {
   return {};
 }
 
-// The tensors besides input: each of its dtype, but for the lengths, and of the dims that follow from input and width.
+// The tensors other than the input: each has the input's dtype, except the lengths, and the dims that follow from input
+// and width.
 template <class Call>
 Status check_tensors(const Call& call) {
   using Size = typename Call::Size;
@@ -93,7 +94,7 @@ Status infer_recurrent(const Call& call, typename Call::Meta* outputs) {
 }
 
 Status lower_recurrent(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
-  // Of each input the role, in the order of the roles; lstm has two inputs more.
+  // The role of each input, in the order of the roles; lstm has two more inputs.
   struct Input {
     int32_t role;
     int of_layer;

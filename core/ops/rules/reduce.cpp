@@ -1,4 +1,4 @@
-// Reductions and positions of extremes. Their results are written as if reduced axes had length 1.
+// Reductions and positions of extrema. Results are written as if reduced axes had length 1.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"

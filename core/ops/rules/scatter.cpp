@@ -10,7 +10,7 @@
 namespace tenon::ops {
 namespace {
 
-// The result, which is like the input, if the source, an input, has the dims of the part.
+// The result, which has the metadata of the input; checks that the source, an input, has the dims of the part.
 template <class Call, class Dims>
 Status give_whole(const Call& call, const Dims& part, typename Call::Meta* outputs, size_t source = 1) {
   const auto& input = *call.inputs[0];
@@ -21,13 +21,14 @@ Status give_whole(const Call& call, const Dims& part, typename Call::Meta* outpu
   }
   bool same = src.rank() == part.rank();
   for (int32_t axis = 0; same && axis < part.rank(); ++axis) same = expect(src.dims()[axis] == part[axis]);
-  if (!same) return infer::wrong(call.op->name, "src has shape {}, but its place has shape {}.", src.dims(), part);
+  if (!same)
+    return infer::wrong(call.op->name, "src has shape {}, but the part to replace has shape {}.", src.dims(), part);
   outputs->dtype = input.dtype();
   outputs->dims = input.dims();
   return {};
 }
 
-// True if the updates have the dims of `dst` but for `axis`: then the other axes can be folded.
+// True if the updates have the dims of `dst` except along `axis`: then the other axes can be folded.
 bool fills_lanes(const Dims& dst, const Dims& updates, int32_t axis) {
   bool same = dst.rank() == updates.rank();
   for (int32_t k = 0; same && k < dst.rank(); ++k) same = k == axis || dst[k] == updates[k];

@@ -1,4 +1,4 @@
-// Views: dims, strides and offset (from the start of the storage) of a tensor over its input's elements.
+// Views: dims, strides and offset (from the beginning of the storage) of a tensor over its input's elements.
 #include <algorithm>
 
 #include "core/ops/attributes.h"
@@ -17,8 +17,8 @@ infer::View layout(const OpCall& call) {
   return {input.dims(), input.strides(), input.impl()->offset};
 }
 
-// Writes what a view has of its input, and gives it room for `rank` axes, which the caller writes where they stay:
-// copying a Dims that was just made waits for its last number to be stored. Then settle_layout.
+// Copies the fields that a view shares with its input, and sets the rank. The caller writes dims and strides in place,
+// since copying a Dims that was just written stalls, and then calls settle_layout.
 [[gnu::always_inline]] inline void begin(const TensorImpl& input, int32_t rank, TensorImpl* output) {
   output->dtype = input.dtype;
   output->offset = input.offset;
@@ -35,7 +35,7 @@ Status give(const OpCall& call, const infer::View& view, TensorImpl* output) {
   return {};
 }
 
-// The elements of `input`, which is contiguous, as `dims`. This is the way of most views.
+// Views `input`, which is contiguous, as `dims`. Most views use this function.
 void give_row_major(const TensorImpl& input, std::span<const int64_t> dims, TensorImpl* output) {
   const auto rank = static_cast<int32_t>(dims.size());
   begin(input, rank, output);
@@ -49,7 +49,7 @@ void give_row_major(const TensorImpl& input, std::span<const int64_t> dims, Tens
   }
 }
 
-// The elements of an input that is not, as `dims`.
+// Views an input that is not contiguous as `dims`.
 Status give_strided(const OpCall& call, const Dims& dims, TensorImpl* output) {
   infer::View view = layout(call);
   const std::optional<Dims> strides = infer::reshape_strides(view, dims);
@@ -128,7 +128,7 @@ Status view_select(const OpCall& call, TensorImpl* output) {
   return give(call, view, output);
 }
 
-// The dims of views whose sizes are expressions. Their strides are those of the hints, and nobody asks for them.
+// The dims of views whose sizes are expressions. Their strides come from the hints, and the rules do not compute them.
 namespace {
 
 Status give_dims(const SymCall& call, const SymDims& dims, SymMeta* output) {

@@ -66,8 +66,8 @@ TEST(Backward, WeighsTheElementsOfAnOutput) {
   (x * x).backward(with_values({10, 1}, {2}));
   EXPECT_EQ(numbers(x.grad()), (Values{20, 4}));
   EXPECT_EQ(error_of([&] { (x * 2).backward(); }),
-            "backward: output 0 of shape [2] has 2 elements; only for an output of one element may its gradient be "
-            "absent.");
+            "backward: output 0 of shape [2] has 2 elements; only an output of one element may omit its "
+            "gradient.");
   EXPECT_EQ(error_of([&] { (x * 2).backward(with_values({1}, {1})); }),
             "backward: the gradient given for output 0 is f64 [1]; the output is f64 [2].");
 }
@@ -305,7 +305,7 @@ TEST(Modes, OnlyFloatsWantGradients) {
   EXPECT_EQ(error_of([] { arange(3).requires_grad_(); }),
             "requires_grad_: a tensor of i64 has no gradient; only floating dtypes have one.");
   EXPECT_EQ(error_of([] { (leaf({1}) * 2).requires_grad_(false); }),
-            "requires_grad_: a tensor of shape [1] that an op made stays as it is; detach() it.");
+            "requires_grad_: a tensor of shape [1] was made by an op, so it is no leaf; use detach().");
 }
 
 TEST(Modes, ATensorOfAnotherThreadIsRememberedToo) {

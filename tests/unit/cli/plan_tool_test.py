@@ -69,11 +69,11 @@ def refused(tool, model, topology, folder):
     tight = folder / "tight.txt"
     tight.write_text(TOPOLOGY.replace("80 GB", "1 kB"))
     for arguments, code, words in ((("-t", topology, "-n", "7"), 1, "the topology has 1 to 6"),
-                                   (("-t", topology, "--grid", "4x2"), 1, "is none of 6 ranks"),
+                                   (("-t", topology, "--grid", "4x2"), 1, "does not have 6 ranks"),
                                    (("-t", topology, "--grid", "2x"), 1, "'2x' is no grid"),
                                    (("-t", topology, "--spread", "0=S(0)"), 1, "so the grid must be given too"),
                                    (("-t", topology, "--grid", "6", "--spread", "9=B"), 1, "there is no such input"),
-                                   (("-t", topology, "--grid", "6", "--spread", "0=Q"), 1, "is no SBP"),
+                                   (("-t", topology, "--grid", "6", "--spread", "0=Q"), 1, "is not an SBP"),
                                    (("-t", topology, "--grid", "6", "--spread", "0=P"), 1, "cannot be spread as P"),
                                    (("-t", topology, "-n", "0"), 2, "--ranks"),
                                    (("-t", wrong), 1, "line 1: a rank needs"),

@@ -224,8 +224,8 @@ TEST(Plan, RefusesWhatDoesNotFit) {
     return "no error";
   };
   const ValueId x = program.inputs()[0];
-  EXPECT_EQ(error_of(9, {}), "A plan for 9 ranks: the topology has 1 to 8.");
-  EXPECT_EQ(error_of(8, {.grids = {{2, 3}}}), "The grid [2, 3] is none of 8 ranks.");
+  EXPECT_EQ(error_of(9, {}), "A plan for 9 ranks is not possible: the topology has 1 to 8.");
+  EXPECT_EQ(error_of(8, {.grids = {{2, 3}}}), "The grid [2, 3] does not have 8 ranks.");
   EXPECT_EQ(error_of(8, {.grids = {{2, 2, 2, 1}}}), "The grid [2, 2, 2, 1] has more than 3 axes.");
   EXPECT_EQ(error_of(8, {.given = {{x, {Sbp::split(0)}}}}), "A spread is given, so the grid must be given too.");
   EXPECT_EQ(error_of(8, {.grids = {{2, 4}}, .given = {{x, {Sbp::split(0)}}}}),

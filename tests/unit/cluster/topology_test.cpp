@@ -53,13 +53,13 @@ TEST(Topology, NonsenseIsToldOfWithItsLine) {
            {"rank: 1 FLOP/s, 1 B/s, 2 ranks\n" + node, "a rank has no ranks"},
            {rank + "node: 2 ranks, 1 B/s", "line 2: a level needs how many ranks"},
            {rank + node + "cluster: 2 ranks, 1 s, 1 B/s", "line 3: '2 ranks' has the unit 'ranks'"},
-           {rank + "node: 2.5 ranks, 1 s, 1 B/s", "2.5 ranks make no whole number"},
-           {rank + "node: 1e9 ranks, 1 s, 1 B/s", "make no whole number of at most"},
+           {rank + "node: 2.5 ranks, 1 s, 1 B/s", "2.5 ranks do not give a whole number"},
+           {rank + "node: 1e9 ranks, 1 s, 1 B/s", "do not give a whole number of at most"},
            {rank + "node: 2 ranks, 1 s, 1 s, 1 B/s", "'1 s' is given twice"},
-           {rank + "node: -2 ranks, 1 s, 1 B/s", "'-2 ranks' is no number above 0"},
-           {rank + "node: nan ranks, 1 s, 1 B/s", "is no number above 0"},
+           {rank + "node: -2 ranks, 1 s, 1 B/s", "'-2 ranks' is not a number above 0"},
+           {rank + "node: nan ranks, 1 s, 1 B/s", "is not a number above 0"},
            {rank + "node: 2 ranks, 1 xs, 1 B/s", "has the unit 'xs'"},
-           {rank + ": 2 ranks, 1 s, 1 B/s", "a name stands before ':'"}}) {
+           {rank + ": 2 ranks, 1 s, 1 B/s", "a name is expected before ':'"}}) {
     EXPECT_NE(error_of(text).find(said), std::string::npos) << text << "\n" << error_of(text);
   }
 }

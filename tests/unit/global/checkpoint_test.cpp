@@ -251,14 +251,14 @@ TEST(Checkpoint, WhatDoesNotFitIsNamed) {
   const auto expect = [&](const std::vector<std::string>& parts, const NamedTensors& tensors) {
     expect_error(parts, [&] { load(folder / "x", tensors); });
   };
-  expect({"tensor 'w' is f32 [5, 3] in", "index.safetensors, and f32 [3, 5] where"},
+  expect({"tensor 'w' is f32 [5, 3] in", "index.safetensors, but the tensor to fill is f32 [3, 5]"},
          {{"w", target({3, 5}, DType::f32)}});
-  expect({"tensor 'w' is f32 [5, 3]", "and f64 [5, 3]"}, {{"w", target({5, 3}, DType::f64)}});
-  expect({"a tensor 'v' is wanted, and", "has nothing of that name"}, {{"v", target({5, 3}, DType::f32)}});
-  expect({"a tensor 'epoch' is wanted", "has a text of that name"}, {{"epoch", target({5, 3}, DType::f32)}});
+  expect({"tensor 'w' is f32 [5, 3]", "but the tensor to fill is f64 [5, 3]"}, {{"w", target({5, 3}, DType::f64)}});
+  expect({"the tensor 'v' was requested, but", "has nothing of that name"}, {{"v", target({5, 3}, DType::f32)}});
+  expect({"the tensor 'epoch' was requested", "has a text of that name"}, {{"epoch", target({5, 3}, DType::f32)}});
   expect({"tensor 'w' is undefined"}, {{"w", Tensor()}});
   Metadata texts{{"w", ""}};
-  expect_error({"a text 'w' is wanted", "has a tensor of"}, [&] { load(folder / "x", {}, &texts); });
+  expect_error({"the text 'w' was requested", "has a tensor of"}, [&] { load(folder / "x", {}, &texts); });
   expect_error({"There is no file", "nothing"}, [&] { load(folder / "nothing", {}); });
   on_one([&] { fs::create_directories(folder / "empty"); });
   expect_error({"There is no file", "empty/index.safetensors"}, [&] { load(folder / "empty", {}); });
@@ -329,7 +329,7 @@ TEST(Checkpoint, AnIndexThatLiesIsFoundOut) {
       {"f32 [5, 3]: 1 [0:3, 0:3], 0 [3:5, 0:3]", {"has f32 [3, 3], and it has f32 [2, 3]"}},
       {"f99 [5, 3]: 0 [0:3, 0:3]", {"'tensor w': 'f99' is no dtype"}},
       {"f32", {"'tensor w': '[' is missing"}},
-      {"f32 [5, 3]: 0 [0:3, 0:3] 1", {"something follows the parts"}},
+      {"f32 [5, 3]: 0 [0:3, 0:3] 1", {"there is text after the parts"}},
       {"f32 [9223372036854775807, 9]: 0 [0:3, 0:3]", {"is too large"}},
       {"f32 [1, 1, 1, 1, 1, 1, 1, 1, 1]:", {"a tensor of rank 9 is beyond 8"}},
   };

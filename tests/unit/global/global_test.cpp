@@ -37,7 +37,7 @@ TEST(Layout, PartsCoverEveryLengthOnce) {
 TEST(Layout, TextsGoBothWays) {
   for (const Sbp each : {S0, S2, B, P}) EXPECT_EQ(sbp_from(to_string(each)), each);
   for (const char* wrong : {"", "S", "S(8)", "S(-1)", "S(1", "b"}) {
-    EXPECT_NE(error_of([&] { sbp_from(wrong); }).find("is no SBP"), std::string::npos) << wrong;
+    EXPECT_NE(error_of([&] { sbp_from(wrong); }).find("is not an SBP"), std::string::npos) << wrong;
   }
 }
 

@@ -257,13 +257,13 @@ TEST(MicroBatches, BadArgumentsAreNamed) {
            micro_batches(2, {x, some({5, 2}, 3)}, good);
          }),
          "tensor 1 of the batch has 5 rows, and tensor 0 has 6");
-  expect(error_of([&] { micro_batches(7, {x}, good); }), "6 rows do not make 7 parts");
+  expect(error_of([&] { micro_batches(7, {x}, good); }), "6 rows cannot be divided into 7 parts");
   expect(error_of([&] { micro_batches(2, {x}, [](const TensorList& part) { return part[0]; }); }),
          "the loss has the shape [3, 2], and must be a number");
   expect(error_of([&] { micro_batches(2, {x}, [](const TensorList& part) { return sum(part[0]); }); }), "gradient");
   const Tensor rows = spread(some({ranks() * 2, 2}, 1), Placement::all(devices()), {S0});
   expect(error_of([&] { micro_batches(3, {rows}, good); }),
-         fmt::format("{} rows{} do not make {} parts", ranks() * 2,
+         fmt::format("{} rows{} cannot be divided into {} parts", ranks() * 2,
                      ranks() > 1 ? " on " + layout_of(rows).to_string() : "", 3));
   if (ranks() == 3) {
     const Tensor two = spread(some({6, 2}, 1), Placement(devices(), {0, 1}), {S0});

@@ -268,7 +268,7 @@ class Checkpoints(unittest.TestCase):
                                   (lambda: save({"a": {"b": x}, "a.b": x}, path), ValueError, "two things are called 'a.b'"),
                                   (lambda: load({"x": tenon.zeros(3, 2)}, path), tenon.InvalidArgument, r"'x' is f32 \[2, 3\] in .*, and f32 \[3, 2\]"),
                                   (lambda: load({"y": 1}, path), tenon.NotFound, "a text 'y' is wanted"),
-                                  (lambda: load({"x": 1}, path), tenon.NotFound, "a text 'x' is wanted, .* has a tensor"),
+                                  (lambda: load({"x": 1}, path), tenon.NotFound, "the text 'x' was requested, .* has a tensor"),
                                   (lambda: load({"n": x}, path), tenon.NotFound, "a tensor 'n' is wanted, .* has a text"),
                                   (lambda: load({"x": x}, self.folder + "/nothing"), tenon.NotFound, "There is no file"),
                                   (lambda: tenon.compile(lambda: save({"x": x}, path) or x)(), tenon.Error, "a compiled function cannot")):
@@ -300,7 +300,7 @@ class Habits(unittest.TestCase):
         for wrong, text in ((lambda: tenon.ones(2).to_global(), "a local tensor needs a placement"),
                             (lambda: tenon.ones(2).sbp, "is local"),
                             (lambda: placement("cpu", [[0], []]), "rows of one length"),
-                            (lambda: sbp.split(-1), "is no SBP"),
+                            (lambda: sbp.split(-1), "is not an SBP"),
                             (lambda: tenon.ones(2).to_global(everyone, S1), "no axis 1 to split"),
                             (lambda: tenon.ones(2).to_global(everyone, B) + tenon.ones(2), "a local tensor of shape"),
                             (lambda: tenon.global_.to_local(3), "is no Tensor")):

@@ -22,7 +22,7 @@ class Trouble(unittest.TestCase):
     def test_a_silent_rank_is_named_on_every_other_one(self):
         for count in (2, 3):
             said, launch = lines_of("silent", count)
-            wanted = f"Rank {count - 1} has not come to all_reduce of f32[1000] for 'second' within 1 s."
+            wanted = f"Rank {count - 1} has not called all_reduce of f32[1000] for 'second' within 1 s."
             for rank in range(count - 1):
                 self.assertEqual(said[rank], ["ok", wanted, wanted], f"rank {rank} of {count}\n{launch}")
 

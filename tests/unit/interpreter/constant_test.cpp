@@ -232,7 +232,7 @@ TEST_F(ConstantTest, MemoryIsCountedAndGivenBack) {
       ADD_FAILURE() << "the original is gone";
     } catch (const Error& error) {
       EXPECT_EQ(std::string(error.what()),
-                "conv: a constant of shape [64, 16, 3, 3] was given back, and a kernel needs it as it was.");
+                "conv: a constant of shape [64, 16, 3, 3] was dropped, but a kernel needs it as it was.");
     }
   }
   EXPECT_EQ(device.memory_stats().packed, 0u);

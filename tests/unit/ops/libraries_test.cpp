@@ -94,7 +94,7 @@ TEST(Libraries, AreRefusedWithASentence) {
   expect_refused("was made for Tenon 9.8.7, and this is Tenon ", [] {
     add_ops({"9.8.7", kOpTableLayout, []() -> OpLibrary& { throw std::logic_error("its tables were read"); }});
   });
-  expect_refused("its tables are laid out otherwise", [] {
+  expect_refused("its tables have another layout", [] {
     add_ops({TENON_VERSION, kOpTableLayout + 1, &tables_of_two});
   });
   expect_refused("holds the ops 'one', and another library of this name was loaded before",

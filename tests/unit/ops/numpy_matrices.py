@@ -388,7 +388,7 @@ class Resizing(OpTest):
         with self.assertRaisesRegex(Refused, "no elements"):
             run("interpolate", np.zeros((1, 1, 0, 4), np.float32), [2, 2])
         self.refused("interpolate: give either size or scale_factor.", "interpolate", x)
-        self.refused("interpolate: mode is 'linear', which is none for input [1, 2, 5, 4] with 2 spatial axes.", "interpolate", x, 3, None, "linear")
+        self.refused("interpolate: mode is 'linear', which is not possible for input [1, 2, 5, 4] with 2 spatial axes.", "interpolate", x, 3, None, "linear")
 
     def test_integers_are_interpolated_and_rounded(self):
         # From PyTorch 2.15.

@@ -267,9 +267,9 @@ class Views(OpTest):
         self.check(want, "select_scatter", x, src, 1, 3)
         self.close(run("slice_scatter", Keep(4, x), some(2, 5), 0, 1, 3)[0][3:], x[3:])
         self.close(run("clone", Ref(4))[0], x)
-        self.refused("slice_scatter: src has shape [5], but its place has shape [2, 5].", "slice_scatter", x, some(5), 0, 1, 3)
+        self.refused("slice_scatter: src has shape [5], but the part to replace has shape [2, 5].", "slice_scatter", x, some(5), 0, 1, 3)
         self.refused("slice_scatter: step is -1; it must be at least 1.", "slice_scatter", x, x, 0, None, None, -1)
-        self.refused("select_scatter: src has shape [1, 5], but its place has shape [5].", "select_scatter", x, some(1, 5), 0, 1)
+        self.refused("select_scatter: src has shape [1, 5], but the part to replace has shape [5].", "select_scatter", x, some(1, 5), 0, 1)
         with self.assertRaisesRegex(Refused, "select_scatter: .*5"):
             run("select_scatter", x, some(7), 1, 5)
 

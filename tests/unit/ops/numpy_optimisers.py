@@ -92,7 +92,7 @@ class Optimisers(OpTest):
         x, y = some(3), some(4)
         self.refused("fused_sgd_: grads has 0 tensors for 1 params.", "fused_sgd_", (x,), (), (), lr=1)
         self.refused("fused_sgd_: tensor 0 of grads is f32 [4]; tensor 0 of params is f32 [3].", "fused_sgd_", (x,), (y,), (), lr=1)
-        self.refused("fused_sgd_: nesterov wants a momentum above 0 and no dampening, not 0 and 0.", "fused_sgd_", (x,), (x,), (),
+        self.refused("fused_sgd_: nesterov needs a momentum above 0 and no dampening, not 0 and 0.", "fused_sgd_", (x,), (x,), (),
                      lr=1, nesterov=True)
         self.refused("fused_adam_: exp_avgs has 0 tensors for 1 params.", "fused_adam_", (x,), (x,), (), (), (), 1, lr=1)
         self.refused("fused_adamw_: lr of shape [3] is not one number.", "fused_adamw_", (x,), (x,), (x,), (x,), (), 1, lr=x)

@@ -118,7 +118,7 @@ class Parts(OpTest):
             pairs = torch.view_as_real(spectrum).contiguous().numpy()
             self.check(want.numpy(), "istft", pairs, 10, 3, 8, window, **{k: v for k, v in kw.items() if v is not None}, atol=1e-5)
             self.check(want[0].numpy(), "istft", pairs[0].copy(), 10, 3, 8, window, **{k: v for k, v in kw.items() if v is not None}, atol=1e-5)
-        self.refused("istft: input has 4 frequencies; one side of n_fft 10 are 6.", "istft", some(4, 3, 2), 10)
+        self.refused("istft: input has 4 frequencies, but one side of n_fft 10 has 6.", "istft", some(4, 3, 2), 10)
         with self.assertRaisesRegex(Refused, "istft: the squares of the window add up to 0"):
             run("istft", some(6, 3, 2), 10, 3, 10, np.zeros(10, np.float32))
 
@@ -141,7 +141,7 @@ class Parts(OpTest):
         got = run("clone", Ref(8))[0]
         self.assertLess(abs(got.mean() - 3), 0.03)
         self.assertLess(abs(got.std() - 0.5), 0.03)
-        self.refused("uniform_: input is i64 but must be of floats.", "uniform_", np.arange(3))
+        self.refused("uniform_: input is i64 but must be floating-point.", "uniform_", np.arange(3))
         self.refused("uniform_: from (2) is greater than to (1).", "uniform_", some(2), 2, 1)
         self.refused("normal_: std is -1; it must be at least 0.", "normal_", some(2), 0, -1)
 

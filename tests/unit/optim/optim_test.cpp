@@ -165,13 +165,13 @@ TEST(Optimizer, RefusesWhatIsNoParameterAndNumbersOutOfRange) {
   EXPECT_EQ(error_of([&] { SGD({p * 2}, {.lr = 1}); }), "SGD: parameter 0 is no leaf that wants a gradient.");
   EXPECT_EQ(error_of([&] { SGD({with_values({1}, {1})}, {.lr = 1}); }),
             "SGD: parameter 0 is no leaf that wants a gradient.");
-  EXPECT_EQ(error_of([&] { SGD({p, p}, {.lr = 1}); }), "SGD: parameter 1 is there twice.");
+  EXPECT_EQ(error_of([&] { SGD({p, p}, {.lr = 1}); }), "SGD: parameter 1 is listed twice.");
   EXPECT_EQ(error_of([&] { SGD(TensorList{}, {.lr = 1}); }), "SGD: there are no parameters.");
-  EXPECT_EQ(error_of([&] { SGD({p}, {.lr = -1}); }), "SGD: a learning rate is at least 0, not -1.");
+  EXPECT_EQ(error_of([&] { SGD({p}, {.lr = -1}); }), "SGD: a learning rate must be at least 0, not -1.");
   EXPECT_EQ(error_of([&] { SGD({p}, {.nesterov = true}); }),
-            "SGD: nesterov wants a momentum above 0 and no dampening, not 0 and 0.");
-  EXPECT_EQ(error_of([&] { Adam({p}, {.beta1 = 1}); }), "Adam: a beta is in [0, 1), not 1.");
-  EXPECT_EQ(error_of([&] { AdamW({p}, {.weight_decay = -1}); }), "AdamW: a weight decay is at least 0, not -1.");
+            "SGD: nesterov needs a momentum above 0 and no dampening, not 0 and 0.");
+  EXPECT_EQ(error_of([&] { Adam({p}, {.beta1 = 1}); }), "Adam: a beta must be in [0, 1), not 1.");
+  EXPECT_EQ(error_of([&] { AdamW({p}, {.weight_decay = -1}); }), "AdamW: a weight decay must be at least 0, not -1.");
 }
 
 TEST(Optimizer, StepsInsideOfACompiledFunction) {
@@ -215,7 +215,7 @@ TEST(Clipping, GivesTheNormAndLeavesSmallGradientsAlone) {
   EXPECT_NEAR(numbers(clip_grad_norm({p, q}, 1))[0], 5, 1e-12);
   EXPECT_NEAR(numbers(p.grad())[0], 0.6, 1e-6);
   EXPECT_EQ(numbers(clip_grad_norm({q}, 1)), (Values{0}));
-  EXPECT_EQ(error_of([&] { clip_grad_norm({p}, 1, 0); }), "clip_grad_norm: the norm is above 0, not 0.");
+  EXPECT_EQ(error_of([&] { clip_grad_norm({p}, 1, 0); }), "clip_grad_norm: the norm must be above 0, not 0.");
 }
 
 TEST(Schedules, GoOnFromANumberOfSteps) {
@@ -230,10 +230,10 @@ TEST(Schedules, GoOnFromANumberOfSteps) {
 }
 
 TEST(Schedules, RefuseNumbersOfStepsThatAreNone) {
-  EXPECT_EQ(error_of([] { cosine(0); }), "cosine: it takes at least 1 step, not 0.");
+  EXPECT_EQ(error_of([] { cosine(0); }), "cosine: it needs at least 1 step, not 0.");
   EXPECT_EQ(error_of([] { sequence({cosine(5)}, {3}); }),
-            "sequence: 1 curves are given with 1 numbers of steps at which the next one begins, which must rise and be "
-            "one less.");
+            "sequence: 1 curves are given with 1 steps at which the next one begins; there must be one step fewer "
+            "than curves, in ascending order.");
 }
 
 }  // namespace

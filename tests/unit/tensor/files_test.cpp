@@ -66,7 +66,7 @@ TEST(Npy, IsReadAsItWasWritten) {
   save_npy(folder.path() + "/x.npy", some({4, 2}, DType::i16));
   expect_same(load_npy(folder.path() + "/x.npy"), some({4, 2}, DType::i16));
   expect_error(Code::not_found, "no file", [&] { (void)load_npy(folder.path() + "/y.npy"); });
-  expect_error(Code::unsupported, "no elements of bf16", [] { (void)npy_to_bytes(some({2}, DType::bf16)); });
+  expect_error(Code::unsupported, "no dtype for bf16", [] { (void)npy_to_bytes(some({2}, DType::bf16)); });
 }
 
 TEST(Npy, IsReadInOtherOrders) {

@@ -44,7 +44,7 @@ TEST(Lists, BecomeTensors) {
   EXPECT_EQ(Tensor::from({1, -2}, DType::bf16).to_host<bfloat16>()[1], -2.0f);
   EXPECT_EQ(Tensor::from({{1.0, 2.0}}, DType::f64).to_host<double>(), (std::vector<double>{1, 2}));
   EXPECT_EQ(Tensor::from(std::vector<int32_t>{4, 5}).dtype(), DType::i32);
-  expect_error(Code::invalid_argument, "a list of shape [1] stands beside one of shape [2]", [] {
+  expect_error(Code::invalid_argument, "a list of shape [1] is next to one of shape [2]", [] {
     (void)Tensor::from({{1, 2}, {3}});
   });
   expect_error(Code::invalid_argument, "whole bytes", [] { (void)Tensor::from({1, 2}, DType::i4); });
@@ -245,7 +245,7 @@ TEST(Clamp, TakesANumberAndATensor) {
 TEST(Threads, AreSetBeforeADeviceOpens) {
   (void)Device::host();
   expect_error(Code::busy, "a device is open", [] { set_num_threads(2); });
-  expect_error(Code::invalid_argument, "0 threads are none", [] { set_num_threads(0); });
+  expect_error(Code::invalid_argument, "0 threads were requested", [] { set_num_threads(0); });
   EXPECT_GE(get_num_threads(), 1);
 }
 

@@ -284,7 +284,7 @@ TEST_F(Native, SemaphoresRefuseWhatTheyCannotMean) {
   const Foreign counter = Foreign::create(8), shorter = Foreign::create(4);
   const Stream stream = Stream::current(device());
   expect_error([&] { semaphore_of(counter, SemaphoreKind::event); }, Code::invalid_argument,
-               {"opaque_fd does not count as an event"});
+               {"opaque_fd cannot have the kind event"});
   expect_error([&] { semaphore_of(shorter, SemaphoreKind::timeline); }, Code::invalid_argument, {"no semaphore"});
   expect_error(
       [&] {

@@ -1,11 +1,11 @@
-"""Composites as records: how a call is put into one, and how one becomes a call again."""
+"""Composites as records: code that packs a call into a record, and code that unpacks it."""
 
 from generator.emit.cpp import call_arguments
 from generator.model.record import FIELDS, INPUTS, NUMBERS, counted_lists, has_flag
 
 
 def field_value(record, p):
-    """C++ that makes the field of parameter `p`."""
+    """C++ for the attribute field of parameter `p`."""
     if FIELDS[p.type] == "DType":
         return p.name
     if FIELDS[p.type] == "TextAttribute":
@@ -51,7 +51,7 @@ def function_of(op, signature):
 def argument_names(op):
     """The names of the tensor parameters, in the order in which they are inputs of the record."""
     parameters = op.signatures[0].parameters
-    if op.form == "composite":  # the inputs of the records that it makes are others; its functor knows them
+    if op.form == "composite":  # its functor makes records with other inputs
         return []
     if op.form == "binary":
         return [p.name for p in parameters[:2]]
@@ -59,7 +59,7 @@ def argument_names(op):
 
 
 def lists_of(signature):
-    """The names of the lists of tensors, which end the inputs."""
+    """The names of the lists of tensors, which come last among the inputs."""
     return [p.name for p in signature.parameters if p.type == "Tensor[]"]
 
 
@@ -74,13 +74,13 @@ def device_of(signature):
 
 
 def fits(signature):
-    """C++ that is true where the record has room for every list and text; None where there is none."""
+    """C++ that is true if the record has room for every list and text; None if there are none."""
     parts = [f"composite::fits({p.name})" for p in signature.parameters if p.type in ("int[]", "int[1]", "string", "generator")]
     return " && ".join(parts) or None
 
 
 def value_back(record, p, number, scalar):
-    """C++ that reads parameter `p` from a record whose input `number` or scalar `scalar` it may be."""
+    """C++ that reads parameter `p` from a record, where it may be input `number` or scalar `scalar`."""
     if p.type == "Tensor!":
         return "call.outputs[0]"
     if p.type == "Tensor[]":
@@ -90,7 +90,7 @@ def value_back(record, p, number, scalar):
         return f"composite::input(call, {number})"
     if p.type == "device":
         return "Device(call.device)"
-    if p.type == "generator":  # a call with one is no record
+    if p.type == "generator":  # a call with a generator is not recorded
         return "nullptr"
     if p.type in NUMBERS:
         value = f"call.scalars[{scalar}]" + (".to_double()" if p.type == "float" else "")
@@ -108,9 +108,9 @@ def value_back(record, p, number, scalar):
 
 
 def arguments_back(op, signature):
-    """The arguments with which the functor runs what a record says."""
+    """The arguments of the functor, read from a record."""
     values, number, scalar = [], 0, 0
-    first = str(sum(p.type in INPUTS and p.type != "Tensor[]" for p in signature.parameters))  # of the next list
+    first = str(sum(p.type in INPUTS and p.type != "Tensor[]" for p in signature.parameters))  # index of the next list
     counted = counted_lists(signature)
     for p in signature.parameters:
         values.append(value_back(op.record, p, first if p.type == "Tensor[]" else number, scalar))
@@ -121,7 +121,7 @@ def arguments_back(op, signature):
 
 
 def host_parameters(op, signature):
-    """The parameters of the function on the host: results, state, then the op's own in their order."""
+    """The parameters of the host function: results, state, then the op's parameters in order."""
     parts = ["tenon::library::HostTensors outputs"] + ([f"{state_name(op)}& state"] if op.state else [])
     for p in signature.parameters:
         if p.type == "Tensor[]":
@@ -134,7 +134,7 @@ def host_parameters(op, signature):
 
 
 def host_arguments(op, signature):
-    """The arguments of that function, from the tensors `in` and `out` and the record."""
+    """The arguments of the host function, from the tensors `in` and `out` and the record."""
     values, number, scalar = ["out"] + (["*state"] if op.state else []), 0, 0
     for p in signature.parameters:
         if p.type == "Tensor[]":

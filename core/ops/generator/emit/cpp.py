@@ -28,7 +28,7 @@ def call_arguments(signature, first=None):
 
 
 def inplace_signatures(op):
-    """Signatures of `add_`: those whose first parameter is a tensor, which is written."""
+    """Signatures of the in-place form `add_`: those whose first parameter is a tensor, which is written."""
     chosen = []
     for s in op.signatures:
         if s.parameters and s.parameters[0].type == "Tensor":
@@ -37,7 +37,7 @@ def inplace_signatures(op):
 
 
 def method_signatures(signatures):
-    """Those that start with a tensor, on which a method is called."""
+    """Signatures that start with a tensor, for methods."""
     return [s for s in signatures if s.parameters[0].type in ("Tensor", "Tensor!") and not s.parameters[0].optional]
 
 

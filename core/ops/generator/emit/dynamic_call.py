@@ -9,12 +9,12 @@ from generator.model.signature import Signature
 
 
 def made_of(type_name, value):
-    """C++ that makes a value of the type; of a pointer type `T*(v)` is no expression."""
+    """C++ that makes a value of the type; for a pointer type, `T*(v)` would not be an expression."""
     return f"static_cast<{type_name}>({value})" if type_name.endswith("*") else f"{type_name}({value})"
 
 
 def dynamic_value(index, p, like):
-    """C++ for argument `index` of a dynamic call, its default where the caller left it out."""
+    """C++ for argument `index` of a dynamic call, or its default if the caller omitted it."""
     accessor = TYPES[p.type].read
     read = f"a.{accessor}({index}, {like})" if accessor == "tensor_or_number" else f"a.{accessor}({index})"
     plain = p.cpp_type.removeprefix("const ").removesuffix("&")

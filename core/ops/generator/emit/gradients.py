@@ -1,4 +1,4 @@
-"""Gradients as C++: the function of a row that is written in expressions, and what a row of the table says."""
+"""Gradients as C++: functions for rows that are written as expressions, and the rows of the gradient table."""
 
 from generator.model.gradient import arguments_of
 
@@ -39,5 +39,5 @@ def needs_count(op):
 
 
 def functions(ops):
-    """The functions written by hand, once each."""
+    """The hand-written functions, each listed once."""
     return sorted({op.gradient.function for op in ops if op.gradient.function})

@@ -1,4 +1,4 @@
-"""Ops as calls of Python: what stubs declare, and what the reference page shows beside C++."""
+"""Ops as Python calls: for stubs, and for the reference page."""
 
 from generator.emit.cpp import inplace_signatures
 
@@ -6,14 +6,14 @@ KEYWORDS = {"from", "lambda", "in", "is", "None"}
 
 
 def default_of(p):
-    """The default as Python writes it; a dtype, whose name may hide a type of Python's, as `...`."""
+    """The default in Python; `...` for a dtype, whose name may hide a Python type."""
     if p.default in ("true", "false"):
         return p.default.capitalize()
     return "..." if p.default is not None and p.type == "dtype" and p.default != "None" else p.default
 
 
 def own_keywords(op, signature, variant):
-    """The keywords that a call of this variant ("", "inplace") has beside the parameters, each with its default."""
+    """The keywords that a call of this variant ("", "inplace") has in addition to the parameters, each with its default."""
     keywords = {}
     if variant == "" and "out" in op.variants and signature.result == "Tensor":
         keywords["out"] = "None"

@@ -1,4 +1,4 @@
-"""Fills the templates and writes what has changed."""
+"""Fills the templates and writes the files that changed."""
 
 import pathlib
 
@@ -15,10 +15,10 @@ from generator.model.sbp import has_dims
 CORE = pathlib.Path(__file__).resolve().parents[3]
 TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates", CORE / "global" / "templates"]
 LIBRARY_TEMPLATES = CORE / "ops" / "templates" / "library"
-OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2", "sbp_rows.cpp.j2", "sbp_rules.h.j2")  # a library has none of these
+OWN_ALONE = ("methods.inc.j2", "operators.h.j2", "ops.cpp.j2", "sbp_rows.cpp.j2", "sbp_rules.h.j2")  # not for a library
 
 
-METHODS = "methods.inc.j2"  # fills a class of core/tensor, so its text goes where that room finds it
+METHODS = "methods.inc.j2"  # part of a class in core/tensor, so it is written where that room finds it
 
 
 def render(ops, structs, out, methods, **names):

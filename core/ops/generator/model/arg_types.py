@@ -10,7 +10,7 @@ class ArgType:
     accepts: frozenset
     cpp: str
     read: str  # member of ArgumentList
-    shown: str  # in messages
+    shown: str  # the name in messages
 
 
 def arg_type(accepts, cpp, read, shown):
@@ -34,5 +34,5 @@ TYPES = {
     "generator": arg_type("generator", "Generator*", "generator", "Generator"),
     "string": arg_type("string", "std::string_view", "text", "str"),
 }
-# Types whose absence has a value of its own in C++; the others become std::optional.
+# Types with a C++ value that means absent; the others become std::optional.
 ABSENT = {"Tensor": "Tensor()", "dtype": "DType::none", "device": "Device()", "generator": "nullptr", "int[]": "IntList()", "int[1]": "IntList()"}

@@ -39,7 +39,7 @@ WORDS = {"int32_t": "i32", "uint32_t": "u32", "int64_t": "i64", "DType": "dtype"
 
 
 def flat_fields(structs, abi_header):
-    """By struct: [(path, type, count)] of every field that means something, those of ABI structs one by one."""
+    """By struct: [(path, type, count)] of every field except padding; fields of ABI structs are listed one by one."""
     return {name: [field for member in members for field in flat_field(*member, abi_header)] for name, members in structs.items()}
 
 

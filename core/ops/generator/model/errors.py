@@ -1,4 +1,4 @@
-"""The error that refuses an op list."""
+"""The error of an invalid op list."""
 
 
 class OpListError(Exception):

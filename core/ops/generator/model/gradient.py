@@ -17,7 +17,7 @@ class Argument:
     """A tensor argument of the record."""
 
     name: str
-    number: bool  # a call may have a number in its place
+    number: bool  # a call may pass a number instead
 
 
 @dataclass
@@ -33,14 +33,14 @@ class Gradient:
     none: str = ""
     function: str = ""
     expressions: dict = field(default_factory=dict)  # position of the argument -> Expression
-    inputs: int = 0  # bits: what a function saves
+    inputs: int = 0  # bits: inputs that a function saves
     results: int = 0
     attributes: bool = False
     scalars: bool = False
 
 
 def arguments_of(op):
-    """The tensor arguments, in the order in which the record has them."""
+    """The tensor arguments, in the order of the record."""
     if op.form in ARITY:
         made = []
         for i, p in enumerate(op.signatures[0].parameters[: ARITY[op.form]]):
@@ -56,7 +56,7 @@ def reason_of(text):
 
 
 def read_names(op, text, ops):
-    """The expression `text`, whose names are checked."""
+    """Parses the expression `text` and checks its names."""
     arguments = {a.name: i for i, a in enumerate(arguments_of(op))}
     slots = {name: slot for slot, name in enumerate(op.scalars) if re.fullmatch(r"[A-Za-z_]\w*", name)}
     read = Expression(text, [], 0, [])
@@ -111,7 +111,7 @@ def read_function(op, text):
 
 
 def read_gradient(op, row, ops):
-    """The gradient of `op`, whose column says `row` (None: nothing). `ops` has the names of all ops."""
+    """The gradient of `op`, whose column is `row` (None: absent). `ops` has the names of all ops."""
     if op.form == "composite" and row is None:
         return Gradient(none="it is written in other ops")
     if op.form == "composite" and isinstance(row, str) and reason_of(row):

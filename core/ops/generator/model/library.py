@@ -1,4 +1,4 @@
-"""What a row may say in the op list of a library: ops that are added from outside."""
+"""Rows in the op list of a library: the keys that they may use."""
 
 import re
 
@@ -7,7 +7,7 @@ from generator.model.record import INPUTS, NUMBERS
 
 FORMS = ("composite", "kernel", "host", "same_as")
 KEYS = {"op", "signature", "signatures", "doc", "args", "returns", "errors", "example", "infer", "gradient", "decompose", "state", "dtypes", *FORMS}
-RULES = ("like_input", "elementwise")  # those that a library need not write
+RULES = ("like_input", "elementwise")  # rules that a library need not write
 RESERVED = ("tenon", "std")
 MOST_NUMBERS = 8  # EP_MAX_SCALARS
 
@@ -18,7 +18,7 @@ def check_library_name(name):
 
 
 def check_library_row(name, row, library):
-    """Refuses a row that its list may not have."""
+    """Raises an error for a row that a library may not have."""
     if not library:
         for key in ("host", "state", "dtypes"):
             if key in row:
@@ -34,7 +34,7 @@ def check_library_row(name, row, library):
 
 
 def fill_library_form(op, row, abi):
-    """An op that is a record of its own: its struct is made from its signature, as that of a composite is."""
+    """An op with its own record. Its attribute struct is made from its signature, like a composite's."""
     if len(op.signatures) != 1:
         raise OpListError(f"{op.name}: a {op.form} of a library has one signature, not {len(op.signatures)}; write a composite that calls it.")
     signature = op.signatures[0]

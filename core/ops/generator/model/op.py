@@ -18,7 +18,7 @@ FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite",
 ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "args", "returns", "errors", "example", "scalar_op", "infer", "lower", "order", "outputs", "attributes", "scalars",
             "variants", "functor", "method", "same_as", "decompose", "operator", "on_bool", "refuses_bool", "gradient", "state", "dtypes", "sbp", "wide", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,), "%": (2,), "==": (2,), "!=": (2,), "<": (2,), "<=": (2,), ">": (2,),
-             ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # with how many operands
+             ">=": (2,), "&": (2,), "|": (2,), "^": (2,), "~": (1,), "!": (1,)}  # number of operands
 DEFAULT_SIGNATURES = {
     "unary": ["(Tensor input)"],
     "binary": ["(Tensor input, Tensor other)", "(Tensor input, Scalar other)", "(Scalar input, Tensor other)"],
@@ -43,7 +43,7 @@ class Op:
     lower: str = ""
     view: str = ""
     run: str = ""
-    record: Record | None = None  # of a composite
+    record: Record | None = None  # for a composite
     outputs: int = 1
     keeps_channels: str = "no"  # a value of KeepsChannels
     attributes: str = ""
@@ -53,23 +53,23 @@ class Op:
     method: bool = False
     same_as: str = ""
     on_bool: str = ""
-    refuses_bool: str = ""  # where one argument is bool
-    refuses_bools: str = ""  # where both are
+    refuses_bool: str = ""  # the error if one argument is bool
+    refuses_bools: str = ""  # the error if both are
     scalars: list = field(default_factory=list)
     gradient: Gradient | None = None
     sbp: Sbp = field(default_factory=Sbp)
-    wide: bool = False  # of a composite: f16 and bf16 compute in f32
-    library: str = ""  # the library of ops that it is in; empty: it is one of Tenon's own
+    wide: bool = False  # for a composite: f16 and bf16 compute in f32
+    library: str = ""  # its library of ops; empty: an op of Tenon
     state: bool = False
 
     @property
     def full_name(self):
-        """As callers of the dynamic call and texts of graphs have it."""
+        """The name in the dynamic call and in texts of graphs."""
         return f"{self.library}::{self.name}" if self.library else self.name
 
     @property
     def takes_out(self):
-        """Whether its functor takes the tensor to write. Of other ops `name_` copies the result into the argument."""
+        """True if its functor takes the tensor to write. For other ops `name_` copies the result into the argument."""
         return bool(self.variants) and self.form in ARITIES
 
     @property
@@ -164,7 +164,7 @@ class RecordShape:
 
 
 def record_shape(op):
-    """How many inputs the record of `op` has. Every signature names the same tensors."""
+    """The number of inputs of the record of `op`. Every signature names the same tensors."""
     if op.form in ARITIES:
         return RecordShape(ARITIES[op.form], ARITIES[op.form], False)
     if op.inputs:

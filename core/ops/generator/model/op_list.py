@@ -14,7 +14,7 @@ from generator.model.sbp import read_sbp
 
 
 def with_other_names(rows):
-    """The rows; one that is `same_as` another becomes a composite with the signatures of that one."""
+    """The rows. A row with `same_as` becomes a composite with the signatures of the row that it names."""
     named = {row.get("op"): row for row in rows}
     for row in rows:
         if "same_as" not in row:
@@ -44,12 +44,12 @@ def documentation_of(row, other):
 
 
 def own_names(path):
-    """The names of Tenon's own ops, which the gradients of a library may call; `path` has the list."""
+    """The names of Tenon's own ops, which the gradients of a library may call; `path` is their list."""
     return {row["op"] + suffix for row in yaml.safe_load(path.read_text())["ops"] for suffix in ("", "_", "_out")}
 
 
 def load(path, ep_api, own_list=None):
-    """The ops of the list at `path` and their attribute structs. `own_list`: where Tenon's own ops are, for a library."""
+    """The ops of the list at `path` and their attribute structs. `own_list`: the path of Tenon's own list, if this is a library's."""
     data = yaml.safe_load(path.read_text())
     if not isinstance(data, dict) or not isinstance(data.get("ops"), list) or not data["ops"]:
         raise OpListError("the list has no `ops`.")
@@ -80,7 +80,7 @@ def load(path, ep_api, own_list=None):
 
 
 def complete_other_names(ops):
-    """Another name of an op has its result, and writes into its argument if the op does."""
+    """Gives another name of an op the result and the variants of the op."""
     rows = {op.name: op for op in ops}
     for op in ops:
         if op.same_as:

@@ -1,12 +1,12 @@
-"""How a call of a composite travels as one record: which parameter goes where."""
+"""How a call of a composite is packed into one record: where each parameter is stored."""
 
 from dataclasses import dataclass, field
 
 from generator.model.arg_types import ABSENT
 from generator.model.errors import OpListError
 
-# Parameters that are fields of the attribute struct: type -> type of the field. A list wins over a single number where
-# two signatures of an op give one name to both.
+# Parameters that are fields of the attribute struct: type -> type of the field. If two signatures of an
+# op give the same name to a list and a number, the list wins.
 FIELDS = {"int": "int64_t", "bool": "int64_t", "int[]": "DimsAttribute", "int[1]": "DimsAttribute", "string": "TextAttribute",
           "dtype": "DType"}
 NUMBERS = ("float", "Scalar")
@@ -15,7 +15,7 @@ INPUTS = ("Tensor", "Tensor|Scalar", "Tensor|float", "Tensor[]")
 
 @dataclass
 class Record:
-    """The attribute struct of a composite (None where it needs none) and its fields: [(C++ type, name, "")]."""
+    """The attribute struct of a composite (None if it needs none) and its fields: [(C++ type, name, "")]."""
 
     struct: str | None = None
     fields: list = field(default_factory=list)
@@ -24,12 +24,12 @@ class Record:
 
 
 def has_flag(p):
-    """True if the record says apart whether the parameter was given."""
+    """True if the record has a separate flag that says whether the parameter was given."""
     return p.optional and p.type not in ABSENT
 
 
 def counted_lists(signature):
-    """The lists of tensors whose lengths the record says: all of them where there are several."""
+    """The lists of tensors whose lengths the record stores: all, if there are several."""
     listed = [p for p in signature.parameters if p.type == "Tensor[]"]
     return listed if len(listed) > 1 else []
 

@@ -14,7 +14,7 @@ class Sbp:
 
 
 def read_sbp(op, text):
-    """What the column of `op` says (None: nothing)."""
+    """The column of `op` (None: absent)."""
     if op.form == "composite" or op.library:
         if text is not None:
             raise OpListError(f"{op.name}: it has no `sbp`; the ops that it is written in have.")
@@ -33,5 +33,5 @@ def read_sbp(op, text):
 
 
 def has_dims(members):
-    """Whether an attribute struct holds the dims of the results."""
+    """True if an attribute struct holds the dims of the results."""
     return ("DimsAttribute", "dims", "") in [tuple(member) for member in members]

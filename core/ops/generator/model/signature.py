@@ -71,7 +71,7 @@ def split_commas(text):
 
 
 def default_as_cpp(op, p, abi):
-    """Checks a default against its type and gives it in C++."""
+    """Checks a default against its type and returns it in C++."""
     text, bad = p.default, OpListError(f"{op}: the default of '{p.name}', {p.default}, is no {p.type}{'?' if p.optional else ''}.")
     if text == "None":
         if not p.optional:
