@@ -11,12 +11,12 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t most_multiplications = 64 * 64 * 64;
-constexpr int64_t longest_sum = 1024;  // oneDNN takes longer sums, because it adds them in parts
-constexpr int64_t most_copied = 1024;  // elements of a src_b whose columns do not follow each other
+constexpr int64_t longest_sum = 1024;  // oneDNN computes longer sums, because it adds them in parts
+constexpr int64_t most_copied = 1024;  // elements of a src_b whose columns are not contiguous
 
 // One operand: the strides of its matrix, and the axes of its batch.
 struct Matrices {
-  int32_t index = -1;  // number in the descriptor; -1: the descriptor has no such operand
+  int32_t index = -1;  // operand number; -1 if absent
   int64_t row = 0;
   int64_t column = 0;
   Axes batch;
