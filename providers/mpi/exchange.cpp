@@ -49,17 +49,16 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
   if (ep_collective_is_known(desc.kind) == 0)
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Kind %d of collective is unknown.", desc.kind);
   if (desc.flags != 0 || desc.stream_type != 0 || desc.memory_type != EP_HANDLE_HOST_POINTER) {
-    return fail(
-        host, error, EP_STATUS_UNSUPPORTED,
-        "Exchanges take memory of the host, in no stream's order; memory of type %d, stream of type %d and flags "
-        "0x%llx were given.",
-        desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
+    return fail(host, error, EP_STATUS_UNSUPPORTED,
+                "Exchanges need host memory and no stream; memory of type %d, a stream of type %d and flags "
+                "0x%llx were given.",
+                desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
   }
   if (has_peer(desc.kind)) {
     const bool any = desc.kind == EP_COLLECTIVE_receive && desc.peer == EP_RANK_ANY;
     const bool self = desc.kind != EP_COLLECTIVE_broadcast && desc.peer == communicator.rank;
     if (!any && (desc.peer < 0 || desc.peer >= communicator.size || self)) {
-      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is no other of the %d ranks.", desc.peer,
+      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is not another one of the %d ranks.", desc.peer,
                   communicator.size);
     }
   }
@@ -150,7 +149,7 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
                             : type != MPI_DATATYPE_NULL;
   if (!is_known) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Elements of type %d are not %s.", desc->dtype,
-                ep_collective_reduces(desc->kind) != 0 ? "reduced in this way" : "carried: they are no whole bytes");
+                ep_collective_reduces(desc->kind) != 0 ? "reduced in this way" : "moved: they do not fill whole bytes");
   }
   Parts src, dst;
   if ((takes_src_counts(desc->kind) && !to_parts(desc->src_counts, communicator->size, src)) ||

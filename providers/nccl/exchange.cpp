@@ -23,14 +23,14 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
   }
   if (desc.flags != 0 || desc.stream_type != 0 || desc.memory_type != EP_HANDLE_CUDA_POINTER) {
     return fail(host, error, EP_STATUS_UNSUPPORTED,
-                "Exchanges take memory of CUDA, in no stream's order; memory of type %d, stream of type %d and flags "
+                "Exchanges need CUDA memory and no stream; memory of type %d, a stream of type %d and flags "
                 "0x%llx were given.",
                 desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
   }
   const bool reduces = ep_collective_reduces(desc.kind) != 0;
   if (reduces ? reduced_type(desc.dtype) == no_type || op_of(desc.reduction) < 0 : bytes_of(desc.dtype) == 0) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Elements of type %d are not %s.", desc.dtype,
-                reduces ? "reduced in this way" : "carried");
+                reduces ? "reduced in this way" : "moved");
   }
   const bool itself = desc.kind != EP_COLLECTIVE_broadcast && desc.peer == communicator.rank;
   if (has_peer(desc.kind) && (desc.peer < 0 || desc.peer >= communicator.size || itself)) {

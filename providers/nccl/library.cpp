@@ -45,7 +45,7 @@ std::string Libraries::load_functions() {
 #undef NCCL_FUNCTION
 #undef CUDA_FUNCTION
   int version = 0;
-  if (get_version(&version) != success) return fmt::format("{} does not say its version.", nccl_library);
+  if (get_version(&version) != success) return fmt::format("{} does not report its version.", nccl_library);
   name = "NCCL " + version_text(version);
   if (version >= oldest_version) return {};
   remedy = "Install NCCL 2.14 or newer.";

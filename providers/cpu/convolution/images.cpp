@@ -116,7 +116,7 @@ Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc) 
 }
 
 Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Channels channels) {
-  if (is_dynamic(desc)) return Refusal::because("convolutions are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("these convolutions need static dims");
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);

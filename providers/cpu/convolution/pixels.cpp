@@ -146,8 +146,8 @@ Refusal PixelConvolution::why_not(const ep_device& device, const ep_primitive_de
   }
   const int64_t columns = images.in * images.taps() * images.pixels() * static_cast<int64_t>(sizeof(float));
   if (bytes < (images.taps() == 1 ? kPointBytes : kWeightBytes) || columns > kColumnBytes)
-    return Refusal::because("%lld bytes of weights, %lld of what they meet", static_cast<long long>(bytes),
-                            static_cast<long long>(columns));
+    return Refusal::because("%lld bytes of weights, %lld bytes of pixels under their taps",
+                            static_cast<long long>(bytes), static_cast<long long>(columns));
   return {};
 }
 

@@ -433,9 +433,10 @@ Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primi
   if (images.pad[0] < 0 || images.pad[1] < 0 || !Winograd::pays(Cut(images, tile_kernels(device.simd)))) {
     return Refusal::because(planes                       ? "channels are not last"
                             : attributes.transposed != 0 ? "a transposed convolution"
-                                                         : "the weight may change");
+                                                         : "the weight is not constant");
   }
-  if (!constant && images.pixels() < kWorthPacking) return Refusal::because("the weight may change, for few pixels");
+  if (!constant && images.pixels() < kWorthPacking)
+    return Refusal::because("the weight is not constant, and there are few pixels");
   if (planes && std::min(images.in, images.out) < kWorthPlanes) return Refusal::because("channels are not last");
   if (planes) info.penalty_bytes = penalty_of_planes(desc);
   return {};
@@ -449,7 +450,7 @@ Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc
 }
 
 Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("products on tiles are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products in tiles need static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
@@ -458,7 +459,7 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   if (src == nullptr || weight == nullptr || dst.role != EP_ROLE_DST) return Refusal::because("an operand is missing");
-  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix may change");
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix is not constant");
   if (Refusal refusal = why_not_f32(desc)) return refusal;
   if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
   if (dst.dims[0] * dst.dims[1] <= kFewProducts / weight->dims[0]) {
@@ -466,7 +467,7 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   }
   if (dst.dims[0] > 1 && weight->dims[0] > kLongSums)
     return Refusal::because("sums of more than %lld products", static_cast<long long>(kLongSums));
-  if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
+  if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows are not contiguous");
   const bool along = bias == nullptr ||
                      ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));
   if (!along) return Refusal::because("a bias that is not one number per column");

@@ -145,14 +145,14 @@ Refusal TransposedConvolution::why_not(const ep_device& device, const ep_primiti
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   if (attributes.groups != 1) return Refusal::because("%lld groups", static_cast<long long>(attributes.groups));
   if ((operand(desc, EP_ROLE_WEIGHT)->flags & EP_OPERAND_FLAG_CONSTANT) == 0) {
-    return Refusal::because("the weight may change");
+    return Refusal::because("the weight is not constant");
   }
   const Images images(desc);
   for (int axis = 0; axis < 2; ++axis) {
     const bool apart = images.kernel[axis] == images.stride[axis] && images.pad[axis] == 0 &&
                        (images.dilation[axis] == 1 || images.kernel[axis] == 1) &&
                        images.dst_size[axis] == images.src_size[axis] * images.stride[axis];
-    if (!apart) return Refusal::because("taps that overlap, or pixels of DST without one");
+    if (!apart) return Refusal::because("taps overlap, or a pixel of DST has no tap");
   }
   return {};
 }

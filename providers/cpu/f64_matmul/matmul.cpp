@@ -120,7 +120,7 @@ class F64MatmulPrimitive final : public ep_primitive {
 }  // namespace
 
 Refusal F64Matmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("blocks are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products in blocks need static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f64) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }

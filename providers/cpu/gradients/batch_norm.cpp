@@ -204,7 +204,7 @@ Refusal BatchNormTraining::why_not(const ep_device&, const ep_primitive_desc& de
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* gradient = operand(desc, EP_ROLE_GRADIENT);
   if (desc.operands[0].role != EP_ROLE_DST || src == nullptr || (gradient != nullptr) != backward) {
-    return Refusal::because("an operand is missing, or one too many");
+    return Refusal::because("an operand is missing or superfluous");
   }
   if (src->dtype != dtype || (backward && gradient->dtype != dtype)) return Refusal::because("operands of two types");
   const int32_t axis = backward ? desc.attributes.batch_norm_backward.axis : desc.attributes.batch_norm_training.axis;

@@ -138,7 +138,7 @@ bool is_post_op_operand(const ep_operand_desc& operand) {
 }  // namespace
 
 Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution is made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution needs static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);

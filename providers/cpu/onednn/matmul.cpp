@@ -86,7 +86,8 @@ Refusal why_not_dtype(const ep_primitive_desc& desc) {
   if (dtype == EP_DTYPE_f32) return {};
   if (dtype != EP_DTYPE_bf16) return Refusal::because("%s, not f32 or bf16", dtype_name(dtype));
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
-  if (post_op_count(desc) != desc.epilogue_count) return Refusal::because("an epilogue over bf16 is no post-op");
+  if (post_op_count(desc) != desc.epilogue_count)
+    return Refusal::because("oneDNN has no post-op for an epilogue over bf16");
   if (work_of(desc) < 8192) return Refusal::because("fewer than 4096 products of bf16");
   return {};
 }
@@ -94,7 +95,7 @@ Refusal why_not_dtype(const ep_primitive_desc& desc) {
 }  // namespace
 
 Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul is made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul needs static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));

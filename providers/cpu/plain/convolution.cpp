@@ -193,7 +193,7 @@ Refusal PlainConvolution::why_not(const ep_device& device, const ep_primitive_de
     if (is_scalar(operand) || !is_row_float(operand.dtype))
       return Refusal::because("operand %u is not a tensor of floats", i);
   }
-  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN computes what these epilogues follow");
+  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN is faster if the host separates these epilogues");
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, wide_dtype(dtype));
 }

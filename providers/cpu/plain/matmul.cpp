@@ -132,7 +132,8 @@ Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
       return Refusal::because("operand %u is %s, the result %s", i, dtype_name(operand.dtype), dtype_name(dtype));
   }
   if (desc.epilogue_count != 0 && !is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
-  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN multiplies what epilogues over bf16 follow");
+  if (is_faster_apart(device, desc))
+    return Refusal::because("oneDNN is faster if the host separates the epilogues over bf16");
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, compute);
 }

@@ -453,9 +453,9 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 
 Refusal Pooling::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (desc.operands[0].dtype != EP_DTYPE_f32)
-    return Refusal::because("%s is pooled by way of another type", dtype_name(desc.operands[0].dtype));
-  if (desc.attributes.pooling.op == EP_POOLING_LP) return Refusal::because("powers are asked for");
-  if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are asked for");
+    return Refusal::because("%s is converted before it is pooled", dtype_name(desc.operands[0].dtype));
+  if (desc.attributes.pooling.op == EP_POOLING_LP) return Refusal::because("a norm is requested");
+  if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are requested");
   return why_not(device, desc, info);
 }
 

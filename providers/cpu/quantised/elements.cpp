@@ -159,7 +159,7 @@ class Elements final : public ep_primitive {
 }  // namespace
 
 Refusal QuantisedElements::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("rows of bytes are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("kernels over rows of bytes need static dims");
   const bool combines = desc.kind == EP_PRIMITIVE_binary;
   if (combines && desc.attributes.binary.op != EP_BINARY_add && desc.attributes.binary.op != EP_BINARY_mul) {
     return Refusal::because("%s of quantised operands", binary_name(desc.attributes.binary.op));

@@ -14,7 +14,7 @@ int64_t stride_of(const ep_operand_desc& operand, int32_t axis) {
 }
 
 Refusal why_not_bytes(const ep_primitive_desc& desc, int32_t weight_role) {
-  if (is_dynamic(desc)) return Refusal::because("products of bytes are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products of bytes need static dims");
   if (desc.epilogue_count != 0) return Refusal::because("%u epilogues of quantised operands", desc.epilogue_count);
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, weight_role);
@@ -82,7 +82,7 @@ Refusal QuantisedMatmul::why_not(const ep_device&, const ep_primitive_desc& desc
   if (rank < 2 || rank > 3) return Refusal::because("rank %d", rank);
   const int64_t terms = src.dims[rank - 1];
   if (may_overflow(terms)) return Refusal::because("sums of %lld products", static_cast<long long>(terms));
-  if (terms != 1 && src.strides[rank - 1] != 1) return Refusal::because("rows whose elements do not follow each other");
+  if (terms != 1 && src.strides[rank - 1] != 1) return Refusal::because("the elements of a row are not contiguous");
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   for (int32_t axis = 0; bias != nullptr && axis < rank - 1; ++axis) {
     if (stride_of(*bias, axis) != 0) return Refusal::because("a bias that is not one number per column");

@@ -211,7 +211,7 @@ class Weights final : public ep_primitive {
 }  // namespace
 
 Refusal QuantisedWeights::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("products by numbers are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products by quantised weights need static dims");
   if (desc.epilogue_count != 0) return Refusal::because("%u epilogues of quantised operands", desc.epilogue_count);
   const NumberOperands numbers(desc);
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
@@ -225,12 +225,12 @@ Refusal QuantisedWeights::why_not(const ep_device&, const ep_primitive_desc& des
       weight->dtype != EP_DTYPE_u4) {
     return Refusal::because("a matrix of %s", dtype_name(weight->dtype));
   }
-  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the matrix may change");
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the matrix is not constant");
   if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
   if (numbers.weight_scale < 0 || desc.operands[numbers.weight_scale].dtype != EP_DTYPE_f32) {
     return Refusal::because("no scale of f32");
   }
-  if (dst.dims[1] != 1 && dst.strides[1] != 1) return Refusal::because("a result whose columns lie apart");
+  if (dst.dims[1] != 1 && dst.strides[1] != 1) return Refusal::because("the columns of the result are not contiguous");
   const ep_quantisation& how = desc.attributes.matmul.weight;
   const bool blocks = how.block[0] != 0;
   if (blocks ? how.axes != 3 || how.block_axis != 0 || how.block[1] > 1 || how.block[0] % 8 != 0

@@ -343,7 +343,7 @@ Refusal Recurrent::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
 
 Refusal Recurrent::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
-  if (src != nullptr && src->dtype == EP_DTYPE_f64) return Refusal::because("f64 takes loops");
+  if (src != nullptr && src->dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed in plain loops");
   return why_not(device, desc, info);
 }
 

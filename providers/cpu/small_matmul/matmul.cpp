@@ -94,7 +94,7 @@ class SmallMatmulPrimitive final : public ep_primitive {
 }  // namespace
 
 Refusal SmallMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("small matmuls are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("small matmuls need static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
@@ -109,7 +109,7 @@ Refusal SmallMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
     const bool copied =
         operand.role == EP_ROLE_SRC_B && rows <= most_copied && columns <= most_copied / std::max<int64_t>(rows, 1);
     if (operand.role != EP_ROLE_SRC && !copied && operand.strides[operand.rank - 1] != 1 && columns != 1) {
-      return Refusal::because("the columns of operand %u do not follow each other", i);
+      return Refusal::because("the columns of operand %u are not contiguous", i);
     }
   }
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);

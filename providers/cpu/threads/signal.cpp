@@ -18,8 +18,8 @@ constexpr int64_t time_slice = 300'000;    // a gap this long means that another
 constexpr int looks_per_clock = 16;
 
 // How much other programs use the processors, for the whole process. Each gap adds four times its length to a balance
-// that decreases with time. Single gaps, which every machine has, fade; gaps of more than a fifth of the time make the
-// balance grow. While it exceeds `crowded`, spins are short. It is limited to `remembered`.
+// in nanoseconds, which decreases with time. Single gaps, which every machine has, fade; gaps of more than a fifth of
+// the time make the balance grow. If it exceeds `crowded`, spins are short for `remembered` nanoseconds.
 constexpr int64_t weight = 4;
 constexpr int64_t crowded = 20'000'000;
 constexpr int64_t remembered = 100'000'000;

@@ -208,7 +208,7 @@ ep_primitive* made(ep_device& device, const ep_primitive_desc& desc, ep_primitiv
 }  // namespace
 
 Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("products with a vector are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products with a vector need static dims");
   const ep_operand_desc& dst = desc.operands[0];
   const int32_t compute = compute_dtype(dst.dtype);
   if ((dst.dtype != EP_DTYPE_bf16 && dst.dtype != compute) || !is_floating(compute))
@@ -234,7 +234,7 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   const Problem problem = problem_of(desc);
   if (problem.rows > 1 && (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 &&
       dst.dtype == EP_DTYPE_f32)
-    return Refusal::because("the matrix never changes");
+    return Refusal::because("the matrix is constant");
   if (problem.length < 2) return Refusal::because("the matrix is a vector too");
   if (compute == EP_DTYPE_f32 && problem.rows * problem.length < (problem.rows == 1 ? few_of_one : few))
     return Refusal::because("a small matrix");

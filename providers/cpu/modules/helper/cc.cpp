@@ -229,7 +229,7 @@ Outcome compile(const std::string& text, const Question& question) {
   const Descriptor library(open(folder.library().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat file {};
   if (library.get() < 0 || fstat(library.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != geteuid()) {
-    return failed(fmt::format("The compiler '{}' left no library of ours.", compiler));
+    return failed(fmt::format("The compiler '{}' did not write the library.", compiler));
   }
   return {Result::done, std::move(done.output), contents(library.get())};
 }

@@ -154,7 +154,7 @@ Result compile_here(const std::string& text, uint32_t vector_bytes, const Files&
   const llvm::SmallVector<char, 0> code = compile_object(text, vector_bytes, &output);
   if (code.empty()) {
     result = output.find("error: ") != std::string::npos ? Result::refused : Result::failed;
-    if (result == Result::failed) output = "clang made no code of the text, and did not say why.";
+    if (result == Result::failed) output = "clang failed to compile the text and gave no reason.";
   } else {
     std::string linking;
     dup2(files.library, STDOUT_FILENO);
