@@ -62,8 +62,9 @@ struct DepthwiseRow {
 };
 using DepthwiseKernel = void (*)(const DepthwiseRow& row);
 
-// Rows of one plane of a depthwise convolution with channels first. Arrays of two hold the column axis, then the row
-// axis. All taps must lie within SRC, also for the extra results that fill the last vector of a row.
+// Rows of one plane of a depthwise convolution with channels first. In arrays of two, [0] belongs to the axis across
+// rows and [1] to the axis along rows. All taps must lie within SRC, also for the extra results that fill the last
+// vector of a row.
 struct DepthwisePlane {
   const float* src;  // the first tap of the first result
   int64_t src_row;   // elements between rows
@@ -72,7 +73,7 @@ struct DepthwisePlane {
   int64_t dst_row;
   const float* weights;  // row-major
   float bias;
-  int64_t kernel[2], stride[2], dilation[2];  // the stride along rows is 1 or 2
+  int64_t kernel[2], stride[2], dilation[2];  // stride[1] is 1 or 2
   Finish finish;                              // `other` is laid out like DST
 };
 using DepthwisePlaneKernel = void (*)(const DepthwisePlane& plane);

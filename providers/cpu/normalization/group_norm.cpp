@@ -10,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The two axes of `shape` that number the groups, then the axes within a group.
+// outer_axes: the two axes of `shape` that number the groups. inner_axes: the axes within a group.
 Axes outer_axes(const OperandShape& shape, int64_t groups) {
   Axes axes;
   axes.add(shape.dims[0], shape.strides[0]);

@@ -1,4 +1,4 @@
-// The engine that links clang and lld, so that a warm helper compiles without starting a process.
+// The engine that links clang and lld, so that a warm helper need not start a compiler process.
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Driver/Compilation.h>
