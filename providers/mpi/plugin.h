@@ -37,8 +37,7 @@ struct ep_collectives {
   bool given_up = false;               // true: an exchange was given up, so nobody may wait for MPI's end
   std::vector<ep_exchange*> in_steps;  // reductions under way; a wait for one advances all
   tenon::provider::mpi::Room spare;    // memory of the largest reduction so far, for reuse
-  std::map<std::pair<int32_t, int32_t>, MPI_Op>
-      own_ops;  // by dtype and reduction, for cases that MPI's operations do not serve
+  std::map<std::pair<int32_t, int32_t>, MPI_Op> own_ops;  // by dtype and reduction, where MPI lacks one
 };
 
 struct ep_communicator {

@@ -8,10 +8,9 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kFrameBytes = 24 * 1024;  // so that a frame stays in the L1 cache
-constexpr int64_t kWeightBytes =
-    128 * 1024;                         // so that weights stay in the L2 cache, because each piece reads all of them
-constexpr int64_t kFewestResults = 32;  // per line
+constexpr int64_t kFrameBytes = 24 * 1024;    // so that a frame stays in the L1 cache
+constexpr int64_t kWeightBytes = 128 * 1024;  // so that weights stay in the L2 cache; each piece reads all
+constexpr int64_t kFewestResults = 32;        // per line
 
 // Copies pieces of the lines into a frame with zeros around them, so that every tap lies within the frame.
 class LinesPrimitive final : public ep_primitive {

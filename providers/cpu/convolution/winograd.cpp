@@ -10,9 +10,8 @@ namespace {
 constexpr int64_t kPositions = 16;
 constexpr int64_t kGap = 16;     // floats between arrays, so that arrays of power-of-two length do not share cache sets
 constexpr int64_t kAhead = 256;  // prefetch distance of weights to the L1 cache, in floats
-constexpr int32_t kMostRows = 16;  // of any kernel
-constexpr int64_t kLeastChannels = 16,
-                  kLeastSquares = 24;        // with fewer, the direct method is faster (providers/DECISIONS.md)
+constexpr int32_t kMostRows = 16;                           // of any kernel
+constexpr int64_t kLeastChannels = 16, kLeastSquares = 24;  // with fewer, the direct method is faster
 constexpr int64_t kPartSquares = 56;         // with fewer per thread, threads share all squares and divide the panels
 constexpr int64_t kSharedGroup = 256;        // shared squares that are multiplied by the weights of one panel
 constexpr int64_t kOwnGroup = 128;           // likewise for squares of one thread
@@ -58,8 +57,7 @@ int64_t Winograd::groups_of(int64_t threads) const {
   const int64_t square_bytes = row_ * kPositions * static_cast<int64_t>(sizeof(float));
   const int64_t most = kept_ ? std::clamp<int64_t>(kSquareBytes / square_bytes, 28, 112) : kOwnGroup;
   const int64_t groups = divided(squares_, most);
-  return groups < 8 * threads ? divided(groups, threads) * threads
-                              : groups;  // with few groups, each thread gets the same number
+  return groups < 8 * threads ? divided(groups, threads) * threads : groups;  // equal numbers per thread
 }
 
 bool Winograd::pays(const Cut& cut) {

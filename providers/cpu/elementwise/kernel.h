@@ -17,8 +17,7 @@ struct MapContext {
   alignas(8) unsigned char b[8] = {};
   int32_t fault_code = 0;
   bool stream = false;  // true: the kernel should write past the cache if it can
-  uint8_t single =
-      0;  // bit i: source i is one element, used for all n; no_single: no such source, but there are several rows
+  uint8_t single = 0;   // bit i: source i is one element for all n; no_single: only several rows
   static constexpr uint8_t no_single = 0x80;
   // If exactly one bit of `single` is set: the number of rows of n elements, and the bytes between rows of DST and of
   // each source.

@@ -329,7 +329,7 @@ class ScatterPrimitive final : public ep_primitive {
     return at_.mode == EP_GATHER_SLICES && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
   }
 
-  // For lines of DST and SRC that are contiguous and have updates of their own.
+  // Returns how to copy lines if those of DST and SRC are contiguous and each has updates of its own.
   LineCopy line_copy(const ep_launch& launch, const OperandShape& dst) const {
     LineCopy lines;
     const OperandShape src = shape(launch.shapes, src_);

@@ -19,11 +19,10 @@ constexpr int64_t spare = 2048;           // room for candidates beyond k
 constexpr int64_t block = 64;             // elements compared at a time
 constexpr int64_t part_length = 1 << 16;  // least part of a line that several threads process
 constexpr int64_t most_sampled = 512;     // elements sampled per line
-constexpr int64_t most_found =
-    4;  // up to this k, the elements of a short line are found one after the other, one pass each
-constexpr int64_t fewest_found = 2;      // the same if all elements of the line can be compared with each other
-constexpr int64_t longest_found = 1024;  // the longest line whose elements are found so
-constexpr int64_t most_inserted = 16;    // up to this many candidates are kept in order by insertion
+constexpr int64_t most_found = 4;         // up to this k, elements of a short line are found in one pass each
+constexpr int64_t fewest_found = 2;       // the same if all elements of the line can be compared with each other
+constexpr int64_t longest_found = 1024;   // the longest line whose elements are found so
+constexpr int64_t most_inserted = 16;     // up to this many candidates are kept in order by insertion
 
 inline bool before(uint64_t x, uint64_t y) { return x < y; }
 inline bool before(const WideEntry& x, const WideEntry& y) {

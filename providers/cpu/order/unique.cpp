@@ -113,8 +113,7 @@ class UniquePrimitive final : public ep_primitive {
     U* const to = reinterpret_cast<U*>(address_of(launch.operands[0]));
     constexpr int64_t unit = 1024;
     const int64_t units = (n + unit - 1) / unit;
-    auto* const firsts =
-        reinterpret_cast<int64_t*>(address_of(launch.workspace));  // number of the first group of each unit
+    auto* const firsts = reinterpret_cast<int64_t*>(address_of(launch.workspace));  // first group of each unit
     parallel(threads_, n / 2, [&](int32_t part, int32_t parts) {
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
         const int64_t begin = std::max<int64_t>(u * unit, 1);
