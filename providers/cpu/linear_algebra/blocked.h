@@ -12,7 +12,7 @@
 
 namespace tenon::provider::cpu {
 
-// The resources for one matrix: the SIMD level and the number of threads.
+// Resources for the work on one matrix: the SIMD level and the number of threads.
 struct Workers {
   SimdLevel simd;
   int32_t count;

@@ -3,7 +3,6 @@
 // If the innermost axis is reduced, each row becomes one value, and the values are combined (floats in double). If the
 // innermost axis is kept, rows are combined element by element. The division of the work depends only on the shape, so
 // the result has the same bits for any number of threads.
-// number of threads, so the result has the same bits on any number of threads.
 #include <algorithm>
 #include <type_traits>
 #include <utility>

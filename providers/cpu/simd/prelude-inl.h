@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 2^n for a vector of whole numbers within [-126, 127].
+// 2^n for whole numbers n within [-126, 127].
 template <class V>
 HWY_INLINE V power_of_two(V n) {
   const DOf<V> d;

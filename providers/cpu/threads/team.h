@@ -10,7 +10,6 @@
 //
 // A worker avoids the processor of the caller. Workers live until the process ends. A process has as many teams as
 // threads have opened regions at the same time, usually one (see lease.h).
-// threads ever opened regions at once, mostly one (see lease.h).
 #pragma once
 
 #include <atomic>
