@@ -12,15 +12,15 @@
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  std::once_flag described;  // guards name and fingerprint
-  std::string name;          // of the processor
-  std::string fingerprint;   // processor and library versions
+  std::once_flag described;  // protects name and fingerprint
+  std::string name;          // name of the processor
+  std::string fingerprint;   // text made of processor and library versions
 };
 
-// The device has one stream, which has no state. The device owns it.
+// The only stream of a device. It has no state, and the device owns it.
 struct ep_stream {
   const ep_host* host;
-  int32_t threads;  // of the device
+  int32_t threads;  // threads of the device
 };
 
 struct ep_device {
@@ -41,12 +41,12 @@ namespace tenon::provider::cpu {
 
 inline char* address_of(ep_buffer buffer) { return buffer.memory->address + buffer.offset; }
 
-// Each function fills its slots of a device's table.
+// Each function fills its slots of a device's function table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 
-// The table of a device, filled by the functions above.
+// The function table of a device, filled by the functions above.
 ep_device_ops device_ops();
 
 }  // namespace tenon::provider::cpu

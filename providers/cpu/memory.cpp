@@ -11,8 +11,7 @@ namespace {
 
 constexpr uint64_t alignment = 256;
 
-// Maps `size` bytes, a whole number of huge pages, at a huge-page boundary. The kernel gives zeroed pages, so nobody
-// zeroes them here.
+// Maps `size` bytes, a multiple of a huge page, aligned to a huge page. The kernel provides zeroed pages.
 char* map_huge(uint64_t size) {
   const uint64_t reserved = size + kHugePage;
   void* place = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

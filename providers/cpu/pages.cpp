@@ -22,7 +22,7 @@ bool all_touched(char* page) {
   return std::all_of(std::begin(resident), std::end(resident), [](unsigned char one) { return (one & 1) != 0; });
 }
 
-// A huge page in place of few small ones would take memory that nobody has touched.
+// Merging few small pages into a huge page would allocate memory that nobody has touched.
 void join(char* begin, uint64_t size) {
   madvise(begin, size, MADV_HUGEPAGE);
   for (char* page = begin; page < begin + size; page += kHugePage) {
@@ -47,7 +47,7 @@ void Pages::choose(char* begin, uint64_t size) {
   }
 }
 
-// Times the first two huge pages: another program may have had the processor during one of them.
+// Times the first two huge pages, because another program may have used the processor during one of them.
 bool Pages::huge_is_slow(char* begin, uint64_t size) {
   if (system_.clock() < slow_until_) return true;
   for (char* page = begin; page < begin + std::min(size, 2 * kHugePage); page += kHugePage) {

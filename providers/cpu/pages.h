@@ -1,14 +1,12 @@
-// Pages: which pages of the system large blocks of memory get.
+// Pages: chooses between huge and small pages for large blocks of memory.
 //
-// A huge page (2 MiB) takes one fault and one entry of the TLB where small ones take 512. With huge pages the first
-// touch of 400 MiB takes 20 to 32 ms, with small ones 220 to 320. But a guest of a hypervisor that takes free huge
-// pages away, and brings them back at the first touch, waits 500 to 1,900 ms (Linux's free page reporting; 2 CPUs). So
-// the first huge page of a block is timed. Where it is slow, blocks get small pages, until a second is over.
+// A huge page (2 MiB) takes one page fault and one TLB entry; the same memory in small pages takes 512. Usually huge
+// pages make the first touch about ten times as fast. But a hypervisor with free page reporting may have taken free
+// huge pages away from its guest, and getting them back is slower than small pages. So the first huge page of a block
+// is timed. If it is slow, blocks get small pages for the next second.
 //
-// Decision, 2026-11-23: small pages up to 512 MiB. Price: a TLB miss per 4 KiB, which BERT-base and ViT-B/16 do not
-// show, as they compute long on what they read; a step of a Llama of 985 MB, which only reads, takes 36.9 ms instead of
-// 29.8. So a process that holds more gets huge pages from then on, and the small pages that it has are joined. A system
-// that says whether its free huge pages are at hand would change our mind.
+// A process gets small pages up to 512 MiB in total, because models that compute much per byte do not benefit from huge
+// pages. Once it holds more, new blocks get huge pages, and its small pages are merged.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +17,12 @@ namespace tenon::provider::cpu {
 
 constexpr uint64_t kHugePage = 2 * 1024 * 1024;
 
-// What Pages wants of the system. Tests give another one.
+// The system functions that Pages uses. Tests replace them.
 struct PageSystem {
   int64_t (*clock)() = nullptr;                             // nanoseconds
   void (*touch)(char* page) = nullptr;                      // the first touch of a huge page
-  void (*want_huge)(char* begin, uint64_t size) = nullptr;  // of pages that nobody has touched
-  void (*join)(char* begin, uint64_t size) = nullptr;       // makes small pages in use huge ones
+  void (*want_huge)(char* begin, uint64_t size) = nullptr;  // requests huge pages for untouched memory
+  void (*join)(char* begin, uint64_t size) = nullptr;       // merges small pages in use into huge pages
 };
 
 // Threads: every function is thread-safe.
@@ -34,26 +32,26 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
-  // Chooses the pages of [begin, begin + size), whole huge pages that nobody has touched.
+  // Chooses the page size for [begin, begin + size): whole, untouched huge pages.
   void choose(char* begin, uint64_t size);
-  // The block at `begin` is about to be unmapped.
+  // To be called before the block at `begin` is unmapped.
   void forget(char* begin, uint64_t size);
 
-  static constexpr uint64_t kMostSmall = uint64_t{512} << 20;  // bytes that may have small pages
-  static constexpr int64_t kSlow = 1'000'000;                  // nanoseconds of the first touch of a slow huge page
-  static constexpr int64_t kRemembered = 1'000'000'000;        // nanoseconds for which no page is timed again
+  static constexpr uint64_t kMostSmall = uint64_t{512} << 20;  // most bytes in small pages
+  static constexpr int64_t kSlow = 1'000'000;  // a first touch of a huge page that takes more nanoseconds is slow
+  static constexpr int64_t kRemembered = 1'000'000'000;  // nanoseconds until a page is timed again
 
  private:
   bool huge_is_slow(char* begin, uint64_t size);
 
   const PageSystem system_;
   std::mutex mutex_;
-  uint64_t held_ = 0;                // bytes, small and huge
-  int64_t slow_until_ = 0;           // by the clock
+  uint64_t held_ = 0;                // bytes in all blocks
+  int64_t slow_until_ = 0;           // time of `clock`
   std::map<char*, uint64_t> small_;  // blocks with small pages, and their sizes
 };
 
-// Of this system; never destroyed.
+// The instance for this system. It is never destroyed.
 Pages& pages();
 
 }  // namespace tenon::provider::cpu

@@ -33,7 +33,7 @@ std::string processor_name() {
 
 int32_t thread_limit(const ep_host* host) { return std::max(host->thread_limit(host), 1); }
 
-// Reads the setting `simd`. Without the setting, the level is the best one of this processor.
+// Reads the setting `simd`. Default: the best level of this processor.
 ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** error) {
   const SimdLevel best = best_simd_level();
   ep_string text{};

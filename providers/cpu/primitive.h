@@ -1,4 +1,4 @@
-// ep_primitive: the base of every primitive of the cpu provider.
+// ep_primitive: base class of all primitives of the cpu provider.
 #pragma once
 
 #include "providers/cpu/device.h"
@@ -7,7 +7,6 @@
 // One created primitive. Threads: several may launch it at once, so launch() changes only atomic members.
 struct ep_primitive : tenon::provider::PrimitiveBase {
   virtual ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) = 0;
-  // Writes the packed form of the operand that primitive_create wants packed. Errors: INVALID_ARGUMENT if it wants
-  // none.
+  // Packs the operand that primitive_create asked to pack. Errors: INVALID_ARGUMENT if it asked for none.
   virtual ep_status pack(char* dst, const char* src, ep_error** error);
 };

@@ -14,7 +14,7 @@ void stream_destroy(ep_device*, ep_stream*) noexcept {}
 
 ep_status stream_synchronize(ep_stream*, ep_error**) { return EP_STATUS_OK; }
 
-// Threads share the bytes: one alone does not use all of the memory's speed.
+// Several threads copy, because one thread cannot use the full memory bandwidth.
 void move(const ep_stream& stream, void* to, const void* from, uint64_t size) {
   const auto bytes = static_cast<int64_t>(size);
   parallel(stream.threads, bytes / 16, [&](int32_t part, int32_t parts) {

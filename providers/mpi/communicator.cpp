@@ -5,7 +5,7 @@
 namespace tenon::provider::mpi {
 namespace {
 
-// What launchers tell the processes that they start. Without one of these MPI would start a daemon of its own for a
+// Variables that launchers set in the processes that they start. Without a launcher, MPI would start a daemon for a
 // program of one rank, and end the process if it cannot.
 bool has_launcher() {
   constexpr const char* variables[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
@@ -15,7 +15,7 @@ bool has_launcher() {
   return false;
 }
 
-// Fills `out_info` and makes the handle of `comm`, which it owns from then on.
+// Fills `out_info` and creates the handle, which takes ownership of `comm`.
 ep_status make_communicator(ep_collectives* plugin, MPI_Comm comm, ep_communicator** out_communicator,
                             ep_communicator_info* out_info, ep_error** error) {
   int rank = 0, size = 0, node_rank = 0, node_size = 0;
@@ -108,7 +108,7 @@ ep_status communicator_split(ep_communicator* communicator, int32_t color, int32
   return EP_STATUS_OK;
 }
 
-// MPI_Comm_free waits for nobody, but an exchange that was given up still uses the communicator.
+// MPI_Comm_free does not wait for other ranks, but an exchange that was given up still uses the communicator.
 void communicator_destroy(ep_communicator* communicator) noexcept {
   if (communicator == nullptr) return;
   ep_collectives* plugin = communicator->plugin;

@@ -7,7 +7,7 @@
 namespace tenon::provider::mpi {
 namespace {
 
-// How elements of narrow floats become f32 and back.
+// Conversions between narrow floats and f32.
 struct Half {
   static float load(uint16_t bits) { return F16::to_f32(bits); }
   static uint16_t store(float value) { return static_cast<uint16_t>(F16::from_f32(value)); }
@@ -17,7 +17,7 @@ struct Brain {
   static uint16_t store(float value) { return bf16_from_f32(value); }
 };
 
-// NaN wins, as everywhere in Tenon.
+// Returns NaN if either is NaN, as everywhere in Tenon.
 template <class T>
 T greater(T a, T b) {
   return a > b || std::isnan(a) ? a : b;
@@ -73,7 +73,7 @@ MPI_Op built_in_op(int32_t reduction) {
   }
 }
 
-// MPI's own type of numbers; of bool the type of its bytes.
+// MPI's own number type; for bool, the type of its bytes.
 MPI_Datatype number_type(int32_t dtype) {
   switch (dtype) {
     case EP_DTYPE_bool: return MPI_UINT8_T;
@@ -86,7 +86,7 @@ MPI_Datatype number_type(int32_t dtype) {
     case EP_DTYPE_u32: return MPI_UINT32_T;
     case EP_DTYPE_u64: return MPI_UINT64_T;
     case EP_DTYPE_f16:
-    case EP_DTYPE_bf16: return MPI_UINT16_T;  // with operations of our own
+    case EP_DTYPE_bf16: return MPI_UINT16_T;  // with our own operations
     case EP_DTYPE_f32: return MPI_FLOAT;
     case EP_DTYPE_f64: return MPI_DOUBLE;
     default: return MPI_DATATYPE_NULL;

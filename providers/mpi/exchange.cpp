@@ -11,12 +11,12 @@
 namespace tenon::provider::mpi {
 namespace {
 
-// Counts per rank as MPI wants them, and where each part begins.
+// Counts and offsets per rank, as MPI needs them.
 struct Parts {
   std::vector<int> counts, starts;
 };
 
-// False: a part begins beyond what an int holds.
+// Returns false if an offset exceeds the range of an int.
 bool to_parts(const int64_t* counts, int32_t size, Parts& parts) {
   int64_t start = 0;
   parts.counts.reserve(static_cast<size_t>(size));
@@ -49,17 +49,16 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
   if (ep_collective_is_known(desc.kind) == 0)
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Kind %d of collective is unknown.", desc.kind);
   if (desc.flags != 0 || desc.stream_type != 0 || desc.memory_type != EP_HANDLE_HOST_POINTER) {
-    return fail(
-        host, error, EP_STATUS_UNSUPPORTED,
-        "Exchanges take memory of the host, in no stream's order; memory of type %d, stream of type %d and flags "
-        "0x%llx were given.",
-        desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
+    return fail(host, error, EP_STATUS_UNSUPPORTED,
+                "Exchanges need host memory and no stream; memory of type %d, a stream of type %d and flags "
+                "0x%llx were given.",
+                desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
   }
   if (has_peer(desc.kind)) {
     const bool any = desc.kind == EP_COLLECTIVE_receive && desc.peer == EP_RANK_ANY;
     const bool self = desc.kind != EP_COLLECTIVE_broadcast && desc.peer == communicator.rank;
     if (!any && (desc.peer < 0 || desc.peer >= communicator.size || self)) {
-      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is no other of the %d ranks.", desc.peer,
+      return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The peer %d is not another one of the %d ranks.", desc.peer,
                   communicator.size);
     }
   }
@@ -86,7 +85,7 @@ int64_t own_count(const ep_communicator& communicator, const ep_collective_desc&
 
 void* at(uint64_t address) { return reinterpret_cast<void*>(static_cast<uintptr_t>(address)); }
 
-// A world of one rank: what it sends it gets.
+// In a world of one rank, copies the sent elements to the result.
 void exchange_with_itself(const ep_communicator& communicator, const ep_collective_desc& desc) {
   if (desc.kind == EP_COLLECTIVE_broadcast || desc.src == desc.dst) return;
   const auto bytes = static_cast<size_t>(own_count(communicator, desc)) * static_cast<size_t>(dtype_size(desc.dtype));
@@ -118,7 +117,7 @@ int start(const ep_communicator& communicator, const ep_collective_desc& desc, M
   }
 }
 
-// Asks for what is under way, and begins the next step where it has come. The lock is held.
+// Polls the messages under way, and begins the next step if they have arrived. The caller holds the lock.
 void take_on(ep_exchange& exchange) {
   if (exchange.ended) return;
   int come = 0;
@@ -150,7 +149,7 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
                             : type != MPI_DATATYPE_NULL;
   if (!is_known) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Elements of type %d are not %s.", desc->dtype,
-                ep_collective_reduces(desc->kind) != 0 ? "reduced in this way" : "carried: they are no whole bytes");
+                ep_collective_reduces(desc->kind) != 0 ? "reduced in this way" : "moved: they do not fill whole bytes");
   }
   Parts src, dst;
   if ((takes_src_counts(desc->kind) && !to_parts(desc->src_counts, communicator->size, src)) ||
@@ -183,7 +182,7 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
   return EP_STATUS_OK;
 }
 
-// A thread that asks helps MPI on; a few questions in a row, then others get the processor between two.
+// Polling lets MPI make progress. After a few polls in a row, the thread yields the processor.
 ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** error) {
   using Clock = std::chrono::steady_clock;
   constexpr int in_a_row = 64;
@@ -193,7 +192,7 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
       const Lock lock(exchange->plugin->mutex);
       take_on(*exchange);
       if (exchange->ended) break;
-      // A rank that waits for another exchange first wants our part of that.
+      // A rank that waits for another exchange first needs our part of that exchange.
       for (ep_exchange* other : exchange->plugin->in_steps) {
         if (other != exchange) take_on(*other);
       }
@@ -210,8 +209,8 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
   return fail(exchange->host, error, EP_STATUS_DEVICE_LOST, "The exchange failed: %s.", exchange->failure.c_str());
 }
 
-// MPI gives up a receive that nobody has answered, and nothing else: what is under way stays so until the process ends.
-// A receive that was answered and whose elements are still to come is such a thing, so nobody waits here.
+// MPI can cancel only a receive that has not been matched. Everything else stays under way until the process ends. A
+// matched receive whose elements have not arrived is such a case, so this function does not wait.
 void exchange_destroy(ep_exchange* exchange) noexcept {
   if (exchange == nullptr) return;
   const Lock lock(exchange->plugin->mutex);

@@ -16,7 +16,7 @@ ep_status describe(ep_collectives* plugin, ep_collectives_info* out_info, ep_err
   if (plugin->name.empty()) {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int size = 0;
-    MPI_Get_library_version(text, &size);  // one of the few that may be called before MPI_Init
+    MPI_Get_library_version(text, &size);  // one of the few functions that may be called before MPI_Init
     const std::string_view whole(text, static_cast<size_t>(size));
     plugin->name = whole.substr(0, whole.find_first_of(",\n"));
   }

@@ -1,5 +1,5 @@
-// Exchanges in steps of ours, each a message between every two ranks: there MPI's ways without blocking take longer
-// than its blocking ones (README.md).
+// Exchanges in steps of our own, with a message between every two ranks, where MPI's non-blocking calls are slower than
+// its blocking ones (providers/DECISIONS.md).
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -12,14 +12,14 @@
 namespace tenon::provider::mpi {
 namespace {
 
-// With many ranks MPI may know better ways than a message between every two.
+// With more ranks, MPI may have better algorithms than a message between every two ranks.
 constexpr int32_t few_ranks = 8;
-// Reductions of fewer bytes are one call of MPI's.
+// Smaller reductions are one MPI call.
 constexpr int64_t large_bytes = 32 << 10;
-// Every MPI has so many tags. That of messages that a program sends itself is 0.
+// Every MPI has at least this many tags. Tag 0 is for messages that a program sends to itself.
 constexpr uint32_t tags = 32'767;
 
-// Pages that are touched for the first time cost more than the reduction, so the room of the last large one is kept.
+// Touching new pages costs more than the reduction, so the buffer of the last large reduction is kept.
 constexpr size_t piece_bytes = size_t{64} << 20, most_kept_bytes = piece_bytes + (size_t{1} << 20);
 
 Room room_for(ep_collectives& plugin, size_t bytes) {
@@ -29,12 +29,12 @@ Room room_for(ep_collectives& plugin, size_t bytes) {
 
 size_t own(const ep_exchange& exchange) { return static_cast<size_t>(exchange.rank); }
 
-// Where the part of `rank` begins, in bytes.
+// The offset of the part of `rank`, in bytes.
 size_t start_of(const ep_exchange& exchange, const std::vector<int>& starts, size_t rank) {
   return static_cast<size_t>(starts[rank]) * exchange.element_bytes;
 }
 
-// Each other rank gets its part of `src` and gives one for `dst`; the own part is the caller's.
+// Exchanges a part of `src` and of `dst` with each other rank. The caller copies its own part.
 int start_messages(ep_exchange& exchange, const char* src, char* dst) {
   const size_t size = exchange.src_counts.size();
   exchange.requests.clear();
@@ -55,7 +55,8 @@ int start_messages(ep_exchange& exchange, const char* src, char* dst) {
   return MPI_SUCCESS;
 }
 
-// Block by block, since memcpy of more passes the caches, which takes longer while the other ranks do the same.
+// Copies block by block, because memcpy of larger sizes bypasses the caches, which is slower while other ranks do the
+// same.
 void copy(char* dst, const char* src, size_t bytes) {
   constexpr size_t block = 128 << 10;
   if (dst == src) return;
@@ -64,7 +65,7 @@ void copy(char* dst, const char* src, size_t bytes) {
   }
 }
 
-// All-gather and all-to-all.
+// Starts an all-gather or all-to-all.
 int start_moving(ep_exchange& exchange) {
   const int code = start_messages(exchange, exchange.src, exchange.dst);
   copy(exchange.dst + start_of(exchange, exchange.dst_starts, own(exchange)),
@@ -77,7 +78,7 @@ size_t own_bytes(const ep_exchange& exchange) {
   return static_cast<size_t>(exchange.src_counts[own(exchange)]) * exchange.element_bytes;
 }
 
-// The first step of a reduction: each rank gets what all have for it.
+// Starts the first step of a reduction: each rank receives the parts of all others for it.
 int start_parts(ep_exchange& exchange) {
   const size_t size = exchange.src_counts.size();
   const int count = exchange.src_counts[own(exchange)];
@@ -91,7 +92,7 @@ int start_parts(ep_exchange& exchange) {
   return start_messages(exchange, exchange.src, exchange.room.memory.get());
 }
 
-// An all-reduce goes in pieces for which the room is kept.
+// An all-reduce is divided into pieces for which a buffer is kept.
 int start_piece(ep_exchange& exchange) {
   const auto size = static_cast<int64_t>(exchange.src_counts.size());
   exchange.piece = std::min(exchange.left, static_cast<int64_t>(piece_bytes / exchange.element_bytes));
@@ -106,13 +107,13 @@ int start_piece(ep_exchange& exchange) {
   return start_parts(exchange);
 }
 
-// The second step: the parts have come. They are reduced in the order of ranks, into the memory of those that have
-// come; all reductions commute. An all-reduce gives the result to all.
+// The second step, after the parts have arrived: reduces them in the order of ranks, into the received parts; all
+// reductions commute. An all-reduce sends the result to all ranks.
 int reduce_parts(ep_exchange& exchange) {
   exchange.part_is_due = false;
   const size_t offset = start_of(exchange, exchange.src_starts, own(exchange)), bytes = own_bytes(exchange);
   char* const place = exchange.dst + (exchange.gathers ? offset : 0);
-  char* result = nullptr;  // of the ranks so far, but for a rank 0 that is the own one
+  char* result = nullptr;  // of the ranks so far; NULL for rank 0's part if it is our own
   int code = MPI_SUCCESS;
   for (size_t rank = 0; rank < exchange.src_counts.size() && code == MPI_SUCCESS; ++rank) {
     const bool is_own = rank == own(exchange);

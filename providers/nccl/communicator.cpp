@@ -16,7 +16,8 @@ ep_status failed(const ep_host* host, ep_error** error, const char* function, co
   return fail(host, error, EP_STATUS_DEVICE_LOST, "%s failed: %s.", function, why.c_str());
 }
 
-// The device with this UUID. False: there is none, or the driver does not start; `why` then says more.
+// Finds the device with this UUID. Returns false if there is none or the driver does not start; `why` then has the
+// reason.
 bool find_device(const Libraries& libraries, const uint8_t* uuid, CudaDevice* device, std::string* why) {
   int count = 0;
   CudaResult result = libraries.init(0);
@@ -34,7 +35,7 @@ bool find_device(const Libraries& libraries, const uint8_t* uuid, CudaDevice* de
   return false;
 }
 
-// The first step that fails says so.
+// Returns an empty string, or the error of the first step that fails.
 std::string open_device(ep_communicator& communicator) {
   const Libraries& libraries = communicator.plugin->libraries;
   const auto said = [&](const char* what, CudaResult result) {
@@ -72,7 +73,8 @@ bool is_between_two(const ep_exchange& exchange) {
   return exchange.desc.kind == EP_COLLECTIVE_send || exchange.desc.kind == EP_COLLECTIVE_receive;
 }
 
-// Gives NCCL the first exchange of the queue; if it is between two ranks, those behind it that are too.
+// Passes the first exchange of the queue to NCCL. If it is a send or receive, passes the sends and receives directly
+// after it too.
 Result issue_next(ep_communicator& communicator) {
   const Libraries& libraries = communicator.plugin->libraries;
   const std::deque<ep_exchange*>& queue = communicator.queue;
@@ -87,7 +89,7 @@ Result issue_next(ep_communicator& communicator) {
   return result == success ? ended : result;
 }
 
-// What NCCL says of the communicator. False: it has failed, and is given up.
+// Asks NCCL for the state of the communicator. Returns false if it has failed; it is then given up.
 bool ask(ep_communicator& communicator, Result* state) {
   const Result asked = communicator.plugin->libraries.get_async_error(communicator.comm, state);
   const Result worst = asked != success ? asked : *state;
@@ -96,7 +98,7 @@ bool ask(ep_communicator& communicator, Result* state) {
   return false;
 }
 
-// Whether `communicator` has come to another state.
+// Returns true if the state of `communicator` has changed.
 bool step(ep_communicator& communicator) {
   const Libraries& libraries = communicator.plugin->libraries;
   Result state = success;
@@ -223,7 +225,7 @@ ep_status ticket_join(ep_collectives* plugin, const ep_ticket_desc* desc, ep_com
   return EP_STATUS_OK;
 }
 
-// By abortion, which waits for no other rank, as ncclCommDestroy may.
+// Uses ncclCommAbort, which does not wait for other ranks; ncclCommDestroy may.
 void communicator_destroy(ep_communicator* communicator) noexcept {
   if (communicator == nullptr) return;
   const Lock lock(communicator->plugin->mutex);

@@ -23,14 +23,14 @@ ep_status check(const ep_communicator& communicator, const ep_collective_desc& d
   }
   if (desc.flags != 0 || desc.stream_type != 0 || desc.memory_type != EP_HANDLE_CUDA_POINTER) {
     return fail(host, error, EP_STATUS_UNSUPPORTED,
-                "Exchanges take memory of CUDA, in no stream's order; memory of type %d, stream of type %d and flags "
+                "Exchanges need CUDA memory and no stream; memory of type %d, a stream of type %d and flags "
                 "0x%llx were given.",
                 desc.memory_type, desc.stream_type, static_cast<unsigned long long>(desc.flags));
   }
   const bool reduces = ep_collective_reduces(desc.kind) != 0;
   if (reduces ? reduced_type(desc.dtype) == no_type || op_of(desc.reduction) < 0 : bytes_of(desc.dtype) == 0) {
     return fail(host, error, EP_STATUS_UNSUPPORTED, "Elements of type %d are not %s.", desc.dtype,
-                reduces ? "reduced in this way" : "carried");
+                reduces ? "reduced in this way" : "moved");
   }
   const bool itself = desc.kind != EP_COLLECTIVE_broadcast && desc.peer == communicator.rank;
   if (has_peer(desc.kind) && (desc.peer < 0 || desc.peer >= communicator.size || itself)) {
@@ -52,7 +52,7 @@ bool are_equal(const std::vector<int64_t>& counts) {
   return std::all_of(counts.begin(), counts.end(), [&](int64_t count) { return count == counts.front(); });
 }
 
-// The calls of NCCL for one exchange. The first failure stays.
+// Makes the NCCL calls of one exchange. Keeps the first failure.
 class Issuer {
  public:
   explicit Issuer(const ep_exchange& exchange)
@@ -62,7 +62,7 @@ class Issuer {
         nccl_(communicator_.plugin->libraries),
         bytes_(static_cast<size_t>(bytes_of(desc_.dtype))) {}
 
-  // Exchanges of nothing need no call.
+  // An empty exchange needs no call.
   Result run() {
     if (ep_collective_is_per_rank(desc_.kind) == 0 && desc_.count == 0) return success;
     switch (desc_.kind) {
@@ -95,7 +95,7 @@ class Issuer {
   char* dst() const { return reinterpret_cast<char*>(static_cast<uintptr_t>(desc_.dst)); }
   size_t in_bytes(int64_t count) const { return static_cast<size_t>(count) * bytes_; }
 
-  // Parts that differ in length are broadcast, each by its rank.
+  // Parts of different lengths are broadcast, each by its rank.
   void all_gather(const std::vector<int64_t>& counts) {
     if (counts.front() > 0 && are_equal(counts))
       return call(nccl_.all_gather, src(), dst(), in_bytes(counts.front()), uint8);
@@ -108,7 +108,7 @@ class Issuer {
     }
   }
 
-  // Parts that differ in length are reduced, each to its rank.
+  // Parts of different lengths are reduced, each to its rank.
   void reduce_scatter(const std::vector<int64_t>& counts) {
     const Type type = reduced_type(desc_.dtype);
     const int op = op_of(desc_.reduction);
@@ -164,7 +164,7 @@ ep_status exchange_start(ep_communicator* communicator, const ep_collective_desc
   if (takes_src_counts(desc->kind)) exchange->src_counts.assign(desc->src_counts, desc->src_counts + size);
   if (takes_dst_counts(desc->kind)) exchange->dst_counts.assign(desc->dst_counts, desc->dst_counts + size);
   communicator->queue.push_back(exchange);
-  // A send or a receive waits for others in its row, until somebody waits for it.
+  // Sends and receives are collected until someone waits for one of them.
   if (!has_peer(desc->kind)) advance(*communicator);
   *out_exchange = exchange;
   return EP_STATUS_OK;
@@ -186,7 +186,7 @@ ep_status exchange_wait(ep_exchange* exchange, uint64_t timeout_ns, ep_error** e
   return fail(exchange->host, error, EP_STATUS_DEVICE_LOST, "The exchange failed: %s.", exchange->failure.c_str());
 }
 
-// NCCL gives up a communicator, never one exchange. A communicator that is gone has ended its exchanges.
+// NCCL can abort a communicator, but not a single exchange. Destroying a communicator ends its exchanges.
 void exchange_destroy(ep_exchange* exchange) noexcept {
   if (exchange == nullptr) return;
   if (!exchange->ended) {

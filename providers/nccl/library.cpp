@@ -12,10 +12,10 @@ namespace {
 constexpr const char* nccl_library = "libnccl.so.2";
 constexpr const char* cuda_library = "libcuda.so.1";
 
-// Both stay mapped: their threads may outlive the plug-in.
+// Both libraries stay loaded, because their threads may outlive the plug-in.
 void* open(const char* library) { return dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
-// NCCL writes 2.8.4 as 2804 and 2.14.3 as 21403.
+// NCCL encodes 2.8.4 as 2804 and 2.14.3 as 21403.
 std::string version_text(int version) {
   if (version < 10000) return fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
@@ -23,7 +23,7 @@ std::string version_text(int version) {
 
 }  // namespace
 
-// Returns an empty string, or why not.
+// Returns an empty string, or the reason of the failure.
 std::string Libraries::load_functions() {
   void* const nccl = open(nccl_library);
   if (nccl == nullptr) {
@@ -45,7 +45,7 @@ std::string Libraries::load_functions() {
 #undef NCCL_FUNCTION
 #undef CUDA_FUNCTION
   int version = 0;
-  if (get_version(&version) != success) return fmt::format("{} does not say its version.", nccl_library);
+  if (get_version(&version) != success) return fmt::format("{} does not report its version.", nccl_library);
   name = "NCCL " + version_text(version);
   if (version >= oldest_version) return {};
   remedy = "Install NCCL 2.14 or newer.";

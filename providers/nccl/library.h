@@ -1,7 +1,7 @@
-// Libraries: NCCL and the CUDA driver, found at run time, with what we need of their C interfaces.
+// Libraries: NCCL and the CUDA driver, found at run time, and the parts of their C interfaces that the plug-in uses.
 //
-// Their headers are not needed: functions.def has the prototypes, and the numbers are below. NCCL has kept them since
-// 2.14, and its library's name says that it keeps them (libnccl.so.2); so has the driver.
+// No vendor headers are needed: functions.def has the prototypes, and this file has the constants. NCCL has kept them
+// since 2.14 and promises them for libnccl.so.2; the CUDA driver keeps its interface too.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace tenon::provider::nccl {
 
 using Result = int;
 constexpr Result success = 0, in_progress = 7;
-constexpr int oldest_version = 21400;  // 2.14: communicators that do not block
+constexpr int oldest_version = 21400;  // 2.14: the first version with non-blocking communicators
 
 struct Comm;  // ncclComm
 struct UniqueId {
   char bytes[128];
 };
 
-// ncclConfig_t as 2.14 has it; a newer NCCL takes what it lacks as not set.
+// ncclConfig_t of NCCL 2.14. Newer versions treat missing fields as not set.
 struct Config {
   size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef, version = oldest_version;
@@ -45,13 +45,13 @@ struct Libraries {
 #undef NCCL_FUNCTION
 #undef CUDA_FUNCTION
 
-  // Loads both. On failure `why_not` says why, and `remedy` what to do.
+  // Loads both libraries. On failure, sets `why_not` and `remedy`.
   void load();
 
   std::string name;  // "NCCL 2.28.3"
   std::string why_not, remedy;
 
-  // "ncclSystemError", "result 12 of NCCL"; "CUDA_ERROR_INVALID_VALUE"
+  // For example "ncclSystemError" or "result 12 of NCCL"; cuda_text_of: "CUDA_ERROR_INVALID_VALUE".
   static std::string text_of(Result result);
   std::string cuda_text_of(CudaResult result) const;
 

@@ -1,8 +1,8 @@
 // The structs behind the handles of the NCCL plug-in, and the functions that its files offer each other.
 //
-// A communicator has a stream and an event of its own. Its exchanges wait in a queue and are given to NCCL in their
-// order, one at a time, sends and receives in a row together. Nothing here blocks: NCCL's communicators are made not
-// to, and whoever waits for an exchange helps every communicator of the plug-in on.
+// A communicator has its own stream and event. Its exchanges wait in a queue and are passed to NCCL in order, one at a
+// time; consecutive sends and receives are passed together. No call blocks: the NCCL communicators are non-blocking,
+// and a wait for one exchange advances every communicator of the plug-in.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@
 
 struct ep_collectives {
   const ep_host* host;
-  std::mutex mutex;  // held in every call
+  std::mutex mutex;  // held during every call
   tenon::provider::nccl::Libraries libraries;
   std::vector<ep_communicator*> communicators;
 };
@@ -30,14 +30,14 @@ struct ep_communicator {
   tenon::provider::nccl::CudaDevice device;
   tenon::provider::nccl::Context context;
   tenon::provider::nccl::Stream stream;
-  tenon::provider::nccl::Event event;  // after what NCCL has in hand
+  tenon::provider::nccl::Event event;  // recorded after the exchanges that NCCL has
   tenon::provider::nccl::Comm* comm;   // NULL after a failure
-  // making: the ranks come together. idle: NCCL has nothing. issuing: NCCL prepares what it has. running: it is on the
-  // stream. failed: for ever.
+  // making: the ranks are joining. idle: NCCL has no work. issuing: NCCL prepares an exchange. running: the exchange is
+  // on the stream. failed: final.
   enum class State { making, idle, issuing, running, failed } state;
   std::string failure;
   std::deque<ep_exchange*> queue;
-  size_t in_hand;  // so many of the queue's first are NCCL's
+  size_t in_hand;  // the number of exchanges at the front of the queue that NCCL has
 };
 
 struct ep_exchange {
@@ -47,14 +47,14 @@ struct ep_exchange {
   ep_collective_desc desc;
   std::vector<int64_t> src_counts, dst_counts;
   bool ended;
-  std::string failure;  // ended, and not well
+  std::string failure;  // not empty: the exchange has ended with this error
 };
 
 namespace tenon::provider::nccl {
 
 using Lock = std::lock_guard<std::mutex>;
 
-// Makes the context of `communicator` current, and the one before it again.
+// Makes the context of `communicator` current during its lifetime.
 class InContext {
  public:
   explicit InContext(const ep_communicator& communicator) : libraries_(communicator.plugin->libraries) {
@@ -71,23 +71,23 @@ class InContext {
   const Libraries& libraries_;
 };
 
-// NCCL's type that reduces `dtype`; no_type if there is none.
+// NCCL's type for reducing `dtype`; no_type if there is none.
 Type reduced_type(int32_t dtype);
-// Bytes of an element; 0: not whole bytes.
+// Bytes per element; 0 for types that do not fill whole bytes.
 int64_t bytes_of(int32_t dtype);
-// NCCL's operation; -1 if it is not offered.
+// NCCL's operation for `reduction`; -1 if it is not offered.
 int op_of(int32_t reduction);
-// Bits 1 << dtype and 1 << EP_REDUCE_*.
+// Bit sets of 1 << dtype (types that can be moved, types that can be reduced) and of 1 << EP_REDUCE_*.
 uint64_t carried_dtypes();
 uint64_t reduced_dtypes();
 uint64_t known_reductions();
 
-// Gives NCCL one exchange. The result of the first call that fails, else success.
+// Passes one exchange to NCCL. Returns the result of the first call that fails, else success.
 Result issue(const ep_exchange& exchange);
 
-// Goes on as far as nothing has to be waited for. The lock is held.
+// Advances as far as possible without waiting. The caller holds the lock.
 void advance(ep_communicator& communicator);
-// Ends every exchange of `communicator` by `failure`, and what NCCL has in hand.
+// Ends every exchange of `communicator` with `failure`, including those that NCCL has.
 void give_up(ep_communicator& communicator, const std::string& failure);
 
 ep_status ticket_make(ep_collectives* plugin, ep_ticket* out_ticket, ep_error** error);

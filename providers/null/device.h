@@ -32,15 +32,15 @@ struct ep_event {
 
 namespace tenon::provider::null {
 
-constexpr uint64_t alignment = 64;  // of every block
+constexpr uint64_t alignment = 64;  // of every block, in bytes
 
-// Each function fills its slots of a device's table.
+// Each function fills its slots of a device's function table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 
-// The table of a device, filled by the functions above.
+// The function table of a device, filled by the functions above.
 ep_device_ops device_ops();
 
 }  // namespace tenon::provider::null

@@ -15,7 +15,7 @@ ep_status event_record(ep_event* event, ep_stream*, ep_error**) {
   return EP_STATUS_OK;
 }
 
-// Work completes before the submitting call returns, so every recorded event has happened.
+// Work completes before the submitting call returns, so every recorded event has fired.
 ep_status event_query(ep_event* event, ep_error** error) {
   if (event->recorded) return EP_STATUS_OK;
   return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");

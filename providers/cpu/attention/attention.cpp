@@ -1,6 +1,6 @@
-// attention over f32, and over narrow floats that are widened to f32. Blocks of queries walk blocks of keys, and keep
-// the greatest score and the sum of each query as they go (Milakov, Gimelshein, "Online normalizer calculation for
-// softmax", 2018; Dao et al., "FlashAttention", 2022). No more scores than those of one block are ever there.
+// attention over f32, and over narrow floats widened to f32. For each block of queries, a loop over blocks of keys
+// updates the greatest score and the sum of each query (Milakov, Gimelshein, "Online normalizer calculation for
+// softmax", 2018; Dao et al., "FlashAttention", 2022). So memory holds the scores of one block only.
 #include "providers/cpu/attention/attention.h"
 
 #include <cmath>
@@ -15,11 +15,11 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t block_keys = 64;  // the scores of a block, its queries and its sums fit the L1 cache
+constexpr int64_t block_keys = 64;  // so that scores, queries and sums of a block fit in the L1 cache
 constexpr int64_t row_keys = 128;
 constexpr float none = -std::numeric_limits<float>::infinity();
 
-// What one thread works in, cut from its part of the workspace.
+// The buffers of one thread, in its part of the workspace.
 struct Buffers {
   float *queries, *scores, *sums, *rows, *keys, *values, *bias, *turned, *most, *sum, *factor;
   int32_t *low, *high;
@@ -46,7 +46,7 @@ class AttentionPrimitive final : public ep_primitive {
       return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "attention has no launch scalar 0 (scale).");
     const AttentionProblem problem(desc_, launch);
     const int64_t ratio = problem.heads / problem.groups;
-    // Few queries of heads that share their keys go together.
+    // Queries of heads that share keys are processed together if there are few.
     const bool folds = ratio > 1 && problem.queries < block_;
     const int64_t heads = folds ? problem.groups : problem.heads;
     const int64_t rows = folds ? ratio * problem.queries : problem.queries;
@@ -74,15 +74,15 @@ class AttentionPrimitive final : public ep_primitive {
   }
 
  private:
-  // Some queries of one head, or of all heads that share their keys.
+  // Queries of one head, or of all heads that share keys.
   struct Queries {
     const AttentionProblem& problem;
     int64_t batch;
-    int64_t head;  // the first
+    int64_t head;  // the first head
     int64_t begin;
     int64_t rows;
     bool folds;
-    int64_t count = 0;  // of the keys of this batch
+    int64_t count = 0;  // number of keys of this batch
 
     int64_t head_of(int64_t row) const { return folds ? head + (begin + row) / problem.queries : head; }
     int64_t index_of(int64_t row) const { return folds ? (begin + row) % problem.queries : begin + row; }
@@ -90,7 +90,7 @@ class AttentionPrimitive final : public ep_primitive {
     KeyRange range(int64_t row) const { return problem.range(count, index_of(row)); }
   };
 
-  // Some consecutive rows of f32.
+  // Consecutive rows of f32.
   struct Block {
     const float* data;
     int64_t row;
@@ -124,7 +124,7 @@ class AttentionPrimitive final : public ep_primitive {
             numbers(n)};
   }
 
-  // Rows `first` to `first + rows` of `of`, `columns` long: where they lie, or copied to `buffer`.
+  // Returns rows [first, first + rows) of `of`, `columns` long: in place, or copied to `buffer`.
   Block fetch(const Matrices& of, int64_t batch, int64_t head, int64_t first, int64_t rows, int64_t columns,
               float* buffer) const {
     char* const from = of.at(batch, head, first);
@@ -139,7 +139,7 @@ class AttentionPrimitive final : public ep_primitive {
     return {buffer, columns};
   }
 
-  // BIAS of the query at `row` for `keys` keys from `first` on; of bool, 0 and -inf.
+  // Returns BIAS of the query at `row` for keys [first, first + keys). A bool BIAS becomes 0 and -inf.
   const float* bias_row(const Queries& q, int64_t row, int64_t first, int64_t keys, float* buffer) const {
     const Matrices& bias = q.problem.bias;
     const char* from = bias.at(q.batch, q.head_of(row), q.index_of(row)) + first * bias.strides[3] * bias.size;
@@ -152,7 +152,7 @@ class AttentionPrimitive final : public ep_primitive {
     return buffer;
   }
 
-  // --- a block of queries, a lane for each ---
+  // --- a block of queries, one per lane ---
 
   void by_block(const Queries& q, const Buffers& buffers) const {
     const AttentionProblem& p = q.problem;
@@ -217,7 +217,7 @@ class AttentionPrimitive final : public ep_primitive {
     kernels_.add(scores, buffers.turned);
   }
 
-  // Leaves out the keys beyond the range of each query.
+  // Masks the keys outside the range of each query.
   void mask(const Queries& q, int64_t first, const Scores& scores, const Buffers& buffers) const {
     bool needed = false;
     for (int64_t row = 0; row < scores.columns; ++row) {
@@ -252,7 +252,7 @@ class AttentionPrimitive final : public ep_primitive {
     return sum == 0 ? static_cast<double>(none) : static_cast<double>(most) + std::log(static_cast<double>(sum));
   }
 
-  // --- a few queries, one after the other ---
+  // --- few queries, one at a time ---
 
   void by_row(const Queries& q, const Buffers& buffers) const {
     const AttentionProblem& p = q.problem;
@@ -286,7 +286,7 @@ class AttentionPrimitive final : public ep_primitive {
     }
   }
 
-  // Adds what the keys of `keys`, the first of them number `first`, give to the query at `row`.
+  // Adds the contribution of `keys` to the query at `row`. `first` is the number of the first key.
   void add_keys(const Queries& q, int64_t row, int64_t first, Row keys, const Buffers& buffers) const {
     const AttentionProblem& p = q.problem;
     const KeyRange range = q.range(row);

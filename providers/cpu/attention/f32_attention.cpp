@@ -21,7 +21,7 @@ constexpr float kNone = -std::numeric_limits<float>::infinity();
 HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(D())); }
 
 #if HWY_TARGET != HWY_SCALAR
-// Four rows of four.
+// Transposes 4 x 4 elements.
 HWY_INLINE void transpose_square(float* dst, int64_t dst_row, const float* src, int64_t src_row, float factor) {
   const hn::FixedTag<float, 4> d;
   const hn::FixedTag<double, 2> pairs;
@@ -57,7 +57,7 @@ void transpose(float* dst, int64_t dst_row, const float* src, int64_t src_row, i
   }
 }
 
-// Calls f with every vector of n values and stores what it returns.
+// Replaces every vector of n values by f(vector).
 template <class F>
 HWY_INLINE void change(float* values, int64_t n, F f) {
   const D d;
@@ -102,7 +102,7 @@ void mask(const Scores& scores, const int32_t* low, const int32_t* high) {
   }
 }
 
-// The greatest score, or 0 where there is none: exp(-inf - 0) is 0.
+// The greatest score, or 0 if all are -inf, so that exp(-inf - 0) is 0.
 HWY_INLINE V offset_of(V most) {
   const D d;
   return hn::IfThenElse(hn::Eq(most, hn::Set(d, kNone)), hn::Zero(d), most);
@@ -155,7 +155,7 @@ void scale_row(float* values, int64_t n, float factor) {
   change(values, n, [by](V x) HWY_ATTR { return hn::Mul(x, by); });
 }
 
-// Four keys at a time: their sums hide the latency of an addition.
+// Processes four keys at a time, so that independent sums hide the latency of an addition.
 void row_scores(const Row& row, float* scores, float factor) {
   const D d;
   const int64_t lanes = lane_count();
@@ -221,7 +221,7 @@ float row_soften(float* scores, int64_t count, float* most, float* sum) {
   return factor;
 }
 
-// kVectors vectors of columns. Each has two sums, which hide the latency of an addition.
+// Processes kVectors vectors of columns. Each has two sums, which hide the latency of an addition.
 template <int kVectors>
 HWY_INLINE void sum_columns(const Row& row, const float* scores, float* dst, int64_t column, float factor) {
   const D d;

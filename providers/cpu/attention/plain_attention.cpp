@@ -1,4 +1,4 @@
-// attention in double, query by query, over the same blocks of keys and the same running sums.
+// attention in double, query by query, with the same blocks of keys and running sums.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity();
 
-// An element of any float.
+// One element of any floating type.
 class Element {
  public:
   explicit Element(int32_t dtype)

@@ -1,4 +1,4 @@
-// What one launch of attention computes: its sizes, where its operands lie, and which keys take part in which query.
+// The problem of one launch of attention: sizes, operands, and the keys that each query sees.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace tenon::provider::cpu {
 
 // An operand of rank 4.
 struct Matrices {
-  char* base = nullptr;  // NULL: there is none
+  char* base = nullptr;  // NULL if absent
   int64_t strides[4] = {};
   int32_t dtype = 0;
-  int32_t size = 0;  // of an element
+  int32_t size = 0;  // bytes per element
 
   Matrices() = default;
   Matrices(const ep_primitive_desc& desc, const ep_launch& launch, int32_t role) {
@@ -28,7 +28,7 @@ struct Matrices {
   char* at(int64_t batch, int64_t head, int64_t row) const {
     return base + (batch * strides[0] + head * strides[1] + row * strides[2]) * size;
   }
-  // True if rows of f32 can be read or written where they lie.
+  // True if rows are f32 and contiguous, so kernels can use them in place.
   bool direct() const { return dtype == EP_DTYPE_f32 && strides[3] == 1; }
 };
 
@@ -86,7 +86,7 @@ struct AttentionProblem : AttentionSizes {
     if (lengths_ == nullptr) return keys;
     return std::clamp<int64_t>(index_at(lengths_, b * length_stride_, wide_lengths_), 0, keys);
   }
-  // The keys that take part in query `i` of a batch whose keys are `count`, but for those that BIAS leaves out.
+  // The keys that query `i` of a batch with `count` keys sees, before BIAS masks any.
   KeyRange range(int64_t count, int64_t i) const {
     const int64_t position = i + (at.align == EP_ATTENTION_END ? count - queries : 0);
     KeyRange range{0, count};

@@ -1,4 +1,4 @@
-// rotary: pairs of each row turned by the angles of its position. In f32, or in f64 for f64.
+// rotary: rotates pairs of each row by the angles of its position. Computes in f32, or in f64 for f64.
 #include "providers/cpu/attention/attention.h"
 #include "providers/cpu/attention/problem.h"
 #include "providers/cpu/rows/row.h"
@@ -7,7 +7,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Elements of one row at a time go through these.
+// Part of a row that is processed at once.
 constexpr int64_t piece = 256;  // pairs
 
 template <class T>
@@ -58,7 +58,7 @@ class RotaryPrimitive final : public ep_primitive {
     return address_of(launch.operands[i]) +
            (at[0] * given.strides[0] + at[1] * given.strides[1] + at[2] * given.strides[2]) * size;
   }
-  // The row of the table that the position at `at` takes; -1: a bad index.
+  // Returns the table row for the position at `at`, or -1 if the index is out of range.
   int64_t table_row(const ep_launch& launch, const int64_t* at, BadIndex* bad) const {
     const OperandShape given = shape(launch, indices_);
     const int64_t index =

@@ -5,45 +5,45 @@
 
 namespace tenon::provider::cpu {
 
-// One group, 1 or 2 spatial dims. A weight that may change, and a transposed convolution of stride 1, go by Winograd
-// only.
+// One group, 1 or 2 spatial dims. If the weight is not constant, or the convolution is transposed with stride 1, only
+// Winograd's method serves it.
 struct ChannelsLastConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// matmul by a matrix that never changes: a convolution of one pixel per row.
+// matmul by a constant matrix: a convolution with one pixel per row.
 struct PackedMatmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// One group, 1 or 2 spatial dims, the stride that of the kernel, and weights that never change.
+// One group, 1 or 2 spatial dims, a stride equal to the kernel size, and constant weights.
 struct TransposedConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// As many groups as channels, each with one result, 1 or 2 spatial dims.
+// Depthwise: as many groups as channels, each with one result; 1 or 2 spatial dims.
 struct DepthwiseConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// The same with channels first, and a stride of 1 or 2 along rows.
+// Depthwise with channels first, and a stride of 1 or 2 along rows.
 struct DepthwisePlanes {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// One group, one spatial dim with channels first, stride 1, and weights that the L2 cache holds.
+// One group, one spatial dim with channels first, stride 1, and weights that fit in the L2 cache.
 struct LineConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// One image, one group, 1 or 2 spatial dims with channels first, few pixels of results, and a large weight that may
-// change.
+// One image, one group, 1 or 2 spatial dims with channels first, few result pixels, and a large weight that is not
+// constant.
 struct PixelConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

@@ -3,7 +3,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
+constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC, read by successive panels of columns
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
 
 }  // namespace
@@ -21,12 +21,12 @@ Cut::Cut(const Images& images, const TileKernels& kernels) : images(images), ker
   }
   block = most_rows();
   blocks = (images.pixels() + block - 1) / block;
-  // A tile of few pixels waits for its weights as long as one of many, so all have about as many.
+  // A small tile waits for its weights as long as a large one, so all tiles get about the same size.
   if (blocks > 0) block = (images.pixels() + blocks - 1) / blocks;
   panels = (images.out + kernels.columns - 1) / kernels.columns;
   whole_panels = images.out / kernels.columns;
   const int64_t tap_bytes = depth * kernels.columns * static_cast<int64_t>(sizeof(float));
-  // One tile of pixels reads every weight once, so panels are read from end to end.
+  // With a single tile of pixels every weight is read once, so panels are read from end to end.
   group = blocks == 1 ? rows : std::clamp<int64_t>(kPanelBytes / tap_bytes, 1, rows);
   const int64_t block_bytes = block * images.in * images.stride[0] * images.stride[1] * 4;
   chunk = std::clamp<int64_t>(kPixelsBytes / block_bytes, 1, blocks);

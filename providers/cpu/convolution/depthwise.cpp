@@ -1,5 +1,5 @@
-// depthwise convolution with channels last: one row of results at a time, the ones in its middle, whose taps all lie
-// within the image, in one call of the kernel.
+// Depthwise convolution with channels last, one row of results at a time. The results in the middle, whose taps all lie
+// within the image, need one call of the kernel.
 #include <algorithm>
 
 #include "providers/cpu/convolution/convolution.h"
@@ -13,7 +13,7 @@ class DepthwisePrimitive final : public ep_primitive {
  public:
   DepthwisePrimitive(const ep_device& on, const ep_primitive_desc& desc, bool packed)
       : images_(desc), kernel_(depthwise_kernel(on.simd)), finisher_(on, desc), packed_(packed) {
-    // The results of a row whose taps all lie within it.
+    // The range of results of a row whose taps all lie within the image.
     while (begin_ < images_.dst_size[1] && !whole(begin_)) ++begin_;
     end_ = begin_;
     while (end_ < images_.dst_size[1] && whole(end_)) ++end_;
@@ -51,7 +51,7 @@ class DepthwisePrimitive final : public ep_primitive {
   }
 
  private:
-  // What the rows of a part have in common, and room for their taps.
+  // Data shared by the rows of a part, and buffers for their taps.
   struct Line {
     Line(const ep_launch& launch, const float* weights, const Finish& finish)
         : launch(launch), weights(weights), finish(finish) {}
@@ -84,7 +84,7 @@ class DepthwisePrimitive final : public ep_primitive {
     for (int64_t x = end_; x < images_.dst_size[1]; ++x) run_results(line, number, x, x + 1);
   }
 
-  // Results [begin, end) of row `number` of all images, which have the same taps.
+  // Computes results [begin, end) of row `number` (counted over all images), which all have the same taps.
   void run_results(Line& line, int64_t number, int64_t begin, int64_t end) const {
     const int64_t y = number % images_.dst_size[0], image = number / images_.dst_size[0];
     int64_t first[2], last[2];

@@ -1,4 +1,4 @@
-// depthwise convolution with channels first: one plane at a time.
+// Depthwise convolution with channels first: one plane at a time.
 #include <algorithm>
 #include <vector>
 
@@ -10,9 +10,9 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t kVector = 16;             // the most elements of any vector
-constexpr int64_t kFrameBytes = 24 * 1024;  // that stay in the L1 cache
+constexpr int64_t kFrameBytes = 24 * 1024;  // so that a frame stays in the L1 cache
 
-// A plane is copied into a frame of zeros, some rows of results at a time, so that every tap lies within it.
+// Copies a plane into a frame of zeros, a few rows of results at a time, so that every tap lies within the frame.
 class DepthwisePlanesPrimitive final : public ep_primitive {
  public:
   DepthwisePlanesPrimitive(const ep_device& on, const ep_primitive_desc& desc)
@@ -81,7 +81,7 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
   }
   int64_t frame_floats() const { return lines_of(rows_) * row_; }
 
-  // Copies what the taps of results of `rows` rows from y on meet. The rest of the frame stays zero.
+  // Copies the elements under the taps of `rows` rows of results starting at y. The rest of the frame stays zero.
   void fill(float* frame, const float* plane, int64_t y, int64_t rows) const {
     const int64_t top = y * images_.stride[0] - images_.pad[0];
     for (int64_t line = top; line < top + lines_of(rows); ++line, frame += row_) {
@@ -93,7 +93,7 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
     }
   }
 
-  // What all planes have in common.
+  // The arguments that are equal for all planes.
   DepthwisePlane shared() const {
     DepthwisePlane plane{};
     plane.src_row = row_;
@@ -110,9 +110,9 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
   DepthwisePlaneKernel kernel_;
   Finisher finisher_;
   int32_t threads_;
-  int64_t row_;           // of the frame, in elements
-  int64_t first_, last_;  // the elements of a row that come from SRC
-  int64_t rows_;          // of results, for which a frame is filled
+  int64_t row_;           // elements of a row of the frame
+  int64_t first_, last_;  // the elements of a frame row that come from SRC
+  int64_t rows_;          // rows of results per frame
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A row of a depthwise convolution, compiled once per dispatch target. The weights of one vector of channels stay in
-// registers while the loop walks the results of the row.
+// A row of a depthwise convolution, compiled once per dispatch target. The weights for one vector of channels stay in
+// registers while the loop processes the results of the row.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/convolution/f32_depthwise.cpp"
 #include "hwy/foreach_target.h"
@@ -10,7 +10,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int kResults = 4;  // that are summed side by side, so that an addition need not wait for the one before
+constexpr int kResults = 4;  // summed in parallel, so that additions do not wait for each other
 
 template <bool kWhole>
 HWY_INLINE void finish(const DepthwiseRow& row, V sum, int64_t at, int64_t count) {
@@ -19,8 +19,8 @@ HWY_INLINE void finish(const DepthwiseRow& row, V sum, int64_t at, int64_t count
   store<kWhole>(sum, row.dst + at, count);
 }
 
-// kCount results from number x on, of the channels [c, c + count). kTaps: the number of taps, or 0 for any. kWhole:
-// the channels are a whole vector.
+// Computes kCount results starting at x for channels [c, c + count). kTaps is the number of taps, or 0 for any number.
+// kWhole: the channels fill a vector.
 template <int kTaps, int kCount, bool kWhole>
 HWY_INLINE void results_at(const DepthwiseRow& row, int64_t x, int64_t c, int64_t count, const V* held) {
   V sum[kCount];
@@ -38,7 +38,7 @@ HWY_INLINE void results_at(const DepthwiseRow& row, int64_t x, int64_t c, int64_
   for (int i = 0; i < kCount; ++i) finish<kWhole>(row, sum[i], (x + i) * row.channels + c, count);
 }
 
-// The same for 3 x 3 taps that follow each other, kStep pixels from result to result: neighbours share what is loaded.
+// The same for 3 x 3 adjacent taps and results that are kStep pixels apart: adjacent results share loads.
 template <int kStep, int kCount>
 HWY_INLINE void three_by_three_at(const DepthwiseRow& row, int64_t x, int64_t c, const V* held) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
@@ -81,7 +81,7 @@ void all_channels(const DepthwiseRow& row) {
   if (c < row.channels) channels_at<0, 0, false>(row, c, row.channels - c);
 }
 
-// True if the taps are 3 x 3 that follow each other along a row.
+// True if the taps are 3 x 3 and adjacent along a row.
 bool is_three_by_three(const DepthwiseRow& row) {
   for (int t = 0; t < 9; ++t) {
     if (row.taps != 9 || row.offsets[t] != row.offsets[t / 3 * 3] + t % 3 * row.channels) return false;

@@ -1,5 +1,5 @@
-// Lines of a convolution of one spatial dim with channels first, compiled once per dispatch target. Vectors lie along a
-// line; the sums of a few result channels stay in registers, and share what is loaded of SRC.
+// Lines of a convolution with one spatial dim and channels first, compiled once per dispatch target. Vectors run along
+// a line. The sums of a few result channels stay in registers and share the loads of SRC.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/convolution/f32_lines.cpp"
 #include "hwy/foreach_target.h"
@@ -10,7 +10,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// Sums, as many vectors of SRC as a tile has and one weight fill the registers: 32 of AVX3, 16 of the others.
+// Chosen so that sums, the vectors of SRC and one weight fill the registers: 32 on AVX3, 16 elsewhere.
 constexpr int kResults = HWY_TARGET == HWY_AVX3 ? 8 : 4;
 constexpr int kMostVectors = 3;
 

@@ -1,5 +1,5 @@
-// Products of weights as they lie and the pixels of a small plane, compiled once per dispatch target. The sums of a few
-// result channels stay in registers, and share what is loaded of the pixels.
+// Products of unpacked weights and the pixels of a small plane, compiled once per dispatch target. The sums of a few
+// result channels stay in registers and share the loads of pixels.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/convolution/f32_pixels.cpp"
 #include "hwy/foreach_target.h"
@@ -10,11 +10,11 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// Sums, as many vectors of pixels as a tile has and one weight fill the registers: 32 of AVX3, 16 of the others.
+// Chosen so that sums, the vectors of pixels and one weight fill the registers: 32 on AVX3, 16 elsewhere.
 constexpr int kResults = HWY_TARGET == HWY_AVX3 ? 8 : 4;
 constexpr int kMostVectors = 3;
 
-// Beyond the last result it is computed again.
+// Beyond the last result, the last result is computed again.
 HWY_INLINE const float* weights_of(const PixelProducts& x, int result) {
   return x.weights + std::min<int64_t>(result, x.results - 1) * x.depth;
 }
@@ -27,7 +27,7 @@ HWY_INLINE void finish_result(const PixelProducts& x, V sum, int result, int64_t
   store<false>(sum, x.dst + at, count);
 }
 
-// Pixels from `pixel` on.
+// Computes kVectors vectors of pixels starting at `pixel`.
 template <int kVectors>
 HWY_INLINE void tile_of_pixels(const PixelProducts& x, int64_t pixel) {
   const D d;
@@ -56,7 +56,7 @@ HWY_INLINE void tile_of_pixels(const PixelProducts& x, int64_t pixel) {
   }
 }
 
-// One pixel behind the vectors: vectors lie along its elements and those of the weights.
+// Computes one of the pixels after the vectors, with vectors along the depth.
 HWY_INLINE void single_pixel(const PixelProducts& x, int64_t number) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -80,7 +80,7 @@ HWY_INLINE void single_pixel(const PixelProducts& x, int64_t number) {
 
 void run_pixels(const PixelProducts& x) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
-  for (int64_t i = 0; i < x.singles; ++i) single_pixel(x, i);  // weights come from memory here
+  for (int64_t i = 0; i < x.singles; ++i) single_pixel(x, i);  // the first to read the weights from memory
   int64_t v = 0;
   for (; v + kMostVectors <= x.vectors; v += kMostVectors) tile_of_pixels<kMostVectors>(x, v * lanes);
   if (v + 2 == x.vectors) return tile_of_pixels<2>(x, v * lanes);

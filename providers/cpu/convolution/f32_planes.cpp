@@ -1,4 +1,4 @@
-// Planes of a depthwise convolution with channels first, compiled once per dispatch target. Vectors lie along a row.
+// Planes of a depthwise convolution with channels first, compiled once per dispatch target. Vectors run along a row.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/convolution/f32_planes.cpp"
 #include "hwy/foreach_target.h"
@@ -9,7 +9,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// A vector of elements that lie `kStep` apart.
+// Loads a vector of elements that are `kStep` apart.
 template <int kStep>
 HWY_INLINE V load_apart(const float* from) {
   const D d;
@@ -32,8 +32,7 @@ HWY_INLINE void finish_vector(const DepthwisePlane& plane, V sum, int64_t at, in
   store<false>(sum, plane.dst + at, count);
 }
 
-// A vector of results from x on of rows y to y + kRows, by kTaps rows of taps that follow each other: those rows share
-// what is loaded.
+// Computes a vector of results at x for rows [y, y + kRows), with kTaps adjacent rows of taps. The rows share loads.
 template <int kStep, int kTaps, int kRows>
 HWY_INLINE void rows_of_results(const DepthwisePlane& plane, int64_t y, int64_t x, int64_t count) {
   constexpr int kLines = (kRows - 1) * kStep + kTaps;
@@ -52,7 +51,7 @@ HWY_INLINE void rows_of_results(const DepthwisePlane& plane, int64_t y, int64_t 
   for (int i = 0; i < kRows; ++i) finish_vector(plane, sum[i], (y + i) * plane.dst_row + x, count);
 }
 
-// The same of one row, by any taps.
+// The same for one row and any taps.
 template <int kStep>
 HWY_INLINE void row_of_results(const DepthwisePlane& plane, int64_t y, int64_t x, int64_t count) {
   V sum = hn::Set(D(), plane.bias);

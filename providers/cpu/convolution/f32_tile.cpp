@@ -1,5 +1,5 @@
-// The tile of a convolution, compiled once per dispatch target. Its sums stay in registers while the loop walks the
-// channels of each tap: each step loads the weights of two vectors of columns, and one value of each row.
+// The tile of a convolution, compiled once per dispatch target. Its sums stay in registers while the loop processes the
+// channels of each tap: each step loads the weights of two vectors of columns and one value per row.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/convolution/f32_tile.cpp"
 #include "hwy/foreach_target.h"
@@ -13,7 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// Rows times two vectors of sums, two of weights and one value fill the registers: 32 of AVX3, 16 of the others.
+// Chosen so that the sums (rows x 2 vectors), two vectors of weights and one value fill the registers: 32 on AVX3, 16
+// elsewhere.
 constexpr int kMostRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 
 template <int kRows, int kVectors>
@@ -41,7 +42,7 @@ HWY_INLINE void sum_tile(const Tile& tile, const float* weights, V (&sum)[kRows]
   }
 }
 
-// One panel, whose columns begin `column` columns behind those of the tile. kWhole: they are whole vectors.
+// Computes one panel. Its columns begin at `column` of the tile. kWhole: they fill whole vectors.
 template <int kRows, int kVectors, bool kWhole>
 HWY_INLINE void run_panel(const Tile& tile, const float* weights, int64_t column) {
   const D d;

@@ -39,7 +39,7 @@ void run_square(const WinogradSquare& square) {
   if (c < square.channels) transform_square<false>(square, c, square.channels - c);
 }
 
-// g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2.
+// Computes g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2 and g2.
 HWY_INLINE void transform_taps(V g0, V g1, V g2, V (&out)[4]) {
   const V half = hn::Set(D(), 0.5f);
   const V sum = hn::Mul(hn::Add(g0, g2), half), middle = hn::Mul(g1, half);
@@ -69,7 +69,7 @@ void run_weights(const WinogradWeights& weights) {
   }
 }
 
-// The sums of 2 x 2 pixels.
+// Computes the sums of 2 x 2 pixels.
 HWY_INLINE void sums_of(const float* from, int64_t position, V (&out)[4]) {
   const D d;
   V rows[2][4];
@@ -103,7 +103,7 @@ bool finish_square(const WinogradResults& results) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V sums[kVectors][4];
-  V zero = hn::Zero(d);  // NaN where a sum is infinite or NaN
+  V zero = hn::Zero(d);  // becomes NaN if a sum is infinite or NaN
   for (int v = 0; v < kVectors; ++v) {
     sums_of(results.sums + v * lanes, results.position, sums[v]);
     for (const V& sum : sums[v]) zero = hn::MulAdd(sum, hn::Zero(d), zero);
@@ -127,7 +127,7 @@ bool run_results(const WinogradResults& results) {
   return results.columns > lanes ? finish_square<2, false>(results) : finish_square<1, false>(results);
 }
 
-// y0, y0 + y1, y0 - y1, -y1.
+// Computes y0, y0 + y1, y0 - y1 and -y1.
 HWY_INLINE void spread(V y0, V y1, V (&out)[4]) {
   out[0] = y0;
   out[1] = hn::Add(y0, y1);
@@ -155,7 +155,7 @@ void run_gradient(const WinogradGradient& gradient) {
   if (c < gradient.channels) transform_gradient<false>(gradient, c, gradient.channels - c);
 }
 
-// m0 + (m1 + m2) / 2, (m1 - m2) / 2, (m1 + m2) / 2 + m3.
+// Computes m0 + (m1 + m2) / 2, (m1 - m2) / 2 and (m1 + m2) / 2 + m3.
 HWY_INLINE void gather_taps(V m0, V m1, V m2, V m3, V (&out)[3]) {
   const V half = hn::Set(D(), 0.5f);
   const V sum = hn::Mul(hn::Add(m1, m2), half);
@@ -167,7 +167,7 @@ HWY_INLINE void gather_taps(V m0, V m1, V m2, V m3, V (&out)[3]) {
 bool run_weight_sums(const WinogradSums& sums) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  V zero = hn::Zero(d);  // NaN where a sum is infinite or NaN
+  V zero = hn::Zero(d);  // becomes NaN if a sum is infinite or NaN
   for (int64_t i = 0; i < sums.floats; i += lanes) {
     V columns[4][3];
     for (int x = 0; x < 4; ++x) {

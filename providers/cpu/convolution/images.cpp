@@ -7,7 +7,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// True if planes lie one after the other and fill their memory.
+// True if planes are contiguous, one after the other.
 bool is_channels_first(const ep_operand_desc& operand) {
   int64_t step = 1;
   for (int32_t axis = operand.rank; axis-- > 0;) {
@@ -17,7 +17,7 @@ bool is_channels_first(const ep_operand_desc& operand) {
   return true;
 }
 
-// True if the elements of `other` lie as those of DST.
+// True if `other` is laid out like DST.
 bool lies_as_dst(const ep_primitive_desc& desc, const ep_operand_desc& other) {
   const ep_operand_desc& dst = desc.operands[0];
   for (int32_t axis = 0; axis < dst.rank; ++axis) {
@@ -27,7 +27,7 @@ bool lies_as_dst(const ep_primitive_desc& desc, const ep_operand_desc& other) {
   return true;
 }
 
-// The places of a Finish, in order.
+// The steps of a Finish, in order.
 enum class Place : uint8_t { other, low, high, none };
 
 Place place_of(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
@@ -40,10 +40,10 @@ Place place_of(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
   return epilogue.op == EP_BINARY_add && alike ? Place::other : Place::none;
 }
 
-// How many of the first epilogues a Finish has.
+// The number of leading epilogues that a Finish computes.
 uint32_t finish_count(const ep_primitive_desc& desc) {
   uint32_t count = 0;
-  auto next = Place::other;  // the first place that is free
+  auto next = Place::other;  // the first step that is not used yet
   while (count < desc.epilogue_count) {
     const Place place = place_of(desc, desc.epilogues[count]);
     if (place == Place::none || place < next) break;
@@ -89,7 +89,7 @@ Images::Images(const ep_primitive_desc& desc)
 }
 
 void Images::inside(int axis, int64_t at, int64_t* first, int64_t* last) const {
-  const int64_t begin = at * stride[axis] - pad[axis];  // where tap 0 lies
+  const int64_t begin = at * stride[axis] - pad[axis];  // position of tap 0
   *first = begin >= 0 ? 0 : std::min(kernel[axis], (-begin + dilation[axis] - 1) / dilation[axis]);
   const int64_t room = src_size[axis] - begin;
   *last = room <= 0 ? *first : std::max(*first, std::min(kernel[axis], (room + dilation[axis] - 1) / dilation[axis]));
@@ -116,7 +116,7 @@ Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc) 
 }
 
 Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc, Channels channels) {
-  if (is_dynamic(desc)) return Refusal::because("convolutions are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("these convolutions need static dims");
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);

@@ -1,4 +1,4 @@
-// Convolution of one spatial dim with channels first and stride 1: a piece of all channels' lines at a time.
+// Convolution with one spatial dim, channels first and stride 1: processes a piece of all channels' lines at a time.
 #include <algorithm>
 
 #include "providers/cpu/convolution/convolution.h"
@@ -8,18 +8,18 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kFrameBytes = 24 * 1024;    // that stay in the L1 cache
-constexpr int64_t kWeightBytes = 128 * 1024;  // that stay in the L2 cache: each piece reads all weights
-constexpr int64_t kFewestResults = 32;        // of a line
+constexpr int64_t kFrameBytes = 24 * 1024;    // so that a frame stays in the L1 cache
+constexpr int64_t kWeightBytes = 128 * 1024;  // so that weights stay in the L2 cache; each piece reads all
+constexpr int64_t kFewestResults = 32;        // per line
 
-// Pieces of the lines are copied into a frame, with zeros around, so that every tap lies within it.
+// Copies pieces of the lines into a frame with zeros around them, so that every tap lies within the frame.
 class LinesPrimitive final : public ep_primitive {
  public:
   LinesPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : images_(desc), kernel_(line_kernel(on.simd)), finisher_(on, desc), threads_(on.threads) {
     const int64_t floats = kFrameBytes / static_cast<int64_t>(sizeof(float)) / std::max<int64_t>(images_.in, 1);
     piece_ = std::max((floats - reach()) / kernel_.columns, int64_t{1}) * kernel_.columns;
-    row_ = piece_ + kernel_.columns + reach();  // the last vectors are whole
+    row_ = piece_ + kernel_.columns + reach();  // whole vectors at the end
     groups_ = (images_.out + kernel_.results - 1) / kernel_.results;
     pieces_ = (images_.dst_size[1] + piece_ - 1) / piece_;
   }
@@ -49,10 +49,10 @@ class LinesPrimitive final : public ep_primitive {
  private:
   static float* floats(ep_buffer buffer) { return reinterpret_cast<float*>(address_of(buffer)); }
 
-  // From the first tap to the last.
+  // The distance between the first and the last tap.
   int64_t reach() const { return (images_.kernel[1] - 1) * images_.dilation[1]; }
   int64_t group_floats() const { return images_.in * images_.kernel[1] * kernel_.results; }
-  // Weights of all groups, then their biases.
+  // The weights of all groups, then their biases.
   int64_t packed_floats() const { return groups_ * (group_floats() + kernel_.results); }
 
   void lay_out_weights(const ep_launch& launch, float* packed) const {
@@ -72,10 +72,10 @@ class LinesPrimitive final : public ep_primitive {
     }
   }
 
-  // Results from x on of image `image`.
+  // Computes results of image `image` starting at x.
   void run_piece(const ep_launch& launch, const float* packed, float* frame, int64_t image, int64_t x) const {
     const int64_t count = std::min(piece_, images_.dst_size[1] - x);
-    const int64_t first = x - images_.pad[1];  // where the frame begins in the line
+    const int64_t first = x - images_.pad[1];  // position of the frame in the line
     const int64_t begin = std::clamp<int64_t>(-first, 0, row_);
     const int64_t end = std::clamp<int64_t>(images_.src_size[1] - first, begin, row_);
     const float* src = floats(launch.operands[images_.src]) + image * images_.in * images_.src_size[1];
@@ -110,10 +110,10 @@ class LinesPrimitive final : public ep_primitive {
   LineKernel kernel_;
   Finisher finisher_;
   int32_t threads_;
-  int64_t piece_;   // results of a line, for which a frame is filled
-  int64_t row_;     // of the frame, in elements
-  int64_t groups_;  // of result channels
-  int64_t pieces_;  // of a line
+  int64_t piece_;   // results per line and frame
+  int64_t row_;     // elements of a row of the frame
+  int64_t groups_;  // groups of result channels
+  int64_t pieces_;  // pieces per line
 };
 
 }  // namespace

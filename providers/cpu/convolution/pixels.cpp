@@ -1,5 +1,5 @@
-// Convolution of one small plane with channels first by a large weight that may change: a product of the weight as it
-// lies and what its taps meet.
+// Convolution of one small plane with channels first and a large weight that may change: a product of the unpacked
+// weight and the elements under its taps.
 #include <algorithm>
 #include <vector>
 
@@ -12,9 +12,9 @@ namespace {
 
 constexpr int64_t kFewestPixels = 4;
 constexpr int64_t kMostPixels = 64;
-constexpr int64_t kMostSingles = 4;           // pixels that are not worth a vector
-constexpr int64_t kColumnBytes = 640 * 1024;  // that stay in the L2 cache
-constexpr int64_t kWeightBytes = 3 << 20;     // the least: fewer are laid out in the cache
+constexpr int64_t kMostSingles = 4;           // pixels beyond the last whole vector that are computed without vectors
+constexpr int64_t kColumnBytes = 640 * 1024;  // so that columns stay in the L2 cache
+constexpr int64_t kWeightBytes = 3 << 20;     // least size of the weight; packing a smaller one in the cache is faster
 constexpr int64_t kPointBytes = 1 << 20;      // of one tap
 
 class PixelsPrimitive final : public ep_primitive {
@@ -64,7 +64,7 @@ class PixelsPrimitive final : public ep_primitive {
   int64_t frame_floats() const { return frame_[0] * frame_[1]; }
   int64_t column_floats() const { return depth_ * (row_ + singles_); }
 
-  // Calls body(begin, end) for ranges that make up `count`.
+  // Calls body(begin, end) for ranges that cover [0, count).
   template <class Body>
   static void share(const WideLease& lease, int64_t count, int64_t nanoseconds, const Body& body) {
     if (lease.width() == 1) return body(int64_t{0}, count);
@@ -72,7 +72,7 @@ class PixelsPrimitive final : public ep_primitive {
               [&](int32_t part, int32_t parts) { body(count * part / parts, count * (part + 1) / parts); });
   }
 
-  // Copies channel c into a frame of zeros, and what each tap meets from there.
+  // Copies channel c into a frame of zeros, and from there the elements under each tap.
   void spread(const ep_launch& launch, float* frame, int64_t c) const {
     const float* const src = floats(launch.operands[images_.src]) + c * images_.src_size[0] * images_.src_size[1];
     for (int64_t y = 0; y < images_.src_size[0]; ++y) {
@@ -94,7 +94,7 @@ class PixelsPrimitive final : public ep_primitive {
     }
   }
 
-  // Result channels from o on.
+  // Computes a few result channels starting at o.
   void multiply(const ep_launch& launch, const Finish& finish, int64_t o) const {
     PixelProducts products{};
     products.columns = floats(launch.workspace);
@@ -117,11 +117,11 @@ class PixelsPrimitive final : public ep_primitive {
   PixelKernel kernel_;
   Finisher finisher_;
   int32_t threads_;
-  int64_t row_;                  // of pixels in whole vectors
-  int64_t singles_;              // pixels behind them
+  int64_t row_;                  // pixels in whole vectors
+  int64_t singles_;              // remaining pixels
   int64_t depth_;                // channels times taps
   int64_t frame_[2];             // rows and columns
-  std::vector<int64_t> places_;  // of each pixel: where its first tap lies in the frame
+  std::vector<int64_t> places_;  // for each pixel: the position of its first tap in the frame
 };
 
 }  // namespace
@@ -146,8 +146,8 @@ Refusal PixelConvolution::why_not(const ep_device& device, const ep_primitive_de
   }
   const int64_t columns = images.in * images.taps() * images.pixels() * static_cast<int64_t>(sizeof(float));
   if (bytes < (images.taps() == 1 ? kPointBytes : kWeightBytes) || columns > kColumnBytes)
-    return Refusal::because("%lld bytes of weights, %lld of what they meet", static_cast<long long>(bytes),
-                            static_cast<long long>(columns));
+    return Refusal::because("%lld bytes of weights, %lld bytes of pixels under their taps",
+                            static_cast<long long>(bytes), static_cast<long long>(columns));
   return {};
 }
 

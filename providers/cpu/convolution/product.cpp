@@ -1,8 +1,8 @@
-// convolution of one group with channels last, and matmul by a constant matrix: a product of matrices, pixels by
-// channels of DST, whose sums run over taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of
-// each tap where they lie, and zeros where a tap lies beside the image. Images of few channels are copied into a frame
-// of zeros first; then the taps of a row follow each other in memory and are one tap of more channels. Images with
-// channels first are laid out with channels last, and results back, where Winograd's way pays.
+// convolution of one group with channels last, and matmul by a constant matrix, as a product of matrices: pixels by
+// channels of DST, summed over taps and channels of SRC. A tile reads the pixels of each tap in place, and zeros where
+// a tap lies outside the image. Images with few channels are first copied into a frame of zeros; the taps of a kernel
+// row are then contiguous and count as one tap with more channels. Images with channels first are copied to channels
+// last, and results back, if Winograd's method pays.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -18,14 +18,14 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
-constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
-constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
-// A matmul of several rows with longer sums is oneDNN's: a panel of 64 columns no longer stays in the second cache
-// beside them (README.md of onednn/).
+constexpr int64_t kAhead = 256;                 // prefetch distance of weights to the L1 cache, in floats
+constexpr int64_t kFarAhead = 4096;             // the same if every weight is read once
+constexpr int64_t kFewProducts = 64 * 64 * 64;  // a smaller matmul must have the bits of one whose matrix may change
+// oneDNN computes a matmul of several rows with longer sums, because a panel of 64 columns then no longer fits in the
+// L2 cache.
 constexpr int64_t kLongSums = 3072;
-constexpr int64_t kWorthPacking = 512;  // pixels for which a weight is packed at each launch
-constexpr int64_t kWorthPlanes = 32;    // channels from which on images with channels first are laid out anew
+constexpr int64_t kWorthPacking = 512;  // pixels from which on packing a weight at each launch pays
+constexpr int64_t kWorthPlanes = 32;    // channels from which on copying images to channels last pays
 constexpr int32_t kMostRows = 16;       // of any kernel
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -108,7 +108,7 @@ class ProductPrimitive final : public ep_primitive {
     return reinterpret_cast<float*>(taken);
   }
 
-  // Images with channels first, their channels as the last axis.
+  // Images with channels first, seen with their channels as the last axis.
   std::pair<std::array<int64_t, 4>, std::array<int64_t, 4>> planes_of(const int64_t (&size)[2],
                                                                       int64_t channels) const {
     const int64_t plane = size[0] * size[1];
@@ -121,7 +121,7 @@ class ProductPrimitive final : public ep_primitive {
     return dst;
   }
 
-  // On images with channels last. What follows the Finish reads DST where it lies.
+  // Computes images with channels last. The Tail then reads DST in place.
   void run(const ep_launch& launch, Sources from, float* dst, char* room) const {
     const WideLease lease(device->threads, winograd_ ? winograd_->nanoseconds() : cut_.nanoseconds());
     if (!packed_) {
@@ -150,8 +150,8 @@ class ProductPrimitive final : public ep_primitive {
     finisher_.end(launch, lease.width());
   }
 
-  // Writes [panel, tap, channel, column]. Packing a constant waits for memory that nobody has touched, for times that
-  // no lease can foresee; so it runs on its caller, and callers pack several constants at once.
+  // Writes [panel, tap, channel, column]. Packing a constant touches new memory, which takes times that no lease can
+  // predict. So it runs on the calling thread; the host may pack several constants in parallel.
   void pack_panels(int32_t width, float* dst, const float* src) const {
     const auto body = [&](int32_t part, int32_t parts) {
       std::vector<float> room;
@@ -166,15 +166,15 @@ class ProductPrimitive final : public ep_primitive {
     width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
   }
 
-  // The offset in WEIGHT of tap and channel number `i`, taps counted first.
+  // The offset in WEIGHT of row `i` of a panel; rows are ordered by tap, then channel.
   int64_t weight_at(int64_t i) const {
     const Images& images = cut_.images;
     const int64_t tap = i % images.taps();
     return i / images.taps() * images.weight_strides[1] + tap / images.kernel[1] * images.weight_strides[2] +
            tap % images.kernel[1] * images.weight_strides[3];
   }
-  // Columns that follow each other are copied. Otherwise each column is read for a while, as its taps and channels
-  // usually follow each other, and written across the rows of a buffer.
+  // Copies adjacent columns directly. Otherwise reads several elements of each column, because taps and channels of a
+  // column are usually adjacent, and writes them across the rows of a buffer.
   void pack_panel(float* dst, const float* src, int64_t width, int64_t columns, std::vector<float>* room) const {
     const Images& images = cut_.images;
     const int64_t all = images.in * images.taps(), step = images.weight_strides[0];
@@ -223,7 +223,7 @@ class ProductPrimitive final : public ep_primitive {
     width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
   }
 
-  // Computes the tiles [begin, end), counted chunk by chunk, in a chunk panel by panel, and in a panel block by block.
+  // Computes tiles [begin, end). Tiles are ordered by chunk, then panel, then block.
   void run_tiles(const Sources& from, float* dst, int64_t begin, int64_t end) const {
     std::vector<const float*> taps(static_cast<size_t>(cut_.group * cut_.block));
     while (begin < end) {
@@ -251,7 +251,7 @@ class ProductPrimitive final : public ep_primitive {
     }
   }
 
-  // `count` results of one panel, all their taps.
+  // Computes `count` results of one panel with all their taps.
   void run_pixels(const Sources& from, float* dst, int64_t panel, int64_t pixel, int32_t count) const {
     std::vector<const float*> taps(static_cast<size_t>(cut_.rows * count));
     Tile tile = tile_at(from, dst, panel, pixel, count);
@@ -266,7 +266,7 @@ class ProductPrimitive final : public ep_primitive {
     cut_.kernels.run(tile);
   }
 
-  // What all taps of results have in common.
+  // The arguments that all taps of these results share.
   Tile tile_at(const Sources& from, float* dst, int64_t panel, int64_t pixel, int32_t count) const {
     const int64_t column = panel * cut_.kernels.columns, place = pixel * cut_.images.out + column;
     Tile tile;
@@ -290,7 +290,7 @@ class ProductPrimitive final : public ep_primitive {
     Tile tile = tile_at(from, dst, group.panel, pixel, rows);
     tile.panels = group.panels;
     tile.taps = std::min(cut_.group, cut_.rows - tap);
-    // The tiles that read these weights ask for a part each of the next ones, which come from memory.
+    // Each tile that reads these weights prefetches a part of the next ones from memory.
     const int64_t width = cut_.width(group.panel), floats = tile.taps * tile.depth * width;
     tile.ahead_step = group.blocks > 1 ? (width + group.blocks - 1) / group.blocks : width;
     tile.ahead = group.blocks > 1   ? floats + (block - group.block) * tile.ahead_step * tile.taps * tile.depth
@@ -304,7 +304,7 @@ class ProductPrimitive final : public ep_primitive {
     cut_.kernels.run(tile);
   }
 
-  // Where the taps of `rows` pixels from `pixel` on lie.
+  // Finds the addresses of the taps of `rows` pixels starting at `pixel`.
   void find_taps(const float* src, int64_t pixel, int32_t rows, int64_t first, int64_t count,
                  const float** taps) const {
     const Images& images = cut_.images;
@@ -312,8 +312,8 @@ class ProductPrimitive final : public ep_primitive {
       for (int32_t row = 0; row < rows; ++row) taps[row] = src + (pixel + row) * images.in;
       return;
     }
-    // Of each pixel: the line of all images, and the column, where tap 0 lies; lines are counted from that of the
-    // image.
+    // For each pixel: the row and column of tap 0, relative to the image, and the first row of the image among all
+    // rows.
     int64_t top[kMostRows], left[kMostRows], line[kMostRows];
     int64_t x = pixel % images.dst_size[1], y = pixel / images.dst_size[1] % images.dst_size[0];
     int64_t image = pixel / images.dst_size[1] / images.dst_size[0];
@@ -350,7 +350,7 @@ class ProductPrimitive final : public ep_primitive {
   Finisher finisher_;
   std::vector<float> zeros_;
   bool packed_;
-  bool planes_;  // channels of SRC, DST and the other operand of the Finish are first
+  bool planes_;  // channels are first in SRC, DST and the other operand of the Finish
   std::optional<Winograd> winograd_;
 };
 
@@ -367,7 +367,7 @@ Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Ima
   return {};
 }
 
-// A transposed convolution of stride 1 is a convolution by the taps from the last to the first.
+// A transposed convolution of stride 1 is a convolution with reversed taps.
 Images images_of(const ep_primitive_desc& desc) {
   Images images(desc);
   if (desc.attributes.convolution.transposed == 0) return images;
@@ -381,7 +381,7 @@ Images images_of(const ep_primitive_desc& desc) {
   return images;
 }
 
-// True if images have their channels first: of one pixel, or of one channel, they are last too.
+// True if images have channels first. With one pixel or one channel, they count as channels last.
 bool has_planes(const ep_primitive_desc& desc) {
   return !is_channels_last(*operand(desc, EP_ROLE_SRC)) || !is_channels_last(desc.operands[0]);
 }
@@ -391,8 +391,8 @@ bool is_dense(const ep_operand_desc& matrix) {
          (matrix.dims[0] == 1 || matrix.strides[0] == matrix.dims[1]);
 }
 
-// The rows of SRC as pixels of one line. Long rows are several pixels and as many taps, so that the weights of one tap
-// stay in a cache.
+// Treats the rows of SRC as pixels of one image row. A long row becomes several pixels and as many taps, so that the
+// weights of one tap stay in a cache.
 Images rows_as_images(const ep_primitive_desc& desc) {
   constexpr int64_t kLongest = kPanelBytes / 128;
   Images images;
@@ -433,9 +433,10 @@ Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primi
   if (images.pad[0] < 0 || images.pad[1] < 0 || !Winograd::pays(Cut(images, tile_kernels(device.simd)))) {
     return Refusal::because(planes                       ? "channels are not last"
                             : attributes.transposed != 0 ? "a transposed convolution"
-                                                         : "the weight may change");
+                                                         : "the weight is not constant");
   }
-  if (!constant && images.pixels() < kWorthPacking) return Refusal::because("the weight may change, for few pixels");
+  if (!constant && images.pixels() < kWorthPacking)
+    return Refusal::because("the weight is not constant, and there are few pixels");
   if (planes && std::min(images.in, images.out) < kWorthPlanes) return Refusal::because("channels are not last");
   if (planes) info.penalty_bytes = penalty_of_planes(desc);
   return {};
@@ -449,7 +450,7 @@ Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc
 }
 
 Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("products on tiles are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products in tiles need static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
@@ -458,7 +459,7 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   if (src == nullptr || weight == nullptr || dst.role != EP_ROLE_DST) return Refusal::because("an operand is missing");
-  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix may change");
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix is not constant");
   if (Refusal refusal = why_not_f32(desc)) return refusal;
   if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
   if (dst.dims[0] * dst.dims[1] <= kFewProducts / weight->dims[0]) {
@@ -466,7 +467,7 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   }
   if (dst.dims[0] > 1 && weight->dims[0] > kLongSums)
     return Refusal::because("sums of more than %lld products", static_cast<long long>(kLongSums));
-  if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
+  if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows are not contiguous");
   const bool along = bias == nullptr ||
                      ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));
   if (!along) return Refusal::because("a bias that is not one number per column");

@@ -1,6 +1,5 @@
-// transposed convolution with channels last whose taps do not overlap, as the stride is the kernel: each tap is a
-// product of matrices, pixels by channels of DST, whose results lie `stride` pixels apart. A tile has pixels of one
-// line of SRC.
+// Transposed convolution with channels last and a stride equal to the kernel size, so taps do not overlap: each tap is
+// a product of pixels by channels of DST, whose results are `stride` pixels apart. A tile has pixels of one row of SRC.
 #include <algorithm>
 
 #include "providers/cpu/convolution/convolution.h"
@@ -11,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kPixelsBytes = 256 * 1024;  // of SRC that the panels one after the other read
+constexpr int64_t kPixelsBytes = 256 * 1024;  // of SRC, read by successive panels
 
 int64_t divided(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -22,7 +21,7 @@ class TransposedPrimitive final : public ep_primitive {
     tap_panels_ = divided(images_.out, kernels_.columns);
     panels_ = images_.taps() * tap_panels_;
     lines_ = images_.count * images_.src_size[0];
-    // Pixels that lie 4 KiB apart share one set of an L1 cache, which has 8 to 12 lines.
+    // Pixels 4 KiB apart share one set of an L1 cache, which has 8 to 12 lines.
     const int64_t most = images_.in % 1024 == 0 ? std::min<int64_t>(kernels_.rows, 8) : kernels_.rows;
     line_blocks_ = divided(images_.src_size[1], most);
     blocks_ = lines_ * line_blocks_;
@@ -60,7 +59,7 @@ class TransposedPrimitive final : public ep_primitive {
     return reinterpret_cast<float*>(address_of(launch.operands[operand]));
   }
 
-  // Of the panel that begins with column `first` of a tap: whole vectors.
+  // Columns of the panel that begins at column `first` of a tap, in whole vectors.
   int64_t width(int64_t first) const {
     return images_.out - first <= kernels_.lanes ? kernels_.lanes : kernels_.columns;
   }
@@ -85,7 +84,7 @@ class TransposedPrimitive final : public ep_primitive {
     }
   }
 
-  // Tiles are counted chunk of blocks by chunk, in a chunk panel by panel, and in a panel block by block.
+  // Tiles are ordered by chunk of blocks, then panel, then block.
   void run_tiles(const ep_launch& launch, const Finish& finish, int64_t begin, int64_t end) const {
     while (begin < end) {
       const int64_t first = begin / (chunk_ * panels_) * chunk_;
@@ -96,7 +95,7 @@ class TransposedPrimitive final : public ep_primitive {
     }
   }
 
-  // The tile of a panel and a block, which is number `i` of `count` that follow each other.
+  // Computes the tile of a panel and a block. It is tile `i` of `count` consecutive ones.
   void run_tile(const ep_launch& launch, const Finish& finish, int64_t panel, int64_t block, int64_t i,
                 int64_t count) const {
     const int64_t line = block / line_blocks_, part = block % line_blocks_, tap = panel / tap_panels_;
@@ -118,7 +117,7 @@ class TransposedPrimitive final : public ep_primitive {
     tile.taps = tile.panels = 1;
     tile.depth = images_.in;
     tile.panel_floats = 0;
-    // Tiles that read the same weights ask for a part each of the next ones.
+    // Each tile that reads these weights prefetches a part of the next ones.
     tile.ahead_step = divided(width(column), count);
     tile.ahead = (width(column) + i * tile.ahead_step) * images_.in;
     tile.rows = static_cast<int32_t>(right - left);
@@ -133,9 +132,9 @@ class TransposedPrimitive final : public ep_primitive {
   Images images_;
   TileKernels kernels_;
   Finisher finisher_;
-  int64_t tap_panels_, panels_;           // of columns: of one tap, and of all
-  int64_t lines_, line_blocks_, blocks_;  // of SRC; tiles of pixels in a line, and in all
-  int64_t chunk_;                         // blocks that all panels take before the next ones
+  int64_t tap_panels_, panels_;           // panels of columns: per tap, and in all
+  int64_t lines_, line_blocks_, blocks_;  // rows of SRC; tiles of pixels per row, and in all
+  int64_t chunk_;                         // blocks that all panels process before the next blocks
 };
 
 }  // namespace
@@ -146,14 +145,14 @@ Refusal TransposedConvolution::why_not(const ep_device& device, const ep_primiti
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   if (attributes.groups != 1) return Refusal::because("%lld groups", static_cast<long long>(attributes.groups));
   if ((operand(desc, EP_ROLE_WEIGHT)->flags & EP_OPERAND_FLAG_CONSTANT) == 0) {
-    return Refusal::because("the weight may change");
+    return Refusal::because("the weight is not constant");
   }
   const Images images(desc);
   for (int axis = 0; axis < 2; ++axis) {
     const bool apart = images.kernel[axis] == images.stride[axis] && images.pad[axis] == 0 &&
                        (images.dilation[axis] == 1 || images.kernel[axis] == 1) &&
                        images.dst_size[axis] == images.src_size[axis] * images.stride[axis];
-    if (!apart) return Refusal::because("taps that overlap, or pixels of DST without one");
+    if (!apart) return Refusal::because("taps overlap, or a pixel of DST has no tap");
   }
   return {};
 }

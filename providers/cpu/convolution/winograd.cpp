@@ -8,18 +8,18 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t kPositions = 16;
-constexpr int64_t kGap = 16;  // floats between arrays whose lengths may be powers of two: they share no set of a cache
-constexpr int64_t kAhead = 256;                             // floats of weights that are on their way to the L1 cache
+constexpr int64_t kGap = 16;     // floats between arrays, so that arrays of power-of-two length do not share cache sets
+constexpr int64_t kAhead = 256;  // prefetch distance of weights to the L1 cache, in floats
 constexpr int32_t kMostRows = 16;                           // of any kernel
-constexpr int64_t kLeastChannels = 16, kLeastSquares = 24;  // fewer are faster the direct way (README.md)
-constexpr int64_t kPartSquares = 56;         // with fewer for each thread, threads share squares and divide panels
-constexpr int64_t kSharedGroup = 256;        // squares that are multiplied by the weights of one panel, shared ones
-constexpr int64_t kOwnGroup = 128;           // and those of one thread
-constexpr int64_t kChunk = 256;              // channels of weights that stay in the L2 cache
-constexpr int64_t kKeptBytes = 5 << 20;      // of transformed weights that stay in the L3 cache
-constexpr int64_t kSquareBytes = 256 << 10;  // of transformed squares that stay in the L2 cache
+constexpr int64_t kLeastChannels = 16, kLeastSquares = 24;  // with fewer, the direct method is faster
+constexpr int64_t kPartSquares = 56;         // with fewer per thread, threads share all squares and divide the panels
+constexpr int64_t kSharedGroup = 256;        // shared squares that are multiplied by the weights of one panel
+constexpr int64_t kOwnGroup = 128;           // likewise for squares of one thread
+constexpr int64_t kChunk = 256;              // channels of weights, so that they stay in the L2 cache
+constexpr int64_t kKeptBytes = 5 << 20;      // most transformed weights, so that they stay in the L3 cache
+constexpr int64_t kSquareBytes = 256 << 10;  // most transformed squares, so that they stay in the L2 cache
 
-// Brings floats [begin, end) of `weights` into the L2 cache.
+// Prefetches floats [begin, end) of `weights` to the L2 cache.
 void ask_for(const float* weights, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i += 16) __builtin_prefetch(weights + i, 0, 2);
 }
@@ -57,7 +57,7 @@ int64_t Winograd::groups_of(int64_t threads) const {
   const int64_t square_bytes = row_ * kPositions * static_cast<int64_t>(sizeof(float));
   const int64_t most = kept_ ? std::clamp<int64_t>(kSquareBytes / square_bytes, 28, 112) : kOwnGroup;
   const int64_t groups = divided(squares_, most);
-  return groups < 8 * threads ? divided(groups, threads) * threads : groups;  // of few groups each thread has as many
+  return groups < 8 * threads ? divided(groups, threads) * threads : groups;  // equal numbers per thread
 }
 
 bool Winograd::pays(const Cut& cut) {
@@ -150,7 +150,7 @@ void Winograd::transform(const float* src, const Squares& squares) const {
   }
 }
 
-// Those of `chunk_` channels of a panel from `begin` on.
+// Transforms the weights of `chunk_` channels of a panel, starting at channel `begin`.
 void Winograd::transform_weights(const Operands& operands, int64_t panel, int64_t begin, float* dst) const {
   const int64_t width = cut_.width(panel), depth = std::min(chunk_, cut_.images.in - begin);
   const float* src = operands.weights + panel * cut_.panel_floats() + begin * width;
@@ -165,7 +165,7 @@ void Winograd::multiply(const Operands& operands, const Squares& squares, int64_
     if (!kept_) {
       transform_weights(operands, panel, begin, room);
       chunk.weights = room;
-      // The weights that come next, of this panel or of the next one.
+      // The weights to use next, of this panel or the next one.
       const bool last = begin + chunk_ >= cut_.images.in;
       chunk.next = operands.weights + (last ? panel + 1 : panel) * cut_.panel_floats();
       if (!last) chunk.next += (begin + chunk_) * cut_.width(panel);
@@ -176,7 +176,7 @@ void Winograd::multiply(const Operands& operands, const Squares& squares, int64_
   finish(operands, squares, panel, sums, direct);
 }
 
-// Adds the products by the channels of `chunk`, and asks for the weights that come next meanwhile.
+// Adds the products over the channels of `chunk`, and prefetches the next weights.
 void Winograd::multiply_chunk(const Chunk& chunk, const Squares& squares, float* sums) const {
   const int64_t blocks = divided(squares.count, cut_.kernels.rows);
   const int64_t tap = cut_.images.in * cut_.width(chunk.panel);

@@ -1,4 +1,4 @@
-// cast<To>(value): one element of one type as another. Storage types of narrow floats are types of their own here.
+// cast<To>(value) converts one element to another type. Storage types of narrow floats have their own C++ types here.
 #pragma once
 
 #include <bit>
@@ -11,14 +11,14 @@
 
 namespace tenon::provider::cpu {
 
-// Each is a C++ type of its own, so that templates can tell them apart.
+// A C++ type of its own, so that templates can tell it from an integer.
 struct F16Bits {
   uint16_t bits;
 };
 struct Bf16Bits {
   uint16_t bits;
 };
-// A format of one byte.
+// A float format of one byte.
 template <class Format>
 struct ByteBits {
   uint8_t bits;
@@ -50,7 +50,7 @@ template <class T>
 inline constexpr bool is_narrow_float = std::is_class_v<T>;
 
 // Rounds to f32 by "round to odd": an inexact result gets an odd last bit. A second rounding, to a format of at most 22
-// bits, then gives the same as rounding `value` there directly.
+// bits, then equals a direct rounding of `value`.
 inline float to_odd_f32(double value) {
   float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value) || std::isinf(nearest)) return nearest;
@@ -61,7 +61,8 @@ inline float to_odd_f32(double value) {
   return nearest;
 }
 
-// A double that rounds to every narrow float as `value` does: the bits below the 52 leading ones become one sticky bit.
+// Returns a double that rounds to every narrow float as `value` does: the bits below the 52 leading ones become one
+// sticky bit.
 template <class I>
 double sticky_double(I value) {
   using U = std::make_unsigned_t<I>;

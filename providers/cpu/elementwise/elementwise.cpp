@@ -1,4 +1,4 @@
-// fill, copy, unary, binary, ternary: checks which scalar function takes which types, and plans a Map for it.
+// fill, copy, unary, binary, ternary: checks the scalar function and the types, and plans a Map.
 #include <string_view>
 
 #include "providers/cpu/elementwise/elementwise.h"
@@ -16,8 +16,8 @@ struct Planned {
   Refusal refusal;
 };
 
-// An operand whose blocks have type `block_dtype`; `convert` converts between storage and block. Two types of one size
-// count as equal bits: no caller passes two different types of one size.
+// Returns an operand whose blocks have type `block_dtype`. `convert` converts between storage and block. Types of equal
+// size are treated as having equal bits: no caller passes two different types of one size.
 MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, ConvertFunction convert) {
   MapOperand operand;
   operand.dtype = desc.dtype;
@@ -30,7 +30,7 @@ MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, Convert
   return operand;
 }
 
-// A cast without a conversion of its own goes through a wide type. A copy between equal types moves bits.
+// A cast without a conversion of its own passes through a wide type. A copy between equal types moves bits.
 Planned plan_copy(const ep_device& device, const ep_operand_desc& dst, const ep_operand_desc& src) {
   Planned planned;
   MapPlan& plan = planned.plan;
@@ -57,7 +57,7 @@ Planned plan_fill(const ep_device& device, const ep_primitive_desc& desc) {
   return plan_copy(device, desc.operands[0], value);
 }
 
-// The plan of `kernel`, which computes in `compute`. The first source has its own type, because it may be a condition.
+// The plan for `kernel`, which computes in `compute`. The first source has its own type, because it may be a condition.
 Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const MapKernel& kernel, int32_t compute,
                   int32_t first_compute) {
   Planned planned;
@@ -113,7 +113,7 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
     const MapKernel narrow = narrow_binary_kernel(device.simd, op, dtype);
     if (narrow.function != nullptr) {
       Planned planned = plan_rows(device, desc, narrow, dtype, dtype);
-      for (int32_t i : {1, 2}) {  // a scalar is not rounded to the type of the elements
+      for (int32_t i : {1, 2}) {  // a scalar is not rounded to the elements' type
         if (is_scalar(desc.operands[i]))
           planned.plan.operands[i] = map_operand(desc.operands[i], EP_DTYPE_f32, nullptr);
       }
@@ -126,7 +126,7 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   return planned;
 }
 
-// The unsigned type of `size` bytes. `where` only moves bits, so it needs no other types.
+// The unsigned type of `size` bytes, for `where`, which only moves bits.
 int32_t bits_dtype(int32_t size) {
   switch (size) {
     case 1: return EP_DTYPE_u8;
@@ -179,7 +179,7 @@ Planned plan_any(const ep_device& device, const ep_primitive_desc& desc) {
   return planned;
 }
 
-// Refuses where the plan's implementation is not `name`: some kernels are element-by-element loops, which are `plain`.
+// Refuses if the plan's implementation is not `name`: some kernels are element-by-element loops, called `plain`.
 Refusal check_name(const Planned& planned, const char* name) {
   if (planned.refusal || planned.plan.implementation == std::string_view(name)) return planned.refusal;
   return Refusal::because("this row on this type is a loop over single elements");

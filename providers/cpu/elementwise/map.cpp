@@ -12,12 +12,12 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t block_bytes = 4096;
-constexpr int64_t longest_direct = 16384;  // elements per call of a kernel that reads and writes the operands in place
+constexpr int64_t longest_direct = 16384;  // elements per kernel call if all operands are used in place
 
 // One thread's share of a launch.
 class Walk {
  public:
-  // `stream` copies f32 past the cache. NULL: the result is written through the cache.
+  // `stream` copies f32 past the cache; NULL: results are written through the cache.
   Walk(const MapPlan& plan, const MapShape& shape, const ep_launch& launch, const MapContext& context,
        StreamCopy stream)
       : plan_(plan), shape_(shape), context_(context) {
@@ -32,7 +32,7 @@ class Walk {
       inner_strides_[i] = operand.scalar ? 0 : shape.strides[i][shape.rank - 1];
       base_[i] = operand.scalar ? nullptr : address_of(launch.operands[i]);
       direct_[i] = operand.direct && (inner_strides_[i] == 1 || (inner_ == 1 && !operand.scalar));
-      // One source that repeats an element; of two the second goes through a block.
+      // The kernel repeats one source; a second repeated source goes through a block.
       const bool takes_single = plan.takes_single || (plan.takes_first_single && i == 1 && !operand.scalar);
       const bool taken = operand.scalar ? plan.takes_single || plan.takes_scalar : takes_single && operand.direct;
       if (i > 0 && taken && context_.single == 0 && !direct_[i] && inner_strides_[i] == 0) {
@@ -66,7 +66,7 @@ class Walk {
     for (int32_t i = 2; i < plan.count; ++i) repeats_first_[i] = repeats_first(i);
   }
 
-  // The number of blocks in the whole launch.
+  // The number of blocks of the whole launch.
   int64_t units() const {
     int64_t rows = 1;
     for (int32_t axis = 0; axis + 1 < shape_.rank; ++axis) rows *= shape_.dims[axis];
@@ -108,7 +108,7 @@ class Walk {
     if (!direct_[i] && !fills_) move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
   }
 
-  // True if source i is the first source again, as in mul(x, x). Then its elements are converted once.
+  // True if source i is the same as the first source, as in mul(x, x). Its elements are then converted only once.
   bool repeats_first(int32_t i) const {
     const MapOperand& first = plan_.operands[1];
     const MapOperand& other = plan_.operands[i];
@@ -169,8 +169,7 @@ class Walk {
     if (!direct_[0]) dst.convert(to, inner_strides_[0], blocks_[0], 1, n);
   }
 
-  // Whole rows that the kernel reads and writes in place: one call each, or one for all rows along the axis before the
-  // last, and nothing else along that axis.
+  // Processes whole rows in place: one kernel call per row, or one for all rows along the axis before the last.
   void run_rows(int64_t* index, const char** row, int64_t rows) {
     const int32_t axis = shape_.rank - 2;
     int64_t steps[map_max_operands] = {};
@@ -201,7 +200,7 @@ class Walk {
     }
   }
 
-  // A plan without a kernel is a copy. One conversion is enough where either operand has the type of the block.
+  // A plan without a kernel is a copy. One conversion is enough if either operand has the block's type.
   void move_block(const char* const* row, int64_t start, int64_t n, char* to) {
     const MapOperand& dst = plan_.operands[0];
     const MapOperand& src = plan_.operands[1];
@@ -233,14 +232,14 @@ class Walk {
   const MapShape& shape_;
   MapContext context_;
   StreamCopy stream_ = nullptr;
-  StreamCopy cast_stream_ = nullptr;  // of a cast: from the block that the conversion writes
-  bool casts_past_cache_ = false;     // by plan_.stream_cast, without a block
-  bool fills_ = false;                // by plan_.fills, from one element, without a block
+  StreamCopy cast_stream_ = nullptr;  // for a cast: writes the converted block past the cache
+  bool casts_past_cache_ = false;     // uses plan_.stream_cast, without a block
+  bool fills_ = false;                // uses plan_.fills, without a block
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis
   bool by_rows_ = false;
-  bool takes_rows_ = false;  // the kernel goes from row to row itself
+  bool takes_rows_ = false;  // the kernel processes several rows per call
   int64_t inner_strides_[map_max_operands] = {};
   char* base_[map_max_operands] = {};
   bool direct_[map_max_operands] = {};
@@ -248,14 +247,14 @@ class Walk {
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
-// Fills `block` with `count` copies of `scalar`, in the type of the blocks of `operand`, and returns `block`.
+// Fills `block` with `count` copies of `scalar`, in the block type of `operand`, and returns `block`.
 char* spread(const ep_scalar& scalar, const MapOperand& operand, int64_t count, char* block) {
   write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, block);
   if (count > 1) move_elements(operand.direct ? operand.size : operand.block_size)(block, 1, block, 0, count);
   return block;
 }
 
-// True if the elements follow each other in memory, in the order of the axes.
+// True if the elements are contiguous in the order of the axes.
 bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
   int64_t step = 1;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
@@ -265,8 +264,8 @@ bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
   return true;
 }
 
-// Moves elements between a row and places that lie `strides` apart, in the order of the axes: from the row to the
-// places (kScatter) or from the places to the row.
+// Copies elements between a contiguous row and positions with `strides`, in the order of the axes: from the row to the
+// positions (kScatter) or from the positions to the row.
 template <bool kScatter, class T>
 void move_elements_of(int32_t rank, const int64_t* dims, const int64_t* strides, char* places, char* row) {
   auto* at = reinterpret_cast<T*>(places);
@@ -332,8 +331,8 @@ MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_pr
   short_count_ = short_run(shapes);
 }
 
-// How many elements a short run has: a few consecutive elements, perhaps with scalars among the sources. Most launches
-// on small tensors are short runs. -1 if the operands of `shapes` are no short run.
+// Returns the number of elements if the operands of `shapes` form a short run, else -1. A short run is a few contiguous
+// elements, possibly with scalar sources. Most launches on small tensors are short runs.
 int64_t MapPrimitive::short_run(const ep_shape* shapes) const {
   if (shapes[0].rank != 1) return -1;
   const int64_t count = shapes[0].dims[0];
@@ -364,7 +363,7 @@ void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext&
     plan_.operands[0].convert(to, 1, sources[0], 1, count);
 }
 
-// A short run of which some operand is converted.
+// Runs a short run in which an operand needs conversion.
 void MapPrimitive::run_converted(const ep_launch& launch, int64_t count, MapContext& context) const {
   const void* sources[map_max_operands - 1] = {};
   alignas(64) char blocks[map_max_operands][shortest_block * 8];
@@ -391,8 +390,8 @@ void MapPrimitive::run_converted(const ep_launch& launch, int64_t count, MapCont
   if (!dst.direct) dst.convert(to, 1, blocks[0], 1, count);
 }
 
-// Runs a small launch over strided or broadcast operands of the kernel's types: gathers each source that is not a row
-// into a block, so that the kernel runs once instead of once per row. False if the launch is no such launch.
+// Runs a small launch with strided or broadcast operands of the kernel's types: copies each source that is not
+// contiguous into a block, so that one kernel call is enough. Returns false if the launch does not qualify.
 bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) const {
   if (!all_direct_ || plan_.function == nullptr) return false;
   const int32_t rank = launch.shapes != nullptr ? launch.shapes[0].rank : shape_.rank;
@@ -433,7 +432,7 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   if (moves_short_runs(*shape)) return move(launch, *shape);
   const int64_t count = element_count(*shape);
   const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
-  const MapContext start = *context;  // a part that meets a fault writes into *context
+  const MapContext start = *context;  // a part with a fault writes to *context
   parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t part, int32_t parts) {
     Walk walk(plan_, *shape, launch, start, stream ? stream_copy_ : nullptr);
     const int64_t units = walk.units();
@@ -444,7 +443,7 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   });
 }
 
-// A copy between equal types whose innermost axis differs in source and destination, or is short.
+// True for a copy between equal types whose innermost axes differ between source and destination, or are short.
 bool MapPrimitive::moves_short_runs(const MapShape& shape) const {
   constexpr int64_t few = 16;
   const int32_t last = shape.rank - 1;
@@ -464,7 +463,7 @@ void MapPrimitive::move(const ep_launch& launch, const MapShape& shape) const {
   strided_copy(copy, address_of(launch.operands[0]), address_of(launch.operands[1]), device->simd, device->threads);
 }
 
-// True if the destination is also a source. Writing such a destination past the cache would be slower than through it.
+// True if the destination is also a source; writing past the cache would then be slower.
 bool MapPrimitive::shares_memory(const ep_launch& launch) const {
   for (int32_t i = 1; i < plan_.count; ++i) {
     if (!plan_.operands[i].scalar && address_of(launch.operands[i]) == address_of(launch.operands[0])) return true;

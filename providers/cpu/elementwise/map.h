@@ -1,6 +1,6 @@
 // Map: dst[...] = kernel(src[...], ...) over strided operands of any type. Map walks the outer axes, converts each
-// block of the inner axis to contiguous elements of the compute type, and cuts the work among threads. It runs the
-// kernel directly on operands that are contiguous and of the compute type.
+// block of the inner axis to contiguous elements of the compute type, and divides the work among threads. Operands that
+// are contiguous and of the compute type go to the kernel in place.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,24 @@ struct MapOperand {
   int32_t block_size = 0;             // bytes per element in a block
   bool scalar = false;                // the value is launch scalar `index - 1`
   bool direct = false;                // block type and storage type have the same bits
-  ConvertFunction convert = nullptr;  // converts between storage and block, any strides
+  ConvertFunction convert = nullptr;  // converts between storage and block, for any strides
 };
 
 struct MapPlan {
-  MapFunction function = nullptr;  // NULL: a copy, whose source block is the destination's block
+  MapFunction function = nullptr;  // NULL: a copy; the source block is the destination block
   const char* implementation = "simd";
-  bool streams = false;             // the kernel itself can write past the cache
-  bool takes_single = false;        // the kernel repeats a source of one element itself
-  bool takes_scalar = false;        // it repeats a scalar itself
-  bool takes_first_single = false;  // it repeats the first of three sources itself
-  bool takes_two_scalars = false;   // it repeats the last two of three sources itself if both are scalars
-  int32_t picoseconds = 0;          // rough cost per element
-  int32_t count = 0;                // operands: [0] dst, then sources
+  bool streams = false;             // true: the kernel can write past the cache
+  bool takes_single = false;        // true: the kernel can repeat a source of one element
+  bool takes_scalar = false;        // true: the kernel can repeat a scalar
+  bool takes_first_single = false;  // true: the kernel can repeat the first of three sources
+  bool takes_two_scalars = false;   // true: the kernel can repeat the last two of three sources if both are scalars
+  int32_t picoseconds = 0;          // estimated cost per element
+  int32_t count = 0;                // number of operands: [0] is dst, then the sources
   bool has_parameters = false;      // launch scalars 0 and 1 are the parameters a and b
   int32_t fault_operand = 0;
   MapOperand operands[map_max_operands];
-  void (*stream_cast)(void* dst, const void* src, int64_t n) = nullptr;  // of a copy: VectorCast::stream
-  FillFunction fills[map_max_operands] = {};  // repeat one element of a direct operand; NULL: convert does
+  void (*stream_cast)(void* dst, const void* src, int64_t n) = nullptr;  // for a copy: VectorCast::stream
+  FillFunction fills[map_max_operands] = {};  // repeat one element of a direct operand; NULL: use `convert`
 };
 
 // The shape of one launch.
@@ -55,7 +55,7 @@ class MapPrimitive final : public ep_primitive {
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
 
  private:
-  static constexpr int64_t shortest_block = 512;  // a block holds at least so many elements, of whatever type
+  static constexpr int64_t shortest_block = 512;  // a block holds at least this many elements of any type
 
   int64_t short_run(const ep_shape* shapes) const;
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;

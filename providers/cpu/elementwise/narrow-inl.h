@@ -1,4 +1,4 @@
-// Vectors of f32 that lie in memory as f16 or bf16, on AVX2 and AVX3. A file includes this once per dispatch target.
+// Vectors of f32 that are stored as f16 or bf16, on AVX2 and AVX3. A file includes this once per dispatch target.
 #if defined(TENON_CPU_NARROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_NARROW_INL_H_
 #undef TENON_CPU_NARROW_INL_H_
@@ -29,7 +29,7 @@ HWY_INLINE NarrowVec load_narrow(const Bf16Bits* from) {
   return hn::BitCast(NarrowTag(), hn::ShiftLeft<16>(wide));
 }
 
-// The processor keeps bits of NaN; cast() gives one NaN per sign.
+// The processor's conversion keeps bits of NaN; cast() yields one NaN per sign.
 HWY_INLINE void store_narrow(NarrowVec x, F16Bits* to) {
   namespace hn = hwy::HWY_NAMESPACE;
   const NarrowTag d;

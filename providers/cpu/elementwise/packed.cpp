@@ -1,4 +1,4 @@
-// Elements come in blocks of a multiple of 8, so that each block of a packed operand begins at a byte.
+// Blocks have a multiple of 8 elements, so that each block of a packed operand begins at a byte.
 #include "providers/cpu/elementwise/packed.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ int64_t to_integer(int32_t dtype, uint32_t code, int32_t bits) {
   return static_cast<int64_t>(code) - (negative ? int64_t{1} << bits : 0);
 }
 
-// Truncated toward zero and saturated; NaN gives 0.
+// Truncates toward zero and saturates. NaN becomes 0.
 int64_t truncated(int32_t dtype, double value, int32_t bits) {
   const bool is_signed = dtype_class(dtype) == DTypeClass::INT;
   const double least = is_signed ? -static_cast<double>(1 << (bits - 1)) : 0;
@@ -82,7 +82,7 @@ class PackedCopyPrimitive final : public ep_primitive {
       for (int64_t i = blocks * part / parts; i < blocks * (part + 1) / parts; ++i) {
         const int64_t first = i * block;
         const int64_t n = std::min(block, count - first);
-        alignas(64) double values[block];  // or as many numbers of the wide type
+        alignas(64) double values[block];  // or integers of the wide type
         write(to, dst, first, n, read(from, src, first, n, values), values);
       }
     });
@@ -103,7 +103,7 @@ class PackedCopyPrimitive final : public ep_primitive {
     return EP_STATUS_OK;
   }
 
-  // The elements in their wide type, which is returned.
+  // Reads elements into their wide type, which is returned.
   int32_t read(const char* from, const Axes& src, int64_t first, int64_t n, void* values) const {
     const int32_t bits = bits_of(from_);
     if (bits >= 8) {

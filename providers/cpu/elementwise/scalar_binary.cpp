@@ -1,4 +1,4 @@
-// The binary scalar functions over every type but f32. Integer divisions note their faults.
+// The binary scalar functions for every type except f32. Integer divisions report faults.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/scalar_binary.cpp"
 #include "hwy/foreach_target.h"
@@ -26,8 +26,8 @@ template <class T>
   }
 }
 
-// The greatest common divisors of `n` pairs, by Euclid's algorithm on all of them at once. Quotients of numbers of up
-// to 32 bits are exact enough in double that their integral part is that of the true quotient.
+// Greatest common divisors of `n` pairs, by Euclid's algorithm on all pairs at once. For integers of up to 32 bits, a
+// quotient in double has the exact integral part.
 constexpr int32_t gcd_block = 64;
 template <class T>
 inline void divisors(const T* x, const T* y, int32_t n, double (&a)[gcd_block]) {
@@ -55,7 +55,7 @@ inline void divisors(const T* x, const T* y, int32_t n, double (&a)[gcd_block]) 
   }
 }
 
-// gcd and lcm, which is |x| / gcd * |y| with the wrapping of the row's expression.
+// gcd; and lcm, which is |x| / gcd * |y| with wrapping as in the row's expression.
 template <int32_t op, class T>
 void divisor_loop(T* out, const T* x, const T* y, int64_t n) {
   using Wrapped = std::make_unsigned_t<T>;
@@ -137,7 +137,7 @@ MapFunction scalar_binary_function(SimdLevel level, int32_t op, int32_t dtype) {
 MapKernel scalar_binary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
   const bool divides_often = op == EP_BINARY_gcd || op == EP_BINARY_lcm;
-  // The compiler turns the other functions into vectors.
+  // The compiler vectorises the other functions.
   const bool one_by_one = facts.checks_divisor || op == EP_BINARY_pow || divides_often;
   return {scalar_binary_function(level, op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype,
           divides_often ? 10000

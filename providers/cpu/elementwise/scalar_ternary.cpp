@@ -1,9 +1,8 @@
-// The ternary scalar functions over every type but f32. `where` only moves elements, so its kernels differ by element
+// The ternary scalar functions for every type except f32. `where` only moves elements, so its kernels differ by size.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/scalar_ternary.cpp"
 #include "hwy/foreach_target.h"
 //
-// size.
 #include "ep_api/ep_api.h"
 #include "hwy/highway.h"
 #include "providers/cpu/elementwise/kernel.h"
@@ -25,7 +24,7 @@ void loop(void* dst, const void* const* src, int64_t n, MapContext&) {
   for (int64_t i = 0; i < n; ++i) out[i] = scalar::ternary_row(scalar::Op<op>(), x[i], y[i], z[i]);
 }
 
-// y where x, else z, without a branch, which random conditions would mislead.
+// x ? y : z without a branch, because random conditions would be mispredicted.
 template <class T>
 void choose(void* dst, const void* const* src, int64_t n, MapContext&) {
   const auto* x = static_cast<const uint8_t*>(src[0]);

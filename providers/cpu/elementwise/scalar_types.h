@@ -1,4 +1,4 @@
-// The compute types of the scalar kernels: every compute type but f32, which has vector kernels.
+// The compute types of the scalar kernels: all but f32, which has vector kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tenon::provider::cpu {
 
-// Calls `choose` with a value of the C++ type that stands for `dtype` and returns its result; NULL if `dtype` is no
-// compute type. A target that `fuses` products and sums would give other bits of f64, so it gets NULL there.
+// Calls `choose` with a value of the C++ type for `dtype` and returns its result; NULL if `dtype` is not a compute
+// type. If a target `fuses` products and sums, f64 would give other bits, so it returns NULL for f64.
 template <bool fuses, class Choose>
 MapFunction for_scalar_type(int32_t dtype, Choose choose) {
   switch (dtype) {

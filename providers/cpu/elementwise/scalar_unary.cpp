@@ -1,4 +1,4 @@
-// The unary scalar functions over every type but f32.
+// The unary scalar functions for every type except f32.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/scalar_unary.cpp"
 #include "hwy/foreach_target.h"
@@ -74,8 +74,7 @@ MapFunction scalar_unary_function(SimdLevel level, int32_t op, int32_t dtype) {
 
 MapKernel scalar_unary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::unary_facts(op);
-  const bool library_calls =
-      facts.domain == scalar::Domain::FLOAT;  // the compiler turns the other functions into vectors
+  const bool library_calls = facts.domain == scalar::Domain::FLOAT;  // the compiler vectorises the other functions
   return {scalar_unary_function(level, op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype,
           library_calls ? 8000 : 1000, library_calls ? "plain" : "simd", false};
 }

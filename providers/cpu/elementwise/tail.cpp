@@ -9,15 +9,15 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t block = 1024;  // elements of one block: all steps run on a block before the next block begins
-constexpr int64_t worth_threads = 10'000;  // nanoseconds of work that pay for several threads
+constexpr int64_t block = 1024;            // all steps process a block before the next block begins
+constexpr int64_t worth_threads = 10'000;  // nanoseconds of work from which on several threads pay
 
 MapKernel kernel_of(const ep_device& device, const ep_epilogue& epilogue) {
   return epilogue.arity == 1 ? unary_kernel(device.simd, epilogue.op, EP_DTYPE_f32)
                              : binary_kernel(device.simd, epilogue.op, EP_DTYPE_f32);
 }
 
-// The number of elements of `operand` if they fill their memory without a gap, in any order of dims; else 0.
+// Returns the number of elements if `operand` is dense in any order of axes, else 0.
 int64_t gapless(const ep_operand_desc& operand) {
   int64_t elements = 1;
   int64_t last = 0;

@@ -1,6 +1,6 @@
-// Tail: the last epilogues of a matmul or convolution, computed in place over the finished result by the element-wise
-// kernels. A small product computes all its epilogues so; a oneDNN primitive computes those that oneDNN lacks or that
-// lose NaN there (onednn/epilogue.cpp). A small result is still in a cache then.
+// Tail: the last epilogues of a matmul or convolution, computed in place on the finished result by element-wise
+// kernels. A small product computes all its epilogues this way. A oneDNN primitive uses it for epilogues that oneDNN
+// lacks or that lose NaN in oneDNN (onednn/epilogue.cpp).
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace tenon::provider::cpu {
 
-// Why a Tail cannot compute the epilogues of `desc` from number `first` on. Pure.
+// The reason why a Tail cannot compute the epilogues of `desc` from number `first` on. Pure.
 Refusal why_no_tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t first);
 
 class Tail {
  public:
   Tail() = default;
-  // `desc` is one that why_no_tail does not refuse.
+  // `desc` must pass why_no_tail.
   Tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t first);
 
   bool empty() const { return steps_.empty(); }
@@ -31,12 +31,12 @@ class Tail {
     int32_t scalar;  // first launch scalar: the second operand (arity 2), or the parameters a and b (arity 1)
   };
 
-  // Computes elements [begin, end) in the order in which they lie in memory.
+  // Processes elements [begin, end) in memory order.
   void run_part(const ep_launch& launch, int64_t begin, int64_t end) const;
 
   std::vector<Step> steps_;
   int64_t elements_ = 0;
-  int64_t picoseconds_ = 0;  // rough cost of all steps per element
+  int64_t picoseconds_ = 0;  // estimated cost of all steps per element
 };
 
 }  // namespace tenon::provider::cpu

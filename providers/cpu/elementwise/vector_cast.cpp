@@ -1,5 +1,5 @@
 // Casts between f32 and the other types, f64 and the integers, and i64 and narrower integers, compiled once per
-// dispatch target. Most are plain loops without branches, which the compiler turns into vectors of the target.
+// dispatch target. Most are loops without branches, which the compiler vectorises.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_cast.cpp"
 #include "hwy/foreach_target.h"
@@ -21,13 +21,13 @@ namespace {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 namespace hn = hwy::HWY_NAMESPACE;
 
-// As cast() truncates and saturates, without a branch.
+// Truncates and saturates like cast(), without a branch.
 template <class I, class F>
 HWY_INLINE I saturate(F value) {
   using Wide =
       std::conditional_t<(sizeof(I) < 4), int32_t, std::conditional_t<std::is_same_v<I, uint32_t>, int64_t, I>>;
   constexpr F least = static_cast<F>(std::numeric_limits<I>::min());
-  constexpr F limit = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * F{2};  // the greatest value plus one
+  constexpr F limit = static_cast<F>(std::numeric_limits<I>::max() / 2 + 1) * F{2};  // greatest value plus one
   constexpr F greatest = limit * (F{1} - std::numeric_limits<F>::epsilon() / F{2});
   F kept = value >= least ? value : least;
   kept = kept < limit ? kept : greatest;
@@ -68,7 +68,7 @@ HWY_INLINE void row(F16Bits* HWY_RESTRICT out, const float* HWY_RESTRICT in, int
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
     const auto a = hn::LoadU(d, in + i), b = hn::LoadU(d, in + i + lanes);
     const auto c = hn::LoadU(d, in + i + 2 * lanes), e = hn::LoadU(d, in + i + 3 * lanes);
-    // A sum is NaN if one of both is; of two infinities it may be NaN too, which does no harm.
+    // A sum is NaN if an operand is NaN. It may also be NaN for two infinities, which is harmless.
     if (!hn::AllFalse(d, hn::Or(hn::IsNaN(hn::Add(a, b)), hn::IsNaN(hn::Add(c, e))))) {
       for (int64_t k = 0; k < 4; ++k) store_narrow(hn::LoadU(d, in + i + k * lanes), out + i + k * lanes);
       continue;
@@ -113,7 +113,7 @@ void convert(void* dst, int64_t dst_stride, const void* src, int64_t src_stride,
   for (int64_t i = 0; i < n; ++i) out[i * dst_stride] = cast_one<To>(in[i * src_stride]);
 }
 
-constexpr int64_t stream_step = 64;  // elements of one step past the cache: whole lines of any type
+constexpr int64_t stream_step = 64;  // elements per step past the cache: whole cache lines for any type
 
 // Converts stream_step elements to `out`, a multiple of 64, past the cache.
 template <class To, class From>
@@ -136,7 +136,7 @@ HWY_INLINE NarrowVec load_f32(const From* from) {
   return hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(bytes, from)));
 }
 
-// From registers, without the lines of the function above: 64 elements at a time through those took 1.4 times as long.
+// From registers, without the lines of the function above, which is slower for these types.
 template <class From, std::enable_if_t<sizeof(From) <= 2, int> = 0>
 HWY_INLINE void stream_some(float* HWY_RESTRICT out, const From* HWY_RESTRICT in) {
   const NarrowTag d;

@@ -1,5 +1,5 @@
-// The most common functions over f16 and over bf16, from storage to storage, compiled once per dispatch target.
-// Others convert blocks (map.h).
+// The most common functions on f16 and bf16 without conversion blocks, compiled once per dispatch target. Other
+// functions convert blocks (map.h).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/vector_narrow.cpp"
 #include "hwy/foreach_target.h"
@@ -14,7 +14,7 @@ namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// to[i] = f(x[i], y[i]); without y, f(x[i]).
+// to[i] = f(x[i], y[i]), or f(x[i]) without y.
 template <class E, class F>
 HWY_INLINE void for_each_narrow(const E* x, const E* y, E* to, int64_t n, const F& some) {
   constexpr auto lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::MaxLanes(NarrowTag()));
@@ -52,7 +52,7 @@ void narrow_loop(void* dst, const void* const* src, int64_t n, MapContext& conte
 
 template <int32_t op, class E>
 void narrow_unary_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
-  const NarrowVec none = hwy::HWY_NAMESPACE::Zero(NarrowTag());  // these have no parameters
+  const NarrowVec none = hwy::HWY_NAMESPACE::Zero(NarrowTag());  // unused: these functions have no parameters
   for_each_narrow<E>(static_cast<const E*>(src[0]), nullptr, static_cast<E*>(dst), n,
                      [none](const E* a, const E*, E* c)
                          HWY_ATTR { store_narrow(unary_row(Op<op>(), load_narrow(a), none, none), c); });

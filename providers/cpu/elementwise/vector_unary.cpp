@@ -43,7 +43,7 @@ MapKernel vector_unary_kernel(SimdLevel level, int32_t op, int32_t dtype) {
   const bool wide = dtype == EP_DTYPE_f64;
   if (!facts.known || !scalar::defined_on(facts.domain, dtype)) return {};
   MapFunction function = TENON_CPU_DISPATCH(level, unary_function)(op, wide);
-  // A region that takes several times its estimate counts as disturbed by other programs.
+  // If a region takes several times its estimate, the lease assumes that other programs disturb it.
   const bool is_long = op == EP_UNARY_lgamma || op == EP_UNARY_digamma;
   const int32_t picoseconds = (wide ? 800 : 400) * (is_long ? 10 : 1);
   return {function, facts.bool_result ? EP_DTYPE_bool : dtype, picoseconds, "simd", !facts.bool_result};

@@ -1,6 +1,5 @@
-// A block of a product over f64, compiled once per dispatch target: the factors are packed into strips that a tile of
-// the result reads one after the other (K. Goto, R. van de Geijn, "Anatomy of high-performance matrix multiplication",
-// 2008).
+// A block of an f64 product, compiled once per dispatch target. The factors are packed into strips, which the tiles of
+// the result read sequentially (K. Goto, R. van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/f64_matmul/block.cpp"
 #include "hwy/foreach_target.h"
@@ -19,13 +18,13 @@ using D = hn::ScalableTag<double>;
 using V = hn::Vec<D>;
 
 constexpr int64_t tall = f64_tile_rows;
-constexpr int vectors = 2;  // the width of a tile
+constexpr int vectors = 2;  // width of a tile
 constexpr int64_t most_lanes = hn::MaxLanes(D());
 static_assert(vectors * most_lanes <= f64_widest_tile);
 
 HWY_INLINE int64_t wide() { return vectors * static_cast<int64_t>(hn::Lanes(D())); }
 
-// Strips of `strip` rows (or columns), each with its k elements one after the other; the last one is filled with zeros.
+// Packs strips of `strip` rows (or columns), each with its k elements in sequence. The last strip is padded with zeros.
 HWY_INLINE void pack(double* to, const double* from, int64_t count, int64_t step, int64_t k, int64_t k_step,
                      int64_t strip) {
   for (int64_t first = 0; first < count; first += strip) {
@@ -42,7 +41,7 @@ HWY_INLINE void pack(double* to, const double* from, int64_t count, int64_t step
   }
 }
 
-// tile = the product of a strip of a and a strip of b.
+// tile = product of a strip of a and a strip of b.
 HWY_INLINE void multiply(double* HWY_RESTRICT tile, const double* HWY_RESTRICT a, const double* HWY_RESTRICT b,
                          int64_t k) {
   const D d;

@@ -1,4 +1,4 @@
-// matmul over f64: blocks of the result, shared among threads.
+// matmul over f64: blocks of the result, divided among threads.
 #include <algorithm>
 
 #include "providers/cpu/elementwise/tail.h"
@@ -12,7 +12,7 @@ namespace {
 
 // The matrices of one operand.
 struct Matrix {
-  int32_t index = -1;  // number of the operand; -1: there is none
+  int32_t index = -1;  // operand number; -1 if absent
   int64_t row = 0;
   int64_t column = 0;
   Axes batch;
@@ -29,8 +29,8 @@ struct Matrix {
   }
 };
 
-// The length of blocks, all but the last alike, that cut `length` into `pieces` or more; a multiple of `step`, so that
-// few tiles are not full. How rows and columns are cut has no say in the bits.
+// Returns a block length that divides `length` into at least `pieces` blocks. It is a multiple of `step`, so that few
+// tiles are partial. The division into blocks does not affect the bits.
 int64_t block_length(int64_t length, int64_t pieces, int64_t step) {
   const int64_t each = std::max<int64_t>(1, (length + pieces - 1) / pieces);
   return (each + step - 1) / step * step;
@@ -64,7 +64,7 @@ class F64MatmulPrimitive final : public ep_primitive {
     const int64_t tall = (m_ + block_rows_ - 1) / block_rows_;
     const int64_t wide = (n_ + block_columns_ - 1) / block_columns_;
     const int64_t units = c_.batch.count() * tall * wide;
-    // A thread does about 16 multiplications and additions per nanosecond.
+    // A thread computes about 16 multiply-adds per nanosecond.
     parallel(device->threads, c_.batch.count() * m_ * n_ * k_ / 16, [&](int32_t part, int32_t parts) {
       auto* room = reinterpret_cast<double*>(address_of(launch.workspace)) + runner() * room_;
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
@@ -78,7 +78,8 @@ class F64MatmulPrimitive final : public ep_primitive {
   }
 
  private:
-  // How many blocks of rows give each thread one. Each packs its columns again, so a block has `fewest` rows or more.
+  // The number of blocks of rows such that each thread gets one. Each block packs its columns again, so a block has at
+  // least `fewest` rows.
   int64_t pieces_for(int32_t threads, int64_t wide) const {
     constexpr int64_t fewest = 48;
     const int64_t others = std::max<int64_t>(1, c_.batch.count() * wide);
@@ -111,7 +112,7 @@ class F64MatmulPrimitive final : public ep_primitive {
   Matrix c_, a_, b_, bias_;
   int64_t m_ = 0, n_ = 0, k_ = 0;
   int64_t block_rows_ = 0, block_columns_ = 0;
-  int64_t room_ = 0;  // doubles of each thread
+  int64_t room_ = 0;  // doubles per thread
   uint64_t room_bytes_ = 0;
   Tail tail_;
 };
@@ -119,7 +120,7 @@ class F64MatmulPrimitive final : public ep_primitive {
 }  // namespace
 
 Refusal F64Matmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("blocks are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products in blocks need static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f64) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }

@@ -17,14 +17,14 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// One operand: its lines along the axis, real or of pairs.
+// One operand: its lines along the axis, of real numbers or of pairs.
 struct Lines {
   RowFormat format;
   char* base = nullptr;
   Axes outer;
   int64_t length = 0;
   int64_t stride = 0;
-  int64_t pair = 0;  // the distance of the imaginary part
+  int64_t pair = 0;  // distance between real and imaginary part
   bool real = false;
 
   Lines(const ep_launch& launch, const ep_primitive_desc& desc, uint32_t number, bool is_real, int32_t axis)
@@ -39,10 +39,10 @@ struct Lines {
     pair = real ? 0 : shape.strides[last];
   }
 
-  // Whether the numbers of a line, of pairs both parts, lie one after the other in the type of computation.
+  // True if a line is contiguous in the type of computation.
   bool in_place() const { return format.same && (real ? stride == 1 : stride == 2 && pair == 1); }
   int64_t numbers() const { return real ? length : 2 * length; }
-  // Whether `count` lines from `first` on lie side by side in the type of computation.
+  // True if `count` lines starting at `first` are adjacent in the type of computation.
   bool beside(int64_t first, int64_t count) const {
     if (!format.same || in_place() || stride <= 0 || (!real && pair != 1)) return false;
     const int64_t begin = outer.offset(first), step = real ? 1 : 2;
@@ -54,7 +54,7 @@ struct Lines {
 
   char* place(int64_t line) const { return base + outer.offset(line) * format.size; }
 
-  // Part 0 or 1 of all elements of a line, through the buffer.
+  // Reads part 0 (real) or 1 (imaginary) of all elements of a line, through the buffer.
   void read(int64_t line, int64_t part, std::vector<char>* buffer, double* values, int64_t step) const {
     format.read(buffer->data(), 1, place(line) + part * pair * format.size, stride, length);
     narrow(format.compute, EP_DTYPE_f64)(values, step, buffer->data(), 1, length);
@@ -64,7 +64,7 @@ struct Lines {
   }
 };
 
-// The transform of lines side by side, in f32 or f64. Lines that are not contiguous go through a copy.
+// Transforms several lines together, in f32 or f64. Lines that are not contiguous are copied.
 template <class T>
 class SideBySide {
  public:
@@ -75,7 +75,7 @@ class SideBySide {
     return pays(lines, n) ? static_cast<uint64_t>(threads * room_of(n)) * sizeof(T) : 0;
   }
 
-  // False if these lines are better transformed one by one.
+  // Returns false if these lines are better transformed one by one.
   bool run(int32_t threads, const Lines& dst, const Lines& src, int64_t n, double scale, const ep_launch& launch) {
     const int64_t lines = dst.outer.count();
     if (!pays(lines, n)) return false;
@@ -110,11 +110,11 @@ class SideBySide {
 
  private:
   static bool pays(int64_t lines, int64_t n) {
-    constexpr int64_t longest = 16384;  // whose lines side by side fit the second cache
+    constexpr int64_t longest = 16384;  // longest lines that fit in the L2 cache together
     return lines >= 3 && n <= longest && has_fft_plan(n);
   }
 
-  // Of one thread.
+  // The buffers of one thread.
   struct Room {
     T* work;
     T* read;
@@ -122,7 +122,7 @@ class SideBySide {
     std::vector<const T*> sources;
     std::vector<T*> results;
   };
-  // The numbers of a thread's part of the workspace: what the transform needs, and copies of the lines.
+  // Numbers of workspace per thread: for the transform, and for copies of the lines.
   int64_t room_of(int64_t n) const { return (4 * (n + 2) + 8 * (n + 2)) * kernels_.lanes; }
 
   static FftForm form_of(int32_t form) {
@@ -139,7 +139,7 @@ class SideBySide {
   void read(const Lines& src, int64_t first, int64_t count, Room* room) const {
     const auto together = static_cast<int64_t>(room->sources.size());
     for (int64_t l = 0; l < together; ++l) {
-      const int64_t line = first + std::min(l, count - 1);  // lanes without a line repeat the last
+      const int64_t line = first + std::min(l, count - 1);  // unused lanes repeat the last line
       auto& to = room->sources[static_cast<size_t>(l)];
       if (src.in_place()) {
         to = reinterpret_cast<const T*>(src.place(line));
@@ -217,7 +217,7 @@ class FftPrimitive final : public ep_primitive {
     const int64_t lines = dst.outer.count();
     const auto each = static_cast<int64_t>(static_cast<double>(n) * (4 + 3 * std::log2(static_cast<double>(n))));
     parallel(device->threads, lines * each, [&](int32_t part, int32_t parts) {
-      const kissfft<double> plan(shared);  // it has a buffer that transforms write
+      const kissfft<double> plan(shared);  // contains a buffer that transforms write to
       std::vector<char> buffer(static_cast<size_t>(n) * 8);
       std::vector<Complex> in(static_cast<size_t>(n));
       std::vector<Complex> out(static_cast<size_t>(n));

@@ -1,6 +1,5 @@
-// fft. Three lines or more of a length without prime factors above 13 are transformed side by side, a line in each lane
-// of a vector. Others go one by one through KissFFT, in f64 whatever the dtype: its factors in f32 are off by more than
-// a step.
+// fft. Three or more lines whose length has no prime factor above 13 are transformed together, one line per vector
+// lane. Other lines use KissFFT one by one, in f64 for every dtype, because its f32 factors are not accurate enough.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -1,4 +1,4 @@
-// Stockham's transform by mixed radices (as pocketfft's passes), each lane a line, compiled once per dispatch target.
+// Stockham's mixed-radix transform (like pocketfft's passes), one line per lane, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/fft/kernels.cpp"
 #include "hwy/foreach_target.h"
@@ -24,7 +24,7 @@ HWY_INLINE int64_t lanes_of() {
   return static_cast<int64_t>(hn::Lanes(D<T>()));
 }
 
-// Numbers, a vector each.
+// Complex numbers, one vector each for real and imaginary part.
 template <class T>
 struct Complex {
   T* re;
@@ -58,12 +58,12 @@ HWY_INLINE Value<T> scaled(Value<T> x, T by) {
   const V<T> factor = hn::Set(D<T>(), by);
   return {hn::Mul(x.re, factor), hn::Mul(x.im, factor)};
 }
-// x times -i.
+// Returns -i x.
 template <class T>
 HWY_INLINE Value<T> turned(Value<T> x) {
   return {x.im, hn::Neg(x.re)};
 }
-// x times the root.
+// Returns x times the root.
 template <class T>
 HWY_INLINE Value<T> times(Value<T> x, const T* root) {
   const D<T> d;
@@ -102,7 +102,7 @@ HWY_INLINE void butterfly(Value<T> (&x)[8], const T* roots, int64_t step) {
   Value<T> odd[4] = {x[1], x[3], x[5], x[7]};
   butterfly(even, roots, step);
   butterfly(odd, roots, step);
-  const auto eighth = [](Value<T> y) {  // times the root of number 1 of 8
+  const auto eighth = [](Value<T> y) {  // times the root exp(-2 pi i / 8)
     return scaled(Value<T>{hn::Add(y.re, y.im), hn::Sub(y.im, y.re)}, side);
   };
   const Value<T> moved[4] = {odd[0], eighth(odd[1]), turned(odd[2]), turned(eighth(odd[3]))};
@@ -127,7 +127,7 @@ HWY_INLINE void butterfly(Value<T> (&x)[5], const T*, int64_t) {
   x[3] = difference(far, other);
   x[4] = difference(near, side);
 }
-// Of any radix: `step` is the number of the root exp(-2 pi i / radix).
+// A butterfly of any radix. `step` is the number of the root exp(-2 pi i / radix).
 template <class T, size_t radix>
 HWY_INLINE void butterfly(Value<T> (&x)[radix], const T* roots, int64_t step) {
   Value<T> y[radix];
@@ -140,7 +140,7 @@ HWY_INLINE void butterfly(Value<T> (&x)[radix], const T* roots, int64_t step) {
   std::copy(y, y + radix, x);
 }
 
-// One pass, as pocketfft's: `before` is the product of the radices of the passes before.
+// One pass, as in pocketfft. `before` is the product of the radices of earlier passes.
 template <int radix, class T>
 void pass(const FftPlan<T>& plan, int64_t before, Complex<T> in, Complex<T> out) {
   const int64_t lanes = lanes_of<T>();
@@ -177,14 +177,14 @@ Pass<T> pass_of(int64_t radix) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// What 16 bytes hold, a piece, and the pieces of a vector. Whole vectors of a line are moved at once: lines are often a
-// multiple of 4 KiB apart, so the first cache holds few of them.
+// A piece is 16 bytes of a line; a vector has several. Whole vectors of a line are moved at once: lines are often a
+// multiple of 4 KiB apart, so the L1 cache holds few of them.
 template <class T>
 inline constexpr int64_t piece = 16 / sizeof(T);
 template <class T>
 inline constexpr int64_t pieces = static_cast<int64_t>(hn::MaxLanes(D<T>())) / piece<T>;
 
-// Piece k of vector j becomes piece j of vector k.
+// Swaps piece k of vector j and piece j of vector k.
 template <class T>
 HWY_INLINE void turn_pieces(V<T> (&x)[pieces<T>]) {
   if constexpr (pieces<T> == 2) {
@@ -206,7 +206,8 @@ HWY_INLINE void turn_pieces(V<T> (&x)[pieces<T>]) {
   }
 }
 
-// Vector k has numbers of lines k, piece + k, ...; afterwards it has the k-th number of every line. Twice: as before.
+// Before: vector k has numbers of lines k, piece + k, ... After: it has the k-th number of every line. Applying it
+// twice restores the input.
 template <class T>
 HWY_INLINE void turn(V<T> (&x)[piece<T>]) {
   const D<T> d;
@@ -221,15 +222,15 @@ HWY_INLINE void turn(V<T> (&x)[piece<T>]) {
 }
 #endif
 
-// Where number i of the lines lies: of pairs every other one is an imaginary part.
+// Returns the position of number i of the lines. For pairs, every second number is an imaginary part.
 template <class T>
 HWY_INLINE T* place_of(Complex<T> numbers, int64_t i, bool pairs) {
   if (!pairs) return numbers.re + i * lanes_of<T>();
   return (i % 2 == 0 ? numbers.re : numbers.im) + i / 2 * lanes_of<T>();
 }
 
-// The n numbers, or pairs of them, of every line. step > 0: the lines lie side by side, and so do the numbers of their
-// next places, `step` behind the ones before.
+// Loads the n numbers, or pairs, of every line. If step > 0, the lines are adjacent, and the next numbers of all lines
+// are `step` further.
 template <class T>
 HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Complex<T> to, bool pairs) {
   const D<T> d;
@@ -251,7 +252,7 @@ HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Compl
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   for (; i + lanes <= count; i += lanes) {
-    V<T> y[piece<T>][pieces<T>];  // number, then line
+    V<T> y[piece<T>][pieces<T>];  // first index: number; second index: line
     for (int64_t k = 0; k < piece<T>; ++k) {
       for (int64_t j = 0; j < pieces<T>; ++j) y[k][j] = hn::LoadU(d, src[j * piece<T> + k] + i);
       turn_pieces<T>(y[k]);
@@ -269,7 +270,7 @@ HWY_INLINE void gather_lines(const T* const* src, int64_t step, int64_t n, Compl
     for (int64_t l = 0; l < lanes; ++l) place[l] = src[l][i];
   }
 }
-// The way back, times `scale`.
+// Stores what the function above loads, times `scale`.
 template <class T>
 HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t step, bool pairs, T scale) {
   const D<T> d;
@@ -310,21 +311,21 @@ HWY_INLINE void scatter_lines(Complex<T> from, int64_t n, T* const* dst, int64_t
   }
 }
 
-// z = a + i b of the half spectra a and b of real lines, of all frequencies.
+// Combines the half spectra a and b of real lines into z = a + i b, for all frequencies.
 template <class T>
 void join_halves(Complex<T> a, Complex<T> b, int64_t n, Complex<T> z) {
   const D<T> d;
   const int64_t lanes = lanes_of<T>();
   for (int64_t k = 0; k <= n / 2; ++k) {
     Value<T> x = load(a, k * lanes), y = load(b, k * lanes);
-    if (k == 0 || 2 * k == n) x.im = y.im = hn::Zero(d);  // the transform of real lines has none
+    if (k == 0 || 2 * k == n) x.im = y.im = hn::Zero(d);  // zero for real lines
     const Value<T> left = {hn::Sub(x.re, y.im), hn::Add(x.im, y.re)};
     const Value<T> right = {hn::Add(x.re, y.im), hn::Sub(y.re, x.im)};
     store(left, z, k * lanes);
     if (k != 0) store(right, z, (n - k) * lanes);
   }
 }
-// The half spectra of the parts of the complex lines whose spectrum is z.
+// Splits the spectrum z of complex lines into the half spectra of their parts.
 template <class T>
 void split_halves(Complex<T> z, int64_t n, Complex<T> a, Complex<T> b) {
   const int64_t lanes = lanes_of<T>();
@@ -338,7 +339,7 @@ void split_halves(Complex<T> z, int64_t n, Complex<T> a, Complex<T> b) {
 
 template <class T>
 Complex<T> transform(const FftPlan<T>& plan, bool inverse, Complex<T> from, Complex<T> other) {
-  if (inverse) {  // the forward one of the parts exchanged
+  if (inverse) {  // the forward transform with real and imaginary part swapped
     std::swap(from.re, from.im);
     std::swap(other.re, other.im);
   }
@@ -359,7 +360,7 @@ void run(const FftPlan<T>& plan, const FftLines<T>& lines) {
   const Complex<T> x = {lines.room, lines.room + size};
   const Complex<T> y = {lines.room + 2 * size, lines.room + 3 * size};
   const int64_t half = n / 2 + 1;
-  // Two half spectra take the room of a whole one and two more numbers.
+  // Two half spectra need the memory of a full one plus two numbers.
   const auto parts_of = [&](Complex<T> whole) {
     return std::pair(Complex<T>{whole.re, whole.re + half * lanes}, Complex<T>{whole.im, whole.im + half * lanes});
   };
@@ -406,7 +407,7 @@ namespace tenon::provider::cpu {
 template <class T>
 FftPlan<T>::FftPlan(int64_t n) : length(n) {
   int64_t rest = n;
-  for (; rest % 8 == 0 && rest / 8 % 4 != 2; rest /= 8) radices.push_back(8);  // 16 is 4 times 4
+  for (; rest % 8 == 0 && rest / 8 % 4 != 2; rest /= 8) radices.push_back(8);  // 16 is split as 4 times 4
   for (const int64_t radix : fft_radices) {
     for (; rest % radix == 0; rest /= radix) radices.push_back(radix);
   }

@@ -16,7 +16,7 @@ struct Lanes {
   T at[lanes] = {};
 };
 
-// Adds f(i) of a chunk to the totals of its lanes, in T first.
+// Adds f(i) for the elements of a chunk to the totals of their lanes; partial sums are in T.
 template <class T, class F>
 void add_up(int64_t n, Lanes<double>* totals, const F& f) {
   Lanes<T> sums;
@@ -76,7 +76,7 @@ class BatchNormPrimitive final : public ep_primitive {
     return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
   }
 
-  // Element `c` of the operand of `role`; `none` where there is no such operand.
+  // Element `c` of the operand with `role`, or `none` if it is absent.
   double parameter(const ep_launch& launch, int32_t role, int64_t c, double none) const {
     const int32_t i = find_operand(desc_, role);
     if (i < 0) return none;
@@ -95,7 +95,7 @@ class BatchNormPrimitive final : public ep_primitive {
     narrow(EP_DTYPE_f64, dtype)(to, 1, &value, 1, 1);
   }
 
-  // The parameter of each lane of block `b`.
+  // The parameter for each lane of block `b`.
   Lanes<double> parameters(const ep_launch& launch, const Channels& walk, int64_t b, int32_t role, double none) const {
     Lanes<double> values;
     for (int64_t j = 0; j < lanes; ++j) {
@@ -105,7 +105,7 @@ class BatchNormPrimitive final : public ep_primitive {
     return values;
   }
 
-  // Where a block is one channel, its lanes together.
+  // If a block is one channel, adds up its lanes.
   static void unite(const Channels& walk, Lanes<double>* totals) {
     if (walk.lane_is_channel()) return;
     double total = 0;
@@ -117,7 +117,7 @@ class BatchNormPrimitive final : public ep_primitive {
     for (int64_t j = 0; j < lanes; ++j) result.at[j] = static_cast<T>(values.at[j]);
     return result;
   }
-  // Calls body(chunk, n): n elements, lanes beside each other.
+  // Calls body(chunk, n) with n elements in adjacent lanes.
   template <class Body>
   static void chunks(const Channels& walk, const Body& body) {
     walk.for_each_chunk(
@@ -204,7 +204,7 @@ Refusal BatchNormTraining::why_not(const ep_device&, const ep_primitive_desc& de
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* gradient = operand(desc, EP_ROLE_GRADIENT);
   if (desc.operands[0].role != EP_ROLE_DST || src == nullptr || (gradient != nullptr) != backward) {
-    return Refusal::because("an operand is missing, or one too many");
+    return Refusal::because("an operand is missing or superfluous");
   }
   if (src->dtype != dtype || (backward && gradient->dtype != dtype)) return Refusal::because("operands of two types");
   const int32_t axis = backward ? desc.attributes.batch_norm_backward.axis : desc.attributes.batch_norm_training.axis;

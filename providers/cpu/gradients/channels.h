@@ -1,6 +1,6 @@
-// Channels: walks over tensors of one shape, a block of channels at a time. A chunk is some positions of a block, as
-// dense rows of 16 lanes. Where channels lie next to each other, a lane is a channel, and the last block may use fewer
-// than 16; else a block is one channel, and its positions lie one after the other over the lanes.
+// Channels: iterates over tensors of one shape, a block of channels at a time. A chunk is a number of positions of a
+// block, as dense rows of 16 lanes. If channels are contiguous, each lane is a channel, and the last block may have
+// fewer than 16. Otherwise a block is one channel, and its positions fill the lanes one after the other.
 #pragma once
 
 #include <algorithm>
@@ -15,15 +15,16 @@ class Channels {
   static constexpr int64_t lanes = 16;
   static constexpr int64_t chunk = 4096;  // elements of a buffer
 
-  // Adds a tensor; returns its number. All have the same dims.
+  // Adds a tensor and returns its number. All tensors have the same dims.
   int32_t add(const OperandShape& shape, char* base);
-  // After the last add. Lanes are channels if this axis has unit stride in every tensor and the innermost has not.
+  // Called after the last add. Lanes are channels if this axis has unit stride in every tensor and the innermost axis
+  // does not.
   void begin(int32_t axis);
 
   int64_t blocks() const { return (channels_ + width() - 1) / width(); }
   int64_t positions() const { return positions_; }
   bool lane_is_channel() const { return by_channel_; }
-  // The channels of block `b`: first and number.
+  // The first channel of block `b`, and the number of its channels.
   int64_t first(int64_t b) const { return b * width(); }
   int64_t count(int64_t b) const { return std::min(width(), channels_ - first(b)); }
 
@@ -37,7 +38,7 @@ class Channels {
     }
   }
 
-  // The elements of a chunk of tensor `t`: where they lie, or copied to `buffer`, whose lanes beyond the block are 0.
+  // Returns the elements of a chunk of tensor `t`: in place, or copied to `buffer`, where unused lanes are 0.
   template <class T>
   const T* read(const RowFormat& format, int32_t t, int64_t b, int64_t run, int64_t start, int64_t n, T* buffer) const {
     const char* from = at(format, t, b, run, start);
@@ -80,7 +81,7 @@ class Channels {
   }
 
  private:
-  static constexpr int32_t most = 3;  // tensors
+  static constexpr int32_t most = 3;  // most tensors
 
   int64_t width() const { return by_channel_ ? lanes : 1; }
   int64_t stride_of(int32_t t) const { return rank_ == 0 ? 1 : strides_[t][rank_ - 1]; }
@@ -93,7 +94,7 @@ class Channels {
   int64_t channels_ = 1;
   int64_t positions_ = 1;
   int64_t channel_strides_[most] = {};
-  // The other axes, merged where all tensors walk them alike.
+  // The other axes, merged where all tensors have compatible strides.
   int32_t rank_ = 0;
   int64_t dims_[EP_MAX_RANK] = {};
   int64_t strides_[most][EP_MAX_RANK] = {};

@@ -1,4 +1,4 @@
-// What training needs: batch_norm with the statistics of its batch, and the gradients of pooling and the norms.
+// Kinds for training: batch_norm with the statistics of its batch, and the gradients of pooling and the norms.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -15,7 +15,7 @@ struct LayerNormBackward {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// Both batch_norm_training and batch_norm_backward.
+// Serves both batch_norm_training and batch_norm_backward.
 struct BatchNormTraining {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

@@ -1,5 +1,5 @@
-// layer_norm_backward. The rows are cut into pieces by their number alone. Each piece adds its part of the gradients of
-// SCALE and SHIFT to sums of its own, which are added in the order of the pieces.
+// layer_norm_backward. The number of rows alone determines how they are divided into pieces. Each piece sums its part
+// of the gradients of SCALE and SHIFT; the sums are then added in the order of the pieces.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t lanes = 16;
 
-// One row: x, the gradient g, and scale, which may be NULL, of n elements.
+// One row of n elements: x, the gradient g, and scale, which may be NULL.
 template <class T>
 struct Row {
   const T* x;
@@ -25,7 +25,7 @@ struct Row {
   T scaled(int64_t i) const { return scale == nullptr ? g[i] : g[i] * scale[i]; }
 };
 
-// The means of the scaled gradient, and of its product with the normalised row.
+// Computes the mean of the scaled gradient, and of its product with the normalised row.
 template <class T>
 void means(const Row<T>& row, double* gradient, double* product) {
   double totals[2] = {0, 0};
@@ -53,7 +53,7 @@ void means(const Row<T>& row, double* gradient, double* product) {
   *product = totals[1] / static_cast<double>(row.n);
 }
 
-// Writes the gradient of the row, and adds to those of SCALE and SHIFT.
+// Writes the gradient of the row, and adds to the gradients of SCALE and SHIFT.
 template <class T>
 void finish(const Row<T>& row, double mean, double product, T* __restrict dst, double* __restrict of_scale,
             double* __restrict of_shift) {
@@ -116,7 +116,7 @@ class LayerNormBackwardPrimitive final : public ep_primitive {
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
   }
-  // The normalised axes of operand `i`: its last ones.
+  // The normalised axes of operand `i`, which are its last ones.
   Axes normalised(const ep_launch& launch, int32_t i) const {
     const OperandShape given = shape(launch.shapes, i);
     const int32_t count = shape(launch.shapes, 0).rank - desc_.attributes.layer_norm_backward.axis;

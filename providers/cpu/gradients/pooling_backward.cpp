@@ -1,4 +1,4 @@
-// pooling_backward, one plane at a time: the gradient of each result goes to its maximum, or to its window.
+// pooling_backward, one plane at a time: adds the gradient of each result to its maximum or its window.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +11,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// `src` of the plane is DST, and `dst` is GRADIENT: the names are those of the pooling.
+// `src` of the plane is DST, and `dst` is GRADIENT: the names refer to the forward pooling.
 template <class T>
 class PoolingBackwardPrimitive final : public ep_primitive {
  public:
@@ -81,7 +81,7 @@ class PoolingBackwardPrimitive final : public ep_primitive {
     }
   }
 
-  // Divides `row` as the pooling divides, and adds it to the windows of row (z, y).
+  // Divides `row` as the forward pooling does, and adds it to the windows of row (z, y).
   void add_windows(const Plane& p, int64_t z, int64_t y, T* sums, T* row) const {
     const TapRange tz = taps_at(p, 0, z);
     const TapRange ty = taps_at(p, 1, y);

@@ -1,7 +1,7 @@
 // The bidiagonal form of a small matrix, compiled once per dispatch target (G. H. Golub, C. F. Van Loan: Matrix
-// Computations, section 5.4.8). Each step passes over the columns that are left twice: what the row's reflection of the
-// step before left to subtract, with the lengths along the column's reflection; and that one, with the products of the
-// row's.
+// Computations, section 5.4.8). Each step makes two passes over the remaining columns. The first subtracts the row
+// reflection of the previous step and computes products with the new column reflection. The second subtracts the column
+// reflection and computes products with the new row reflection.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/linear_algebra/bidiagonal.cpp"
 #include "hwy/foreach_target.h"
@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// `count` columns lose `factors[c]` times `what`; lengths[c] become their products with `along`.
+// Subtracts factors[c] times `what` from each of `count` columns. lengths[c] = product of the new column and `along`.
 template <int count>
 HWY_INLINE void subtract_and_measure(const float* what, const float* factors, const float* along, float* HWY_RESTRICT a,
                                      int64_t stride, int begin, int end, float* lengths) {
@@ -36,7 +36,7 @@ HWY_INLINE void subtract_and_measure(const float* what, const float* factors, co
   for (int c = 0; c < count; ++c) lengths[c] = hn::GetLane(hn::SumOfLanes(d, sums[c]));
 }
 
-// `count` columns lose `factors[c]` times `what`; products += columns times `next`.
+// Subtracts factors[c] times `what` from each of `count` columns, then products += columns times `next`.
 template <int count>
 HWY_INLINE void subtract_and_multiply(const float* what, const float* factors, const float* next,
                                       float* HWY_RESTRICT products, float* HWY_RESTRICT a, int64_t stride, int begin,
@@ -60,7 +60,7 @@ HWY_INLINE void subtract_and_multiply(const float* what, const float* factors, c
   }
 }
 
-// Of the columns from `first` on; factors and lengths are those of all columns.
+// Processes the columns from `first` on. `factors` and `lengths` are indexed over all columns.
 void measure_all(const float* what, const float* factors, const float* along, Columns* a, int first, int n, int begin,
                  int end, float* lengths) {
   int j = first;
@@ -69,7 +69,7 @@ void measure_all(const float* what, const float* factors, const float* along, Co
   for (; j < n; ++j) subtract_and_measure<1>(what, factors + j, along, a->at(j), a->stride(), begin, end, lengths + j);
 }
 
-// products = scale times the columns from `first` on times `next`.
+// products = scale * (columns from `first` on) * next.
 void multiply_all(const float* what, const float* factors, const float* next, float scale, Columns* a, int first, int n,
                   int begin, int end, float* products) {
   const D d;
@@ -95,7 +95,7 @@ void make_bidiagonal(const SmallBidiagonal& x) {
   float* const product = products.at(0);
   float* const row = rows.at(n);
   float factors[most_bidiagonal];
-  const float* last = rows.at(n);  // the row's reflection of the step before; at first 0
+  const float* last = rows.at(n);  // the row reflection of the previous step; zeros at first
   for (int k = 0; k < n; ++k) {
     const int begin = k / lanes * lanes;
     float* const column = a.at(k);
@@ -137,7 +137,7 @@ void reflect_vectors(const SmallBidiagonal& x, float* u, float* vh) {
     std::copy_n(u + int64_t{j} * m, m, vectors.at(j));
     for (int i = 0; i < n; ++i) rows.at(j)[i] = vh[j + int64_t{i} * n];
   }
-  float* const v = vectors.at(n);  // its elements before the first of the reflection are 0
+  float* const v = vectors.at(n);  // zeros before the first element of the reflection
   float* const w = rows.at(n);
   for (int k = n - 1; k >= 0; --k) {
     const float* const below = x.a + int64_t{k} * m;

@@ -7,9 +7,10 @@ namespace tenon::provider::cpu {
 
 inline constexpr int most_bidiagonal = 128;  // the most rows and columns of a small matrix
 
-// `a`, `columns` columns of `rows` elements, whose squares are in f32, no more columns than rows. As LAPACK's gebrd:
-// the diagonal and the columns - 1 numbers beside it; the reflections of the columns below the diagonal of `a` and
-// left_scales, those of the rows behind the number beside the diagonal and right_scales.
+// `a` has `columns` columns of `rows` elements, with columns <= rows. The squares of its elements must be finite in
+// f32. Outputs as in LAPACK's gebrd: the diagonal, and `beside`, the columns - 1 elements above it. `a` then holds the
+// column reflections below the diagonal (scales in left_scales) and the row reflections to the right of `beside`
+// (scales in right_scales).
 struct SmallBidiagonal {
   float* a;
   int rows, columns;
@@ -18,8 +19,9 @@ struct SmallBidiagonal {
 
 using BidiagonalKernel = void (*)(const SmallBidiagonal& matrix);
 
-// `u`, `columns` columns of `rows` elements, and `vh`, as many rows as columns, hold vectors of the bidiagonal matrix,
-// those of u above zeros. They become those of the matrix whose reflections `matrix` has.
+// `u` (`columns` columns of `rows` elements, zeros below the first `columns` rows) and `vh` (`columns` x `columns`)
+// hold singular vectors of the bidiagonal matrix. They become the singular vectors of the matrix whose reflections
+// `matrix` holds.
 using ReflectKernel = void (*)(const SmallBidiagonal& matrix, float* u, float* vh);
 
 BidiagonalKernel bidiagonal_kernel(SimdLevel level);

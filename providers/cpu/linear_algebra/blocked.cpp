@@ -13,22 +13,23 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int leaf = triangle_side;  // sides that are not halved
+constexpr int leaf = triangle_side;  // triangles of at most this side are not halved
 
-// Nanoseconds of a product of m x k and k x n, or of as many multiplications, on one thread.
+// Estimated nanoseconds of a product of m x k and k x n on one thread.
 int64_t time_of(int m, int n, int k) { return int64_t{1} * m * n * k / 30; }
 
-// About half of n, more than 0 and less than n, which is more than a leaf.
+// Returns about half of n, for n greater than a leaf. The result is more than 0 and less than n.
 int half(int n) { return (n / 2 + leaf - 1) / leaf * leaf; }
 
-// c = scale * a * b + kept * c; of a factor that is turned the transpose. oneDNN takes rows: the transposes.
+// c = scale * a * b + kept * c, with a factor transposed if its flag is set. oneDNN expects row-major matrices, so it
+// computes the transposed product.
 void multiply(const MatrixPart& a, bool turn_a, const MatrixPart& b, bool turn_b, float scale, float kept,
               const MatrixPart& c, const Workers& workers) {
   const OpenMpWidth regions(workers.count);
   const dnnl_status_t status =
       dnnl_sgemm(turn_b ? 'T' : 'N', turn_a ? 'T' : 'N', c.columns, c.rows, turn_a ? a.rows : a.columns, scale, b.data,
                  b.stride, a.data, a.stride, kept, c.data, c.stride);
-  if (status != dnnl_success) throw std::bad_alloc();  // it has no room to pack factors
+  if (status != dnnl_success) throw std::bad_alloc();  // oneDNN has no memory to pack the factors
 }
 
 // c -= a * b.
@@ -36,7 +37,7 @@ void subtract_product(const MatrixPart& a, const MatrixPart& b, const MatrixPart
   multiply(a, false, b, false, -1.0F, 1.0F, c, workers);
 }
 
-// Calls body(begin, end) for ranges that make up `count` and take about `nanoseconds` together.
+// Calls body(begin, end) for ranges that cover [0, count) and take about `nanoseconds` in total.
 template <class Body>
 void share(int32_t width, int64_t count, int64_t nanoseconds, const Body& body) {
   if (width == 1) return body(int64_t{0}, count);
@@ -53,7 +54,7 @@ void swap_on(const MatrixPart& a, const int* pivots, int count, const Workers& w
   });
 }
 
-// `triangle` is square.
+// `triangle` must be square.
 void solve_on(bool upper, bool unit, const MatrixPart& triangle, const MatrixPart& b, const Workers& workers) {
   const int n = triangle.rows;
   if (n <= leaf) {
@@ -98,11 +99,11 @@ int factor_on(const MatrixPart& a, int* pivots, const Workers& workers) {
   return info != 0 ? info : later != 0 ? later + first : 0;
 }
 
-// The reflections of a block of columns: I - V T V', where V has a unit diagonal and zeros above it.
+// The reflections of a block of columns as I - V T V', where V has a unit diagonal and zeros above it.
 class Reflections {
  public:
-  // What geqrf left of the block `panel`. `lines`: the most columns, or rows, of what the reflections are applied to.
-  // `room`: of V, T and two products, kept for the next block.
+  // `panel` is the result of geqrf for the block. `lines` is the most columns or rows that the reflections will be
+  // applied to. `room` holds V, T and two products, and is reused for the next block.
   Reflections(const MatrixPart& panel, const float* scales, int lines, std::vector<float>* room, const Workers& workers)
       : workers_(workers) {
     const int n = panel.columns;
@@ -118,7 +119,7 @@ class Reflections {
       column[j] = 1;
       std::copy(from + j + 1, from + panel.rows, column + j + 1);
     }
-    // T, column by column: its diagonal is the scales, and above it T(j) = -scale * T * V' * v(j).
+    // Computes T column by column: its diagonal holds the scales; above it, T(j) = -scale * T * V' * v(j).
     const MatrixPart among = {t_.data + square, n, n, n};
     multiply(v_, true, v_, false, 1.0F, 0.0F, among, workers);
     std::fill_n(t_.data, square, 0.0F);
@@ -133,7 +134,7 @@ class Reflections {
     }
   }
 
-  // b -= V T V' b, or with T' (`turned`): the reflections in the other order.
+  // b -= V T V' b; with `turned`, T' replaces T, which applies the reflections in reverse order.
   void apply(bool turned, const MatrixPart& b) const {
     const int n = v_.columns;
     const MatrixPart lengths = {products_, n, b.columns, n};
@@ -143,7 +144,7 @@ class Reflections {
     subtract_product(v_, scaled, b, workers_);
   }
 
-  // b -= b V T' V': the transpose of b loses its reflections.
+  // b -= b V T' V', which applies the reflections to b from the right.
   void apply_from_right(const MatrixPart& b) const {
     const int n = v_.columns;
     const MatrixPart lengths = {products_, b.rows, n, b.rows};

@@ -1,8 +1,8 @@
-// LU and QR factors and triangular solves of one large matrix over f32, so that most of the work is products, which
-// oneDNN computes on several threads; LAPACK factors what is left. LU and triangles are halved again and again (S.
-// Toledo, "Locality of reference in LU decomposition with partial pivoting", 1997). QR takes blocks of columns, whose
-// reflections are one product (R. Schreiber, C. Van Loan, "A storage-efficient WY representation for products of
-// Householder transformations", 1989).
+// LU and QR factors and triangular solves of one large f32 matrix. Most of the work is matrix products, which oneDNN
+// computes on several threads; LAPACK factors the remaining small parts. LU and triangles are halved recursively (S.
+// Toledo, "Locality of reference in LU decomposition with partial pivoting", 1997). QR processes blocks of columns and
+// combines the reflections of a block into one product (R. Schreiber, C. Van Loan, "A storage-efficient WY
+// representation for products of Householder transformations", 1989).
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace tenon::provider::cpu {
 
-// What the work on one matrix may use: vectors, and as many threads.
+// Resources for the work on one matrix: the SIMD level and the number of threads.
 struct Workers {
   SimdLevel simd;
   int32_t count;
 };
 
-// A part of a matrix that lies in columns, `stride` elements apart.
+// A part of a column-major matrix. Columns are `stride` elements apart.
 struct MatrixPart {
   float* data;
   int rows, columns, stride;
@@ -28,29 +28,31 @@ struct MatrixPart {
   }
 };
 
-// The least side of a matrix that gains by halves, and the fewest columns of what it is solved for.
+// The least side of a matrix, and the least number of columns of a right-hand side, for which halving pays.
 inline constexpr int least_halved = 192;
 inline constexpr int least_halved_columns = 32;
 
-// As LAPACK's getrf: `a` becomes its factors, and `pivots` (as many as the shorter side) count from 1. Returns info.
+// Like LAPACK's getrf: replaces `a` by its factors. `pivots` has min(rows, columns) entries, which count from 1.
+// Returns LAPACK's info.
 int factor_by_halves(const MatrixPart& a, int* pivots, const Workers& workers);
 
-// Swaps row i of `a` with row pivots[i] - 1, one i after the other.
+// Swaps row i of `a` with row pivots[i] - 1, for i in ascending order.
 void swap_rows(const MatrixPart& a, const int* pivots, int count, const Workers& workers);
 
-// b becomes the inverse of the triangle times b. No diagonal element is 0 unless all count as 1 (`unit`).
+// Replaces b by the inverse of the triangle times b. With `unit`, all diagonal elements count as 1; otherwise none may
+// be 0.
 void solve_by_halves(bool upper, bool unit, const MatrixPart& triangle, const MatrixPart& b, const Workers& workers);
 
-// The QR factors of `a`, with the signs of LAPACK's geqrf: `a` becomes R in its upper triangle, and holds anything
-// below it. `q`, of as many rows and at least as many columns as `a` has in its shorter side, becomes the first columns
-// of Q.
+// Computes the QR factors of `a`, with the signs of LAPACK's geqrf. The upper triangle of `a` becomes R; the elements
+// below are undefined. `q`, which has as many rows as `a` and at least min(rows, columns) columns, becomes the first
+// columns of Q.
 void factor_by_blocks(const MatrixPart& a, const MatrixPart& q, const Workers& workers);
 
-// What `b` becomes: Q b, Q' b or b Q'.
+// The result that replaces `b`: Q b, Q' b or b Q'.
 enum class Reflect : uint8_t { plain, turned, turned_from_right };
 
-// Q is the product of reflections in the form of LAPACK's geqrf: reflection i is 1 at row i of column i, and its other
-// elements lie below it.
+// Q is a product of reflections in the form of LAPACK's geqrf: reflection i is 1 at row i of column i, and its other
+// elements are below.
 void reflect_by_blocks(const MatrixPart& reflections, const float* scales, Reflect how, const MatrixPart& b,
                        const Workers& workers);
 

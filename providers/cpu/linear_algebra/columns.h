@@ -1,4 +1,4 @@
-// Room for columns that vectors of any target read whole.
+// Storage for columns that kernels of any target can read in whole vectors.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace tenon::provider::cpu {
 
-// Columns of `rows` elements, aligned to 64 bytes, `stride` elements apart. All elements are 0, those behind the rows
-// too, which make up the last vector.
+// Zero-initialised columns of `rows` elements, aligned to 64 bytes, `stride` elements apart. The padding after the
+// rows, which fills the last vector, is 0 too.
 class Columns {
  public:
   static constexpr int widest = 16;  // lanes

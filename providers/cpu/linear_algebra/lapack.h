@@ -1,5 +1,5 @@
-// The functions of LAPACK that this folder calls, declared as its Fortran interface has them, for f32 and f64 by one
-// name each. Matrices lie column after column. The hidden lengths of texts stand last.
+// The LAPACK functions that this folder calls, declared as in the Fortran interface; overloads serve f32 and f64 under
+// one name. Matrices are column-major. The hidden string lengths are the last arguments.
 #pragma once
 
 #include <cstddef>

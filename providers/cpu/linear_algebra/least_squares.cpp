@@ -40,14 +40,14 @@ float greatest_of(const Matrix<float>& a) {
   return greatest;
 }
 
-// Whether sums of squares and of products stay in the type; LAPACK scales what does not.
+// True if sums of squares and of products stay within f32. LAPACK scales other matrices.
 bool are_moderate(const Matrix<float>& a, const Matrix<float>& b) {
   const float greatest = greatest_of(a);
   return greatest > 0x1p-40F && greatest < 0x1p40F && greatest_of(b) < 0x1p80F;
 }
 
-// Whether gelsy finds the triangle of `r` of full rank: the estimates of its greatest and least singular value stay
-// within the ratio as column after column joins (C. H. Bischof, Incremental condition estimation, 1990).
+// True if gelsy would find that the triangle of `r` has full rank: the estimated ratio of greatest and least singular
+// value stays within the limit while columns are added (C. H. Bischof, Incremental condition estimation, 1990).
 bool has_full_rank(Matrix<float>* r, float least) {
   const int n = r->columns;
   std::vector<float> for_least(static_cast<size_t>(n)), for_greatest(static_cast<size_t>(n));
@@ -74,8 +74,8 @@ bool has_full_rank(Matrix<float>* r, float least) {
   return true;
 }
 
-// As gelsy does where the columns of `a` are independent, but Q' b and the triangle's solution are products. False:
-// they are not; all but `a` is as before.
+// Like gelsy for independent columns of `a`, but computes Q' b and the triangular solve as products. Returns false if
+// the columns are not independent; only `a` is then changed.
 bool by_products(Matrix<float>* a, Matrix<float>* b, Matrix<float>* x, const Workers& workers) {
   const int n = a->columns;
   std::vector<int> order(static_cast<size_t>(n));

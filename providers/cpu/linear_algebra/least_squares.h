@@ -1,12 +1,12 @@
-// The least x with the least |a x - b|.
+// Least squares: the x of least norm among those that minimise |a x - b|.
 #pragma once
 
 #include "providers/cpu/linear_algebra/matrix.h"
 
 namespace tenon::provider::cpu {
 
-// `x` becomes a matrix of at least a->columns rows, whose first ones are the solution. Singular values of at most
-// max(m, n) epsilons of the greatest count as 0. `a` and `b` are lost. False: a number is not finite.
+// Writes the solution to the first a->columns rows of `x`, which may have more rows. Singular values of at most max(m,
+// n) epsilons of the largest count as 0. Overwrites `a` and `b`. Returns false if an element is not finite.
 template <class T>
 bool find_least_squares(Matrix<T>* a, Matrix<T>* b, Matrix<T>* x, const Workers& workers);
 

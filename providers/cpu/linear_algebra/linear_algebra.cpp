@@ -1,4 +1,4 @@
-// Each matrix of the batch is copied into columns, computed there and copied back. Threads share the batch.
+// Copies each matrix of the batch to column-major order, computes, and copies back. Threads share the batch.
 #include "providers/cpu/linear_algebra/linear_algebra.h"
 
 #include <dlfcn.h>
@@ -24,8 +24,8 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Holds the turn of one thread in LAPACK where LAPACK serves one thread at a time: an OpenBLAS that was built without
-// threads (Debian's libopenblas0-serial) hands one buffer to two callers, and their results are wrong.
+// Locks LAPACK if it serves only one thread at a time: an OpenBLAS built without threads (Debian's libopenblas0-serial)
+// gives one buffer to two concurrent callers, and their results are wrong.
 std::unique_lock<std::mutex> turn_in_lapack() {
   static std::mutex mutex;
   static const bool one_at_a_time = [] {
@@ -35,7 +35,7 @@ std::unique_lock<std::mutex> turn_in_lapack() {
   return one_at_a_time ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }
 
-// The signs that ep_api.h states: in each column of `u` the first element above half of the greatest is positive.
+// Applies the sign rule of ep_api.h: in each column of `u`, the first element above half of the greatest is positive.
 template <class T>
 void set_signs(Matrix<T>* u, Matrix<T>* vh) {
   std::vector<T> signs(static_cast<size_t>(u->columns), T{1});
@@ -55,10 +55,10 @@ void set_signs(Matrix<T>* u, Matrix<T>* vh) {
   }
 }
 
-// One operand: where the matrices of its batch lie.
+// One operand: the addresses of the matrices in its batch.
 class Batch {
  public:
-  // `sides`: how many of the last axes are those of one matrix, 0 to 2.
+  // `sides` is the number of trailing axes that belong to one matrix, 0 to 2.
   Batch(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role, int32_t batch_rank) {
     number_ = find_operand(desc, role);
     if (number_ < 0) return;
@@ -105,7 +105,7 @@ class Batch {
       format_.write(to + j * sides_.strides[1] * format_.size, sides_.strides[0], matrix->column(j), 1, rows());
     }
   }
-  // Writes one number, or a list.
+  // Writes one number or a list.
   template <class T>
   void write_list(int64_t item, const T* values) const {
     if (number_ < 0) return;
@@ -113,7 +113,7 @@ class Batch {
     const int64_t stride = sides_.rank == 0 ? 1 : sides_.strides[0];
     format_.write(base_ + batch_.offset(item) * format_.size, stride, values, 1, count);
   }
-  // Writes 0 to a result, which is floating.
+  // Fills a floating-point result with 0.
   void clear(int64_t item) const {
     if (number_ < 0) return;
     const double zero = 0;
@@ -140,7 +140,7 @@ struct Operands {
   Workers workers;
 };
 
-// Solves the triangle times x = b; 0 in the diagonal of the triangle returns false.
+// Solves triangle * x = b. Returns false if the diagonal of the triangle contains 0.
 template <class T>
 bool solve_triangle(bool upper, bool unit, Matrix<T>* a, Matrix<T>* b, const Workers& workers) {
   if constexpr (std::is_same_v<T, float>) {
@@ -328,7 +328,7 @@ class LinearAlgebraPrimitive final : public ep_primitive {
   }
 
  private:
-  // False: the matrix is bad.
+  // Returns false if the matrix is bad (EP_FAULT_BAD_MATRIX).
   bool run(const Operands& to, int64_t item) const {
     const ep_linear_algebra_attributes& attributes = desc_.attributes.linear_algebra;
     const bool upper = (attributes.flags & EP_LINEAR_FLAG_UPPER) != 0;

@@ -1,4 +1,4 @@
-// linear_algebra, by LAPACK. f16 and bf16 compute in f32.
+// linear_algebra, with LAPACK. f16 and bf16 compute in f32.
 #pragma once
 
 #include "providers/cpu/primitive.h"

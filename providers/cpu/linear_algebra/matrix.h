@@ -1,4 +1,4 @@
-// A matrix that lies in columns, and what calls of LAPACK on one have in common.
+// A column-major matrix, and helpers for LAPACK calls on it.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Matrix {
 
 inline MatrixPart all_of(Matrix<float>* a) { return {a->data(), a->rows, a->columns, a->stride()}; }
 
-// Calls `function` twice: with a length of -1, which asks for the length of the work, and with that much.
+// Calls `function` twice: with a work length of -1, which returns the required length, then with that length.
 template <class T, class Function>
 int with_work(const Function& function) {
   T length = 0;

@@ -1,11 +1,11 @@
-// A large matrix becomes bidiagonal, compiled once per dispatch target (J. J. Dongarra, S. J. Hammarling, D. C.
-// Sorensen: Block reduction of matrices to condensed forms, 1989). The reflections of a panel leave the columns behind
-// it as they are until the panel's end; then one product brings those up to date. A step needs the products of the
-// matrix with the column's reflection and with the row's. One pass over the columns computes both, while a few of them
-// are in the cache (G. W. Howell, J. W. Demmel, C. T. Fulton, S. Hammarling, K. Marmol: Cache efficient
-// bidiagonalization using BLAS 2.5 operators, 2008): the row is known as far as the pass has come, and its reflection
-// is a multiple of it but for one element. Shares of columns have sums of their own, so that results do not depend on
-// the number of threads.
+// Reduces a large matrix to bidiagonal form, compiled once per dispatch target (J. J. Dongarra, S. J. Hammarling, D. C.
+// Sorensen: Block reduction of matrices to condensed forms, 1989). The reflections of a panel do not change the columns
+// after it until the end of the panel; then one product updates them. A step needs the products of the matrix with the
+// column reflection and with the row reflection. One pass over the columns computes both, while a few columns are in
+// the cache (G. W. Howell, J. W. Demmel, C. T. Fulton, S. Hammarling, K. Marmol: Cache efficient bidiagonalization
+// using BLAS 2.5 operators, 2008): the row is known as far as the pass has come, and its reflection is a multiple of
+// the row except for one element. Columns are divided into a fixed number of shares with sums of their own, so results
+// do not depend on the number of threads.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/linear_algebra/rectangular.cpp"
 #include "hwy/foreach_target.h"
@@ -18,12 +18,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int block = 16;  // columns that one share takes at a time
+constexpr int block = 16;  // columns that a share processes at a time
 constexpr int shares = 8;
 constexpr int panel = 32;
 
-// The matrix of row k on, but for a panel's part: A - U Y' - X V'. U and V have the panel's reflections of columns and
-// rows; Y' and X are what those of columns and of rows subtract.
+// The matrix from row k on, within a panel: A - U Y' - X V'. U and V hold the column and row reflections of the panel.
+// Y' and X are the factors that these reflections subtract.
 class Bidiagonal {
  public:
   Bidiagonal(const MatrixPart& a, const Workers& workers)
@@ -34,7 +34,7 @@ class Bidiagonal {
         sums_(a.rows, shares),
         rows_(a.columns, 3) {}
 
-  // Makes column and row k, the i-th of their panel, bidiagonal.
+  // Makes column and row k bidiagonal. They are number i of their panel.
   void reduce(int k, int i, float* diagonal, float* beside, float* left_scale, float* right_scale) {
     float* const column = a_.data + int64_t{k} * a_.stride;
     const int64_t begin = k / block * block;
@@ -61,7 +61,7 @@ class Bidiagonal {
 
   const float* row_reflection(int i) { return v(i); }
 
-  // Brings the columns from `first` on up to date after a whole panel.
+  // Updates the columns from `first` on after a whole panel.
   void update(int first) {
     const auto part = [&](Columns* of, int rows) {
       return MatrixPart{of->at(0) + first, rows - first, 2 * panel, static_cast<int>(of->stride())};
@@ -81,13 +81,14 @@ class Bidiagonal {
     for (int c = 0; c < count; ++c) to[c] = columns[c * all.stride() + k];
   }
 
-  // y(i) = scale * (the matrix)' u(i), and row k of the matrix without that; the sums are its product with A.
+  // Computes y(i) = scale * matrix' * u(i), and row k of the matrix without y(i). `sums` becomes the product of A and
+  // that row.
   void find_row(int k, int i, float scale) {
     const int64_t begin = k / block * block;
     const int64_t after = (k + 1) / block * block;
     const int64_t width = right_.stride();
-    float* const lengths = rows_.at(1);  // along u, but for those of A
-    float* const row = rows_.at(2);      // but for that of A
+    float* const lengths = rows_.at(1);  // products of u and the panel's part of the matrix
+    float* const row = rows_.at(2);      // the panel's part of row k
     std::fill(lengths + after, lengths + width, 0.0F);
     std::fill(row + after, row + width, 0.0F);
     float by[panel];
@@ -116,7 +117,7 @@ class Bidiagonal {
     });
   }
 
-  // Of columns j to j + count: y, the row, and sums += the columns times the row.
+  // For columns j to j + count: computes y and the row, and adds columns times row to `sums`.
   template <int count>
   HWY_INLINE void pass(int64_t j, int k, int i, float scale, int64_t begin, float* HWY_RESTRICT sums) {
     const D d;
@@ -147,8 +148,8 @@ class Bidiagonal {
     }
   }
 
-  // x(i) = scale * the matrix times v(i). The sums are A times the row, whose first element was `first`; its reflection
-  // left `beside` there, and v(i) is the row over first - beside, but for 1 in the first place.
+  // Computes x(i) = scale * matrix * v(i). `sums` is the product of A and the row. The row's first element was `first`
+  // and became `beside`; v(i) is the row divided by first - beside, except that its first element is 1.
   void subtract_row(int k, int i, float first, float beside, float scale) {
     const int64_t begin = (k + 1) / block * block;
     const int64_t end = left_.stride();
@@ -172,7 +173,7 @@ class Bidiagonal {
   const Workers& workers_;
   Columns left_, right_;  // U and X; Y and V
   Columns sums_;
-  Columns rows_;  // row k; what a panel adds to lengths along u; what it adds to row k
+  Columns rows_;  // row k; the panel's part of the products with u; the panel's part of row k
 };
 
 }  // namespace

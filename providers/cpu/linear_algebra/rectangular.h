@@ -1,14 +1,15 @@
-// A large matrix becomes bidiagonal, on several threads.
+// Reduces a large matrix to bidiagonal form, on several threads.
 #pragma once
 
 #include "providers/cpu/linear_algebra/blocked.h"
 
 namespace tenon::provider::cpu {
 
-// As LAPACK's gebrd of a matrix with at least as many rows as columns: the diagonal and the numbers beside it; the
-// reflections of columns below the diagonal of `a`, and their scales. Reflection i of the rows becomes column i of
-// `right`, n x n, from row i + 1 on; `right` without data gets none. The columns of `a` are aligned to 64 bytes and
-// a.stride apart, a multiple of 16 that is at least a.rows; elements behind the rows are 0.
+// Like LAPACK's gebrd for rows >= columns: writes the diagonal, and `beside`, the elements above it. The column
+// reflections replace the part of `a` below the diagonal; their scales go to `left_scales`. Row reflection i goes to
+// column i of `right` (n x n) from row i + 1 on; if `right` has no data, row reflections are not stored. The columns of
+// `a` are aligned to 64 bytes, and a.stride is a multiple of 16 and at least a.rows. The padding after the rows must be
+// 0.
 void make_bidiagonal(const MatrixPart& a, float* diagonal, float* beside, float* left_scales, float* right_scales,
                      const MatrixPart& right, const Workers& workers);
 

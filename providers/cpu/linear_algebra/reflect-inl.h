@@ -1,5 +1,5 @@
-// Householder's reflections of a small matrix, for the code of one dispatch target. G. H. Golub, C. F. Van Loan: Matrix
-// Computations, sections 5.1 and 5.2; the signs are those of LAPACK's slarfg.
+// Householder reflections of a small matrix, included once per dispatch target. G. H. Golub, C. F. Van Loan: Matrix
+// Computations, sections 5.1 and 5.2; signs as in LAPACK's slarfg.
 #if defined(TENON_CPU_REFLECT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_REFLECT_INL_H
 #undef TENON_CPU_REFLECT_INL_H
@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<float, Columns::widest>;
 using V = hn::Vec<D>;
 
-// Columns lose tau (v . column) v. The elements of v outside [begin, end) are 0.
+// Subtracts tau (v . column) v from each column. The elements of v outside [begin, end) are 0.
 template <int count>
 HWY_INLINE void reflect_columns(const float* HWY_RESTRICT v, float tau, float* HWY_RESTRICT columns, int64_t stride,
                                 int begin, int end) {
@@ -64,8 +64,9 @@ HWY_MAYBE_UNUSED double sum_of_squares(const float* x, int n) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Finds v, which is 1 at `first` and 0 before it, and tau: the reflection makes the elements of `column` after `first`
-// 0. Writes the element that is left. In double, so nothing overflows or vanishes on the way.
+// Computes v, which is 1 at `first` and 0 before, and returns tau. The reflection zeroes the elements of `column` after
+// `first`; column[first] gets the remaining element. Computes in double, so that squares neither overflow nor
+// underflow.
 HWY_MAYBE_UNUSED float find_reflection(float* column, int first, int rows, float* v) {
   const double squares = sum_of_squares(column + first + 1, rows - first - 1);
   if (squares == 0) return 0;

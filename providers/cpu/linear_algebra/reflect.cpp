@@ -1,4 +1,4 @@
-// QR of a small matrix by Householder's reflections, compiled once per dispatch target.
+// QR of a small matrix with Householder reflections, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/linear_algebra/reflect.cpp"
 #include "hwy/foreach_target.h"
@@ -23,7 +23,8 @@ void qr_of(const SmallQr& x) {
     taus[k] = find_reflection(a + k * stride, k, x.rows, v);
     reflect_all(v, taus[k], a + (k + 1) * stride, stride, k, x.rows, x.columns - k - 1);
   }
-  // Q is the product of the reflections. The last ones come first: they leave the columns before them as they are.
+  // Q is the product of the reflections. The last reflections are applied first, because they do not change earlier
+  // columns.
   for (int j = 0; j < x.q_columns; ++j) q[j * stride + j] = 1;
   for (int k = count - 1; k >= 0; --k)
     reflect_all(vectors + k * stride, taus[k], q + k * stride, stride, k, x.rows, x.q_columns - k);

@@ -7,9 +7,8 @@ namespace tenon::provider::cpu {
 
 inline constexpr int most_reflected = 128;  // the most rows and columns of a small matrix
 
-// `a`, `columns` columns of `rows` elements one after the other, becomes R in its upper triangle; below it stays as it
-// was. `q` gets the first q_columns columns of Q, which are at least min(rows, columns) and at most `rows`. Signs are
-// those of LAPACK's geqrf.
+// `a` holds `columns` contiguous columns of `rows` elements. Its upper triangle becomes R; the rest is unchanged. `q`
+// gets the first q_columns columns of Q, min(rows, columns) <= q_columns <= rows. Signs as in LAPACK's geqrf.
 struct SmallQr {
   float* a;
   float* q;

@@ -16,7 +16,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int tile = 16;  // sides of what is turned at a time, so that both sides stay in the first cache
+constexpr int tile = 16;  // side of a tile of a transpose, so that both sides stay in the L1 cache
 
 // Calls body(i, j) for all rows i and columns j, tile by tile.
 template <class Body>
@@ -37,7 +37,7 @@ Matrix<T> turned(Matrix<T>* a) {
   return result;
 }
 
-// The triangle that is not read becomes the other one's mirror image.
+// Copies the triangle that was given to the other one.
 template <class T>
 void mirror(Matrix<T>* a, bool upper) {
   for_tiles(a->rows, a->columns, [&](int i, int j) {
@@ -45,7 +45,7 @@ void mirror(Matrix<T>* a, bool upper) {
   });
 }
 
-// Makes numbers whose squares leave the type moderate. Returns the exponent of the factor, a power of 2.
+// Scales elements whose squares would overflow or underflow. Returns the exponent of the factor, a power of 2.
 template <class T>
 int make_moderate(Matrix<T>* a) {
   T greatest = 0;
@@ -76,7 +76,7 @@ bool eigenvalues_by_lapack(Matrix<double>* a, bool vectors, std::vector<double>*
   return info == 0;
 }
 
-// As syevd does, but the matrix becomes tridiagonal per dispatch target, and vectors are reflected by products.
+// Like syevd, but our kernels reduce the matrix to tridiagonal form, and products transform the vectors back.
 bool factored_eigenvalues(Matrix<float>* a, bool vectors, std::vector<float>* values, const Workers& workers) {
   const int n = a->rows;
   if (vectors && n <= most_rotated) return eigen_kernel(workers.simd)({a->data(), n}, values->data());
@@ -126,8 +126,8 @@ bool singular_values_by_lapack(Matrix<T>* a, std::vector<T>* values, Matrix<T>* 
   return info == 0;
 }
 
-// As gesdd does, of a matrix with at least as many rows as columns, but the matrix becomes bidiagonal per dispatch
-// target, and vectors are reflected there or by products.
+// Like gesdd for rows >= columns, but our kernels reduce the matrix to bidiagonal form, and kernels or products
+// transform the vectors back.
 bool factored_singular_values(Matrix<float>* a, std::vector<float>* values, Matrix<float>* u, Matrix<float>* vh,
                               const Workers& workers) {
   const int m = a->rows;
@@ -169,7 +169,7 @@ bool factored_singular_values(Matrix<float>* a, std::vector<float>* values, Matr
   return true;
 }
 
-// Of a matrix with at least as many rows as columns. The singular values of a tall one are those of its R.
+// For rows >= columns. A tall matrix has the same singular values as its R.
 bool tall_singular_values(Matrix<float>* a, std::vector<float>* values, Matrix<float>* u, Matrix<float>* vh,
                           const Workers& workers) {
   const int n = a->columns;

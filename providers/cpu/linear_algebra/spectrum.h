@@ -1,6 +1,5 @@
-// Eigenvalues of a symmetric matrix and singular values of any matrix, with their vectors. Over f32 our own kernels
-// make the matrix tridiagonal or bidiagonal and reflect vectors back; LAPACK finds what belongs to such a matrix, and
-// does the rest.
+// Eigenvalues and eigenvectors of a symmetric matrix, singular values and vectors of any matrix. For f32, our kernels
+// reduce the matrix to tridiagonal or bidiagonal form and transform the vectors back; LAPACK does the rest.
 #pragma once
 
 #include <vector>
@@ -9,13 +8,14 @@
 
 namespace tenon::provider::cpu {
 
-// One triangle of `a` is read. `values` get the eigenvalues, from the least on; with `vectors` the columns of `a`
-// become their vectors, whose signs are open. False: a number is not finite, or no solution was found.
+// Reads one triangle of `a`. Writes the eigenvalues to `values` in ascending order. With `vectors`, the columns of `a`
+// become the eigenvectors; their signs are unspecified. Returns false if an element is not finite or no solution was
+// found.
 template <class T>
 bool find_eigenvalues(Matrix<T>* a, bool upper, bool vectors, std::vector<T>* values, const Workers& workers);
 
-// `values` get the singular values, from the greatest on, and `u` and `vh`, unless they are empty, the vectors, whose
-// signs are open. `a` is lost. False: as above.
+// Writes the singular values to `values` in descending order, and the singular vectors to `u` and `vh` unless these are
+// empty; their signs are unspecified. Overwrites `a`. Returns false like find_eigenvalues.
 template <class T>
 bool find_singular_values(Matrix<T>* a, std::vector<T>* values, Matrix<T>* u, Matrix<T>* vh, const Workers& workers);
 

@@ -1,9 +1,9 @@
-// A large symmetric matrix becomes tridiagonal, compiled once per dispatch target (J. J. Dongarra, S. J. Hammarling, D.
-// C. Sorensen: Block reduction of matrices to condensed forms, 1989). The reflections of a panel of columns leave the
-// columns behind it as they are until the panel's end; then two products bring those up to date. Each column's
-// reflection takes one product of the matrix with a vector, of which only the lower triangle is read, but for blocks on
-// the diagonal. Shares of blocks, as many whatever the number of threads, have sums of their own, so that results do
-// not depend on it.
+// Reduces a large symmetric matrix to tridiagonal form, compiled once per dispatch target (J. J. Dongarra, S. J.
+// Hammarling, D. C. Sorensen: Block reduction of matrices to condensed forms, 1989). The reflections of a panel do not
+// change the columns after it until the end of the panel; then two products update them. Each column's reflection needs
+// one product of the matrix and a vector. The product reads only the lower triangle, except in blocks on the diagonal.
+// Blocks are divided into a fixed number of shares with sums of their own, so results do not depend on the number of
+// threads.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/linear_algebra/symmetric.cpp"
 #include "hwy/foreach_target.h"
@@ -20,7 +20,8 @@ constexpr int block = Columns::widest;  // columns with a common first row
 constexpr int shares = 8;
 constexpr int panel = 32;
 
-// sums += four columns from row `begin` on times `factors`; of the columns' own rows += the columns times v.
+// Adds four columns (from row `begin` on) times `factors` to `sums`, and for these columns' own rows adds columns times
+// v.
 HWY_INLINE void multiply_four(const float* HWY_RESTRICT columns, int64_t stride, const float* HWY_RESTRICT v,
                               const float* factors, int64_t begin, int64_t end, float* HWY_RESTRICT sums, float* own) {
   const D d;
@@ -42,8 +43,8 @@ HWY_INLINE void multiply_four(const float* HWY_RESTRICT columns, int64_t stride,
   for (int c = 0; c < 4; ++c) own[c] += hn::GetLane(hn::SumOfLanes(d, lengths[c]));
 }
 
-// `sums`, of the rows from `first` on, becomes the product with v of what share `share` has of the columns from `first`
-// on, which begins a block.
+// Sets `sums` (rows from `first` on) to the product of v and the part of the matrix that belongs to share `share`.
+// `first` is the start of a block.
 void multiply_share(const MatrixPart& a, int first, const float* v, int share, float* sums) {
   const D d;
   const auto lanes = static_cast<int>(hn::Lanes(d));
@@ -60,7 +61,7 @@ void multiply_share(const MatrixPart& a, int first, const float* v, int share, f
                   d, at);
       }
     }
-    if (left + block >= end) continue;  // else there are `block` columns
+    if (left + block >= end) continue;  // otherwise there are `block` columns
     for (int64_t j = 0; j < block; j += 4) {
       multiply_four(columns + j * a.stride, a.stride, v, v + left + j, left + block, end, sums, sums + left + j);
     }
@@ -72,7 +73,7 @@ class Reduction {
   Reduction(const MatrixPart& a, const Workers& workers)
       : a_(a), workers_(workers), factors_(a.rows, 3 * panel), sums_(a.rows, shares), end_(factors_.stride()) {}
 
-  // Makes column k, the i-th of its panel, tridiagonal. Returns the scale of its reflection.
+  // Makes column k tridiagonal, which is number i of its panel. Returns the scale of its reflection.
   float reduce(int k, int i, float* diagonal, float* beside) {
     float* const column = a_.data + int64_t{k} * a_.stride;
     const auto row = [&](float* columns, float* to) {
@@ -96,10 +97,10 @@ class Reduction {
     return scale;
   }
 
-  // Brings the columns from `first` on up to date after a panel of `count` columns.
+  // Updates the columns from `first` on after a panel of `count` columns.
   void update(int first, int count) {
-    constexpr int wide = 256;   // columns of a product; above the diagonal it is in vain
-    if (count < panel) return;  // the last one
+    constexpr int wide = 256;   // columns per product; the part above the diagonal is unused
+    if (count < panel) return;  // the last panel
     const auto part = [&](float* columns, int top) {
       return MatrixPart{columns + top, a_.rows - top, 2 * panel, static_cast<int>(end_)};
     };
@@ -115,7 +116,7 @@ class Reduction {
   float* v(int i) { return factors_.at(i); }
   float* w(int i) { return factors_.at(panel + i); }
 
-  // w(i) = scale * (A v - scale / 2 (v' A v) v), where A is up to date.
+  // w(i) = scale * (A v - scale / 2 (v' A v) v), for the updated A.
   void multiply_columns(int first, int i, const float* reflection, float scale) {
     const int64_t begin = first / block * block;
     const int64_t rows = end_ - begin;
@@ -140,7 +141,7 @@ class Reduction {
 
   MatrixPart a_;
   const Workers& workers_;
-  Columns factors_;  // a panel of v, w and v again: v w' + w v' is the first two times the last two
+  Columns factors_;  // a panel of v, w and v again: v w' + w v' is the product of the first two and the last two
   Columns sums_;
   int64_t end_;
 };

@@ -1,5 +1,5 @@
-// Products of a few long columns with vectors, for the code of one dispatch target. Columns are those of columns.h;
-// rows begin and end with whole vectors.
+// Products of a few long columns with vectors, included once per dispatch target. Columns are stored as in columns.h;
+// row ranges begin and end at whole vectors.
 #if defined(TENON_CPU_THIN_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_THIN_INL_H
 #undef TENON_CPU_THIN_INL_H
@@ -26,7 +26,7 @@ HWY_INLINE void measure_some(const float* columns, int64_t stride, const float* 
   for (int c = 0; c < count; ++c) lengths[c] = hn::GetLane(hn::SumOfLanes(d, sums[c]));
 }
 
-// lengths[c] = column c times v.
+// lengths[c] = dot product of column c and v.
 HWY_MAYBE_UNUSED void measure(const float* columns, int64_t stride, int count, const float* v, int64_t begin,
                               int64_t end, float* lengths) {
   int c = 0;
@@ -47,7 +47,7 @@ HWY_INLINE void subtract_some(const float* columns, int64_t stride, const float*
   }
 }
 
-// `from` loses factors[c] times column c.
+// Subtracts factors[c] times column c from `from`, for every c.
 HWY_MAYBE_UNUSED void subtract(const float* columns, int64_t stride, int count, const float* factors, float* from,
                                int64_t begin, int64_t end) {
   int c = 0;
@@ -55,7 +55,7 @@ HWY_MAYBE_UNUSED void subtract(const float* columns, int64_t stride, int count, 
   for (; c < count; ++c) subtract_some<1>(columns + c * stride, stride, factors + c, from, begin, end);
 }
 
-// `to` = the sum of `count` columns.
+// to = the sum of `count` columns.
 HWY_MAYBE_UNUSED void add_up(const float* columns, int64_t stride, int count, float* to, int64_t begin, int64_t end) {
   const D d;
   for (int64_t i = begin; i < end; i += static_cast<int64_t>(hn::Lanes(d))) {

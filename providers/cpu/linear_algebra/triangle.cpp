@@ -1,5 +1,5 @@
-// A solve with a small triangle, compiled once per dispatch target: four columns at a time lose multiples of the
-// triangle's columns.
+// A solve with a small triangle, compiled once per dispatch target. Multiples of the triangle's columns are subtracted
+// from four columns at a time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/linear_algebra/triangle.cpp"
 #include "hwy/foreach_target.h"
@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr int side = triangle_side;
 constexpr int together = 4;
 
-// The columns of a triangle without its diagonal, 0 elsewhere.
+// The columns of a triangle without its diagonal; other elements are 0.
 struct Columns {
   HWY_ALIGN float below[side][side];
   float diagonal[side];
@@ -34,8 +34,8 @@ struct Columns {
   }
 };
 
-// Element k of each of the columns is done; the others lose its multiple of column k. `begin` and `end` bound the
-// elements that are left, in whole vectors.
+// Element k of each column is final. Subtracts its multiple of column k from the remaining elements, which are within
+// [begin, end), in whole vectors.
 HWY_INLINE void eliminate(const float* HWY_RESTRICT column, const float* done, float* HWY_RESTRICT left, int begin,
                           int end) {
   const hn::CappedTag<float, side> d;
@@ -55,7 +55,8 @@ HWY_INLINE void eliminate(const float* HWY_RESTRICT column, const float* done, f
 
 void solve_triangle(const TriangleSolve& x) {
   const Columns columns(x);
-  // What is left of the columns, and what is done: an infinite element may make NaN of what is left, never of these.
+  // `left` holds remaining elements, `done` final ones: an infinite element may turn remaining ones into NaN, but never
+  // final ones.
   HWY_ALIGN float left[together * side];
   float done[together * side];
   for (int64_t first = 0; first < x.columns; first += together) {

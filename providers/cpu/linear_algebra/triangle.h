@@ -1,4 +1,4 @@
-// Solves with a small triangle, per dispatch target.
+// Solves with a small triangular matrix, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace tenon::provider::cpu {
 
 inline constexpr int triangle_side = 64;  // the most rows of a small triangle
 
-// b, `columns` columns of `rows` elements that lie b_stride apart, becomes the inverse of the triangle times b. `unit`:
-// the diagonal counts as 1.
+// Replaces b (`columns` columns of `rows` elements, b_stride apart) by the inverse of the triangle times b. With
+// `unit`, the diagonal counts as 1.
 struct TriangleSolve {
   const float* triangle;
   int64_t stride;

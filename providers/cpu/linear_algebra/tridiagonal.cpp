@@ -1,7 +1,7 @@
-// Eigenvalues of a small symmetric matrix, compiled once per dispatch target. Reflections make it tridiagonal (G. H.
-// Golub, C. F. Van Loan: Matrix Computations, section 8.3.1); the QL method with implicit shifts finds the values in
-// f64 (H. Bowdler, R. S. Martin, C. Reinsch, J. H. Wilkinson: The QR and QL algorithms for symmetric matrices, 1968),
-// and its rotations turn the vectors in f32, 16 elements of all columns at a time.
+// Eigenvalues of a small symmetric matrix, compiled once per dispatch target. Reflections make the matrix tridiagonal
+// (G. H. Golub, C. F. Van Loan: Matrix Computations, section 8.3.1). The QL method with implicit shifts finds the
+// eigenvalues in f64 (H. Bowdler, R. S. Martin, C. Reinsch, J. H. Wilkinson: The QR and QL algorithms for symmetric
+// matrices, 1968). Its rotations are applied to the vectors in f32, 16 elements of all columns at a time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/linear_algebra/tridiagonal.cpp"
 #include "hwy/foreach_target.h"
@@ -15,14 +15,14 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// What a step leaves to the next: columns lose v w' + w v'.
+// The pending update of a step: v w' + w v' has to be subtracted from the columns.
 struct Step {
   const float* v;
   const float* w;
 };
 
-// `count` columns from `column` on lose what the last step left. products += columns times the elements of `next` from
-// `column` on.
+// Applies the pending update to `count` columns from `column` on. Then products += columns times the elements of `next`
+// from `column` on.
 template <int count>
 HWY_INLINE void step_columns(const Step& last, const float* next, float* HWY_RESTRICT products, float* HWY_RESTRICT a,
                              int64_t stride, int column, int begin, int end) {
@@ -57,12 +57,11 @@ float dot(const float* x, const float* y, int begin, int end) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// Makes the columns `a` tridiagonal. Column k of `vectors` gets the reflection of column k, whose first element is that
-// of row k + 1.
+// Makes the columns `a` tridiagonal. Column k of `vectors` gets the reflection of column k, beginning at row k + 1.
 void reduce(Columns* a, Columns* vectors, int n, float* scales, float* diagonal, float* beside) {
   const D d;
   const auto lanes = static_cast<int>(hn::Lanes(d));
-  Columns room(n, 3);  // the products of this step and of the last; zeros
+  Columns room(n, 3);  // the products of this step and the previous one; zeros
   Step last = {room.at(2), room.at(2)};
   const int64_t stride = a->stride();
   for (int k = 0; k + 1 < n; ++k) {
@@ -97,7 +96,8 @@ struct Rotation {
   float cosine, sine;
 };
 
-// `count` vectors of elements of the columns `from` to `to`: each column and the one before it turn, the last first.
+// Rotates `count` vectors of elements in columns `from` to `to`: each column with the previous one, starting with the
+// last.
 template <int count>
 HWY_INLINE void turn_elements(const Rotation* turns, float* HWY_RESTRICT z, int64_t stride, int from, int to) {
   const D d;
@@ -125,7 +125,7 @@ void turn(const Rotation* turns, Columns* z, int from, int to) {
   for (; i < z->stride(); i += lanes) turn_elements<1>(turns, z->at(0) + i, z->stride(), from, to);
 }
 
-// One step of QL on the rows `first` to `last` of the tridiagonal matrix. Returns the first row whose columns turned.
+// One QL step on rows `first` to `last` of the tridiagonal matrix. Returns the first row whose columns are rotated.
 int turn_rows(double* diagonal, double* beside, int first, int last, Rotation* turns) {
   double g = (diagonal[first + 1] - diagonal[first]) / (2 * beside[first]);
   g = diagonal[last] - diagonal[first] + beside[first] / (g + std::copysign(std::sqrt(g * g + 1), g));
@@ -155,9 +155,10 @@ int turn_rows(double* diagonal, double* beside, int first, int last, Rotation* t
   return first;
 }
 
-// The values of a tridiagonal matrix, in `diagonal`; the columns of `z` turn. False: a value took too long.
+// Writes the eigenvalues of a tridiagonal matrix to `diagonal`, and rotates the columns of `z`. Returns false if a
+// value needs too many steps.
 bool solve(int n, double* diagonal, double* beside, Columns* z) {
-  constexpr double small = 0x1p-28;  // beside numbers of f32
+  constexpr double small = 0x1p-28;  // relative to numbers in f32
   constexpr int most_steps = 60;
   Rotation turns[most_rotated];
   double norm = 0;
@@ -200,7 +201,7 @@ bool find_eigen(const SmallSymmetric& x, float* values) {
   Columns a = copied(x), vectors(n, n);
   float scales[most_rotated], diagonal[most_rotated], beside[most_rotated];
   reduce(&a, &vectors, n, scales, diagonal, beside);
-  Columns& z = a;  // the product of the reflections; the last come first, as they leave the columns before them
+  Columns& z = a;  // the product of the reflections, the last ones first, because they do not change earlier columns
   std::fill_n(z.at(0), n * z.stride(), 0.0F);
   for (int j = 0; j < n; ++j) z.at(j)[j] = 1;
   for (int k = n - 2; k >= 0; --k) {

@@ -6,19 +6,19 @@
 namespace tenon::provider::cpu {
 
 inline constexpr int most_tridiagonal = 128;  // the most rows of a small matrix
-inline constexpr int most_rotated = 64;       // and of one whose vectors QL finds sooner than LAPACK's halves do
+inline constexpr int most_rotated = 64;       // the most rows for which QL is faster than LAPACK's divide and conquer
 
-// `a`: n columns of n elements, a symmetric matrix of which both triangles are read, whose numbers have squares in f32.
+// `a`: a symmetric matrix of n x n elements, both triangles stored. The squares of its elements must be finite in f32.
 struct SmallSymmetric {
   float* a;
   int n;
 };
 
-// As LAPACK's sytrd of the lower triangle: the diagonal, the n - 1 numbers beside it, the reflections below those and
-// their scales.
+// Like LAPACK's sytrd for the lower triangle: writes the diagonal, the n - 1 elements beside it, the reflections into
+// `a` below them, and their scales.
 using ReduceKernel = void (*)(const SmallSymmetric& matrix, float* diagonal, float* beside, float* scales);
-// Of at most most_rotated rows. Writes the eigenvalues from the least on; the columns of `a` become their vectors.
-// False: no solution was found.
+// Takes at most most_rotated rows. Writes the eigenvalues in ascending order; the columns of `a` become the
+// eigenvectors. Returns false if no solution was found.
 using EigenKernel = bool (*)(const SmallSymmetric& matrix, float* values);
 
 ReduceKernel reduce_kernel(SimdLevel level);

@@ -11,8 +11,8 @@ namespace {
 constexpr const char* setting_remedy =
     "Set compiler of [provider.cpu] to the absolute path of a C compiler, to 'cc' or 'clang', or leave it out.";
 
-// All that decides which compiler tenon-compile-cc finds, and in which state it is: `chosen`, or what there is in the
-// folders of the PATH.
+// Returns a text that changes when tenon-compile-cc would use another compiler: the state of `chosen`, or of the
+// compilers in the folders of PATH.
 std::string compilers_of(const std::string& chosen) {
   if (!chosen.empty()) return state_of(chosen);
   const char* path = std::getenv("PATH");

@@ -1,4 +1,5 @@
-// CCompiler: C into shared objects, by the helper that links clang or by one that runs a compiler of the system.
+// CCompiler: compiles C to shared objects, with the helper that links clang or with the helper that runs a system
+// compiler.
 #pragma once
 
 #include "sdk/provider/modules/compiler.h"
@@ -7,7 +8,7 @@ namespace tenon::provider::cpu {
 
 class CCompiler final : public Compiler {
  public:
-  // For code that may use vectors of so many bytes: 16, 32 or 64.
+  // The code may use vectors of `vector_bytes` bytes: 16, 32 or 64.
   CCompiler(const ep_host* host, uint32_t vector_bytes) : Compiler(host, "cpu", vector_bytes) {}
 
  private:

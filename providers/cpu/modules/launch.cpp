@@ -1,4 +1,4 @@
-// Launches of compiled kernels: items dealt to threads as ranges.
+// Launches of compiled kernels: divides the items among threads as ranges.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -17,7 +17,7 @@ using FaultEntry = void (*)(void* const* buffers, const void* parameters, int64_
 
 constexpr std::align_val_t cache_line{64};
 
-// The local memory of all threads of one launch. The kernel keeps one for the next launch.
+// The local memory of all threads of one launch. The kernel keeps one for its next launch.
 class LocalMemory {
  public:
   explicit LocalMemory(ep_kernel& kernel) : kernel_(kernel) {
@@ -60,16 +60,16 @@ struct Call {
   }
 };
 
-// What `part` of `parts` begins at, of `items` items from `first` on.
+// The first item of `part` if `items` items from `first` on are divided into `parts`.
 int64_t begin_of(int64_t first, int64_t items, int32_t part, int32_t parts) {
   const int64_t whole = items / parts * part;
   return first + whole + items % parts * part / parts;
 }
 
-constexpr int64_t worth_sharing = 3'000;  // nanoseconds of work; below, no region is opened anyway
+constexpr int64_t worth_sharing = 3'000;  // nanoseconds of work; for less, no region is opened anyway
 constexpr int64_t clock_takes = 20;
 
-// Stands for a launch by what decides its time: items and parameters. Never 0.
+// A hash of the items and parameters of a launch, which determine its time. Never 0.
 uint64_t shape_of(const ep_kernel_launch& launch) {
   uint64_t hash = launch.groups[0];
   const auto mix = [&hash](uint64_t word) { hash = (hash ^ word) * 0x9e3779b97f4a7c15 ^ hash >> 29; };
@@ -82,10 +82,12 @@ uint64_t shape_of(const ep_kernel_launch& launch) {
   return hash | 1;
 }
 
-// Of so few items per thread each thread takes one range: items of columns are computed at once, the faster the more.
+// With at most this many items per thread, each thread gets one range, because compiled code processes adjacent items
+// together.
 constexpr int64_t few_items = 16;
 
-// Shares items from `first` on, whose work takes about `guess` nanoseconds. What they took on all threads together.
+// Divides the items from `first` on among threads; `guess` is their estimated time in nanoseconds. Returns the time on
+// all threads together.
 int64_t share_items(const Call& call, const ep_kernel& kernel, const LocalMemory& local, int64_t first, int64_t items,
                     int64_t guess) {
   const auto run = [&](int32_t part, int32_t parts) {
@@ -110,9 +112,9 @@ int64_t share_items(const Call& call, const ep_kernel& kernel, const LocalMemory
   return (now() - begin) * lease.width();
 }
 
-// Nobody can say beforehand how long an item takes: it depends on the parameters. So the first few items are timed, and
-// the rest counts as so many times that. A launch whose items and parameters come again is not timed: it is not shared
-// if it was too short for that, and else is taken to need as long as the shortest one did, so that no item runs alone.
+// The time of an item depends on the parameters, so it is not known in advance. The first few items are timed, and the
+// time of the rest is estimated from them. A launch whose items and parameters come again is not timed: if it was too
+// short, it runs on one thread; otherwise the shortest time so far is its estimate.
 void run_items(const Call& call, ep_kernel& kernel, const LocalMemory& local, const ep_kernel_launch& launch) {
   constexpr int64_t first_share = 256;
   const auto items = static_cast<int64_t>(launch.groups[0]);

@@ -41,8 +41,8 @@ bool write_all(int file, const std::string& bytes) {
   return true;
 }
 
-// A path of the descriptor `file` that no library was loaded by. The C library takes equal paths for one library, and
-// the number of a descriptor comes again; so slashes and dots spell a count.
+// Returns a new path for the descriptor `file`. The C library treats equal paths as one library, and descriptor numbers
+// are reused; so a count is encoded in slashes and dots.
 std::string fresh_path(int file) {
   static std::atomic<uint32_t> loaded{0};
   std::string path = "/proc/self/fd/";
@@ -76,7 +76,7 @@ std::unique_ptr<Library> Library::load(const std::string& bytes, std::string* wh
 
 Library::~Library() { dlclose(handle_); }
 
-// dlsym also finds what the libraries that this one needs define.
+// dlsym also finds functions in the libraries that this one depends on; they are excluded.
 void* Library::function(const std::string& name) const {
   void* const address = dlsym(handle_, name.c_str());
   Dl_info info{};

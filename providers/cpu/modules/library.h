@@ -1,4 +1,5 @@
-// Library: a shared object that lies in memory, loaded. It has no path, so nobody else can change or keep it.
+// Library: a loaded shared object that exists only in memory. It has no path, so no other program can replace or keep
+// it.
 #pragma once
 
 #include <memory>
@@ -8,13 +9,14 @@ namespace tenon::provider::cpu {
 
 class Library {
  public:
-  // Loads `bytes`. NULL: they are no shared object for this processor, or it cannot be loaded; `*why_not` says why.
+  // Loads `bytes`. Returns NULL, with the reason in `*why_not`, if they are not a shared object for this processor or
+  // cannot be loaded.
   static std::unique_ptr<Library> load(const std::string& bytes, std::string* why_not);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  // The address of the function `name` that the library defines itself, or NULL.
+  // The address of the function `name`, or NULL if the library itself does not define it.
   void* function(const std::string& name) const;
 
  private:

@@ -36,7 +36,7 @@ ep_status dialect_info(ep_device* device, uint32_t index, ep_dialect_info* out_i
   return EP_STATUS_OK;
 }
 
-// Compiles `source`, or finds what was kept of it.
+// Compiles `source`, or loads a compiled version that the host kept.
 ep_status load(ep_device* device, const ep_module_desc& desc, const std::string& source,
                std::unique_ptr<Library>* out_library, uint64_t* out_bytes, ep_error** error) {
   const ep_host* host = device->host;

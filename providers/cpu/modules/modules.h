@@ -10,7 +10,7 @@
 #include "providers/cpu/modules/c_compiler.h"
 #include "providers/cpu/modules/library.h"
 
-// An entry of a module, with the memory that its launches share. Threads: several may launch it at once.
+// One entry of a module, with memory shared by its launches. Threads: several may launch it at once.
 struct ep_kernel {
   const ep_host* host = nullptr;
   int32_t threads = 1;
@@ -18,13 +18,13 @@ struct ep_kernel {
   uint64_t flags = 0;
   uint32_t buffer_count = 0;
   uint32_t parameter_bytes = 0;
-  ep_kernel_info info{};                 // unknown: an item is a call
-  uint64_t local_stride = 0;             // bytes of local memory of a thread, a multiple of 64; 0: none
+  ep_kernel_info info{};                 // if unknown: one item per call
+  uint64_t local_stride = 0;             // bytes of local memory per thread, a multiple of 64; 0: none
   void* function = nullptr;              // of type Entry or FaultEntry (launch.cpp)
-  std::atomic<uint64_t> short_shape{0};  // of a launch that was too short to be shared among threads; 0: none
-  std::atomic<uint64_t> long_shape{0};   // of the last launch that was shared; 0: none
-  std::atomic<int64_t> long_time{0};     // what it took at least, on all threads together, in nanoseconds
-  std::atomic<char*> local{nullptr};     // for all threads of a launch, while no launch uses it
+  std::atomic<uint64_t> short_shape{0};  // a launch shape that was too short to divide among threads; 0: none
+  std::atomic<uint64_t> long_shape{0};   // the last launch shape that was divided among threads; 0: none
+  std::atomic<int64_t> long_time{0};     // the least time of such a launch, summed over threads, in nanoseconds
+  std::atomic<char*> local{nullptr};     // local memory for all threads of a launch; held here while no launch uses it
 
   ep_kernel() = default;
   ~ep_kernel();
@@ -35,12 +35,13 @@ struct ep_kernel {
 struct ep_module {
   const ep_host* host = nullptr;
   std::unique_ptr<tenon::provider::cpu::Library> library;
-  std::vector<std::unique_ptr<ep_kernel>> kernels;  // before the library goes, they go
+  std::vector<std::unique_ptr<ep_kernel>> kernels;  // destroyed before the library
 };
 
 namespace tenon::provider::cpu {
 
-// What device_open makes. Only this folder and the files that open and close a device see more than an ep_device.
+// The object behind an ep_device. Only this folder, and the files that open and close a device, use more than
+// ep_device.
 struct OpenDevice : ep_device {
   OpenDevice(const ep_host* from, SimdLevel level, int32_t most_threads);
 

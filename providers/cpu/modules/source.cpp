@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t most_parameter_bytes = 65536;
 constexpr uint64_t most_local_bytes = uint64_t{4} << 20;
 
-// The members of FaultSink in their order; `ep_sink` is the name that EP_FAULT_PARAMETER gives.
+// Lists the members of FaultSink in their order. `ep_sink` is the name in EP_FAULT_PARAMETER.
 constexpr const char* prefix = R"(typedef __INTPTR_TYPE__ intptr_t;
 typedef __UINTPTR_TYPE__ uintptr_t;
 typedef __SIZE_TYPE__ size_t;

@@ -1,4 +1,4 @@
-// What a module's text becomes before it is compiled: the provider's words in front, the constants, the text.
+// Builds the text that the compiler gets: the provider's definitions, the constants, then the module's text.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tenon::provider::cpu {
 
-inline constexpr uint32_t most_buffers = 256;  // of an entry
+inline constexpr uint32_t most_buffers = 256;  // per entry
 
-// What dialect_info says, without compiler and vector_bytes.
+// The content of dialect_info except compiler and vector_bytes.
 ep_dialect_info c_dialect();
 
-// What EP_FAULT_PARAMETER declares. The first fault that any thread raises is kept.
+// The struct behind EP_FAULT_PARAMETER. It keeps the first fault that a thread raises.
 struct FaultSink {
   int32_t raised = 0;
   int32_t code = 0;
@@ -22,7 +22,7 @@ struct FaultSink {
   int64_t limit = 0;
 };
 
-// The whole text. Its own lines count from 1 in messages, in a file called "kernel".
+// Returns the complete text. In messages, the lines of the module's text count from 1, in a file named "kernel".
 std::string source_of(const ep_module_desc& desc);
 
 }  // namespace tenon::provider::cpu

@@ -1,4 +1,4 @@
-// Indices of gather, scatter and pooling_backward, and the first of them that is out of range.
+// Reads indices of gather, scatter and pooling_backward, and keeps the first one that is out of range.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace tenon::provider::cpu {
 
-// The first bad index that any thread met.
+// The first out-of-range index of any thread.
 struct BadIndex {
   std::atomic<bool> met{false};
   std::atomic<int64_t> value{0};
@@ -19,7 +19,7 @@ struct BadIndex {
     value = index;
     limit = length;
   }
-  // Fills the fault of a launch whose operand `number` held the index.
+  // Fills the fault of a launch. Operand `number` holds the index.
   ep_status answer(const ep_launch& launch, int32_t number, ep_fault* out_fault) const {
     if (!met) return EP_STATUS_OK;
     if (out_fault != nullptr) *out_fault = {launch.tag, EP_FAULT_INDEX_OUT_OF_RANGE, number, value, limit, 0};
@@ -27,7 +27,7 @@ struct BadIndex {
   }
 };
 
-// The position that `index` means along an axis of `length`, or -1 if the index is out of range.
+// Returns the position for `index` along an axis of `length`, or -1 if the index is out of range.
 inline int64_t resolve_index(int64_t index, int64_t length, BadIndex* bad) {
   const int64_t position = index < 0 ? index + length : index;
   if (position >= 0 && position < length) return position;
@@ -35,7 +35,7 @@ inline int64_t resolve_index(int64_t index, int64_t length, BadIndex* bad) {
   return -1;
 }
 
-// Element `offset` of INDICES, which are i64 or i32.
+// Returns element `offset` of INDICES, whose type is i64 (`wide`) or i32.
 inline int64_t index_at(const char* base, int64_t offset, bool wide) {
   if (wide) return reinterpret_cast<const int64_t*>(base)[offset];
   return reinterpret_cast<const int32_t*>(base)[offset];

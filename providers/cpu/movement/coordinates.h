@@ -1,4 +1,4 @@
-// The places that INDICES of EP_GATHER_COORDINATES name, for gather and scatter.
+// The positions that INDICES select with EP_GATHER_COORDINATES, for gather and scatter.
 #pragma once
 
 #include "providers/cpu/movement/bad_index.h"
@@ -8,7 +8,8 @@ namespace tenon::provider::cpu {
 
 class Coordinates {
  public:
-  // `whole`: the operand that the coordinates point into. `batch`: the axes that it shares with INDICES.
+  // `whole` is the operand that the coordinates address. `batch` is the number of leading axes that it shares with
+  // INDICES.
   Coordinates(const OperandShape& whole, const OperandShape& indices, int32_t batch)
       : count_(static_cast<int32_t>(indices.dims[indices.rank - 1])), stride_(indices.strides[indices.rank - 1]) {
     for (int32_t k = 0; k + 1 < indices.rank; ++k) {
@@ -19,11 +20,11 @@ class Coordinates {
   }
 
   int64_t places() const { return places_.count(); }
-  // The length of the first axis that is named.
+  // The length of the first addressed axis.
   int64_t first_length() const { return named_.dims[0]; }
 
-  // Where place number `i` lies in the whole, in elements; -1 if one of its coordinates is out of range. `first`: the
-  // position along the first axis that is named.
+  // Returns the offset of position `i` in the whole, in elements, or -1 if one of its coordinates is out of range.
+  // Writes the coordinate of the first addressed axis to `first`.
   int64_t offset(const char* indices, bool wide, int64_t i, BadIndex* bad, int64_t* first) const {
     const int64_t at = places_.offset(i);
     int64_t sum = batch_.offset(i);
@@ -37,10 +38,10 @@ class Coordinates {
   }
 
  private:
-  int32_t count_;   // of coordinates
-  int64_t stride_;  // from one coordinate to the next
-  Axes places_;     // of INDICES
-  Axes batch_;      // the same dims, and what they move in the whole
+  int32_t count_;   // number of coordinates per position
+  int64_t stride_;  // elements between coordinates
+  Axes places_;     // outer axes of INDICES
+  Axes batch_;      // the same dims, with strides of the whole
   Axes named_;
 };
 
@@ -57,7 +58,7 @@ inline Axes axes_before(const OperandShape& shape, int32_t axis) {
   return axes;
 }
 
-// Why the ranks of operands with coordinates do not fit; `taken`: DST of gather, SRC_B of scatter.
+// The reason why the ranks of operands with coordinates do not fit. `taken` is DST of gather, SRC_B of scatter.
 inline Refusal why_no_coordinates(const ep_operand_desc& whole, const ep_operand_desc& indices,
                                   const ep_operand_desc& taken, int32_t batch) {
   const int32_t count = whole.rank - batch + indices.rank - 1 - taken.rank;

@@ -1,5 +1,5 @@
-// gather of whole slices, of single elements, and by coordinates. An index out of range is a fault, and its place in
-// the result stays unwritten.
+// gather of whole slices, of single elements, and by coordinates. An index out of range is a fault, and its element of
+// the result is not written.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -18,7 +18,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// dst[i] = src[index[i]], the most common case of these. Indices of whole blocks are looked at together, by vectors.
+// dst[i] = src[index[i]], the most common case. Indices of a whole block are checked together, with vectors.
 template <class T, class Index>
 void pick_from_row(T* out, const T* from, const Index* indices, int64_t n, int64_t length, BadIndex* bad) {
   using Bits = std::make_unsigned_t<Index>;
@@ -36,7 +36,7 @@ void pick_from_row(T* out, const T* from, const Index* indices, int64_t n, int64
   };
   int64_t i = 0;
   for (; i + block <= n; i += block) {
-    Bits beyond = 0;  // its upper bit: an index is negative, or above the last
+    Bits beyond = 0;  // the highest bit is set if an index is negative or too large
     for (int64_t k = i; k < i + block; ++k) {
       const auto given = static_cast<Bits>(indices[k]);
       beyond |= given | (last - given);
@@ -50,7 +50,7 @@ void pick_from_row(T* out, const T* from, const Index* indices, int64_t n, int64
   checked(i, n);
 }
 
-// dst[i] = src[i * step + index[i] * stride] for i < n. An index out of range leaves its element as it is.
+// dst[i] = src[i * step + index[i] * stride] for i < n. Elements with an index out of range are not written.
 template <class T, class Index>
 void pick(char* dst, const char* src, const char* index, int64_t n, int64_t step, int64_t stride, int64_t length,
           BadIndex* bad) {
@@ -126,8 +126,8 @@ class GatherPrimitive final : public ep_primitive {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
   }
 
-  // Cuts the result into slices, one for each index. DST's axes are the axes of SRC before the gathered one, the axes
-  // of INDICES, and the axes of SRC after the gathered one.
+  // Copies one slice per index. DST's axes are the axes of SRC before the gathered one, the axes of INDICES, and the
+  // axes of SRC after the gathered one.
   void slices(const ep_launch& launch, BadIndex* bad) const {
     const OperandShape src = shape(launch.shapes, src_);
     const OperandShape dst = shape(launch.shapes, 0);
@@ -185,7 +185,7 @@ class GatherPrimitive final : public ep_primitive {
         const char* source = from + outer_src.offset(unit / count) * size_;
         char* target = to + (outer_dst.offset(unit / count) + index_dst.offset(at)) * size_;
         int64_t index = index_axes.offset(at);
-        // Without a division for each slice where indices lie one step apart, and their places in DST too.
+        // Avoids a division per slice if the indices are adjacent and their slices in DST are equally spaced.
         const int64_t last = steady ? std::min(end, unit - at + count) : unit + 1;
         for (; unit < last; ++unit, index += index_step, target += dst_step) {
           const int64_t position = resolve_index(index_at(index_base, index, wide_indices_), src.dims[axis_], bad);
@@ -200,8 +200,8 @@ class GatherPrimitive final : public ep_primitive {
     });
   }
 
-  // The distance of each of `count` indices from the first element, if several rows share the indices and all of them
-  // are in range; else nothing.
+  // Returns the offset for each of `count` indices, if several rows share the indices and all of them are in range;
+  // else an empty list.
   std::vector<int64_t> known_positions(int64_t rows, int64_t count, const char* indices, int64_t stride,
                                        int64_t length) const {
     constexpr int64_t few_rows = 4;
@@ -223,7 +223,7 @@ class GatherPrimitive final : public ep_primitive {
     return true;
   }
 
-  // Calls row(number, begin, n) for pieces of `rows` rows of `length` elements.
+  // Calls row(number, begin, n) for parts of `rows` rows of `length` elements.
   template <class Row>
   void pick_rows(int64_t rows, int64_t length, const Row& row) const {
     constexpr int64_t longest = 16384;
@@ -277,7 +277,7 @@ class GatherPrimitive final : public ep_primitive {
     });
   }
 
-  // One slice of SRC for each place.
+  // Copies one slice of SRC for each position.
   void coordinates(const ep_launch& launch, BadIndex* bad) const {
     const OperandShape src = shape(launch.shapes, src_);
     const OperandShape dst = shape(launch.shapes, 0);

@@ -36,7 +36,7 @@ class PadPrimitive final : public ep_primitive {
   }
 
  private:
-  // The source position that the result has at `position`; -1 if the result has the constant there.
+  // Returns the source position for result position `position`, or -1 if the result is the constant there.
   int64_t source_of(int64_t position, int64_t low, int64_t length) const {
     const int64_t at = position - low;
     if (at >= 0 && at < length) return at;

@@ -1,4 +1,4 @@
-// concat and split: several operands are consecutive parts of one other operand along an axis.
+// concat and split: several operands are consecutive parts of another operand along an axis.
 #include <algorithm>
 
 #include "providers/cpu/movement/movement.h"
@@ -10,9 +10,9 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int32_t most_woven = 4;  // parts
+constexpr int32_t most_woven = 4;  // parts that are written together
 
-// to[count * i + k] = from[k][i] for i from begin to end
+// to[count * i + k] = from[k][i] for begin <= i < end
 template <class T, int count>
 void weave(char* to, const char* const* from, int64_t begin, int64_t end) {
   T* __restrict out = reinterpret_cast<T*>(to);
@@ -44,13 +44,13 @@ Weave weave_of(int32_t size, int32_t parts) {
   }
 }
 
-// One operand, cut by the axes before the joined one: `count` runs of `bytes`, `step` bytes apart. A part lies at
-// `position` bytes of each run of the whole.
+// One operand, divided by the axes before the joined one: `count` runs of `bytes`, `step` bytes apart. A part is at
+// byte `position` of each run of the whole.
 struct Runs {
   char* address;
   int64_t count, bytes, step, position;
 
-  // False if a run does not lie in one piece, or runs lie at uneven distances.
+  // Returns false if a run is not contiguous, or runs are not equally spaced.
   bool read(const OperandShape& operand, int32_t axis, int32_t size) {
     Axes before, within;
     for (int32_t k = 0; k < operand.rank; ++k) (k < axis ? before : within).add(operand.dims[k], operand.strides[k]);
@@ -107,7 +107,7 @@ class PartsPrimitive final : public ep_primitive {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
   }
 
-  // Whether the parts, of one element each along the last axis, can be written together.
+  // True if the parts have one element each along the last axis, and can be written together.
   bool weaves(const ep_shape* shapes) const {
     if (weave_ == nullptr || !joins_ || desc_.attributes.concat.axis != desc_.operands[0].rank - 1) return false;
     const auto count = static_cast<int32_t>(desc_.operand_count);
@@ -131,7 +131,7 @@ class PartsPrimitive final : public ep_primitive {
     });
   }
 
-  // All parts in one region, if every operand consists of runs that are not short.
+  // Copies all parts in one region of threads. Returns false if an operand does not consist of long runs.
   bool copy_runs(const ep_launch& launch, int32_t axis) const {
     constexpr int64_t shortest = 64;  // bytes
     const int32_t size = dtype_size(desc_.operands[0].dtype);

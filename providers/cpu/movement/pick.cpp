@@ -1,4 +1,4 @@
-// The choice among updates, compiled once per dispatch target.
+// Selection of updates, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/movement/pick.cpp"
 #include "hwy/foreach_target.h"
@@ -18,7 +18,7 @@ HWY_INLINE hn::Vec<D> load(const int32_t* from) {
   return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<int32_t, D>(), from));
 }
 
-// Highway 1.0 looks numbers of 64 bits up in a table of 2 KiB, which gcc copies to the stack each time.
+// Highway 1.0 uses a table of 2 KiB for 64-bit numbers, which gcc copies to the stack on each call.
 HWY_INLINE hn::Vec<D> compress(hn::Vec<D> numbers, hn::Mask<D> fits) {
 #if HWY_TARGET == HWY_AVX3
   return hn::Vec<D>{_mm512_maskz_compress_epi64(fits.raw, numbers.raw)};

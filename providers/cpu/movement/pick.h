@@ -1,4 +1,4 @@
-// Which of the updates of a scatter go to some of its places.
+// Selects the updates of a scatter that write to a range of positions.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace tenon::provider::cpu {
 
-constexpr int64_t longest_span = 256;  // updates that are looked at together
-constexpr int64_t most_lanes = 16;     // that a vector may write beyond the last one picked
+constexpr int64_t longest_span = 256;  // updates per call
+constexpr int64_t most_lanes = 16;     // elements that a vector store may write beyond the last selected update
 
-// Those of a span whose positions are within [low, high), in their order.
+// The updates of a span whose positions are within [low, high), in order.
 struct Picked {
   int64_t numbers[longest_span + most_lanes];
   int64_t positions[longest_span + most_lanes];
   int64_t count;
-  bool is_outside;  // an index is out of range; then the lists say nothing
+  bool is_outside;  // an index is out of range; the lists are then undefined
 };
 
-// Indices below 0 count from `length`, the end. n is at most longest_span.
+// Negative indices count from the end, `length`. n is at most longest_span.
 template <class Index>
 using Pick = void (*)(const Index* indices, int64_t n, int64_t length, int64_t low, int64_t high, Picked* out);
 

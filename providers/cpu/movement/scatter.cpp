@@ -1,9 +1,9 @@
-// scatter: a copy of SRC, into which updates go by index. Each thread owns some of the places and looks at all indices
-// that may name them, so the updates of one place come in their order, whatever the number of threads. Integers that
-// are added have no order: many of them, in few places, each thread adds in tables of its own. Where indices rise, each
-// thread owns some of the updates, and the places that they go to.
+// scatter: copies SRC, then applies updates by index. Each thread owns some of the positions and reads all indices that
+// may address them, so the updates of one position keep their order for any number of threads. Integer additions may be
+// reordered: if there are many for few positions, each thread adds into tables of its own. If the indices ascend, each
+// thread owns a range of updates and the positions that they address.
 //
-// Assignment moves bits. Other functions combine in the compute type: in DST itself where that is its type, else in a
+// Assignment moves bits. Other functions combine in the compute type: in DST itself if that is its type, else in a
 // row-major copy in the workspace, which is rounded once at the end.
 #include <algorithm>
 #include <atomic>
@@ -34,8 +34,9 @@ T combined(T x, T update) {
   }
 }
 
-// What happens to a place: one(place, update), or row(place, update, n) for n of both side by side. Either may work on
-// a copy of a place, a `Place`, until the next update goes elsewhere. Of one that keeps_last only the last one matters.
+// How an update changes a position: one(place, update), or row(place, update, n) for n adjacent positions. Both may
+// work on a local copy, a `Place`, until the next update addresses another position. If keeps_last is true, only the
+// last update of a position matters.
 template <class U>
 struct Move {
   using Place = U;
@@ -65,7 +66,7 @@ struct Combine {
   }
 };
 
-// Updates of another type than the places have.
+// Updates whose type differs from the type of the positions.
 template <int32_t op, class T>
 struct Convert {
   using Place = T;
@@ -82,24 +83,24 @@ struct Convert {
   }
 };
 
-// n updates, the i-th of which goes to one of the places `low` to `high` of line i. Steps are in bytes, that of indices
-// in elements.
+// n updates; update i addresses a position within [low, high) of line i. Steps are in bytes; the step of indices is in
+// elements.
 struct Strip {
   const char* indices;
   int64_t index_step;
   const char* updates;
   int64_t update_step;
   char* places;
-  int64_t place_step;  // from a position to the next one
-  int64_t line_step;   // 0: all updates go into one line
+  int64_t place_step;  // distance between positions
+  int64_t line_step;   // distance between lines; 0: all updates address one line
   int64_t n;
   int64_t length;
   int64_t low, high;
   SimdLevel simd;
 };
 
-// Updates first to last, at most longest_span, one after the other. `dense`: all steps are those of lists. Unless
-// `whole`, those within [low, high) are picked first, so that no branch depends on where one goes.
+// Applies updates [first, last), at most longest_span, in order. `dense`: all steps are those of contiguous lists.
+// Unless `whole`, first selects the updates within [low, high), so that no branch depends on the position.
 template <class Index, class Apply, bool dense, bool whole>
 void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad, const Apply& apply) {
   constexpr int64_t size = sizeof(typename Apply::Place);
@@ -107,7 +108,7 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
   const int64_t update_step = dense ? size : strip.update_step;
   const int64_t place_step = dense ? size : strip.place_step;
   const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
-  // Captured by value: a compiler would read members again after each store, which might have changed them.
+  // Captures by value: the compiler would read members again after each store, in case it changed them.
   const auto position_of = [=, length = strip.length](int64_t i) {
     const int64_t given = indices[i * index_step];
     return given + (given >> 63 & length);
@@ -147,7 +148,7 @@ void scatter_span(const Strip strip, int64_t first, int64_t last, BadIndex* bad,
   }
 }
 
-// Whether a span of updates goes to one place; a look at its ends says it mostly.
+// True if all updates of a span address one position. Usually the ends of the span decide.
 template <class Index>
 bool has_one_place(const Strip& strip, int64_t first, int64_t last) {
   const auto* const indices = reinterpret_cast<const Index*>(strip.indices);
@@ -159,7 +160,7 @@ bool has_one_place(const Strip& strip, int64_t first, int64_t last) {
   return differences == 0;
 }
 
-// Updates first to last, to one place.
+// Applies updates [first, last), which all address one position.
 template <class Index, class Apply>
 void scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply& apply) {
   const int64_t position = reinterpret_cast<const Index*>(strip.indices)[first * strip.index_step];
@@ -172,7 +173,7 @@ void scatter_equals(const Strip& strip, int64_t first, int64_t last, const Apply
   *place = value;
 }
 
-// Equal positions one after the other do not wait for each other's stores.
+// Consecutive equal positions do not wait for each other's stores.
 template <class Index, class Apply>
 void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
   constexpr int64_t size = sizeof(typename Apply::Place);
@@ -193,7 +194,7 @@ void scatter_strip(const Strip& strip, BadIndex* bad, const Apply& apply) {
   }
 }
 
-// How lines of SRC get into DST just before their updates, which saves threads a second meeting.
+// How to copy lines of SRC to DST just before their updates, so that each thread touches the memory only once.
 struct LineCopy {
   bool copies = false;
   const char* from = nullptr;
@@ -201,14 +202,14 @@ struct LineCopy {
   int64_t length = 0;
 };
 
-// The updates as [outer, axis, inner], each with axes of its own; of elements, `axis` has the updates along it, and
-// outer and inner are the lanes along which an index stays.
+// The updates as [outer, axis, inner], each with axes of its own. For scatter of elements, `axis` runs along the
+// updates; outer and inner are lanes that use the same index.
 struct Walk {
   Axes outer_updates, outer_indices, outer_dst;
   Axes along_updates, along_indices;
   Axes inner_updates, inner_indices, inner_dst;
-  int64_t length = 0;  // of the axis of DST
-  int64_t stride = 0;  // of the axis of DST
+  int64_t length = 0;  // length of the axis of DST
+  int64_t stride = 0;  // stride of the axis of DST
 };
 
 class ScatterPrimitive final : public ep_primitive {
@@ -258,7 +259,7 @@ class ScatterPrimitive final : public ep_primitive {
   }
 
  private:
-  static constexpr int64_t fewest_lanes = 64;  // that are cut among threads by themselves
+  static constexpr int64_t fewest_lanes = 64;  // with fewer lanes, positions are divided among threads
 
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
@@ -277,7 +278,8 @@ class ScatterPrimitive final : public ep_primitive {
     strided_copy(copy, to, from, device->simd, device->threads);
   }
 
-  // Reads an operand into the workspace, in the compute type, or writes the workspace into it.
+  // With `reads`, converts an operand into the workspace, in the compute type; otherwise the workspace into the
+  // operand.
   void convert(const ep_launch& launch, const OperandShape& given, char* operand, bool reads) const {
     const Axes axes = axes_of(given, ~0U, true);
     const int64_t length = axes.dims[axes.rank - 1];
@@ -322,12 +324,12 @@ class ScatterPrimitive final : public ep_primitive {
     return walk;
   }
 
-  // Whether the updates of one index lie side by side, and their places too.
+  // True if the updates of one index are contiguous, and so are the positions that they address.
   bool moves_rows(const Walk& walk) const {
     return at_.mode == EP_GATHER_SLICES && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
   }
 
-  // Where each line of DST lies side by side, as that of SRC does, and has updates of its own.
+  // Returns how to copy lines if those of DST and SRC are contiguous and each has updates of its own.
   LineCopy line_copy(const ep_launch& launch, const OperandShape& dst) const {
     LineCopy lines;
     const OperandShape src = shape(launch.shapes, src_);
@@ -343,9 +345,9 @@ class ScatterPrimitive final : public ep_primitive {
     return lines;
   }
 
-  // Whether SRC was copied, and one line of updates applied whose indices rise, as far as a sample says: a thread has
-  // updates that lie side by side, and the places from the first one's up to that of the next thread. False: it is not
-  // such a line, or an index lies elsewhere; then DST has to be made again.
+  // Copies SRC and applies one line of updates whose indices ascend according to a sample: each thread applies adjacent
+  // updates, and owns the positions from its first update up to the first one of the next thread. Returns false if
+  // there is no such line, or if an index is outside its thread's range; DST must then be computed again.
   bool scatter_rising(const ep_launch& launch, const OperandShape& dst) const {
     constexpr int64_t fewest = 1 << 15, samples = 64;
     const char* const from = address_of(launch.operands[src_]);
@@ -379,7 +381,7 @@ class ScatterPrimitive final : public ep_primitive {
     constexpr int64_t longest_group = 4096;
     const char* const updates = address_of(launch.operands[updates_]);
     char* const to = address_of(launch.operands[0]);
-    // Equal indices have one thread. -1: too many are equal.
+    // Equal indices belong to one thread. Returns -1 if too many are equal.
     const auto first_of = [&](int64_t i) {
       const int64_t least = std::max<int64_t>(i - longest_group, 0);
       while (i > least && i < n && indices[i - 1] == indices[i]) --i;
@@ -408,7 +410,7 @@ class ScatterPrimitive final : public ep_primitive {
     return fits;
   }
 
-  // Applies every update, those of one place in order. Elements of `to` have `place_size` bytes.
+  // Applies every update, keeping the order per position. Elements of `to` have `place_size` bytes.
   template <class Apply>
   void scatter(const ep_launch& launch, const OperandShape& places, const LineCopy& lines, BadIndex* bad,
                const Apply& apply, char* to, int64_t place_size) const {
@@ -417,8 +419,8 @@ class ScatterPrimitive final : public ep_primitive {
     const int64_t outer = walk.outer_updates.count();
     const int64_t along = walk.along_updates.count();
     const int64_t inner = walk.inner_updates.count();
-    // Lanes are the pieces where there are many, of rows many lanes a piece; else ranges of places, one for each
-    // thread.
+    // Threads divide the lanes if there are many (of rows, several lanes per part); otherwise each thread gets a range
+    // of positions.
     const int64_t lanes = outer * inner;
     const bool by_lane = lanes >= fewest_lanes;
     const bool rows = inner > 1 && moves_rows(walk);
@@ -426,7 +428,7 @@ class ScatterPrimitive final : public ep_primitive {
     const bool picks = inner == 1 && walk.along_updates.rank == 1 && walk.along_indices.strides[0] == 1;
     const int64_t ranges = picks || device->threads >= 4 ? device->threads : 1;
     const int64_t pieces = by_lane ? (lanes + width - 1) / width : ranges;
-    const int64_t quarters = rows ? 2 : 16;  // of a nanosecond, of one element
+    const int64_t quarters = rows ? 2 : 16;  // quarters of a nanosecond per element
     parallel(device->threads, lanes * along * quarters / 4, [&](int32_t part, int32_t parts) {
       const int64_t first = pieces * part / parts;
       const int64_t last = pieces * (part + 1) / parts;
@@ -449,12 +451,12 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
-  // Rows of updates that go to rows of DST, each thread's to rows side by side, which it copies from SRC just before.
-  // The ranges follow a sample of the indices, so that each has about as many updates. False: there are few rows, they
-  // are short, or a few of them have most updates; then several threads share each row.
+  // Applies rows of updates to rows of DST. Each thread owns adjacent rows, and copies them from SRC just before. A
+  // sample of the indices determines the ranges, so that each has about as many updates. Returns false if there are few
+  // rows, the rows are short, or a few of them have most updates; several threads then share each row.
   template <class Apply>
   bool scatter_rows(const ep_launch& launch, const OperandShape& dst, BadIndex* bad, const Apply& apply) const {
-    constexpr int64_t shortest = 256, samples = 64, ranges_of_thread = 4;  // shortest: bytes of a row
+    constexpr int64_t shortest = 256, samples = 64, ranges_of_thread = 4;  // bytes of a row
     const OperandShape src = shape(launch.shapes, src_);
     const Walk walk = walk_of(launch, dst);
     const int64_t n = walk.along_updates.count(), length = walk.inner_updates.count();
@@ -494,8 +496,8 @@ class ScatterPrimitive final : public ep_primitive {
     return true;
   }
 
-  // Adds integers in one line of few places; false where the updates are others. Neighbours go to tables of their own,
-  // so that equal ones do not wait for each other.
+  // Adds integers to one line of few positions; returns false for other updates. Adjacent updates go to different
+  // tables, so that equal ones do not wait for each other.
   template <class T>
   bool add_in_tables(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
     constexpr int64_t most_places = 1024, tables = 4;
@@ -533,7 +535,7 @@ class ScatterPrimitive final : public ep_primitive {
     return true;
   }
 
-  // Lanes begin to end of one outer index, and of their places those from low to high.
+  // Lanes [begin, end) of one outer index, and positions [low, high) of each.
   struct Range {
     int64_t begin, end, low, high;
   };
@@ -602,7 +604,7 @@ class ScatterPrimitive final : public ep_primitive {
     scatter_strip<int32_t>(strip, bad, apply);
   }
 
-  // The same by coordinates. Lanes are cut among threads where there are many, else ranges of the first coordinate.
+  // Applies updates by coordinates. Threads divide the lanes if there are many, else ranges of the first coordinate.
   template <class Apply>
   void by_coordinates(const ep_launch& launch, const OperandShape& whole, BadIndex* bad, const Apply& apply, char* to,
                       int64_t place_size) const {
@@ -655,7 +657,7 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
-  // Calls visit(apply) with what happens to a place.
+  // Calls visit(apply) with the function that changes a position.
   template <class Visit>
   void with_apply(const Visit& visit) const {
     if (!moves_) return with_combine(visit);
@@ -696,8 +698,8 @@ class ScatterPrimitive final : public ep_primitive {
   int32_t size_;
   RowFormat format_;
   bool wide_indices_;
-  bool moves_;   // assigns
-  bool staged_;  // combines in the workspace
+  bool moves_;   // true: assignment
+  bool staged_;  // true: combines in the workspace
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The axes in the order of the destination.
+// Sorts the axes by the destination's strides.
 void sort_axes(StridedCopy* copy) {
   for (int32_t axis = 1; axis < copy->rank; ++axis) {
     for (int32_t i = axis; i > 0 && copy->dst_strides[i - 1] < copy->dst_strides[i]; --i) {
@@ -46,16 +46,16 @@ void fold(StridedCopy* copy) {
   copy->rank = kept;
 }
 
-// The shortest row of a destination that tiles are worth, such as the channels of a picture.
+// The shortest destination row for which tiles pay, such as the channels of a picture.
 constexpr int64_t shortest = 2;
 
-// The elements of a line of the cache.
+// The number of elements of a cache line.
 template <class T>
 constexpr int64_t line = 64 / sizeof(T);
 
 // Transposes one tile: a column of the source, contiguous along the unit axis, becomes a row of the destination. A
-// buffer holds the tile, so that each line of source and destination is met once. Without it, large power-of-two
-// strides would map all lines into one set of the cache.
+// buffer holds the tile, so that each cache line of source and destination is accessed once. Without it, large
+// power-of-two strides would map all lines to one set of the cache.
 template <class T>
 void move_tile(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows,
                int64_t columns) {
@@ -83,8 +83,8 @@ void move_tiles(TileFunction fill, T* dst, int64_t dst_stride, const T* src, int
   }
 }
 
-// The axis along which the source has unit stride, if the destination has unit stride along another one, the last; else
-// -1. A short tile of a few columns takes longer than its elements one by one.
+// Returns the axis along which the source has unit stride, if the destination has unit stride along another one, the
+// last; else -1. For a short tile of a few columns, an element-wise copy is faster, so it returns -1 too.
 int32_t transposed_axis(const StridedCopy& copy) {
   const int32_t last = copy.rank - 1;
   if (copy.dst_strides[last] != 1 || copy.src_strides[last] <= 1 || copy.dims[last] < shortest) return -1;
@@ -94,9 +94,9 @@ int32_t transposed_axis(const StridedCopy& copy) {
   return -1;
 }
 
-// The tiles of a transpose, in the order in which they are moved.
+// The tiles of a transpose, in processing order.
 struct Tiles {
-  // In elements: the first element of tile `unit` along both axes, and where it lies.
+  // The first element of tile `unit` along both axes, and its offset, in elements.
   struct Place {
     int64_t i, j, to, from;
   };
@@ -126,24 +126,24 @@ struct Tiles {
   }
 
   const StridedCopy& copy;
-  int32_t axis;           // along which the source has unit stride: down a tile
-  int64_t rows, columns;  // of a whole tile
-  bool source_first;      // tiles follow each other along the source
+  int32_t axis;           // the axis along which the source has unit stride: down a tile
+  int64_t rows, columns;  // size of a whole tile
+  bool source_first;      // tiles are ordered along the source
   int64_t down, across, count;
 };
 
-// Whether a transpose past the cache goes in strips: a column of the source is long, and columns that fill a line of
-// the destination meet in few sets of the first cache. Where rows of the destination lie in one page, columns of wide
-// elements are faster without.
+// True if a transpose past the cache should use strips: a column of the source is long, and the columns that fill a
+// cache line of the destination map to few sets of the L1 cache. If rows of the destination share a page, columns of
+// wide elements are faster without strips.
 template <class T>
 bool goes_in_strips(const StridedCopy& copy, int32_t axis) {
   return copy.dims[axis] >= strip_side && copy.src_strides[copy.rank - 1] % 256 == 0 &&
          (sizeof(T) <= 2 || copy.dst_strides[axis] * static_cast<int64_t>(sizeof(T)) >= 4096);
 }
 
-// Past the cache a tile is one line of the destination wide, and tiles follow each other along the source: its rows are
-// read from end to end, and each line of the destination is written whole. 16384 x 768 floats took 1.8 times a copy by
-// square tiles, 1.1 to 1.3 so. Strips follow each other along the destination.
+// Past the cache, a tile is one cache line of the destination wide, and tiles are ordered along the source: its rows
+// are read from end to end, and each line of the destination is written whole. This is faster than square tiles. Strips
+// are ordered along the destination.
 template <class T>
 void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, SimdLevel level, int32_t threads) {
   const TileFunction fill = tile_function(level, copy.size);
@@ -169,7 +169,7 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
       const T* from = reinterpret_cast<const T*>(src) + at.from;
       const int64_t rows = std::min(tiles.rows, copy.dims[axis] - at.i);
       const int64_t columns = std::min(tiles.columns, copy.dims[last] - at.j);
-      const int64_t whole = streams ? columns - columns % line<T> : 0;  // whole lines
+      const int64_t whole = streams ? columns - columns % line<T> : 0;  // multiple of a cache line
       const int64_t done = whole > 0 ? rows - rows % static_cast<int64_t>(16 / sizeof(T)) : 0;
       if (whole > 0 && strips)
         stream.strip(to, dst_stride, from, src_stride, done, whole, reinterpret_cast<const T*>(src) + next.from);
@@ -191,10 +191,10 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
   }
 }
 
-// Rows too short to call a function for.
+// Rows of at most this many elements are too short for a function call.
 constexpr int64_t short_row = 16;
 
-// Row i of a plane, `length` elements, for i from begin to end; known: the length at compile time, or 0.
+// Copies rows [begin, end) of a plane, `length` elements each. `known` is the length at compile time, or 0.
 template <class T, int known>
 void move_short_rows(const StridedCopy& copy, T* out, const T* in, int64_t begin, int64_t end) {
   const int32_t last = copy.rank - 1;
@@ -227,7 +227,7 @@ void move_short_rows(const StridedCopy& copy, char* dst, const char* src, int64_
   }
 }
 
-// Walks over the first `axes` axes of a copy, from one of their places on: over its rows, if one axis is left.
+// Iterates over the first `axes` axes of a copy, from a given position on; over its rows, if one axis is left.
 class Walk {
  public:
   Walk(const StridedCopy& copy, int32_t axes, int64_t place) : copy_(copy), axes_(axes) {
@@ -238,7 +238,7 @@ class Walk {
       from_ += index_[axis] * copy.src_strides[axis];
     }
   }
-  // Where the place begins, in elements.
+  // The offset of the current position, in elements.
   int64_t to() const { return to_; }
   int64_t from() const { return from_; }
   void next() {
@@ -260,7 +260,7 @@ class Walk {
   int64_t from_ = 0;
 };
 
-// Planes of the last two axes, cut along the last but one.
+// Copies planes of the last two axes, divided along the last but one.
 void copy_short_rows(const StridedCopy& copy, char* dst, const char* src, int32_t threads) {
   const int32_t plane = copy.rank - 2;
   const int64_t rows = copy.dims[plane];
@@ -312,7 +312,7 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, SimdLevel level,
   const ConvertFunction move = move_elements(copy.size);
   int64_t rows = 1;
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
-  // A single long row is cut as well.
+  // A single long row is divided too.
   const int64_t pieces = rows >= threads ? 1 : (length + 16383) / 16384;
   if (rows * pieces == 1) return move(dst, copy.dst_strides[last], src, copy.src_strides[last], length);
   const auto move_part = [&](const Walk& at, int64_t begin, int64_t end) {

@@ -1,4 +1,4 @@
-// Transposed tiles and reversed rows, compiled once per dispatch target: vectors of a few columns are interleaved.
+// Transposed tiles and reversed rows, compiled once per dispatch target. Vectors of a few columns are interleaved.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/movement/tile.cpp"
 #include "hwy/foreach_target.h"
@@ -13,7 +13,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-// Lines 0, n, 2n, ... of the source side by side, n elements of each: what 16 bytes hold.
+// Loads n elements each of lines 0, n, 2n, ... of the source, side by side. n elements have 16 bytes.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_lines(D d, const T* src, int64_t src_stride) {
   if constexpr (hn::MaxLanes(D()) * sizeof(T) <= 16) {
@@ -25,8 +25,8 @@ HWY_INLINE hn::Vec<D> load_lines(D d, const T* src, int64_t src_stride) {
   }
 }
 
-// Rows [0, n) and columns [0, lanes) of a tile. Interleaving the first half of n vectors with the second log2(n) times
-// transposes each n x n block.
+// Transposes rows [0, n) and columns [0, lanes) of a tile. Interleaving the first half of n vectors with the second
+// half log2(n) times transposes each n x n block.
 template <bool past_cache, class D, class T>
 HWY_INLINE void transpose(D d, T* tile, int64_t tile_stride, const T* src, int64_t src_stride) {
   constexpr int n = 16 / sizeof(T);
@@ -47,8 +47,8 @@ HWY_INLINE void transpose(D d, T* tile, int64_t tile_stride, const T* src, int64
   }
 }
 
-// The columns from `begin` on that vectors of D take, and then those that shorter vectors take, of `rows` rows, a
-// multiple of n. Returns the first column left.
+// Processes the columns from `begin` on that fill vectors of D, then those that fill shorter vectors. `rows` is a
+// multiple of n. Returns the first remaining column.
 template <class D, class T>
 HWY_INLINE int64_t transpose_columns(D d, T* tile, int64_t tile_stride, const T* src, int64_t src_stride, int64_t rows,
                                      int64_t begin, int64_t columns) {
@@ -88,7 +88,7 @@ void fill_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_stri
 template <class T>
 constexpr int64_t line = 64 / sizeof(T);
 
-// One line of each of 16 / sizeof(T) rows, past the cache.
+// Writes one cache line of each of 16 / sizeof(T) rows, past the cache.
 template <class T>
 HWY_INLINE void stream_lines(T* dst, int64_t dst_stride, const T* src, int64_t src_stride) {
   const hn::FixedTag<T, HWY_LANES(T)> d;
@@ -108,7 +108,7 @@ void stream_tile(void* dst, int64_t dst_stride, const void* from, int64_t src_st
   }
 }
 
-// Copies n elements, whose bytes are a multiple of 16.
+// Copies n elements, whose total size is a multiple of 16 bytes.
 template <class T>
 HWY_INLINE void copy_row(T* HWY_RESTRICT dst, const T* HWY_RESTRICT src, int64_t n) {
   const hn::ScalableTag<T> d;
@@ -122,7 +122,7 @@ HWY_INLINE void copy_row(T* HWY_RESTRICT dst, const T* HWY_RESTRICT src, int64_t
 template <class T>
 void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_stride, int64_t rows, int64_t columns,
                   const void* next) {
-  constexpr int64_t apart = strip_side + line<T>;  // an odd number of lines
+  constexpr int64_t apart = strip_side + line<T>;  // an odd number of cache lines
   alignas(64) T copied[strip_columns<T> * apart];
   for (int64_t j = 0; j < columns; ++j) {
     copy_row(copied + j * apart, static_cast<const T*>(from) + j * src_stride, rows);
@@ -131,8 +131,8 @@ void stream_strip(void* dst, int64_t dst_stride, const void* from, int64_t src_s
   int64_t at = 0;
   for (int64_t i = 0; i < rows; i += 16 / sizeof(T)) {
     for (int64_t j = 0; j < columns; j += line<T>) {
-      for (int64_t k = 0; k < line<T> / 4; ++k) {  // as many lines as are written below
-        __builtin_prefetch(ahead + at, 0, 2);      // into the second cache
+      for (int64_t k = 0; k < line<T> / 4; ++k) {  // as many cache lines as are written below
+        __builtin_prefetch(ahead + at, 0, 2);      // to the L2 cache
         if ((at += line<T>) < rows) continue;
         at = 0;
         ahead += src_stride;

@@ -20,7 +20,7 @@ class BatchNormPrimitive final : public RowPrimitive {
     for (int32_t i = 0; i < 4; ++i) parameters_[i] = find_operand(desc, roles[i]);
   }
 
-  // A row is the innermost axis. A row has one channel, or all channels where the innermost axis is the channel axis.
+  // A row is the innermost axis. It has one channel, or all channels if the innermost axis is the channel axis.
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
     if (launch.scalar_count < 1)
       return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "batch_norm has no launch scalar 0 (eps).");
@@ -35,7 +35,7 @@ class BatchNormPrimitive final : public RowPrimitive {
     const int64_t rows = dst_outer.count();
     const int64_t n = dst_row.count();
     const bool direct = format_.in_place(dst_row);
-    int64_t below = 1;  // rows per step of the channel
+    int64_t below = 1;  // rows per channel
     for (int32_t axis = axis_ + 1; axis < last; ++axis) below *= dst.dims[axis];
     const double eps = launch.scalars[0].value.f64;
     for_rows(launch, rows, rows * n / 2, [&](int64_t begin, int64_t end, char* buffer) {
@@ -80,7 +80,7 @@ class BatchNormPrimitive final : public RowPrimitive {
     return value;
   }
 
-  // Computes mean, scale / sqrt(variance + eps) and shift of `count` channels, beginning with channel `first`.
+  // Computes mean, scale / sqrt(variance + eps) and shift for channels [first, first + count).
   void read_channels(const ep_launch& launch, int64_t first, int64_t count, double eps,
                      char (*channel)[stack_row * 8]) const {
     for (int64_t i = 0; i < count; ++i) {

@@ -18,10 +18,10 @@ using D = hn::ScalableTag<T>;
 template <class T>
 using V = hn::Vec<D<T>>;
 
-constexpr int64_t sum_rows = 256;  // exponentials that are added before the sum joins the total
+constexpr int64_t sum_rows = 256;  // rows whose exponentials are summed before the sum is added to the total
 
-// `width` vectors of columns at a time. What a column needs stays in registers; its exponentials go to the buffer,
-// which lies closer together than the rows.
+// Processes `width` vectors of columns at a time. Maxima and sums stay in registers. Exponentials go to the buffer,
+// which is more compact than the rows.
 template <int width, class T>
 HWY_INLINE void column_vectors(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, T* buffer, int64_t rows,
                                bool log) {
@@ -58,7 +58,7 @@ HWY_INLINE void column_vectors(T* dst, int64_t dst_stride, const T* src, int64_t
   }
 }
 
-// The columns that are left over, in vectors of their own.
+// Processes the remaining columns, with partial vectors.
 template <class T>
 HWY_INLINE void few_columns(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, T* buffer, int64_t rows,
                             int64_t n, bool log) {

@@ -10,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The two axes of `shape` that groups are counted by, and those within a group.
+// outer_axes: the two axes of `shape` that number the groups. inner_axes: the axes within a group.
 Axes outer_axes(const OperandShape& shape, int64_t groups) {
   Axes axes;
   axes.add(shape.dims[0], shape.strides[0]);
@@ -87,15 +87,15 @@ class GroupNormPrimitive final : public RowPrimitive {
   int64_t row_length(const ep_shape* shapes) const override { return inner_axes(shape(shapes, 0), groups_).count(); }
 
  private:
-  // What a row needs besides its elements.
+  // The scale and shift of a row.
   struct Affine {
     const ep_launch& launch;
-    const double* scale;  // of its channels
+    const double* scale;  // one per channel of the row
     const double* shift;
-    bool stream;  // results go past the cache
+    bool stream;  // true: write results past the cache
   };
 
-  // SCALE or SHIFT of all channels; `none` where the operand is absent.
+  // Reads SCALE or SHIFT for all channels; all are `none` if the operand is absent.
   std::vector<double> of_channels(const ep_launch& launch, int32_t index, int64_t channels, double none) const {
     std::vector<double> numbers(static_cast<size_t>(channels), none);
     if (index < 0) return numbers;

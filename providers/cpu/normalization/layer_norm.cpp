@@ -8,7 +8,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The sum of f(i) for i < n, in eight parts, none of which waits for another.
+// The sum of f(i) for i < n, in eight independent partial sums.
 template <class F>
 double sum_of(int64_t n, const F& f) {
   double parts[8] = {};
@@ -46,7 +46,7 @@ int32_t first_axis(const ep_primitive_desc& desc) {
   return desc.kind == EP_PRIMITIVE_rms_norm ? desc.attributes.rms_norm.axis : desc.attributes.layer_norm.axis;
 }
 
-// Operand numbers of the optional roles; -1 if the descriptor has no such operand.
+// Operand numbers of the optional roles; -1 if absent.
 struct Roles {
   int32_t src, scale, shift, mean, inv_std;
 };
@@ -103,8 +103,8 @@ class LayerNormPrimitive final : public RowPrimitive {
   int64_t row_length(const ep_shape* shapes) const override { return axes_of(shape(shapes, 0), mask_, true).count(); }
 
  private:
-  // Reads SCALE or SHIFT. Such an operand has either all axes of SRC, with length 1 before `axis`, or the normalised
-  // axes only.
+  // Reads SCALE or SHIFT. The operand has either all axes of SRC, with length 1 before `axis`, or only the normalised
+  // axes.
   const void* parameters(const ep_launch& launch, int32_t index, char* buffer) const {
     if (index < 0) return nullptr;
     const OperandShape given = shape(launch.shapes, index);

@@ -1,4 +1,4 @@
-// softmax and the norms: each element of a row is scaled by the statistics of that row or of its channel.
+// softmax and the norms: each element is scaled by statistics of its row or channel.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -13,7 +13,7 @@ struct Softmax {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// layer_norm and rms_norm.
+// Serves layer_norm and rms_norm.
 struct LayerNorm {
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);

@@ -1,4 +1,4 @@
-// softmax and log-softmax along one axis.
+// softmax and log_softmax along one axis.
 #include <algorithm>
 #include <vector>
 
@@ -40,7 +40,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
     const bool is_large = rows * n * format_.size > stream_bytes;
     const bool stream = direct && !in_place && n <= stack_row && is_large;
-    // Bits must not depend on where rows lie.
+    // The choice must not depend on the alignment of rows, so that bits do not.
     const bool is_short = format_.compute == EP_DTYPE_f32 && n <= short_row_length && !is_large;
     const bool dense = format_.compute == EP_DTYPE_f32 && dst_row.contiguous() && src_row.contiguous() &&
                        dst_outer.contiguous(n) && src_outer.contiguous(n);
@@ -78,7 +78,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
   }
 
  private:
-  // True if neighbours in memory, of both operands, belong to different rows.
+  // True if memory neighbours, in both operands, belong to different rows.
   bool has_columns(const Axes& dst_row, const Axes& src_row, const Axes& dst, const Axes& src) const {
     const int32_t last = dst.rank - 1;
     const bool there = format_.compute == EP_DTYPE_f32 || softmax_.wide_columns != nullptr;
@@ -97,7 +97,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const int64_t rows = dst_row.dims[0];
     parallel(device->threads, dst.count() * rows / 2, [&](int32_t part, int32_t parts) {
       std::vector<T> buffer(static_cast<size_t>((format_.same ? 1 : 2) * rows * softmax_columns));
-      T* wide = buffer.data() + rows * softmax_columns;  // of a narrow type
+      T* wide = buffer.data() + rows * softmax_columns;  // for narrow types
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t start = unit % blocks * softmax_columns;
         const int64_t first = unit / blocks * length + start;
@@ -118,7 +118,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
     });
   }
 
-  // Rows one after the other, a few at a time; narrow ones go through a buffer.
+  // Processes rows in order, a few at a time. Narrow rows pass through a buffer.
   void short_rows(const ep_launch& launch, int64_t rows, int64_t n) const {
     static_assert(most_short_rows * short_row_length <= stack_row);
     const char* from = address_of(launch.operands[1]);

@@ -1,11 +1,9 @@
 // convolution and transposed convolution over f32 on oneDNN, with 1 to 3 spatial dims, bias and epilogues.
 //
-// Layout: oneDNN's best convolutions want channels last, and weights in blocks. A pointwise convolution (kernel 1,
-// stride 1, no padding) without epilogues is a matmul, as fast with channels first. Every other convolution gains more
-// from channels last than the two reorders of its activations cost, even at batch 1. Measured on the shapes of
-// ResNet-50 and MobileNet; with bias, sum and relu, ResNet's 33 pointwise ones take 92 ms on one thread with channels
-// first, and 30 ms plus 17 ms of reorders with channels last. The launch reorders the weights too, unless they are
-// constant and the host has them packed.
+// Layout: oneDNN's best convolutions need channels last, and weights in blocks. A pointwise convolution (kernel 1,
+// stride 1, no padding) without epilogues is a matmul, and as fast with channels first. On the shapes of ResNet-50 and
+// MobileNet, every other convolution gains more from channels last than the two reorders of its activations cost, even
+// at batch 1. The launch reorders the weights too, unless they are constant and the host keeps them packed.
 #include <algorithm>
 
 #include "providers/cpu/convolution/images.h"
@@ -33,7 +31,7 @@ memory::desc channels_last(const memory::dims& dims) {
   return memory_desc(dims, strides);
 }
 
-// WEIGHT in oneDNN's order [o, i, k...], with the groups in front if there are several.
+// WEIGHT in oneDNN's order [o, i, k...], preceded by the groups if there are several.
 memory::desc weight_layout(const ep_operand_desc& weight, const ep_convolution_attributes& attributes) {
   memory::dims dims;
   memory::dims strides;
@@ -67,15 +65,14 @@ Window window_of(const ep_primitive_desc& desc) {
     window.stride.push_back(attributes.stride[i]);
     window.dilation.push_back(attributes.dilation[i] - 1);
     window.pad_low.push_back(attributes.pad_low[i]);
-    // oneDNN wants the high padding that makes the sizes agree exactly. It may differ from the attribute: the attribute
-    // may leave a rest, and a value here is negative where the last rows are not reached.
+    // oneDNN needs the high padding for which the sizes agree exactly. It may differ from the attribute, because a
+    // stride may leave a remainder. It is negative if the last rows are not read.
     window.pad_high.push_back((small - 1) * attributes.stride[i] + reach - large - attributes.pad_low[i]);
   }
   return window;
 }
 
-// oneDNN writes code for each place of the result whose window begins in the padding, which takes seconds where the
-// padding is wide.
+// oneDNN generates code for each result whose window begins in the padding, which takes seconds if the padding is wide.
 Refusal why_not_window(const Window& window) {
   constexpr int64_t kMostBeyond = 256;
   for (size_t i = 0; i < window.kernel.size(); ++i) {
@@ -101,7 +98,7 @@ bool is_pointwise(const ep_primitive_desc& desc, const Window& window) {
 
 int64_t work_of(const ep_primitive_desc& desc) {
   const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
-  // Each weight meets every position of the smaller side once per image.
+  // Each weight is multiplied with every position of the smaller side, once per image.
   const ep_operand_desc& side =
       desc.attributes.convolution.transposed != 0 ? *operand(desc, EP_ROLE_SRC) : desc.operands[0];
   int64_t work = 2 * side.dims[0];
@@ -110,23 +107,24 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work;
 }
 
-// A candidate for the layouts: as the operands lie in memory, or channels last.
+// Candidate layouts: those of the operands in memory, or channels last.
 struct Layouts {
   memory::desc src, weights, dst;
 };
 
-// A pointwise convolution without epilogues runs as it lies.
+// True if the convolution can use the operands' layouts: pointwise and without epilogues.
 bool runs_as_given(const ep_primitive_desc& desc, const Window& window) {
   return is_pointwise(desc, window) && post_op_count(desc) == 0;
 }
 
-// A deterministic convolution whose bits depend on the number of threads runs on one: without AVX-512, oneDNN's.
+// True if a deterministic convolution must run on one thread, because without AVX-512 oneDNN's bits depend on the
+// number of threads.
 bool runs_alone(const ep_device& device, const ep_primitive_desc& desc) {
   return (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && device.simd != SimdLevel::avx3;
 }
 
 // True for a tensor as large as the result, for one number per channel, and for one number. oneDNN 2.6 accepts operands
-// that are repeated along other axes, but misreads them.
+// that repeat along other axes, but misreads them.
 bool is_post_op_operand(const ep_operand_desc& operand) {
   bool whole = true, of_channels = true;
   for (int32_t axis = 0; axis < operand.rank; ++axis) {
@@ -140,7 +138,7 @@ bool is_post_op_operand(const ep_operand_desc& operand) {
 }  // namespace
 
 Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
-  if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution is made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution needs static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);

@@ -7,8 +7,9 @@ namespace {
 
 using dnnl::algorithm;
 
-// The post-ops of oneDNN that keep NaN. Others lose NaN, because oneDNN clamps with the processor's min and max: its
-// relu turns NaN into 0 and its exp turns NaN into the largest float. scalar_ops.def wants NaN.
+// Returns the oneDNN post-op for an epilogue if it keeps NaN, as scalar_ops.def requires. Others lose NaN, because
+// oneDNN clamps with the processor's min and max: its relu turns NaN into 0 and its exp turns NaN into the largest
+// float.
 algorithm post_op(const ep_epilogue& epilogue) {
   if (epilogue.arity == 1) {
     switch (epilogue.op) {

@@ -1,4 +1,4 @@
-// The epilogues of a descriptor. The first ones become post-ops of oneDNN; the others become a Tail.
+// The epilogues of a descriptor. The first ones become oneDNN post-ops, the others a Tail.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace tenon::provider::cpu {
 
-// How many of the first epilogues become post-ops. A Tail computes the others.
+// The number of leading epilogues that become post-ops. A Tail computes the others.
 uint32_t post_op_count(const ep_primitive_desc& desc);
 
-// Why some epilogue of `desc` can be neither a post-op nor part of a Tail. Pure.
+// The reason why an epilogue of `desc` can be neither a post-op nor part of a Tail. Pure.
 Refusal why_no_epilogues(const ep_device& device, const ep_primitive_desc& desc);
 
 // A tensor or scalar operand of post-op number `position`.
@@ -20,19 +20,18 @@ struct EpilogueOperand {
   uint32_t scalar;
   dnnl::memory::desc given;   // layout of the operand
   dnnl::memory::desc wanted;  // layout that the post-op reads
-  bool sum = false;           // DST holds the operand beforehand, and the result is added to it
+  bool sum = false;           // DST holds the operand before the launch, and the result is added to it
 };
 
 // Adds the post_op_count(desc) post-ops to `attr`. `layout` makes the memory descriptor of an operand with DST's dims.
-// An operand as large as the result is wanted in the result's layout `dst`: oneDNN 2.6 accepts other layouts but
-// misreads them. With `sum`, the first addition of such an operand copies the operand to DST, and oneDNN adds its
-// result to DST. Without `sum`, oneDNN's convolution by gemm adds a separate operand element by element (148 ms where
-// the convolution takes 1.5 ms).
+// An operand as large as the result must have the result's layout `dst`: oneDNN 2.6 accepts other layouts but misreads
+// them. With `sum`, the first addition of such an operand copies the operand to DST, and oneDNN adds its result to DST.
+// Without `sum`, oneDNN's convolution by gemm adds a separate operand one element at a time, which is very slow.
 std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
                                            dnnl::memory::desc (*layout)(const ep_operand_desc& operand, int32_t rank),
                                            const dnnl::memory::desc& dst, dnnl::primitive_attr* attr, bool sum = false);
 
-// Adds the arguments of the step that carries the post-ops. `result` is the memory of the step's DST.
+// Adds the arguments of the step that has the post-ops. `result` is the memory of the step's DST.
 void add_epilogue_arguments(const std::vector<EpilogueOperand>& operands, int32_t result, Program* program,
                             std::vector<ProgramArgument>* arguments);
 

@@ -1,5 +1,5 @@
-// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops; and over bf16 where the processor has products
-// of bf16, which add in f32.
+// matmul over f32 on oneDNN, with bias and with epilogues as post-ops; and over bf16 if the processor has products of
+// bf16 that are summed in f32.
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/threads/lease.h"
@@ -7,7 +7,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The dims of the operand in oneDNN's form: `rank` of them, and 1 where a stride of 0 repeats elements.
+// The operand in oneDNN's form: `rank` dims, and length 1 where a stride of 0 repeats elements.
 dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) {
   dnnl::memory::dims dims;
   dnnl::memory::dims strides;
@@ -23,8 +23,8 @@ dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) 
                      operand.dtype == EP_DTYPE_bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32);
 }
 
-// Merges the batch axis with the rows, where SRC_B is the same for the whole batch and the rows of SRC and DST continue
-// from matrix to matrix. The host usually folds the batch to one axis before.
+// Merges the batch axis with the rows, if SRC_B is the same for the whole batch and the rows of SRC and DST continue
+// from matrix to matrix. Usually the host has folded the batch to one axis before.
 bool merge_batch(ep_primitive_desc* desc) {
   if (desc->operands[0].rank != 3) return false;
   for (uint32_t i = 0; i < desc->operand_count; ++i) {
@@ -54,8 +54,8 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work * operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
 }
 
-// True if the bits of a product depend on the number of threads: oneDNN's products of f32 before AVX-512 compute the
-// rows at the edge of a thread's block in another order, and share long sums among threads (calc_nthr_nocopy_* of its
+// True if the bits of a product depend on the number of threads: without AVX-512, oneDNN's f32 products compute the
+// rows at the edge of a thread's block in another order, and divide long sums among threads (calc_nthr_nocopy_* in its
 // gemm_utils.cpp).
 bool depends_on_threads(const ep_device& device, const ep_primitive_desc& desc) {
   if (device.simd != SimdLevel::avx3) return true;
@@ -65,12 +65,12 @@ bool depends_on_threads(const ep_device& device, const ep_primitive_desc& desc) 
   return length >= 512 && ((rows + 63) / 64) * ((columns + 63) / 64) < device.threads;
 }
 
-// A constant matrix is kept as oneDNN likes it best; it packs no batch of them.
+// True if a constant matrix is kept in oneDNN's preferred layout. oneDNN packs no batches of matrices.
 bool is_packed(const ep_primitive_desc& desc) {
   const ep_operand_desc& weights = *operand(desc, EP_ROLE_SRC_B);
   return weights.rank == 2 && (weights.flags & EP_OPERAND_FLAG_CONSTANT) != 0;
 }
-// The same dims and dtype, dense and by rows.
+// The same dims and dtype, dense and row-major.
 dnnl::memory::desc in_rows(const dnnl::memory::desc& desc) {
   const dnnl::memory::dims dims = desc.dims();
   dnnl::memory::dims strides(dims.size(), 1);
@@ -86,7 +86,8 @@ Refusal why_not_dtype(const ep_primitive_desc& desc) {
   if (dtype == EP_DTYPE_f32) return {};
   if (dtype != EP_DTYPE_bf16) return Refusal::because("%s, not f32 or bf16", dtype_name(dtype));
   if (!has_bf16_products()) return Refusal::because("bf16 needs avx512_core_bf16");
-  if (post_op_count(desc) != desc.epilogue_count) return Refusal::because("an epilogue over bf16 is no post-op");
+  if (post_op_count(desc) != desc.epilogue_count)
+    return Refusal::because("oneDNN has no post-op for an epilogue over bf16");
   if (work_of(desc) < 8192) return Refusal::because("fewer than 4096 products of bf16");
   return {};
 }
@@ -94,7 +95,7 @@ Refusal why_not_dtype(const ep_primitive_desc& desc) {
 }  // namespace
 
 Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul is made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul needs static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));

@@ -5,7 +5,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Code and tables of one generated kernel: the growth of a process, measured over hundreds of matmuls and convolutions.
+// Estimated code and tables of one generated kernel, from the growth of a process over hundreds of primitives.
 constexpr uint64_t bytes_of_step = 160 * 1024;
 
 }  // namespace
@@ -39,7 +39,7 @@ int32_t Program::reordered(int32_t memory, const dnnl::memory::desc& desc) {
   return to;
 }
 
-// The oneDNN objects of one launch. No two launches use one State at the same time.
+// The oneDNN objects of one launch. Concurrent launches use different States.
 struct OneDnnPrimitive::State {
   explicit State(const Program& program) : stream(program.engine()) {
     if (program.keeps_own_room()) room.resize(program.room_bytes() / sizeof(Line));
@@ -60,7 +60,7 @@ struct OneDnnPrimitive::State {
   };
 
   dnnl::stream stream;
-  std::vector<Line> room;  // the temporaries, where the program keeps its own room
+  std::vector<Line> room;  // the temporaries, if the program keeps its own
   std::vector<dnnl::memory> memories;
   std::vector<void*> addresses;
   std::vector<std::vector<dnnl_exec_arg_t>> arguments;
@@ -74,7 +74,7 @@ OneDnnPrimitive::~OneDnnPrimitive() {
   for (std::atomic<State*>& place : pool_) delete place.load();
 }
 
-// Two layouts of packed bytes have equal ids if they are equal.
+// Packed layouts get equal ids if they are equal.
 void Packing::describe(int32_t operand, ep_primitive_info* info) const {
   const auto* bytes = reinterpret_cast<const unsigned char*>(&to.data);
   uint64_t hash = UINT64_C(14695981039346656037);

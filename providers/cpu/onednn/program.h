@@ -1,6 +1,6 @@
-// Program: a few oneDNN primitives that run one after the other on the operands of a launch, with temporaries in its
-// workspace. Every primitive of onednn/ is a Program: the work alone, or the work between a reorder into the layout
-// that oneDNN likes and a reorder back.
+// Program: a few oneDNN primitives that run in order on the operands of a launch, with temporaries in its workspace.
+// Every primitive of onednn/ is a Program: one computation, with reorders before and after it where oneDNN prefers
+// another layout.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tenon::provider::cpu {
 
-// Where a memory object of the program finds its bytes in a launch.
+// The source of a memory object's bytes in a launch.
 enum class Place : uint8_t { operand, workspace, scalar };
 
 struct ProgramMemory {
@@ -46,17 +46,17 @@ class Program {
   int32_t temporary(const dnnl::memory::desc& desc);
   // Adds a step of `desc`, with a scratchpad.
   void step(const dnnl::primitive_desc_base& desc, std::vector<ProgramArgument> arguments);
-  // `memory` in the layout of `desc`: the same memory if the layouts agree, else a temporary and a reorder that fills
-  // it.
+  // Returns `memory` in the layout of `desc`: `memory` itself if the layouts agree, else a temporary that a reorder
+  // fills.
   int32_t reordered(int32_t memory, const dnnl::memory::desc& desc);
 
   const dnnl::memory::desc& desc_of(int32_t memory) const { return memories_[static_cast<size_t>(memory)].desc; }
   const dnnl::engine& engine() const { return engine_; }
   const std::vector<ProgramMemory>& memories() const { return memories_; }
   const std::vector<ProgramStep>& steps() const { return steps_; }
-  // The bytes that the steps need besides the operands. A program that needs few keeps them with its memory objects, so
-  // that small launches need no workspace of the host. oneDNN's own scratchpad is no choice: it would bind a primitive
-  // to the thread that made it.
+  // The bytes that the steps need besides the operands. A program that needs few bytes keeps them with its memory
+  // objects, so small launches need no workspace from the host. oneDNN's own scratchpad is not used, because it binds a
+  // primitive to the thread that made it.
   bool keeps_own_room() const { return workspace_bytes_ <= own_room_limit; }
   uint64_t room_bytes() const { return workspace_bytes_; }
   uint64_t workspace_bytes() const { return keeps_own_room() ? 0 : workspace_bytes_; }
@@ -74,7 +74,7 @@ class Program {
   uint64_t host_bytes_ = 4096;
 };
 
-// How the host may keep a constant operand: `to`, instead of `from`. Empty: no operand.
+// The layouts of a constant operand that the host may repack, from `from` to `to`. Empty: the host repacks nothing.
 struct Packing {
   dnnl::memory::desc from = {}, to = {};
 
@@ -82,12 +82,12 @@ struct Packing {
   void describe(int32_t operand, ep_primitive_info* info) const;
 };
 
-// Launches a program and then its tail. Making the memory objects takes 150 ns each. So each launch takes a State from
-// a small pool and only changes the addresses.
+// Launches a program and then its tail. A memory object takes 150 ns to create. So each launch takes a State from a
+// small pool and only changes the addresses.
 // Threads: any number of launches at once.
 class OneDnnPrimitive : public ep_primitive {
  public:
-  // `nanoseconds` is the rough duration on one thread. `tail` runs last.
+  // `nanoseconds` is the estimated time on one thread. `tail` runs last.
   OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds, Packing packing = {});
   ~OneDnnPrimitive() override;
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
@@ -110,18 +110,18 @@ class OneDnnPrimitive : public ep_primitive {
   std::atomic<State*> pool_[pool_size] = {};
 };
 
-// Attributes that put the scratchpad into the workspace.
+// Returns attributes that put the scratchpad into the workspace.
 dnnl::primitive_attr user_scratchpad();
 
-// The f32 operand as it lies in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
+// Returns the layout of an f32 operand in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
 dnnl::memory::desc layout_of(const ep_operand_desc& operand);
 
-// The memory descriptor of an f32 operand.
+// Returns the memory descriptor of an f32 operand.
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides,
                                dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
-// True if an operand has more elements than 32 bits count. oneDNN 2.6 divides by products of dims that it keeps in 32
-// bits, and crashes on such operands.
+// True if an operand has more elements than 32 bits can count. oneDNN 2.6 divides by products of dims that it computes
+// in 32 bits, and crashes on such operands.
 inline bool is_huge(const ep_primitive_desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
@@ -133,7 +133,7 @@ inline bool is_huge(const ep_primitive_desc& desc) {
   return false;
 }
 
-// True if oneDNN offers only its slow reference loops. Then we refuse.
+// True if oneDNN offers only its slow reference loops. The provider then refuses.
 inline bool is_reference(const dnnl::primitive_desc_base& desc) { return implementation_of(desc).rfind("ref", 0) == 0; }
 
 }  // namespace tenon::provider::cpu

@@ -21,7 +21,7 @@ std::string onednn_version() {
 }
 
 bool has_bf16_products() {
-  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);  // a set of bits
+  constexpr auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);  // a bit set
   static const bool has = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
   return has;
 }

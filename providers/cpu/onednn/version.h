@@ -10,11 +10,11 @@ namespace tenon::provider::cpu {
 // "2.6.3"
 std::string onednn_version();
 
-// True if the processor multiplies pairs of bf16 and adds them in f32.
+// True if the processor has an instruction that multiplies pairs of bf16 and adds them in f32.
 bool has_bf16_products();
 
-// Switches off oneDNN's cache of primitives. The cache would keep the last thousand primitives of the process, some
-// hundred kilobytes each. The host has its own cache, which is bounded by bytes.
+// Switches off oneDNN's primitive cache. It would keep the last thousand primitives of the process, at some hundred
+// kilobytes each. The host has its own cache, which is bounded by bytes.
 void switch_off_primitive_cache();
 
 // Geometry of a convolution. As in oneDNN, dilation counts the zeros between taps (0: none).

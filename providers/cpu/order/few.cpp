@@ -1,4 +1,5 @@
-// Places of keys, compiled once per dispatch target: each key is compared with all. The place of the least key.
+// Positions of keys in a short list by comparing each key with all, and the position of the least key; compiled once
+// per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/order/few.cpp"
 #include "hwy/foreach_target.h"
@@ -18,7 +19,7 @@ using V = hn::Vec<D>;
 
 HWY_INLINE int64_t lanes_of() { return static_cast<int64_t>(hn::Lanes(D())); }
 
-// counts[i] = how many of the n keys are less than keys[i], for as many i as kVectors vectors have lanes.
+// counts[i] = the number of keys less than keys[i], for as many i as kVectors vectors have lanes.
 template <int kVectors>
 HWY_INLINE void count_less(const int32_t* mine, const int32_t* keys, int64_t n, int32_t* counts) {
   const D d;
@@ -46,11 +47,11 @@ void find_places(const uint32_t* keys, int64_t n, uint32_t* places) {
   for (; at < whole; at += lanes) count_less<1>(signed_keys + at, signed_keys, n, counts + at);
   int32_t sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += counts[i];
-  if (2 * sum == n * (n - 1)) {  // no two are equal
+  if (2 * sum == n * (n - 1)) {  // all keys differ
     for (int64_t i = 0; i < n; ++i) places[i] = static_cast<uint32_t>(counts[i]);
     return;
   }
-  int32_t before[few_keys] = {};  // keys so far that equal the one with as many lesser ones
+  int32_t before[few_keys] = {};  // number of equal keys so far, by the number of lesser keys
   for (int64_t i = 0; i < n; ++i) places[i] = static_cast<uint32_t>(counts[i] + before[counts[i]]++);
 }
 

@@ -1,8 +1,9 @@
-// sort_halves: long keys nearly in order, by the first bits in which they differ.
+// sort_halves: sorts long keys approximately, by the first bits in which they differ.
 //
-// An entry has the upper half of a key above its position, as EntryOf<uint32_t> has. Two digits are sorted, the lesser
-// one first; both are counted at once, and the first move reads the keys themselves. Lists that do not fit the L2
-// cache, or that several threads share, are cut into buckets by another digit first, each of which one thread sorts.
+// An entry holds the upper half of a key above its position, as in EntryOf<uint32_t>. Two digits are sorted, the lower
+// one first. Both are counted in one pass, and the first move reads the keys themselves. A list that exceeds the L2
+// cache, or that several threads share, is first divided into buckets by a further digit, and one thread sorts each
+// bucket.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +13,9 @@
 
 namespace tenon::provider::cpu {
 
-// Sorts the n entries entry_at(0), entry_at(1), ... into `to` by two digits, of which the lesser one begins at bit
-// `shift`. The entries may lie in `to`; `between` has room for as many. A digit may reach into the positions, since
-// these rise.
+// Sorts the n entries entry_at(0), entry_at(1), ... into `to` by two digits; the lower digit begins at bit `shift`. The
+// entries may be in `to`; `between` has room for n entries. A digit may overlap the position bits, because positions
+// ascend.
 template <int kDigit, class EntryAt>
 void sort_two_digits(const EntryAt& entry_at, int64_t n, int32_t shift, uint64_t* between, uint64_t* to) {
   constexpr uint64_t digits = uint64_t{1} << kDigit;
@@ -41,7 +42,7 @@ void sort_two_digits(const EntryAt& entry_at, int64_t n, int32_t shift, uint64_t
   for (int64_t i = 0; i < n; ++i) to[places[1][greater(between[i])]++] = between[i];
 }
 
-// By digits wide enough that few of n random entries share both. `skipped` first bits are equal in all of them.
+// Chooses digits wide enough that few of n random entries share both. All entries share their first `skipped` bits.
 template <class EntryAt>
 void sort_first_bits(const EntryAt& entry_at, int64_t n, int32_t skipped, uint64_t* between, uint64_t* to) {
   if (n < 2048) return sort_two_digits<7>(entry_at, n, 64 - skipped - 14, between, to);
@@ -49,8 +50,8 @@ void sort_first_bits(const EntryAt& entry_at, int64_t n, int32_t skipped, uint64
   sort_two_digits<10>(entry_at, n, 64 - skipped - 20, between, to);
 }
 
-// Sorts the n entries entry_at(0), entry_at(1), ... into `to`, nearly, by their bits after the first `skipped` ones, at
-// most 16. `between` has room for n entries.
+// Sorts the n entries entry_at(0), entry_at(1), ... into `to`, approximately, by their bits after the first `skipped`
+// (at most 16) bits. `between` has room for n entries.
 template <class EntryAt>
 void sort_halves(const EntryAt& entry_at, int64_t n, int32_t skipped, uint64_t* between, uint64_t* to,
                  int32_t threads) {

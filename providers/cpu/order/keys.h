@@ -1,5 +1,5 @@
-// Keys: unsigned integers whose order is the order of elements that ep_api.h states above ep_sort_attributes. -0 has
-// the key of 0, and every NaN the greatest key.
+// Keys: unsigned integers that order like the elements, by the rules above ep_sort_attributes in ep_api.h. -0 has the
+// key of 0, and every NaN has the greatest key.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace tenon::provider::cpu {
 
 enum class KeyMode : uint8_t { UNSIGNED, SIGNED, FLOAT };
 
-// How elements of a dtype become keys. Bits: the unsigned type of their size.
+// Conversion between elements of a dtype and keys. Bits is the unsigned type of the element's size.
 template <class U, KeyMode mode_>
 struct KeyType {
   using Bits = U;
   static constexpr KeyMode mode = mode_;
   static constexpr U sign = static_cast<U>(U{1} << (8 * sizeof(U) - 1));
-  U infinity = 0;  // of floats: the greatest magnitude that is not NaN
+  U infinity = 0;  // for floats: the greatest magnitude that is not NaN
 
   U key(U bits) const {
     if constexpr (mode == KeyMode::UNSIGNED) return bits;
@@ -27,13 +27,13 @@ struct KeyType {
     if (magnitude == 0) key = sign;
     return magnitude > infinity ? static_cast<U>(~U{0}) : key;
   }
-  // The element of a key; exact, but for the sign of 0 and the bits of NaN.
+  // Returns the element for a key; the sign of 0 and the bits of NaN are lost.
   U bits(U key) const {
     if constexpr (mode == KeyMode::UNSIGNED) return key;
     if constexpr (mode == KeyMode::SIGNED) return static_cast<U>(key ^ sign);
     return (key & sign) != 0 ? static_cast<U>(key ^ sign) : static_cast<U>(~key);
   }
-  // True for -0 and NaN, which have the key of another element.
+  // True for -0 and NaN, whose keys other elements share.
   bool shares_key(U bits) const {
     if constexpr (mode != KeyMode::FLOAT) return false;
     const auto magnitude = static_cast<U>(bits & static_cast<U>(~sign));

@@ -5,12 +5,12 @@
 
 namespace tenon::provider::cpu {
 
-// The lines of one operand. An operand that is absent has no base.
+// The lines of one operand. `base` is NULL if the operand is absent.
 struct Lines {
   char* base = nullptr;
   Axes outer;  // the other axes
   int64_t length = 0;
-  int64_t stride = 0;  // in elements, as the strides of `outer`
+  int64_t stride = 0;  // in elements, like the strides of `outer`
   int64_t size = 0;    // bytes of an element
 
   Lines() = default;
@@ -27,7 +27,7 @@ struct Lines {
   char* line(int64_t number) const { return base + outer.offset(number) * size; }
 };
 
-// Why a sort along `axis` is not taken: SRC, and DST or DST_INDICES or both.
+// The reason why a sort along `axis` of SRC into DST, DST_INDICES or both is refused.
 Refusal why_not_ordered(const ep_primitive_desc& desc, int32_t axis, ep_support_info& info);
 
 }  // namespace tenon::provider::cpu

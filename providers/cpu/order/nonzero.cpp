@@ -1,5 +1,5 @@
-// nonzero: every chunk of the source is counted, and then the threads write the positions that they find, each from
-// where the chunks before it end.
+// nonzero: threads count every chunk of the source, then write the positions that they find. Each chunk starts where
+// the previous chunks end.
 #include <algorithm>
 
 #include "providers/cpu/order/order.h"
@@ -10,7 +10,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t chunk_length = 1 << 14;
-constexpr int64_t block = 256;  // elements that are tested at a time
+constexpr int64_t block = 256;  // elements tested at a time
 
 class NonzeroPrimitive final : public ep_primitive {
  public:
@@ -48,7 +48,7 @@ class NonzeroPrimitive final : public ep_primitive {
     const U* const from = reinterpret_cast<const U*>(address_of(launch.operands[2]));
     auto* const to = reinterpret_cast<int64_t*>(address_of(launch.operands[0]));
     auto* const counts = reinterpret_cast<int64_t*>(address_of(launch.workspace));
-    // The sign of a float is no part of whether it is 0.
+    // Ignores the sign bit of floats, because -0 counts as 0.
     const U mask = is_float_ ? static_cast<U>(static_cast<U>(~U{0}) >> 1) : static_cast<U>(~U{0});
     const auto for_chunks = [&](const auto& body) {
       parallel(threads_, n, [&](int32_t part, int32_t parts) {
@@ -108,7 +108,7 @@ class NonzeroPrimitive final : public ep_primitive {
     }
   }
 
-  // The indices of the elements number + found[i], from `row` on.
+  // Writes the indices of elements number + found[i], to rows from `row` on.
   static void write(const OperandShape& dst, const Axes& axes, int64_t* to, int64_t row, int64_t number,
                     const int32_t* found, int32_t hits) {
     int64_t rest = number;

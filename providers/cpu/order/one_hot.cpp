@@ -1,4 +1,4 @@
-// one_hot: launch scalar 0 everywhere, and then launch scalar 1 where an element of SRC points.
+// one_hot: fills with launch scalar 0, then writes launch scalar 1 where an element of SRC points.
 #include <algorithm>
 
 #include "providers/cpu/elementwise/convert.h"
@@ -38,7 +38,7 @@ class OneHotPrimitive final : public ep_primitive {
   }
 
  private:
-  // The member of a launch scalar that holds its value.
+  // The member of ep_scalar that holds a value of `dtype`.
   static int32_t scalar_type(int32_t dtype) {
     switch (dtype_class(dtype)) {
       case DTypeClass::FLOAT: return EP_DTYPE_f64;
@@ -57,14 +57,14 @@ class OneHotPrimitive final : public ep_primitive {
     const int64_t lines = dst.outer.count();
     const int64_t n = dst.length;
     const int32_t lane = dst.outer.rank - 1;
-    // Where lines stand side by side, a row of all of them is filled at once.
+    // If lines are adjacent, one call fills a row across all lines.
     const bool side_by_side = lane >= 0 && dst.stride != 1 && dst.outer.strides[lane] == 1;
     const int64_t width = side_by_side ? dst.outer.dims[lane] : 1;
     parallel(threads_, lines * n / 4 + lines * 8, [&](int32_t part, int32_t parts) {
       const int64_t groups = lines / width;
       for (int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
         U* const first = reinterpret_cast<U*>(dst.line(group * width));
-        // A line of its own, or a row of all lines, is one run.
+        // A line of its own, or a row across all lines, is one run.
         const bool run = !side_by_side && dst.stride == 1;
         const int64_t runs = run ? 1 : n;
         const int64_t length = run ? n : width;

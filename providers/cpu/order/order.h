@@ -1,4 +1,4 @@
-// Kinds that combine elements one after the other, put them in order, or find them.
+// Kinds that scan, sort or search elements.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -8,19 +8,20 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t few = 48;                // so many are sorted by insertion
+constexpr int64_t few = 48;                // at most this many are sorted by insertion
 constexpr int64_t many = 32768;            // from here on digits are wide, and threads share the work
-constexpr int64_t chunk_length = 1 << 15;  // of what one thread counts and moves at a time
+constexpr int64_t chunk_length = 1 << 15;  // entries that a thread counts and moves at a time
 constexpr int64_t most_chunks = 8;
 
 int64_t chunks_of(int64_t n) { return std::clamp<int64_t>(n / chunk_length, 1, most_chunks); }
 
-// Where the key begins, and the key.
+// The key of an entry.
 inline uint64_t key_of(uint32_t entry) { return entry; }
 inline uint64_t key_of(uint64_t entry) { return entry >> 32; }
 inline uint64_t key_of(const WideEntry& entry) { return entry.key; }
 
-// False: it would have taken more than `most` moves. The entries are then in another order, equal ones in the same.
+// Insertion sort. Returns false if it needs more than `most` moves; the entries are then partly sorted, and equal ones
+// keep their order.
 template <class Entry>
 bool insertion_sort(Entry* a, int64_t n, int64_t most) {
   uint64_t last = n > 0 ? key_of(a[0]) : 0;  // the greatest key so far
@@ -45,7 +46,7 @@ struct Radix {
   static constexpr int64_t buckets = int64_t{1} << digit_bits;
   static uint64_t digit(const Entry& entry, int32_t shift) { return key_of(entry) >> shift & (buckets - 1); }
 
-  // One pass over the digit at `shift` for few entries: all digits were counted before.
+  // One pass over the digit at `shift` for few entries; all digits were counted before.
   static void move(const Entry* from, Entry* to, int64_t begin, int64_t end, int32_t shift, int64_t* places) {
     for (int64_t i = begin; i < end; ++i) to[places[digit(from[i], shift)]++] = from[i];
   }
@@ -55,8 +56,8 @@ struct Radix {
     for (int64_t i = begin; i < end; ++i) ++counts[digit(from[i], shift)];
   }
 
-  // Counts become the places of the first entries: bucket by bucket, and within a bucket chunk by chunk. False: all
-  // entries are in one bucket.
+  // Turns counts into the positions of the first entries: bucket by bucket, and within a bucket chunk by chunk. Returns
+  // false if all entries are in one bucket.
   static bool places_of(int64_t* counts, int64_t chunks, int64_t n) {
     int64_t place = 0;
     for (int64_t bucket = 0; bucket < buckets; ++bucket) {
@@ -73,7 +74,7 @@ struct Radix {
     return true;
   }
 
-  // By the bits from `first` on.
+  // Sorts by the bits from `first` on.
   static Entry* sort(Entry* a, Entry* b, int64_t n, int32_t first, int32_t bits, int32_t threads, int64_t* counts) {
     const int64_t chunks = threads == 1 ? 1 : chunks_of(n);
     const auto for_chunks = [&](const auto& body) {
@@ -102,7 +103,7 @@ Entry* sort_from(int32_t first, Entry* a, Entry* b, int64_t n, int32_t bits, int
   return Radix<11, Entry>::sort(a, b, n, first, bits, threads, counts);
 }
 
-// How many of the first bits of keys tell n random ones apart, in whole digits.
+// The number of leading key bits that distinguish n random keys, in whole digits.
 int32_t telling_bits(int64_t n) { return n < many ? 2 * 8 : n <= int64_t{1} << 24 ? 2 * 11 : 3 * 11; }
 
 template <class Entry>
@@ -112,8 +113,8 @@ Entry* sort(Entry* a, Entry* b, int64_t n, int32_t bits, int32_t threads, int64_
     return a;
   }
   if (bits < 64) return sort_from(0, a, b, n, bits, threads, counts);
-  // The first bits of long keys that differ well, such as random ones, leave little to insert. Of keys that share them
-  // a later pass sorts all bits; equal keys are still in their order.
+  // Sorting long keys by their first bits is enough if they differ well, like random keys; insertion sort does the
+  // rest. If keys share these bits, a later pass sorts all bits; equal keys are still in order.
   Entry* const nearly = sort_from(bits - telling_bits(n), a, b, n, bits, threads, counts);
   if (insertion_sort(nearly, n, 2 * n)) return nearly;
   return sort_from(0, nearly, nearly == a ? b : a, n, bits, threads, counts);

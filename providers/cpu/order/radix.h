@@ -1,11 +1,11 @@
-// Stable sorting of keys, alone or with positions, by their digits: the least significant first.
+// Stable radix sort of keys, alone or with positions, least significant digit first.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon::provider::cpu {
 
-// A key of 64 bits and its position. Keys of up to 32 bits share a uint64_t with their position, the key above it.
+// A 64-bit key and its position. A key of up to 32 bits shares a uint64_t with its position, in the upper half.
 struct WideEntry {
   uint64_t key;
   int64_t position;
@@ -29,15 +29,14 @@ struct EntryOf<uint64_t> {
   static int64_t position(const Type& entry) { return entry.position; }
 };
 
-// Sorts n entries by the lowest `bits` bits of their keys, stably. The entries are at `a`; `b` is room for as many, and
-// the result is in one of both, which is returned. uint32_t: keys alone. uint64_t: keys of up to 32 bits with
-// positions. `counts` is room for radix_counts(chunks) numbers; with several chunks the work is cut among up to
-// `threads` threads.
+// Sorts n entries by the lowest `bits` bits of their keys, stably. The input is in `a`; `b` has room for n entries.
+// Returns `a` or `b`, whichever holds the result. uint32_t entries are keys alone; uint64_t entries are keys of up to
+// 32 bits with positions. `counts` has room for radix_counts(n) numbers. Long lists use up to `threads` threads.
 uint32_t* radix_sort(uint32_t* a, uint32_t* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts);
 uint64_t* radix_sort(uint64_t* a, uint64_t* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts);
 WideEntry* radix_sort(WideEntry* a, WideEntry* b, int64_t n, int32_t bits, int32_t threads, int64_t* counts);
 
-// How many numbers `counts` has for n entries.
+// The number of elements that `counts` needs for n entries.
 int64_t radix_counts(int64_t n);
 
 }  // namespace tenon::provider::cpu

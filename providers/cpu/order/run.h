@@ -1,4 +1,4 @@
-// Whether a list is in order already: far less work than sorting it.
+// Detects a list that is already in order, which costs far less than a sort.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace tenon::provider::cpu {
 
-// What all pairs of neighbours of a list have in common. Both: all elements are equal.
+// The order of all neighbours in a list. If both are true, all elements are equal.
 struct Run {
   bool rises = true;  // none is less than the one before
   bool falls = true;  // none is greater than the one before
 };
 
-// Of n elements, by their keys; a NaN among floats of 4 or 8 bytes is said to be neither. Ends at the first block of
-// elements that is neither, so a list in no order costs next to nothing.
+// Examines n elements by their keys. A NaN among floats of 4 or 8 bytes makes both members false. Stops after the first
+// block that makes both false, so an unordered list costs almost nothing.
 template <class Type>
 Run run_of(const Type& type, const typename Type::Bits* elements, int64_t n) {
   using U = typename Type::Bits;

@@ -1,6 +1,6 @@
-// scan, in one of two ways. Where other elements lie side by side, they are lanes: a block of states is combined with
-// one row after the other. Else a line is read in pieces; of a long line every chunk is first combined alone, so that
-// several threads can go on from there. Chunks have one length, whatever the number of threads.
+// scan, in one of two ways. If other elements are adjacent, they become lanes: each row is combined with a block of
+// states. Otherwise a line is read in pieces. Chunks of a long line are first combined separately, so that several
+// threads can continue from there. Chunks have one length for any number of threads.
 #include <algorithm>
 
 #include "providers/cpu/order/lines.h"
@@ -11,8 +11,8 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t piece = 512;             // elements that are converted at a time
-constexpr int64_t chunk_length = 1 << 15;  // of a long line
+constexpr int64_t piece = 512;             // elements converted at a time
+constexpr int64_t chunk_length = 1 << 15;  // chunk of a long line
 
 class ScanPrimitive final : public ep_primitive {
  public:
@@ -84,7 +84,7 @@ class ScanPrimitive final : public ep_primitive {
     });
   }
 
-  // A line whose chunks several threads combine.
+  // Scans a line whose chunks several threads combine.
   template <class Op>
   void long_line(const Lines& src, const Lines& dst, const Lines& positions, int64_t line, int64_t cost) const {
     constexpr int64_t most = 256;
@@ -118,7 +118,7 @@ class ScanPrimitive final : public ep_primitive {
     });
   }
 
-  // Steps `begin` to `end` of a line, which go backwards if the scan does. Writes only if `writes`.
+  // Processes steps [begin, end) of a line, backwards if the scan is reversed. Writes results only if `writes`.
   template <class Op, bool writes>
   void stretch(const Lines& src, const Lines& dst, const Lines& positions, int64_t line, int64_t begin, int64_t end,
                typename Op::State* state) const {
@@ -158,7 +158,8 @@ class ScanPrimitive final : public ep_primitive {
     }
   }
 
-  // n elements, the first of which met stands at `low` of the line, or, backwards, the last. `x` may be `y`.
+  // Processes n elements. `low` is the position of the first one processed; of the last one if backwards. `x` may be
+  // `y`.
   template <class Op, bool writes>
   void combine(const typename Op::Element* x, typename Op::Element* y, int64_t* places, int64_t n, int64_t low,
                typename Op::State* carry) const {
@@ -178,7 +179,7 @@ class ScanPrimitive final : public ep_primitive {
     }
     State state = *carry;
     if constexpr (Op::is_quick) {
-      // Four runs at once, since the next state of one run waits for the last.
+      // Four runs in parallel, because within a run each state depends on the previous one.
       const int64_t quarter = n / 4;
       State runs[4] = {state, Op::start(ends_), Op::start(ends_), Op::start(ends_)};
       State all = Op::start(ends_);
@@ -247,7 +248,7 @@ class ScanPrimitive final : public ep_primitive {
     }
   }
 
-  // Blocks of lanes along the last of the other axes.
+  // Processes blocks of lanes along the last of the other axes.
   template <class Op>
   void by_lanes(const Lines& src, const Lines& dst, const Lines& positions) const {
     const int32_t lane = src.outer.rank - 1;
@@ -265,7 +266,7 @@ class ScanPrimitive final : public ep_primitive {
     });
   }
 
-  // Lines first to first + n, which lie side by side.
+  // Processes the adjacent lines [first, first + n).
   template <class Op>
   void lanes_of_block(const Lines& src, const Lines& dst, const Lines& positions, int64_t first, int64_t n,
                       LaneStates<Op>* states) const {

@@ -1,5 +1,5 @@
-// What a scan knows of the elements so far: its state, and how one more element changes it. A kind of scan that has
-// kernels of its own (scan_kernel.h) names them; the others are loops over next().
+// The states of a scan, and how one more element changes a state. If a scan has kernels (scan_kernel.h), its state type
+// returns them; other scans are loops over next().
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Sum {
   using Element = T;
   using State = Wide;
   static constexpr bool has_positions = false;
-  static constexpr bool is_quick = true;  // several runs at once pay
+  static constexpr bool is_quick = true;  // true: processing several runs at once pays off
   static State start(const Ends&) { return 0; }
   static State next(State sum, T x, int64_t) { return sum + static_cast<Wide>(x); }
   static State join(State a, State b) { return a + b; }
@@ -63,7 +63,7 @@ struct Product {
   static State start(const Ends&) { return 1; }
   static State next(State product, T x, int64_t) { return product * static_cast<Wide>(x); }
   static State join(State a, State b) { return a * b; }
-  // What overflows alone need not do so from left to right, after a 0.
+  // A product of chunks can overflow where the left-to-right product does not, for example after a 0.
   static bool joins(State product) {
     if constexpr (std::is_floating_point_v<Wide>) return std::isnormal(product);
     return true;
@@ -78,7 +78,7 @@ struct Product {
   }
 };
 
-// One of them, or an infinity.
+// Returns the greatest or least value of the type; an infinity for floats.
 template <class T>
 T end_of(bool greatest, const Ends& ends) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -116,7 +116,7 @@ struct ExtremeAt {
   static constexpr bool has_positions = true;
   static constexpr bool is_quick = false;
   static State start(const Ends& ends) { return {end_of<T>(!greatest, ends), -1}; }
-  // Value and position apart: a state that is copied whole waits for both of its stores.
+  // Takes value and position separately: copying a struct would wait for both of its stores.
   static void advance(T y, int64_t at, T* value, int64_t* position) {
     const bool replaces =
         *position < 0 || scalar::ep_isnan(y) || (!scalar::ep_isnan(*value) && (greatest ? y >= *value : y <= *value));
@@ -157,13 +157,13 @@ struct LogSumExp {
   static void lanes(const ScanKernels&) {}
 };
 
-// Whether the kind has a kernel for lines, or for lanes.
+// True if the kind has a kernel for lines, or for lanes.
 template <class Op>
 constexpr bool has_line = !std::is_void_v<decltype(Op::line(std::declval<const ScanKernels&>()))>;
 template <class Op>
 constexpr bool has_lanes = !std::is_void_v<decltype(Op::lanes(std::declval<const ScanKernels&>()))>;
 
-// The states of lines that lie side by side.
+// The states of adjacent lines.
 template <class Op>
 class LaneStates {
  public:
@@ -181,7 +181,7 @@ class LaneStates {
       std::fill_n(states_, n, start_);
     }
   }
-  // One more element of each line, all of which stand at `at`.
+  // Adds one element to each line; all elements have position `at`.
   void step(const T* x, T* y, int64_t* places, int64_t at) {
     if constexpr (apart) {
       Op::lanes(kernels_)(x, y, places, n_, static_cast<int32_t>(at), values_, positions_);
@@ -198,7 +198,7 @@ class LaneStates {
   }
 
  private:
-  static constexpr bool apart = has_lanes<Op> && Op::has_positions;  // values and positions in lists of their own
+  static constexpr bool apart = has_lanes<Op> && Op::has_positions;  // keeps values and positions in separate arrays
 
   const ScanKernels& kernels_;
   typename Op::State start_;

@@ -1,5 +1,5 @@
-// sort: each line becomes keys with positions, which are sorted by their digits. Lines that are in order already, or in
-// the opposite order, are only copied.
+// sort: turns each line into keys with positions and sorts them by digits. Lines in ascending or descending order are
+// only copied.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -15,7 +15,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The room of one line: two lists of entries, and the counts of their digits.
+// The workspace of one line: two lists of entries, and the counts of their digits.
 struct Room {
   char* entries;
   char* others;
@@ -74,9 +74,9 @@ class SortPrimitive final : public ep_primitive {
   }
 
  private:
-  static constexpr int64_t worth_parts = 8192;  // elements that several threads read or write faster than one
+  static constexpr int64_t worth_parts = 8192;  // elements from which on several threads read or write faster than one
 
-  // Whether each thread sorts lines of its own.
+  // True if each thread sorts lines of its own.
   bool by_lines(int64_t lines) const { return lines >= threads_; }
   int64_t room_bytes(int64_t length) const { return (Room::bytes(length, entry_) + 63) / 64 * 64; }
 
@@ -110,7 +110,7 @@ class SortPrimitive final : public ep_primitive {
       }
     }
     if constexpr (sizeof(U) == 8) {
-      // Positions that follow each other: their entries are sorted in their place.
+      // Positions are consecutive, so their entries are sorted in place.
       Room halves_room = room;
       if (positions && positions.stride == 1) halves_room.entries = positions.line(number);
       const uint64_t* const halves =
@@ -175,8 +175,8 @@ class SortPrimitive final : public ep_primitive {
     });
   }
 
-  // Long keys whose first halves differ well: these are sorted with positions, which halves what is moved; where two
-  // are equal the whole keys count. NULL: they do not differ well.
+  // Sorts long keys by their first halves with positions, which halves the moved data. Equal halves are then ordered by
+  // the whole keys. Returns NULL if the first halves do not differ well.
   template <class Type, class Stride>
   static const uint64_t* sort_by_halves(const Type& type, const uint64_t* from, Stride stride, int64_t n, uint64_t flip,
                                         const Room& room, int32_t threads) {
@@ -210,8 +210,8 @@ class SortPrimitive final : public ep_primitive {
     return sort_by_inserting(sorted, n, less, threads) ? sorted : nullptr;
   }
 
-  // Puts nearly sorted entries in order, each thread a part of them, then what lies beyond the part before. False: it
-  // would have taken too many moves.
+  // Finishes the order of nearly sorted entries: each thread sorts a part, then the boundaries between parts are
+  // sorted. Returns false if too many moves are needed.
   template <class Less>
   static bool sort_by_inserting(uint64_t* entries, int64_t n, const Less& less, int32_t threads) {
     const auto insert = [&](int64_t begin, int64_t i) {
@@ -272,7 +272,7 @@ class SortPrimitive final : public ep_primitive {
     parallel(threads, n * 2, [&](int32_t part, int32_t parts) { body(n * part / parts, n * (part + 1) / parts); });
   }
 
-  // True if no key is less than the one before it.
+  // True if the keys ascend, where equal keys are allowed.
   template <class KeyAt>
   static bool rises(const KeyAt& key_at, int64_t n) {
     for (int64_t i = 1; i < n; ++i) {
@@ -280,7 +280,7 @@ class SortPrimitive final : public ep_primitive {
     }
     return true;
   }
-  // True if each key is less than the one before it.
+  // True if the keys ascend strictly.
   template <class KeyAt>
   static bool falls(const KeyAt& key_at, int64_t n) {
     for (int64_t i = 1; i < n; ++i) {

@@ -1,6 +1,6 @@
-// top_k: a line goes by a list of candidates, which are cut down to k whenever the list is full. A sample of the line
-// says which elements may be among the first k at all; after a cut an element is a candidate only if it comes before
-// the k-th one. So most elements of a line are only looked at.
+// top_k: passes over a line with a list of candidates, which is reduced to k whenever it is full. A sample of the line
+// gives a bound for the first candidates. After a reduction, an element is a candidate only if it precedes the k-th
+// one. So most elements are only compared.
 #include <algorithm>
 #include <cmath>
 
@@ -15,21 +15,21 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t spare = 2048;           // candidates beyond k that a list has room for
-constexpr int64_t block = 64;             // elements that are looked at together
-constexpr int64_t part_length = 1 << 16;  // at least, of a line that several threads look at
-constexpr int64_t most_sampled = 512;     // elements of a line
-constexpr int64_t most_found = 4;         // as few are found one after the other, by as many looks at a line
-constexpr int64_t fewest_found = 2;       // as few even of a line whose elements can all be compared with each other
-constexpr int64_t longest_found = 1024;   // of such a line
-constexpr int64_t most_inserted = 16;     // as few candidates are kept in order, each put into its place
+constexpr int64_t spare = 2048;           // room for candidates beyond k
+constexpr int64_t block = 64;             // elements compared at a time
+constexpr int64_t part_length = 1 << 16;  // least part of a line that several threads process
+constexpr int64_t most_sampled = 512;     // elements sampled per line
+constexpr int64_t most_found = 4;         // up to this k, elements of a short line are found in one pass each
+constexpr int64_t fewest_found = 2;       // the same if all elements of the line can be compared with each other
+constexpr int64_t longest_found = 1024;   // the longest line whose elements are found so
+constexpr int64_t most_inserted = 16;     // up to this many candidates are kept in order by insertion
 
 inline bool before(uint64_t x, uint64_t y) { return x < y; }
 inline bool before(const WideEntry& x, const WideEntry& y) {
   return x.key != y.key ? x.key < y.key : x.position < y.position;
 }
 
-// The candidates of one line, of which the first k are kept.
+// The candidates of one line. The first k of them are kept.
 template <class Type>
 struct Candidates {
   using U = typename Type::Bits;
@@ -40,8 +40,8 @@ struct Candidates {
   int64_t k;
   int64_t room;
   int64_t count = 0;
-  bool keeps_all = false;  // k is so great that sorting all costs less than choosing
-  bool is_full = false;    // a cut was made
+  bool keeps_all = false;  // k is so large that sorting everything is cheaper than choosing
+  bool is_full = false;    // true after a reduction
   bool none_left = false;  // no key is less than the k-th one
   static constexpr U all_keys = static_cast<U>(~U{0});
   U most = all_keys;  // the greatest key of a candidate
@@ -51,7 +51,7 @@ struct Candidates {
     list[count++] = entry;
     if (count == room && !keeps_all) cut();
   }
-  // What is in order already, as equal elements are, needs no choice.
+  // Lists that are already in order, such as equal elements, need no selection.
   void cut() {
     if (count <= k || keeps_all) return;
     const auto comes_before = [](const Entry& x, const Entry& y) { return before(x, y); };
@@ -60,14 +60,14 @@ struct Candidates {
     count = k;
     note_last();
   }
-  // Looks at elements begin to end of a line, the first look of an empty list.
+  // Processes elements [begin, end) of a line, with an empty list.
   void look(const Type& type, const U* from, int64_t stride, int64_t begin, int64_t end, U flip) {
     if (stride == 1) return look([&](int64_t i) { return static_cast<U>(type.key(from[i]) ^ flip); }, begin, end);
     look([&](int64_t i) { return static_cast<U>(type.key(from[i * stride]) ^ flip); }, begin, end);
   }
 
  private:
-  // An entry comes behind those with its key, which were there before.
+  // Inserts an entry after entries with the same key, because those were there before.
   void insert(Entry entry) {
     const U key = Make::key(entry);
     if (is_full && (none_left || key > most)) return;
@@ -76,7 +76,7 @@ struct Candidates {
     list[at] = entry;
     if (count == k) note_last();
   }
-  // Later elements with the key of the k-th one come behind it.
+  // A later element with the key of the k-th one comes after it, so it is no candidate.
   void note_last() {
     is_full = true;
     const U last = Make::key(list[k - 1]);
@@ -88,12 +88,12 @@ struct Candidates {
     if (!keeps_all && k > most_inserted) most = guess(key_at, begin, end);
     scan(key_at, begin, end);
     if (is_full || count >= k || most == all_keys) return;
-    count = 0;  // the sample was not like the line
+    count = 0;  // the sample did not represent the line
     most = all_keys;
     scan(key_at, begin, end);
   }
-  // A key that at least k of the elements do not exceed, in all likelihood: by its place in a sample, and three
-  // deviations more.
+  // Returns a key that very likely at least k elements do not exceed: from its rank in a sample, plus three standard
+  // deviations.
   template <class KeyAt>
   U guess(const KeyAt& key_at, int64_t begin, int64_t end) const {
     const int64_t n = end - begin;
@@ -164,13 +164,13 @@ class TopKPrimitive final : public ep_primitive {
   }
 
  private:
-  // Several threads look at parts of one line.
+  // Several threads process parts of one line.
   int64_t most_parts() const { return threads_; }
   static int64_t room_of(int64_t k, int64_t length) {
     return sorts_all(k, length) ? length : std::min(2 * k + std::clamp<int64_t>(length / 8, 64, spare), length);
   }
   static bool sorts_all(int64_t k, int64_t length) { return 8 * k > length && length > 256; }
-  // The list, and as much again with counts for sorting it.
+  // The bytes of the list, plus as many and the counts for sorting it.
   int64_t room_bytes(int64_t room) const { return (2 * room * entry_ + radix_counts(room) * 8 + 63) / 64 * 64; }
 
   template <class Type>
@@ -253,8 +253,8 @@ class TopKPrimitive final : public ep_primitive {
     }
   }
 
-  // Finds the first k elements of a short line one after the other. False: k or the line is too long, or the greatest
-  // key is among them, which is the mark of what was found.
+  // Finds the first k elements of a short line one after the other. Returns false if k or the line is too long, or if
+  // the greatest key is among them, because that key marks found elements.
   template <class Type>
   bool write_found(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t k,
                    int64_t line, typename Type::Bits flip) const {
@@ -277,7 +277,7 @@ class TopKPrimitive final : public ep_primitive {
     return true;
   }
 
-  // Writes the first k elements of a line that is in order already, or in the reverse order; false: it is in neither.
+  // Writes the first k elements of a line that is in ascending or descending order. Returns false for other lines.
   template <class Type>
   bool write_run(const Type& type, const Lines& src, const Lines& values, const Lines& positions, int64_t k,
                  int64_t line) const {
@@ -299,7 +299,7 @@ class TopKPrimitive final : public ep_primitive {
       write(0, k);
       return true;
     }
-    // From the end on; equal elements in the order of their positions.
+    // Reads from the end; equal elements stay in the order of their positions.
     int64_t end = src.length;
     while (end > 0) {
       int64_t begin = end - 1;
@@ -322,7 +322,7 @@ class TopKPrimitive final : public ep_primitive {
       const auto comes_before = [](const Entry& x, const Entry& y) { return before(x, y); };
       if (!std::is_sorted(sorted, sorted + k, comes_before)) std::sort(sorted, sorted + k, comes_before);
     } else {
-      // Nothing was cut, so the candidates are still in the order of their positions, as a stable sort wants them.
+      // Nothing was removed, so the candidates are still ordered by position, as a stable sort needs.
       auto* const others = sorted + found.room;
       sorted =
           radix_sort(sorted, others, found.count, 8 * sizeof(U), 1, reinterpret_cast<int64_t*>(others + found.room));

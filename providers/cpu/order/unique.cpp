@@ -1,4 +1,4 @@
-// unique: the elements, or the slices along an axis, become keys with positions; sorted, equal ones are neighbours.
+// unique: elements, or slices along an axis, become keys with positions. After sorting, equal ones are adjacent.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -16,7 +16,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// One operand as a list of elements of 8 bytes; absent without a base.
+// One operand as a list of elements of 8 bytes. It has no base if it is absent.
 struct List {
   int64_t* base = nullptr;
   int64_t stride = 0;
@@ -71,18 +71,18 @@ class UniquePrimitive final : public ep_primitive {
     return {reinterpret_cast<int64_t*>(address_of(launch.operands[number])), shape.strides[0]};
   }
 
-  // Whether the elements of SRC and DST lie one after the other.
+  // True if the elements of SRC and DST are contiguous.
   bool is_line(const ep_launch& launch) const {
     return axes_of(source(launch.shapes), ~0U, true).contiguous() &&
            shape_of(desc_.operands[0], launch.shapes, 0).strides[0] == 1;
   }
 
-  // Whether no element of SRC is less than the one before, so that equal ones are neighbours.
+  // True if the elements of SRC ascend, so that equal ones are adjacent.
   template <class Type>
   bool rises(const Type& type, const ep_launch& launch) const {
     const int64_t n = axes_of(source(launch.shapes), ~0U, true).count();
     const auto* const from = reinterpret_cast<const typename Type::Bits*>(address_of(launch.operands[src_]));
-    constexpr int64_t few = 4096;  // most lists in no order end here
+    constexpr int64_t few = 4096;  // most unordered lists are detected here
     if (!run_of(type, from, std::min(n, few)).rises) return false;
     std::atomic<bool> all{true};
     parallel(threads_, n / 4, [&](int32_t part, int32_t parts) {
@@ -92,7 +92,7 @@ class UniquePrimitive final : public ep_primitive {
     return all;
   }
 
-  // Whether an element starts a group behind another one: -0 equals 0, and NaN no element.
+  // True if an element begins a group after another one: -0 equals 0, and NaN equals nothing.
   template <class Type>
   static bool differs(const Type& type, typename Type::Bits one, typename Type::Bits next) {
     using U = typename Type::Bits;
@@ -103,8 +103,8 @@ class UniquePrimitive final : public ep_primitive {
     return type.key(one) != key || type.is_nan_key(key);
   }
 
-  // Without keys and positions: the first elements of groups are counted in each chunk, then written behind those of
-  // the chunks before.
+  // Works without keys and positions: counts the first elements of groups in each chunk, then writes them after those
+  // of earlier chunks.
   template <class Type>
   void consecutive(const Type& type, const ep_launch& launch) const {
     using U = typename Type::Bits;
@@ -113,12 +113,12 @@ class UniquePrimitive final : public ep_primitive {
     U* const to = reinterpret_cast<U*>(address_of(launch.operands[0]));
     constexpr int64_t unit = 1024;
     const int64_t units = (n + unit - 1) / unit;
-    auto* const firsts = reinterpret_cast<int64_t*>(address_of(launch.workspace));  // number of a unit's first group
+    auto* const firsts = reinterpret_cast<int64_t*>(address_of(launch.workspace));  // first group of each unit
     parallel(threads_, n / 2, [&](int32_t part, int32_t parts) {
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
         const int64_t begin = std::max<int64_t>(u * unit, 1);
         const auto more = static_cast<int32_t>(std::min(n, (u + 1) * unit) - begin);
-        int32_t count = u == 0 ? 1 : 0;  // as wide as most elements, so that vectors of both are as long
+        int32_t count = u == 0 ? 1 : 0;  // as wide as most elements, so that their vectors have equal lengths
         for (int32_t i = 0; i < more; ++i) {
           count += static_cast<int32_t>(differs(type, from[begin + i - 1], from[begin + i]));
         }
@@ -131,7 +131,7 @@ class UniquePrimitive final : public ep_primitive {
     const List inverse = list(launch, EP_ROLE_DST_INVERSE);
     const List sizes = list(launch, EP_ROLE_DST_COUNTS);
     parallel(threads_, n, [&](int32_t part, int32_t parts) {
-      U elements[unit + 1];  // a place more, since what starts no group is written too, and then overwritten
+      U elements[unit + 1];  // one more, because every element is written and may be overwritten
       int64_t places[unit + 1];
       for (int64_t u = units * part / parts; u < units * (part + 1) / parts; ++u) {
         const int64_t begin = u * unit, end = std::min(n, begin + unit);
@@ -139,7 +139,7 @@ class UniquePrimitive final : public ep_primitive {
         const int64_t here = (u + 1 < units ? firsts[u + 1] : groups) - firsts[u];
         int64_t count = 0;
         if (!has_places && !inverse) {
-          if (here == end - begin) {  // all differ
+          if (here == end - begin) {  // all elements differ
             copy_bytes(to + firsts[u], from + begin, static_cast<size_t>(here) * sizeof(U));
             continue;
           }
@@ -194,7 +194,7 @@ class UniquePrimitive final : public ep_primitive {
     if (order_ != EP_UNIQUE_CONSECUTIVE) sorted = radix_sort(entries, others, n, 8 * size_, threads_, counts);
     const List inverse = list(launch, EP_ROLE_DST_INVERSE);
     const List sizes = list(launch, EP_ROLE_DST_COUNTS);
-    // Groups in sorted order: the first of each, and how many there are.
+    // Groups in sorted order: the first position of each, and the number of groups.
     int64_t groups = 0;
     const bool renumbers = order_ == EP_UNIQUE_FIRST;
     List group_of = inverse;
@@ -209,14 +209,14 @@ class UniquePrimitive final : public ep_primitive {
     }
     if (renumbers) renumber(firsts, groups, numbers, entries, n, inverse, sizes);
     finish(launch, firsts, groups, n);
-    // The elements themselves, where they stand first.
+    // Writes the elements from their first positions.
     const OperandShape dst = shape_of(desc_.operands[0], launch.shapes, 0);
     U* const to = reinterpret_cast<U*>(address_of(launch.operands[0]));
     for (int64_t i = 0; i < groups; ++i) to[i * dst.strides[0]] = from[axes.offset(firsts[i])];
     for (int64_t i = groups; i < n; ++i) to[i * dst.strides[0]] = 0;
   }
 
-  // Puts groups into the order of their firsts. `room` is free.
+  // Sorts groups by their first positions. `room` is unused memory.
   static void renumber(int64_t* firsts, int64_t groups, int64_t* numbers, void* room, int64_t n, const List& inverse,
                        const List& sizes) {
     std::fill_n(numbers, n, int64_t{-1});
@@ -237,7 +237,7 @@ class UniquePrimitive final : public ep_primitive {
     for (int64_t i = 0; i < n; ++i) inverse[i] = new_numbers[inverse[i]];
   }
 
-  // DST_COUNT, DST_INDICES, and the zeros behind lists.
+  // Writes DST_COUNT and DST_INDICES, and zeros after the lists.
   void finish(const ep_launch& launch, const int64_t* firsts, int64_t groups, int64_t n) const {
     list(launch, EP_ROLE_DST_COUNT)[0] = groups;
     const List indices = list(launch, EP_ROLE_DST_INDICES);
@@ -335,7 +335,7 @@ Refusal Unique::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
   if (desc.operands[0].rank != (at.axis < 0 ? 1 : src->rank))
     return Refusal::because("a result of rank %d", desc.operands[0].rank);
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
-  // Positions of up to 32 bits share 64 bits with a key.
+  // A position of up to 32 bits shares 64 bits with a key.
   info.greatest_elements = UINT64_C(0xffffffff);
   return {};
 }

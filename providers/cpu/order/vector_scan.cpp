@@ -26,7 +26,7 @@ HWY_INLINE int64_t lane_count() {
   return static_cast<int64_t>(hn::Lanes(D<T>()));
 }
 
-// Elements become states and return.
+// Converts elements to states and back.
 template <class T, class State>
 HWY_INLINE V<State> load(const T* x) {
   const D<State> d;
@@ -46,7 +46,7 @@ HWY_INLINE void store(V<State> values, T* y) {
   }
 }
 
-// Lane i of the result is lane i - step. The first lanes are any.
+// Lane i of the result is lane i - step. The first lanes are undefined.
 template <class T>
 HWY_INLINE V<T> moved_up(V<T> values, size_t step) {
   const D<T> d;
@@ -55,7 +55,7 @@ HWY_INLINE V<T> moved_up(V<T> values, size_t step) {
   const auto from = hn::And(hn::Iota(di, -static_cast<I>(step)), hn::Set(di, static_cast<I>(hn::Lanes(d) - 1)));
   return hn::TableLookupLanes(values, hn::IndicesFromVec(d, from));
 }
-// The same, with `first` in the first lane.
+// Like the function above, with `first` in the first lane.
 template <class T>
 HWY_INLINE V<T> moved_up_after(V<T> values, V<T> first) {
   return hn::IfThenElse(hn::FirstN(D<T>(), 1), first, moved_up<T>(values, 1));
@@ -68,7 +68,7 @@ HWY_INLINE V<T> last_of(V<T> values) {
   return hn::TableLookupLanes(values, hn::IndicesFromVec(d, last));
 }
 
-// Every lane combined with all before it.
+// Combines every lane with all lanes before it.
 template <class T, size_t step = 1, class Combine>
 HWY_INLINE V<T> combined(V<T> values, Combine combine) {
   const D<T> d;
@@ -101,7 +101,7 @@ struct Times {
   }
 };
 
-// `state` combined with all n elements, in an order that suits vectors.
+// Combines `state` with all n elements, in an order that suits vectors.
 template <class T, class State, class Combine>
 HWY_INLINE void combine_all(const T* x, int64_t n, State* state) {
   const D<State> d;
@@ -171,9 +171,9 @@ void scan_lanes(const T* x, T* y, int64_t n, State* states, bool exclusive) {
   }
 }
 
-// --- extremes with their positions. Of equal ones the last; a NaN stays, and the next one takes its place ---
+// --- extremes with their positions: the last of equal ones; NaN stays until the next NaN replaces it ---
 
-// Whether y takes the place of x.
+// True if y replaces x.
 template <bool greatest, class X>
 HWY_INLINE auto reaches(X y, X x) {
   return greatest ? hn::Ge(y, x) : hn::Le(y, x);
@@ -183,7 +183,7 @@ HWY_INLINE X extreme(X x, X y) {
   return greatest ? ep_max(x, y) : ep_min(x, y);
 }
 
-// The positions of a vector, of which lane i stands at first + i * step; `last`, where `lane` is below 0.
+// Stores the positions of a vector: first + i * step for a lane value i >= 0, else `last`.
 HWY_INLINE void store_positions(V<int32_t> lane, int64_t first, int64_t step, int64_t last, int64_t* to) {
   const D<int64_t> d;
   const hn::Half<D<int32_t>> half;
@@ -231,7 +231,7 @@ HWY_INLINE void scan_extremes_as(const float* x, float* y, int64_t* places, int6
       }
       continue;
     }
-    // Mostly each one takes the place of the one before, as in a line that is in order.
+    // The common case: each element replaces the one before it, as in an ordered line.
     if (hn::AllTrue(d, reaches<greatest>(here, moved_up_after<float>(here, before)))) {
       if constexpr (writes) {
         hn::StoreU(here, d, y + i);
@@ -293,10 +293,10 @@ void scan_extreme_lanes(const float* x, float* y, int64_t* places, int64_t n, in
 
 // --- log of a sum of exp ---
 
-constexpr int64_t exp_block = 256;  // elements that share a greatest one
-constexpr double exp_reach = 600;   // exp of less than this distance is a normal double
+constexpr int64_t exp_block = 256;  // elements that share a maximum
+constexpr double exp_reach = 600;   // exp of a smaller distance is a normal double
 
-// Sums of exp of the distances to the greatest element of a block, if none of them gets lost.
+// Sums exp of the distances to the maximum of a block, if none of them underflows.
 void scan_exponentials(const float* x, float* y, int64_t n, ExponentialSum* state, bool exclusive) {
   const D<double> d;
   const int64_t lanes = lane_count<double>();

@@ -10,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The geometry with three spatial dims; absent dims have length 1.
+// Sizes with three spatial dims. Absent dims have length 1.
 struct Geometry {
   int64_t n, c, o, groups;
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
@@ -110,7 +110,7 @@ class ConvolutionPrimitive final : public ep_primitive {
     }
   }
 
-  // The sum over channels and taps. weight_at(channel within the group, tap number) gives the index of the weight.
+  // Returns the sum over channels and taps. weight_at(channel within the group, tap) is the index of the weight.
   template <class WeightAt>
   static double sum(const Geometry& g, const std::vector<double>& src, const std::vector<double>& weight, int64_t n,
                     int64_t first_channel, const int64_t* position, const WeightAt& weight_at) {
@@ -169,7 +169,7 @@ class ConvolutionPrimitive final : public ep_primitive {
   int32_t bias_;
 };
 
-// True if oneDNN takes the convolution, but not with its epilogues: the host then takes these apart.
+// True if oneDNN supports the convolution but not its epilogues; the host then separates the epilogues.
 bool is_faster_apart(const ep_device& device, const ep_primitive_desc& desc) {
   if (desc.epilogue_count == 0 || desc.operands[0].dtype != EP_DTYPE_f32 || is_dynamic(desc)) return false;
   ep_primitive_desc bare = desc;
@@ -193,7 +193,7 @@ Refusal PlainConvolution::why_not(const ep_device& device, const ep_primitive_de
     if (is_scalar(operand) || !is_row_float(operand.dtype))
       return Refusal::because("operand %u is not a tensor of floats", i);
   }
-  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN computes what these epilogues follow");
+  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN is faster if the host separates these epilogues");
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, wide_dtype(dtype));
 }

@@ -1,4 +1,4 @@
-// Computes epilogues over one row of results, with the kernels of elementwise/.
+// Computes epilogues on one row of results, with the kernels of elementwise/.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,11 @@
 
 namespace tenon::provider::cpu {
 
-// Why some epilogue has no kernel for results of type `compute`. Pure.
+// The reason why an epilogue has no kernel for results of type `compute`. Pure.
 Refusal why_no_plain_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute);
 
-// Applies the epilogues of `desc` to `row`: the `n` results along the innermost axis, whose other indices are `index`.
+// Applies the epilogues of `desc` to `row`, the `n` results along the innermost axis. `index` holds the indices of the
+// outer axes.
 void apply_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute, const ep_launch& launch,
                      const int64_t* index, int64_t n, void* row, std::vector<char>* buffer);
 

@@ -1,5 +1,5 @@
-// A window of pooling, compiled once per dispatch target. Some vectors of channels stay in registers while the loop
-// walks the taps; the last ones may overlap those before them.
+// A pooling window, compiled once per dispatch target. Several vectors of channels stay in registers while the loop
+// processes the taps. The last vectors may overlap the previous ones.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/plain/f32_window.cpp"
 #include "hwy/foreach_target.h"
@@ -47,7 +47,7 @@ void pool_all(const PoolWindow& window) {
   for (; c < window.channels; c += lanes) pool<kSums, 1>(window, std::min(c, window.channels - lanes));
 }
 
-// The first tap is the greatest so far, whatever it is; then every greater one, and the first NaN.
+// Starts with the first tap, and replaces the maximum by every greater element and by the first NaN.
 void find_greatest(const PoolWindow& window) {
   const D d;
   const hn::RebindToSigned<D> di;

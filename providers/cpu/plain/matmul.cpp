@@ -1,4 +1,4 @@
-// matmul on any type: narrow floats compute in f32, f64 in f64, and integers wrap.
+// matmul on any type: narrow floats compute in f32, f64 in f64. Integers wrap.
 #include <type_traits>
 #include <vector>
 
@@ -11,7 +11,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Adds integers as unsigned ones, so that sums wrap.
+// Adds integers as unsigned, so that sums wrap.
 template <class T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
 
@@ -104,7 +104,7 @@ class MatmulPrimitive final : public ep_primitive {
   int32_t bias_;
 };
 
-// Whether oneDNN takes a product of bf16, but not with its epilogues: the host then takes these apart.
+// True if oneDNN supports a bf16 product but not its epilogues; the host then separates the epilogues.
 bool is_faster_apart(const ep_device& device, const ep_primitive_desc& desc) {
   if (desc.epilogue_count == 0 || desc.operands[0].dtype != EP_DTYPE_bf16) return false;
   ep_primitive_desc bare = desc;
@@ -132,7 +132,8 @@ Refusal PlainMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
       return Refusal::because("operand %u is %s, the result %s", i, dtype_name(operand.dtype), dtype_name(dtype));
   }
   if (desc.epilogue_count != 0 && !is_floating(dtype)) return Refusal::because("epilogues on %s", dtype_name(dtype));
-  if (is_faster_apart(device, desc)) return Refusal::because("oneDNN multiplies what epilogues over bf16 follow");
+  if (is_faster_apart(device, desc))
+    return Refusal::because("oneDNN is faster if the host separates the epilogues over bf16");
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, compute);
 }

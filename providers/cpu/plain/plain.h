@@ -1,4 +1,4 @@
-// Loops for the types and cases that oneDNN refuses, and pooling.
+// Loops for types and cases that oneDNN refuses, and pooling.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -15,8 +15,7 @@ struct PlainConvolution {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// `simd` computes f32 row by row, which the compiler turns into vectors. `plain` serves other types and maxima with
-// positions.
+// `simd` computes f32 row by row, which the compiler vectorises. `plain` serves other types, and maxima with positions.
 struct Pooling {
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);

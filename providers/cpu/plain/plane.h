@@ -1,4 +1,4 @@
-// The windows of pooling over one plane. Shared by pooling and its gradient.
+// The pooling windows of one plane, shared by pooling and its gradient.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ struct Plane {
   int64_t kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1}, pad[3] = {0, 0, 0},
           pad_high[3] = {0, 0, 0};
 
-  // Of a pooling that reads `read` and writes `written`, each as [n, c, ...]. strides_of_indices: NULL without indices.
+  // For a pooling from `read` to `written`, each [n, c, ...]. strides_of_indices is NULL if there are no indices.
   Plane(const ep_pooling_attributes& attributes, const OperandShape& read, const OperandShape& written,
         const int64_t* strides_of_indices) {
     for (int32_t i = 0; i < attributes.spatial_rank; ++i) {
@@ -54,7 +54,7 @@ inline int64_t padded_taps(const Plane& p, int axis, int64_t position) {
   return std::min(p.kernel[axis], (length - start + p.dilation[axis] - 1) / p.dilation[axis]);
 }
 
-// The results [first, last) of the innermost axis whose tap `k` lies within the source.
+// The results [first, last) along the innermost axis for which tap `k` lies within the source.
 inline TapRange results_of_tap(const Plane& p, int64_t k) {
   const int64_t offset = k * p.dilation[2] - p.pad[2];
   const int64_t first = offset >= 0 ? 0 : (-offset + p.stride[2] - 1) / p.stride[2];

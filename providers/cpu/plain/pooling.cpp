@@ -1,9 +1,9 @@
 // pooling: maximum (with or without positions), average and norms, with 1 to 3 spatial dims.
 //
 // The loop pools one row of the result at a time: each tap of the window is added to, or compared with, all results of
-// the row that it reaches. So the inner loop runs over consecutive results. Where channels are innermost, it runs over
-// them: each tap is added to, or compared with, all channels of one result. Planes of f32 are laid side by side, as
-// channels, a strip of rows at a time. All take the taps in one order.
+// the row that it affects. So the inner loop runs over adjacent results. If channels are innermost, it runs over
+// channels instead. f32 planes are copied side by side, so that they are like channels, a strip of rows at a time. The
+// order of taps is always the same.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -51,7 +51,7 @@ void max_tap_with_position(T* most, int64_t* where, const T* src, int64_t step, 
                            int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const T x = src[i * step], best = most[i];
-    // Without branches, since they would be guessed wrong.
+    // Without branches, which would be mispredicted.
     const int open = scalar::ep_isnan(best) ? 0 : 1, greater = x > best ? 1 : 0, nan = scalar::ep_isnan(x) ? 1 : 0;
     const int takes = (where[i] < 0 ? 1 : 0) | ((greater | nan) & open);
     most[i] = takes != 0 ? x : best;
@@ -64,7 +64,7 @@ constexpr T lowest() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
 
-// |x|^p of each element, and the root of that power; p 0: neither.
+// Computes |x|^p of each element, and the p-th root. With p = 0, does neither.
 template <class T>
 void to_powers(T* values, int64_t n, double p) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -91,7 +91,7 @@ void to_roots(T* values, int64_t n, double p) {
 
 using Position = std::array<int64_t, 3>;
 
-// By how many elements a sum over the window at `position` of an axis is divided, as a factor.
+// Returns the divisor along one axis for a sum over the window at `position`.
 int64_t window_length(const Plane& p, int32_t op, int axis, int64_t position) {
   const TapRange inside = taps_at(p, axis, position);
   return op == EP_POOLING_AVERAGE ? inside.last - inside.first : padded_taps(p, axis, position);
@@ -103,10 +103,10 @@ int64_t window_size(const Plane& p, int32_t op, const Position& at) {
   return std::max<int64_t>(count, 1);
 }
 
-// What all rows of a launch share.
+// Data shared by all rows of a launch.
 struct Line {
-  std::vector<TapRange> reach;   // results_of_tap of each tap of the innermost axis
-  std::vector<int64_t> lengths;  // window_length of each result of a sum
+  std::vector<TapRange> reach;   // results_of_tap for each tap of the innermost axis
+  std::vector<int64_t> lengths;  // window_length for each result of a sum
 
   Line(const Plane& p, int32_t op) {
     for (int64_t k = 0; k < p.kernel[2]; ++k) reach.push_back(results_of_tap(p, k));
@@ -154,11 +154,11 @@ void pool_row(const Plane& p, const Line& shared, int32_t op, const T* src, int6
   }
 }
 
-// The window of a result. Those of a line whose taps all lie within it have the same offsets.
+// The window of a result. All windows whose taps lie within the line have the same offsets.
 struct Window {
-  std::vector<int64_t> offsets;  // of the taps that lie within SRC, from where the result is in its line
-  int64_t count = 1;             // by which a sum is divided
-  bool whole = false;            // no tap lies beside the line
+  std::vector<int64_t> offsets;  // of the taps within SRC, relative to the result's position in its line
+  int64_t count = 1;             // divisor of a sum
+  bool whole = false;            // all taps lie within the line
 
   void find(const Plane& p, int32_t op, const Position& at) {
     const int64_t left = at[2] * p.stride[2] - p.pad[2];
@@ -180,7 +180,7 @@ struct Window {
   }
 };
 
-// Pools a result, whose taps are at `offsets`, for `channels` neighbouring planes.
+// Pools one result with taps at `offsets`, for `channels` adjacent planes.
 template <class T>
 void pool_channels(int32_t op, T count, const T* src, const std::vector<int64_t>& offsets, T* result,
                    int64_t channels) {
@@ -192,7 +192,7 @@ void pool_channels(int32_t op, T count, const T* src, const std::vector<int64_t>
   for (int64_t c = 0; c < channels; ++c) result[c] = static_cast<T>(result[c] / count);
 }
 
-// True if the channels of DST and SRC are neighbours in memory and pool_channels computes in their type.
+// True if the channels of DST and SRC are adjacent in memory, and pool_channels computes in their type.
 bool has_channels_innermost(const RowFormat& format, const OperandShape& dst, const OperandShape& src, bool positions) {
   return format.same && !positions && dst.dims[1] > 1 && dst.strides[1] == 1 && src.strides[1] == 1;
 }
@@ -269,10 +269,10 @@ class PoolingPrimitive final : public ep_primitive {
     pool_channels(op, count, from, window->offsets, to, dst.dims[1]);
   }
 
-  // Planes of an operand, each row-major.
+  // The planes of an operand, each row-major.
   struct Planes {
     void* base = nullptr;
-    int64_t distance = 0;  // of neighbours, in elements; 0: not always the same, or planes are not row-major
+    int64_t distance = 0;  // between adjacent planes, in elements; 0: it varies, or planes are not row-major
 
     Planes(const ep_launch& launch, int32_t number, const OperandShape& shape) {
       base = address_of(launch.operands[number]);
@@ -288,16 +288,16 @@ class PoolingPrimitive final : public ep_primitive {
     }
   };
 
-  // How planes are laid side by side: as many as a vector has lanes, a strip of rows of DST and what it meets at a
-  // time.
+  // How planes are copied side by side: as many as a vector has lanes, for a strip of rows of DST and the rows of SRC
+  // that it reads.
   struct Strips {
-    int64_t lanes = 0, rows = 0, count = 0;  // of DST: rows of a strip, strips of a plane
-    int64_t meets = 0;                       // rows of SRC that a row of DST meets
-    int64_t line = 0, most = 0;              // elements of a row of SRC, and of all rows that a strip meets
+    int64_t lanes = 0, rows = 0, count = 0;  // of DST: rows per strip, strips per plane
+    int64_t meets = 0;                       // rows of SRC that a row of DST reads
+    int64_t line = 0, most = 0;              // elements of a row of SRC, and of all rows that a strip reads
 
-    // Rows is 0 if the rows that one of DST meets are too long.
+    // `rows` is 0 if the rows of SRC for one row of DST are too long.
     Strips(const Plane& p, int64_t lanes) : lanes(lanes), line(p.src[2] * lanes) {
-      constexpr int64_t room = 32768;  // elements of SRC: they stay in the second cache
+      constexpr int64_t room = 32768;  // elements of SRC that fit in the L2 cache
       meets = (p.kernel[1] - 1) * p.dilation[1] + 1;
       if (p.src[0] != 1 || p.dst[0] != 1 || p.kernel[0] != 1 || line * p.dst[1] == 0 || meets > room / line) return;
       rows = std::min(p.dst[1], (room / line - meets) / p.stride[1] + 1);
@@ -306,7 +306,7 @@ class PoolingPrimitive final : public ep_primitive {
     }
   };
 
-  // Lays planes side by side and pools them as channels. False: nothing was done.
+  // Copies planes side by side and pools them like channels. Returns false if it did nothing.
   bool pool_side_by_side(const ep_launch& launch, const Plane& p, const OperandShape& dst,
                          const OperandShape& src) const {
     const int64_t planes = dst.dims[0] * dst.dims[1];
@@ -347,7 +347,7 @@ class PoolingPrimitive final : public ep_primitive {
     return true;
   }
 
-  // Pools rows begin to end of DST of planes that lie side by side at `src`.
+  // Pools rows [begin, end) of DST for planes that are side by side at `src`.
   void pool_strip(const Plane& p, const Strips& strips, int64_t begin, int64_t end, const T* src, T* result,
                   int32_t* place) const {
     const int32_t op = desc_.attributes.pooling.op;
@@ -408,8 +408,8 @@ class PoolingPrimitive final : public ep_primitive {
   int32_t indices_;
 };
 
-// Windows slide along rows of the last axis, or over channels. Where the elements of both lie apart, a launch takes
-// longer than copies of SRC and DST into rows would (README.md).
+// The cost of operands whose elements are not contiguous along rows of the last axis or along channels: it exceeds that
+// of copying SRC and DST into rows.
 uint64_t penalty_of(const ep_primitive_desc& desc, const ep_operand_desc& src) {
   const ep_operand_desc& dst = desc.operands[0];
   const bool positions = operand(desc, EP_ROLE_DST_INDICES) != nullptr;
@@ -453,9 +453,9 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 
 Refusal Pooling::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (desc.operands[0].dtype != EP_DTYPE_f32)
-    return Refusal::because("%s is pooled by way of another type", dtype_name(desc.operands[0].dtype));
-  if (desc.attributes.pooling.op == EP_POOLING_LP) return Refusal::because("powers are asked for");
-  if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are asked for");
+    return Refusal::because("%s is converted before it is pooled", dtype_name(desc.operands[0].dtype));
+  if (desc.attributes.pooling.op == EP_POOLING_LP) return Refusal::because("a norm is requested");
+  if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are requested");
   return why_not(device, desc, info);
 }
 

@@ -1,4 +1,4 @@
-// A window of pooling over f32 whose channels are innermost, per dispatch target.
+// One pooling window over f32 with channels innermost, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace tenon::provider::cpu {
 
-// dst[c] = the greatest src[offsets[t] + c], NaN if one is NaN; or their sum by `divisor`.
+// dst[c] = max over t of src[offsets[t] + c] (NaN if one is NaN), or the sum over t divided by `divisor`.
 struct PoolWindow {
   const float* src;
-  const int64_t* offsets;  // of the taps that lie within SRC, in elements
+  const int64_t* offsets;  // of the taps within SRC, in elements
   int64_t taps;
   float* dst;
   int64_t channels;  // at least the lanes of a vector
-  bool sums;         // else: the greatest
+  bool sums;         // true: sum; false: maximum
   float divisor;
-  // Of the greatest, where it is asked for: the tap at offset o has the number place + o / channels, and the channels
-  // are whole vectors.
+  // If not NULL, receives the position of each maximum: place + o / channels for the tap at offset o. `channels` is
+  // then a multiple of the vector length.
   int32_t* positions = nullptr;
   int64_t place = 0;
 };

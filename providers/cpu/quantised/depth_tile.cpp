@@ -33,7 +33,7 @@ TENON_VNNI_INLINE __m256i load_weights(const int8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// Sixteen channels of sums: their halves lie in the low or high lanes of four vectors.
+// Sixteen channels of sums. Their halves are in the low or high lanes of four vectors.
 template <int kHalf>
 TENON_VNNI_INLINE __m512i joined(const __m256i sum[4]) {
   const __m256i low = _mm256_permute2x128_si256(sum[0], sum[1], kHalf * 0x11 + 0x20);
@@ -45,7 +45,7 @@ TENON_VNNI_INLINE __m512i zeros_times(const DepthTile& tile, int32_t column, __m
   return _mm512_mullo_epi32(_mm512_loadu_si512(tile.weight_zero + column), bytes);
 }
 
-// `kZeros`: the weights have zero points, so the bytes themselves are summed too.
+// `kZeros`: the weights have zero points, so the sums of the bytes are computed too.
 template <int kPixels, bool kZeros>
 TENON_VNNI void run_pixels(const DepthTile& tile) {
   constexpr int kSums = kZeros ? kPixels : 1;

@@ -1,4 +1,4 @@
-// How the sums of a tile become results: in loops, or sixteen at a time.
+// Converts the sums of a tile to results: element by element, or sixteen at a time.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TENON_VNNI_INLINE void store_vector(const VectorResults& to, int32_t row, __m512
   if (to.result == DotResult::i32) return _mm512_mask_storeu_epi32(dst, to.mask, sum);
   const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), to.factor, to.bias);
   if (to.result == DotResult::f32) return _mm512_mask_storeu_ps(dst, to.mask, real);
-  // A NaN stays one, as it is the second operand, and becomes an integer whose last byte is 0.
+  // NaN is the second operand, so min and max keep it. It becomes an integer whose last byte is 0.
   const __m512 bounded = _mm512_min_ps(to.high, _mm512_max_ps(to.low, real));
   _mm_mask_storeu_epi8(dst, to.mask,
                        _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(bounded), to.zero_point)));

@@ -52,13 +52,13 @@ inline uint32_t whole_group(const uint8_t* from) {
   return bytes;
 }
 
-// `sum` without what the zero points of the weights make of the row's bytes.
+// Subtracts the contribution of the weights' zero points from `sum`.
 TENON_VNNI_INLINE __m512i without_zeros(const DotTile& tile, int32_t row, int32_t column, __m512i sum) {
   const __m512i zero = _mm512_loadu_si512(tile.weight_zero + column);
   return _mm512_sub_epi32(sum, _mm512_mullo_epi32(zero, _mm512_set1_epi32(tile.row_sums[row])));
 }
 
-// One group of four channels. `bytes(r)` are those of row r.
+// Adds one group of four channels. `bytes(r)` returns those of row r.
 #define TENON_ADD_GROUP(bytes)                                                                        \
   {                                                                                                   \
     const __m512i left = _mm512_loadu_si512(weights), right = _mm512_loadu_si512(weights + 64);       \

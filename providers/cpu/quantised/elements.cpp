@@ -1,4 +1,4 @@
-// quantise, dequantise and binary over bytes: rows along an axis over which no scale differs.
+// quantise, dequantise and binary over bytes: processes rows along an axis with constant scales.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -10,11 +10,11 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kChunk = 4096;  // elements that a buffer holds
+constexpr int64_t kChunk = 4096;  // elements per buffer
 
 bool is_byte(int32_t dtype) { return dtype == EP_DTYPE_i8 || dtype == EP_DTYPE_u8; }
 
-// A tensor operand, and where its scale and zero point are; -1: it has none.
+// A tensor operand, and the operands of its scale and zero point; -1 if absent.
 struct Numbers {
   int32_t operand = -1, scale = -1, zero = -1;
   ep_quantisation how{};
@@ -159,7 +159,7 @@ class Elements final : public ep_primitive {
 }  // namespace
 
 Refusal QuantisedElements::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("rows of bytes are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("kernels over rows of bytes need static dims");
   const bool combines = desc.kind == EP_PRIMITIVE_binary;
   if (combines && desc.attributes.binary.op != EP_BINARY_add && desc.attributes.binary.op != EP_BINARY_mul) {
     return Refusal::because("%s of quantised operands", binary_name(desc.attributes.binary.op));

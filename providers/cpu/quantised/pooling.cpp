@@ -1,4 +1,4 @@
-// The greatest byte of each window, channels last: whole pixels are compared, which the compiler turns into vectors.
+// Max pooling of bytes, channels last: compares whole pixels, which the compiler vectorises.
 #include <algorithm>
 #include <cstring>
 
@@ -59,7 +59,7 @@ class BytePoolingPrimitive final : public ep_primitive {
 }  // namespace
 
 Refusal BytePooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("windows of bytes are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("pooling of bytes needs static dims");
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc& dst = desc.operands[0];
   const ep_pooling_attributes& at = desc.attributes.pooling;
@@ -68,9 +68,9 @@ Refusal BytePooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep
   if ((dst.dtype != EP_DTYPE_i8 && dst.dtype != EP_DTYPE_u8) || src->dtype != dst.dtype)
     return Refusal::because("%s", dtype_name(dst.dtype));
   for (const ep_operand_desc* each : {&dst, src}) {
-    if (each->dims[1] != 1 && each->strides[1] != 1) return Refusal::because("channels that lie apart");
+    if (each->dims[1] != 1 && each->strides[1] != 1) return Refusal::because("channels are not contiguous");
   }
-  for (int32_t i = 0; i < 2; ++i) {  // each window holds an element
+  for (int32_t i = 0; i < 2; ++i) {  // every window contains an element
     const int64_t last = (dst.dims[2 + i] - 1) * at.stride[i] - at.pad_low[i];
     if (last >= src->dims[2 + i] || at.pad_low[i] >= at.kernel[i] || at.dilation[i] != 1) {
       return Refusal::because("windows of stride %lld and dilation %lld", static_cast<long long>(at.stride[i]),

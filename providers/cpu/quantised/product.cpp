@@ -1,7 +1,7 @@
-// matmul and convolution of bytes by bytes, summed in i32. The zero points are taken out of the sums: with a and w as
-// they lie, sum (a - za)(w - zw) = sum a w - za sum w - zw sum a + terms za zw. A convolution reads the pixels of each
-// tap where they lie, and za where a tap lies beside the image. Images of few channels, or with channels that do not
-// follow each other, are copied into a frame of za first; then the taps of a line are one tap of more channels.
+// matmul and convolution of bytes by bytes, summed in i32. The zero points are subtracted from the sums: for stored
+// values a and w, sum (a - za)(w - zw) = sum a w - za sum w - zw sum a + terms za zw. A convolution reads the pixels of
+// each tap in place, and za where a tap lies outside the image. Images with few channels, or with channels that are not
+// contiguous, are first copied into a frame of za; the taps of a kernel row are then one tap with more channels.
 #include "providers/cpu/quantised/product.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kGroupBytes = 256 * 1024;  // of the panels that several blocks read one after the other
+constexpr int64_t kGroupBytes = 256 * 1024;  // of the panels that several blocks read, one block after the other
 
 int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -28,7 +28,7 @@ T read(const ep_launch& launch, int32_t operand, int64_t at = 0) {
   return value;
 }
 
-// A number of 8 bits.
+// Reads an 8-bit integer.
 int32_t read_byte(const ep_launch& launch, int32_t operand, int64_t at, bool is_signed) {
   return is_signed ? read<int8_t>(launch, operand, at) : read<uint8_t>(launch, operand, at);
 }
@@ -42,7 +42,7 @@ DotResult result_of(int32_t dtype) {
   }
 }
 
-// The step along `axis` of a scale or zero point: 0 where one number is for all.
+// The stride along `axis` of a scale or zero point; 0 if one number serves all.
 int64_t step_along(const ep_primitive_desc& desc, int32_t index, int32_t axis) {
   if (index < 0) return 0;
   const ep_operand_desc& operand = desc.operands[index];
@@ -91,7 +91,7 @@ class Product final : public ep_primitive {
   bool has_workspace() const override { return true; }
 
   int64_t packed_bytes() const { return sets_ == 1 ? panels_.bytes() : sets_ * aligned(panels_.bytes()); }
-  // How the bytes lie depends on these numbers.
+  // An id of the packed layout. The layout depends on these numbers.
   uint64_t layout() const {
     const auto number = [](int64_t n) { return static_cast<uint64_t>(n); };
     return (uint64_t{0x62797465} << 32) + (number(sets_) << 17) +  // "byte"
@@ -128,21 +128,21 @@ class Product final : public ep_primitive {
   }
 
  private:
-  // A launch.
+  // The arguments of one launch.
   struct Run {
     const ep_launch& launch;
     char* room;
     const char* weights = nullptr;
     int32_t src_zero = 0;  // of the bytes that the kernel reads
     int32_t dst_zero = 0;
-    bool row_sums = false;  // some weight's zero point is not 0
+    bool row_sums = false;  // true: a zero point of a weight is not 0
   };
 
   static bool wants_frame(const ByteProduct& product) {
     const bool apart = product.in != 1 && product.src_strides[1] != 1;
     return apart || product.joins_taps();
   }
-  // A pixel of DST is one of SRC, and all have one step.
+  // True if each pixel of DST belongs to one pixel of SRC, and all pixels are equally spaced.
   static bool has_one_step(const ByteProduct& p) {
     const int64_t step = p.src_strides[3];
     bool same = p.taps() == 1;
@@ -150,7 +150,7 @@ class Product final : public ep_primitive {
     return same && (p.src_size[0] == 1 || p.src_strides[2] == step * p.src_size[1]) &&
            (p.images == 1 || p.src_strides[0] == step * p.pixels());
   }
-  // Results of neighbouring pixels have one step, and channels follow each other.
+  // True if results of adjacent pixels are equally spaced and channels are contiguous.
   static bool stores_directly(const ByteProduct& p) {
     const int64_t row = p.dst_strides[3];
     return (p.out == 1 || p.dst_strides[1] == 1) && (p.dst_size[0] == 1 || p.dst_strides[2] == row * p.dst_size[1]) &&
@@ -159,7 +159,7 @@ class Product final : public ep_primitive {
 
   int64_t frame_bytes() const { return batch_.count * product_.images * frame_[0] * frame_[1] * product_.in + 64; }
   int64_t nanoseconds() const { return batch_.count * pixels_ * panels_.taps * panels_.groups * columns_ / 50; }
-  // The products of a batch share the numbers of their columns.
+  // True batches share the numbers of their columns; groups have their own.
   int64_t number_sets() const { return batch_.groups ? sets_ : 1; }
   int64_t result_bytes() const { return dtype_size(desc_.operands[0].dtype); }
 
@@ -196,7 +196,7 @@ class Product final : public ep_primitive {
     return flips_src_ ? zero + 128 : zero;
   }
 
-  // Where the numbers of a set's columns begin.
+  // The first column of a set's numbers.
   int64_t number_set(int64_t set) const { return batch_.groups ? set * columns_ : 0; }
 
   void fill_numbers(Run& run) const {
@@ -265,7 +265,7 @@ class Product final : public ep_primitive {
     }
   }
 
-  // Where the taps of `rows` pixels from `pixel` on lie.
+  // Finds the addresses of the taps of `rows` pixels starting at `pixel`.
   void find_taps(const Run& run, int64_t batch, int64_t pixel, int32_t rows, const uint8_t** taps) const {
     const ByteProduct& p = product_;
     const auto* src = reinterpret_cast<const uint8_t*>(address_of(run.launch.operands[src_])) + batch * batch_.src;
@@ -317,7 +317,7 @@ class Product final : public ep_primitive {
     }
   }
 
-  // A unit is a block of pixels by a group of panels.
+  // A unit is a block of pixels times a group of panels.
   void run_units(const Run& run, int32_t part, int32_t parts) const {
     std::vector<const uint8_t*> taps(static_cast<size_t>(panels_.taps * kDotRows));
     const int64_t groups = divided_up(panels_.count, group_), all = batch_.count * groups * blocks_;
@@ -350,7 +350,7 @@ class Product final : public ep_primitive {
     }
   }
 
-  // Where the results of a panel at a pixel go, and by which numbers. Gives the weights of the panel.
+  // Sets the destination and the numbers for a panel at a pixel. Returns the weights of the panel.
   const int8_t* set_results(const Run& run, DotResults* to, int64_t batch, int64_t panel, int64_t pixel) const {
     const int64_t column = panel * kDotColumns, set = sets_ == 1 ? 0 : batch, number = number_set(set) + column;
     to->columns = static_cast<int32_t>(std::min<int64_t>(kDotColumns, product_.out - column));
@@ -369,7 +369,7 @@ class Product final : public ep_primitive {
 
   // --- depthwise ---
 
-  // Which column of the kernel a pixel of a tile reads at a column of SRC.
+  // Computes which kernel column a pixel of a tile reads at a column of SRC.
   void find_columns() {
     const ByteProduct& p = product_;
     src_columns_ = (kDepthPixels - 1) * p.stride[1] + (p.kernel[1] - 1) * p.dilation[1] + 1;
@@ -382,7 +382,7 @@ class Product final : public ep_primitive {
     }
   }
 
-  // A unit is a line of results.
+  // A unit is a row of results.
   void run_lines(const Run& run, int32_t part, int32_t parts) const {
     const int64_t wide = product_.dst_size[1], all = product_.images * product_.dst_size[0];
     std::vector<const uint8_t*> src(static_cast<size_t>(src_columns_ * panels_.groups * 4));
@@ -393,7 +393,7 @@ class Product final : public ep_primitive {
     tile.flips = flips_src_;
     for (int64_t line = all * part / parts; line < all * (part + 1) / parts; ++line) {
       for (int64_t x = 0; x < wide; x += tile.pixels) {
-        // The last tile of a line goes back to be a whole one.
+        // The last tile of a row moves back so that it is full.
         if (wide >= kDepthPixels) x = std::min(x, wide - kDepthPixels);
         tile.pixels = wide >= kDepthPixels ? kDepthPixels : 1;
         tile.src_columns = static_cast<int32_t>(src_columns_ - (kDepthPixels - tile.pixels) * product_.stride[1]);
@@ -407,7 +407,7 @@ class Product final : public ep_primitive {
     }
   }
 
-  // The pixels of SRC that a tile reads, each column from the kernel's first line down.
+  // Finds the pixels of SRC that a tile reads, for each column from the kernel's first row down.
   void find_lines(const Run& run, int64_t line, int64_t x, int64_t columns, const uint8_t** to) const {
     const ByteProduct& p = product_;
     const int64_t image = line / p.dst_size[0], top = line % p.dst_size[0] * p.stride[0];
@@ -429,7 +429,7 @@ class Product final : public ep_primitive {
     }
   }
 
-  // From the workspace into DST, whose channels do not follow each other.
+  // Copies from the workspace to DST, whose channels are not contiguous.
   void store(const Run& run, int32_t part, int32_t parts) const {
     const ByteProduct& p = product_;
     const int64_t bytes = result_bytes(), all = batch_.count * pixels_;
@@ -459,7 +459,7 @@ class Product final : public ep_primitive {
   const DotResult result_;
   const bool flips_src_, flips_weight_, packed_;
   int64_t frame_[2], pixels_, blocks_, group_, columns_, sets_, terms_, src_columns_ = 0;
-  std::vector<int32_t> tap_of_column_;  // as DepthTile has them
+  std::vector<int32_t> tap_of_column_;  // laid out like DepthTile::taps
   int64_t bytes_ = 0, weights_at_, frame_at_, outside_at_, added_at_, zeros_at_, factor_at_, bias_at_, results_at_;
 };
 

@@ -1,4 +1,4 @@
-// A product of bytes as a launch runs it: where the rows, the weights and the results lie, and the panels of weights.
+// A byte product at launch: addresses of rows, weights and results, and the panels of weights.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,33 @@
 
 namespace tenon::provider::cpu {
 
-// A convolution of one group with two spatial dims, channels last, or a matmul, whose rows are the pixels of one line;
-// or, where `depthwise`, a convolution of as many groups as channels and results.
+// A convolution of one group with two spatial dims and channels last; or a matmul, whose rows are the pixels of one
+// image row; or, with `depthwise`, a convolution with as many groups as channels and results.
 struct ByteProduct {
   int64_t images = 1, in = 1, out = 1;
   int64_t src_size[2] = {1, 1}, dst_size[2] = {1, 1}, kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1},
           pad[2] = {0, 0};
-  int64_t src_strides[4] = {};     // of image, channel, line, pixel, in elements
-  int64_t dst_strides[4] = {};     // the same
-  int64_t weight_strides[4] = {};  // of result, channel, line, pixel
+  int64_t src_strides[4] = {};     // of image, channel, row, column, in elements
+  int64_t dst_strides[4] = {};     // likewise
+  int64_t weight_strides[4] = {};  // of result, channel, row, column
   bool depthwise = false;
 
-  // The taps of a line are computed as one: the channels are too few to fill a product alone.
+  // True if the taps of a kernel row are computed as one tap, because few channels alone would not fill a product.
   bool joins_taps() const { return !depthwise && in < 16 && kernel[1] > 1 && dilation[1] == 1; }
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t pixels() const { return dst_size[0] * dst_size[1]; }
 };
 
-// How often a product is computed, and the steps, in elements, to the next: a batch of matrices, or groups of channels,
-// each of which has results of its own.
+// The number of independent products, and the distances between their operands, in elements: a batch of matrices, or
+// groups of channels.
 struct Batch {
   int64_t count = 1, src = 0, weight = 0, dst = 0;
   bool groups = false;
 };
 
-// The panels that weights are packed into: [panel, tap, group of 4 channels, column, 4], then the sums of the columns.
-// Where `joined`, the taps of a line are one, of as many channels as they have together. Of a depthwise convolution
-// [panel, column of the kernel, 4 of its lines, 128 bytes by `depth_place`], then the sums.
+// The layout of packed weights: [panel, tap, group of 4 channels, column, 4], then the sum of each column. If `joined`,
+// the taps of a kernel row form one tap with all their channels. Depthwise: [panel, kernel column, 4 kernel rows, 128
+// bytes ordered by `depth_place`], then the sums.
 struct Panels {
   int64_t count, taps, depth, groups;
 
@@ -50,11 +50,11 @@ struct Panels {
   const int32_t* sums(const char* packed) const {
     return reinterpret_cast<const int32_t*>(packed + count * panel_bytes());
   }
-  // `src` of u8 where `flips`: 128 is taken from its numbers.
+  // With `flips`, `src` is u8, and 128 is subtracted from each value.
   void pack(char* dst, const char* src, const ByteProduct& product, bool flips) const;
 };
 
-// Makes the primitive; `column_axis` is that of the weight's columns.
+// Makes the primitive. `column_axis` is the axis of the weight's columns.
 Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const ByteProduct& product, const Batch& batch,
                      int32_t weight_role, int32_t column_axis, ep_primitive** out, ep_primitive_info& info);
 

@@ -1,4 +1,4 @@
-// Which matmuls and convolutions are products of bytes, and the product of each.
+// Decides which matmuls and convolutions are byte products, and describes the product of each.
 #include "providers/cpu/quantised/numbers.h"
 #include "providers/cpu/quantised/product.h"
 #include "providers/cpu/quantised/quantised.h"
@@ -8,13 +8,13 @@ namespace {
 
 bool is_byte(const ep_operand_desc& operand) { return operand.dtype == EP_DTYPE_i8 || operand.dtype == EP_DTYPE_u8; }
 
-// Strides that count: of an axis of length 1 any stride will do.
+// The stride along `axis`; the stride of an axis of length 1 does not matter.
 int64_t stride_of(const ep_operand_desc& operand, int32_t axis) {
   return operand.dims[axis] == 1 ? 0 : operand.strides[axis];
 }
 
 Refusal why_not_bytes(const ep_primitive_desc& desc, int32_t weight_role) {
-  if (is_dynamic(desc)) return Refusal::because("products of bytes are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products of bytes need static dims");
   if (desc.epilogue_count != 0) return Refusal::because("%u epilogues of quantised operands", desc.epilogue_count);
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, weight_role);
@@ -33,10 +33,10 @@ Refusal why_not_bytes(const ep_primitive_desc& desc, int32_t weight_role) {
   return why_no_numbers(desc, weight_role);
 }
 
-// Sums of that many products of bytes, zero points taken out, fit 32 bits.
+// True if the sum of `terms` byte products, without zero points, may exceed 32 bits.
 bool may_overflow(int64_t terms) { return terms > (int64_t{1} << 31) / (255 * 255); }
 
-// The product of a convolution: of each group, or of all channels where they have weights of their own.
+// The product of a convolution: of each group, or of all channels if it is depthwise.
 ByteProduct convolution_of(const ep_primitive_desc& desc) {
   const ep_convolution_attributes& at = desc.attributes.convolution;
   const ep_operand_desc& dst = desc.operands[0];
@@ -54,7 +54,7 @@ ByteProduct convolution_of(const ep_primitive_desc& desc) {
     product.weight_strides[i] = stride_of(weight, i);
   }
   for (int32_t i = 0; i < at.spatial_rank; ++i) {
-    const int32_t to = 2 - at.spatial_rank + i, axis = 2 + i;  // one spatial dim is a line
+    const int32_t to = 2 - at.spatial_rank + i, axis = 2 + i;  // with one spatial dim, an image is one row
     product.src_size[to] = src.dims[axis];
     product.dst_size[to] = dst.dims[axis];
     product.kernel[to] = weight.dims[axis];
@@ -65,7 +65,7 @@ ByteProduct convolution_of(const ep_primitive_desc& desc) {
     product.dst_strides[2 + to] = stride_of(dst, axis);
     product.weight_strides[2 + to] = stride_of(weight, axis);
   }
-  // The step from pixel to pixel, where there is one pixel per line, is that from line to line.
+  // If a row has one pixel, the step between pixels is the step between rows.
   if (product.dst_size[1] == 1)
     product.dst_strides[3] = product.dst_size[0] == 1 ? product.dst_strides[0] : product.dst_strides[2];
   if (product.dst_strides[3] == 0) product.dst_strides[3] = product.out;
@@ -82,7 +82,7 @@ Refusal QuantisedMatmul::why_not(const ep_device&, const ep_primitive_desc& desc
   if (rank < 2 || rank > 3) return Refusal::because("rank %d", rank);
   const int64_t terms = src.dims[rank - 1];
   if (may_overflow(terms)) return Refusal::because("sums of %lld products", static_cast<long long>(terms));
-  if (terms != 1 && src.strides[rank - 1] != 1) return Refusal::because("rows whose elements do not follow each other");
+  if (terms != 1 && src.strides[rank - 1] != 1) return Refusal::because("the elements of a row are not contiguous");
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   for (int32_t axis = 0; bias != nullptr && axis < rank - 1; ++axis) {
     if (stride_of(*bias, axis) != 0) return Refusal::because("a bias that is not one number per column");
@@ -124,7 +124,7 @@ Refusal QuantisedConvolution::why_not(const ep_device&, const ep_primitive_desc&
   int64_t terms = 1;
   for (int32_t axis = 1; axis < weight.rank; ++axis) terms *= weight.dims[axis];
   if (may_overflow(terms)) return Refusal::because("sums of %lld products", static_cast<long long>(terms));
-  const bool copies_src = convolution_of(desc).joins_taps();  // whatever its order
+  const bool copies_src = convolution_of(desc).joins_taps();  // true: SRC is copied, whatever its strides
   for (const ep_operand_desc* moved : {&desc.operands[0], &src}) {
     if (moved->dims[1] == 1 || moved->strides[1] == 1 || (moved == &src && copies_src)) continue;
     int64_t bytes = dtype_size(moved->dtype);

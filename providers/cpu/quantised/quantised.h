@@ -1,11 +1,11 @@
-// Quantised operands: integers of 8 bits that stand for real numbers ("Quantisation" in ep_api.h).
+// Quantised operands: 8-bit integers that represent real numbers ("Quantisation" in ep_api.h).
 #pragma once
 
 #include "providers/cpu/primitive.h"
 
 namespace tenon::provider::cpu {
 
-// matmul and convolution of one group: bytes by bytes, summed in i32.
+// matmul, and convolution of one group: products of bytes, summed in i32.
 struct QuantisedMatmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
@@ -15,7 +15,7 @@ struct QuantisedConvolution {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// matmul of f32 by a constant matrix of 4 or 8 bits.
+// matmul of f32 by a constant matrix of 4-bit or 8-bit integers.
 struct QuantisedWeights {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
@@ -27,7 +27,7 @@ struct QuantisedElements {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// pooling: the greatest of bytes, channels last.
+// Max pooling of bytes, channels last.
 struct BytePooling {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

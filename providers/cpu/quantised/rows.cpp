@@ -1,4 +1,4 @@
-// Rows of bytes and of real numbers, compiled once per dispatch target.
+// Kernels over rows of quantised bytes, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/quantised/rows.cpp"
 #include "hwy/foreach_target.h"
@@ -95,7 +95,7 @@ HWY_INLINE void combine_row(uint8_t* out, const uint8_t* a, const uint8_t* b, in
   std::copy_n(bytes[2], n - i, out + i);
 }
 
-// Both arguments and the result have one type.
+// Both arguments and the result have the same type.
 template <class Function>
 void combine_any(uint8_t* out, const uint8_t* a, const uint8_t* b, int64_t n, const Number (&numbers)[3]) {
   if (numbers[0].is_signed)

@@ -1,4 +1,4 @@
-// Kernels over rows of bytes that stand for real numbers, per dispatch target.
+// Kernels over rows of quantised bytes, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::provider::cpu {
 
-// Of one row. `zero` is an integer of 8 bits.
+// Quantisation of one row. `zero` is an 8-bit integer.
 struct Number {
   float scale;
   float zero;
@@ -17,9 +17,9 @@ struct Number {
 struct ByteRows {
   // out = (in - zero) * scale
   void (*read)(float* out, const uint8_t* in, int64_t n, const Number& number);
-  // out = round(in / scale) + zero, saturated; NaN gives zero
+  // out = round(in / scale) + zero, saturated; NaN becomes zero
   void (*write)(uint8_t* out, const float* in, int64_t n, const Number& number);
-  // The sum, or the product, of two rows.
+  // The sum, or the product, of two rows, element by element.
   void (*add)(uint8_t* out, const uint8_t* a, const uint8_t* b, int64_t n, const Number (&numbers)[3]);
   void (*mul)(uint8_t* out, const uint8_t* a, const uint8_t* b, int64_t n, const Number (&numbers)[3]);
 };

@@ -1,4 +1,4 @@
-// What a file of kernels on avx512_vnni begins with. Only sources include it.
+// The preamble of a file of avx512_vnni kernels. Only sources include it.
 #pragma once
 
 #include "ep_api/ep_api.h"
@@ -13,8 +13,8 @@
 
 #define TENON_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define TENON_VNNI_INLINE TENON_VNNI __attribute__((always_inline)) inline
-// Sums stay in registers only if loops over rows are unrolled before gcc looks for scalars. Unrolled code with a
-// sanitizer's checks compiles for a minute.
+// Sums stay in registers only if gcc unrolls the loops over rows early. With a sanitizer, unrolled code takes a minute
+// to compile, so there it is off.
 #if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
 #define TENON_UNROLL
 #elif defined(__clang__)

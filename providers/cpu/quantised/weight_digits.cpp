@@ -9,7 +9,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// The lowest byte of each, with its sign.
+// Sign-extends the lowest byte of each integer.
 TENON_VNNI_INLINE __m512i lowest(__m512i integers) { return _mm512_srai_epi32(_mm512_slli_epi32(integers, 24), 24); }
 
 TENON_VNNI bool split(const float* x, int64_t groups, int32_t offset, DigitGroup* out) {
@@ -44,7 +44,7 @@ TENON_VNNI bool split(const float* x, int64_t groups, int32_t offset, DigitGroup
   return true;
 }
 
-// Read once: gcc 12 would read it from memory again for every product.
+// Prevents gcc 12 from reading the value from memory again for every product.
 TENON_VNNI_INLINE __m512i read_once(const char* at) {
   __m512i words = _mm512_loadu_si512(at);
   asm("" : "+v"(words));
@@ -57,15 +57,15 @@ TENON_VNNI_INLINE __m512i four_of(const DigitGroup& group, int digit, int index)
   return _mm512_set1_epi32(four);
 }
 
-// kVectors lists of 16 columns: half a panel, from `half` on; a panel; or two. Several share what is read of x:
-// without, one row is bound by its reads. Two panels are two lists in memory, and more of it is on its way (one row by
-// 4096 x 11008 of 8 bits: 1.15 to 1.25 of a read's time by one panel, 0.94 to 1.02 by two). Halves of 4 bits share the
-// bytes: the sums of the second are taken of whole bytes, so they are 16 times its own and those of the first. This
-// saves two thirds of the instructions that take bytes apart.
+// Computes kVectors vectors of 16 columns: half a panel, from `half` on; one panel; or two panels. Several vectors
+// share the reads of x; otherwise one row would be bound by these reads. Two panels are two streams of memory, which
+// use its bandwidth better. In a 4-bit panel, both halves share bytes: the sums of the second half are computed from
+// whole bytes, so they are 16 times its own sums plus those of the first half. This saves two thirds of the
+// instructions that unpack bytes.
 template <int kBits, int kRows, int kVectors>
 TENON_VNNI void vectors_of(const WeightPanel& panel, int32_t half, const DigitGroup* x, int64_t x_row,
                            const float* sums, float* dst, int64_t dst_row, const float* bias, int32_t columns) {
-  constexpr int fours = 8;  // of a group
+  constexpr int fours = 8;  // groups of four rows per group of digits
   constexpr int sides = kRows * kVectors;
   constexpr bool shares = kBits == 4 && kVectors > 1;
   const int64_t blocks = (panel.depth + panel.block - 1) / panel.block;
@@ -78,7 +78,7 @@ TENON_VNNI void vectors_of(const WeightPanel& panel, int32_t half, const DigitGr
     const int64_t begin = b * panel.block / kDigitGroup;
     const int64_t end = std::min((b + 1) * panel.block, panel.depth) / kDigitGroup;
     const float* const scale = panel.scale + b * panel.scale_row + half * 16;
-    // The rows of scales lie pages apart, so nobody else asks for them in time.
+    // The rows of scales are pages apart, so the hardware does not prefetch them in time.
     TENON_UNROLL for (int v = 0; v < kVectors; ++v)
         _mm_prefetch(reinterpret_cast<const char*>(scale + 8 * panel.scale_row + v * 16), _MM_HINT_T0);
     __m512 part[sides];

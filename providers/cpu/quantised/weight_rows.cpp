@@ -34,7 +34,7 @@ void plain_reals(const WeightPanel& panel, int64_t begin, int64_t end, float* ou
 
 void plain_many(const float* x, int64_t x_row, const float* w, int64_t depth, int32_t rows, float* dst, int64_t dst_row,
                 int32_t columns) {
-  constexpr int64_t part = 32;  // sums of parts round less than one long sum
+  constexpr int64_t part = 32;  // partial sums round less than one long sum
   for (int32_t r = 0; r < rows; ++r) {
     for (int64_t begin = 0; begin < depth; begin += part) {
       float sum[kPanelColumns] = {};
@@ -54,7 +54,7 @@ constexpr WeightKernels plain = {nullptr, plain_reals, plain_many};
 #if defined(__x86_64__)
 #define TENON_AVX3 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define TENON_AVX3_INLINE TENON_AVX3 __attribute__((always_inline)) inline
-// Sums stay in registers only if loops over rows are unrolled before gcc looks for scalars.
+// Sums stay in registers only if gcc unrolls the loops over rows early.
 #if defined(__clang__)
 #define TENON_UNROLL _Pragma("unroll")
 #else
@@ -66,13 +66,13 @@ TENON_AVX3_INLINE __m512 table_of(int32_t offset) {
   return _mm512_cvtepi32_ps(_mm512_add_epi32(counted, _mm512_set1_epi32(offset)));
 }
 
-// The words of half a panel, of the four rows from k on.
+// The words of half a panel, for the four rows from k on.
 template <int kBits>
 TENON_AVX3_INLINE __m512i words_of(const char* numbers, int64_t k, int half) {
   return _mm512_loadu_si512(numbers + k / 4 * 16 * kBits + (kBits == 8 ? half * 64 : 0));
 }
 
-// The numbers of row `j` of the words.
+// The integers of row `j` of the words.
 template <int kBits>
 TENON_AVX3_INLINE __m512 numbers_of(__m512i words, int half, int j, __m512 table, __m512i offset) {
   const __m512i moved = _mm512_srli_epi32(words, static_cast<unsigned>(8 * j + (kBits == 4 ? 4 * half : 0)));
@@ -94,9 +94,9 @@ TENON_AVX3 void few_rows(const WeightPanel& panel, const float* x, int64_t x_row
   TENON_UNROLL for (int r = 0; r < kRows; ++r) left[r] = right[r] = _mm512_setzero_ps();
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t begin = b * panel.block, end = std::min(begin + panel.block, panel.depth);
-    __m512 part[2 * kRows], more[2 * kRows];  // of even and of odd rows
+    __m512 part[2 * kRows], more[2 * kRows];  // for even and odd rows
     TENON_UNROLL for (int r = 0; r < 2 * kRows; ++r) part[r] = more[r] = _mm512_setzero_ps();
-    for (int64_t k = begin; k < end; k += 4) {  // x goes on with zeros
+    for (int64_t k = begin; k < end; k += 4) {  // x is padded with zeros
       const __m512i words[2] = {words_of<kBits>(panel.numbers, k, 0), words_of<kBits>(panel.numbers, k, 1)};
       TENON_UNROLL for (int j = 0; j < 4; ++j) {
         const __m512 a = numbers_of<kBits>(words[0], 0, j, table, offset);

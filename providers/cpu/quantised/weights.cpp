@@ -1,6 +1,6 @@
-// matmul of f32 by a constant quantised matrix, as decoders have it. Few rows become integers, or numbers become reals
-// in registers, since the memory of the matrix decides then; else numbers become reals in blocks that stay in the cache
-// while all rows use them.
+// matmul of f32 by a constant quantised matrix, as in decoders. For few rows, x becomes integers, or weights become
+// floats in registers, because reading the matrix dominates. For more rows, blocks of weights become floats in the
+// cache, and all rows use them.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -14,12 +14,12 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kChunk = 512;                 // rows of a panel that are reals at once
-constexpr int32_t kWidest = 2 * kPanelColumns;  // columns of one row at once
+constexpr int64_t kChunk = 512;                 // rows of a panel converted to floats at a time
+constexpr int32_t kWidest = 2 * kPanelColumns;  // columns processed at a time for one row
 
 int32_t bits_of(int32_t dtype) { return dtype == EP_DTYPE_i4 || dtype == EP_DTYPE_u4 ? 4 : 8; }
 
-// Element `at` of a list of integers of 4 or 8 bits.
+// Element `at` of a list of 4-bit or 8-bit integers.
 int32_t integer_at(const char* list, int64_t at, int32_t dtype) {
   if (bits_of(dtype) == 8) {
     return dtype == EP_DTYPE_i8 ? static_cast<int8_t>(list[at]) : static_cast<uint8_t>(list[at]);
@@ -50,7 +50,7 @@ class Weights final : public ep_primitive {
   int32_t weight_at() const { return find_operand(desc_, EP_ROLE_SRC_B); }
   int64_t panel_bytes() const { return padded_ * kPanelColumns * bits_of(dtype_) / 8; }
   int64_t packed_bytes() const { return panels_ * panel_bytes(); }
-  int64_t groups() const { return padded_ / kDigitGroup; }  // of a row
+  int64_t groups() const { return padded_ / kDigitGroup; }  // per row
   uint64_t workspace(const ep_shape*) const override {
     const uint64_t split = splits_ ? static_cast<uint64_t>(rows_ * groups()) * sizeof(DigitGroup) : 0;
     return static_cast<uint64_t>((rows_ * padded_ + rows_ * blocks_) * 4) + split;
@@ -98,12 +98,12 @@ class Weights final : public ep_primitive {
   }
 
  private:
-  // Of a thread.
+  // The buffers of a thread.
   struct Room {
     std::vector<float> scales, zeros, reals;
   };
 
-  // The rows of SRC, followed by zeros, and the sums of their blocks.
+  // Copies the rows of SRC, padded with zeros, and computes the sums of their blocks.
   void gather(const ep_launch& launch, float* x, float* sums) const {
     const int32_t at = find_operand(desc_, EP_ROLE_SRC);
     const ep_operand_desc& src = desc_.operands[at];
@@ -119,7 +119,7 @@ class Weights final : public ep_primitive {
     }
   }
 
-  // Of eight lists of numbers, of multiples of eight.
+  // Sums elements with eight partial sums; the range is a multiple of eight.
   static float sum_of(const float* x, int64_t begin, int64_t end) {
     float part[8] = {};
     for (int64_t k = begin; k < end; k += 8) {
@@ -128,7 +128,7 @@ class Weights final : public ep_primitive {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
   }
 
-  // Fills `list` [blocks, columns of whole panels] from the scale or zero point that is operand `at`.
+  // Fills `list` [blocks, columns of whole panels] from operand `at`, a scale or zero point.
   template <class Read>
   void spread(int32_t at, int64_t column, int32_t columns, std::vector<float>* list, const Read& read) const {
     const ep_operand_desc& operand = desc_.operands[at];
@@ -143,10 +143,11 @@ class Weights final : public ep_primitive {
     }
   }
 
-  // The columns of the panels that hold so many.
+  // Rounds `columns` up to whole panels.
   static int64_t whole(int32_t columns) { return (columns + kPanelColumns - 1) / kPanelColumns * kPanelColumns; }
 
-  // `digits`: of x, or NULL. `columns` from `column` on: those of a panel, or, of one row with digits, kWidest.
+  // `digits` are those of x, or NULL. Computes the columns from `column` on: one panel, or kWidest columns for one row
+  // with digits.
   void run(const ep_launch& launch, const float* x, const float* sums, const DigitGroup* digits, int64_t column,
            int32_t columns, Room* room) const {
     WeightPanel panel{address_of(launch.operands[weight_at()]) + column / kPanelColumns * panel_bytes(),
@@ -210,7 +211,7 @@ class Weights final : public ep_primitive {
 }  // namespace
 
 Refusal QuantisedWeights::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("products by numbers are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products by quantised weights need static dims");
   if (desc.epilogue_count != 0) return Refusal::because("%u epilogues of quantised operands", desc.epilogue_count);
   const NumberOperands numbers(desc);
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
@@ -224,12 +225,12 @@ Refusal QuantisedWeights::why_not(const ep_device&, const ep_primitive_desc& des
       weight->dtype != EP_DTYPE_u4) {
     return Refusal::because("a matrix of %s", dtype_name(weight->dtype));
   }
-  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the matrix may change");
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the matrix is not constant");
   if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
   if (numbers.weight_scale < 0 || desc.operands[numbers.weight_scale].dtype != EP_DTYPE_f32) {
     return Refusal::because("no scale of f32");
   }
-  if (dst.dims[1] != 1 && dst.strides[1] != 1) return Refusal::because("a result whose columns lie apart");
+  if (dst.dims[1] != 1 && dst.strides[1] != 1) return Refusal::because("the columns of the result are not contiguous");
   const ep_quantisation& how = desc.attributes.matmul.weight;
   const bool blocks = how.block[0] != 0;
   if (blocks ? how.axes != 3 || how.block_axis != 0 || how.block[1] > 1 || how.block[0] % 8 != 0

@@ -1,5 +1,5 @@
-// The formulas stand above ep_random_attributes in ep_api.h. This file is compiled without contraction of products and
-// sums, so that the bits are those of every device.
+// The formulas are above ep_random_attributes in ep_api.h. This file is compiled without contraction of products and
+// sums, so that every device gives the same bits.
 #include "providers/cpu/random/random.h"
 
 #include <algorithm>
@@ -15,21 +15,21 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// What kernels are made of belongs to each of them, as it is compiled for several sets of vectors.
+// Inlines helpers into each kernel, because kernels are compiled for several instruction sets.
 #define TENON_INLINE [[gnu::always_inline]] inline
 
 constexpr int64_t blocks_at_once = 256;
 constexpr int64_t words_at_once = 4 * blocks_at_once;
 
-// Words i of all blocks, one array per i: the loops over blocks become vectors.
+// Word i of all blocks is one array, so that loops over blocks vectorise.
 struct Blocks {
   alignas(64) uint32_t words[4][blocks_at_once];
 };
 
-constexpr int64_t few_blocks = 8;  // as many are made where that is enough
+constexpr int64_t few_blocks = 8;  // used when few numbers are enough
 
-// The blocks offset, offset + 1, ... J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as
-// easy as 1, 2, 3 (SC11), section 3.3.
+// Computes blocks offset, offset + 1, ... (J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers:
+// as easy as 1, 2, 3 (SC11), section 3.3).
 template <int64_t kCount>
 TENON_INLINE void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
   auto& x = blocks->words;
@@ -55,7 +55,7 @@ TENON_INLINE void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
   }
 }
 
-// Uniform numbers keep the upper `bits` bits of a word.
+// Uniform numbers use the upper `bits` bits of a word.
 template <int64_t kCount>
 TENON_INLINE void uniform(const Blocks& blocks, int32_t bits, float* values) {
   const auto unit = std::bit_cast<float>((127U - static_cast<uint32_t>(bits)) << 23);  // 2^-bits
@@ -76,11 +76,11 @@ TENON_INLINE void uniform_f64(const Blocks& blocks, double* values) {
   }
 }
 
-// The root of -2 log((w / 256 + 1) * 2^-24).
+// sqrt(-2 log((w / 256 + 1) * 2^-24)).
 TENON_INLINE float radius(uint32_t w) {
   const auto k = static_cast<float>(static_cast<int32_t>((w >> 8) + 1));
   const auto bits = std::bit_cast<uint32_t>(k);
-  const auto upper = static_cast<int32_t>(bits >> 22 & 1);  // the significand is 1.5 or more
+  const auto upper = static_cast<int32_t>(bits >> 22 & 1);  // 1 if the significand is at least 1.5
   const int32_t e = static_cast<int32_t>(bits >> 23) - 127 + upper - 24;
   const auto m = std::bit_cast<float>((bits & 0x7fffff) | static_cast<uint32_t>(127 - upper) << 23);
   const float s = (m - 1) / (m + 1);
@@ -101,7 +101,7 @@ TENON_INLINE void normal(const Blocks& blocks, float* values) {
       const float b = a * a;
       const float sine = a * (1 + b * (-1 / 6.F + b * (1 / 120.F + b * (-1 / 5040.F + b * (1 / 362880.F)))));
       const float cosine = 1 + b * (-1 / 2.F + b * (1 / 24.F + b * (-1 / 720.F + b * (1 / 40320.F))));
-      // Quarter turns: {c, s}, {-s, c}, {-c, -s}, {s, -c}.
+      // Rotates by quarter turns: {c, s}, {-s, c}, {-c, -s}, {s, -c}.
       const uint32_t turn = v >> 30;
       const bool odd = (turn & 1) != 0;
       const float first = odd ? sine : cosine;
@@ -112,7 +112,7 @@ TENON_INLINE void normal(const Blocks& blocks, float* values) {
   }
 }
 
-// The words of the blocks as elements: one each, or two with the first one above.
+// Turns the words of the blocks into elements of one word each, or of two words with the first one in the upper half.
 template <int64_t kCount>
 TENON_INLINE void words_of(const Blocks& blocks, uint32_t* values) {
   for (int64_t i = 0; i < kCount; ++i) {
@@ -128,7 +128,7 @@ TENON_INLINE void long_words_of(const Blocks& blocks, uint64_t* values) {
   }
 }
 
-// The first `count` blocks from `offset` on, few_blocks or blocks_at_once of them.
+// Computes `count` blocks starting at `offset`; count is few_blocks or blocks_at_once.
 using Philox = void (*)(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks);
 TENON_INLINE void philox_some(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
   count == few_blocks ? philox<few_blocks>(seed, offset, blocks) : philox<blocks_at_once>(seed, offset, blocks);
@@ -143,7 +143,7 @@ void philox_baseline(int64_t count, uint64_t seed, uint64_t offset, Blocks* bloc
 
 #define TENON_AVX3 gnu::target("avx512f,avx512bw,avx512vl,avx512dq")
 
-// Eight blocks, of which each word is the lower half of 64 bits; what the upper halves hold does not matter.
+// Eight blocks. Each word is the lower half of 64 bits; the upper halves are undefined.
 struct EightBlocks {
   __m512i x0, x1, x2, x3;
 };
@@ -153,7 +153,7 @@ struct EightBlocks {
   return {counters, _mm512_maskz_srli_epi64(0xff, counters, 32), _mm512_setzero_si512(), _mm512_setzero_si512()};
 }
 [[TENON_AVX3, gnu::always_inline]] inline void philox_round(EightBlocks* x, __m512i low, __m512i high) {
-  constexpr __mmask8 all = 0xff;  // gcc 12 warns of the functions without a mask
+  constexpr __mmask8 all = 0xff;  // gcc 12 warns about the functions without a mask
   constexpr int xor_of_three = 0x96;
   const __m512i a = _mm512_maskz_mul_epu32(all, x->x0, _mm512_set1_epi64(0xD2511F53));
   const __m512i b = _mm512_maskz_mul_epu32(all, x->x2, _mm512_set1_epi64(0xCD9E8D57));
@@ -169,7 +169,7 @@ struct EightBlocks {
   }
 }
 
-// As philox(), but 16 blocks stay in registers for all rounds.
+// Like philox(), but 16 blocks stay in registers for all rounds.
 [[TENON_AVX3]] void philox_avx3(int64_t count, uint64_t seed, uint64_t offset, Blocks* blocks) {
   for (int64_t i = 0; i < count; i += 16) {
     EightBlocks x = eight_blocks(offset + static_cast<uint64_t>(i));
@@ -198,7 +198,7 @@ Philox philox_of(SimdLevel level) {
 
 enum class Kind : uint8_t { WORDS, LONG_WORDS, UNIFORM, UNIFORM_F64, NORMAL };
 
-// The numbers of kCount blocks. `bits`: of a uniform number.
+// Computes the numbers of kCount blocks. `bits` is the number of bits of a uniform number.
 template <int64_t kCount>
 TENON_INLINE void draw(Kind kind, int32_t bits, const Blocks& blocks, void* values) {
   switch (kind) {
@@ -210,7 +210,7 @@ TENON_INLINE void draw(Kind kind, int32_t bits, const Blocks& blocks, void* valu
   }
 }
 
-// few_blocks or blocks_at_once of them.
+// Processes few_blocks blocks if `few`, else blocks_at_once.
 using Draw = void (*)(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values);
 TENON_INLINE void draw_some(bool few, Kind kind, int32_t bits, const Blocks& blocks, void* values) {
   few ? draw<few_blocks>(kind, bits, blocks, values) : draw<blocks_at_once>(kind, bits, blocks, values);
@@ -313,7 +313,7 @@ class RandomPrimitive final : public ep_primitive {
   int32_t dtype_;
   int32_t src_;
   Kind kind_;
-  RowFormat format_;  // of numbers
+  RowFormat format_;  // of the random numbers
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// random: uniform and normal numbers out of Philox4x32-10.
+// random: uniform and normal random numbers from Philox4x32-10.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -1,4 +1,4 @@
-// What a step does to the sums of its gates, over rows of T.
+// The cell functions: how a step turns gate sums into new states, over rows of T.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tenon::provider::cpu {
 
-// The number of gates, and where gate number `gate` of ONNX's order stands among the rows of a weight.
+// The number of gates, and the block of a weight's rows that holds gate number `gate` in ONNX's order.
 inline int64_t gate_count(int32_t cell) { return cell == EP_CELL_LSTM ? 4 : cell == EP_CELL_GRU ? 3 : 1; }
 inline int64_t gate_block(const ep_recurrent_attributes& at, int64_t gate) {
   constexpr int64_t lstm[] = {0, 3, 1, 2};
@@ -25,17 +25,17 @@ class CellMath {
   CellMath(SimdLevel level, const ep_recurrent_attributes& at, int64_t width)
       : at_(at), width_(width), logistic_(kernel(level, EP_UNARY_sigmoid)), tanh_(kernel(level, EP_UNARY_tanh)) {}
 
-  // Each function is for n elements of the state, next to each other; all pointers are to the first of them. `old_h`
-  // may be `h`.
+  // Each function processes n contiguous elements of the state; all pointers refer to the first of them. `old_h` may be
+  // `h`.
 
-  // h = H' from the sums a.
+  // h = the new state from the gate sums a.
   void simple(T* a, T* h, int64_t n) const {
     limit(a, n);
     if (at_.cell == EP_CELL_TANH) return apply(tanh_, h, a, n);
     for (int64_t j = 0; j < n; ++j) h[j] = a[j] < 0 ? T{0} : a[j];
   }
 
-  // The gates i, o, f and c stand `step` apart. `peephole`, of i, o and f, each `width`, may be NULL.
+  // The gates i, o, f and c are `step` apart. `peephole` holds `width` weights each for i, o and f, or is NULL.
   void lstm(T* gates, int64_t step, const T* peephole, T* h, T* c, int64_t n) const {
     T *const i = gates, *const o = gates + step, *const f = gates + 2 * step, *const g = gates + 3 * step;
     if (peephole != nullptr) {
@@ -59,14 +59,14 @@ class CellMath {
     for (int64_t j = 0; j < n; ++j) h[j] = o[j] * g[j];
   }
 
-  // The gates z and r, `step` apart, become their values.
+  // Replaces the sums of the gates z and r, which are `step` apart, by the gate values.
   void gru_gates(T* gates, int64_t step, int64_t n) const {
     for (T* gate : {gates, gates + step}) {
       limit(gate, n);
       apply(logistic_, gate, gate, n);
     }
   }
-  // h = H' from z, the sum b and the state before.
+  // h = the new state from z, the gate sums b and the old state.
   void gru_state(const T* z, T* b, const T* old_h, T* h, int64_t n) const {
     limit(b, n);
     apply(tanh_, b, b, n);

@@ -1,4 +1,4 @@
-// Rows times a weight whose columns lie in panels, one run of panels per gate.
+// Multiplies rows by a weight that is packed in panels, gate by gate.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace tenon::provider::cpu {
 
-// The panels of a weight [gates * width, depth]: of each gate [panels, depth, columns], the last panel filled with 0.
+// The panels of a weight [gates * width, depth]: for each gate [panels, depth, columns], the last panel padded with 0.
 template <class T>
 class Panels {
  public:
-  // `values` has room for gates * step() * depth elements, aligned to 64 bytes.
+  // `values` must hold gates * step() * depth elements, aligned to 64 bytes.
   Panels(SimdLevel level, int64_t width, int64_t depth, T* values)
       : tiles_(tile_kernels(level)),
         fill_(tile_function(level, sizeof(T))),
@@ -22,12 +22,12 @@ class Panels {
         per_gate_((width + tiles_.columns - 1) / tiles_.columns),
         values_(values) {}
 
-  // The panels of a gate, their columns, and those of one panel.
+  // Panels per gate, columns per gate, and columns per panel.
   int64_t per_gate() const { return per_gate_; }
   int64_t step() const { return per_gate_ * tiles_.columns; }
   int64_t columns() const { return tiles_.columns; }
 
-  // Packs panel `panel` of a gate whose rows, each `depth` elements, lie one after the other from `rows` on.
+  // Packs panel `panel` of a gate. The gate's rows, of `depth` elements each, are contiguous at `rows`.
   void pack(int64_t gate, int64_t panel, const T* rows) {
     const int64_t begin = panel * tiles_.columns;
     const int64_t n = std::min<int64_t>(tiles_.columns, width_ - begin);
@@ -36,8 +36,8 @@ class Panels {
     fill_(to, tiles_.columns, rows + begin * depth_, depth_, depth_, n);
   }
 
-  // dst[r] = rows[r] * `count` panels from number `first` on, over all gates, + bias, or, with `adds`, + dst. Rows of
-  // dst lie `dst_row` apart.
+  // dst[r] = rows[r] times `count` panels starting at panel `first`, counted over all gates, plus bias, or plus dst if
+  // `adds`. Rows of dst are `dst_row` apart.
   void run(const T* const* rows, int64_t row_count, int64_t first, int64_t count, const T* bias, bool adds, T* dst,
            int64_t dst_row) const {
     const T* weights = values_ + first * tiles_.columns * depth_;

@@ -9,7 +9,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// An operand as dense rows of T: in place, or copied.
+// An operand as dense rows of T, in place or copied.
 template <class T>
 class Dense {
  public:
@@ -32,7 +32,7 @@ class Dense {
   const T* data_ = nullptr;
 };
 
-// An output whose last axis holds rows of T.
+// An output whose last axis contains rows of T.
 class Rows {
  public:
   Rows(const ep_launch& launch, const ep_primitive_desc& desc, int32_t role) {
@@ -62,7 +62,7 @@ struct Sizes {
 template <class T>
 class Run {
  public:
-  // `room` is a workspace of the bytes that bytes() says.
+  // `room` is a workspace of bytes() bytes.
   Run(const ep_launch& launch, const ep_primitive_desc& desc, const Sizes& sizes, SimdLevel level, T* room)
       : at_(desc.attributes.recurrent),
         s_(sizes),
@@ -90,9 +90,9 @@ class Run {
     return static_cast<uint64_t>(row * (sizes.inputs + sizes.width + sizes.steps * sizes.batch)) * sizeof(T);
   }
 
-  // The panels of each of the two weights.
+  // The number of panels of each of the two weights.
   int64_t panels() const { return s_.gates * from_state_.per_gate(); }
-  // Panels [begin, end), before everything else.
+  // Packs panels [begin, end). Called before everything else.
   void pack(int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t gate = i / from_state_.per_gate(), panel = i % from_state_.per_gate();
@@ -102,21 +102,22 @@ class Run {
     }
   }
 
-  // The sums of all inputs, for rows of SRC.
+  // Computes the gate sums of all inputs, for rows [begin, end) of SRC.
   void inputs(int64_t begin, int64_t end) {
     std::vector<const T*> rows;
     for (int64_t i = begin; i < end; ++i) rows.push_back(src_.row(i, s_.inputs));
     from_inputs_.run(rows.data(), end - begin, 0, panels(), bias_.data(), false, sums_ + begin * row(), row());
   }
 
-  // Whether several threads can share the steps of one element: if no sum wants what another thread makes of one.
+  // True if several threads can share the steps of a batch element, which requires that no gate sum depends on another
+  // thread's result of the same step.
   bool can_share() const { return at_.cell != EP_CELL_GRU || linear(); }
 
-  // All steps of elements [begin, end) of the batch.
+  // Runs all steps of elements [begin, end) of the batch.
   void elements(int64_t begin, int64_t end, const int64_t* lengths) {
     walk(begin, end, 0, from_state_.per_gate(), lengths, false);
   }
-  // All steps of the whole batch, for some elements of each state, side by side with the other parts.
+  // Runs all steps of the whole batch for a part of each state, together with the other parts.
   void share(int32_t part, int32_t parts, const int64_t* lengths) {
     const int64_t all = from_state_.per_gate();
     walk(0, s_.batch, all * part / parts, all * (part + 1) / parts, lengths, parts > 1);
@@ -148,12 +149,12 @@ class Run {
     }
   }
 
-  // Some elements of each state: those of panels [first, first + panels).
+  // A part of each state: panels [first, first + panels).
   struct Part {
     int64_t first, panels, begin, count;
   };
 
-  // A step reads the states of the one before, which lie in the other half of hidden_.
+  // A step reads the previous states from the other half of hidden_.
   void walk(int64_t begin, int64_t end, int64_t first, int64_t last, const int64_t* lengths, bool waits) {
     const int64_t n = end - begin, columns = from_state_.columns(), half = s_.batch * s_.width;
     const Part part = {first, last - first, first * columns, std::min(last * columns, s_.width) - first * columns};
@@ -203,7 +204,7 @@ class Run {
     }
   }
 
-  // The sums of z, r and h; r is a value already.
+  // Computes the sums of z, r and h. Applies the gate function to r first.
   void gru_sums(const T* const* states, int64_t n, T* sums, T* room, const Part& part) const {
     add_products(states, n, 0, 2, sums, part);
     for (int64_t b = 0; b < n; ++b) math_.gru_gates(sums + b * row() + part.begin, step(), part.count);
@@ -286,7 +287,7 @@ class RecurrentPrimitive final : public ep_primitive {
   }
 
  private:
-  // Nanoseconds of a step from which on threads share it; they wait for each other after each.
+  // Nanoseconds per step from which on threads share a step; they synchronise after each step.
   static constexpr int64_t worth_sharing = 4000;
 
   Sizes sizes_of(const ep_shape* shapes) const {
@@ -342,7 +343,7 @@ Refusal Recurrent::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
 
 Refusal Recurrent::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
-  if (src != nullptr && src->dtype == EP_DTYPE_f64) return Refusal::because("f64 takes loops");
+  if (src != nullptr && src->dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed in plain loops");
   return why_not(device, desc, info);
 }
 

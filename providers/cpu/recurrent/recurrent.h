@@ -1,4 +1,4 @@
-// recurrent: the products of all inputs at once, then step after step. f16 and bf16 compute in f32.
+// recurrent: one product for all inputs, then step after step. f16 and bf16 compute in f32.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -78,9 +78,9 @@ class ArgReducePrimitive final : public RowPrimitive {
   }
 
  private:
-  static constexpr int64_t width = 256;  // columns that a thread takes at a time
+  static constexpr int64_t width = 256;  // columns per thread and call
 
-  // True if neighbours in memory belong to different results, which are neighbours too.
+  // True if memory neighbours belong to different results, which are adjacent too.
   static bool has_columns(const Axes& row, const Axes& src, const Axes& dst) {
     const int32_t last = src.rank - 1;
     return last >= 0 && src.strides[last] == 1 && dst.strides[last] == 1 && src.dims[last] > 1 && row.strides[0] > 1 &&
@@ -107,8 +107,8 @@ class ArgReducePrimitive final : public RowPrimitive {
   RowFormat format_;
   uint32_t mask_;
   bool last_;
-  ArgReduceKernels stored_;    // of elements as they lie
-  ArgReduceKernels computed_;  // of the compute type
+  ArgReduceKernels stored_;    // for stored elements
+  ArgReduceKernels computed_;  // for elements of the compute type
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // reduce over any set of axes.
 //
 // If the innermost axis is reduced, each row becomes one value, and the values are combined (floats in double). If the
-// innermost axis is kept, rows are combined element by element. The shape alone decides how the work is cut, never the
-// number of threads, so the result has the same bits on any number of threads.
+// innermost axis is kept, rows are combined element by element. The division of the work depends only on the shape, so
+// the result has the same bits for any number of threads.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -17,30 +17,30 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t block = 1024;        // elements per call of a kernel
-constexpr int64_t merge_after = 256;   // rows that are added in f32 before the sum joins the total
-constexpr int64_t longest_row = 4096;  // elements that are added in f32
-constexpr int64_t few = 16;            // elements of a row that is too short for a loop of its own
-constexpr int64_t column_width = 256;  // columns that a thread takes at a time
-constexpr int64_t wide_width = 2048;   // the same where there are so many elements that rows come from memory
+constexpr int64_t block = 1024;        // elements per kernel call
+constexpr int64_t merge_after = 256;   // rows that are summed in f32 before the sum is added to the total
+constexpr int64_t longest_row = 4096;  // elements that are summed in f32
+constexpr int64_t few = 16;            // elements of a row that is too short for its own loop
+constexpr int64_t column_width = 256;  // columns per thread and call
+constexpr int64_t wide_width = 2048;   // the same if there are so many elements that rows come from memory
 constexpr int64_t from_memory = int64_t{4} << 20;
 constexpr int64_t most_pieces = 64;
 
-// A reduction in one scalar type: f64 (also for f32, once blocks are reduced), i64 or u64.
+// A reduction in one scalar type: f64 (also for the block results of f32), i64 or u64.
 template <class T>
 struct ScalarReduce {
   T (*init)();
   T (*map)(T);
   T (*combine)(T, T);
   T (*finish)(T, T);
-  T (*block)(const void*, int64_t);  // maps and combines
-  // values = combine(values, map(row)) of each row
+  T (*block)(const void*, int64_t);  // maps and combines elements
+  // values = combine(values, map(row)) for each row
   void (*columns)(T*, const void*, int64_t row_stride, int64_t rows, int64_t n);
   void (*merge)(T*, const float*, int64_t);  // totals = combine(totals, sums)
   void (*merge_wide)(T*, const T*, int64_t);
 };
 
-// Several values side by side, since each waits for the one before it.
+// Several independent values, because each would wait for the previous one.
 template <int32_t op, class T>
 T block_of(const void* from, int64_t n) {
   const T* src = static_cast<const T*>(from);
@@ -105,14 +105,14 @@ ScalarReduce<T> scalar_reduce(int32_t op) {
   }
 }
 
-// The kernels for blocks of type B, and the type T in which the values of blocks are combined.
+// The kernels for blocks of type B, and the type T in which block results are combined.
 template <class B>
 struct Kernels {
   using T = std::conditional_t<std::is_same_v<B, float>, double, B>;
   ScalarReduce<T> row;
-  ReduceKernels<B> wide;    // of elements of type B
-  ReduceKernels<B> stored;  // of elements as they are stored; all NULL if those must be converted first
-  void (*finish)(float*, int64_t, int64_t) = nullptr;  // of f32
+  ReduceKernels<B> wide;                               // for elements of type B
+  ReduceKernels<B> stored;                             // for stored elements; all NULL if those must be converted first
+  void (*finish)(float*, int64_t, int64_t) = nullptr;  // for f32
 };
 
 template <class B>
@@ -190,8 +190,8 @@ class ReducePrimitive final : public RowPrimitive {
     return value;
   }
 
-  // Computes one value per kept element. If few long reductions share many threads, each is cut into pieces; the shape
-  // alone decides the length of a piece.
+  // Computes one value per kept element. If there are few long reductions for many threads, each is divided into
+  // pieces, whose length depends only on the shape.
   void values(const Split& split, const char* from, char* to, int64_t cost) const {
     const int64_t outputs = split.kept_src.count();
     const int64_t n = split.reduced.count();
@@ -219,7 +219,7 @@ class ReducePrimitive final : public RowPrimitive {
     }
   }
 
-  // True if the elements that lie nearest to each other belong to different results, or too few to the same one.
+  // True if memory neighbours belong to different results, or too few of them to the same result.
   static bool has_columns(const Split& split) {
     if (split.kept_src.rank == 0) return false;
     const int64_t kept = split.kept_src.strides[split.kept_src.rank - 1];
@@ -227,7 +227,7 @@ class ReducePrimitive final : public RowPrimitive {
     return split.reduced.count() <= few && split.kept_src.dims[split.kept_src.rank - 1] > few;
   }
 
-  // True if each result is that of one row in place, which vectors reduce at once.
+  // True if each result belongs to one contiguous row, which vectors reduce at once.
   bool has_rows(const Split& split) const {
     return kernels_.stored.rows != nullptr && split.kept_src.rank > 0 && split.reduced.rank == 1 &&
            split.reduced.strides[0] == 1 && split.reduced.dims[0] <= longest_row &&
@@ -264,8 +264,8 @@ class ReducePrimitive final : public RowPrimitive {
     }
   }
 
-  // Combines rows of the innermost kept axis, a few columns at a time. If few threads would have work, the rows are cut
-  // into pieces too; the shape alone decides how.
+  // Combines rows of the innermost kept axis, a few columns at a time. If few threads would have work, the rows are
+  // divided into pieces too, depending only on the shape.
   void columns(const Split& split, const char* from, char* to, int64_t cost) const {
     const int32_t last = split.kept_src.rank - 1;
     const int64_t length = split.kept_src.dims[last];
@@ -300,7 +300,7 @@ class ReducePrimitive final : public RowPrimitive {
 
   // totals[j] = the combination of rows [begin, end) of column j.
   void combine_columns(const Split& split, const char* from, int64_t begin, int64_t end, int64_t n, T* totals) const {
-    alignas(64) B buffer[wide_width];  // rows that are converted at once
+    alignas(64) B buffer[wide_width];  // rows that are converted at a time
     alignas(64) B sums[wide_width];
     const int64_t most_rows = wide_width / n;
     const int32_t last = split.reduced.rank - 1;
@@ -337,7 +337,7 @@ class ReducePrimitive final : public RowPrimitive {
     format_.write(to, split.kept_dst.strides[split.kept_dst.rank - 1], values, 1, n);
   }
 
-  // Elements of one call that needs no conversion: 64 for each of the sums of a kernel, so each adds as few.
+  // Elements per call without conversion: 64 for each partial sum of a kernel.
   static int64_t direct_block(SimdLevel level) {
     return level == SimdLevel::avx3 ? 4 * block : level == SimdLevel::avx2 ? 2 * block : block;
   }

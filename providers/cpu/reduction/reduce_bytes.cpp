@@ -1,5 +1,5 @@
-// any and all of bool. Truth values are bytes, whose order of combination does not matter: so a row, or a piece of many
-// rows, is one loop over bytes.
+// any and all of bool. Truth values are bytes and can be combined in any order, so a row, or a group of rows, is one
+// loop over bytes.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t most_values = 1024;  // results that a thread computes at a time
 constexpr int64_t piece_bytes = 65536;
 constexpr int64_t most_pieces = 16;
-constexpr int64_t most_few = 8;  // results whose elements are shared among threads
+constexpr int64_t most_few = 8;  // up to this many results, threads share the elements of a result
 
-// What a reduction looks for: a byte that decides it. `any` is true where one is set, `all` false where one is not.
+// The byte that decides a reduction. `any` is true if a byte is set; `all` is false if a byte is not set.
 template <bool kAll>
 uint8_t decides(uint8_t x) {
   return kAll ? x == 0 : x != 0;
@@ -68,7 +68,7 @@ class ReduceBytes final : public ep_primitive {
   }
 
  private:
-  // store(first, count, found) for the results from `begin` to `end`, of elements from `first` to `last`.
+  // Calls store(first, count, found) for results [begin, end), over elements [first, last).
   template <class Store>
   static void results(const Split& split, const uint8_t* from, int64_t begin, int64_t end, int64_t first, int64_t last,
                       const Store& store) {
@@ -83,7 +83,7 @@ class ReduceBytes final : public ep_primitive {
     }
   }
 
-  // found[k]: whether an element of the result `k`, whose first lies at from[k * step], decides it.
+  // found[k] = true if an element of result `k` decides it. The first element of result k is from[k * step].
   static void look(const Axes& axes, const uint8_t* from, int64_t step, int64_t n, int64_t first, int64_t last,
                    uint8_t* found) {
     const int32_t inner = axes.rank - 1;
@@ -103,7 +103,7 @@ class ReduceBytes final : public ep_primitive {
     }
   }
 
-  // Of at most eight bytes, as one word.
+  // Reads at most eight bytes as one word.
   static void short_rows(uint8_t* found, const uint8_t* at, int64_t step, int64_t n, int64_t count) {
     constexpr uint64_t ones = 0x0101010101010101;
     const uint64_t others = count == 8 ? 0 : ~uint64_t{0} << 8 * count;

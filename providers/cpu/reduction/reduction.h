@@ -5,8 +5,9 @@
 
 namespace tenon::provider::cpu {
 
-// reduce has three implementations: `bytes` is any and all of bool. Of both kinds, `simd` works on f32, and on narrow
-// floats widened to f32. `plain` works on every type, and sums floats in double. Both share one make().
+// reduce has three implementations. `bytes` computes any and all of bool. `simd`, of both kinds, works on f32 and on
+// narrow floats widened to f32. `plain` works on every type and sums floats in double. `simd` and `plain` share one
+// make().
 struct Reduce {
   static Refusal bytes_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);

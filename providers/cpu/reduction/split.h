@@ -9,7 +9,7 @@ namespace tenon::provider::cpu {
 struct Split {
   Axes kept_dst, kept_src, reduced;
 
-  // Joins axes that lie one after the other, as one walk through both operands.
+  // Merges adjacent axes that both operands walk alike.
   void fold() {
     Axes dst, src, less;
     for (int32_t axis = 0; axis < kept_src.rank; ++axis) {

@@ -1,5 +1,5 @@
-// The kernels of reduce and arg_reduce over f32 and f64, compiled once per dispatch target; reductions of f16 and bf16
-// in f32 too.
+// The kernels of reduce and arg_reduce over f32 and f64, and of f16 and bf16 reduced in f32, compiled once per dispatch
+// target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/reduction/vector_reduce.cpp"
 #include "hwy/foreach_target.h"
@@ -31,7 +31,7 @@ HWY_INLINE int64_t lane_count() {
   return static_cast<int64_t>(hn::Lanes(D<T>()));
 }
 
-// The type in which elements that are stored as S are reduced.
+// The type in which elements stored as S are reduced.
 template <class S>
 using Computed = std::conditional_t<is_narrow_float<S>, float, S>;
 
@@ -56,7 +56,7 @@ template <class S>
 HWY_INLINE void load_two(const S* src, V<Computed<S>>& a, V<Computed<S>>& b) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   if constexpr (std::is_same_v<S, Bf16Bits>) {
-    // The odd elements are the upper halves of 32 bits, the even ones the lower halves.
+    // The odd elements are the upper halves of 32-bit words, the even ones the lower halves.
     const hn::RebindToUnsigned<D<float>> bits;
     const auto both =
         hn::BitCast(bits, hn::LoadU(hn::Repartition<uint16_t, D<float>>(), reinterpret_cast<const uint16_t*>(src)));
@@ -103,7 +103,7 @@ using Op = std::integral_constant<int32_t, id>;
 #undef TENON_COMBINE_FLOAT
 #undef TENON_COMBINE_BOOL
 
-// All lanes combined.
+// Combines all lanes.
 template <int32_t op, class T>
 HWY_INLINE T fold(V<T> values) {
   const D<T> d;
@@ -127,7 +127,7 @@ HWY_INLINE T fold(V<T> values) {
   return hn::GetLane(result);
 }
 
-// The last elements of a row, fewer than a vector has.
+// Combines the last elements of a row, fewer than a vector has.
 template <int32_t op, class S>
 HWY_INLINE V<Computed<S>> combine_rest(V<Computed<S>> values, const S* src, int64_t n) {
   using T = Computed<S>;
@@ -164,7 +164,7 @@ HWY_INLINE Computed<S> reduce_row(const S* src, int64_t n) {
   }
   for (; i + lanes <= n; i += lanes) values = reduce_combine(row, values, reduce_map(row, load(src + i)));
   if constexpr (is_narrow_float<S>) {
-    // A narrow float costs as much alone as a vector of them.
+    // One narrow float costs as much as a vector of them.
     if (i < n) values = combine_rest<op>(values, src + i, n - i);
     return fold<op, T>(values);
   }
@@ -178,7 +178,7 @@ Computed<S> reduce_block(const void* src, int64_t n) {
   return reduce_row<op>(static_cast<const S*>(src), n);
 }
 
-// Rows of few elements, as many at once as there are lanes.
+// Reduces short rows, one per lane.
 template <int32_t op, class T>
 HWY_INLINE void reduce_short_rows(T* dst, const T* src, int64_t row_stride, int64_t rows, int64_t n) {
   const D<T> d;
@@ -224,7 +224,7 @@ void reduce_rows(Computed<S>* dst, const void* from, int64_t row_stride, int64_t
   for (int64_t i = 0; i < rows; ++i) dst[i] = reduce_row<op>(src + i * row_stride, n);
 }
 
-// `width` vectors of columns, whose values stay in registers.
+// Processes `width` vectors of columns, whose values stay in registers.
 template <int32_t op, int width, class S>
 HWY_INLINE void reduce_column_vectors(Computed<S>* sums, const S* src, int64_t row_stride, int64_t rows) {
   using T = Computed<S>;
@@ -239,10 +239,10 @@ HWY_INLINE void reduce_column_vectors(Computed<S>* sums, const S* src, int64_t r
   for (int k = 0; k < width; ++k) hn::StoreU(values[k], d, sums + k * lanes);
 }
 
-// Of more columns whole rows are read, one after the other: memory is faster in the order of its addresses.
+// With more columns, whole rows are read in order, because sequential reads are faster.
 constexpr int64_t columns_in_registers = 256;
 
-// Adds `count` rows to `sums`, of which there are as many as columns, and asks for the rows after them.
+// Adds `count` rows to `sums`, one sum per column, and prefetches the rows after them.
 template <int32_t op, int count, class S>
 HWY_INLINE void reduce_rows_into(Computed<S>* HWY_RESTRICT sums, const S* HWY_RESTRICT src, int64_t row_stride,
                                  int64_t n) {
@@ -269,7 +269,7 @@ HWY_INLINE void reduce_rows_into(Computed<S>* HWY_RESTRICT sums, const S* HWY_RE
 template <int32_t op, class S>
 void reduce_columns(Computed<S>* sums, const void* from, int64_t row_stride, int64_t rows, int64_t n) {
   using T = Computed<S>;
-  constexpr int wide = is_narrow_float<S> ? 8 : 4;  // vectors whose elements fill as many lines of a cache
+  constexpr int wide = is_narrow_float<S> ? 8 : 4;  // vectors that fill as many cache lines
   const S* src = static_cast<const S*>(from);
   const D<T> d;
   const Op<op> row;
@@ -293,7 +293,7 @@ void reduce_columns(Computed<S>* sums, const void* from, int64_t row_stride, int
   }
 }
 
-// True where `x` is beyond `best`: a greater (lesser) number, or the first NaN; with `last` also an equal one.
+// True where `x` replaces `best`: a greater (lesser) number, or the first NaN; with `last` also an equal one.
 template <bool greatest, bool last, class W>
 HWY_INLINE hn::Mask<hn::DFromV<W>> beyond(W x, W best) {
   const auto number =
@@ -302,7 +302,7 @@ HWY_INLINE hn::Mask<hn::DFromV<W>> beyond(W x, W best) {
   return hn::Or(number, last ? nan : hn::AndNot(hn::IsNaN(best), nan));
 }
 
-// The first (or last) element that passes the test; 0 if none does.
+// Returns the position of the first (or last) element that passes the test; 0 if none does.
 template <class S, class Test>
 HWY_INLINE int64_t find(const S* src, int64_t n, bool last, const Test& test) {
   const D<Computed<S>> d;
@@ -353,7 +353,7 @@ HWY_INLINE void arg_column_vectors(int64_t* positions, const S* src, int64_t row
     for (int k = 0; k < width; ++k) {
       const V<T> x = load(src + k * lanes);
       const auto better = beyond<greatest, last>(x, best[k]);
-      // A number is no better than NaN.
+      // A number does not replace NaN.
       const auto taken = last ? hn::AndNot(hn::AndNot(hn::IsNaN(x), hn::IsNaN(best[k])), better) : better;
       best[k] = hn::IfThenElse(taken, x, best[k]);
       at[k] = hn::IfThenElse(hn::RebindMask(di, taken), here, at[k]);
@@ -368,7 +368,7 @@ HWY_INLINE void arg_column_vectors(int64_t* positions, const S* src, int64_t row
 
 template <bool greatest, bool last, class S>
 HWY_INLINE void arg_columns_of(int64_t* positions, const S* src, int64_t row_stride, int64_t rows, int64_t n) {
-  constexpr int wide = is_narrow_float<S> ? 4 : 2;  // vectors whose elements fill as many bytes
+  constexpr int wide = is_narrow_float<S> ? 4 : 2;  // vectors that have as many bytes
   const int64_t lanes = lane_count<Computed<S>>();
   int64_t j = 0;
   for (; j + wide * lanes <= n; j += wide * lanes)

@@ -10,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// One launch: axes in the order of DST's strides, the innermost last.
+// One launch. The axes are sorted by DST's strides, the innermost last.
 struct Work {
   int32_t rank = 0;
   Axes src, dst;
@@ -37,7 +37,7 @@ Work work_of(const ep_launch& launch, const ep_primitive_desc& desc) {
   return work;
 }
 
-// dst[o, j, c] = sum over k of weights[j, k] * src[o, places[j, k], c], for `outer` blocks of `from` and `to` rows of
+// dst[o, j, c] = sum over k of weights[j, k] * src[o, places[j, k], c], for `outer` blocks of `from` and `to` rows with
 // `inner` elements.
 template <class T>
 void blend_axis(const Taps& taps, const T* src, T* dst, int64_t outer, int64_t from, int64_t to, int64_t inner) {
@@ -66,7 +66,7 @@ void blend_axis(const Taps& taps, const T* src, T* dst, int64_t outer, int64_t f
   }
 }
 
-// Two taps, which need no second pass over the row.
+// Like the function above with two taps, in one pass over the row.
 template <class T>
 void blend_two(const Taps& taps, const T* src, T* dst, int64_t outer, int64_t from, int64_t to, int64_t inner) {
   std::vector<T> weights(taps.weights.size());
@@ -92,7 +92,7 @@ class BlendPrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
     const Work work = work_of(launch, desc_);
-    int32_t lead = 0;  // axes before the first that changes: its blocks are independent
+    int32_t lead = 0;  // axes before the first one that changes; blocks along them are independent
     while (lead + 1 < work.rank && work.taps[static_cast<size_t>(lead)].identity) ++lead;
     const Axes outer_src = part_of(work.src, 0, lead), outer_dst = part_of(work.dst, 0, lead);
     const Axes inner_src = part_of(work.src, lead, work.rank), inner_dst = part_of(work.dst, lead, work.rank);
@@ -111,7 +111,7 @@ class BlendPrimitive final : public ep_primitive {
         const bool in_place = format.in_place(inner_dst);
         const T* result = run_block(work, lead, src, in_place ? direct : nullptr, &a, &b);
         if (work.extrapolates) {
-          T* const changed = const_cast<T*>(result);  // a buffer of this function, or DST
+          T* const changed = const_cast<T*>(result);  // refers to a buffer of this function or to DST
           extrapolate(work, lead, block, outer_dst, static_cast<T>(fill), changed);
         }
         if (result != direct) format.put(to + outer_dst.offset(block) * format.size, inner_dst, result);
@@ -127,7 +127,8 @@ class BlendPrimitive final : public ep_primitive {
     return part;
   }
 
-  // The axes that change, the one that grows least first, so that the passes after it see little; of equals the last.
+  // The axes that change. The axis that grows least is first, so that later passes are shorter; of equal axes the last
+  // is first.
   static std::vector<int32_t> passes_of(const Work& work, int32_t lead) {
     std::vector<int32_t> passes;
     for (int32_t axis = work.rank - 1; axis >= lead; --axis) {
@@ -139,7 +140,7 @@ class BlendPrimitive final : public ep_primitive {
     return passes;
   }
 
-  // The block after all passes: in `direct`, if it is not NULL, else in a buffer.
+  // Returns the block after all passes: in `direct` if it is not NULL, else in a buffer.
   static const T* run_block(const Work& work, int32_t lead, const T* src, T* direct, std::vector<T>* a,
                             std::vector<T>* b) {
     int64_t dims[EP_MAX_RANK];
@@ -154,7 +155,7 @@ class BlendPrimitive final : public ep_primitive {
       std::vector<T>* const room = src == a->data() ? b : a;
       T* dst = direct;
       if (!last || direct == nullptr) {
-        // `src` may lie in the other buffer, never in this one.
+        // `src` may be in the other buffer, never in this one.
         room->resize(std::max(room->size(), static_cast<size_t>(outer * to * inner)));
         dst = room->data();
       }
@@ -168,7 +169,7 @@ class BlendPrimitive final : public ep_primitive {
     return direct;
   }
 
-  // Writes `fill` where a position lies outside.
+  // Writes `fill` to elements whose position is outside SRC.
   static void extrapolate(const Work& work, int32_t lead, int64_t block, const Axes& outer, T fill, T* values) {
     bool all = false;
     for (int32_t axis = lead - 1; axis >= 0; --axis) {
@@ -192,7 +193,7 @@ class BlendPrimitive final : public ep_primitive {
   ep_primitive_desc desc_;
 };
 
-// nearest, over elements of one size.
+// nearest, for elements of one size.
 template <class T>
 class NearestPrimitive final : public ep_primitive {
  public:

@@ -1,4 +1,4 @@
-// resize: nearest by copies of elements, linear and cubic axis by axis. f16 and bf16 compute in f32.
+// resize: nearest copies elements; linear and cubic interpolate axis by axis. f16 and bf16 compute in f32.
 #pragma once
 
 #include "providers/cpu/primitive.h"

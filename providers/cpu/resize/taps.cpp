@@ -43,7 +43,7 @@ Taps taps_of(const ep_resize_attributes& at, int32_t axis, int64_t from, int64_t
       taps.places.push_back(std::clamp<int64_t>(nearest(at.round, x), 0, from - 1));
       continue;
     }
-    // Elements floor(x) - span + 1 to floor(x) + span: the only ones that are nearer than span.
+    // Elements floor(x) - span + 1 to floor(x) + span: the ones within distance span.
     double sum = 0;
     const size_t begin = taps.weights.size();
     for (int64_t k = 0; k < taps.count; ++k) {

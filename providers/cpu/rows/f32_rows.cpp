@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t sum_block = 4096;  // floats added in f32 before the sum is added to a double
+constexpr int64_t sum_block = 4096;  // floats summed in f32 before the sum is added to a double
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
@@ -31,7 +31,7 @@ HWY_INLINE void over(int64_t begin, int64_t end, Vector vector, Scalar scalar) {
   for (; i < end; ++i) scalar(i);
 }
 
-// Stores f(vector) to dst, for every vector of src. The remaining elements go through a vector of their own.
+// Stores f(vector) to dst for every vector of src. The remaining elements form a partial vector.
 template <class F>
 HWY_INLINE void transform(float* dst, const float* src, int64_t n, bool stream, F f) {
   const D d;
@@ -63,7 +63,7 @@ float greatest(const float* src, int64_t n) {
   return result;
 }
 
-// Prefetches the same place of the next row. The next row usually follows this one; a wrong guess does no harm.
+// Prefetches the same offset of the next row. Usually the next row follows this one; a wrong guess is harmless.
 HWY_INLINE void prefetch(const float* src, int64_t i, int64_t n) { hwy::Prefetch(src + n + i); }
 
 // dst = exp(src - most). Returns the sum of dst.
@@ -123,7 +123,7 @@ void softmax(float* dst, const float* src, float* buffer, int64_t n, bool log, b
   transform(dst, values, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::Mul(x, factor); });
 }
 
-// The first `count` elements, at most as many as a vector has; the others are `rest`.
+// Loads the first `count` elements, at most a vector; the other lanes come from `rest`.
 HWY_INLINE V load_some(const float* src, int64_t count, V rest) {
   const D d;
   const auto some = hn::FirstN(d, static_cast<size_t>(count));
@@ -147,8 +147,8 @@ HWY_INLINE void store_some(V x, float* dst, int64_t count) {
 #endif
 }
 
-// A row waits for its maximum, then for its sum, then for the logarithm. So each step goes over all rows, of which none
-// waits for another.
+// Within a row, each step waits for the previous one: the maximum, the sum, the logarithm. So each step processes all
+// rows before the next step.
 void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, bool log) {
   const D d;
   const int64_t lanes = lane_count();
@@ -172,7 +172,7 @@ void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, b
       if (!log) hn::StoreU(y, d, to + i);
       sum = hn::Add(sum, y);
     }
-    float sum_of_rest = 0;  // one after the other, as softmax of columns adds
+    float sum_of_rest = 0;  // added one after the other, as in softmax of columns
     if (rest > 0) {
       const V y = exp_of_nonpositive(hn::Sub(load_some(from + whole, rest, none), offset));
       if (!log) store_some(y, to + whole, rest);
@@ -199,7 +199,7 @@ void softmax_short_rows(float* dst, const float* src, int64_t n, int64_t rows, b
 }
 
 // One loop reads row r + 1 for its maximum, computes the exponentials of row r, and writes the result of row r - 1. So
-// memory is busy in both directions while the processor computes exponentials.
+// memory reads and writes overlap with the computation.
 void softmax_rows(float* dst, const float* src, float* buffer, int64_t n, int64_t rows) {
   const D d;
   const int64_t lanes = lane_count();
@@ -264,8 +264,8 @@ void moments(const float* src, int64_t n, double eps, float* out_mean, float* ou
   *out_inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
 }
 
-// Elements i and following of a row of n parameters, `none` where there are none. The elements at both ends of a row
-// are read one by one.
+// Loads elements of a row of n parameters from i on; `none` if there are no parameters. Partial vectors at both ends
+// are read element by element.
 HWY_INLINE V parameter(const float* from, int64_t i, int64_t n, float none) {
   const D d;
   if (from == nullptr) return hn::Set(d, none);
@@ -288,7 +288,7 @@ float rms_norm(float* dst, const float* src, const float* scale, int64_t n, doub
   const double squares = sum_of(src, n, !stream, [](V x) HWY_ATTR { return hn::Mul(x, x); });
   const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
   const V factor = hn::Set(D(), inv_std);
-  // Past the cache, the next row is asked for while this one is stored; while this one is summed took longer.
+  // Past the cache, prefetches the next row while this one is stored; doing so while this one is summed is slower.
   transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
     if (stream) prefetch(src, i, n);
     return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1));

@@ -7,7 +7,7 @@
 
 namespace tenon::provider::cpu {
 
-// Kernels write results of more bytes past the cache.
+// Kernels write larger results past the cache.
 inline constexpr int64_t stream_bytes = 16 * 1024 * 1024;
 
 // Copies n floats past the cache. The writing thread calls store_fence before another thread reads them.
@@ -15,16 +15,16 @@ using StreamCopy = void (*)(float* dst, const float* src, int64_t n);
 StreamCopy stream_copy_kernel(SimdLevel level);
 void store_fence();
 
-// Rows of at most so many elements are short.
+// Rows of at most this many elements are short.
 inline constexpr int64_t short_row_length = 256;
 inline constexpr int64_t most_short_rows = 16;
 
-// Partial results of a long row are combined in double, so that a sum of millions of floats keeps the precision of f32.
+// Partial results of a long row are combined in double, so sums of millions of floats keep f32 precision.
 struct RowKernels {
-  // dst = softmax(src) or its logarithm. `dst` may be `src`. With `stream`, the kernel writes dst past the cache; dst
-  // must then overlap neither `src` nor `buffer`. `buffer` holds n floats.
+  // dst = softmax(src), or log_softmax(src). `dst` may be `src`. With `stream`, the kernel writes dst past the cache;
+  // dst must then not overlap `src` or `buffer`. `buffer` holds n floats.
   void (*softmax)(float* dst, const float* src, float* buffer, int64_t n, bool log, bool stream);
-  // The same for at most `most_short_rows` short rows, one after the other.
+  // Like `softmax`, for at most `most_short_rows` consecutive short rows.
   void (*softmax_short_rows)(float* dst, const float* src, int64_t n, int64_t rows, bool log);
   // softmax of `rows` > 0 consecutive rows, written past the cache. n is a multiple of 16 and at most 4096; the address
   // `dst` is a multiple of 64; `buffer` holds 2 n floats.

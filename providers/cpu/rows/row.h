@@ -1,5 +1,5 @@
-// Rows: a kind that works along axes cuts each operand into rows. A row spans the "inner" axes; the outer axes are
-// walked. A contiguous row of the compute type is used in place; every other row is copied to a buffer and back.
+// Rows: kinds that work along axes divide each operand into rows. A row spans the "inner" axes; a loop visits the outer
+// axes. A contiguous row of the compute type is used in place; every other row is copied to a buffer and back.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Axes {
     }
     return sum;
   }
-  // True if consecutive elements lie `unit` apart.
+  // True if consecutive elements are `unit` apart.
   bool contiguous(int64_t unit = 1) const {
     int64_t expected = unit;
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
@@ -48,7 +48,7 @@ struct Axes {
 // The axes of `shape` whose bit in `mask` equals `set`.
 Axes axes_of(const OperandShape& shape, uint32_t mask, bool set);
 
-// How elements of a dtype become elements of the compute type and return.
+// Conversion of elements of a dtype to the compute type and back.
 struct RowFormat {
   int32_t dtype = 0;
   int32_t size = 0;
@@ -58,7 +58,7 @@ struct RowFormat {
   ConvertFunction write = nullptr;  // from compute type to storage
   bool same = false;
 
-  // `level` decides only how fast read and write are.
+  // `level` affects only the speed of `read` and `write`.
   explicit RowFormat(int32_t dtype = EP_DTYPE_f32, SimdLevel level = SimdLevel::baseline);
 
   // The address of the row at `base`: the row in place if in_place(row), else a copy in `buffer`.
@@ -68,10 +68,10 @@ struct RowFormat {
   bool in_place(const Axes& row) const { return same && row.contiguous(); }
 };
 
-// A buffer holds rows of up to this many elements on the stack. Longer rows take the workspace.
+// The most elements of a row that a stack buffer holds. Longer rows use the workspace.
 inline constexpr int64_t stack_row = 4096;
 
-// The bytes of workspace that `threads` threads need for `rows` rows of `count` elements of at most 8 bytes each.
+// Bytes of workspace that `threads` threads need for `rows` rows of `count` elements of at most 8 bytes each.
 inline uint64_t row_workspace(int32_t threads, int64_t rows, int64_t count) {
   return count <= stack_row ? 0 : static_cast<uint64_t>(threads * rows * count * 8);
 }

@@ -1,4 +1,4 @@
-// RowPrimitive: a primitive that loops over independent rows and cuts the loop among threads.
+// RowPrimitive: a primitive that loops over independent rows and divides them among threads.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tenon::provider::cpu {
 
 class RowPrimitive : public ep_primitive {
  public:
-  // Copies `desc`. Each thread gets a buffer of `rows_of_buffer` rows of row_length() elements.
+  // Copies `desc`. Each thread gets a buffer of `rows_of_buffer` rows with row_length() elements each.
   RowPrimitive(const ep_device& on, const ep_primitive_desc& desc, int64_t rows_of_buffer);
   uint64_t workspace(const ep_shape* shapes) const override;
   bool has_workspace() const override { return rows_of_buffer_ != 0; }
@@ -22,7 +22,7 @@ class RowPrimitive : public ep_primitive {
   // The number of elements of the longest row.
   virtual int64_t row_length(const ep_shape* shapes) const = 0;
 
-  // Calls body(begin, end, buffer) for each part of `rows`. `buffer` is that of the thread.
+  // Calls body(begin, end, buffer) for each part of `rows`, with the buffer of the calling thread.
   template <class Body>
   void for_rows(const ep_launch& launch, int64_t rows, int64_t nanoseconds, const Body& body) const {
     const int64_t length = row_length(launch.shapes);

@@ -1,12 +1,11 @@
-// TENON_CPU_DISPATCH chooses among the copies of a function that foreach_target.h made, one per dispatch target.
+// TENON_CPU_DISPATCH chooses one of the copies of a function that foreach_target.h compiled, one per dispatch target.
 //
 //   #if HWY_ONCE
 //   const UnaryTable& unary_table(SimdLevel level) { return *TENON_CPU_DISPATCH(level, unary_table_of)(); }
 //   #endif
 //
-// There are three targets: the baseline of the compiler's flags, AVX2, and AVX3 (AVX-512 as in Skylake servers).
-// Processors other than x86-64 have the baseline alone. CMakeLists.txt switches other targets off, which bounds the
-// compile time.
+// There are three targets: the baseline of the compiler's flags, AVX2, and AVX3 (AVX-512 as in Skylake servers). Other
+// processors than x86-64 have only the baseline. CMakeLists.txt disables all other targets to limit the compile time.
 #pragma once
 
 #include "providers/cpu/simd/level.h"

@@ -1,5 +1,5 @@
-// The part of the SIMD dialect of the prelude that has no error, for Highway vectors of float and of double, and calls
-// of the scalar dialect lane by lane. prelude-inl.h has the rest.
+// The exact functions of the SIMD prelude dialect, for Highway vectors of float and double, and calls of the scalar
+// dialect lane by lane. prelude-inl.h has the other functions.
 #if defined(TENON_CPU_SIMD_EXACT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_EXACT_INL_H_
 #undef TENON_CPU_SIMD_EXACT_INL_H_
@@ -21,7 +21,7 @@ using DOf = hn::DFromV<V>;
 template <class V>
 using MOf = hn::Mask<DOf<V>>;
 
-// True of vectors of double.
+// True for vectors of double.
 template <class V>
 inline constexpr bool is_wide = sizeof(hn::TFromD<DOf<V>>) == 8;
 
@@ -150,7 +150,7 @@ HWY_INLINE V ep_select(M condition, V x, V y) {
   return hn::IfThenElse(condition, x, y);
 }
 
-// The instruction of x86 gives y if one of them is NaN.
+// The x86 instruction returns y if either is NaN.
 template <class V>
 HWY_INLINE V ep_max(V x, V y) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -168,7 +168,7 @@ HWY_INLINE V ep_min(V x, V y) {
 #endif
 }
 
-// Every float from 2^23 on is an integer, every double from 2^52 on. A result of 0 takes the sign of the argument.
+// Floats from 2^23 on and doubles from 2^52 on are integers already. A result of 0 takes the sign of the argument.
 template <class V, class F>
 HWY_INLINE V round_by(V x, F function) {
   const V magnitude = hn::Abs(x);

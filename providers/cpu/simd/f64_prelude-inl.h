@@ -1,6 +1,6 @@
-// The functions of the SIMD dialect of the prelude that have an error, for Highway vectors of double, within the bounds
-// of ep_api/accuracy.def. They need a fused multiply-add, so AVX2 and AVX3 alone have them. Vectors with an argument
-// for which a formula does not hold go lane by lane through the scalar dialect.
+// The inexact functions of the SIMD prelude dialect, for Highway vectors of double, within the bounds of
+// ep_api/accuracy.def. They need a fused multiply-add, so only AVX2 and AVX3 have them. A vector with an argument
+// outside a formula's range is computed lane by lane by the scalar dialect.
 //
 // Sources: exp and sin of a reduced argument, log, asin as in FreeBSD's msun (fdlibm); atan, tanh and sinh near 0 as in
 // Cephes; erf near 0 as in W. J. Cody (see sdk/provider/prelude_functions.def).
@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class V>
 concept Wide = is_wide<V>;
 
-// The polynomial in x whose coefficients begin with that of the highest power.
+// Evaluates a polynomial in x. The first coefficient belongs to the highest power.
 template <class V, class... Rest>
 HWY_INLINE V polynomial(V x, double highest, Rest... rest) {
   V p = lit<V>(highest);
@@ -32,14 +32,14 @@ HWY_INLINE V polynomial(V x, double highest, Rest... rest) {
   return p;
 }
 
-// y * 2^n, where the low bits of `shifted`, 1.5 * 2^52 + n, are n, and |n| <= 2000. A denormal result is rounded once.
+// y * 2^n, |n| <= 2000. `shifted` is 1.5 * 2^52 + n, so its low bits are n. A denormal result is rounded once.
 template <Wide V>
 HWY_INLINE V scale_by(V y, V shifted) {
   const DOf<V> d;
   const hn::RebindToSigned<DOf<V>> di;
   const auto bias = hn::Set(di, 1023);
   const auto n = hn::Sub(hn::BitCast(di, shifted), hn::Set(di, 0x4338000000000000));
-  // Half of n, toward minus infinity: there is no arithmetic shift of 64 bits in AVX2.
+  // Half of n, rounded down. AVX2 has no arithmetic shift of 64 bits.
   const auto low = hn::Sub(
       hn::BitCast(di, hn::ShiftRight<1>(hn::BitCast(hn::RebindToUnsigned<DOf<V>>(), hn::Add(n, hn::Set(di, 4096))))),
       hn::Set(di, 2048));
@@ -47,7 +47,7 @@ HWY_INLINE V scale_by(V y, V shifted) {
   const V second = hn::BitCast(d, hn::ShiftLeft<52>(hn::Add(hn::Sub(n, low), bias)));
   return hn::Mul(hn::Mul(y, first), second);
 }
-// x = n ln 2 + r, |r| <= ln 2 / 2; `shifted` as above.
+// x = n ln 2 + r, |r| <= ln 2 / 2; `shifted` is 1.5 * 2^52 + n.
 template <Wide V>
 struct ReducedF64 {
   V shifted, r;
@@ -60,7 +60,7 @@ HWY_INLINE ReducedF64<V> reduced_by_ln2(V x) {
   const V r = hn::NegMulAdd(n, lit<V>(2.3190468138462996e-17), hn::NegMulAdd(n, lit<V>(0.6931471805599453), x));
   return {shifted, r};
 }
-// exp(r) - 1 for |r| <= ln 2 / 2. A minimax fit, 2e-17 off.
+// exp(r) - 1 for |r| <= ln 2 / 2. A minimax fit with an error of 2e-17.
 template <Wide V>
 HWY_INLINE V expm1_of_reduced(V r) {
   const V p = polynomial(r, 2.51003854955103191e-8, 2.76200884454097482e-7, 2.75572684599970648e-6,
@@ -68,7 +68,7 @@ HWY_INLINE V expm1_of_reduced(V r) {
                          4.16666666666241279e-2, 1.66666666666666675e-1, 0.5);
   return hn::MulAdd(hn::Mul(r, r), p, r);
 }
-// exp(x) 2^shift, of which `shift` is 0 or -1.
+// exp(x) * 2^shift; shift is 0 or -1.
 template <Wide V>
 HWY_INLINE V shifted_exp(V x, double shift) {
   const V bounded = hn::Min(hn::Max(x, lit<V>(-746.0)), lit<V>(711.0));
@@ -90,7 +90,7 @@ HWY_INLINE V ep_exp2(V x) {
   const V y = hn::Add(expm1_of_reduced(r), lit<V>(1));
   return hn::IfThenElse(hn::IsNaN(x), x, scale_by(y, shifted));
 }
-// exp for x <= 0, for softmax: results below the least normal number may be 0. NaN gives NaN.
+// exp for x <= 0, for softmax: results below the least normal number may become 0. NaN gives NaN.
 template <Wide V>
 HWY_INLINE V exp_of_nonpositive(V x) {
   const DOf<V> d;
@@ -105,14 +105,14 @@ HWY_INLINE V ep_expm1(V x) {
   const V bounded = hn::Min(hn::Max(x, lit<V>(-40.0)), lit<V>(709.79));
   const ReducedF64<V> e = reduced_by_ln2(bounded);
   const V p = expm1_of_reduced(e.r);
-  // 2^(n - 1) (p + 1) - 1/2, doubled at the end, so that 2^1024 does not overflow too early.
+  // 2^(n - 1) (p + 1) - 1/2 is doubled at the end, so that 2^1024 does not overflow too early.
   const V half = scale_by(lit<V>(0.5), e.shifted);
   const V y = hn::MulAdd(half, p, hn::Sub(half, lit<V>(0.5)));
   const V result = hn::IfThenElse(hn::Eq(e.shifted, lit<V>(6755399441055744.0)), p, hn::Add(y, y));
   return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Eq(x, lit<V>(0))), x, result);
 }
 
-// x = m 2^e with sqrt(1/2) <= m < sqrt(2), x positive, finite.
+// x = m 2^e with sqrt(1/2) <= m < sqrt(2), for positive finite x.
 template <Wide V>
 struct Parts {
   V e, m;
@@ -125,7 +125,7 @@ HWY_INLINE Parts<V> parts_of(V x) {
   const auto denormal = hn::Lt(x, lit<V>(2.2250738585072014e-308));
   const V normal = hn::IfThenElse(denormal, hn::Mul(x, lit<V>(18014398509481984.0)), x);
   const auto shifted = hn::Add(hn::BitCast(di, normal), hn::Set(di, 0x3ff0000000000000 - root_half));
-  // The exponent as the low bits of a double near 2^52 + 2^51.
+  // Converts the exponent: it is the low bits of a double near 2^52 + 2^51.
   const auto exponent =
       hn::Add(hn::BitCast(di, hn::ShiftRight<52>(hn::BitCast(hn::RebindToUnsigned<DOf<V>>(), shifted))),
               hn::Set(di, 0x4338000000000000));
@@ -134,7 +134,7 @@ HWY_INLINE Parts<V> parts_of(V x) {
   const auto mantissa = hn::Add(hn::And(shifted, hn::Set(di, 0x000fffffffffffff)), hn::Set(di, root_half));
   return {hn::Sub(hn::BitCast(d, exponent), bias), hn::BitCast(d, mantissa)};
 }
-// (log((1 + s) / (1 - s)) - 2 s) / s^3 as a function of s^2. A minimax fit, 3e-20 of the logarithm off.
+// (log((1 + s) / (1 - s)) - 2 s) / s^3 as a function of s^2. A minimax fit; the logarithm's error is 3e-20.
 template <Wide V>
 HWY_INLINE V log_tail(V z) {
   return polynomial(z, 1.30894451452467836e-1, 1.32685033127947079e-1, 1.53862497881961069e-1, 1.8181795454526501e-1,
@@ -164,7 +164,7 @@ HWY_INLINE V log_with_edges(V x, V result) {
   y = hn::IfThenElse(hn::Lt(x, lit<V>(0)), lit<V>(std::numeric_limits<double>::quiet_NaN()), y);
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
-// e ln 2 + f - (rest - low); ln 2 in two parts, of which e times the first is exact.
+// e ln 2 + f - (rest - low). ln 2 is split in two parts; e times the first part is exact.
 template <Wide V>
 HWY_INLINE V joined_log(V e, LogOfMantissa<V> l, V low) {
   const V small = hn::MulAdd(e, lit<V>(1.90821492927058770002e-10), low);
@@ -189,7 +189,7 @@ HWY_INLINE V ep_log10(V x) {
       hn::MulAdd(parts.e, lit<V>(8.241712586023572e-13), hn::Mul(hn::Sub(l.f, l.rest), lit<V>(0.434294481903251828)));
   return log_with_edges(x, hn::MulAdd(parts.e, lit<V>(0.301029995663157), low));
 }
-// log(u) + c / u, where u is 1 + x rounded and c what the rounding lost.
+// log(u) + c / u, where u is 1 + x rounded and c is the rounding error.
 template <Wide V>
 HWY_INLINE V ep_log1p(V x) {
   const V one = lit<V>(1);
@@ -197,12 +197,12 @@ HWY_INLINE V ep_log1p(V x) {
   const V lost = hn::IfThenElse(hn::Gt(x, one), hn::Sub(one, hn::Sub(u, x)), hn::Sub(x, hn::Sub(u, one)));
   const Parts<V> parts = parts_of(u);
   const V result = log_with_edges(u, joined_log(parts.e, log_of_mantissa(parts.m), hn::Div(lost, u)));
-  // Where nothing of x is left in u, and where nothing of 1 is.
+  // Where x does not change u, and where 1 does not.
   const auto same = hn::Or(hn::Eq(u, one), hn::Eq(x, lit<V>(std::numeric_limits<double>::infinity())));
   return hn::IfThenElse(same, x, hn::IfThenElse(hn::Eq(x, hn::Neg(one)), log_with_edges(u, u), result));
 }
 
-// sin and cos of x - n pi/2, |that| <= pi/4, and n in the low bits of `quadrant`.
+// sin(r) and cos(r) of r = x - n pi/2, |r| <= pi/4; n is in the low bits of `quadrant`.
 template <Wide V>
 struct AngleF64 {
   V sin, cos;
@@ -224,7 +224,7 @@ HWY_INLINE AngleF64<V> reduced_angle(V x) {
   const V half = hn::Mul(z, lit<V>(0.5));
   const V w = hn::Sub(lit<V>(1), half);
   const V cos = hn::Add(w, hn::MulAdd(hn::Mul(z, z), c, hn::Sub(hn::Sub(lit<V>(1), w), half)));
-  const V sin = hn::IfThenElse(hn::Eq(x, lit<V>(0)), x, hn::MulAdd(hn::Mul(s, z), r, r));  // keeps the sign of a zero
+  const V sin = hn::IfThenElse(hn::Eq(x, lit<V>(0)), x, hn::MulAdd(hn::Mul(s, z), r, r));  // keeps the sign of zero
   return {sin, cos, hn::BitCast(hn::RebindToSigned<DOf<V>>(), shifted)};
 }
 template <Wide V>
@@ -259,7 +259,7 @@ HWY_INLINE V ep_tan(V x) {
   return hn::Div(hn::IfThenElse(odd, hn::Neg(a.cos), a.sin), hn::IfThenElse(odd, a.sin, a.cos));
 }
 
-// (asin(x) - x) / x as a function of x^2, up to 1/4.
+// (asin(x) - x) / x as a function of x^2 <= 1/4.
 template <Wide V>
 HWY_INLINE V asin_tail(V z) {
   const V p = polynomial(z, 3.47933107596021167570e-05, 7.91534994289814532176e-04, -4.00555345006794114027e-02,
@@ -268,7 +268,7 @@ HWY_INLINE V asin_tail(V z) {
                          -2.40339491173441421878e+00, 1.0);
   return hn::Div(hn::Mul(z, p), q);
 }
-// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). Outside of [-1, 1] the square root gives NaN.
+// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). Outside [-1, 1] the square root gives NaN.
 template <Wide V>
 HWY_INLINE V ep_asin(V x) {
   const V magnitude = hn::Abs(x);
@@ -295,7 +295,7 @@ HWY_INLINE V ep_acos(V x) {
   const V large = hn::IfThenElse(hn::Lt(x, lit<V>(0)), left, twice);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(small, middle, large));
 }
-// atan is moved to [-0.42, 0.66] by pi/4 or pi/2.
+// Subtracting pi/4 or pi/2 reduces the argument to [-0.42, 0.66].
 template <Wide V>
 HWY_INLINE V ep_atan(V x) {
   const V magnitude = hn::Abs(x);
@@ -319,7 +319,7 @@ HWY_INLINE V ep_atan(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// A quotient near 0; 1 - 2 / (exp(2 x) + 1) beyond. One division serves both.
+// A rational function near 0, else 1 - 2 / (exp(2 x) + 1). Both share one division.
 template <Wide V>
 HWY_INLINE V ep_tanh(V x) {
   const V magnitude = hn::Min(hn::Abs(x), lit<V>(20.0));
@@ -378,7 +378,7 @@ HWY_INLINE V ep_atanh(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// Cody's quotients: erf(x) / x in x^2 up to 1/2, and erfc(x) exp(x^2) in x beyond.
+// Cody's rational functions: erf(x) / x in x^2 up to 1/2, and erfc(x) exp(x^2) in x above.
 template <Wide V>
 HWY_INLINE V erf_over(V z) {
   return polynomial(z, 1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2,
@@ -410,8 +410,8 @@ HWY_INLINE V ep_erf(V x) {
   const V result = hn::IfThenElse(small, hn::Mul(quotient, t), large);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
-// Below 1/2 in magnitude 1 - erf(x); beyond, 2 - that of -x; else exp(-x^2), of which the square has two parts, times a
-// quotient in x up to 4 and one in 1/x^2 beyond.
+// 1 - erf(x) for |x| < 1/2, and 2 - erfc(-x) for x <= -1/2. Else exp(-x^2), with the square in two parts, times a
+// rational function in x up to 4 and in 1/x^2 above.
 template <Wide V>
 HWY_INLINE V ep_erfc(V x) {
   const V magnitude = hn::Min(hn::Abs(x), lit<V>(28.0));
@@ -437,21 +437,21 @@ HWY_INLINE V ep_erfc(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(small, hn::Sub(lit<V>(1), quotient), beyond));
 }
 
-// |x|^y = exp(y log |x|), the logarithm and the product in two parts each. A negative x with a whole y has the sign of
-// (-1)^y; with another y it has no power.
+// |x|^y = exp(y log |x|), with logarithm and product in two parts each. For negative x and integer y, the sign is
+// (-1)^y; other powers of a negative x do not exist.
 template <Wide V>
 HWY_INLINE V power_of_positive(V x, V y) {
   const Parts<V> parts = parts_of(x);
   const V f = hn::Sub(parts.m, lit<V>(1));
   const V inverse = hn::Div(lit<V>(1), hn::Add(f, lit<V>(2)));
   const V s = hn::Mul(f, inverse);
-  // What the quotient lost: f - s (f + 2), and the sum f + 2 lost what f - ((f + 2) - 2) is.
+  // The rounding error of the quotient is f - s (f + 2); the rounding error of the sum f + 2 is f - ((f + 2) - 2).
   const V sum = hn::Add(f, lit<V>(2));
   const V sum_low = hn::Sub(f, hn::Sub(sum, lit<V>(2)));
   const V s_low = hn::Mul(hn::NegMulAdd(s, sum_low, hn::NegMulAdd(s, sum, f)), inverse);
   const V z = hn::Mul(s, s);
   const V cube = hn::Mul(hn::Mul(z, s), log_tail(z));
-  // e ln 2 + 2 s, and what the sum lost.
+  // e ln 2 + 2 s, and the rounding error of the sum.
   const V whole = hn::Mul(parts.e, lit<V>(6.93147180369123816490e-01));  // exact
   const V twice = hn::Add(s, s);
   const V high = hn::Add(whole, twice);
@@ -463,7 +463,7 @@ HWY_INLINE V power_of_positive(V x, V y) {
   const V log_low = hn::Add(hn::Sub(high, log), low);
   const V product = hn::Mul(y, log);
   const V bounded = hn::Min(hn::Max(product, lit<V>(-746.0)), lit<V>(711.0));
-  // Beyond the bounds the low part of the product may be of any size.
+  // Outside the bounds the low part of the product may have any size.
   const V product_low =
       hn::IfThenElseZero(hn::Eq(bounded, product), hn::MulAdd(y, log_low, hn::MulSub(y, log, product)));
   ReducedF64<V> e = reduced_by_ln2(bounded);
@@ -488,7 +488,7 @@ HWY_INLINE V ep_pow(V x, V y) {
   return hn::IfThenElse(negative, hn::IfThenElse(whole, with_sign, nan), power);
 }
 
-// x - q y, q = trunc(x / y): exact in one step, since the remainder of a quotient that is one off is a double too.
+// x - q y, q = trunc(x / y). One step is exact: even if the quotient is off by one, the remainder is a double.
 template <Wide V>
 HWY_INLINE V ep_fmod(V x, V y) {
   const V magnitude = hn::Abs(x), divisor = hn::Abs(y);

@@ -1,4 +1,4 @@
-// SimdLevel: the set of instructions that the loops of a device use.
+// SimdLevel: the instruction set that the loops of a device use.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace tenon::provider::cpu {
 
 enum class SimdLevel : uint8_t { baseline, avx2, avx3 };
 
-// The best level of this processor. It is baseline on every processor other than x86-64.
+// The best level of this processor; baseline on every processor other than x86-64.
 SimdLevel best_simd_level();
 
 // "baseline", "avx2", "avx3"

@@ -1,9 +1,9 @@
 // The SIMD dialect of the prelude of ep_api/scalar_ops.def, for Highway vectors of float. A file includes it once per
-// dispatch target, outside every namespace, and gets HWY_NAMESPACE::ep_add(V, V) and the other functions of the
+// dispatch target, outside every namespace. It defines HWY_NAMESPACE::ep_add(V, V) and the other functions of the
 // prelude.
 //
-// A truth value is a mask. scalar_ops.def states the error bounds; tests compare the inexact functions with double over
-// dense samples on every target.
+// A truth value is a mask. scalar_ops.def states the error bounds. Tests compare the inexact functions with double on
+// dense samples for every target.
 #if defined(TENON_CPU_SIMD_PRELUDE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_PRELUDE_INL_H_
 #undef TENON_CPU_SIMD_PRELUDE_INL_H_
@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 2^n for a vector of whole numbers within [-126, 127].
+// 2^n for whole numbers n within [-126, 127].
 template <class V>
 HWY_INLINE V power_of_two(V n) {
   const DOf<V> d;
@@ -74,8 +74,8 @@ HWY_INLINE hn::Vec128<float, N> times_power_of_two(hn::Vec128<float, N> y, hn::V
 template <class V>
 HWY_INLINE V ep_exp(V x) {
 #if HWY_TARGET == HWY_AVX3
-  // One instruction multiplies by 2^n, however far n goes. The bounds keep NaN, since the instruction behind Min and
-  // Max gives its second argument then.
+  // One instruction multiplies by 2^n for any n. The bounds keep NaN, because the instructions for Min and Max return
+  // their second argument if one is NaN.
   const V bounded = hn::Min(lit<V>(130.0), hn::Max(lit<V>(-150.0), x));
   const V shifter = lit<V>(12582912.0);
   const V n = hn::Sub(hn::MulAdd(bounded, lit<V>(1.44269504088896341), shifter), shifter);
@@ -94,7 +94,7 @@ HWY_INLINE V ep_exp(V x) {
 template <class V>
 HWY_INLINE V ep_exp2(V x) {
 #if HWY_TARGET == HWY_AVX3
-  const V bounded = hn::Min(lit<V>(130.0), hn::Max(lit<V>(-152.0), x));  // keep NaN, as in ep_exp
+  const V bounded = hn::Min(lit<V>(130.0), hn::Max(lit<V>(-152.0), x));  // keeps NaN, as in ep_exp
   const V n = hn::Round(bounded);
   const V r = hn::Mul(hn::Sub(bounded, n), lit<V>(0.69314718055994531));
   return times_power_of_two(hn::Add(madd(exp_tail(r), hn::Mul(r, r), r), lit<V>(1)), n);
@@ -107,16 +107,16 @@ HWY_INLINE V ep_exp2(V x) {
 #endif
 }
 
-// exp of an argument within [-86, 88]: the result needs no clamp and is not denormal.
+// exp for x in [-86, 88]: the result needs no clamp and is not denormal.
 template <class V>
 HWY_INLINE V exp_of_bounded(V x) {
   const Reduced<V> e = reduce_by_ln2(x);
   return hn::Mul(hn::Add(madd(exp_tail(e.r), hn::Mul(e.r, e.r), e.r), lit<V>(1)), power_of_two(e.n));
 }
 
-// exp for x <= 0 in half the steps, for softmax: results below the least normal number may be 0. NaN gives NaN. Adding
-// 1.5 * 2^23 gives n, the whole number nearest to x / ln 2, and adding 127 gives the exponent field of 2^n, which is 0
-// at the bound of x. The polynomial is a minimax fit with an error of 3e-9 before rounding.
+// A faster exp for x <= 0, for softmax: results below the least normal number may become 0. NaN gives NaN. Adding 1.5 *
+// 2^23 gives n, the whole number nearest to x / ln 2, and adding 127 gives the exponent field of 2^n, which is 0 at the
+// lower bound of x. The polynomial is a minimax fit with an error of 3e-9 before rounding.
 template <class V>
 HWY_INLINE V exp_of_nonpositive(V x) {
   const DOf<V> d;
@@ -127,7 +127,7 @@ HWY_INLINE V exp_of_nonpositive(V x) {
   const V shifted = hn::MulAdd(bounded, lit<V>(1.44269504088896341), shifter);
   const V n = hn::Sub(shifted, shifter);
 #if HWY_NATIVE_FMA
-  const V r = hn::NegMulAdd(n, lit<V>(0.69314718055994531), bounded);  // the nearest float to ln 2 is 2e-9 off
+  const V r = hn::NegMulAdd(n, lit<V>(0.69314718055994531), bounded);  // the float nearest to ln 2 has an error of 2e-9
 #else
   const V r = hn::NegMulAdd(n, lit<V>(-2.12194440e-4), hn::NegMulAdd(n, lit<V>(0.693359375), bounded));
 #endif
@@ -146,14 +146,14 @@ HWY_INLINE V ep_expm1(V x) {
   const V clamped = hn::Min(hn::Max(x, lit<V>(-25.0)), lit<V>(89.0));
   const Reduced<V> e = reduce_by_ln2(clamped);
   const V p = madd(exp_tail(e.r), hn::Mul(e.r, e.r), e.r);
-  // 2^n (p + 1) - 1. One factor 2 is applied last, so that 2^128 does not overflow too early.
+  // 2^n (p + 1) - 1. A factor of 2 is applied last, so that 2^128 does not overflow too early.
   const V half = power_of_two(hn::Sub(e.n, lit<V>(1)));
   const V y = madd(half, p, hn::Sub(half, lit<V>(0.5)));
   const V result = hn::IfThenElse(hn::Eq(e.n, lit<V>(0)), p, hn::Add(y, y));
   return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Eq(x, lit<V>(0))), x, result);
 }
 
-// x = m 2^e with sqrt(1/2) <= m < sqrt(2). Returns e, and log(m) in two parts: m - 1 and the rest.
+// x = m 2^e with sqrt(1/2) <= m < sqrt(2). Returns e, and log(m) as the sum of m - 1 and a rest.
 template <class V>
 struct Logarithm {
   V e, f, rest;
@@ -165,7 +165,7 @@ HWY_INLINE Logarithm<V> split_log(V x) {
   const auto denormal = hn::Lt(x, lit<V>(1.17549435e-38));
   const V normal = hn::IfThenElse(denormal, hn::Mul(x, lit<V>(33554432.0)), x);
   const auto bits = hn::BitCast(di, normal);
-  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly where m must be halved.
+  // Adding the distance between sqrt(1/2) and 1 carries into the exponent exactly if m must be halved.
   const auto shifted = hn::Add(bits, hn::Set(di, 0x3f800000 - 0x3f3504f3));
   const V exponent = hn::ConvertTo(d, hn::Sub(hn::ShiftRight<23>(shifted), hn::Set(di, 127)));
   const auto mantissa = hn::Add(hn::And(shifted, hn::Set(di, 0x007fffff)), hn::Set(di, 0x3f3504f3));
@@ -202,7 +202,7 @@ HWY_INLINE V ep_log(V x) {
 template <class V>
 HWY_INLINE V ep_log2(V x) {
   const Logarithm<V> l = split_log(x);
-  // log2(e) = 1 + 0.4427. The product of the long part is added separately.
+  // log2(e) = 1 + 0.4427. The product with the fraction is added separately.
   const V log_m = hn::Add(l.f, l.rest);
   const V low = hn::Mul(log_m, lit<V>(0.44269504088896341));
   return log_edges(x, hn::Add(hn::Add(low, l.rest), hn::Add(l.f, l.e)));
@@ -225,19 +225,19 @@ HWY_INLINE V ep_log1p(V x) {
 }
 
 #if HWY_TARGET == HWY_AVX3
-// An odd function in `kPieces` (16 or 32) pieces of equal width, each a polynomial around its centre: a look-up is one
-// instruction here. Row i has the coefficients of the i-th power, which interpolate at Chebyshev's nodes; the first
-// piece is odd. Beyond `last` the function is 1.
+// An odd function in `kPieces` (16 or 32) pieces of equal width, each a polynomial around its centre; one instruction
+// looks up a coefficient. Row i of the table has the coefficients of the i-th power, from interpolation at Chebyshev
+// nodes; the first piece is odd. Beyond `last` the function is 1.
 template <int kPieces>
 HWY_INLINE hn::Vec512<float> odd_pieces(hn::Vec512<float> x, const float (&rows)[6][kPieces], double width,
                                         double last) {
   using V = hn::Vec512<float>;
   const hn::Full512<float> d;
-  const V t = hn::Min(lit<V>(last), hn::Abs(x));  // the instruction behind Min keeps the NaN of its second argument
+  const V t = hn::Min(lit<V>(last), hn::Abs(x));  // the instruction for Min returns its second argument if one is NaN
   const V shifter = lit<V>(12582912.0);
   const V shifted = hn::MulAdd(t, lit<V>(1 / width), shifter);
   const V u = hn::NegMulAdd(hn::Sub(shifted, shifter), lit<V>(width), t);
-  const __m512i piece = _mm512_castps_si512(shifted.raw);  // the look-up takes its low bits
+  const __m512i piece = _mm512_castps_si512(shifted.raw);  // the look-up uses its low bits
   const auto coefficient = [&](int power) {
     const V low = hn::Load(d, rows[power]);
     if constexpr (kPieces == 16) return V{_mm512_permutexvar_ps(piece, low.raw)};
@@ -354,8 +354,8 @@ HWY_INLINE V ep_erf(V x) {
 }
 #endif
 
-// exp(-a^2) (1 + p(q)) / (1 + 2 a), a = |x|, q = (a - 2) / (a + 2) (N. Juffa's erfcf). What the square, the quotient q
-// and the division lost is put back, which needs a fused multiply-add.
+// exp(-a^2) (1 + p(q)) / (1 + 2 a), a = |x|, q = (a - 2) / (a + 2) (N. Juffa's erfcf). A fused multiply-add computes
+// the rounding errors of the square, of q and of the division, which are then compensated.
 template <class V>
 HWY_INLINE V ep_erfc(V x) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -400,7 +400,7 @@ HWY_INLINE V asin_of_small(V x) {
   p = madd(p, z, 1.6666752422e-1);
   return madd(hn::Mul(p, z), x, x);
 }
-// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). Outside of [-1, 1] the square root gives NaN.
+// asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)). Outside [-1, 1] the square root gives NaN.
 template <class V>
 HWY_INLINE V ep_asin(V x) {
   const V magnitude = hn::Abs(x);
@@ -421,7 +421,7 @@ HWY_INLINE V ep_acos(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(small, hn::Sub(lit<V>(1.57079632679489662), part), large));
 }
 
-// atan is moved to [-tan(pi/8), tan(pi/8)] by pi/4 or pi/2 (Cephes, atanf).
+// Subtracting pi/4 or pi/2 reduces the argument to [-tan(pi/8), tan(pi/8)] (Cephes, atanf).
 template <class V>
 HWY_INLINE V ep_atan(V x) {
   const V magnitude = hn::Abs(x);
@@ -442,9 +442,9 @@ HWY_INLINE V ep_atan(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// The functions below compute in double, half a vector at a time, so that their errors vanish in the rounding to float.
-// Vectors with an argument for which their formulas do not hold go lane by lane through the scalar dialect. So do all
-// vectors where there is no vector of doubles.
+// The functions below compute in double, half a vector at a time, so that rounding to float hides their errors. A
+// vector with an argument outside a formula's range is computed lane by lane by the scalar dialect. So is every vector
+// on targets without vectors of double.
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 #define TENON_IN_DOUBLE 1
 #else
@@ -471,7 +471,8 @@ HWY_INLINE V in_double(V x, V y, F function) {
   return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
 }
 
-// sin and cos of x - n pi/2, |that| <= pi/4, and n in the low bits of `quadrant`. Taylor series, below 2^-33 off.
+// sin(r) and cos(r) of r = x - n pi/2, |r| <= pi/4; n is in the low bits of `quadrant`. Taylor series with errors below
+// 2^-33.
 template <class W>
 struct Angle {
   W sin, cos;
@@ -510,7 +511,7 @@ HWY_INLINE bool is_near(V x) {
   return hn::AllTrue(DOf<V>(), hn::Lt(hn::Abs(x), lit<V>(1048576.0)));
 }
 
-// 2 atanh(s) / s - 2 over s^2, as a function of s^2, for |s| <= 0.1716: the series of a logarithm. Below 2^-36 off.
+// 2 atanh(s) / s - 2 as a function of s^2, for |s| <= 0.1716: the series of a logarithm. The error is below 2^-36.
 template <class W>
 HWY_INLINE W log_series(W z) {
   W p = lit<W>(0.153846153846153846);
@@ -521,7 +522,7 @@ HWY_INLINE W log_series(W z) {
   p = madd(p, z, 0.666666666666666667);
   return p;
 }
-// e, and log(m), where x = m 2^e is positive, finite and not denormal, and sqrt(1/2) <= m < sqrt(2).
+// Returns e and log(m) for x = m 2^e, sqrt(1/2) <= m < sqrt(2); x is positive, finite and normal.
 template <class W>
 struct WideLogarithm {
   W e, log_m;
@@ -532,7 +533,7 @@ HWY_INLINE WideLogarithm<W> wide_log(W x) {
   const hn::RebindToSigned<DOf<W>> di;
   constexpr int64_t root_half = 0x3fe6a09e667f3bcd;
   const auto shifted = hn::Add(hn::BitCast(di, x), hn::Set(di, 0x3ff0000000000000 - root_half));
-  // The exponent as the low bits of a double near 2^52 + 2^51.
+  // Converts the exponent: it is the low bits of a double near 2^52 + 2^51.
   const auto exponent =
       hn::Add(hn::BitCast(di, hn::ShiftRight<52>(hn::BitCast(hn::RebindToUnsigned<DOf<W>>(), shifted))),
               hn::Set(di, 0x4338000000000000));
@@ -616,7 +617,7 @@ HWY_INLINE V ep_tan(V x) {
   return lanewise_ep_tan(x);
 }
 
-// Beyond 89 the results are infinite. Near 0 sinh is a series.
+// Above 89 the results are infinite. Near 0 sinh uses a series.
 template <class V>
 HWY_INLINE V ep_sinh(V x) {
 #if TENON_IN_DOUBLE
@@ -700,7 +701,7 @@ HWY_INLINE V ep_atanh(V x) {
 #endif
 }
 
-// |x|^y = 2^(y log2 |x|). A negative x with a whole y has the sign of (-1)^y; with another y it has no power.
+// |x|^y = 2^(y log2 |x|). For negative x and integer y, the sign is (-1)^y; other powers of a negative x do not exist.
 template <class V>
 HWY_INLINE V ep_pow(V x, V y) {
 #if TENON_IN_DOUBLE
@@ -728,13 +729,13 @@ HWY_INLINE V ep_pow(V x, V y) {
   return lanewise_ep_pow(x, y);
 }
 
-// x - trunc(x / y) y, where double holds the product: its quotient is at most one off.
+// x - trunc(x / y) y in double, which holds the product exactly. The quotient is off by at most one.
 template <class V>
 HWY_INLINE V ep_fmod(V x, V y) {
 #if TENON_IN_DOUBLE
   const DOf<V> d;
   const V span = hn::Mul(hn::Abs(y), lit<V>(134217728.0));  // 2^27
-  // Where the span is infinite or y is denormal, the lanes are left to the C library.
+  // Lanes whose span is infinite or whose y is denormal use the C library.
   const auto ordinary = hn::And(hn::Lt(hn::Abs(x), span), hn::Lt(span, lit<V>(3e38)));
   if (HWY_LIKELY(hn::AllTrue(d, ordinary))) {
     const V rest = in_double(hn::Abs(x), hn::Abs(y), [](auto w, auto divisor) HWY_ATTR {
@@ -747,7 +748,7 @@ HWY_INLINE V ep_fmod(V x, V y) {
 #endif
   return lanewise_ep_fmod(x, y);
 }
-// As the scalar dialect has them.
+// Like the scalar dialect.
 template <class V>
 HWY_INLINE V ep_mod(V x, V y) {
   const V rest = ep_fmod(x, y);
@@ -769,10 +770,10 @@ HWY_INLINE V ep_floor_div(V x, V y) {
   return hn::IfThenElse(hn::Eq(y, zero), ratio, result);
 }
 #if TENON_IN_DOUBLE
-// log gamma(y) = sum - log(product), of y > 0. As in sdk/provider/prelude_functions.def, where gamma(y) is
-// gamma(y + 10) / (y (y + 1) ... (y + 9)) below 10, but with three terms of the series, which leaves an error of 1e-9;
-// where all lanes are below 10, log gamma(y + 10) is a Chebyshev fit within 3e-10. Near the roots, 1 and 2, the sum is
-// a polynomial times (y - 1) (y - 2), a Chebyshev fit with a relative error of 2e-9, and the product is 1.
+// log gamma(y) = sum - log(product), for y > 0. As in sdk/provider/prelude_functions.def, gamma(y) below 10 is gamma(y
+// + 10) / (y (y + 1) ... (y + 9)); here the series has three terms, with an error of 1e-9. If all lanes are below 10,
+// log gamma(y + 10) is a Chebyshev fit within 3e-10. Near the roots 1 and 2, the sum is a polynomial times (y - 1) (y -
+// 2), a Chebyshev fit with a relative error of 2e-9, and the product is 1.
 template <class W>
 struct GammaParts {
   W sum, product;
@@ -832,7 +833,7 @@ HWY_INLINE GammaParts<W> gamma_parts_of(W y) {
   p = madd(p, t, 0.05080885580315558);
   p = madd(p, t, -0.1289946377615436);
   p = madd(p, t, 0.4625526513079182);
-  // The sum with 0 makes a root +0.
+  // Adding 0 turns a root into +0.
   const W by_roots = hn::MulAdd(p, hn::Mul(hn::Sub(y, one), hn::Sub(y, lit<W>(2))), hn::Zero(d));
   const auto by_root = hn::And(hn::Gt(y, lit<W>(0.9)), hn::Lt(y, lit<W>(2.4)));
   return {hn::IfThenElse(by_root, by_roots, above), hn::IfThenElse(hn::AndNot(by_root, near), rising, one)};
@@ -849,7 +850,7 @@ HWY_INLINE V ep_lgamma(V x) {
       return hn::IfThenElse(hn::Eq(w, lit<W>(0)), hn::Inf(DOf<W>()), hn::Sub(parts.sum, log_of(parts.product)));
     });
   } else {
-    // gamma(w) is pi / (sin(pi w) gamma(1 - w)).
+    // gamma(w) = pi / (sin(pi w) gamma(1 - w)).
     result = in_double(x, [](auto w) HWY_ATTR {
       using W = decltype(w);
       const auto mirrors = hn::Lt(w, lit<W>(0));
@@ -867,7 +868,7 @@ HWY_INLINE V ep_lgamma(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(ep_isinf(x), hn::Abs(x), result));
 }
 #endif
-// Of these the double dialect has what f32 needs.
+// For these functions the double dialect has the parts that f32 needs.
 #if TENON_IN_DOUBLE
 #define TENON_BY_DOUBLE(name)                                     \
   template <class V>                                              \

@@ -1,5 +1,5 @@
-// The scalar functions of ep_api/scalar_ops.def over Highway vectors of float and double, and the loop that runs one of
-// them over an array. A file includes it once per dispatch target.
+// The scalar functions of ep_api/scalar_ops.def over Highway vectors of float and double, and the loop that applies one
+// of them to an array. A file includes it once per dispatch target.
 #if defined(TENON_CPU_SIMD_SCALAR_OPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_SCALAR_OPS_INL_H_
 #undef TENON_CPU_SIMD_SCALAR_OPS_INL_H_
@@ -39,7 +39,7 @@ using Op = std::integral_constant<int32_t, id>;
     TENON_VECTOR_LIT                                     \
     return TENON_ROW_IN(domain, expression);             \
   }
-// A scalar function that floats do not have becomes x here, and no table holds it.
+// A scalar function that floats lack becomes x here; no table lists it.
 #define TENON_ROW_IN(domain, expression) TENON_ROW_IN_##domain(expression)
 #define TENON_ROW_IN_FLOAT(expression) expression
 #define TENON_ROW_IN_SIGNED(expression) expression
@@ -71,8 +71,8 @@ using VecOf = hn::Vec<Tag<T>>;
 inline constexpr bool masked_access_is_safe = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 inline constexpr bool has_wide_rows = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;  // f64_prelude-inl.h
 
-// The first `count` < Lanes elements at `from`; the other lanes are 0, or with `ones` 1: functions that leave unusual
-// arguments to the C library shall not meet such in lanes that nobody reads.
+// The first `count` < Lanes elements at `from`; the other lanes are 0, or 1 with `ones`. `ones` is for functions that
+// call the C library for unusual arguments, so that unused lanes do not trigger the call.
 template <bool ones, class T>
 HWY_INLINE VecOf<T> load_some(const T* from, size_t count) {
   const Tag<T> d;
@@ -99,7 +99,7 @@ HWY_INLINE void store_some(VecOf<T> value, T* to, size_t count) {
   }
 }
 
-// Stores one result vector: elements as such, a mask as bytes 0 and 1.
+// Stores one result vector; a mask is stored as bytes 0 and 1.
 template <class T>
 HWY_INLINE void store_result(Tag<T> d, VecOf<T> value, void* dst, int64_t i, size_t count) {
   T* to = static_cast<T*>(dst) + i;
@@ -112,7 +112,7 @@ template <class T>
 HWY_INLINE void store_result(Tag<T> d, hn::Mask<Tag<T>> mask, void* dst, int64_t i, size_t count) {
   uint8_t* to = static_cast<uint8_t*>(dst) + i;
   if constexpr (sizeof(T) == 8) {
-    // Eight bits become eight bytes, each with one bit of its own, then 0 or 1.
+    // Spreads eight bits to eight bytes, then makes each byte 0 or 1.
     uint8_t bits[8] = {};
     hn::StoreMaskBits(d, mask, bits);
     const uint64_t spread = (bits[0] * 0x0101010101010101ULL) & 0x8040201008040201ULL;
@@ -199,7 +199,7 @@ inline constexpr bool leaves_unusual(int32_t op) {
   return op == EP_BINARY_pow || op == EP_BINARY_fmod || op == EP_BINARY_mod || op == EP_BINARY_floor_div;
 }
 
-// The rows of a launch, one after the other.
+// Processes the rows of a launch one after the other.
 template <int sources>
 class RowsByOne {
  public:
@@ -227,7 +227,7 @@ class RowsByOne {
   const void* from_[sources];
 };
 
-// One of the sources is a single element, which stays in a register; or there are several rows.
+// For launches where one source is a single element, which stays in a register, or where there are several rows.
 template <int32_t op, class T>
 HWY_NOINLINE void binary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
   RowsByOne<2> row(dst, src, context);
@@ -262,7 +262,7 @@ void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& conte
                                             [](VecOf<T> x, VecOf<T> y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }
 
-// The second and the third source are single elements.
+// For launches where the second and third source are single elements.
 template <int32_t op, class T>
 HWY_NOINLINE void ternary_loop_by_two(void* dst, const void* const* src, int64_t n, MapContext& context) {
   const VecOf<T> y = hn::Set(Tag<T>(), *static_cast<const T*>(src[1]));
@@ -271,7 +271,7 @@ HWY_NOINLINE void ternary_loop_by_two(void* dst, const void* const* src, int64_t
                         [y, z](VecOf<T> x) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
 }
 
-// The first source is a single element.
+// For launches where the first source is a single element.
 template <int32_t op, class T>
 HWY_NOINLINE void ternary_loop_by_one(void* dst, const void* const* src, int64_t n, MapContext& context) {
   for (RowsByOne<3> row(dst, src, context); row.any(); row.next()) {

@@ -1,5 +1,5 @@
 // The kernel of a small product, compiled once per dispatch target. A tile of the result stays in registers while the
-// loop walks the rows of b. Nothing is packed.
+// loop processes the rows of b. Nothing is packed.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/small_matmul/f32_product.cpp"
 #include "hwy/foreach_target.h"
@@ -13,7 +13,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes kRows rows by kVectors vectors of the result, from row i and column j on.
+// Computes kRows rows by kVectors vectors of the result, starting at row i and column j.
 template <int kRows, int kVectors, class D>
 HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
   using V = hn::Vec<D>;
@@ -39,8 +39,8 @@ HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
   }
 }
 
-// Computes strips of kVectors vectors from column j on, as many as fit, and returns the first column left. A tile has
-// kRows x kVectors sums: enough of them hide the latency of an addition.
+// Computes as many strips of kVectors vectors as fit from column j on, and returns the first remaining column. A tile
+// has kRows x kVectors sums, enough to hide the latency of an addition.
 template <int kRows, int kVectors, class D>
 HWY_INLINE int64_t strips(D d, const Product& p, int64_t j) {
   const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(d));

@@ -7,8 +7,8 @@
 
 namespace tenon::provider::cpu {
 
-// c[i, j] = bias[i, j] + sum over p of a[i, p] * b[p, j], added in the order of p. Strides are in elements; the columns
-// of b, c and bias are contiguous.
+// c[i, j] = bias[i, j] + sum over p of a[i, p] * b[p, j], added in ascending order of p. Strides are in elements; the
+// columns of b, c and bias are contiguous.
 struct Product {
   const float* a;
   const float* b;

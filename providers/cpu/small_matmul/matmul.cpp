@@ -11,12 +11,12 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t most_multiplications = 64 * 64 * 64;
-constexpr int64_t longest_sum = 1024;  // oneDNN takes longer sums, because it adds them in parts
-constexpr int64_t most_copied = 1024;  // elements of a src_b whose columns do not follow each other
+constexpr int64_t longest_sum = 1024;  // oneDNN computes longer sums, because it adds them in parts
+constexpr int64_t most_copied = 1024;  // elements of a src_b whose columns are not contiguous
 
 // One operand: the strides of its matrix, and the axes of its batch.
 struct Matrices {
-  int32_t index = -1;  // number in the descriptor; -1: the descriptor has no such operand
+  int32_t index = -1;  // operand number; -1 if absent
   int64_t row = 0;
   int64_t column = 0;
   Axes batch;
@@ -94,7 +94,7 @@ class SmallMatmulPrimitive final : public ep_primitive {
 }  // namespace
 
 Refusal SmallMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("small matmuls are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("small matmuls need static dims");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
@@ -109,7 +109,7 @@ Refusal SmallMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
     const bool copied =
         operand.role == EP_ROLE_SRC_B && rows <= most_copied && columns <= most_copied / std::max<int64_t>(rows, 1);
     if (operand.role != EP_ROLE_SRC && !copied && operand.strides[operand.rank - 1] != 1 && columns != 1) {
-      return Refusal::because("the columns of operand %u do not follow each other", i);
+      return Refusal::because("the columns of operand %u are not contiguous", i);
     }
   }
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);

@@ -1,4 +1,4 @@
-// Small products: oneDNN would need longer to reach its kernel and to pack than these products take.
+// Small products, for which oneDNN's overhead exceeds the time of the product.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -1,4 +1,4 @@
-// The monotonic clock in nanoseconds, by the C library alone.
+// The monotonic clock in nanoseconds, from the C library only.
 #pragma once
 
 #include <time.h>

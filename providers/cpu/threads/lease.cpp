@@ -15,34 +15,34 @@ namespace {
 constexpr int64_t worth_taking = 50'000;  // nanoseconds of work
 constexpr int64_t worth_keeping = 3'000;
 constexpr int64_t idle_limit = 1'000'000;
-// A region that took longer waited for a processor that another program had.
+// If a region took longer, it waited for a processor that another program used.
 constexpr int64_t waited(int64_t nanoseconds) { return 4 * nanoseconds + 200'000; }
-// Then there are no regions for some times what it took too long; each further such region doubles the times.
+// Then no regions are opened for a multiple of the excess time. Each further such region doubles the multiple.
 constexpr int64_t fewest_times = 3;
 constexpr int64_t longest_pause = 640'000'000;
 
-// The mark of the holding thread; its lowest bit is set during a region. 0: nobody holds the lease.
+// Identifies the holding thread; its lowest bit is set during a region. 0: nobody holds the lease.
 std::atomic<uintptr_t> holder{0};
 std::atomic<int64_t> last_use{0};
 std::atomic<int64_t> narrow_until{0};
 std::atomic<int64_t> times{fewest_times};
 thread_local char mark alignas(2);
 
-// How many WideLease objects with work for several threads there are. And how many others one of them saw lately, since
-// callers are between two launches now and then.
+// The number of WideLease objects with work for several threads; and the number of others that one of them saw lately,
+// because callers pause between launches.
 std::atomic<int32_t> callers{0};
 std::atomic<int32_t> others_seen{0};
 std::atomic<int64_t> others_until{0};
 
 // The work that this thread lately wanted to run on several threads. Many short pieces within a millisecond earn the
-// lease, as one long piece does.
+// lease like one long piece.
 struct Recent {
   int64_t since = 0;
   int64_t work = 0;
 };
 thread_local Recent recent;
 
-// Adds to the work of the last millisecond; whether it is worth a lease.
+// Adds to the work of the last millisecond. Returns true if it is worth a lease.
 bool has_earned(Recent* recent, int64_t nanoseconds, int64_t time) {
   if (time - recent->since > idle_limit) *recent = {time, 0};
   recent->work += nanoseconds;
@@ -59,7 +59,7 @@ int32_t other_callers(int32_t others, int64_t time) {
   return others;
 }
 
-// Fewer callers than were seen lately do not prolong the memory of the more.
+// Seeing fewer callers than before does not extend the time for which the larger number is remembered.
 void note_others(int32_t others) {
   const int64_t time = now();
   if (other_callers(others, time) > others) return;
@@ -67,7 +67,7 @@ void note_others(int32_t others) {
   others_until.store(time + idle_limit, std::memory_order_relaxed);
 }
 
-// The width of the region that this thread may open; 1: none.
+// Returns the width of the region that this thread may open; 1: no region.
 int32_t acquire(int32_t limit, int32_t others, int64_t nanoseconds) {
   const auto me = reinterpret_cast<uintptr_t>(&mark);
   uintptr_t seen = holder.load(std::memory_order_relaxed);
@@ -91,11 +91,12 @@ void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
   if (pause < longest_pause) times.store(2 * times.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
-// The shortest part: short, so that the last one ends soon after the others; but not so short that taking it counts.
+// The shortest part: short enough that the last one ends soon after the others, long enough that taking it costs
+// little.
 constexpr int64_t part_length = 4'000;
 constexpr int32_t most_levels = 5;
-// Waking takes the caller microseconds, and a woken worker comes tens of microseconds later. So shorter work does not
-// wake anyone by itself, but a run of it does: the worker then serves what follows.
+// Waking a worker costs the caller microseconds, and the worker starts tens of microseconds later. So a shorter piece
+// of work alone wakes nobody, but a series of them does: the worker then helps with later pieces.
 constexpr int64_t worth_waking = 30'000;
 thread_local Recent short_work;
 
@@ -114,20 +115,20 @@ int32_t levels_of(int64_t nanoseconds, int32_t width) {
 
 constexpr int32_t most_width = 256;
 
-// A region of `width` threads, each of which has a range of the work, as long as every other one. The parts of a range
-// are half of it, half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few
-// parts, and still the last parts are short. A thread takes the parts of its own range, so that it meets the memory
-// that it met in the region before, and when that has none left, those of the next range that has. Source: S. Flynn
-// Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
+// A region of `width` threads. Each thread has a range of the work; all ranges have the same length. The parts of a
+// range are half of it, half of the rest, and so on; the last part has the length of the one before, so that they cover
+// the range. So a thread runs few parts, and the last ones are short. A thread takes the parts of its own range, so
+// that it uses the same memory as in the previous region. When none are left, it takes parts of the next range that has
+// some. Source: S. Flynn Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
 struct Region {
   void (*body)(const void*, int32_t, int32_t);
   const void* context;
   int32_t width;
   int32_t levels;
-  std::atomic<int32_t> taken[most_width];  // parts of each range
+  std::atomic<int32_t> taken[most_width];  // number of parts of each range that are taken
 };
 
-// Runs one part that nobody has taken. There is one, as this is called once for each part.
+// Runs one part that nobody has taken. There is always one, because the function is called once per part.
 void run_part(Region* region, int32_t runner) {
   int32_t range = runner % region->width;
   int32_t level = region->taken[range].fetch_add(1, std::memory_order_relaxed);
@@ -136,11 +137,11 @@ void run_part(Region* region, int32_t runner) {
     level = region->taken[range].fetch_add(1, std::memory_order_relaxed);
   }
   const bool is_last = level == region->levels;
-  const int32_t parts = 1 << (is_last ? level : level + 1);  // of this length, in a range
+  const int32_t parts = 1 << (is_last ? level : level + 1);  // number of parts of this length per range
   region->body(region->context, range * parts + parts - (is_last ? 1 : 2), region->width * parts);
 }
 
-// The other threads of a forked process are gone, and with them their calls and the lease.
+// In a forked child, the other threads no longer exist, so their calls and the lease are forgotten.
 void forget_others() {
   holder.store(0, std::memory_order_relaxed);
   callers.store(0, std::memory_order_relaxed);

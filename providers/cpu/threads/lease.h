@@ -1,19 +1,20 @@
 // WideLease: the right to open a parallel region.
 //
-// The regions of several callers would fight for the same processors. A process has one lease, and only its holder is
-// wide. The last holder keeps the lease until it has been idle for a millisecond, because a change of holder costs 36
-// to 172 microseconds of waking. A thread takes the lease for 50 microseconds of work or more, in one piece or in
-// several within a millisecond. A warm holder is wide from 3 microseconds on. Every other thread runs its work alone.
+// If several callers opened regions at once, their threads would compete for the same processors. So a process has one
+// lease, and only its holder uses several threads. The last holder keeps the lease until it has been idle for a
+// millisecond, because waking threads for a new holder costs 36 to 172 microseconds. A thread takes the lease for at
+// least 50 microseconds of work, in one piece or in several within a millisecond. A thread that holds the lease already
+// uses several threads from 3 microseconds of work on. Every other thread runs its work alone.
 //
-// A caller is a thread that has work for several threads, wide or not. Each other caller of the last millisecond takes
-// one thread from the width, since it keeps a processor busy itself.
+// A caller is a thread that has work for several threads, whether it gets the lease or not. Each other caller of the
+// last millisecond reduces the width by one thread, because it keeps a processor busy itself.
 //
-// Other programs may use the processors too. Then a region waits for the scheduling of its last thread: milliseconds
-// for microseconds of work. After a region that took far longer than its work would take on one thread, there are no
-// regions for three times what it took too long; each further such region doubles the factor, up to 640 milliseconds.
+// Other programs may use the processors too. A region then waits until the system schedules its last thread:
+// milliseconds for microseconds of work. If a region took far longer than its work takes on one thread, no region is
+// opened for three times the excess; each further such region doubles the factor, up to 640 milliseconds.
 //
-// Lease, teams (team.h) and what the signals know of other programs are the only state outside a device, because
-// processors belong to the process too.
+// The lease, the teams (team.h) and the measurements of signal.h are the only state outside a device, because
+// processors belong to the process.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +23,32 @@ namespace tenon::provider::cpu {
 
 class WideLease {
  public:
-  // Wants `limit` threads for about `nanoseconds` of work. Never waits.
+  // Requests `limit` threads for about `nanoseconds` of work. Never waits.
   WideLease(int32_t limit, int64_t nanoseconds);
   ~WideLease();
   WideLease(const WideLease&) = delete;
   WideLease& operator=(const WideLease&) = delete;
 
-  // The number of threads to use: 1, or the limit less the other callers.
+  // The number of threads to use: 1, or the limit minus the number of other callers.
   int32_t width() const { return width_; }
 
  private:
   int64_t nanoseconds_;
   int32_t width_ = 1;
-  bool counts_;  // among the callers
+  bool counts_;  // true: this object counts as a caller
 };
 
-// Calls body(context, part, parts) for parts that make up about `nanoseconds` of work, on `width` threads. Of long work
-// there are more parts than threads, so that a thread which comes late is left with less. They differ in length:
-// body(1, 4) and body(4, 8) to body(7, 8) may be calls of one region. Results must not depend on how the work is cut,
-// or on who runs which part.
+// Calls body(context, part, parts) for parts that cover about `nanoseconds` of work, on `width` threads. Long work has
+// more parts than threads, so that a late thread gets less work. Parts differ in length: body(1, 4) and body(4, 8) to
+// body(7, 8) may be calls of one region. Results must not depend on the division into parts or on the thread that runs
+// a part.
 void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void* context, int32_t part, int32_t parts),
                const void* context);
 
 // Calls body(context, part, parts) for one part per thread.
 void run_together(int32_t width, void (*body)(const void* context, int32_t part, int32_t parts), const void* context);
 
-// Of the thread that runs a part: a number below the limit, which no other thread has at the same time.
+// For code that runs a part: a number below the limit that no other thread of the region has at the same time.
 int32_t runner();
 
 template <class Body>
@@ -58,7 +59,7 @@ void run_parts(int32_t width, int64_t nanoseconds, const Body& body) {
       &body);
 }
 
-// Runs body(part, parts) for every part, on as many threads as the lease gives.
+// Runs body(part, parts) for every part, on as many threads as the lease grants.
 template <class Body>
 void parallel(int32_t limit, int64_t nanoseconds, const Body& body) {
   const WideLease lease(limit, nanoseconds);
@@ -66,8 +67,8 @@ void parallel(int32_t limit, int64_t nanoseconds, const Body& body) {
   run_parts(lease.width(), nanoseconds, body);
 }
 
-// Calls body(part, parts) once on each of as many threads as the lease gives. All of them call wait_for_others equally
-// often; it returns when the last one has come.
+// Calls body(part, parts) once on each thread that the lease grants. All of them must call wait_for_others equally
+// often; it returns when all have called it.
 template <class Body>
 void together(int32_t limit, int64_t nanoseconds, const Body& body) {
   const WideLease lease(limit, nanoseconds);
@@ -79,7 +80,7 @@ void together(int32_t limit, int64_t nanoseconds, const Body& body) {
 }
 void wait_for_others();
 
-// OpenMP regions of this thread (oneDNN opens them) have `width` threads during the lifetime of an OpenMpWidth.
+// During its lifetime, OpenMP regions that this thread opens (by oneDNN) have `width` threads.
 class OpenMpWidth {
  public:
   explicit OpenMpWidth(int32_t width);

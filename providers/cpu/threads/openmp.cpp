@@ -1,4 +1,4 @@
-// The part of libgomp's interface that oneDNN calls, served by Team.
+// The part of libgomp's interface that oneDNN calls, implemented with Team.
 // Source: https://gcc.gnu.org/onlinedocs/libgomp/The-libgomp-ABI.html, and the OpenMP specification, chapter "Runtime
 // Library Routines".
 #include "providers/cpu/threads/openmp.h"
@@ -31,13 +31,13 @@ const link_map* library_of(const void* address) {
   return dladdr1(address, &info, &library, RTLD_DL_LINKMAP) == 0 ? nullptr : static_cast<const link_map*>(library);
 }
 
-// The functions of another run time that oneDNN found; null where it found those below.
+// The functions of another run time that oneDNN uses; NULL if it uses the functions below.
 struct OtherRunTime {
   int (*width)() = nullptr;
   void (*set_width)(int) = nullptr;
 };
 
-// A oneDNN that was mapped before this plug-in never looked here.
+// If oneDNN was loaded before this plug-in, it does not use the functions below.
 OtherRunTime find_other() {
   const link_map* own = library_of(reinterpret_cast<const void*>(&processors));
   const link_map* onednn = library_of(reinterpret_cast<const void*>(&dnnl_version));
@@ -69,7 +69,7 @@ EP_EXPORT int omp_get_thread_num(void) { return Team::part(); }
 EP_EXPORT int omp_in_parallel(void) { return Team::is_inside() ? 1 : 0; }
 EP_EXPORT void GOMP_barrier(void) { Team::barrier(); }
 
-// threads 0: as many as omp_get_max_threads says.
+// threads == 0 means the result of omp_get_max_threads.
 EP_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /*flags*/) {
   Team::run(body, data, threads > 0 ? static_cast<int32_t>(threads) : omp_get_max_threads());
 }
@@ -90,7 +90,7 @@ void set_region_width(int32_t width) {
     return;
   }
   if (omp_get_max_threads() == width) return;
-  // Another run time answers, which the program has loaded for all.
+  // Another run time, which the program has loaded globally, answers.
   using Set = void (*)(int);
   static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
   if (set != nullptr) set(width);

@@ -1,9 +1,10 @@
-// The functions of an OpenMP run time that oneDNN calls, and this provider with it.
+// The functions of an OpenMP run time that oneDNN and this provider call.
 //
-// openmp.cpp defines them, by Team. The host maps the plug-in so that it and what it needs look in the plug-in first;
-// so oneDNN finds them here. There are two exceptions. The program may have mapped oneDNN earlier: then oneDNN uses the
-// program's run time, and this provider tells that one how wide regions are. And in a process with a sanitizer the
-// program comes first: then oneDNN and this provider both use an OpenMP run time that the program has loaded for all.
+// openmp.cpp implements them with Team. The host loads the plug-in so that the plug-in and its libraries search it for
+// symbols first; so oneDNN finds these functions. There are two exceptions. If the program loaded oneDNN earlier,
+// oneDNN uses the program's run time, and this provider sets the width of regions there. In a process with a sanitizer,
+// the program is searched first: oneDNN and this provider then both use the OpenMP run time that the program has loaded
+// globally.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ int omp_in_parallel(void);
 
 namespace tenon::provider::cpu {
 
-// How many threads oneDNN's next regions of the calling thread have.
+// The number of threads of oneDNN's next regions on the calling thread.
 int32_t region_width();
 void set_region_width(int32_t width);
 

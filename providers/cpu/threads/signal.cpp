@@ -12,14 +12,14 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t longest_spin = 200'000;  // nanoseconds, on processors of our own
-constexpr int64_t shortest_spin = 5'000;   // where others use them
+constexpr int64_t longest_spin = 200'000;  // nanoseconds, if other programs do not use the processors
+constexpr int64_t shortest_spin = 5'000;   // if they do
 constexpr int64_t time_slice = 300'000;    // a gap this long means that another thread ran here
 constexpr int looks_per_clock = 16;
 
-// How much others use the processors, for the whole process: each gap adds four times its length to a time that passes
-// by itself. So a fifth of the time in gaps lets it grow without end, and single ones, which every machine has, pass.
-// Beyond `crowded` spins are short, for the time that is left of `remembered`.
+// How much other programs use the processors, for the whole process. Each gap adds four times its length to a balance
+// in nanoseconds, which decreases with time. Single gaps, which every machine has, fade; gaps of more than a fifth of
+// the time make the balance grow. If it exceeds `crowded`, spins are short for `remembered` nanoseconds.
 constexpr int64_t weight = 4;
 constexpr int64_t crowded = 20'000'000;
 constexpr int64_t remembered = 100'000'000;
@@ -45,7 +45,7 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
 
 }  // namespace
 
-// True if the value changed.
+// Returns true if the value changed.
 bool Signal::spin(uint32_t seen) const {
   const int64_t begin = now();
   for (int64_t last = begin;;) {

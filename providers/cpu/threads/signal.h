@@ -1,10 +1,10 @@
-// Signal: a number that one thread raises and others wait for.
+// Signal: a counter that one thread increases and others wait for.
 //
 // A waiter first spins, because waking a thread takes tens of microseconds and most regions follow each other sooner.
-// It gives up the processor after 200 microseconds; or after 5, where other programs use the processors much, because
-// then the spinning takes the time that the awaited thread needs. A spinning thread notices other programs: between two
-// looks at the clock, which lie half a microsecond apart, it misses a time slice. One slice says little; a fifth of the
-// time is much.
+// It sleeps after 200 microseconds; or after 5 if other programs use the processors heavily, because spinning then
+// takes time from the awaited thread. A spinning thread detects other programs by gaps: it reads the clock every half
+// microsecond, and misses a time slice if another program runs. One gap says little; gaps of a fifth of the time count
+// as heavy use.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,9 @@ namespace tenon::provider::cpu {
 class Signal {
  public:
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
-  // Returns when the value is no longer `seen`. Sees what the raising thread wrote before.
+  // Returns when the value differs from `seen`. The raising thread's earlier writes are then visible.
   void wait(uint32_t seen);
-  // Adds one to the value, and wakes all waiters that sleep if `wakes`. The others go on in either case.
+  // Increments the value. Wakes sleeping waiters if `wakes`; spinning waiters continue in either case.
   void raise(bool wakes);
 
  private:

@@ -17,16 +17,16 @@ namespace tenon::provider::cpu {
 namespace {
 
 std::mutex idle_mutex;
-Team* idle = nullptr;  // a list
+Team* idle = nullptr;  // linked list
 
-// Two regions of a team have the same number after 2^40 regions, weeks later. Until then a thread that has looked at
-// the one cannot take a part of the other.
+// Two regions of a team get the same number after 2^40 regions, which takes weeks. Before that, a thread that has read
+// the state of one region cannot take a part of the other.
 constexpr int part_bits = 24;
 constexpr uint64_t part_mask = (uint64_t{1} << part_bits) - 1;
 
 thread_local const pid_t own_thread = gettid();
 
-// Lets this thread run wherever `thread` may, but for one processor. False if that would leave none.
+// Restricts this thread to the processors of `thread` except one. Returns false if none would remain.
 bool keep_off(int processor, pid_t thread) {
   cpu_set_t set;
   if (sched_getaffinity(thread, sizeof set, &set) != 0) return false;
@@ -37,7 +37,7 @@ bool keep_off(int processor, pid_t thread) {
 }  // namespace
 
 struct Team::Place {
-  Team* team = nullptr;  // NULL: the thread is in no region of several threads
+  Team* team = nullptr;  // NULL if the thread is in no region of several threads
   int32_t part = 0;
   int32_t runner = 0;
   int32_t nested = 0;  // regions of one thread within the region
@@ -97,9 +97,9 @@ void Team::lead(Body body, void* data, int32_t width, int32_t parts, bool wakes)
   if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 < parts) end_.wait(seen);
 }
 
-// Takes a part of the open region and runs it. False if there is none for this thread. Whoever has counted the last
-// part lets the caller go, and looks at nothing of the region afterwards. The caller counts part 0 when it finds no
-// further one, so it need not be told unless another thread is the last.
+// Takes a part of the open region and runs it. Returns false if there is none for this thread. The thread that finishes
+// the last part wakes the caller, and does not touch the region afterwards. The caller counts part 0 when it finds no
+// further part, so it needs a signal only if another thread is last.
 bool Team::run_part(int32_t runner) {
   uint64_t open = open_.load(std::memory_order_acquire);
   for (;;) {
@@ -129,11 +129,11 @@ void Team::hire(int32_t width) {
   }
 }
 
-// The life of a worker.
+// The main loop of a worker.
 void Team::work(int32_t runner, uint32_t seen) {
-  const provider::DefaultFloatingPoint floating_point;  // a thread inherits the state of the one that starts it
+  const provider::DefaultFloatingPoint floating_point;  // a thread inherits the floating-point state of its creator
   bool moves = true;
-  // The system likes to wake a worker on the processor of the caller, who waits there while the worker runs and spins.
+  // The system often wakes a worker on the processor of the caller, which cannot run while the worker runs and spins.
   const auto leave_caller = [&] {
     const int processor = leader_processor_.load(std::memory_order_relaxed);
     if (moves && processor >= 0 && processor == sched_getcpu())
@@ -149,9 +149,9 @@ void Team::work(int32_t runner, uint32_t seen) {
   }
 }
 
-// NULL: there is no memory for a further team.
+// Returns NULL if there is no memory for another team.
 Team* Team::take() {
-  // The workers of a forked process are gone, so its child begins without teams.
+  // The workers do not exist in a forked child, so it starts without teams.
   static const int registered = pthread_atfork([] { idle_mutex.lock(); }, [] { idle_mutex.unlock(); },
                                                [] {
                                                  idle = nullptr;

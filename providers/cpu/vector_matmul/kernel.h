@@ -1,5 +1,5 @@
-// The kernels of a product of a matrix and a vector, per dispatch target. T is float or double, and E, the type of the
-// matrix, T or the bits of bf16.
+// The kernels of a matrix-vector product, per dispatch target. T is float or double. E is the type of the matrix: T or
+// the bits of bf16.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tenon::provider::cpu {
 
-// Columns of a packed matrix of bf16. Each row of such a panel is words: of the first 32 columns, the i-th word holds
-// column i in its low half, and column 16 + i in its high one; then those of the others.
+// Columns per panel of a packed bf16 matrix. Each row of a panel consists of 32-bit words: word i of the first 32
+// columns holds column i in its low half and column 16 + i in its high half; the other 32 columns follow likewise.
 constexpr int64_t kWordColumns = 64;
 
 template <class T, class E = T>
@@ -18,7 +18,7 @@ struct VectorKernels {
   void (*rows)(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, int64_t k) = nullptr;
   // y[j] = sum over p < k of x[p] * b[p * row + j], for every j < n.
   void (*columns)(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) = nullptr;
-  // The same of all columns of a panel of k rows. NULL: E is T.
+  // Like `columns`, for all columns of a panel of k rows. NULL if E is T.
   void (*panel)(T* y, const E* panel, const T* x, int64_t k) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// The kernels of a product of a matrix and a vector, compiled once per dispatch target.
+// The kernels of a matrix-vector product, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/vector_matmul/kernels.cpp"
 #include "hwy/foreach_target.h"
@@ -14,8 +14,8 @@ namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t longest_sum = 4096;  // products that are added in T before the sum joins the total
-constexpr int64_t widest = 2048;       // columns whose sums stay in the nearest cache
+constexpr int64_t longest_sum = 4096;  // products summed in T before the sum is added to the total
+constexpr int64_t widest = 2048;       // columns whose sums fit in the L1 cache
 
 template <class T>
 using D = hn::ScalableTag<T>;
@@ -41,7 +41,7 @@ HWY_INLINE T one(E value) {
   }
 }
 
-// The products of `count` rows with x, `count` at a time, so that x is read once for all of them.
+// Multiplies `count` rows with x at a time, so that x is read once for all of them.
 template <int count, class T, class E>
 HWY_INLINE void dot_rows(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t k) {
   const D<T> d;
@@ -78,8 +78,8 @@ void rows(T* y, int64_t step, const E* a, int64_t row, const T* x, int64_t m, in
   for (; i < m; ++i) dot_rows<1>(y + i * step, step, a + i * row, row, x, k);
 }
 
-// sums[j] += x[0] b[j] + x[1] b[row + j] + ... of `count` rows: eight are as many streams as the processor fetches
-// ahead by itself (35 GB/s on two threads; four 32, with the rows after them fetched by instructions 30).
+// sums[j] += x[0] b[j] + x[1] b[row + j] + ... over `count` rows. Eight rows are as many streams as the hardware
+// prefetches.
 template <int count, class T, class E>
 HWY_INLINE void add_rows(T* HWY_RESTRICT sums, const E* HWY_RESTRICT b, int64_t row, const T* x, int64_t n) {
   const D<T> d;
@@ -115,7 +115,7 @@ void columns(T* y, const E* b, int64_t row, const T* x, int64_t n, int64_t k) {
   }
 }
 
-// kGroups times 32 columns of a panel: their sums stay in registers, those of even and of odd rows.
+// Processes kGroups times 32 columns of a panel. Their sums, for even and odd rows, stay in registers.
 template <int kGroups>
 HWY_INLINE void add_panel(float* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT panel, const float* x, int64_t k) {
   const D<float> d;
@@ -154,7 +154,7 @@ HWY_INLINE void add_panel(float* HWY_RESTRICT y, const uint16_t* HWY_RESTRICT pa
 }
 
 void panel(float* y, const uint16_t* panel, const float* x, int64_t k) {
-  constexpr int kGroups = hn::MaxLanes(D<float>()) == 16 ? 2 : 1;  // of fewer lanes, registers hold fewer sums
+  constexpr int kGroups = hn::MaxLanes(D<float>()) == 16 ? 2 : 1;  // with fewer lanes, registers hold fewer sums
   for (int64_t first = 0; first < kWordColumns; first += kGroups * 32)
     add_panel<kGroups>(y + first, panel + first, x, k);
 }

@@ -1,10 +1,7 @@
-// matmul of a matrix and a vector: the memory of the matrix is read once, by as many threads as that needs.
+// Matrix-vector products: the matrix is read once, by as many threads as the memory bandwidth needs.
 //
-// Decision, 2026-11-27: a constant matrix of bf16 whose columns belong to the result is packed in panels of 64 columns,
-// two of which share a word, so that a shift or a mask makes f32 of them. One row, two threads, of a read's time: 4096
-// x 4096 1.45 by panels whose columns follow each other, 1.03 so; 4096 x 11008 1.16, 0.98; in place 1.7. Price: a
-// second copy where a product with more rows has a layout of its own. Products of bf16 in the processor that keep
-// denormal numbers would change our mind.
+// A constant bf16 matrix whose columns belong to the result is packed in panels of 64 columns. Two columns share a
+// word, so a shift or a mask converts them to f32.
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -20,13 +17,13 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t few = 2048;           // elements of a matrix that small_matmul takes
-constexpr int64_t few_of_one = 128;     // the same of one row
-constexpr int64_t unit = kWordColumns;  // elements of y: a thread has whole units
+constexpr int64_t few = 2048;           // elements of a matrix that small_matmul computes
+constexpr int64_t few_of_one = 128;     // the same for one row
+constexpr int64_t unit = kWordColumns;  // elements of y; a thread computes whole units
 
 // y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.
 struct Problem {
-  int32_t y = 0, matrix = 0, x = 0, bias = -1;  // numbers of operands
+  int32_t y = 0, matrix = 0, x = 0, bias = -1;  // operand numbers
   int64_t rows = 0, length = 0;
   int64_t row = 0, column = 0;
   int64_t x_step = 0, y_step = 0, bias_step = 0;
@@ -67,7 +64,7 @@ Problem problem_of(const ep_primitive_desc& desc) {
           bias_stride(last)};
 }
 
-// Elements are of type E, and computed in T.
+// Elements have type E and are computed in T.
 template <class T, class E = T>
 class VectorMatmulPrimitive final : public ep_primitive {
  public:
@@ -78,7 +75,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
         tail_(on, desc, 0),
         packs_(is_packed(desc)) {}
 
-  // A constant matrix of bf16 whose columns belong to y.
+  // True for a constant bf16 matrix whose columns belong to y.
   static bool is_packed(const ep_primitive_desc& desc) {
     const Problem problem = problem_of(desc);
     return !std::is_same_v<T, E> && problem.rows > 1 && problem.column != 1 &&
@@ -123,7 +120,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
       if (!tail_.empty()) tail_.run(launch, device->threads);
       return EP_STATUS_OK;
     }
-    // A thread brings about 16 bytes per nanosecond.
+    // A thread reads about 16 bytes per nanosecond.
     parallel(device->threads, p.rows * p.length * static_cast<int64_t>(sizeof(E)) / 16,
              [&](int32_t part, int32_t parts) {
                const int64_t units = panels();
@@ -138,7 +135,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
  private:
   static E* at(const ep_launch& launch, int32_t i) { return reinterpret_cast<E*>(address_of(launch.operands[i])); }
 
-  // The only element of y: the products of parts of one length, so that the sum does not depend on the threads.
+  // Computes the only element of y from partial sums of equal length, so that the sum does not depend on the threads.
   void run_one(const ep_launch& launch, const T* x) const {
     const Problem& p = problem_;
     constexpr int64_t piece = 16384;
@@ -159,7 +156,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
     const T result = static_cast<T>(total) + bias;
     format_.write(at(launch, p.y), 1, &result, 1, 1);
   }
-  // Elements begin to end of y.
+  // Computes elements [begin, end) of y.
   void run(const ep_launch& launch, const T* x, int64_t begin, int64_t end) const {
     const Problem& p = problem_;
     E* const y = at(launch, p.y);
@@ -169,7 +166,7 @@ class VectorMatmulPrimitive final : public ep_primitive {
       const E* const bias = at(launch, p.bias);
       for (int64_t i = begin; i < end; ++i) y[i * p.y_step] += bias[i * p.bias_step];
     } else {
-      constexpr int64_t most = 1024;  // whole units
+      constexpr int64_t most = 1024;  // a multiple of `unit`
       T sums[most];
       T bias[most];
       for (int64_t first = begin; first < end; first += most) {
@@ -211,7 +208,7 @@ ep_primitive* made(ep_device& device, const ep_primitive_desc& desc, ep_primitiv
 }  // namespace
 
 Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
-  if (is_dynamic(desc)) return Refusal::because("products with a vector are made for static dims");
+  if (is_dynamic(desc)) return Refusal::because("products with a vector need static dims");
   const ep_operand_desc& dst = desc.operands[0];
   const int32_t compute = compute_dtype(dst.dtype);
   if ((dst.dtype != EP_DTYPE_bf16 && dst.dtype != compute) || !is_floating(compute))
@@ -237,7 +234,7 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   const Problem problem = problem_of(desc);
   if (problem.rows > 1 && (desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 &&
       dst.dtype == EP_DTYPE_f32)
-    return Refusal::because("the matrix never changes");
+    return Refusal::because("the matrix is constant");
   if (problem.length < 2) return Refusal::because("the matrix is a vector too");
   if (compute == EP_DTYPE_f32 && problem.rows * problem.length < (problem.rows == 1 ? few_of_one : few))
     return Refusal::because("a small matrix");

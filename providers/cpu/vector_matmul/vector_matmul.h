@@ -5,7 +5,7 @@
 
 namespace tenon::provider::cpu {
 
-// One row times a matrix, or a matrix times one column. Matrices that never change are left to packed kernels.
+// One row times a matrix, or a matrix times one column. Constant matrices are left to packed kernels.
 struct VectorMatmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

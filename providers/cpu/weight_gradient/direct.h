@@ -1,7 +1,7 @@
-// The direct way: for each tap a sum over all pixels whose tap lies within SRC, read where they lie.
+// The direct method: for each tap, a sum over all pixels for which the tap lies within SRC, without a copy.
 //
-// SRC of few channels is copied into a frame of zeros along the last axis first; then the taps of a row follow each
-// other in memory and are one tap of more channels.
+// If SRC has few channels, it is first copied into a frame that is padded with zeros along the last axis. The taps of a
+// kernel row are then contiguous in memory and count as one tap with more channels.
 #pragma once
 
 #include "providers/cpu/weight_gradient/sizes.h"
@@ -12,29 +12,29 @@ class DirectWeightGradient {
  public:
   DirectWeightGradient(const WeightSizes& sizes, SimdLevel level, int32_t threads);
 
-  // True if SRC is read from a frame, so that its channels need not follow each other.
+  // True if SRC is read from a frame, so that its channels need not be contiguous.
   bool framed() const { return framed_; }
-  int64_t floats() const;  // of room
+  int64_t floats() const;  // size of `room`
   void run(const WeightOperands& operands, float* room) const;
 
  private:
   int64_t frame_floats() const;
   WeightOperands fill_frame(const WeightOperands& operands, float* frame) const;
-  // Appends the lines of `tap` among lines [first, last) of GRADIENT. Those that follow each other are one.
+  // Appends the lines of `tap` among lines [first, last) of GRADIENT. Adjacent lines are merged.
   void add_lines(const WeightOperands& operands, int64_t tap, int64_t first, int64_t last,
                  std::vector<OuterLine>* lines) const;
 
-  WeightSizes sizes_;  // a tap of a frame has the channels of a row of taps
+  WeightSizes sizes_;  // in a frame, a tap has the channels of a whole kernel row
   SimdLevel level_;
   int32_t threads_;
   bool framed_;
-  int64_t channels_;           // of SRC as it is given
-  int64_t src_columns_;        // pixels of a row of SRC as it is given
-  int64_t frame_columns_ = 0;  // pixels of a row of the frame
-  int64_t frame_first_ = 0;    // which of them SRC begins with
+  int64_t channels_;           // channels of the original SRC
+  int64_t src_columns_;        // pixels per row of the original SRC
+  int64_t frame_columns_ = 0;  // pixels per row of the frame
+  int64_t frame_first_ = 0;    // index of the first pixel of SRC in the frame
   WeightPlaces places_;
   WeightUnits units_;
-  int64_t chunk_, chunks_;  // lines of GRADIENT that all taps of all units read before the next ones
+  int64_t chunk_, chunks_;  // lines of GRADIENT that all taps of all units process before the next lines
 };
 
 }  // namespace tenon::provider::cpu

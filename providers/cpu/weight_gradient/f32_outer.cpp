@@ -1,5 +1,5 @@
-// The product of pixels, compiled once per dispatch target. Its sums stay in registers while the loop walks the pixels:
-// each step loads two vectors of the right operand, and one value for each row of the left one.
+// Products that sum over pixels, compiled once per dispatch target. Sums stay in registers while the loop processes the
+// pixels: each step loads two vectors of the right operand, and one value for each row of the left one.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/weight_gradient/f32_outer.cpp"
 #include "hwy/foreach_target.h"
@@ -14,11 +14,11 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-// Rows times two vectors of sums, two of the right operand and one value fill the registers: 32 of AVX3, 16 of the
-// others.
+// Chosen so that the sums (rows x 2 vectors), two vectors of the right operand and one value fill the registers: 32 on
+// AVX3, 16 elsewhere.
 constexpr int kMostOuterRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 constexpr int kMostVectors = 2;
-constexpr int64_t kPixelsAhead = 8;  // on their way to the L1 cache
+constexpr int64_t kPixelsAhead = 8;  // prefetch distance to the L1 cache
 
 template <int kRows, int kVectors, bool kWhole>
 HWY_INLINE void sum_lines(const OuterTile& tile, V (&sum)[kRows][kVectors]) {
@@ -45,8 +45,8 @@ HWY_INLINE void sum_lines(const OuterTile& tile, V (&sum)[kRows][kVectors]) {
   }
 }
 
-// Sums of one call are added to those of earlier ones at its end, so that rounding errors grow with the number of calls
-// and the pixels of one, not with all pixels.
+// The sums of a call are added to earlier ones at its end, so rounding errors grow with the number of calls and the
+// pixels per call, not with all pixels.
 template <int kRows, int kVectors, bool kWhole>
 void run_rows(const OuterTile& tile) {
   const D d;

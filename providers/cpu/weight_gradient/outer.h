@@ -1,4 +1,4 @@
-// The kernel of products that sum over pixels, per dispatch target.
+// The kernel for products that sum over pixels, per dispatch target.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::provider::cpu {
 
-// Pixels that lie at equal distances: where the first one is, in elements from the start of each operand.
+// Equally spaced pixels: the offset of the first pixel in each operand, in elements.
 struct OuterLine {
   int64_t left, right;
   int64_t count;
@@ -19,11 +19,12 @@ struct OuterTile {
   const float* right;
   const OuterLine* lines;
   int64_t line_count;
-  int64_t left_step, right_step;  // elements from pixel to pixel
+  int64_t left_step, right_step;  // elements between pixels
   float* dst;                     // [rows, OuterKernels::columns]
   int32_t rows;                   // at most OuterKernels::rows
-  int32_t columns;                // two vectors, one, or fewer (slow): then no other column of DST counts
-  bool adds;                      // DST has a part of each sum already
+  int32_t columns;  // two vectors, one vector, or fewer columns (slow); in the last case the other columns of DST are
+                    // undefined
+  bool adds;        // true: DST holds a partial sum already
 };
 
 struct OuterKernels {

@@ -1,4 +1,4 @@
-// convolution_weight on any floating type, one weight at a time: the sum of products over images and positions.
+// convolution_weight on any floating type, one weight at a time: sums products over images and positions.
 #include <algorithm>
 #include <vector>
 
@@ -30,7 +30,7 @@ double dot(const T* x, int64_t step, const T* y, int64_t n) {
   return total;
 }
 
-// Dims [n, channels, z, y, x]; absent spatial dims have length 1.
+// Dims [n, channels, z, y, x]. Absent spatial dims have length 1.
 struct Extent {
   int64_t dims[5] = {1, 1, 1, 1, 1};
   int64_t line(int64_t n, int64_t c, int64_t z, int64_t y) const {
@@ -97,7 +97,7 @@ class PlainWeightGradient final : public ep_primitive {
     return extent;
   }
 
-  // `axis` is 0 to 2, of three spatial axes.
+  // `axis` is 0 to 2, one of three spatial axes.
   Span span(int32_t axis, int64_t tap, int64_t source, int64_t results, int64_t* offset, int64_t* stride) const {
     const ep_convolution_weight_attributes& at = desc_.attributes.convolution_weight;
     const int32_t i = axis - (3 - at.spatial_rank);

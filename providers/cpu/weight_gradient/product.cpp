@@ -1,5 +1,5 @@
-// convolution_weight over f32: operands whose channels do not follow each other are laid out anew; then Winograd's way
-// or the direct one.
+// convolution_weight over f32: operands whose channels are not contiguous are copied; then Winograd's method or the
+// direct method runs.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Of an operand of channels first of a static descriptor, the bytes that are laid out anew.
+// The bytes to copy for an operand with channels first, if the descriptor is static.
 uint64_t bytes_of(const ep_operand_desc& operand) {
   uint64_t bytes = sizeof(float);
   for (int32_t axis = 0; axis < operand.rank; ++axis) bytes *= static_cast<uint64_t>(operand.dims[axis]);
@@ -58,7 +58,7 @@ class WeightProduct final : public ep_primitive {
   }
 
  private:
-  // How a launch of some sizes goes.
+  // The plan of a launch with certain sizes.
   struct Plan {
     Plan(const WeightSizes& of, SimdLevel level, int32_t threads) : sizes(of), direct(of, level, threads) {
       moves_src = sizes.src_strides.channel != 1 && sizes.in > 1 && !direct.framed();
@@ -81,7 +81,7 @@ class WeightProduct final : public ep_primitive {
     return plan_ ? *plan_ : made->emplace(WeightSizes(desc_, shapes), level_, threads_);
   }
 
-  // Copies pixels so that their channels follow each other.
+  // Copies pixels so that their channels are contiguous.
   const float* lay_out(const float* from, const int64_t (&size)[3], int64_t images, int64_t channels,
                        WeightStrides* strides, float* to) const {
     const int64_t dims[] = {images, size[0], size[1], size[2], channels};
@@ -100,7 +100,7 @@ class WeightProduct final : public ep_primitive {
   int32_t src_, gradient_;
   SimdLevel level_;
   int32_t threads_;
-  std::optional<Plan> plan_;  // of a static descriptor
+  std::optional<Plan> plan_;  // set if the descriptor is static
 };
 
 }  // namespace

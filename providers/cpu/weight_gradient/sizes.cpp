@@ -43,7 +43,7 @@ WeightSizes::WeightSizes(const ep_primitive_desc& desc, const ep_shape* shapes) 
   src_strides = strides_of(of_src, at.spatial_rank);
   gradient_strides = strides_of(of_gradient, at.spatial_rank);
   dst_strides = strides_of(of_dst, at.spatial_rank);
-  // One tap with steps meets every few pixels: those alone are SRC.
+  // A single tap with a stride reads only every few pixels, so only those count as SRC.
   for (int axis = 0; axis < 3; ++axis) {
     if (kernel[axis] != 1 || pad[axis] != 0) continue;
     src_strides.axis[axis] *= stride[axis];
@@ -52,7 +52,7 @@ WeightSizes::WeightSizes(const ep_primitive_desc& desc, const ep_shape* shapes) 
   }
 }
 
-// Units of equal length for all threads, if there are few of them.
+// Makes units of equal length for all threads, if there are few of them.
 WeightUnits::WeightUnits(const WeightSizes& sizes, int64_t columns, const OuterKernels& kernels, int32_t threads)
     : kernels_(kernels), groups_(sizes.groups), rows_(sizes.out / sizes.groups), columns_(columns) {
   blocks_ = divided(rows_, kernels.rows);

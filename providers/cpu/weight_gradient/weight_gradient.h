@@ -5,7 +5,7 @@
 
 namespace tenon::provider::cpu {
 
-// `product` is f32; `plain` serves other types.
+// `product` serves f32, `plain` other types.
 struct WeightGradient {
   static Refusal product_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal product_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,

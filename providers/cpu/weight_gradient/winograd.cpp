@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t kPositions = 16;
 constexpr int64_t kTaps = 9;
-constexpr int64_t kGap = 16;  // floats between arrays whose lengths may be powers of two: they share no set of a cache
-constexpr int64_t kLeastChannels = 32, kLeastSquares = 32;  // fewer are faster the direct way
-constexpr int64_t kChunkBytes = 8 << 20;                    // of transformed squares that stay in the L3 cache
-constexpr int64_t kUnitsAtOnce = 16;                        // whose sums stay in the L2 cache
+constexpr int64_t kGap = 16;  // floats between arrays, so that arrays of power-of-two length do not share cache sets
+constexpr int64_t kLeastChannels = 32, kLeastSquares = 32;  // with fewer, the direct method is faster
+constexpr int64_t kChunkBytes = 8 << 20;  // most transformed squares, so that they stay in the L3 cache
+constexpr int64_t kUnitsAtOnce = 16;      // units whose sums stay in the L2 cache
 
 int64_t row_of(int64_t channels) { return divided(channels, 16) * 16 + kGap; }
 int64_t squares_of(const WeightSizes& sizes) {
@@ -53,7 +53,7 @@ int64_t WinogradWeightGradient::left_position() const { return chunk_ * left_row
 int64_t WinogradWeightGradient::right_position() const { return chunk_ * right_row_ + kGap; }
 int64_t WinogradWeightGradient::unit_floats() const { return units_.floats(kPositions) + kGap; }
 
-// Transformed squares; sums of units; and for each thread the taps of one unit.
+// The memory for transformed squares, sums of units, and the taps of one unit per thread.
 int64_t WinogradWeightGradient::floats() const {
   const int64_t units = chunks_ > 1 ? units_.count() : threads_ * kUnitsAtOnce;
   return kPositions * (left_position() + right_position()) + units * unit_floats() + threads_ * units_.floats(kTaps);
@@ -86,7 +86,8 @@ void WinogradWeightGradient::transform(const WeightOperands& operands, int64_t s
   kernels_.gradient(gradient);
 }
 
-// The sums of units [begin, end), position by position: the operands of one stay in the L2 cache.
+// Computes the sums of units [begin, end) position by position, so that the operands of one position stay in the L2
+// cache.
 void WinogradWeightGradient::multiply(int64_t count, int64_t begin, int64_t end, const float* left, const float* right,
                                       bool adds, float* sums) const {
   const OuterLine all{0, 0, count};

@@ -1,4 +1,4 @@
-// The engine that runs a C compiler of the system: the chosen one, or the first of cc, gcc and clang on the PATH.
+// The engine that runs a system C compiler: the chosen one, or the first of cc, gcc and clang on the PATH.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 namespace tenon::provider::helper {
 namespace {
 
-std::string compiler;  // its absolute path
+std::string compiler;  // absolute path
 std::vector<std::string> environment;
 
 class Descriptor {
@@ -40,7 +40,7 @@ class Descriptor {
   int value_;
 };
 
-// What is to be cleared away if this process is told to end while the compiler runs.
+// The folder to delete if this process is terminated while the compiler runs.
 char folder_in_use[4096];
 char library_in_use[4096];
 volatile pid_t compiler_in_use = 0;
@@ -55,7 +55,7 @@ extern "C" void end_of_helper(int) {
   _exit(1);
 }
 
-// A folder of our own for the compiler's temporary files and its output.
+// A private folder for the output and the temporary files of the compiler.
 class Folder {
  public:
   Folder() {
@@ -79,7 +79,7 @@ class Folder {
   std::string path_;
 };
 
-// The folders of PATH that are absolute; an empty one would mean the current folder.
+// The absolute folders of PATH. An empty entry would mean the current folder, so it is skipped.
 std::vector<std::string> folders_of_path() {
   std::vector<std::string> folders;
   const char* path = std::getenv("PATH");
@@ -107,7 +107,7 @@ std::string find_compiler(const std::vector<std::string>& folders) {
   return {};
 }
 
-// Nothing of the program's environment changes what is compiled, or which tools the compiler runs.
+// Makes an environment in which no variable of the program changes the generated code or the compiler's tools.
 void make_environment(const std::vector<std::string>& folders) {
   std::string path = "PATH=";
   for (const std::string& folder : folders) path += (path.back() == '=' ? "" : ":") + folder;
@@ -138,11 +138,11 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 struct Run {
-  int status = -1;  // as waitpid gives it; -1: it did not start
+  int status = -1;  // as returned by waitpid; -1 if the compiler did not start
   std::string output;
 };
 
-// Runs the compiler with `options`, with `text` as its standard input.
+// Runs the compiler with `options`, and `text` as standard input.
 Run run(const std::vector<std::string>& options, const std::string& text) {
   Run made;
   const Descriptor input(memfd_create("tenon-compile text", MFD_CLOEXEC));
@@ -177,7 +177,7 @@ Run run(const std::vector<std::string>& options, const std::string& text) {
 
 Outcome failed(std::string sentence) { return {Result::failed, std::move(sentence), {}}; }
 
-// Whether the compiler found fault with the text, rather than with the disk or its own parts.
+// True if the compiler reports an error in the text, not a problem with the disk or its own parts.
 bool blames_text(const std::string& output) {
   const size_t at = output.find("kernel:");
   return at != std::string::npos && output.find("error: ", at) != std::string::npos;
@@ -229,7 +229,7 @@ Outcome compile(const std::string& text, const Question& question) {
   const Descriptor library(open(folder.library().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat file {};
   if (library.get() < 0 || fstat(library.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != geteuid()) {
-    return failed(fmt::format("The compiler '{}' left no library of ours.", compiler));
+    return failed(fmt::format("The compiler '{}' did not write the library.", compiler));
   }
   return {Result::done, std::move(done.output), contents(library.get())};
 }

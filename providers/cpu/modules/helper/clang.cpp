@@ -1,4 +1,4 @@
-// The engine that links clang and lld, so that a warm helper compiles without starting a process.
+// The engine that links clang and lld, so that a warm helper need not start a compiler process.
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Driver/Compilation.h>
@@ -27,7 +27,7 @@
 namespace tenon::provider::helper {
 namespace {
 
-constexpr const char* source_name = "/tenon/kernel.c";  // in memory; messages name it as the text's own #line says
+constexpr const char* source_name = "/tenon/kernel.c";  // in memory; the text's own #line sets the name in messages
 constexpr const char* triple =
 #if defined(__x86_64__)
     "x86_64-pc-linux-gnu";
@@ -39,7 +39,7 @@ constexpr const char* triple =
 
 Outcome failed(std::string sentence) { return {Result::failed, std::move(sentence), {}}; }
 
-// The options of the compiler's inner command, which the driver derives from ours.
+// The options for clang's -cc1 command, which the driver derives from ours.
 std::vector<std::string> inner_options(uint32_t vector_bytes, clang::DiagnosticsEngine& diagnostics) {
   std::vector<std::string> words = {"clang"};
   const std::vector<std::string> ours = code_options(vector_bytes);
@@ -56,7 +56,7 @@ std::vector<std::string> inner_options(uint32_t vector_bytes, clang::Diagnostics
   return inner;
 }
 
-// The object file of `text`. Empty: the compiler refused it, or failed; `output` says why.
+// Compiles `text` to an object file. If it is empty, compilation failed, and `output` says why.
 llvm::SmallVector<char, 0> compile_object(const std::string& text, uint32_t vector_bytes, std::string* output) {
   llvm::raw_string_ostream said(*output);
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions);
@@ -65,7 +65,7 @@ llvm::SmallVector<char, 0> compile_object(const std::string& text, uint32_t vect
   clang::DiagnosticsEngine diagnostics(new clang::DiagnosticIDs, options, &printer, false);
   const std::vector<std::string> inner = inner_options(vector_bytes, diagnostics);
   std::vector<const char*> pointers;
-  // The first word is -cc1, which the front end does not know.
+  // The first word is -cc1, which the front end does not accept.
   for (size_t i = 1; i < inner.size(); ++i) pointers.push_back(inner[i].c_str());
   clang::CompilerInstance instance;
   if (inner.empty() || !clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, diagnostics))
@@ -110,14 +110,14 @@ Bytes contents(int file) {
   return bytes;
 }
 
-// The path of the C library's functions of floats, which this program has loaded too.
+// The path of libm, which this program has loaded too.
 std::string math_library() {
   Dl_info info{};
   return dladdr(dlsym(RTLD_DEFAULT, "fmodf"), &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-// Links `object`, a file, into a shared object that is written to standard output: lld writes into memory, and not
-// beside the name of its output, only if that is "-".
+// Links the file `object` to a shared object on standard output. lld writes nothing next to its output file only if the
+// output is "-".
 bool link_library(int object, std::string* output) {
   llvm::raw_string_ostream said(*output);
   const std::string input = fmt::format("/proc/self/fd/{}", object);
@@ -130,7 +130,7 @@ bool link_library(int object, std::string* output) {
   return linked && !llvm::outs().has_error();
 }
 
-// What a compilation needs of the system, made before it begins.
+// System resources of a compilation, created before it begins.
 struct Files {
   int object = memory_file("tenon-compile object");
   int library = memory_file("tenon-compile library");
@@ -144,17 +144,17 @@ struct Files {
   Files& operator=(const Files&) = delete;
 };
 
-// What a Result is counted from as the status of a process: LLVM ends processes too, with small numbers.
+// Exit statuses begin here, because LLVM itself exits with small numbers.
 constexpr int status_of = 100;
 
-// In a process of its own.
+// Runs in a process of its own.
 Result compile_here(const std::string& text, uint32_t vector_bytes, const Files& files) {
   std::string output;
   Result result = Result::done;
   const llvm::SmallVector<char, 0> code = compile_object(text, vector_bytes, &output);
   if (code.empty()) {
     result = output.find("error: ") != std::string::npos ? Result::refused : Result::failed;
-    if (result == Result::failed) output = "clang made no code of the text, and did not say why.";
+    if (result == Result::failed) output = "clang failed to compile the text and gave no reason.";
   } else {
     std::string linking;
     dup2(files.library, STDOUT_FILENO);
@@ -176,8 +176,8 @@ Outcome identify(const std::string&) {
   return {Result::done, "clang " TENON_CLANG_VERSION "\nlinked", {}};
 }
 
-// Each text is compiled in a fork of the warm process: what a compiler leaves behind, or breaks, ends with it, and lld
-// links once per process.
+// Compiles each text in a fork of the warm process, because lld can link only once per process, and a crash or leftover
+// state ends with the fork.
 Outcome compile(const std::string& text, const Question& question) {
   const Files files;
   const pid_t child = fork();

@@ -17,8 +17,7 @@ std::vector<std::string> code_options(uint32_t vector_bytes) {
                                       "-fno-stack-protector",
                                       "-Wno-psabi"};
 #if defined(__x86_64__)
-  // The levels of the x86-64 psABI are what Highway's targets need. Compilers use half of the widest registers unless
-  // they are told otherwise.
+  // Highway's targets correspond to levels of the x86-64 psABI. By default compilers use half of the widest registers.
   if (vector_bytes == 32) options.insert(options.end(), {"-march=x86-64-v3"});
   if (vector_bytes == 64) options.insert(options.end(), {"-march=x86-64-v4", "-mprefer-vector-width=512"});
 #else

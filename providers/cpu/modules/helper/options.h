@@ -1,4 +1,4 @@
-// The options of every C compiler of the cpu provider's helpers.
+// Options shared by all C compilers of the cpu provider's helpers.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tenon::provider::helper {
 
-// The command-line options that decide what code is made, for vectors of 16, 32 or 64 bytes: floats are computed as
-// written, integers wrap, and nothing is assumed about types behind pointers.
+// The command-line options that affect the generated code, for vectors of 16, 32 or 64 bytes: floating-point
+// expressions are not rearranged, integers wrap, and pointers of different types may alias.
 std::vector<std::string> code_options(uint32_t vector_bytes);
 
 }  // namespace tenon::provider::helper
