@@ -159,7 +159,7 @@ void resize(NodeWriter& n) {
   n.give(n.add("Resize", inputs, std::move(attributes)));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAssembleRows[] = {
     {"arange", "Range", arange},
     {"concat", "Concat", concat},
     {"empty", "Expand", full},
@@ -176,6 +176,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> assemble_rows() { return kRows; }
+std::span<const OperatorRow> assemble_rows() { return kAssembleRows; }
 
 }  // namespace tenon::onnx

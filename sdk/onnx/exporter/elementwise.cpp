@@ -221,7 +221,7 @@ void lerp(NodeWriter& n) {
 void cast(NodeWriter& n) { n.give(n.cast(n.in(0), n.dtype(), n.attributes<CastAttributes>().dtype)); }
 void same(NodeWriter& n) { n.give(n.in(0)); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kElementwiseRows[] = {
     {"abs", "Abs"},
     {"acos", "Acos"},
     {"acosh", "Acosh"},
@@ -319,6 +319,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> elementwise_rows() { return kRows; }
+std::span<const OperatorRow> elementwise_rows() { return kElementwiseRows; }
 
 }  // namespace tenon::onnx

@@ -49,7 +49,7 @@ void group_norm(NodeWriter& n) {
   n.give(made);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLayersRows[] = {
     {"batch_norm", "BatchNormalization", batch_norm},
     {"group_norm", "InstanceNormalization", group_norm},
     {"layer_norm", "LayerNormalization", layer_norm},
@@ -59,6 +59,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> layer_rows() { return kRows; }
+std::span<const OperatorRow> layer_rows() { return kLayersRows; }
 
 }  // namespace tenon::onnx

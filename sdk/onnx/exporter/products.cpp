@@ -261,7 +261,7 @@ void dequantize_linear(NodeWriter& n) {
   n.give(n.cast(made, DType::f32, n.attributes<QuantisationAttributes>().dtype));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kProductsRows[] = {
     {"attention", "Softmax", attention},
     {"avg_pool", "AveragePool", avg_pool},
     {"conv", "Conv", conv},
@@ -277,6 +277,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> product_rows() { return kRows; }
+std::span<const OperatorRow> product_rows() { return kProductsRows; }
 
 }  // namespace tenon::onnx

@@ -79,13 +79,13 @@ void lstm_layer(NodeWriter& n) {
   layer.write(8, {5, 6, 7}, {{"input_forget", int64_t{layer.flag(EP_RECURRENT_FLAG_COUPLED) ? 1 : 0}}});
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRecurrentRows[] = {
     {"lstm_layer", "LSTM", lstm_layer},
     {"recurrent_layer", "GRU", recurrent_layer},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> recurrent_rows() { return kRows; }
+std::span<const OperatorRow> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace tenon::onnx

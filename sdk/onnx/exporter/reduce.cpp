@@ -84,7 +84,7 @@ void topk(NodeWriter& n) {
 constexpr char kSum[] = "ReduceSum", kProd[] = "ReduceProd", kMean[] = "ReduceMean", kL1[] = "ReduceL1",
                kL2[] = "ReduceL2", kSumSquare[] = "ReduceSumSquare", kLogSum[] = "ReduceLogSum";
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kReduceRows[] = {
     {"all", "ReduceMin", all},
     {"amax", "ReduceMax", amax},
     {"amin", "ReduceMin", amin},
@@ -107,6 +107,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> reduce_rows() { return kRows; }
+std::span<const OperatorRow> reduce_rows() { return kReduceRows; }
 
 }  // namespace tenon::onnx

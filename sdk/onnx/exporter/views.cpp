@@ -113,7 +113,7 @@ void select_scatter(NodeWriter& n) {
   n.give(replaced(n, part, axis, index, index == -1 ? kEnd : index + 1));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kViewsRows[] = {
     {"expand", "Expand", expand},
     {"permute", "Transpose", permute},
     {"reshape", "Reshape", reshape},
@@ -128,6 +128,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-std::span<const OperatorRow> view_rows() { return kRows; }
+std::span<const OperatorRow> view_rows() { return kViewsRows; }
 
 }  // namespace tenon::onnx

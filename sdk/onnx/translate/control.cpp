@@ -375,7 +375,7 @@ ValueList scan_of_batch(NodeContext& n) {
   return results;
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kControlRows[] = {
     on_values("If", 1, translate_if),
     on_values("Loop", 1, translate_loop),
     {"Scan", 8, nullptr, nullptr, false, 8, {}, scan_of_batch},
@@ -384,6 +384,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> control_translators() { return kRows; }
+std::span<const Translator> control_translators() { return kControlRows; }
 
 }  // namespace tenon::onnx

@@ -85,10 +85,10 @@ TensorList non_max_suppression(NodeContext& n) {
   return {Tensor::from<int64_t>(rows, {static_cast<int64_t>(rows.size()) / 3, 3}, n.device())};
 }
 
-constexpr Translator kRows[] = {{"NonMaxSuppression", 10, non_max_suppression}};
+constexpr Translator kDetectionRows[] = {{"NonMaxSuppression", 10, non_max_suppression}};
 
 }  // namespace
 
-std::span<const Translator> detection_translators() { return kRows; }
+std::span<const Translator> detection_translators() { return kDetectionRows; }
 
 }  // namespace tenon::onnx

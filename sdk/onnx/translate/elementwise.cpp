@@ -200,7 +200,7 @@ Tensor convert(NodeContext& n, DType dtype) {
 TensorList translate_cast(NodeContext& n) { return {convert(n, target_type(n))}; }
 TensorList cast_like(NodeContext& n) { return {convert(n, n.dtype(1))}; }
 
-constexpr Translator kRows[] = {
+constexpr Translator kElementwiseRows[] = {
     {"Abs", 1, unary<abs>},
     {"Acos", 7, unary<acos>},
     {"Acosh", 9, unary<acosh>},
@@ -275,6 +275,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> elementwise_translators() { return kRows; }
+std::span<const Translator> elementwise_translators() { return kElementwiseRows; }
 
 }  // namespace tenon::onnx

@@ -35,7 +35,7 @@ TensorList reverse_sequence(NodeContext& n) {
   return {gather(x, time, expand(where(lt(positions, lengths), mirrored, positions), SizeList(sizes(x))))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kIndexRows[] = {
     {"Compress", 9, translate_compress},
     {"CumProd", 26, translate_cum_prod},
     {"CumSum", 11, translate_cum_sum},
@@ -54,6 +54,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> index_translators() { return kRows; }
+std::span<const Translator> index_translators() { return kIndexRows; }
 
 }  // namespace tenon::onnx

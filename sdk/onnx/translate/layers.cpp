@@ -284,7 +284,7 @@ TensorList lp_normalization(NodeContext& n) {
   return {where(eq(norm, Scalar(0.0)), Scalar(0.0), div(x, norm))};  // a row of zeros stays zero
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kLayersRows[] = {
     {"AveragePool", 1, average_pool},
     {"BatchNormalization", 1, batch_normalization, batch_norm_why_not},
     {"Conv", 1, translate_conv},
@@ -333,6 +333,6 @@ Tensor quantized_conv_of_node(NodeContext& n, const QuantizedTensor& x, const Qu
                         result.scale, result.zero_point, w.strides, w.pads, w.dilations, n.integer("group", 1), dtype);
 }
 
-std::span<const Translator> layer_translators() { return kRows; }
+std::span<const Translator> layer_translators() { return kLayersRows; }
 
 }  // namespace tenon::onnx

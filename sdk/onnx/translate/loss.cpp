@@ -41,13 +41,13 @@ TensorList cross_entropy(NodeContext& n) {
   return {negative_log_likelihood(n, scores, n.input(1), n.optional(2)), scores};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kLossRows[] = {
     wide(Translator{"NegativeLogLikelihoodLoss", 12, nll_loss, reduction_why_not}),
     wide(Translator{"SoftmaxCrossEntropyLoss", 12, cross_entropy, reduction_why_not}),
 };
 
 }  // namespace
 
-std::span<const Translator> loss_translators() { return kRows; }
+std::span<const Translator> loss_translators() { return kLossRows; }
 
 }  // namespace tenon::onnx

@@ -132,7 +132,7 @@ ValueList cast_map(NodeContext& n) {
   return {values_at(n, cast_values(n, map.values()), places(keys, order))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMapsRows[] = {
     on_values("CastMap", 1, cast_map, kMlDomain),
     on_values("DictVectorizer", 1, dict_vectorizer, kMlDomain),
     on_values("ZipMap", 1, zip_map, kMlDomain),
@@ -140,6 +140,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> map_translators() { return kRows; }
+std::span<const Translator> map_translators() { return kMapsRows; }
 
 }  // namespace tenon::onnx

@@ -63,7 +63,7 @@ TensorList simplified_layer_normalization(NodeContext& n) {
   return {mul(cast(rms_norm(x, inner, Tensor(), n.number("epsilon", 1e-5)), n.dtype(1)), n.input(1))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftRows[] = {
     wide(of_domain(kMicrosoft, "BiasGelu", 1, bias_gelu)),
     wide(of_domain(kMicrosoft, "FastGelu", 1, fast_gelu)),
     of_domain(kMicrosoft, "Gelu", 1, exact_gelu),
@@ -76,6 +76,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> microsoft_translators() { return kRows; }
+std::span<const Translator> microsoft_translators() { return kMicrosoftRows; }
 
 }  // namespace tenon::onnx

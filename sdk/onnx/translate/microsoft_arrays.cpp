@@ -238,7 +238,7 @@ TensorList image_scaler(NodeContext& n) {
   return {add(scaled, cast(by_channel, x.dtype()))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftArraysRows[] = {
     of_domain(kMicrosoft, "CDist", 1, distances, metric_why_not),
     of_domain(kMicrosoft, "ConvTransposeWithDynamicPads", 1, conv_transpose_of_pads, dynamic_pads_why_not),
     of_domain(kMicrosoft, "CropAndResize", 1, crop_and_resize),
@@ -260,6 +260,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> microsoft_array_translators() { return kRows; }
+std::span<const Translator> microsoft_array_translators() { return kMicrosoftArraysRows; }
 
 }  // namespace tenon::onnx

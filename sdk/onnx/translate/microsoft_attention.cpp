@@ -295,7 +295,7 @@ TensorList quantised_embed_layer_normalization(NodeContext& n) {
   return embedded(n, real(2), real(3), real(4), real(5), real(6), 7, Tensor());
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftAttentionRows[] = {
     of_domain(kMicrosoft, "Attention", 1, merged_attention, attention_why_not),
     of_domain(kMicrosoft, "EmbedLayerNormalization", 1, embed_layer_normalization),
     of_domain(kMicrosoft, "GroupQueryAttention", 1, group_query_attention, group_query_why_not),
@@ -307,6 +307,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> microsoft_attention_translators() { return kRows; }
+std::span<const Translator> microsoft_attention_translators() { return kMicrosoftAttentionRows; }
 
 }  // namespace tenon::onnx

@@ -101,7 +101,7 @@ TensorList channels_last_fused_conv(NodeContext& n) {
   return finished_conv(n, channels_last(conv_of_node(n, channels_first(n.input(0)), n.input(1), n.optional(2))));
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftFusedRows[] = {
     of_domain(kMicrosoft, "FusedConv", 1, fused_conv, activation_why_not),
     of_domain(kMicrosoft, "FusedGemm", 1, fused_gemm, activation_why_not),
     of_domain(kMicrosoft, "FusedMatMul", 1, fused_matmul, transposed_batch_why_not),
@@ -139,6 +139,6 @@ Tensor activated_by_list(NodeContext& n, const Tensor& x) {
 Tensor channels_first(const Tensor& x) { return movedim(x, {x.rank() - 1}, {1}); }
 Tensor channels_last(const Tensor& x) { return movedim(x, {1}, {x.rank() - 1}); }
 
-std::span<const Translator> microsoft_fused_translators() { return kRows; }
+std::span<const Translator> microsoft_fused_translators() { return kMicrosoftFusedRows; }
 
 }  // namespace tenon::onnx

@@ -92,10 +92,10 @@ TensorList mixture_of_experts(NodeContext& n) {
   return {cast(reshape(total, SizeList(sizes(given))), given.dtype())};
 }
 
-constexpr Translator kRows[] = {of_domain(kMicrosoft, "MoE", 1, mixture_of_experts, moe_why_not)};
+constexpr Translator kMicrosoftMoeRows[] = {of_domain(kMicrosoft, "MoE", 1, mixture_of_experts, moe_why_not)};
 
 }  // namespace
 
-std::span<const Translator> microsoft_moe_translators() { return kRows; }
+std::span<const Translator> microsoft_moe_translators() { return kMicrosoftMoeRows; }
 
 }  // namespace tenon::onnx

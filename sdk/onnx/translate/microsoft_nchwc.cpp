@@ -93,7 +93,7 @@ TensorList reorder_output(NodeContext& n) {
 
 constexpr std::string_view kNchwc = "com.microsoft.nchwc";
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftNchwcRows[] = {
     of_domain(kNchwc, "AveragePool", 1, blocked_average_pool),
     of_domain(kNchwc, "Conv", 1, blocked_conv, activation_why_not),
     of_domain(kNchwc, "GlobalAveragePool", 1, blocked_global_average_pool),
@@ -106,6 +106,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> microsoft_nchwc_translators() { return kRows; }
+std::span<const Translator> microsoft_nchwc_translators() { return kMicrosoftNchwcRows; }
 
 }  // namespace tenon::onnx

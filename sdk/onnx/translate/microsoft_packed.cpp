@@ -203,7 +203,7 @@ TensorList gather_block_quantised(NodeContext& n) {
   return {real_table(n, table, axis, block)};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftPackedRows[] = {
     of_domain(kMicrosoft, "GatherBlockQuantized", 1, gather_block_quantised, bits_why_not),
     of_domain(kMicrosoft, "MatMulBnb4", 1, matmul_of_table, table_why_not),
     of_domain(kMicrosoft, "MatMulNBits", 1, matmul_bits, bits_why_not),
@@ -211,6 +211,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> microsoft_packed_translators() { return kRows; }
+std::span<const Translator> microsoft_packed_translators() { return kMicrosoftPackedRows; }
 
 }  // namespace tenon::onnx

@@ -111,7 +111,7 @@ TensorList dynamic_product(NodeContext& n) {
   return {scaled_product(n, a.value, a.scale, a.zero_point, 1, n.input(2), n.optional(3), n.optional(4))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMicrosoftQuantisedRows[] = {
     of_domain(kMicrosoft, "DynamicQuantizeMatMul", 1, dynamic_product),
     of_domain(kMicrosoft, "MatMulIntegerToFloat", 1, integer_to_float),
     of_domain(kMicrosoft, "NhwcMaxPool", 1, channels_last_max_pool),
@@ -129,6 +129,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> microsoft_quantised_translators() { return kRows; }
+std::span<const Translator> microsoft_quantised_translators() { return kMicrosoftQuantisedRows; }
 
 }  // namespace tenon::onnx

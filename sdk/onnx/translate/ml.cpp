@@ -263,7 +263,7 @@ ValueList linear_classifier(NodeContext& n) {
   return {labels.of(n, argmax(scores, 1)), post_transformed(n, scores, n.text("post_transform", "NONE"))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kMlRows[] = {
     of_domain(kMlDomain, "ArrayFeatureExtractor", 1, array_feature_extractor),
     of_domain(kMlDomain, "Binarizer", 1, binarizer),
     on_values("CategoryMapper", 1, category_mapper, kMlDomain),
@@ -329,6 +329,6 @@ Value ClassLabels::of(NodeContext& n, const Tensor& places) const {
   return Value::strings(places.dims(), std::move(labels));
 }
 
-std::span<const Translator> ml_translators() { return kRows; }
+std::span<const Translator> ml_translators() { return kMlRows; }
 
 }  // namespace tenon::onnx

@@ -189,7 +189,7 @@ TensorList qlinear_conv(NodeContext& n) {
   return {last ? channels_last(y) : y};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kQuantizeRows[] = {
     {"ConvInteger", 10, conv_integer},
     {"DequantizeLinear", 10, dequantize_linear},
     {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
@@ -216,6 +216,6 @@ QuantizedTensor quantized_over_range(const Tensor& x) {
   return {tenon::quantize_linear(x, scale, zero), scale, zero};
 }
 
-std::span<const Translator> quantize_translators() { return kRows; }
+std::span<const Translator> quantize_translators() { return kQuantizeRows; }
 
 }  // namespace tenon::onnx

@@ -98,7 +98,7 @@ std::string dropout_why_not(const Node& node) {
                                                               : "it drops random elements (training mode).";
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kRandomRows[] = {
     {"Bernoulli", 15, bernoulli_of},        {"Dropout", 1, dropout, dropout_why_not},
     {"Multinomial", 7, multinomial_of},     {"RandomNormal", 1, normal},
     {"RandomNormalLike", 1, normal_like},   {"RandomUniform", 1, uniform},
@@ -107,6 +107,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> random_translators() { return kRows; }
+std::span<const Translator> random_translators() { return kRandomRows; }
 
 }  // namespace tenon::onnx

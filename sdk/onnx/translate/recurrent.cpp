@@ -178,7 +178,7 @@ TensorList simple(NodeContext& n, bool gru) {
 TensorList gru(NodeContext& n) { return simple(n, true); }
 TensorList rnn(NodeContext& n) { return simple(n, false); }
 
-constexpr Translator kRows[] = {
+constexpr Translator kRecurrentRows[] = {
     {"GRU", 7, gru, why_not},
     {"LSTM", 7, lstm, why_not},
     {"RNN", 7, rnn, why_not},
@@ -187,6 +187,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> recurrent_translators() { return kRows; }
+std::span<const Translator> recurrent_translators() { return kRecurrentRows; }
 
 }  // namespace tenon::onnx

@@ -160,7 +160,7 @@ TensorList mean_variance_normalization(NodeContext& n) {
   return {div(centred, add(deviation, Scalar(1e-9)))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kReduceRows[] = {
     {"ArgMax", 1, arg_extreme<true>},
     {"ArgMin", 1, arg_extreme<false>},
     {"Hardmax", 1, hardmax},
@@ -181,6 +181,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> reduce_translators() { return kRows; }
+std::span<const Translator> reduce_translators() { return kReduceRows; }
 
 }  // namespace tenon::onnx

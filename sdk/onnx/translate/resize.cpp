@@ -249,7 +249,7 @@ TensorList translate_blocked_upsample(NodeContext& n) {
 
 namespace {
 
-constexpr Translator kRows[] = {
+constexpr Translator kResizeRows[] = {
     {"Resize", 10, upsample, nullptr, false, 10},
     {"Resize", 11, translate_resize},
     {"Upsample", 7, upsample, nullptr, false, 9},
@@ -257,6 +257,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> resize_translators() { return kRows; }
+std::span<const Translator> resize_translators() { return kResizeRows; }
 
 }  // namespace tenon::onnx

@@ -143,7 +143,7 @@ ValueList optional_get_element(NodeContext& n) {
   return {n.value(0)};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kSequenceRows[] = {
     on_values("ConcatFromSequence", 11, concat_from_sequence),
     on_values("Identity", 1, identity),
     on_values("Optional", 15, optional),
@@ -161,6 +161,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> sequence_translators() { return kRows; }
+std::span<const Translator> sequence_translators() { return kSequenceRows; }
 
 }  // namespace tenon::onnx

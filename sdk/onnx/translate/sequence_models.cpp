@@ -145,7 +145,7 @@ ValueList flex_attention(NodeContext& n) {
   return {cast(matmul(probabilities, cast(v, wanted)), q.dtype())};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kSequenceModelsRows[] = {
     {"CausalConvWithState", 27, causal_conv},
     on_values("FlexAttention", 1, flex_attention, "ai.onnx.preview"),
     {"LinearAttention", 27, linear_attention},
@@ -156,6 +156,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> sequence_model_translators() { return kRows; }
+std::span<const Translator> sequence_model_translators() { return kSequenceModelsRows; }
 
 }  // namespace tenon::onnx

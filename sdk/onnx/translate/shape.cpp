@@ -436,7 +436,7 @@ TensorList space_to_depth(NodeContext& n) {
                   SizeList{batch, c * b * b, h, w})};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kShapeRows[] = {
     {"Concat", 4, translate_concat},
     {"Constant", 1, constant, constant_why_not},
     {"ConstantOfShape", 9, constant_of_shape},
@@ -464,6 +464,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> shape_translators() { return kRows; }
+std::span<const Translator> shape_translators() { return kShapeRows; }
 
 }  // namespace tenon::onnx

@@ -111,7 +111,7 @@ TensorList mel_weights(NodeContext& n) {
 
 TensorList determinant(NodeContext& n) { return {linalg_det(n.input(0))}; }
 
-constexpr Translator kRows[] = {
+constexpr Translator kSignalRows[] = {
     {"DFT", 17, dft},
     {"Det", 11, determinant},
     {"MelWeightMatrix", 17, mel_weights},
@@ -120,6 +120,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> signal_translators() { return kRows; }
+std::span<const Translator> signal_translators() { return kSignalRows; }
 
 }  // namespace tenon::onnx

@@ -214,13 +214,13 @@ ValueList svm_classifier(NodeContext& n) {
   return {labels.of(n, places), post_transformed(n, scores, transform)};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kSvmRows[] = {
     on_values("SVMClassifier", 1, svm_classifier, kMlDomain),
     of_domain(kMlDomain, "SVMRegressor", 1, svm_regressor),
 };
 
 }  // namespace
 
-std::span<const Translator> svm_translators() { return kRows; }
+std::span<const Translator> svm_translators() { return kSvmRows; }
 
 }  // namespace tenon::onnx

@@ -263,7 +263,7 @@ ValueList cast_text(NodeContext& n) {
   return {cast(read, dtype).to(n.device())};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kTextRows[] = {
     on_values("RegexFullMatch", 20, regex_full_match),    on_values("StringConcat", 20, string_concat),
     on_values("StringNormalizer", 10, string_normalizer), on_values("StringSplit", 20, string_split),
     on_values("TfIdfVectorizer", 9, tf_idf_vectorizer),
@@ -273,7 +273,7 @@ constexpr Translator kForms[] = {on_values("Cast", 6, cast_text), on_values("Cas
 
 }  // namespace
 
-std::span<const Translator> text_translators() { return kRows; }
+std::span<const Translator> text_translators() { return kTextRows; }
 std::span<const Translator> text_forms() { return kForms; }
 
 }  // namespace tenon::onnx

@@ -118,10 +118,10 @@ ValueList tokenizer(NodeContext& n) {
   return {Value::strings(dims, std::move(all))};
 }
 
-constexpr Translator kRows[] = {on_values("Tokenizer", 1, tokenizer, kMicrosoft)};
+constexpr Translator kTokenizerRows[] = {on_values("Tokenizer", 1, tokenizer, kMicrosoft)};
 
 }  // namespace
 
-std::span<const Translator> tokenizer_translators() { return kRows; }
+std::span<const Translator> tokenizer_translators() { return kTokenizerRows; }
 
 }  // namespace tenon::onnx

@@ -100,7 +100,7 @@ std::string gradient_why_not(const Node&) {
 }
 TensorList gradient(NodeContext& n) { n.unsupported(gradient_why_not(n.node())); }
 
-constexpr Translator kRows[] = {
+constexpr Translator kTrainingRows[] = {
     of_domain(kDomain, "Adagrad", 1, adagrad),
     of_domain(kDomain, "Adam", 1, adam),
     of_domain(kDomain, "Gradient", 1, gradient, gradient_why_not),
@@ -109,6 +109,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> training_translators() { return kRows; }
+std::span<const Translator> training_translators() { return kTrainingRows; }
 
 }  // namespace tenon::onnx

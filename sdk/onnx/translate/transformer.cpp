@@ -156,7 +156,7 @@ TensorList group_normalization(NodeContext& n) {
   return {group_norm(n.input(0), groups, per_channel(1), per_channel(2), n.number("epsilon", 1e-5))};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kTransformerRows[] = {
     {"Attention", 23, translate_attention, attention_why_not},
     {"GroupNormalization", 18, group_normalization},
     {"RMSNormalization", 23, rms_normalization},
@@ -211,6 +211,6 @@ Tensor without_heads(const Tensor& x) {
   return reshape(transpose(x, 1, 2), SizeList{dims[0], dims[2], dims[1] * dims[3]});
 }
 
-std::span<const Translator> transformer_translators() { return kRows; }
+std::span<const Translator> transformer_translators() { return kTransformerRows; }
 
 }  // namespace tenon::onnx

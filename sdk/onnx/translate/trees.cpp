@@ -348,7 +348,7 @@ ValueList tree_ensemble(NodeContext& n) {
   return {post_transformed(n, scores, kTransforms[transform]).to(n.device())};
 }
 
-constexpr Translator kRows[] = {
+constexpr Translator kTreesRows[] = {
     on_values("TreeEnsemble", 5, tree_ensemble, kMlDomain),
     on_values("TreeEnsembleClassifier", 1, tree_classifier, kMlDomain),
     on_values("TreeEnsembleRegressor", 1, tree_regressor, kMlDomain),
@@ -356,6 +356,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> tree_translators() { return kRows; }
+std::span<const Translator> tree_translators() { return kTreesRows; }
 
 }  // namespace tenon::onnx

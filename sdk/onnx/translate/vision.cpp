@@ -396,7 +396,7 @@ TensorList max_roi_pool(NodeContext& n) {
 std::string image_why_not(const Node&) { return "it decodes images; Tenon reads tensors. Decode the image before."; }
 TensorList image_decoder(NodeContext& n) { n.unsupported(image_why_not(n.node())); }
 
-constexpr Translator kRows[] = {
+constexpr Translator kVisionRows[] = {
     {"AffineGrid", 20, affine_grid}, {"CenterCropPad", 18, center_crop_pad},
     {"Col2Im", 18, col2im},          {"DeformConv", 19, deform_conv},
     {"GridSample", 16, grid_sample}, {"ImageDecoder", 20, image_decoder, image_why_not},
@@ -406,6 +406,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> vision_translators() { return kRows; }
+std::span<const Translator> vision_translators() { return kVisionRows; }
 
 }  // namespace tenon::onnx

@@ -28,7 +28,7 @@ TensorList blackman(NodeContext& n) { return window(n, 0.42, 0.5, 0.08); }
 TensorList hamming(NodeContext& n) { return window(n, 25.0 / 46.0, 21.0 / 46.0, 0.0); }
 TensorList hann(NodeContext& n) { return window(n, 0.5, 0.5, 0.0); }
 
-constexpr Translator kRows[] = {
+constexpr Translator kWindowRows[] = {
     {"BlackmanWindow", 17, blackman},
     {"HammingWindow", 17, hamming},
     {"HannWindow", 17, hann},
@@ -36,6 +36,6 @@ constexpr Translator kRows[] = {
 
 }  // namespace
 
-std::span<const Translator> window_translators() { return kRows; }
+std::span<const Translator> window_translators() { return kWindowRows; }
 
 }  // namespace tenon::onnx
