@@ -24,12 +24,12 @@ std::string ops_of(const graph::Graph& region) {
 // The kernel of `region` at `stage`, after a line that says which it is.
 std::string kernel_at(const CompileOptions& options, const std::string& title, const graph::Graph& region) {
   const std::string& stage = options.stage;
-  const auto dialect = std::find(std::begin(codegen::kDialectNames), std::end(codegen::kDialectNames), options.emit);
-  const codegen::KernelStages stages = codegen::kernel_stages(
-      region, codegen::unlimited(static_cast<int32_t>(dialect - std::begin(codegen::kDialectNames))));
+  const auto dialect = std::find(std::begin(compiler::kDialectNames), std::end(compiler::kDialectNames), options.emit);
+  const compiler::KernelStages stages = compiler::kernel_stages(
+      region, compiler::unlimited(static_cast<int32_t>(dialect - std::begin(compiler::kDialectNames))));
   if (stage == "loop") return fmt::format("// {}\n{}", title, stages.loops);
   std::string text;
-  for (const codegen::Variant& variant : stages.artifact.variants) {
+  for (const compiler::Variant& variant : stages.artifact.variants) {
     text += fmt::format("// {}{}{}\n{}", title, variant.name.empty() ? "" : ", for ", variant.name,
                         stage == "schedule" ? variant.schedule : variant.text.text);
   }

@@ -14,7 +14,7 @@
 namespace tenon::cli {
 namespace {
 
-using codegen::TunedKernel;
+using compiler::TunedKernel;
 using nlohmann::json;
 
 // 1 - best / default
@@ -76,15 +76,15 @@ int tune_model(const TuneModelOptions& options) {
   std::optional<Progress> progress(std::in_place, fmt::format("running {}", options.model));
   const onnx::Model model = run_once(options);
   progress.reset();
-  codegen::Tuning tuning;
+  compiler::Tuning tuning;
   tuning.seconds = options.budget_ms / 1000;
   tuning.progress = [&](uint64_t done, uint64_t total, const std::string& name) {
     if (!progress && total > 0) progress.emplace("tuning", total);
     if (progress) progress->at(done, fmt::format("tuning {}", name));
   };
-  const std::vector<TunedKernel> kernels = codegen::tune_kernels(model.device().state(), tuning);
+  const std::vector<TunedKernel> kernels = compiler::tune_kernels(model.device().state(), tuning);
   progress.reset();
-  const std::string file = codegen::tuning_file(model.device().state());
+  const std::string file = compiler::tuning_file(model.device().state());
   bool kept = true;
   for (const TunedKernel& kernel : kernels) kept = kept && (kernel.kept || !kernel.why_not.empty());
   if (options.json) {

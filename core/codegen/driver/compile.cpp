@@ -88,7 +88,7 @@ std::shared_ptr<const FusedLaunch> fused_launch(const Graph& region, symbolic::V
     *why_not = "the device compiles no kernels";
     return nullptr;
   }
-  return codegen::kept().of(region, device)->launch(region, sizes, awaited, why_not);
+  return compiler::kept().of(region, device)->launch(region, sizes, awaited, why_not);
 }
 
 }  // namespace tenon::graph

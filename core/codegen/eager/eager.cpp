@@ -351,10 +351,10 @@ CompiledAnswer compiled_call(const OpCall& call, DeviceState* device, const std:
   CompiledAnswer refused;
   if (!takes_modules(device)) {
     refused.why_not = "the device compiles no kernels";
-  } else if (codegen::recording_now) {
+  } else if (compiler::recording_now) {
     refused.why_not = "a recording computes it at once";
   } else {
-    return codegen::answer(call, device, outputs);
+    return compiler::answer(call, device, outputs);
   }
   return refused;
 }

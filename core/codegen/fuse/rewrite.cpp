@@ -24,8 +24,8 @@
 namespace tenon::graph {
 namespace {
 
-using codegen::Fusion;
-using codegen::FusionGroup;
+using compiler::Fusion;
+using compiler::FusionGroup;
 
 class Rewriting {
  public:
@@ -106,12 +106,12 @@ class Rewriting {
 
   // Alone a region may have other axes than in its graph, where further values say which are one.
   static bool stands_alone(Graph& region) {
-    codegen::Axes axes(region);
+    compiler::Axes axes(region);
     axes.align(std::vector<ValueId>(region.outputs().begin(), region.outputs().end()));
     std::vector<NodeId> nodes;
     for (NodeId id = region.first(); id != kNoNode; id = region.next(id)) nodes.push_back(id);
-    const codegen::Wanted wanted = [&](NodeId id) { return region.is_output(region.node(id).results[0]); };
-    return codegen::judge(region, axes, nodes, wanted, {}).why_not.empty();
+    const compiler::Wanted wanted = [&](NodeId id) { return region.is_output(region.node(id).results[0]); };
+    return compiler::judge(region, axes, nodes, wanted, {}).why_not.empty();
   }
 
   bool rewrite(const FusionGroup& group) {
@@ -209,7 +209,7 @@ size_t most_buffers(const Graph& graph, size_t most) {
   for (DeviceState* device : devices) {
     std::string why_not;
     if (device == nullptr || !takes_modules(device)) continue;
-    const std::optional<Dialect> dialect = codegen::dialect_for(device, &why_not);
+    const std::optional<Dialect> dialect = compiler::dialect_for(device, &why_not);
     if (dialect) most = std::min<size_t>(most, dialect->info.greatest_buffers);
   }
   return most;
@@ -219,13 +219,13 @@ size_t most_buffers(const Graph& graph, size_t most) {
 
 std::string fuse_nodes(Graph* graph, FusedGroups groups, bool logs) {
   std::string log;
-  codegen::FuseOptions options;
+  compiler::FuseOptions options;
   options.only_several = groups == FusedGroups::several;
   options.logs = logs;
   options.most_buffers = most_buffers(*graph, options.most_buffers);
-  codegen::split_reductions(graph);
+  compiler::split_reductions(graph);
   for (;;) {  // what a group has left behind may be a group
-    const Fusion fusion = codegen::find_groups(*graph, options);
+    const Fusion fusion = compiler::find_groups(*graph, options);
     log += fusion.log;
     if (fusion.groups.empty() || !Rewriting(graph, fusion).run()) return log;
   }
