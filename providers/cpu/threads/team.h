@@ -35,6 +35,8 @@ class Team {
   static int32_t runner();
   // True within a region of several threads, and within what such a region calls.
   static bool is_inside();
+  // True within a region of one thread or of several.
+  static bool is_in_region();
   // Waits until all parts of the region have come here.
   static void barrier();
 
