@@ -17,7 +17,7 @@ ep_status stream_synchronize(ep_stream*, ep_error**) { return EP_STATUS_OK; }
 
 // Threads share the bytes: one alone does not use all of the memory's speed.
 void move(const ep_stream& stream, void* to, const void* from, uint64_t size) {
-  const StoppableCall stoppable(stream.host);
+  begin_stoppable(stream.host);
   const auto bytes = static_cast<int64_t>(size);
   parallel(stream.threads, bytes / 16, [&](int32_t part, int32_t parts) {
     const int64_t begin = bytes / 64 * part / parts * 64;

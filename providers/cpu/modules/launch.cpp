@@ -154,7 +154,7 @@ void* address_or_null(ep_buffer buffer) { return buffer.memory != nullptr ? addr
 
 ep_status kernel_launch(ep_kernel* kernel, ep_stream*, const ep_kernel_launch* launch, ep_fault* out_fault,
                         ep_error**) {
-  const StoppableCall stoppable(kernel->host);
+  begin_stoppable(kernel->host);
   void* buffers[most_buffers];
   uint32_t count = 0;
   for (uint32_t i = 0; i < kernel->buffer_count; ++i) buffers[count++] = address_or_null(launch->buffers[i]);
