@@ -249,12 +249,17 @@ struct ep_host {
   // Keeps a copy of `size` > 0 bytes under `key`, in place of what was there. The host may decline: nothing is told.
   void (*blob_put)(const ep_host* host, ep_string key, const void* data, uint64_t size);
 
-  // 1 if the host wants the call that it made on the calling thread to stop, else 0. A provider asks it inside
-  // primitive_create, graph_compile and module_create, on the thread that the host called, wherever it can stop:
-  // between the steps of a compilation, or every few milliseconds while threads of its own compile. After a 1 it gives
-  // up and answers CANCELLED, or finishes if that takes no longer; every later answer within that call is 1 too. What
-  // was made so far is undone or kept for later: the next call with the same arguments works. No other function of a
-  // provider stops for it, and outside of these three the answer is 0.
+  // 1 if the host wants the call that it made on the calling thread to stop, else 0. A provider asks it on the thread
+  // that the host called, wherever it can stop, inside
+  //   * primitive_create, graph_compile and module_create: between the steps of a compilation, or every few
+  //   milliseconds
+  //     while threads of its own compile;
+  //   * primitive_launch, primitive_pack, graph_launch, kernel_launch, copy, upload and download of a synchronous
+  //   device
+  //     (optional): about every 20 milliseconds, and never in shorter calls.
+  // After a 1 it gives up and answers CANCELLED, or finishes if that takes no longer; every later answer within that
+  // call is 1 too. What was made so far is undone or kept for later, and what a launch should have written is
+  // undefined: the next call with the same arguments works. No other function of a provider stops for it.
   int32_t (*cancel_requested)(const ep_host* host);
 };
 
@@ -1131,7 +1136,7 @@ typedef struct ep_stream_desc {
 //     runs.
 //   * Caching. `values` and `nodes` are blocks without padding and pointers. Two tables with the same bytes and the
 //     same contents of constants mean the same program, so compiled code may be kept under these bytes.
-//   * A launch cannot be cancelled, a compilation can (cancel_requested).
+//   * A compilation can be cancelled (cancel_requested), and so can a launch on a synchronous device.
 // ---------------------------------------------------------------------------------------------------------------------
 
 typedef struct ep_graph ep_graph;  // a compiled graph
@@ -1621,7 +1626,8 @@ typedef struct ep_device_ops {
   ep_status (*stream_take_fault)(ep_stream* stream, ep_fault* out_fault, ep_error** error);
 
   // --- transfers, in stream order ---
-  // Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen.
+  // Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen. A synchronous device may
+  // answer CANCELLED after host->cancel_requested said 1 during the call.
 
   // Copies within the device. The two ranges do not overlap.
   ep_status (*copy)(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error);
@@ -1683,14 +1689,17 @@ typedef struct ep_device_ops {
   // Launches `primitive` on `stream`. Other threads may launch it on other streams meanwhile: to them, setting its
   // arguments and enqueueing it are one step. `out_fault` is not NULL on a synchronous device and is written when the
   // answer is EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST; UNSUPPORTED on a
-  // synchronous device, where dims are EP_ANY and these shapes are beyond the primitive, as with primitive_workspace.
+  // synchronous device, where dims are EP_ANY and these shapes are beyond the primitive, as with primitive_workspace;
+  // CANCELLED on a synchronous device, after host->cancel_requested said 1 during this call: the outputs and the
+  // scratch are then undefined, and other threads of the provider read and write no operand any more.
   ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                 ep_fault* out_fault, ep_error** error);
   // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`, in the
   // order of the stream. `dst` is a multiple of pool 0's minimum_alignment, overlaps no operand, and takes the
   // operand's place in every launch. The host packs once for all primitives with this pack_layout, on any of them, and
   // may free `src` afterwards and destroy the primitive that packed. Bad data is packed as it is: no fault. Errors:
-  // OUT_OF_*_MEMORY, DEVICE_LOST. Optional; a device without it leaves pack_operand 0.
+  // OUT_OF_*_MEMORY, DEVICE_LOST, CANCELLED as with primitive_launch. Optional; a device without it leaves pack_operand
+  // 0.
   ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src,
                               ep_error** error);
 
@@ -1712,8 +1721,8 @@ typedef struct ep_device_ops {
   // Destroys `graph`, of which no launch is pending, and lets go of its constants. NULL is fine.
   void (*graph_destroy)(ep_device* device, ep_graph* graph);
   // Launches `graph` on `stream`, as primitive_launch does: other threads may launch it on other streams meanwhile; a
-  // device that has room for one run of a graph orders the runs itself. Errors: FAULT (of a synchronous device),
-  // OUT_OF_*_MEMORY, DEVICE_LOST.
+  // device that has room for one run of a graph orders the runs itself. Errors: FAULT and CANCELLED (of a synchronous
+  // device), OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*graph_launch)(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault* out_fault,
                             ep_error** error);
 
@@ -1805,8 +1814,8 @@ typedef struct ep_device_ops {
   // NOT_FOUND if the text has no such entry; UNSUPPORTED if the device cannot run it; OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*kernel_get)(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
                           ep_error** error);
-  // Launches `kernel` on `stream`, as primitive_launch does. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY,
-  // DEVICE_LOST.
+  // Launches `kernel` on `stream`, as primitive_launch does. Errors: FAULT and CANCELLED (of a synchronous device),
+  // OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*kernel_launch)(ep_kernel* kernel, ep_stream* stream, const ep_kernel_launch* launch, ep_fault* out_fault,
                              ep_error** error);
 } ep_device_ops;

@@ -9,6 +9,7 @@
 #include "core/autograd/inline_list.h"
 #include "core/autograd/interpreter.h"
 #include "core/autograd/pending.h"
+#include "core/background/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/tensor/recording.h"
 #include "primitives/text/format.h"
@@ -108,6 +109,8 @@ class Engine {
 
   void run() {
     while (!pending_.empty()) {
+      if (CancellationScope::cancelled_here())
+        throw Error(Code::cancelled, "backward: The program cancelled this run.");
       Turn turn = pending_.take();
       run_node(turn);
     }

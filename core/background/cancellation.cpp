@@ -1,7 +1,9 @@
 #include "core/background/cancellation.h"
 
+#include <atomic>
 #include <utility>
 
+#include "core/background/interrupt.h"
 #include "core/background/stop.h"
 #include "loader/host/cancellation.h"
 #include "primitives/text/format.h"
@@ -10,11 +12,27 @@ namespace tenon {
 namespace {
 
 thread_local const CancellationScope* innermost = nullptr;
+std::atomic<InterruptCheck> interrupt_check{nullptr};
+
+bool interrupted(bool thorough) {
+  const InterruptCheck check = interrupt_check.load(std::memory_order_relaxed);
+  return check != nullptr && check(thorough);
+}
+
+// What a provider asks within a launch, a few times a second.
+bool launch_cancelled() { return interrupted(true) || CancellationScope::cancelled_here(); }
 
 }  // namespace
 
+void set_interrupt_check(InterruptCheck check) {
+  interrupt_check.store(check, std::memory_order_relaxed);
+  loader::set_launch_cancelled(&launch_cancelled);
+}
+
 CancellationScope::CancellationScope(Cancellation cancellation)
-    : cancellation_(std::move(cancellation)), outer_(std::exchange(innermost, this)) {}
+    : cancellation_(std::move(cancellation)), outer_(std::exchange(innermost, this)) {
+  loader::set_launch_cancelled(&launch_cancelled);
+}
 
 CancellationScope::~CancellationScope() { innermost = outer_; }
 
@@ -22,7 +40,9 @@ bool CancellationScope::cancelled_here() {
   for (const CancellationScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
     if (scope->cancellation_.cancelled()) return true;
   }
-  return false;
+  constexpr uint8_t kThoroughEvery = 255;  // a thorough check costs a system call
+  thread_local uint8_t asked = 0;
+  return interrupted((++asked & kThoroughEvery) == 0);
 }
 
 std::vector<Cancellation> CancellationScope::here() {

@@ -1,4 +1,4 @@
-// Cancellation: how a program stops ops that wait for a compiler. Public.
+// Cancellation: how a program stops ops that compile or compute for long. Public.
 //
 //   tenon::Cancellation stop;
 //   std::thread worker([&] {
@@ -30,12 +30,13 @@ class Cancellation {
   std::shared_ptr<std::atomic<bool>> cancelled_;
 };
 
-// While a scope lives, `cancellation` can stop the calls that its thread makes. An op or a model that has a device
-// create a primitive or compile a graph then throws Error with Code::cancelled: before the call, or during it if the
-// device can stop. A prepared program stops between two of its launches; the tensors that it could have written are
-// then poisoned. A single op that needs no compiler runs to its end, and so do other threads, even those that wait for
-// the same primitive. A cancelled call leaves nothing behind: the same call works later. Scopes nest, and each of them
-// counts.
+// While it lives, what the calling thread asks of Tenon may be stopped by `cancellation`. An op or a model that has a
+// device make a primitive or compile a graph then throws Error with Code::cancelled: before the device is asked, or in
+// the middle, where the device can stop. So does an op in the middle of a long launch on a synchronous device that can
+// stop there, as cpu can. The op returns no tensor; a tensor that it writes in place, or that `out` names, then holds
+// undefined values. A prepared program stops between two of its launches too; what it could have written is then
+// poisoned. Other threads run on, those that wait for the same primitive included. Nothing of a cancelled call is
+// remembered: the same call works later. Scopes nest, and each of them counts.
 class CancellationScope {
  public:
   explicit CancellationScope(Cancellation cancellation);
@@ -43,7 +44,7 @@ class CancellationScope {
   CancellationScope(const CancellationScope&) = delete;
   CancellationScope& operator=(const CancellationScope&) = delete;
 
-  // True if a scope of the calling thread is cancelled.
+  // True if a scope of the calling thread is cancelled, or if the interrupt check (interrupt.h) says so.
   static bool cancelled_here();
   // The cancellations of all scopes of the calling thread.
   static std::vector<Cancellation> here();

@@ -41,8 +41,6 @@ Graph Graph::copy_with(const std::shared_ptr<symbolic::Arena>& arena) const {
   return made;
 }
 
-bool Graph::is_output(ValueId id) const { return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end(); }
-
 uint32_t Graph::add_label(std::string text) {
   labels_.add(std::move(text));
   return static_cast<uint32_t>(labels_.size() - 1);
@@ -61,13 +59,39 @@ ValueId Graph::add_constant(Tensor tensor) {
   return static_cast<ValueId>(values_.size() - 1);
 }
 
+void Graph::set_outputs(std::vector<ValueId> outputs) {
+  for (ValueId id : outputs_) values_[id].outputs.clear();
+  outputs_ = std::move(outputs);
+  for (uint32_t i = 0; i < outputs_.size(); ++i) values_[outputs_[i]].outputs.push_back(i);
+}
+
+// Notes that a node reads its input number `input`.
+void Graph::use(NodeId id, uint32_t input) {
+  Linked& linked = nodes_[id];
+  linked.places.resize(linked.node.inputs.size());
+  if (linked.node.inputs[input] == 0) return;
+  std::vector<Use>& uses = values_[linked.node.inputs[input]].uses;
+  linked.places[input] = static_cast<uint32_t>(uses.size());
+  uses.push_back({id, input});
+}
+
+// Takes that back. The last use moves to the place that is free then.
+void Graph::stop_using(NodeId id, uint32_t input) {
+  const Linked& linked = nodes_[id];
+  if (linked.node.inputs[input] == 0) return;
+  std::vector<Use>& uses = values_[linked.node.inputs[input]].uses;
+  const uint32_t place = linked.places[input];
+  const Use last = uses.back();
+  uses[place] = last;
+  nodes_[last.node].places[last.input] = place;
+  uses.pop_back();
+}
+
 NodeId Graph::link(NodeId before, Node node) {
   const auto id = static_cast<NodeId>(nodes_.size());
   const NodeId previous = before == kNoNode ? last_ : nodes_[before].previous;
-  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != 0) values_[node.inputs[i]].uses.push_back({id, i});
-  }
   nodes_.push_back({std::move(node), previous, before});
+  for (uint32_t i = 0; i < nodes_[id].node.inputs.size(); ++i) use(id, i);
   (previous == kNoNode ? first_ : nodes_[previous].next) = id;
   (before == kNoNode ? last_ : nodes_[before].previous) = id;
   ++size_;
@@ -114,24 +138,19 @@ void Graph::move(NodeId id, NodeId before) {
 void Graph::replace(ValueId old, ValueId with) {
   for (const Use& use : std::exchange(values_[old].uses, {})) {
     nodes_[use.node].node.inputs[use.input] = with;
-    values_[with].uses.push_back(use);
+    this->use(use.node, use.input);
   }
-  std::replace(outputs_.begin(), outputs_.end(), old, with);
+  for (const uint32_t output : std::exchange(values_[old].outputs, {})) {
+    outputs_[output] = with;
+    values_[with].outputs.push_back(output);
+  }
 }
 
 void Graph::set_inputs(NodeId id, std::vector<ValueId> inputs) {
   Node& node = nodes_[id].node;
-  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == 0) continue;
-    std::vector<Use>& uses = values_[node.inputs[i]].uses;
-    // Searches from the end, because passes that remove many nodes start with the last one.
-    const auto found = std::find(uses.rbegin(), uses.rend(), Use{id, i});
-    if (found != uses.rend()) uses.erase(std::next(found).base());
-  }
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) stop_using(id, i);
   node.inputs = std::move(inputs);
-  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] != 0) values_[node.inputs[i]].uses.push_back({id, i});
-  }
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) use(id, i);
 }
 
 namespace {

@@ -40,10 +40,11 @@ struct Value {
   DType dtype = DType::none;
   SymDims dims;
   DeviceState* device = nullptr;
-  Tensor constant = {};        // defined if the elements are known
-  NodeId producer = kNoNode;   // kNoNode for an input or a constant
-  uint32_t result = 0;         // index among the results of its producer
-  std::vector<Use> uses = {};  // unordered; outputs of the graph are not uses
+  Tensor constant = {};                // defined: its elements are known
+  NodeId producer = kNoNode;           // kNoNode: an input or a constant
+  uint32_t result = 0;                 // which result of its producer
+  std::vector<Use> uses = {};          // in no order; outputs of the graph are no uses
+  std::vector<uint32_t> outputs = {};  // its positions among the outputs of the graph
 };
 
 // An op applied to values; like OpCall, with values in place of tensors.
@@ -95,7 +96,7 @@ class TENON_API Graph {
   size_t size() const { return size_; }  // nodes that were not erased
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
-  bool is_output(ValueId id) const;
+  bool is_output(ValueId id) const { return !values_[id].outputs.empty(); }
 
   // Texts such as "node 14 (/encoder/MatMul)", by Node::label; [0] is empty.
   const Labels& labels() const { return labels_; }
@@ -103,9 +104,8 @@ class TENON_API Graph {
 
   ValueId add_input(DType dtype, const SymDims& dims, DeviceState* device);
   ValueId add_constant(Tensor tensor);
-  void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
-  // Keeps only `inputs` as inputs of the program. They must be inputs already, and nothing may use those that are
-  // removed.
+  void set_outputs(std::vector<ValueId> outputs);
+  // Inputs of the program from now on; values that are inputs already. Nobody uses those that are left out.
   void keep_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
 
   // Inserts `node` before the node `before` (kNoNode: at the end) and makes its `count` results, whose dtype, dims and
@@ -130,11 +130,14 @@ class TENON_API Graph {
     Node node;
     NodeId previous = kNoNode;
     NodeId next = kNoNode;
+    std::vector<uint32_t> places = {};  // by input: where its Use stands among the uses of the value
   };
 
   explicit Graph(std::shared_ptr<symbolic::Arena> arena);
   Graph copy_with(const std::shared_ptr<symbolic::Arena>& arena) const;
   NodeId link(NodeId before, Node node);
+  void use(NodeId id, uint32_t input);
+  void stop_using(NodeId id, uint32_t input);
 
   std::shared_ptr<symbolic::Arena> arena_;  // shared with regions
   std::vector<Value> values_;

@@ -3,8 +3,8 @@
 
 namespace tenon::loader {
 
-// While it lives, the calling thread makes a call that may be stopped (primitive_create, graph_compile). It is to stop
-// once `cancelled()`, asked on this thread, is true, which then stays so. They nest: the innermost counts.
+// While it lives, the calling thread makes a call that compiles (primitive_create, graph_compile). It is to stop once
+// `cancelled()`, asked on this thread, is true, which then stays so. They nest: the innermost counts.
 class StoppableCall {
  public:
   explicit StoppableCall(bool (*cancelled)());
@@ -16,7 +16,11 @@ class StoppableCall {
   bool (*outer_)();
 };
 
-// True if the call that the calling thread makes is to stop. False outside of such a call.
+// What is asked in calls without a StoppableCall, which are launches. The same function each time, before any launch
+// that somebody may want to stop.
+void set_launch_cancelled(bool (*cancelled)());
+
+// True if the call that the calling thread makes is to stop.
 bool cancel_requested();
 
 }  // namespace tenon::loader

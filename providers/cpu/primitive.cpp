@@ -1,6 +1,7 @@
 #include "providers/cpu/primitive.h"
 
 #include "providers/cpu/lists.h"
+#include "providers/cpu/threads/stop.h"
 
 ep_status ep_primitive::pack(char*, const char*, ep_error** error) {
   return tenon::provider::fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "This primitive packs no operand.");
@@ -16,6 +17,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                            ep_primitive_info* out_info, ep_error** error) {
+  begin_unstoppable();
   return create(*device, "cpu", implementation_lists(), *desc, out_primitive, out_info, error);
 }
 
@@ -29,10 +31,12 @@ ep_status primitive_workspace(ep_primitive* primitive, const ep_shape* shapes, u
 
 ep_status primitive_launch(ep_primitive* primitive, ep_stream*, const ep_launch* launch, ep_fault* out_fault,
                            ep_error** error) {
+  begin_stoppable(primitive->host);
   return primitive->launch(*launch, out_fault, error);
 }
 
 ep_status primitive_pack(ep_primitive* primitive, ep_stream*, ep_buffer dst, ep_buffer src, ep_error** error) {
+  begin_stoppable(primitive->host);
   return primitive->pack(address_of(dst), address_of(src), error);
 }
 

@@ -1,6 +1,7 @@
 #include "providers/cpu/device.h"
 #include "providers/cpu/simd/copy_bytes.h"
 #include "providers/cpu/threads/lease.h"
+#include "providers/cpu/threads/stop.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -16,6 +17,7 @@ ep_status stream_synchronize(ep_stream*, ep_error**) { return EP_STATUS_OK; }
 
 // Several threads copy, because one thread cannot use the full memory bandwidth.
 void move(const ep_stream& stream, void* to, const void* from, uint64_t size) {
+  begin_stoppable(stream.host);
   const auto bytes = static_cast<int64_t>(size);
   parallel(stream.threads, bytes / 16, [&](int32_t part, int32_t parts) {
     const int64_t begin = bytes / 64 * part / parts * 64;

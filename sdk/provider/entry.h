@@ -3,9 +3,9 @@
 //   ops.copy = entry<copy>;   // ep_status copy(ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**), may throw
 //
 // The first parameter of `f` is a handle whose struct has a member `const ep_host* host`; the last one is `ep_error**`.
-// std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY; any other exception becomes EP_STATUS_INTERNAL with its text. A
-// function of the table without a result (destroy, free, close) needs no barrier: declare it noexcept. `f` computes
-// with the default floating-point state, whatever the caller's.
+// std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY, Stopped EP_STATUS_CANCELLED, and any other exception
+// EP_STATUS_INTERNAL with its text. A function of the table without a result (destroy, free, close) needs no barrier:
+// declare it noexcept. `f` computes with the default floating-point state, whatever the caller's.
 #pragma once
 
 #include <exception>
@@ -21,6 +21,8 @@ namespace tenon::provider {
 inline ep_status caught(const ep_host* host, ep_error** error) noexcept {
   try {
     throw;
+  } catch (const Stopped&) {
+    return fail_text(host, error, EP_STATUS_CANCELLED, "The host wanted the call to stop.");
   } catch (const std::bad_alloc&) {
     return fail_text(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "The provider ran out of host memory.");
   } catch (const std::exception& exception) {

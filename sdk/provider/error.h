@@ -44,11 +44,14 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
 }
 
 // True if the host wants the call to stop: then it answers CANCELLED. To be asked between the long steps of
-// primitive_create and graph_compile, on the thread that the host called.
+// primitive_create and graph_compile, and of launches of a synchronous device, on the thread that the host called.
 inline bool wants_to_stop(const ep_host* host) {
   return host->struct_size >= offsetof(ep_host, cancel_requested) + sizeof host->cancel_requested &&
          host->cancel_requested(host) != 0;
 }
+
+// Thrown where a call stops because the host wants it to; entry<f> answers CANCELLED.
+struct Stopped {};
 
 // UNSUPPORTED for a stream with flags that our ep_api.h does not have.
 inline ep_status check_stream_flags(const ep_host* host, const ep_stream_desc& desc, ep_error** error) {

@@ -45,7 +45,9 @@ PyObject* type_of(Code code) {
   return index < by_code.size() && by_code[index] != nullptr ? by_code[index] : base;
 }
 
+// Where the op was cancelled for a signal, the exception is the one of the signal's handler.
 void set(const Error& error, PyObject* type) {
+  if (error.code() == Code::cancelled && PyErr_CheckSignals() != 0) return;
   const std::string& text = error.status().message();
   const nb::object value = nb::borrow(type)(text_of(text));
   const std::string_view code = code_name(error.code());

@@ -18,6 +18,7 @@ NB_MODULE(_tenon, m) {
   add_files(m);
   add_global(m);
   add_report(m);
+  add_interrupt();
   m.attr("__version__") = tenon::version();
   m.attr("_max_rank") = EP_MAX_RANK;
 }

@@ -166,5 +166,7 @@ void add_compile(nb::module_& m);
 void add_files(nb::module_& m);
 void add_global(nb::module_& parent);
 void add_report(nb::module_& m);
+// Lets Ctrl-C stop ops in their middle (interrupt.cpp).
+void add_interrupt();
 
 }  // namespace tenon::python

@@ -262,21 +262,21 @@ class CpuTactic : public Tactic {
 
   // Inlines one value in a row that is cheap, or too long for a row. True if it did.
   bool place_values() {
+    const Places places(kernel_);
     for (size_t id = 0; id < kernel_.stages.size(); ++id) {
       Stage& stage = kernel_.stages[id];
       if (stage.kind != StageKind::value || stage.storage != Storage::row) continue;
       std::set<Id> seen;
-      const int64_t cheap = is_read_along_more(static_cast<Id>(id)) ? 1 : tiles_.cheap;
-      if (cost(stage.value, &seen) > cheap && row_bytes(static_cast<Id>(id)) <= kMostRow) continue;
+      const int64_t cheap = is_read_along_more(places, static_cast<Id>(id)) ? 1 : tiles_.cheap;
+      if (cost(stage.value, &seen) > cheap && row_bytes(places, static_cast<Id>(id)) <= kMostRow) continue;
       stage.storage = Storage::inlined;
       return true;
     }
     return false;
   }
 
-  // True if a reader of this stage has further axes: each value that is inlined there is computed many times.
-  bool is_read_along_more(Id id) const {
-    const Places places(kernel_);
+  // Whether a stage that reads this one has further axes: what is computed again there is computed many times.
+  bool is_read_along_more(const Places& places, Id id) const {
     const size_t axes = kernel_.stages[id].axes.size();
     for (size_t reader = id + 1; reader < kernel_.stages.size(); ++reader) {
       const Stage& stage = kernel_.stages[reader];
@@ -286,9 +286,8 @@ class CpuTactic : public Tactic {
     return false;
   }
 
-  // The maximum size of a row: the product of the extents of the loops that its readers do not share.
-  int64_t row_bytes(Id id) const {
-    const Places places(kernel_);
+  // At most: the product of the extents of the loops that its readers do not share.
+  int64_t row_bytes(const Places& places, Id id) const {
     const Place& place = *places.of(id).front();
     int64_t bytes = 8;
     for (size_t i = 0; i < place.level; ++i) {

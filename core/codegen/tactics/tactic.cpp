@@ -125,11 +125,9 @@ std::vector<Id> Tactic::stages_to_run() const {
   return stages;
 }
 
-bool Tactic::reads_any(const Places& places, Id stage, const std::vector<Id>& others) const {
-  for (const Id read : places.reads(stage)) {
-    if (contains(others, read)) return true;
-  }
-  return false;
+bool Tactic::reads_any(const Places& places, Id stage, const std::vector<bool>& others) const {
+  const std::vector<Id>& reads = places.reads(stage);
+  return std::any_of(reads.begin(), reads.end(), [&](Id read) { return others[read]; });
 }
 
 std::vector<Id> Tactic::left(Id stage, const std::set<Id>& done) const {
@@ -159,14 +157,14 @@ std::vector<Node> Tactic::nest(const Places& places, std::vector<Id> stages, con
       continue;
     }
     const Id axis = next_axis(first, done);
-    std::vector<Id> inside, waiting, outside;
+    std::vector<Id> inside, outside;
+    std::vector<bool> later(kernel_.stages.size(), false);  // what reads one of these comes after the loop
     for (const Id stage : stages) {
-      const std::vector<Id> axes = left(stage, done);
-      const bool joins = contains(axes, axis) && next_axis(stage, done) == axis && !reads_any(places, stage, waiting) &&
-                         !reads_any(places, stage, outside);
+      // In this order: most stages of a long kernel read one that comes later, and the rest takes time.
+      const bool joins =
+          !reads_any(places, stage, later) && contains(left(stage, done), axis) && next_axis(stage, done) == axis;
       (joins ? inside : outside).push_back(stage);
-      // A stage that reads a sum, or waits for one, comes after the loop.
-      if (joins && contains(kernel_.stages[stage].reduce_axes, axis)) waiting.push_back(stage);
+      later[stage] = !joins || contains(kernel_.stages[stage].reduce_axes, axis);
     }
     std::set<Id> inner = done;
     inner.insert(axis);

@@ -79,7 +79,7 @@ class Tactic {
   // Number of elements that an access with `index` moves. An extent without a known bound counts as kSomeExtent.
   double accesses_at(SymDim index) const;
   double bytes_along(Id axis) const;
-  bool reads_any(const Places& places, Id stage, const std::vector<Id>& others) const;
+  bool reads_any(const Places& places, Id stage, const std::vector<bool>& others) const;
   std::vector<Node> nest(const Places& places, std::vector<Id> stages, const std::set<Id>& done) const;
 };
 

@@ -29,13 +29,26 @@ void check_status(Call& call, ep_status status) {
   call.blame("R01", fmt::format("its status {} is not one of the known ones", status));
 }
 
-bool is_stoppable(Slot slot) {
-  return slot == Slot::primitive_create || slot == Slot::graph_compile || slot == Slot::module_create;
+// A call that may answer CANCELLED: a compilation, or a launch or transfer of a synchronous device.
+bool is_stoppable(const Call& call) {
+  switch (call.slot()) {
+    case Slot::primitive_create:
+    case Slot::graph_compile:
+    case Slot::module_create: return true;
+    case Slot::primitive_launch:
+    case Slot::primitive_pack:
+    case Slot::graph_launch:
+    case Slot::kernel_launch:
+    case Slot::copy:
+    case Slot::upload:
+    case Slot::download: return call.layer->synchronous();
+    default: return false;
+  }
 }
 
 void check_cancelled(Call& call, ep_status status) {
   if (status != EP_STATUS_CANCELLED || call.slot() == Slot::peer_copy) return;
-  if (is_stoppable(call.slot()) && cancel_was_requested()) return;
+  if (is_stoppable(call) && cancel_was_requested()) return;
   call.blame("E04", "it answered CANCELLED, and cancel_requested had not said 1 in this call");
 }
 

@@ -45,7 +45,7 @@ class DepthwisePrimitive final : public ep_primitive {
       Line line{launch, weights, finish};
       for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i) run_line(line, i);
     };
-    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), nanoseconds, body);
+    run_parts(lease.width(), nanoseconds, body);
     finisher_.end(launch, lease.width());
     return EP_STATUS_OK;
   }

@@ -64,7 +64,7 @@ class DepthwisePlanesPrimitive final : public ep_primitive {
         }
       }
     };
-    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), nanoseconds, body);
+    run_parts(lease.width(), nanoseconds, body);
     finisher_.end(launch, lease.width());
     return EP_STATUS_OK;
   }

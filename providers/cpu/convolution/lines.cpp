@@ -41,7 +41,7 @@ class LinesPrimitive final : public ep_primitive {
         run_piece(launch, packed, frame, unit / pieces_, unit % pieces_ * piece_);
       }
     };
-    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), nanoseconds, body);
+    run_parts(lease.width(), nanoseconds, body);
     finisher_.end(launch, lease.width());
     return EP_STATUS_OK;
   }

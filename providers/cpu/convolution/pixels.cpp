@@ -67,7 +67,6 @@ class PixelsPrimitive final : public ep_primitive {
   // Calls body(begin, end) for ranges that cover [0, count).
   template <class Body>
   static void share(const WideLease& lease, int64_t count, int64_t nanoseconds, const Body& body) {
-    if (lease.width() == 1) return body(int64_t{0}, count);
     run_parts(lease.width(), nanoseconds,
               [&](int32_t part, int32_t parts) { body(count * part / parts, count * (part + 1) / parts); });
   }

@@ -146,7 +146,7 @@ class ProductPrimitive final : public ep_primitive {
       const int64_t all = cut_.blocks * cut_.panels;
       run_tiles(from, dst, all * part / parts, all * (part + 1) / parts);
     };
-    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), cut_.nanoseconds(), body);
+    run_parts(lease.width(), cut_.nanoseconds(), body);
     finisher_.end(launch, lease.width());
   }
 
@@ -163,7 +163,7 @@ class ProductPrimitive final : public ep_primitive {
       }
     };
     const auto nanoseconds = static_cast<int64_t>(cut_.packed_bytes() / sizeof(float));
-    width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
+    run_parts(width, nanoseconds, body);
   }
 
   // The offset in WEIGHT of row `i` of a panel; rows are ordered by tap, then channel.
@@ -220,7 +220,7 @@ class ProductPrimitive final : public ep_primitive {
       }
     };
     const int64_t nanoseconds = images.count * cut_.frame[0] * row / 8;
-    width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
+    run_parts(width, nanoseconds, body);
   }
 
   // Computes tiles [begin, end). Tiles are ordered by chunk, then panel, then block.

@@ -49,7 +49,7 @@ class TransposedPrimitive final : public ep_primitive {
       const int64_t all = blocks_ * panels_;
       run_tiles(launch, finish, all * part / parts, all * (part + 1) / parts);
     };
-    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), nanoseconds, body);
+    run_parts(lease.width(), nanoseconds, body);
     finisher_.end(launch, lease.width());
     return EP_STATUS_OK;
   }

@@ -81,9 +81,7 @@ int64_t Winograd::common_floats() const {
 int64_t Winograd::nanoseconds() const { return cut_.nanoseconds() / 2; }
 
 void Winograd::run(int32_t width, const Operands& operands, float* room, const Direct& direct) const {
-  const auto in_parts = [&](int64_t nanoseconds, const auto& body) {
-    width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
-  };
+  const auto in_parts = [&](int64_t nanoseconds, const auto& body) { run_parts(width, nanoseconds, body); };
   float* own = room + common_floats();
   if (kept_) {
     in_parts(cut_.panels * chunk_ * 8, [&](int32_t part, int32_t parts) {

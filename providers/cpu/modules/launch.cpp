@@ -7,6 +7,7 @@
 #include "providers/cpu/modules/source.h"
 #include "providers/cpu/threads/clock.h"
 #include "providers/cpu/threads/lease.h"
+#include "providers/cpu/threads/stop.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -82,8 +83,10 @@ uint64_t shape_of(const ep_kernel_launch& launch) {
   return hash | 1;
 }
 
-// With at most this many items per thread, each thread gets one range, because compiled code processes adjacent items
-// together.
+// One thread needs no time of its items but to stop in the middle of a long launch.
+constexpr int64_t few_for_one_thread = 4096;
+
+// Of so few items per thread each thread takes one range: items of columns are computed at once, the faster the more.
 constexpr int64_t few_items = 16;
 
 // Divides the items from `first` on among threads; `guess` is their estimated time in nanoseconds. Returns the time on
@@ -97,9 +100,7 @@ int64_t share_items(const Call& call, const ep_kernel& kernel, const LocalMemory
   };
   const int64_t begin = now();
   const WideLease lease(kernel.threads, guess);
-  if (lease.width() == 1) {
-    run(0, 1);
-  } else if (items - first > few_items * lease.width()) {
+  if (lease.width() == 1 || items - first > few_items * lease.width()) {
     run_parts(lease.width(), guess, run);
   } else {
     run_together(
@@ -118,7 +119,7 @@ int64_t share_items(const Call& call, const ep_kernel& kernel, const LocalMemory
 void run_items(const Call& call, ep_kernel& kernel, const LocalMemory& local, const ep_kernel_launch& launch) {
   constexpr int64_t first_share = 256;
   const auto items = static_cast<int64_t>(launch.groups[0]);
-  if (items == 1 || kernel.threads == 1) return call(0, items, local.of(0));
+  if (items == 1 || (kernel.threads == 1 && items <= few_for_one_thread)) return call(0, items, local.of(0));
   const uint64_t shape = shape_of(launch);
   if (kernel.short_shape.load(std::memory_order_relaxed) == shape) return call(0, items, local.of(0));
   if (kernel.long_shape.load(std::memory_order_relaxed) == shape) {
@@ -154,6 +155,7 @@ void* address_or_null(ep_buffer buffer) { return buffer.memory != nullptr ? addr
 
 ep_status kernel_launch(ep_kernel* kernel, ep_stream*, const ep_kernel_launch* launch, ep_fault* out_fault,
                         ep_error**) {
+  begin_stoppable(kernel->host);
   void* buffers[most_buffers];
   uint32_t count = 0;
   for (uint32_t i = 0; i < kernel->buffer_count; ++i) buffers[count++] = address_or_null(launch->buffers[i]);

@@ -9,6 +9,7 @@
 #include "providers/cpu/convolution/images.h"
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/onednn/tiles.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -107,7 +108,31 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work;
 }
 
-// Candidate layouts: those of the operands in memory, or channels last.
+int32_t axis_of(const ep_primitive_desc& desc, const ep_operand_desc& operand, int32_t axis) {
+  switch (operand.role) {
+    case EP_ROLE_SRC: return axis == 1 ? -1 : axis;
+    case EP_ROLE_WEIGHT: return axis == 1 ? (desc.attributes.convolution.transposed != 0 ? 1 : 0) : -1;
+    case EP_ROLE_BIAS: return axis == 1 ? 0 : -1;
+    default: return axis;
+  }
+}
+
+// Tiles of whole images, or of some channels of one image. Groups share no channels, so that their images stay whole.
+Tiling tiling_of(const ep_primitive_desc& desc, int64_t nanoseconds) {
+  constexpr int64_t fewest_channels = 16;
+  const ep_operand_desc& dst = desc.operands[0];
+  Tiling tiling;
+  tiling.axis_of = axis_of;
+  std::copy_n(dst.dims, dst.rank, tiling.lengths.begin());
+  const int64_t tiles = nanoseconds / tile_work;
+  tiling.lengths[0] = std::max<int64_t>(1, dst.dims[0] / tiles);
+  if (tiles <= dst.dims[0] || desc.attributes.convolution.groups != 1) return tiling;
+  const int64_t channels = dst.dims[1] * dst.dims[0] / tiles / fewest_channels * fewest_channels;
+  tiling.lengths[1] = std::min(dst.dims[1], std::max(channels, fewest_channels));
+  return tiling;
+}
+
+// A candidate for the layouts: as the operands lie in memory, or channels last.
 struct Layouts {
   memory::desc src, weights, dst;
 };
@@ -172,6 +197,11 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
   const Window window = window_of(desc);
   const int64_t nanoseconds = runs_alone(device, desc) ? 0 : work_of(desc) / 60;
+  if (work_of(desc) / 60 >= tiled_from) {
+    if (const Tiling tiling = tiling_of(desc, work_of(desc) / 60); tiling.cuts(desc)) {
+      return make_tiles(device, desc, tiling, &OneDnnConvolution::make, out, info);
+    }
+  }
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const int32_t src_index = find_operand(desc, EP_ROLE_SRC);

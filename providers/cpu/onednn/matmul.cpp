@@ -1,7 +1,10 @@
-// matmul over f32 on oneDNN, with bias and with epilogues as post-ops; and over bf16 if the processor has products of
-// bf16 that are summed in f32.
+// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops; and over bf16 where the processor has products
+// of bf16, which add in f32.
+#include <algorithm>
+
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/onednn/tiles.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
@@ -54,8 +57,41 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work * operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
 }
 
-// True if the bits of a product depend on the number of threads: without AVX-512, oneDNN's f32 products compute the
-// rows at the edge of a thread's block in another order, and divide long sums among threads (calc_nthr_nocopy_* in its
+constexpr int64_t work_per_nanosecond = 60;  // products and sums, about, of one thread
+
+int32_t axis_of(const ep_primitive_desc& desc, const ep_operand_desc& operand, int32_t axis) {
+  const int32_t rank = desc.operands[0].rank;
+  if (operand.role == EP_ROLE_SRC && axis == rank - 1) return -1;
+  if (operand.role == EP_ROLE_SRC_B && axis == rank - 2) return -1;
+  return axis;
+}
+
+// Tiles as square as the result allows, so that they read each matrix few times: of whole matrices, of whole rows, or
+// of both.
+Tiling tiling_of(const ep_primitive_desc& desc) {
+  const ep_operand_desc& dst = desc.operands[0];
+  Tiling tiling;
+  tiling.axis_of = axis_of;
+  const int64_t length = operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
+  int64_t side = 64;
+  while (2 * side * side * length < tile_work * work_per_nanosecond) side += 64;
+  const int64_t rows = dst.dims[dst.rank - 2], columns = dst.dims[dst.rank - 1];
+  const auto room_beside = [side](int64_t other) { return std::max<int64_t>(1, side * side / other / 64) * 64; };
+  const int64_t wide = std::min(columns, rows < side ? room_beside(rows) : side);
+  const int64_t high = std::min(rows, wide < side ? room_beside(wide) : side);
+  tiling.lengths[static_cast<size_t>(dst.rank - 1)] = wide;
+  tiling.lengths[static_cast<size_t>(dst.rank - 2)] = high;
+  int64_t matrices = wide == columns && high == rows ? std::max<int64_t>(1, side * side / (rows * columns)) : 1;
+  for (int32_t axis = dst.rank - 2; axis-- > 0;) {
+    const int64_t count = std::min(dst.dims[axis], matrices);
+    tiling.lengths[static_cast<size_t>(axis)] = count;
+    matrices = count == dst.dims[axis] ? std::max<int64_t>(1, matrices / count) : 1;
+  }
+  return tiling;
+}
+
+// True if the bits of a product depend on the number of threads: oneDNN's products of f32 before AVX-512 compute the
+// rows at the edge of a thread's block in another order, and share long sums among threads (calc_nthr_nocopy_* of its
 // gemm_utils.cpp).
 bool depends_on_threads(const ep_device& device, const ep_primitive_desc& desc) {
   if (device.simd != SimdLevel::avx3) return true;
@@ -128,7 +164,12 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   merge_batch(&desc);
   const int32_t rank = desc.operands[0].rank;
   const bool alone = (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 && depends_on_threads(device, desc);
-  const int64_t nanoseconds = alone ? 0 : work_of(desc) / 60;
+  const int64_t nanoseconds = alone ? 0 : work_of(desc) / work_per_nanosecond;
+  if (work_of(desc) / work_per_nanosecond >= tiled_from) {
+    if (const Tiling tiling = tiling_of(desc); tiling.cuts(desc)) {
+      return make_tiles(device, desc, tiling, &OneDnnMatmul::make, out, info);
+    }
+  }
   const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   Program program(engine);

@@ -1,6 +1,9 @@
 #include "providers/cpu/onednn/program.h"
 
+#include <memory>
+
 #include "providers/cpu/threads/lease.h"
+#include "providers/cpu/threads/stop.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -150,10 +153,9 @@ ep_status OneDnnPrimitive::launch(const ep_launch& launch, ep_fault*, ep_error**
                 "The launch has no workspace; this primitive needs %llu bytes.",
                 static_cast<unsigned long long>(program_.workspace_bytes()));
   }
-  State* state = take_state();
-  const ep_status status = run(*state, launch, error);
-  give_back(state);
-  return status;
+  const auto give = [this](State* state) { give_back(state); };
+  const std::unique_ptr<State, decltype(give)> state(take_state(), give);
+  return run(*state, launch, error);
 }
 
 dnnl::primitive_attr user_scratchpad() {

@@ -114,9 +114,7 @@ class Product final : public ep_primitive {
     run.src_zero = zero_of_src(launch);
     run.dst_zero = numbers_.dst_zero < 0 ? 0 : read_byte(launch, numbers_.dst_zero, 0, result_ == DotResult::i8);
     run.weights = packed_ ? address_of(launch.operands[weight_]) : run.room + weights_at_;
-    const auto on_all = [&](int64_t work, const auto& body) {
-      lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), work, body);
-    };
+    const auto on_all = [&](int64_t work, const auto& body) { run_parts(lease.width(), work, body); };
     if (!packed_) on_all(sets_ * panels_.bytes(), [&](int32_t part, int32_t parts) { pack_sets(run, part, parts); });
     fill_numbers(run);
     if (framed_) on_all(frame_bytes() / 4, [&](int32_t part, int32_t parts) { fill_frame(run, part, parts); });

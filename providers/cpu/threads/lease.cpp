@@ -7,6 +7,7 @@
 
 #include "providers/cpu/threads/clock.h"
 #include "providers/cpu/threads/openmp.h"
+#include "providers/cpu/threads/stop.h"
 #include "providers/cpu/threads/team.h"
 
 namespace tenon::provider::cpu {
@@ -115,11 +116,28 @@ int32_t levels_of(int64_t nanoseconds, int32_t width) {
 
 constexpr int32_t most_width = 256;
 
-// A region of `width` threads. Each thread has a range of the work; all ranges have the same length. The parts of a
-// range are half of it, half of the rest, and so on; the last part has the length of the one before, so that they cover
-// the range. So a thread runs few parts, and the last ones are short. A thread takes the parts of its own range, so
-// that it uses the same memory as in the previous region. When none are left, it takes parts of the next range that has
-// some. Source: S. Flynn Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
+// Long work is cut into rounds, each of them a region, so that it can stop between two of them. There are not so many
+// that the product of a number of elements and a number of parts could exceed 64 bits.
+constexpr int64_t round_length = 20'000'000;
+constexpr int64_t most_rounds = 4096;
+
+int32_t rounds_of(int64_t nanoseconds, int32_t width) {
+  return static_cast<int32_t>(std::clamp<int64_t>(nanoseconds / width / round_length, 1, most_rounds));
+}
+
+// One round of `rounds`: its parts are parts of the whole.
+struct Round {
+  void (*body)(const void*, int32_t, int32_t);
+  const void* context;
+  int32_t round;
+  int32_t rounds;
+};
+
+// A region of `width` threads, each of which has a range of the work, as long as every other one. The parts of a range
+// are half of it, half of the rest, and so on; the last level is repeated to make the whole. So a thread runs few
+// parts, and still the last parts are short. A thread takes the parts of its own range, so that it meets the memory
+// that it met in the region before, and when that has none left, those of the next range that has. Source: S. Flynn
+// Hummel, E. Schonberg, L. E. Flynn, "Factoring: a method for scheduling parallel loops", 1992.
 struct Region {
   void (*body)(const void*, int32_t, int32_t);
   const void* context;
@@ -170,8 +188,10 @@ WideLease::~WideLease() {
   holder.store(reinterpret_cast<uintptr_t>(&mark), std::memory_order_release);
 }
 
-void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int32_t, int32_t), const void* context) {
-  width = std::min(width, most_width);
+namespace {
+
+void run_round(int32_t width, int64_t nanoseconds, void (*body)(const void*, int32_t, int32_t), const void* context) {
+  if (width == 1) return body(context, 0, 1);
   Region region;
   region.body = body;
   region.context = context;
@@ -185,6 +205,26 @@ void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int
         run_part(&r, Team::runner());
       },
       &region, width, width * (region.levels + 1), is_worth_waking(nanoseconds));
+}
+
+}  // namespace
+
+void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int32_t, int32_t), const void* context) {
+  width = std::min(width, most_width);
+  const int32_t rounds = rounds_of(nanoseconds, width);
+  stop_if_wanted();
+  if (rounds == 1) return run_round(width, nanoseconds, body, context);
+  for (int32_t round = 0; round < rounds; ++round) {
+    const Round one{body, context, round, rounds};
+    run_round(
+        width, nanoseconds / rounds,
+        [](const void* data, int32_t part, int32_t parts) {
+          const Round& r = *static_cast<const Round*>(data);
+          r.body(r.context, r.round * parts + part, r.rounds * parts);
+        },
+        &one);
+    stop_if_wanted();
+  }
 }
 
 void run_together(int32_t width, void (*body)(const void*, int32_t, int32_t), const void* context) {

@@ -38,10 +38,11 @@ class WideLease {
   bool counts_;  // true: this object counts as a caller
 };
 
-// Calls body(context, part, parts) for parts that cover about `nanoseconds` of work, on `width` threads. Long work has
-// more parts than threads, so that a late thread gets less work. Parts differ in length: body(1, 4) and body(4, 8) to
-// body(7, 8) may be calls of one region. Results must not depend on the division into parts or on the thread that runs
-// a part.
+// Calls body(context, part, parts) for parts that make up about `nanoseconds` of work, on `width` threads. Of long work
+// there are more parts than threads, so that a thread which comes late is left with less. They differ in length:
+// body(1, 4) and body(4, 8) to body(7, 8) may be calls of one region. Results must not depend on how the work is cut,
+// or on who runs which part. Long work is several regions, one after the other, and between them it stops if the host
+// wants that (stop.h).
 void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void* context, int32_t part, int32_t parts),
                const void* context);
 
@@ -59,11 +60,14 @@ void run_parts(int32_t width, int64_t nanoseconds, const Body& body) {
       &body);
 }
 
-// Runs body(part, parts) for every part, on as many threads as the lease grants.
+// Work of so many nanoseconds may ask the clock whether it is time to ask the host whether to stop.
+constexpr int64_t worth_stopping = 100'000;
+
+// Runs body(part, parts) for every part, on as many threads as the lease gives.
 template <class Body>
 void parallel(int32_t limit, int64_t nanoseconds, const Body& body) {
   const WideLease lease(limit, nanoseconds);
-  if (lease.width() == 1) return body(0, 1);
+  if (lease.width() == 1 && nanoseconds < worth_stopping) return body(0, 1);
   run_parts(lease.width(), nanoseconds, body);
 }
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,15 @@ bool keep_off(int processor, pid_t thread) {
   return CPU_COUNT(&set) > 0 && sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
+// Leaves signals to the threads of the program. oneDNN's kernels keep data below their stack pointer, where a handler
+// would write. Signals that say what this thread did itself reach it.
+void block_signals() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) sigdelset(&signals, own);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 }  // namespace
 
 struct Team::Place {
@@ -48,6 +58,7 @@ thread_local Team::Place Team::place;
 int32_t Team::part() { return place.nested > 0 ? 0 : place.part; }
 int32_t Team::runner() { return place.nested > 0 ? 0 : place.runner; }
 bool Team::is_inside() { return place.team != nullptr; }
+bool Team::is_in_region() { return place.team != nullptr || place.nested > 0; }
 
 int32_t Team::parts() {
   return place.team == nullptr || place.nested > 0 ? 1 : place.team->parts_.load(std::memory_order_relaxed);
@@ -131,7 +142,8 @@ void Team::hire(int32_t width) {
 
 // The main loop of a worker.
 void Team::work(int32_t runner, uint32_t seen) {
-  const provider::DefaultFloatingPoint floating_point;  // a thread inherits the floating-point state of its creator
+  block_signals();
+  const provider::DefaultFloatingPoint floating_point;  // a thread inherits the state of the one that starts it
   bool moves = true;
   // The system often wakes a worker on the processor of the caller, which cannot run while the worker runs and spins.
   const auto leave_caller = [&] {

@@ -35,7 +35,9 @@ class Team {
   static int32_t runner();
   // True within a region of several threads, including functions that it calls.
   static bool is_inside();
-  // Waits until all parts of the region have called it.
+  // True within a region of one thread or of several.
+  static bool is_in_region();
+  // Waits until all parts of the region have come here.
   static void barrier();
 
  private:

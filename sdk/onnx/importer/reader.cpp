@@ -25,9 +25,9 @@ using proto::AttributeProto;
 
 // Limit of functions inside functions, and of graphs inside graphs.
 constexpr int kMostDepth = 32;
-// Limit of nodes in all graphs, with functions expanded. A few functions that call each other can make any number of
-// nodes.
-constexpr size_t kMostNodes = size_t{1} << 18;
+// Nodes that calls of functions stand for. A few functions that call each other can make any number of nodes; those
+// that stand in the file itself are as many as the file is long.
+constexpr size_t kMostExpanded = size_t{1} << 18;
 
 class Reader {
  public:
@@ -286,9 +286,11 @@ class Reader {
     sorted_ = sorted_ || !std::is_sorted(order.begin(), order.end());
     for (const size_t i : order) {
       Node node = read_node(from[i], i, scope);
-      if (++node_count_ > kMostNodes)
-        malformed(fmt::format("it has more than {} nodes, including the nodes of its functions", kMostNodes));
-      if (scope->call != nullptr) budget_.spend(node.name.size() + 4 * node.inside.size());
+      if (scope->call != nullptr) {
+        if (++expanded_ > kMostExpanded)
+          malformed(fmt::format("its calls of functions stand for more than {} nodes", kMostExpanded));
+        budget_.spend(node.name.size() + 4 * node.inside.size());
+      }
       const auto function = functions_.find(key_of(from[i].domain, from[i].op_type, from[i].overload));
       if (function != functions_.end()) {
         expand(from[i], *function->second, node, scope, nodes);
@@ -336,8 +338,8 @@ class Reader {
   Opsets opsets_;
   std::map<std::string, const proto::FunctionProto*> functions_;
   Scope scope_;
-  size_t node_count_ = 0;
-  bool sorted_ = false;  // the order of the nodes differs from the file
+  size_t expanded_ = 0;
+  bool sorted_ = false;  // some nodes run in another order than the file has them
   Budget budget_;
   std::vector<TypeId> types_;  // by value; 0: not known
   ParsedModel parsed_;

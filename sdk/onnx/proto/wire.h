@@ -23,7 +23,8 @@ struct Tag {
 
 struct Limits {
   uint32_t depth = 64;
-  // Limit of the memory of decoded messages and numbers, without views. 0: 64 MiB plus eight times the buffer.
+  // The limit for memory of decoded messages and numbers, without views. 0: 64 MiB plus 32 times the buffer. A node
+  // takes about 250 bytes, twice that while the list of nodes grows, and its text takes 15 or more.
   uint64_t bytes = 0;
 };
 
@@ -36,7 +37,7 @@ class Reader {
         end_(buffer.data() + buffer.size()),
         depth_(limits.depth),
         depth_limit_(limits.depth),
-        budget_(limits.bytes != 0 ? limits.bytes : (uint64_t{64} << 20) + 8 * buffer.size()) {}
+        budget_(limits.bytes != 0 ? limits.bytes : (uint64_t{64} << 20) + 32 * buffer.size()) {}
 
   bool ok() const { return error_.empty(); }
   // A sentence with the position in the buffer.

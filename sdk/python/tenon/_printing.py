@@ -8,11 +8,15 @@ import math
 
 from tenon import _tenon
 
+# No float has more digits after the point: beyond them there are only zeros.
+_MOST_DIGITS = 1074
+
 _options = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, sci_mode=None):
-    """Sets how tensors are printed; what is None stays. `sci_mode` decides on exponents once for all."""
+    """Sets how tensors are printed; what is None stays. `sci_mode` decides on exponents once for all. Of a `precision`
+    above 1074 only 1074 digits are printed: the others are zeros."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth, "sci_mode": sci_mode}
     _options.update({name: value for name, value in given.items() if value is not None})
 
@@ -21,7 +25,7 @@ class _Floats:
     """How the floats of one tensor are written: in one form and one width."""
 
     def __init__(self, values):
-        digits = _options["precision"]
+        digits = min(_options["precision"], _MOST_DIGITS)
         magnitudes = [abs(v) for v in values if v != 0 and math.isfinite(v)]
         shown = [v for v in values if v != 0 and math.isfinite(v)]
         self.whole = all(m == math.floor(m) for m in magnitudes)

@@ -376,11 +376,35 @@ def _adaptive(input: Tensor, output_size: Any, rank: int, greatest: bool) -> Ten
     return _windows(input, output_size, rank, tenon.amax)
 
 
+_MOST_PARTS = 256  # windows that are reduced one by one
+
+
+def _many_windows(input: Tensor, axis: int, count: int, reduce: Callable[..., Tensor]) -> Tensor:
+    """As _windows for one axis, in a few ops however many windows there are: their elements are gathered as rows of one
+    length, of which the shorter windows use a part."""
+    length = input.size(axis)
+    window = tenon.arange(count, dtype=tenon.int64, device=input.device).unsqueeze(1)
+    begin, end = window * length // count, ((window + 1) * length + (count - 1)) // count
+    widest = min(length, -(length // -count) + 1)
+    places = begin + tenon.arange(widest, dtype=tenon.int64, device=input.device)
+    rows = tenon.index_select(input, axis, tenon.minimum(places, end - 1).flatten())
+    shape = list(input.shape)
+    rows = rows.reshape(shape[:axis] + [count, widest] + shape[axis + 1:])
+    if reduce is tenon.amax:  # the last element of a window may come several times
+        return tenon.amax(rows, axis + 1)
+    along = [count, widest] + [1] * (input.ndim - 1 - axis)
+    sums = tenon.masked_fill(rows, (places >= end).reshape(along), 0).sum(axis + 1)
+    return sums / (end - begin).to(sums.dtype).reshape([count] + along[2:])
+
+
 def _windows(input: Tensor, output_size: Any, rank: int, reduce: Callable[..., Tensor]) -> Tensor:
     sizes = [output_size] * rank if output_size is None or hasattr(output_size, "__index__") else list(output_size)
     for axis, size in zip(range(input.ndim - rank, input.ndim), sizes):
         length = input.size(axis)
         count = length if size is None else int(size)
+        if count > _MOST_PARTS:
+            input = _many_windows(input, axis, count, reduce)
+            continue
         # Window i begins at floor(i length / count) and ends at ceil((i + 1) length / count).
         bounds = [(i * length // count, -((i + 1) * length // -count)) for i in range(count)]
         parts = [tenon.narrow(input, axis, begin, end - begin) for begin, end in bounds]

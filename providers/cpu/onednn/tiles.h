@@ -1,0 +1,30 @@
+// Long matmuls and convolutions, which oneDNN computes without a stop: over tiles of the result, one after the other,
+// so that a launch can stop between two of them.
+#pragma once
+
+#include <array>
+
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+// How a result is cut: for each axis of DST the length of a tile. The last tile of an axis may be shorter.
+struct Tiling {
+  std::array<int64_t, EP_MAX_RANK> lengths{};
+  // The axis of `operand` that goes with an axis of DST; -1: there is none, every tile reads all of the operand.
+  int32_t (*axis_of)(const ep_primitive_desc& desc, const ep_operand_desc& operand, int32_t axis) = nullptr;
+
+  // True if `desc` is more than one tile.
+  bool cuts(const ep_primitive_desc& desc) const;
+};
+
+// Work that takes longer is cut, in nanoseconds on one thread; and how much of it makes a tile.
+constexpr int64_t tiled_from = 300'000'000;
+constexpr int64_t tile_work = 100'000'000;
+
+// A primitive of `tiling`'s tiles of `desc`, each of them made by `make`. It packs no operand.
+Refusal make_tiles(ep_device& device, const ep_primitive_desc& desc, const Tiling& tiling,
+                   Refusal (*make)(ep_device&, const ep_primitive_desc&, ep_primitive**, ep_primitive_info&),
+                   ep_primitive** out, ep_primitive_info& info);
+
+}  // namespace tenon::provider::cpu
